@@ -1,0 +1,70 @@
+package schedule
+
+import "strings"
+
+// Structured returns c with its fields read: the form the specification processor works on (SEMANTICS §2). Year "*" and
+// the empty year become no ranges, which match every year; Sunday written as 7 becomes 0. The error, if any, is an
+// *Error about the first bad field, with the name of the field such as "hour" as its path.
+//
+// Numbers are plain digits: a sign is an error, as is a step that does not fit in 31 bits. Blanks around a field are
+// ignored, blanks within it are an error.
+func (c Calendar) Structured() (StructuredCalendar, error) {
+	structured := StructuredCalendar{Comment: c.Comment}
+	if err := validateComment(c.Comment); err != nil {
+		return StructuredCalendar{}, err
+	}
+	texts := c.texts()
+	for i, ranges := range structured.fields() {
+		parsed, err := calendarFields[i].parse(texts[i])
+		if err != nil {
+			return StructuredCalendar{}, err
+		}
+		*ranges = parsed
+	}
+	if year := strings.TrimSpace(c.Year); year == "" || year == "*" {
+		structured.Year = nil // every year, also before MinYear
+	}
+	return structured, nil
+}
+
+// Validate reports the first range that lies outside the bounds of its field, or a comment that is too long, as an
+// *Error with a path such as "hour[1].start". Second and minute take 0-59, hour 0-23, day of month 1-31, month 1-12,
+// year 2000-2100, day of week 0-6 with 0 for Sunday. End 0 is accepted in every field: it is below or at Start.
+func (c StructuredCalendar) Validate() error {
+	if err := validateComment(c.Comment); err != nil {
+		return err
+	}
+	for i, ranges := range c.fields() {
+		field := &calendarFields[i]
+		if err := validateEach(field.name, *ranges, maxRanges, field.check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxRanges bounds the ranges of one structured field: more than any field has values.
+const maxRanges = 200
+
+func validateComment(comment string) error {
+	if len(comment) > MaxCommentBytes {
+		return Invalid("comment", "is %d bytes long: at most %d are accepted", len(comment), MaxCommentBytes)
+	}
+	return nil
+}
+
+// texts returns the fields in the order of calendarFields.
+func (c *Calendar) texts() [fieldCount]string {
+	return [fieldCount]string{
+		fieldSecond: c.Second, fieldMinute: c.Minute, fieldHour: c.Hour, fieldDayOfMonth: c.DayOfMonth,
+		fieldMonth: c.Month, fieldYear: c.Year, fieldDayOfWeek: c.DayOfWeek,
+	}
+}
+
+// fields returns the fields in the order of calendarFields.
+func (c *StructuredCalendar) fields() [fieldCount]*[]Range {
+	return [fieldCount]*[]Range{
+		fieldSecond: &c.Second, fieldMinute: &c.Minute, fieldHour: &c.Hour, fieldDayOfMonth: &c.DayOfMonth,
+		fieldMonth: &c.Month, fieldYear: &c.Year, fieldDayOfWeek: &c.DayOfWeek,
+	}
+}

@@ -1,0 +1,240 @@
+package schedule
+
+import (
+	"encoding/json"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+func TestMarshalRequests(t *testing.T) {
+	t.Parallel()
+	want := CreateRequest{ID: "daily", Schedule: fullSchedule(), RequestID: "r1", TriggerNow: true}
+	data, err := Marshal(want) // by value, as well as by pointer
+	require.NoError(t, err)
+	var got CreateRequest
+	require.NoError(t, Unmarshal(data, &got))
+	require.Equal(t, want, got)
+}
+
+// Embedded structs stand among the fields of the outer one, in storage as in JSON.
+func TestMarshalInlinesEmbedded(t *testing.T) {
+	t.Parallel()
+	data, err := Marshal(Enqueue{Source: SourceAuto, Span: Span{From: at(1), To: at(2)}})
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, msgpack.Unmarshal(data[1:], &fields))
+	require.ElementsMatch(t, []string{"source", "from", "to"}, keys(fields))
+}
+
+func keys(m map[string]any) (names []string) {
+	for name := range m {
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestUnmarshalTimesAreUTC(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	local := at(9).In(berlin)
+	data, err := Marshal(InvokerState{
+		Starts:  []BufferedStart{{Nominal: local}},
+		Sources: map[string]SourceProgress{"a": {LastFrom: local, Covered: []Span{{From: local}}}},
+	})
+	require.NoError(t, err)
+	var got InvokerState
+	require.NoError(t, Unmarshal(data, &got))
+	require.Equal(t, at(9), got.Starts[0].Nominal)
+	require.Equal(t, at(9), got.Sources["a"].LastFrom)
+	require.Equal(t, at(9), got.Sources["a"].Covered[0].From)
+	require.True(t, got.Sources["a"].Covered[0].To.IsZero())
+}
+
+func TestUnmarshalEmptyIsNil(t *testing.T) {
+	t.Parallel()
+	empty := Schedule{
+		Spec:   Spec{Cron: []string{}, At: []time.Time{}, TimeZoneData: []byte{}},
+		Action: Action{Headers: map[string]string{}, Input: json.RawMessage{}, RetryPolicy: &RetryPolicy{}},
+	}
+	data, err := Marshal(empty)
+	require.NoError(t, err)
+	var got Schedule
+	require.NoError(t, Unmarshal(data, &got))
+	require.Equal(t, Schedule{Action: Action{RetryPolicy: &RetryPolicy{}}}, got)
+
+	// Also where another writer did write them.
+	data = append([]byte{FormatVersion}, msgpackOf(t, map[string]any{
+		"action": map[string]any{"headers": map[string]string{}, "input": []byte{}},
+		"spec":   map[string]any{"cron": []string{}, "timeZoneData": []byte{}},
+	})...)
+	require.NoError(t, Unmarshal(data, &got))
+	require.Equal(t, Schedule{}, got)
+}
+
+func TestUnmarshalReplaces(t *testing.T) {
+	t.Parallel()
+	data, err := Marshal(Wake{Reason: ReasonDue})
+	require.NoError(t, err)
+	into := Wake{Incarnation: "old", Version: 7}
+	require.NoError(t, Unmarshal(data, &into))
+	require.Equal(t, Wake{Reason: ReasonDue}, into)
+}
+
+// A newer release may have added fields of any shape.
+func TestUnmarshalIgnoresUnknownFields(t *testing.T) {
+	t.Parallel()
+	data := append([]byte{FormatVersion}, msgpackOf(t, map[string]any{
+		"reason": "due",
+		"later":  map[string]any{"when": at(9), "list": []any{1, "two", 3.5, nil, true, []byte{4}}},
+	})...)
+	var got Wake
+	require.NoError(t, Unmarshal(data, &got))
+	require.Equal(t, Wake{Reason: ReasonDue}, got)
+}
+
+func TestUnmarshalErrors(t *testing.T) {
+	t.Parallel()
+	body := func(bytes ...byte) []byte { return append([]byte{FormatVersion}, bytes...) }
+	field := func(name string, value ...byte) []byte {
+		return body(append(append([]byte{0x81, 0xa0 | byte(len(name))}, name...), value...)...)
+	}
+	const prefix = "not a record this release can read: "
+	for _, test := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"no data", nil, "no data"},
+		{"version", []byte{9, 0x80}, "format version 9, this release reads version 1"},
+		{"json", []byte(`{"id":1}`), "format version 123, this release reads version 1"},
+		{"no body", body(), "byte 1: the data is cut short"},
+		{"nothing", body(0xc0), "byte 2: a scalar where a schedule.InvokerState is expected"},
+		{"list", body(0x90), "byte 2: a list where a schedule.InvokerState is expected"},
+		{"trailing", body(0x80, 0x80), "1 bytes too many"},
+		{"reserved code", body(0xc1), "byte 2: no value begins with 0xc1"},
+		{"number as field name", body(0x81, 1, 1), "byte 3: a scalar where a field name is expected"},
+		{"text for list", field("starts", 0xa1, 'x'), "byte 10: text where a []schedule.BufferedStart is expected"},
+		{"time for map", field("sources", 0xd6, 0xff, 0xde, 0xff, 0xff, 0), "byte 11: a time where a map[string]schedule.SourceProgress is expected"},
+		{"time for map within embedded", field("outbox", 0x91, 0x81, 0xa4, 't', 'i', 'm', 'e', 0xc0), "byte 17: a scalar where a time.Time is expected"},
+		{"claimed list", field("starts", 0xdd, 0, 0, 0xff, 0xff), "byte 14: the data is cut short"},
+		{"huge claimed list", field("starts", 0xdd, 0xff, 0xff, 0xff, 0xff), "byte 14: 4294967295 entries, at most 65536 are accepted"},
+		{"huge claimed map", field("sources", 0xdf, 0xff, 0xff, 0xff, 0xff), "byte 15: 4294967295 entries, at most 65536 are accepted"},
+		{"huge claimed text", field("incarnation", 0xdb, 0xff, 0xff, 0xff, 0xff), "byte 19: the data is cut short"},
+		{"huge claimed extension", field("unknown", 0xc9, 0xff, 0xff, 0xff, 0xff), "byte 15: the data is cut short"},
+		{"deep", field("unknown", []byte(strings.Repeat("\x91", 1_000_000))...), "byte 74: nested more than 64 levels deep"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			into := InvokerState{Incarnation: "untouched"}
+			err := Unmarshal(test.data, &into)
+			require.EqualError(t, err, "decode schedule.InvokerState: "+prefix+test.want)
+			require.ErrorIs(t, err, ErrFormat)
+			require.Equal(t, InvokerState{Incarnation: "untouched"}, into)
+		})
+	}
+}
+
+// What only the library finds wrong is reported like the rest.
+func TestUnmarshalBadScalar(t *testing.T) {
+	t.Parallel()
+	data := append([]byte{FormatVersion}, msgpackOf(t, map[string]any{"version": true})...)
+	require.ErrorIs(t, Unmarshal(data, new(Wake)), ErrFormat)
+}
+
+func TestUnmarshalCutShort(t *testing.T) {
+	t.Parallel()
+	data, err := Marshal(golden()["invoker"])
+	require.NoError(t, err)
+	for n := range data {
+		require.ErrorIs(t, Unmarshal(data[:n], new(InvokerState)), ErrFormat, "first %d bytes", n)
+	}
+}
+
+// The size of what is decoded follows the size of the data, whatever the data says. This test is not parallel: it looks
+// at the memory of the whole process.
+func TestUnmarshalMemory(t *testing.T) {
+	claims := [][]byte{
+		append([]byte{FormatVersion, 0x81, 0xa6}, "starts\xdd\x00\x01\x00\x00"...),
+		append([]byte{FormatVersion, 0x81, 0xa7}, "sources\xd6\xff\xdf\xff\xff\xff\xff"...),
+		append([]byte{FormatVersion, 0x81, 0xa7}, "sources\xdf\x00\x01\x00\x00"...),
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, data := range claims {
+		require.ErrorIs(t, Unmarshal(data, new(InvokerState)), ErrFormat)
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+}
+
+func TestUnmarshalNeedsPointer(t *testing.T) {
+	t.Parallel()
+	for _, into := range []any{nil, Wake{}, (*Wake)(nil)} {
+		require.ErrorContains(t, Unmarshal([]byte{FormatVersion, 0x80}, into), "is not a pointer to a value")
+	}
+}
+
+func TestMarshalErrors(t *testing.T) {
+	t.Parallel()
+	_, err := Marshal(struct{ C chan int }{make(chan int)})
+	require.ErrorContains(t, err, "unsupported chan int")
+	for _, nothing := range []any{nil, (*Wake)(nil)} {
+		_, err = Marshal(nothing)
+		require.ErrorContains(t, err, "there is no value")
+	}
+	_, err = Marshal(InvokerState{Starts: make([]BufferedStart, 1<<16+1)})
+	require.ErrorContains(t, err, "65537 entries, at most 65536 are accepted")
+}
+
+// Encoders and buffers are reused: no call may see what another wrote.
+func TestMarshalResultIsOwned(t *testing.T) {
+	t.Parallel()
+	first, err := Marshal(Wake{Incarnation: "first", Reason: ReasonDue})
+	require.NoError(t, err)
+	kept := slices.Clone(first)
+	for range 10 {
+		_, err = Marshal(Wake{Incarnation: "other", Reason: ReasonIdle, Version: math.MaxUint64})
+		require.NoError(t, err)
+	}
+	require.Equal(t, kept, first)
+}
+
+func msgpackOf(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := msgpack.Marshal(v)
+	require.NoError(t, err)
+	return data
+}
+
+func BenchmarkMarshal(b *testing.B) {
+	state := benchmarkState()
+	for b.Loop() {
+		_, _ = Marshal(state)
+	}
+}
+
+func BenchmarkUnmarshal(b *testing.B) {
+	data, err := Marshal(benchmarkState())
+	require.NoError(b, err)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		_ = Unmarshal(data, new(InvokerState))
+	}
+}
+
+// benchmarkState is an invoker record with ten starts.
+func benchmarkState() *InvokerState {
+	state := golden()["invoker"].(*InvokerState)
+	for len(state.Starts) < 10 {
+		state.Starts = append(state.Starts, fullStart())
+	}
+	return state
+}

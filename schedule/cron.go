@@ -1,0 +1,217 @@
+package schedule
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// CronExpression is a cron expression that has been read: either Calendars or Interval is set.
+type CronExpression struct {
+	// Calendars holds one calendar, or two when both day fields are restricted: a day matches if either does.
+	Calendars []StructuredCalendar
+	// Interval is what "@every" gives.
+	Interval *Interval
+	// TimeZone is the name after CRON_TZ= or TZ=, empty without one. "@every" does not use it.
+	TimeZone string
+	// Comment is the text after "#", without the blanks around it, at most 200 bytes.
+	Comment string
+}
+
+// macros are the fixed names for common expressions, in the words of a calendar, whose time of day is midnight unless
+// it says otherwise.
+var macros = map[string]Calendar{
+	"@yearly":   {Month: "1", DayOfMonth: "1"},
+	"@annually": {Month: "1", DayOfMonth: "1"},
+	"@monthly":  {DayOfMonth: "1"},
+	"@weekly":   {DayOfWeek: "0"},
+	"@daily":    {},
+	"@midnight": {},
+	"@hourly":   {Hour: "*"},
+}
+
+// ParseCron reads a cron expression (SEMANTICS §2): minute, hour, day of month, month and day of week; six fields add a
+// year at the end, seven also a second in front. Each field takes what the same field of a [Calendar] takes, except
+// that it is never empty. The macros @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for
+// expressions; "@every 90m/15m" is an interval with an optional phase, in the syntax of [time.ParseDuration] with days
+// ("2d", "1d12h") in front.
+//
+// The expression may begin with a zone, "CRON_TZ=Europe/Berlin" or "TZ=…"; an empty zone is none, an unknown one an
+// error, also in front of @every. "#" begins a comment, except between a weekday and a digit: "1#2" is rejected, so that
+// it is never taken for "every Monday". Any run of spaces and tabs separates. Numbers and durations have no leading "+".
+//
+// As in crontab(5), a day matches if either day field does when both are restricted, that is when neither begins with
+// "*"; otherwise both must match ("*/2" in one and "mon" in the other: Mondays on odd days).
+//
+// The fields are read by the same parser as those of a calendar, so that both forms accept the same and say the same
+// about errors. No other cron parser has this grammar: names by prefix, Sunday as 7, years.
+//
+// The error is an *Error without a path, whose message names the field.
+func ParseCron(text string) (CronExpression, error) {
+	body, comment, err := cutComment(text)
+	if err != nil {
+		return CronExpression{}, err
+	}
+	zone, fields, err := cutZone(strings.FieldsFunc(strings.TrimSpace(body), isBlank))
+	if err != nil {
+		return CronExpression{}, err
+	}
+	cron := CronExpression{TimeZone: zone, Comment: comment}
+	switch {
+	case len(fields) == 0:
+		return CronExpression{}, Invalid("", "%q has no fields: write an expression such as \"0 9 * * mon-fri\"", text)
+	case fields[0] == "@every":
+		cron.Interval, err = parseEvery(fields[1:])
+	case strings.HasPrefix(fields[0], "@"):
+		cron.Calendars, err = parseMacro(fields, comment)
+	default:
+		cron.Calendars, err = parseCronFields(fields, comment)
+	}
+	if err != nil {
+		return CronExpression{}, err
+	}
+	return cron, nil
+}
+
+func isBlank(r rune) bool { return r == ' ' || r == '\t' }
+
+// nthWeekday matches "…1#2": a weekday and the number of its turn in the month.
+var nthWeekday = regexp.MustCompile(`(?i)(?:^|[\s,])(?:[0-7]|[a-z]{2,})#[0-9](?:[\s,]|$)`)
+
+// cutComment splits text at the "#" that begins a comment.
+func cutComment(text string) (body, comment string, err error) {
+	body, comment, found := strings.Cut(text, "#")
+	if !found {
+		return text, "", nil
+	}
+	if at := nthWeekday.FindString(text[:min(len(body)+3, len(text))]); at != "" {
+		return "", "", Invalid("", "%q is not accepted: the n-th weekday of a month cannot be written in a cron "+
+			"expression yet; put a blank in front of # if a comment is meant", strings.Trim(at, " \t,"))
+	}
+	comment = strings.TrimSpace(comment)
+	return body, comment, atRoot(validateComment(comment))
+}
+
+// cutZone takes a zone prefix off the fields and checks that the zone exists.
+func cutZone(fields []string) (zone string, rest []string, err error) {
+	if len(fields) == 0 {
+		return "", fields, nil
+	}
+	zone, found := strings.CutPrefix(fields[0], "CRON_TZ=")
+	if !found {
+		zone, found = strings.CutPrefix(fields[0], "TZ=")
+	}
+	if !found {
+		return "", fields, nil
+	}
+	_, err = LoadZone(zone)
+	return zone, fields[1:], err
+}
+
+func parseMacro(fields []string, comment string) ([]StructuredCalendar, error) {
+	calendar, known := macros[fields[0]]
+	if !known {
+		return nil, Invalid("", "%q is not known: use @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly "+
+			"or @every", fields[0])
+	}
+	if len(fields) > 1 {
+		return nil, Invalid("", "%q follows %s: nothing but a comment may", fields[1], fields[0])
+	}
+	return structuredAll(comment, calendar)
+}
+
+// parseCronFields reads 5, 6 or 7 fields.
+func parseCronFields(fields []string, comment string) ([]StructuredCalendar, error) {
+	second, year := "0", "*"
+	switch len(fields) {
+	case 5:
+	case 6:
+		fields, year = fields[:5], fields[5]
+	case 7:
+		second, fields, year = fields[0], fields[1:6], fields[6]
+	default:
+		return nil, Invalid("", "%q has %d fields: write 5 (minute hour day-of-month month day-of-week), 6 (and year) "+
+			"or 7 (second in front)", strings.Join(fields, " "), len(fields))
+	}
+	calendar := Calendar{
+		Second: second, Minute: fields[0], Hour: fields[1], DayOfMonth: fields[2], Month: fields[3], DayOfWeek: fields[4],
+		Year: year,
+	}
+	if !restricted(calendar.DayOfMonth) || !restricted(calendar.DayOfWeek) {
+		return structuredAll(comment, calendar)
+	}
+	byDate, byWeekday := calendar, calendar
+	byDate.DayOfWeek, byWeekday.DayOfMonth = "*", "*"
+	return structuredAll(comment, byDate, byWeekday)
+}
+
+// restricted says whether a day field limits the days in the sense of crontab(5).
+func restricted(field string) bool { return !strings.HasPrefix(field, "*") }
+
+// structuredAll reads calendars that came from one expression.
+func structuredAll(comment string, calendars ...Calendar) ([]StructuredCalendar, error) {
+	all := make([]StructuredCalendar, 0, len(calendars))
+	for _, calendar := range calendars {
+		calendar.Comment = comment
+		structured, err := calendar.Structured()
+		if err != nil {
+			return nil, atRoot(err)
+		}
+		all = append(all, structured)
+	}
+	return all, nil
+}
+
+// atRoot moves the path of an *Error into its message: the fields of an expression have names, but no paths.
+func atRoot(err error) error {
+	e, ok := err.(*Error)
+	if !ok || e.Field == "" {
+		return err
+	}
+	return Invalid("", "%s %s", e.Field, e.Message)
+}
+
+// parseEvery reads what follows "@every".
+func parseEvery(fields []string) (*Interval, error) {
+	if len(fields) != 1 {
+		return nil, Invalid("", "@every takes one value without blanks: write @every 90m, or @every 90m/15m for a phase")
+	}
+	everyText, phaseText, phased := strings.Cut(fields[0], "/")
+	every, ok := parseLongDuration(everyText)
+	if !ok {
+		return nil, Invalid("", "%q is not a duration: write @every with a number and a unit, such as 90s, 36h or 7d",
+			everyText)
+	}
+	interval := &Interval{Every: Duration(every)}
+	if phased {
+		phase, ok := parseLongDuration(phaseText)
+		if !ok {
+			return nil, Invalid("", "%q is not a duration: write the phase after the slash as a number and a unit", phaseText)
+		}
+		interval.Phase = Duration(phase)
+	}
+	return interval, atRoot(interval.Validate())
+}
+
+// parseLongDuration reads a duration that may begin with days, such as "5d" or "1d12h". A leading "+" is an error.
+func parseLongDuration(text string) (time.Duration, bool) {
+	if strings.HasPrefix(text, "+") {
+		return 0, false
+	}
+	var days time.Duration
+	if before, rest, found := strings.Cut(text, "d"); found {
+		count, ok := parseNumber(before)
+		if !ok || count > maxDays || strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+			return 0, false
+		}
+		days, text = time.Duration(count)*24*time.Hour, rest
+		if text == "" {
+			return days, true
+		}
+	}
+	rest, err := time.ParseDuration(text)
+	return days + rest, err == nil && days+rest >= rest
+}
+
+// maxDays is how many whole days a time.Duration holds.
+const maxDays = 106_751

@@ -1,0 +1,77 @@
+package schedule
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// structFields are the fields of a struct type as JSON names them. Fields of embedded structs stand among them, as
+// encoding/json has it.
+type structFields struct {
+	// names are in the order of declaration.
+	names  []string
+	byName map[string]structField
+	// embedded are the embedded structs whose fields stand among them, by the names of their types.
+	embedded map[string]reflect.Type
+}
+
+type structField struct {
+	index []int
+	typ   reflect.Type
+}
+
+// fieldCache maps a reflect.Type to its *structFields. It holds as many entries as the program has such types.
+var fieldCache sync.Map
+
+// fieldsOf returns the fields of struct type t. Embedded pointers are not supported: no type here has any.
+func fieldsOf(t reflect.Type) *structFields {
+	if cached, ok := fieldCache.Load(t); ok {
+		return cached.(*structFields)
+	}
+	cached, _ := fieldCache.LoadOrStore(t, readFields(t))
+	return cached.(*structFields)
+}
+
+func readFields(t reflect.Type) *structFields {
+	fields := &structFields{byName: make(map[string]structField), embedded: make(map[string]reflect.Type)}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			fields.embedded[f.Name] = f.Type
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		fields.names = append(fields.names, name)
+		fields.byName[name] = structField{index: f.Index, typ: f.Type}
+	}
+	return fields
+}
+
+var (
+	rawType         = reflect.TypeFor[json.RawMessage]()
+	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+)
+
+// isLeaf reports whether a value of type t is read in one piece, by encoding/json: scalars, byte strings, and types
+// that read themselves, such as Duration, time.Time and json.RawMessage.
+func isLeaf(t reflect.Type) bool {
+	if reflect.PointerTo(t).Implements(unmarshalerType) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Pointer:
+		return false
+	case reflect.Map:
+		return t.Key().Kind() != reflect.String
+	case reflect.Slice:
+		return t.Elem().Kind() == reflect.Uint8
+	}
+	return true
+}

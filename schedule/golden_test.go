@@ -1,0 +1,78 @@
+package schedule
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// update rewrites the golden files. Use it after adding a field, never to make a changed or removed one pass: what is
+// stored in the field today must be readable tomorrow.
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, want := range golden() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join("testdata", "golden", name+".msgpack")
+			if *update {
+				data, err := Marshal(want)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path, data, 0o644))
+			}
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			got := reflect.New(reflect.TypeOf(want).Elem()).Interface()
+			require.NoError(t, Unmarshal(data, got))
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+// A field that the samples leave at zero would not be protected by the golden files.
+func TestGoldenFillsEveryField(t *testing.T) {
+	t.Parallel()
+	for name, value := range golden() {
+		for _, path := range zeroFields(name, reflect.ValueOf(value)) {
+			t.Errorf("%s is not set in its sample: set it and run the tests with -update", path)
+		}
+	}
+}
+
+// zeroFields returns the paths below v that hold a zero value.
+func zeroFields(path string, v reflect.Value) []string {
+	if v.IsZero() {
+		return []string{path}
+	}
+	var zero []string
+	switch v.Kind() {
+	case reflect.Pointer:
+		return zeroFields(path, v.Elem())
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return nil
+		}
+		for i := range v.NumField() {
+			zero = append(zero, zeroFields(path+"."+v.Type().Field(i).Name, v.Field(i))...)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return nil
+		}
+		for i := range v.Len() {
+			zero = append(zero, zeroFields(path+"["+strconv.Itoa(i)+"]", v.Index(i))...)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			zero = append(zero, zeroFields(path+"["+key.String()+"]", v.MapIndex(key))...)
+		}
+	}
+	return zero
+}

@@ -1,0 +1,195 @@
+package schedule
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Reason says why a pool is woken. The set is small and fixed: it is a metric label.
+type Reason string
+
+// The reasons for a wake.
+const (
+	ReasonCreated   Reason = "created"
+	ReasonUpdated   Reason = "updated"
+	ReasonPaused    Reason = "paused"
+	ReasonUnpaused  Reason = "unpaused"
+	ReasonDeleted   Reason = "deleted"
+	ReasonGuard     Reason = "guard"
+	ReasonDue       Reason = "due"
+	ReasonIdle      Reason = "idle"
+	ReasonCompleted Reason = "completed"
+	ReasonRetry     Reason = "retry"
+	ReasonTriggered Reason = "triggered"
+	ReasonDrained   Reason = "drained"
+	ReasonFinished  Reason = "finished"
+)
+
+// Wake asks a pool to look at one schedule. It carries no data to act on, so any number of them may be lost into one.
+type Wake struct {
+	// Incarnation and Version are those of the definition at the time; a pool that reads an older definition reads a
+	// lagging replica and asks the leader. Empty and zero mean any.
+	Incarnation string `json:"incarnation,omitempty"`
+	Version     uint64 `json:"version,omitempty"`
+	Reason      Reason `json:"reason"`
+}
+
+// Enqueue hands starts to the invoker: everything a source has due in (From, To].
+type Enqueue struct {
+	Incarnation string `json:"incarnation"`
+	Version     uint64 `json:"version"`
+	// Source is SourceAuto or the ID of a backfill.
+	Source string `json:"source"`
+	Span
+	Starts []BufferedStart `json:"starts,omitempty"`
+	// Missed and Dropped count the due actions of the range that are not among Starts: later than the catch-up window,
+	// and beyond what one hand-off may hold.
+	Missed  int `json:"missed,omitempty"`
+	Dropped int `json:"dropped,omitempty"`
+}
+
+// ActionRequest asks a worker for one run. It is JSON on the action subject; docs/worker-protocol.md is its contract.
+type ActionRequest struct {
+	Namespace  string `json:"namespace"`
+	ScheduleID string `json:"scheduleId"`
+	WorkflowID string `json:"workflowId"`
+	RunID      string `json:"runId"`
+	// RequestID is the idempotency key of the run.
+	RequestID string `json:"requestId"`
+	Type      string `json:"type"`
+	TaskQueue string `json:"taskQueue"`
+	// Callback is the subject to publish the Completion on.
+	Callback string `json:"callback"`
+	// TimeoutTimer is the subject of the delayed message that completes the run as timed out; a Completion removes it.
+	// Empty when the run has no timeout.
+	TimeoutTimer string    `json:"timeoutTimer,omitempty"`
+	NominalTime  time.Time `json:"nominalTime"`
+	// DueTime is the nominal time plus jitter.
+	DueTime time.Time `json:"dueTime"`
+	// Deadline is when the run times out; zero when it does not.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// TaskTimeout bounds one attempt.
+	TaskTimeout      Duration                   `json:"taskTimeout,omitempty"`
+	Input            json.RawMessage            `json:"input,omitempty"`
+	Headers          map[string]string          `json:"headers,omitempty"`
+	Memo             map[string]json.RawMessage `json:"memo,omitempty"`
+	SearchAttributes map[string]json.RawMessage `json:"searchAttributes,omitempty"`
+	RetryPolicy      *RetryPolicy               `json:"retryPolicy,omitempty"`
+	Priority         int                        `json:"priority,omitempty"`
+	// LastSuccess and LastFailure are the outcomes of earlier runs of the schedule.
+	LastSuccess json.RawMessage `json:"lastSuccess,omitempty"`
+	LastFailure *Failure        `json:"lastFailure,omitempty"`
+}
+
+// Completion tells the invoker how a run ended. It is JSON on the callback subject of the request.
+type Completion struct {
+	RequestID string `json:"requestId"`
+	RunID     string `json:"runId,omitempty"`
+	Status    Status `json:"status"`
+	// Result is any JSON value of at most 512 KiB, for StatusCompleted.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Failure is set for every other status.
+	Failure *Failure `json:"failure,omitempty"`
+	// StartTime is when the worker's code began its first attempt, CloseTime when the run ended.
+	StartTime time.Time `json:"startTime,omitzero"`
+	CloseTime time.Time `json:"closeTime,omitzero"`
+	// Attempt is the number of the last attempt, from 1.
+	Attempt int `json:"attempt,omitempty"`
+	// Worker names the worker, for people.
+	Worker string `json:"worker,omitempty"`
+}
+
+// ControlKind is what a Control asks for.
+type ControlKind string
+
+// The kinds of control.
+const (
+	// ControlCancel asks the handler to stop; the run ends when it has, with whatever status it reports.
+	ControlCancel ControlKind = "cancel"
+	// ControlTerminate says that the run is over already; whatever it reports is ignored.
+	ControlTerminate ControlKind = "terminate"
+)
+
+// Control reaches a run that is queued or in progress. It is JSON on the control subject.
+type Control struct {
+	Kind       ControlKind `json:"kind"`
+	RequestID  string      `json:"requestId"`
+	RunID      string      `json:"runId"`
+	WorkflowID string      `json:"workflowId"`
+}
+
+// EventKind is what happened.
+type EventKind string
+
+// The kinds of event.
+const (
+	EventCreated  EventKind = "created"
+	EventUpdated  EventKind = "updated"
+	EventPaused   EventKind = "paused"
+	EventUnpaused EventKind = "unpaused"
+	EventDeleted  EventKind = "deleted"
+	EventClosed   EventKind = "closed"
+	// EventBuffered: a start is due, or was requested.
+	EventBuffered EventKind = "buffered"
+	// EventDeferred: a start waits for a run to end.
+	EventDeferred EventKind = "deferred"
+	// EventSkipped: a start was dropped by its overlap policy.
+	EventSkipped EventKind = "skipped"
+	// EventMissed: due actions were later than the catch-up window.
+	EventMissed EventKind = "missed"
+	// EventDropped: a start was dropped for another reason.
+	EventDropped EventKind = "dropped"
+	// EventStarted: the action stream has accepted the run.
+	EventStarted EventKind = "started"
+	// EventRetried: an attempt to start failed and will be repeated.
+	EventRetried EventKind = "retried"
+	// EventCancelRequested and EventTerminated: an overlap policy ends a run.
+	EventCancelRequested EventKind = "cancel_requested"
+	EventTerminated      EventKind = "terminated"
+	// EventCompleted: a run has ended; Status says how.
+	EventCompleted EventKind = "completed"
+)
+
+// Event is one thing that happened to a schedule. It is JSON on the event subject and stays in the event stream, which
+// is also the audit log. Readers drop repeats by ID.
+type Event struct {
+	// ID is unique for what happened: a repeat bears the same.
+	ID         string    `json:"id"`
+	Time       time.Time `json:"time"`
+	Namespace  string    `json:"namespace"`
+	ScheduleID string    `json:"scheduleId"`
+	Kind       EventKind `json:"kind"`
+	// RequestID, WorkflowID, RunID, Nominal and Actual name the start concerned, if one is.
+	RequestID  string    `json:"requestId,omitempty"`
+	WorkflowID string    `json:"workflowId,omitempty"`
+	RunID      string    `json:"runId,omitempty"`
+	Nominal    time.Time `json:"nominalTime,omitzero"`
+	Actual     time.Time `json:"actualTime,omitzero"`
+	Manual     bool      `json:"manual,omitempty"`
+	// Status, CodeTime and Attempt are set by completions.
+	Status   Status    `json:"status,omitempty"`
+	CodeTime time.Time `json:"codeTime,omitzero"`
+	Attempt  int       `json:"attempt,omitempty"`
+	Worker   string    `json:"worker,omitempty"`
+	// Count is how many actions the event stands for, where it is not one.
+	Count int `json:"count,omitempty"`
+	// Reason says why, in one line.
+	Reason string `json:"reason,omitempty"`
+	// Trace is the W3C traceparent of the cause.
+	Trace string `json:"trace,omitempty"`
+}
+
+// Trigger asks for one start now.
+type Trigger struct {
+	// Overlap replaces the schedule's policy for this start.
+	Overlap OverlapPolicy `json:"overlap,omitempty"`
+	// Note is free text, kept in the event history.
+	Note string `json:"note,omitempty"`
+}
+
+// BackfillRange asks for every time of the spec from Start to End, both inclusive.
+type BackfillRange struct {
+	Start   time.Time     `json:"start"`
+	End     time.Time     `json:"end"`
+	Overlap OverlapPolicy `json:"overlap,omitempty"`
+}

@@ -1,0 +1,159 @@
+package schedule
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Definition is the stored schedule, the record the API writes. The frontend owns it; the invoker also writes it to
+// pause on failure, and the generator to close it.
+type Definition struct {
+	Namespace string `json:"namespace"`
+	ID        string `json:"id"`
+	// Incarnation is a UUID made at creation. It tells this schedule from an earlier one of the same ID: records and
+	// messages that carry another incarnation belong to a schedule that is gone.
+	Incarnation string `json:"incarnation"`
+	// Version counts the writes of this definition from 1. It is the conflict token of the API.
+	Version uint64 `json:"version"`
+	// LimitVersion is the version that last set State.RemainingActions; what has been used since is in the invoker's
+	// record.
+	LimitVersion uint64   `json:"limitVersion"`
+	Schedule     Schedule `json:"schedule"`
+	// RequestID is the idempotency key of the create request.
+	RequestID  string    `json:"requestId,omitempty"`
+	CreateTime time.Time `json:"createTime"`
+	// ActiveSince is when the schedule was last unpaused: what was due while it was paused stays undone. Zero means never.
+	ActiveSince time.Time `json:"activeSince,omitzero"`
+	// UpdateTime is when spec, action, policies or state were last replaced; times of the spec before it are dropped.
+	// Zero means never updated. Pausing and unpausing do not move it.
+	UpdateTime time.Time `json:"updateTime,omitzero"`
+}
+
+// Key returns the name of the schedule.
+func (d *Definition) Key() Key { return Key{Namespace: d.Namespace, ID: d.ID} }
+
+// JitterSeed returns the seed of the deterministic jitter (SEMANTICS §2).
+func (d *Definition) JitterSeed() string { return d.Namespace + "-" + d.ID }
+
+// GeneratorState is what the generator remembers about a schedule.
+type GeneratorState struct {
+	Incarnation string `json:"incarnation"`
+	// Mark is the high water mark: every time of the spec up to and including it is settled.
+	Mark time.Time `json:"mark"`
+	// HandedOff is the end of the last range handed to the invoker; the next hand-off begins there. It trails Mark
+	// where nothing was due.
+	HandedOff time.Time `json:"handedOff"`
+	// Version is the definition version this state was computed from.
+	Version uint64 `json:"version"`
+	// Next is when the next action is due, jitter included; zero when none is.
+	Next time.Time `json:"next,omitzero"`
+	// Future holds the next times, at most 10, for describe. Nothing decides by it.
+	Future []time.Time `json:"future,omitempty"`
+	// IdleDeadline is when an exhausted schedule closes; zero while it is not exhausted.
+	IdleDeadline time.Time `json:"idleDeadline,omitzero"`
+}
+
+// InvokerState is what the invoker remembers about a schedule: its buffer and its counters.
+type InvokerState struct {
+	Incarnation string `json:"incarnation"`
+	// Starts is the buffer in order of arrival: waiting, running and the most recently completed starts.
+	Starts []BufferedStart `json:"starts,omitempty"`
+	// Controls are cancels and terminates not yet delivered.
+	Controls []PendingControl `json:"controls,omitempty"`
+	// Sources holds, for "auto" and each backfill in progress, how far its hand-offs have been applied.
+	Sources map[string]SourceProgress `json:"sources,omitempty"`
+	// LimitVersion and LimitUsed count the automated actions since the definition's LimitVersion.
+	LimitVersion uint64 `json:"limitVersion,omitempty"`
+	LimitUsed    int    `json:"limitUsed,omitempty"`
+	// HasResult says that a Result record exists.
+	HasResult bool     `json:"hasResult,omitempty"`
+	Counters  Counters `json:"counters"`
+	// Outbox holds the events of the transition that wrote this state. They are published after the write and before
+	// the messages that caused them are acknowledged, so a redelivery publishes them again under the same IDs.
+	Outbox []Event `json:"outbox,omitempty"`
+	// EventSequence numbers the events of this incarnation from 1.
+	EventSequence uint64 `json:"eventSequence,omitempty"`
+}
+
+// Counters are the totals of a schedule since its creation.
+type Counters struct {
+	// Actions counts runs that were started.
+	Actions int64 `json:"actions,omitempty"`
+	// MissedCatchup counts due actions given up because they were later than the catch-up window.
+	MissedCatchup int64 `json:"missedCatchup,omitempty"`
+	// OverlapSkipped counts starts dropped by their overlap policy.
+	OverlapSkipped int64 `json:"overlapSkipped,omitempty"`
+	// BufferDropped counts starts dropped for any other reason: buffer full, paused, no remaining actions, start
+	// refused or failed too often, schedule deleted.
+	BufferDropped int64 `json:"bufferDropped,omitempty"`
+}
+
+// SourceProgress says which part of a source's times has been handed over. Hand-offs of one source form a chain: each
+// begins where the one before ended, and may arrive in any order.
+type SourceProgress struct {
+	// Covered are the settled ranges, disjoint and in order; one, unless a hand-off has overtaken another.
+	Covered []Span `json:"covered"`
+	// LastFrom, LastMissed and LastDropped are those of the newest hand-off, so that its repeat with a later end adds
+	// only what is new.
+	LastFrom    time.Time `json:"lastFrom"`
+	LastMissed  int       `json:"lastMissed,omitempty"`
+	LastDropped int       `json:"lastDropped,omitempty"`
+}
+
+// Span is a range of time, From exclusive, To inclusive.
+type Span struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// PendingControl is a cancel or terminate on its way to a run.
+type PendingControl struct {
+	Kind       ControlKind `json:"kind"`
+	RequestID  string      `json:"requestId"`
+	WorkflowID string      `json:"workflowId"`
+	RunID      string      `json:"runId"`
+	TaskQueue  string      `json:"taskQueue"`
+}
+
+// BackfillState is one backfill or trigger request in progress. The frontend creates it, the backfiller owns it.
+type BackfillState struct {
+	Incarnation string `json:"incarnation"`
+	// ID is unique among the backfills of the cluster, and one subject token.
+	ID string `json:"id"`
+	// RequestTime is when the request was accepted.
+	RequestTime time.Time `json:"requestTime"`
+	// Trigger asks for one start now. Exactly one of Trigger and Range is set.
+	Trigger *Trigger       `json:"trigger,omitempty"`
+	Range   *BackfillRange `json:"range,omitempty"`
+	// Mark is the last time handed over; zero before the first batch.
+	Mark time.Time `json:"mark,omitzero"`
+	// Handed counts the starts handed over.
+	Handed int `json:"handed,omitempty"`
+	// Attempt counts the batches that found no room since the last that did.
+	Attempt int `json:"attempt,omitempty"`
+	// Done means that everything has been handed over. The record goes once the invoker has taken it.
+	Done bool `json:"done,omitempty"`
+	// Trace is the W3C traceparent of the request.
+	Trace string `json:"trace,omitempty"`
+}
+
+// Result holds the last outcomes of a schedule, handed to the next run (SEMANTICS §7).
+type Result struct {
+	Incarnation string `json:"incarnation"`
+	// Success is the result of the last run that completed.
+	Success json.RawMessage `json:"success,omitempty"`
+	// Failure is why the last run did not complete; nil after a success.
+	Failure *Failure `json:"failure,omitempty"`
+	// CloseTime is when the run ended that set this; a run that ended earlier changes nothing.
+	CloseTime time.Time `json:"closeTime"`
+}
+
+// Failure is why a run did not complete.
+type Failure struct {
+	// Message is for people.
+	Message string `json:"message"`
+	// Type is for programs: the name of the error, compared with RetryPolicy.NonRetryableErrorTypes.
+	Type string `json:"type,omitempty"`
+	// Details is any JSON value.
+	Details json.RawMessage `json:"details,omitempty"`
+}

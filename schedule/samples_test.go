@@ -1,0 +1,170 @@
+package schedule
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// at returns an instant of 2026-03-01, in UTC, with nanoseconds.
+func at(hour int) time.Time { return time.Date(2026, 3, 1, hour, 30, 15, 123456789, time.UTC) }
+
+// whole returns an instant of 2026-03-01, in UTC, on a full second.
+func whole(hour int) time.Time { return at(hour).Truncate(time.Second) }
+
+// fullSchedule is valid and has every field set.
+func fullSchedule() Schedule {
+	return Schedule{
+		Spec: fullSpec(),
+		Action: Action{
+			Type:             "report",
+			WorkflowID:       "daily-report",
+			TaskQueue:        "reports",
+			Input:            json.RawMessage(`{"to":"<ops> & co","count":3,"factor":0.25}`),
+			Headers:          map[string]string{"tenant": "blue"},
+			Memo:             map[string]json.RawMessage{"owner": json.RawMessage(`"ops"`)},
+			SearchAttributes: map[string]json.RawMessage{"region": json.RawMessage(`["eu","us"]`)},
+			RunTimeout:       Duration(90 * time.Second),
+			ExecutionTimeout: Duration(time.Hour),
+			TaskTimeout:      Duration(250 * time.Millisecond),
+			RetryPolicy: &RetryPolicy{
+				InitialInterval:        Duration(2 * time.Second),
+				BackoffCoefficient:     1.5,
+				MaximumInterval:        Duration(time.Minute),
+				MaximumAttempts:        5,
+				NonRetryableErrorTypes: []string{"BadInput"},
+			},
+			Priority: 2,
+		},
+		Policies: Policies{
+			Overlap:                OverlapBufferOne,
+			ConcurrencyLimit:       3,
+			CatchupWindow:          Duration(time.Hour),
+			PauseOnFailure:         true,
+			KeepOriginalWorkflowID: true,
+		},
+		State: State{Notes: "for the\nops team", Paused: true, LimitedActions: true, RemainingActions: 7},
+	}
+}
+
+func fullSpec() Spec {
+	return Spec{
+		Calendars:                  []Calendar{fullCalendar()},
+		StructuredCalendars:        []StructuredCalendar{fullStructured()},
+		Intervals:                  []Interval{{Every: Duration(time.Hour), Phase: Duration(90 * time.Second)}},
+		Cron:                       []string{"30 9 * * mon-fri"},
+		At:                         []time.Time{whole(9)},
+		ExcludeCalendars:           []Calendar{fullCalendar()},
+		ExcludeStructuredCalendars: []StructuredCalendar{fullStructured()},
+		StartTime:                  at(1),
+		EndTime:                    at(23),
+		Jitter:                     Duration(1500 * time.Millisecond),
+		TimeZone:                   "Europe/Berlin",
+		TimeZoneData:               zoneData(),
+	}
+}
+
+// zoneData is the shortest time zone file there is: version 1, one zone, UTC.
+func zoneData() []byte {
+	data := make([]byte, 44, 54)
+	copy(data, "TZif")
+	data[39], data[43] = 1, 4 // one type, four bytes of abbreviations
+	data = append(data, 0, 0, 0, 0, 0, 0)
+	return append(data, "UTC\x00"...)
+}
+
+func fullCalendar() Calendar {
+	return Calendar{
+		Second: "1", Minute: "2-4", Hour: "9", DayOfMonth: "*/2", Month: "jan-jun", Year: "2026", DayOfWeek: "mon-fri",
+		Comment: "office hours",
+	}
+}
+
+func fullStructured() StructuredCalendar {
+	return StructuredCalendar{
+		Second:     []Range{{Start: 1, End: 30, Step: 2}},
+		Minute:     []Range{{Start: 2, End: 30, Step: 2}},
+		Hour:       []Range{{Start: 3, End: 20, Step: 2}},
+		DayOfMonth: []Range{{Start: 4, End: 30, Step: 2}},
+		Month:      []Range{{Start: 5, End: 12, Step: 2}},
+		Year:       []Range{{Start: 2026, End: 2030, Step: 2}},
+		DayOfWeek:  []Range{{Start: 1, End: 5, Step: 2}},
+		Comment:    "odd ones",
+	}
+}
+
+func fullStart() BufferedStart {
+	return BufferedStart{
+		RequestID:    "sched-auto-1",
+		WorkflowID:   "daily-report-2026-03-01T09:00:00Z",
+		Nominal:      whole(9),
+		Actual:       at(9),
+		Overlap:      OverlapBufferAll,
+		Manual:       true,
+		Source:       SourceAuto,
+		Phase:        PhaseCompleted,
+		Attempt:      2,
+		BackoffUntil: at(10),
+		TaskQueue:    "reports",
+		RunID:        "run-1",
+		StartTime:    at(11),
+		Ending:       ControlCancel,
+		Status:       StatusFailed,
+		CloseTime:    at(12),
+		CodeTime:     at(13),
+		Trace:        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+}
+
+func fullEvent() Event {
+	return Event{
+		ID: "i1-7", Time: at(9), Namespace: "default", ScheduleID: "daily", Kind: EventCompleted,
+		RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", Nominal: whole(9), Actual: at(9), Manual: true,
+		Status: StatusTimedOut, CodeTime: at(10), Attempt: 3, Worker: "host-1", Count: 2, Reason: "too slow", Trace: "00-1-2-01",
+	}
+}
+
+func fullFailure() *Failure {
+	return &Failure{Message: "no such report", Type: "NotFound", Details: json.RawMessage(`{"report":7}`)}
+}
+
+// golden is a filled value of each record and message that is stored, by the name of its golden file.
+func golden() map[string]any {
+	span := Span{From: at(8), To: at(9)}
+	return map[string]any{
+		"definition": &Definition{
+			Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
+			Schedule: fullSchedule(), RequestID: "create-1", CreateTime: at(1), UpdateTime: at(2), ActiveSince: at(3),
+		},
+		"generator": &GeneratorState{
+			Incarnation: "i1", Mark: at(3), HandedOff: at(2), Version: 4, Next: at(4), Future: []time.Time{at(4), at(5)},
+			IdleDeadline: at(6),
+		},
+		"invoker": &InvokerState{
+			Incarnation: "i1",
+			Starts:      []BufferedStart{fullStart()},
+			Controls: []PendingControl{{
+				Kind: ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
+			}},
+			Sources: map[string]SourceProgress{
+				SourceAuto: {Covered: []Span{span}, LastFrom: at(8), LastMissed: 1, LastDropped: 2},
+			},
+			LimitVersion: 3, LimitUsed: 2, HasResult: true,
+			Counters: Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6},
+			Outbox:   []Event{fullEvent()}, EventSequence: 12,
+		},
+		"backfill": &BackfillState{
+			Incarnation: "i1", ID: "b1", RequestTime: at(1),
+			Trigger: &Trigger{Overlap: OverlapAllowAll, Note: "once more"},
+			Range:   &BackfillRange{Start: at(2), End: at(3), Overlap: OverlapSkip},
+			Mark:    at(2), Handed: 50, Attempt: 2, Done: true, Trace: "00-1-2-01",
+		},
+		"result": &Result{
+			Incarnation: "i1", Success: json.RawMessage(`[1,2]`), Failure: fullFailure(), CloseTime: at(9),
+		},
+		"wake": &Wake{Incarnation: "i1", Version: 4, Reason: ReasonDue},
+		"enqueue": &Enqueue{
+			Incarnation: "i1", Version: 4, Source: SourceAuto, Span: span, Starts: []BufferedStart{fullStart()},
+			Missed: 3, Dropped: 4,
+		},
+	}
+}

@@ -1,0 +1,185 @@
+package schedule
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Schedule is what a user creates: when something is due, what is then started, under which policies, and whether the
+// schedule is active at all. It is a plain value; the zero Schedule is valid and never due (SEMANTICS §1).
+type Schedule struct {
+	Spec     Spec     `json:"spec"`
+	Action   Action   `json:"action"`
+	Policies Policies `json:"policies"`
+	State    State    `json:"state"`
+}
+
+// Spec says when a schedule is due: the union of its calendars, structured calendars, intervals, cron expressions and
+// one-off times, minus every second an exclude calendar matches, between StartTime and EndTime (both inclusive).
+// Resolution is one second. A Spec without any of them is never due; such a schedule runs when triggered
+// (SEMANTICS §2).
+type Spec struct {
+	Calendars           []Calendar           `json:"calendars,omitempty"`
+	StructuredCalendars []StructuredCalendar `json:"structuredCalendars,omitempty"`
+	Intervals           []Interval           `json:"intervals,omitempty"`
+	// Cron holds crontab(5) expressions of 5 (minute hour day-of-month month day-of-week), 6 (5 + year) or 7
+	// (second + 5 + year) fields, the usual @daily forms, and "@every 90s[/phase]". A CRON_TZ= or TZ= prefix sets the
+	// zone; all expressions of a spec must name the same one.
+	Cron []string `json:"cron,omitempty"`
+	// At holds one-off times. Fractions of a second are an error.
+	At                         []time.Time          `json:"at,omitempty"`
+	ExcludeCalendars           []Calendar           `json:"excludeCalendars,omitempty"`
+	ExcludeStructuredCalendars []StructuredCalendar `json:"excludeStructuredCalendars,omitempty"`
+	// StartTime and EndTime bound the nominal times, both inclusive. The zero time means no bound.
+	StartTime time.Time `json:"startTime,omitzero"`
+	EndTime   time.Time `json:"endTime,omitzero"`
+	// Jitter delays each time by a deterministic amount in [0, Jitter), never past the following time. Milliseconds
+	// count, smaller parts do not; negative values are an error.
+	Jitter Duration `json:"jitter,omitempty"`
+	// TimeZone is an IANA name such as "Europe/Berlin" for calendars and cron expressions. Empty means UTC, or the
+	// zone of the cron expressions.
+	TimeZone string `json:"timeZone,omitempty"`
+	// TimeZoneData is the compiled time zone file (RFC 9636) to use instead of the embedded database.
+	TimeZoneData []byte `json:"timeZoneData,omitempty"`
+}
+
+// Calendar is the string form of a calendar. Each field takes "*", "x", "x-z", "x-z/y", "x/y" (from x to the maximum),
+// "*/y" and comma-separated lists of those. Months go by name of three or more letters, days of week by name of two or
+// more, in any case; Sunday is 0 or 7. Empty second, minute and hour mean "0"; the other fields mean "*" when empty.
+type Calendar struct {
+	Second     string `json:"second,omitempty"`
+	Minute     string `json:"minute,omitempty"`
+	Hour       string `json:"hour,omitempty"`
+	DayOfMonth string `json:"dayOfMonth,omitempty"`
+	Month      string `json:"month,omitempty"`
+	Year       string `json:"year,omitempty"`
+	DayOfWeek  string `json:"dayOfWeek,omitempty"`
+	// Comment is free text of at most 200 bytes.
+	Comment string `json:"comment,omitempty"`
+}
+
+// StructuredCalendar matches every second whose wall clock, in the zone of the spec, lies in one range of each field.
+// An empty Year matches every year; any other empty field matches nothing.
+type StructuredCalendar struct {
+	Second     []Range `json:"second,omitempty"`
+	Minute     []Range `json:"minute,omitempty"`
+	Hour       []Range `json:"hour,omitempty"`
+	DayOfMonth []Range `json:"dayOfMonth,omitempty"`
+	Month      []Range `json:"month,omitempty"`
+	Year       []Range `json:"year,omitempty"`
+	DayOfWeek  []Range `json:"dayOfWeek,omitempty"`
+	Comment    string  `json:"comment,omitempty"`
+}
+
+// Range is start, start+step, … up to and including End. An End below Start means End = Start; a Step of 0 means 1.
+type Range struct {
+	Start int `json:"start"`
+	End   int `json:"end,omitempty"`
+	Step  int `json:"step,omitempty"`
+}
+
+// Interval is due at every instant t for which (t − Phase) is a multiple of Every, counted from the Unix epoch.
+// Every is at least 1s, 0 ≤ Phase < Every, both in whole seconds. Time zones do not matter to it.
+type Interval struct {
+	Every Duration `json:"every"`
+	Phase Duration `json:"phase,omitempty"`
+}
+
+// Action is what a schedule starts. One execution of it is a run.
+type Action struct {
+	// Type names the handler a worker registered. Required.
+	Type string `json:"type"`
+	// WorkflowID is the base of the workflow IDs; empty means the schedule ID. The nominal time is appended unless
+	// Policies.KeepOriginalWorkflowID is set.
+	WorkflowID string `json:"workflowId,omitempty"`
+	// TaskQueue is where workers wait for the run. Required.
+	TaskQueue string `json:"taskQueue"`
+	// Input is any JSON value of at most 512 KiB, handed to the worker as it is.
+	Input            json.RawMessage            `json:"input,omitempty"`
+	Headers          map[string]string          `json:"headers,omitempty"`
+	Memo             map[string]json.RawMessage `json:"memo,omitempty"`
+	SearchAttributes map[string]json.RawMessage `json:"searchAttributes,omitempty"`
+	// RunTimeout ends a run that has not completed that long after its start, as timed out. Zero means no limit.
+	RunTimeout Duration `json:"runTimeout,omitempty"`
+	// ExecutionTimeout bounds the run with all its retries. Zero means no limit.
+	ExecutionTimeout Duration `json:"executionTimeout,omitempty"`
+	// TaskTimeout bounds one attempt of a worker. Zero means no limit.
+	TaskTimeout Duration     `json:"taskTimeout,omitempty"`
+	RetryPolicy *RetryPolicy `json:"retryPolicy,omitempty"`
+	// Priority orders runs of one task queue, 1 (first) to 5; 0 means 3.
+	Priority int `json:"priority,omitempty"`
+}
+
+// RetryPolicy says how often, and how far apart, a worker attempts a run whose handler returned an error.
+type RetryPolicy struct {
+	// InitialInterval is the wait before the second attempt. Zero means 1s.
+	InitialInterval Duration `json:"initialInterval,omitempty"`
+	// BackoffCoefficient multiplies the wait after each attempt. Zero means 2; values below 1 are an error.
+	BackoffCoefficient float64 `json:"backoffCoefficient,omitempty"`
+	// MaximumInterval caps the wait. Zero means 100 times InitialInterval.
+	MaximumInterval Duration `json:"maximumInterval,omitempty"`
+	// MaximumAttempts bounds the attempts, the first included. Zero means no bound.
+	MaximumAttempts int `json:"maximumAttempts,omitempty"`
+	// NonRetryableErrorTypes names the error types that end the run at once.
+	NonRetryableErrorTypes []string `json:"nonRetryableErrorTypes,omitempty"`
+}
+
+// Policies say how a schedule treats runs that collide, come late or fail.
+type Policies struct {
+	Overlap OverlapPolicy `json:"overlap,omitempty"`
+	// ConcurrencyLimit is how many runs may be in progress before the overlap policy applies. Zero means 1.
+	// OverlapAllowAll ignores it.
+	ConcurrencyLimit int `json:"concurrencyLimit,omitempty"`
+	// CatchupWindow is how late an action may start. Zero means 365 days; values below 10 s are raised to 10 s.
+	CatchupWindow Duration `json:"catchupWindow,omitempty"`
+	// PauseOnFailure pauses the schedule when a run fails or times out.
+	PauseOnFailure bool `json:"pauseOnFailure,omitempty"`
+	// KeepOriginalWorkflowID uses Action.WorkflowID as it is instead of appending the nominal time.
+	KeepOriginalWorkflowID bool `json:"keepOriginalWorkflowId,omitempty"`
+}
+
+// State is the part of a schedule that people switch.
+type State struct {
+	// Notes is free text: why the schedule is paused, or what it is for.
+	Notes  string `json:"notes,omitempty"`
+	Paused bool   `json:"paused,omitempty"`
+	// LimitedActions bounds the automated actions to RemainingActions; once they are used up, only manual requests run.
+	LimitedActions   bool `json:"limitedActions,omitempty"`
+	RemainingActions int  `json:"remainingActions,omitempty"`
+}
+
+// OverlapPolicy says what happens to a start that is due while earlier runs are in progress (SEMANTICS §5). The empty
+// policy stands for the default of its place: the schedule's policy on a start, OverlapSkip on a schedule.
+type OverlapPolicy string
+
+// The overlap policies.
+const (
+	OverlapUnspecified OverlapPolicy = ""
+	// OverlapSkip drops the start and counts it as skipped.
+	OverlapSkip OverlapPolicy = "skip"
+	// OverlapBufferOne keeps one start waiting and drops the others.
+	OverlapBufferOne OverlapPolicy = "buffer_one"
+	// OverlapBufferAll keeps every start waiting, in order.
+	OverlapBufferAll OverlapPolicy = "buffer_all"
+	// OverlapCancelOther asks the run in progress to cancel and starts when it has ended.
+	OverlapCancelOther OverlapPolicy = "cancel_other"
+	// OverlapTerminateOther terminates the run in progress and starts.
+	OverlapTerminateOther OverlapPolicy = "terminate_other"
+	// OverlapAllowAll starts at once, beside whatever runs.
+	OverlapAllowAll OverlapPolicy = "allow_all"
+)
+
+// OverlapPolicies returns the policies a user can choose, in the order of SEMANTICS §5.
+func OverlapPolicies() []OverlapPolicy {
+	return []OverlapPolicy{
+		OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllowAll,
+	}
+}
+
+// Or returns p, or fallback when p is unspecified.
+func (p OverlapPolicy) Or(fallback OverlapPolicy) OverlapPolicy {
+	if p == OverlapUnspecified {
+		return fallback
+	}
+	return p
+}

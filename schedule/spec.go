@@ -1,0 +1,102 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+)
+
+// MaxSpecEntries bounds each list of a spec (SEMANTICS §10).
+const MaxSpecEntries = 100
+
+// Validate reports the first thing in s that can never work, as an *Error with a path relative to the spec, such as
+// "calendars[2].hour"; a caller adds its own part with [Prefix]. It checks every rule that SEMANTICS §2 and §10 have
+// for a spec: after it succeeded, compiling s succeeds. An end before the start is not an error: such a spec is never
+// due.
+func (s Spec) Validate() error {
+	for _, check := range []func() error{
+		s.validateCalendars, s.validateIntervals, s.validateCron, s.validateAt, s.validateJitter,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	_, err := s.Location()
+	return err
+}
+
+func (s Spec) validateCalendars() error {
+	parse := func(c Calendar) error {
+		_, err := c.Structured()
+		return err
+	}
+	for _, list := range []struct {
+		path      string
+		calendars []Calendar
+	}{
+		{"calendars", s.Calendars}, {"excludeCalendars", s.ExcludeCalendars},
+	} {
+		if err := validateEach(list.path, list.calendars, MaxSpecEntries, parse); err != nil {
+			return err
+		}
+	}
+	for _, list := range []struct {
+		path      string
+		calendars []StructuredCalendar
+	}{
+		{"structuredCalendars", s.StructuredCalendars}, {"excludeStructuredCalendars", s.ExcludeStructuredCalendars},
+	} {
+		if err := validateEach(list.path, list.calendars, MaxSpecEntries, StructuredCalendar.Validate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Spec) validateIntervals() error {
+	return validateEach("intervals", s.Intervals, MaxSpecEntries, Interval.Validate)
+}
+
+func (s Spec) validateCron() error {
+	return validateEach("cron", s.Cron, MaxSpecEntries, func(text string) error {
+		_, err := ParseCron(text)
+		return err
+	})
+}
+
+func (s Spec) validateAt() error {
+	return validateEach("at", s.At, MaxSpecEntries, func(t time.Time) error {
+		switch {
+		case t.Nanosecond() != 0:
+			return Invalid("", "%s has a fraction of a second: use whole seconds", t.Format(time.RFC3339Nano))
+		case t.UTC().Year() < MinYear || t.UTC().Year() > MaxYear:
+			return Invalid("", "%s is out of range: use the years %d to %d", t.Format(time.RFC3339), MinYear, MaxYear)
+		}
+		return nil
+	})
+}
+
+func (s Spec) validateJitter() error {
+	if s.Jitter < 0 {
+		return Invalid("jitter", "%s is negative: use 0 or more", s.Jitter)
+	}
+	return nil
+}
+
+// Validate reports what is wrong with i, if anything, as an *Error about "every" or "phase".
+func (i Interval) Validate() error {
+	every, phase := i.Every.Std(), i.Phase.Std()
+	switch {
+	case every < time.Second:
+		return Invalid("every", "%s is too short: use 1s or more", i.Every)
+	case every%time.Second != 0:
+		return Invalid("every", "%s has a fraction of a second: use whole seconds", i.Every)
+	case phase < 0 || phase >= every:
+		return Invalid("phase", "%s is out of range: use 0s or more, and less than every (%s)", i.Phase, i.Every)
+	case phase%time.Second != 0:
+		return Invalid("phase", "%s has a fraction of a second: use whole seconds", i.Phase)
+	}
+	return nil
+}
+
+// indexed writes the path of an entry of a list.
+func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

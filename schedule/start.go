@@ -1,0 +1,88 @@
+package schedule
+
+import "time"
+
+// Phase is where a buffered start is in its life (SEMANTICS §6).
+type Phase string
+
+// The phases of a buffered start, in order.
+const (
+	// PhasePending waits for the overlap policy to be applied.
+	PhasePending Phase = "pending"
+	// PhaseDeferred waits for a run to end.
+	PhaseDeferred Phase = "deferred"
+	// PhaseReady is about to be started, or waits out the backoff after a failed attempt to.
+	PhaseReady Phase = "ready"
+	// PhaseStarted has been accepted by the action stream; it is running.
+	PhaseStarted Phase = "started"
+	// PhaseCompleted has ended; Status says how.
+	PhaseCompleted Phase = "completed"
+)
+
+// SourceAuto is the source of starts the generator hands over; the others are backfill IDs.
+const SourceAuto = "auto"
+
+// BufferedStart is one due or manually requested action on its way from pending to completed.
+type BufferedStart struct {
+	// RequestID identifies the start everywhere and for ever; it is the idempotency key of the run.
+	RequestID  string `json:"requestId"`
+	WorkflowID string `json:"workflowId"`
+	// Nominal is the time the spec gives, Actual the same plus jitter: when the start is due.
+	Nominal time.Time `json:"nominalTime"`
+	Actual  time.Time `json:"actualTime"`
+	// Overlap is the policy asked for; unspecified means the schedule's.
+	Overlap OverlapPolicy `json:"overlap,omitempty"`
+	// Manual starts come from a trigger or backfill: they ignore pause, limits and the catch-up window.
+	Manual bool `json:"manual,omitempty"`
+	// Source is SourceAuto or the ID of a backfill.
+	Source string `json:"source,omitempty"`
+	Phase  Phase  `json:"phase"`
+	// Attempt counts the attempts to start, from 1 in PhaseReady.
+	Attempt int `json:"attempt,omitempty"`
+	// BackoffUntil is when the next attempt to start is due, after a failed one.
+	BackoffUntil time.Time `json:"backoffUntil,omitzero"`
+	// TaskQueue is where the run was sent.
+	TaskQueue string `json:"taskQueue,omitempty"`
+	// RunID identifies the execution; derived from RequestID, so that every retry yields the same.
+	RunID string `json:"runId,omitempty"`
+	// StartTime is when the action stream accepted the run.
+	StartTime time.Time `json:"startTime,omitzero"`
+	// Ending says that the run has been asked to end, to make room for another.
+	Ending ControlKind `json:"ending,omitempty"`
+	// Status, CloseTime and the fields below are set by the completion.
+	Status    Status    `json:"status,omitempty"`
+	CloseTime time.Time `json:"closeTime,omitzero"`
+	// CodeTime is when the worker's code began.
+	CodeTime time.Time `json:"codeTime,omitzero"`
+	// Trace is the W3C traceparent that caused the start.
+	Trace string `json:"trace,omitempty"`
+}
+
+// Waiting reports whether the start occupies a slot of the buffer: it is neither running nor completed.
+func (s *BufferedStart) Waiting() bool {
+	return s.Phase == PhasePending || s.Phase == PhaseDeferred || s.Phase == PhaseReady
+}
+
+// Running reports whether the start has been started and has not completed.
+func (s *BufferedStart) Running() bool { return s.Phase == PhaseStarted }
+
+// Status is how a run ended.
+type Status string
+
+// The ways a run ends (SEMANTICS §7).
+const (
+	StatusCompleted  Status = "completed"
+	StatusFailed     Status = "failed"
+	StatusCanceled   Status = "canceled"
+	StatusTerminated Status = "terminated"
+	StatusTimedOut   Status = "timed_out"
+)
+
+// Valid reports whether s is one of the statuses.
+func (s Status) Valid() bool {
+	switch s {
+	case StatusCompleted, StatusFailed, StatusCanceled, StatusTerminated, StatusTimedOut:
+		return true
+	}
+	return false
+}

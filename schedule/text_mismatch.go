@@ -1,0 +1,82 @@
+package schedule
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"time"
+)
+
+// leafError puts err, which reading text into a value of type t gave, into our words; what a type that reads itself says
+// is kept.
+func leafError(path string, t reflect.Type, text []byte, err error) error {
+	var wrongType *json.UnmarshalTypeError
+	custom := reflect.PointerTo(t).Implements(unmarshalerType) && t != timeType
+	if custom && !errors.As(err, &wrongType) {
+		return Invalid(path, "%s", shorten(err.Error()))
+	}
+	return mismatch(path, t, describe(text))
+}
+
+// mismatch says that a value of type t is expected at path, and what stands there instead.
+func mismatch(path string, t reflect.Type, found string) error {
+	return Invalid(path, "must be %s, not %s", expected(t), found)
+}
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// expected says in the words of JSON what a value of type t is written as.
+func expected(t reflect.Type) string {
+	switch {
+	case t == timeType:
+		return "a time in RFC 3339 such as \"2026-03-01T09:00:00Z\""
+	case t == reflect.TypeFor[Duration]():
+		return "a duration such as \"90s\""
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return expected(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		if isLeaf(t) {
+			return "base64 text"
+		}
+		return "a list"
+	case reflect.String:
+		return "a string in quotes"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number, 0 or more"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a " + t.String()
+}
+
+// describe says what a JSON text is: scalars as they stand, the rest by its kind.
+func describe(text []byte) string {
+	switch {
+	case bytes.HasPrefix(text, []byte("{")):
+		return "an object"
+	case bytes.HasPrefix(text, []byte("[")):
+		return "a list"
+	}
+	return shorten(string(text))
+}
+
+func describeToken(token json.Token) string {
+	if _, isDelim := token.(json.Delim); !isDelim {
+		if text, err := EncodeJSON(token); err == nil {
+			return describe(text)
+		}
+	}
+	if token == json.Delim('{') {
+		return "an object"
+	}
+	return "a list"
+}

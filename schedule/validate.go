@@ -1,0 +1,137 @@
+package schedule
+
+import (
+	"cmp"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of a schedule beside those of its spec (SEMANTICS §10). Sizes are in bytes.
+const (
+	// MaxIDBytes bounds schedule IDs, workflow IDs, task queues, types and request IDs.
+	MaxIDBytes = 255
+	// MaxNamespaceBytes bounds the name of a namespace.
+	MaxNamespaceBytes = 63
+	// MaxInputBytes bounds the input of an action, and what triggers give in its place.
+	MaxInputBytes = 512 << 10
+	// MaxInputDepth is how deep objects and lists may nest in an input, or in one value of memo or search attributes. It
+	// leaves room, within MaxTextDepth, for what stands around them.
+	MaxInputDepth = 100
+	// MaxNoteBytes bounds every free text of a user: state notes, and the notes of pause, unpause and trigger.
+	MaxNoteBytes = 4 << 10
+	// MaxMapEntries and MaxMapBytes bound headers, memo and search attributes, each by itself; the bytes are those of its
+	// names and values together.
+	MaxMapEntries = 100
+	MaxMapBytes   = 32 << 10
+	// MaxErrorTypes bounds the list of non-retryable error types.
+	MaxErrorTypes = 100
+	// MaxPriority is the last priority of an action; 1 is the first.
+	MaxPriority = 5
+)
+
+// Validate reports the first thing in s that can never work, as an *Error with CodeInvalidArgument, the path of the field
+// and the accepted values: in the order spec, action, policies, state, and always the same for the same schedule. It is
+// the one validation there is: the client, the command line and the frontend all call it.
+//
+// The zero Schedule is not valid: an action needs a type and a task queue.
+func (s Schedule) Validate() error {
+	return cmp.Or(
+		Prefix("spec", s.Spec.Validate()),
+		Prefix("action", s.Action.Validate()),
+		Prefix("policies", s.Policies.Validate()),
+		Prefix("state", s.State.Validate()),
+	)
+}
+
+// Validate reports the first thing in p that can never work, as [Schedule.Validate] does, with a path relative to p.
+func (p Policies) Validate() error {
+	return cmp.Or(
+		p.Overlap.validate("overlap"),
+		notNegative("concurrencyLimit", p.ConcurrencyLimit),
+		notNegative("catchupWindow", p.CatchupWindow),
+	)
+}
+
+// Validate reports the first thing in s that can never work, as [Schedule.Validate] does, with a path relative to s.
+func (s State) Validate() error {
+	return cmp.Or(
+		validateNote("notes", s.Notes),
+		notNegative("remainingActions", s.RemainingActions),
+	)
+}
+
+// Validate reports whether k can name a schedule: see [ValidateNamespace] and [ValidateID].
+func (k Key) Validate() error {
+	return cmp.Or(ValidateNamespace(k.Namespace), ValidateID("id", k.ID))
+}
+
+// ValidateNamespace checks the name of a namespace: 1 to 63 of a-z, 0-9 and "-". The error is about "namespace".
+func ValidateNamespace(name string) error {
+	valid := len(name) >= 1 && len(name) <= MaxNamespaceBytes
+	for _, r := range name {
+		valid = valid && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-')
+	}
+	if !valid {
+		return Invalid("namespace", "%q is not a name: use 1 to %d of a-z, 0-9 and -", shorten(name), MaxNamespaceBytes)
+	}
+	return nil
+}
+
+// ValidateID checks what names a schedule, workflow, task queue, type or request: 1 to 255 bytes of UTF-8 without control
+// characters. The error is about field.
+func ValidateID(field, value string) error {
+	if value == "" {
+		return Invalid(field, "is empty: use 1 to %d bytes of text", MaxIDBytes)
+	}
+	return validateOptionalID(field, value)
+}
+
+// validateOptionalID is ValidateID for names that may be absent.
+func validateOptionalID(field, value string) error {
+	if err := validateText(field, value, MaxIDBytes); err != nil {
+		return err
+	}
+	for _, r := range value {
+		if unicode.IsControl(r) {
+			return Invalid(field, "contains the control character %U: use printable text", r)
+		}
+	}
+	return nil
+}
+
+// validateNote checks free text, which may have several lines.
+func validateNote(field, text string) error { return validateText(field, text, MaxNoteBytes) }
+
+func validateText(field, text string, limit int) error {
+	switch {
+	case len(text) > limit:
+		return Invalid(field, "is %d bytes long: at most %d are accepted", len(text), limit)
+	case !utf8.ValidString(text):
+		return Invalid(field, "is not valid UTF-8")
+	}
+	return nil
+}
+
+// notNegative checks counts and durations, whose zero stands for their default.
+func notNegative[T int | Duration](field string, value T) error {
+	if value < 0 {
+		return Invalid(field, "%v is negative: use 0 or more", value)
+	}
+	return nil
+}
+
+// validate checks that p is unspecified or known. The error lists the known policies, and names the nearest if one
+// resembles p.
+func (p OverlapPolicy) validate(field string) error {
+	if p == OverlapUnspecified {
+		return nil
+	}
+	var known []string
+	for _, policy := range OverlapPolicies() {
+		if p == policy {
+			return nil
+		}
+		known = append(known, string(policy))
+	}
+	return unknownValue(field, "an overlap policy", string(p), known)
+}

@@ -1,0 +1,113 @@
+package schedule
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Validate reports the first thing in a that can never work, as [Schedule.Validate] does, with a path relative to a.
+func (a Action) Validate() error {
+	return cmp.Or(
+		ValidateID("type", a.Type),
+		validateOptionalID("workflowId", a.WorkflowID),
+		ValidateID("taskQueue", a.TaskQueue),
+		validateInput("input", a.Input),
+		validateMap("headers", a.Headers, validateHeader),
+		validateMap("memo", a.Memo, validateJSON),
+		validateMap("searchAttributes", a.SearchAttributes, validateJSON),
+		notNegative("runTimeout", a.RunTimeout),
+		notNegative("executionTimeout", a.ExecutionTimeout),
+		notNegative("taskTimeout", a.TaskTimeout),
+		a.validateRetryPolicy(),
+		a.validatePriority(),
+	)
+}
+
+func (a Action) validateRetryPolicy() error {
+	if a.RetryPolicy == nil {
+		return nil
+	}
+	return Prefix("retryPolicy", a.RetryPolicy.Validate())
+}
+
+func (a Action) validatePriority() error {
+	if a.Priority < 0 || a.Priority > MaxPriority {
+		return Invalid("priority", "%d is out of range: use 1 (first) to %d, or 0 for the default", a.Priority, MaxPriority)
+	}
+	return nil
+}
+
+// Validate reports the first thing in p that can never work, as [Schedule.Validate] does, with a path relative to p.
+func (p RetryPolicy) Validate() error {
+	return cmp.Or(
+		notNegative("initialInterval", p.InitialInterval),
+		p.validateCoefficient(),
+		notNegative("maximumInterval", p.MaximumInterval),
+		p.validateIntervals(),
+		notNegative("maximumAttempts", p.MaximumAttempts),
+		validateEach("nonRetryableErrorTypes", p.NonRetryableErrorTypes, MaxErrorTypes, func(name string) error {
+			return ValidateID("", name)
+		}),
+	)
+}
+
+// validateCoefficient also stops what JSON cannot write but Go and msgpack can: NaN and the infinities.
+func (p RetryPolicy) validateCoefficient() error {
+	c := p.BackoffCoefficient
+	if c == 0 || c >= 1 && !math.IsInf(c, 1) {
+		return nil
+	}
+	return Invalid("backoffCoefficient", "%v is out of range: use a number from 1, or 0 for the default", c)
+}
+
+func (p RetryPolicy) validateIntervals() error {
+	if p.MaximumInterval > 0 && p.MaximumInterval < p.InitialInterval {
+		return Invalid("maximumInterval", "%s is less than initialInterval (%s): use that or more, or 0 for the default",
+			p.MaximumInterval, p.InitialInterval)
+	}
+	return nil
+}
+
+// validateInput checks a payload: any JSON value, or none.
+func validateInput(field string, input json.RawMessage) error {
+	switch {
+	case len(input) == 0:
+		return nil
+	case len(input) > MaxInputBytes:
+		return Invalid(field, "is %d bytes long: at most %d (512 KiB) are accepted; store it elsewhere and pass a reference",
+			len(input), MaxInputBytes)
+	}
+	return validateJSON(field, input)
+}
+
+// validateJSON checks raw JSON by the rules of DecodeJSON, so that what is valid can be printed and read again.
+func validateJSON(field string, value json.RawMessage) error {
+	return Prefix(field, checkJSON(value, MaxInputDepth))
+}
+
+// validateMap checks headers, memo or search attributes: how many entries there are, how large they are together, and,
+// in the order of their names, each name and value.
+func validateMap[V ~string | ~[]byte](field string, entries map[string]V, check func(string, V) error) error {
+	if len(entries) > MaxMapEntries {
+		return Invalid(field, "has %d entries: at most %d are accepted", len(entries), MaxMapEntries)
+	}
+	size := 0
+	for name, value := range entries {
+		size += len(name) + len(value)
+	}
+	if size > MaxMapBytes {
+		return Invalid(field, "is %d bytes long with its names: at most %d are accepted", size, MaxMapBytes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		path := joinKey(field, name)
+		if err := cmp.Or(ValidateID(path, name), check(path, entries[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validateHeader(field, value string) error { return validateText(field, value, MaxMapBytes) }
