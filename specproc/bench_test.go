@@ -1,0 +1,135 @@
+package specproc
+
+import (
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// benchSpecs are the specs whose searches are measured. TestSearchIsQuick holds the pathological ones to a limit.
+var benchSpecs = []struct {
+	name         string
+	spec         schedule.Spec
+	pathological bool
+}{
+	{name: "minutely", spec: schedule.Spec{Cron: []string{"* * * * *"}}},
+	{name: "weekday-mornings", spec: schedule.Spec{Cron: []string{"*/15 8-10 * * mon-fri"}, TimeZone: "Europe/Berlin"}},
+	{name: "hourly-jitter", spec: schedule.Spec{Cron: []string{"@hourly"}, Jitter: schedule.Duration(time.Minute)}},
+	{name: "interval", spec: schedule.Spec{
+		Intervals: []schedule.Interval{{Every: schedule.Duration(90 * time.Minute)}},
+	}},
+	{name: "ten-crons", spec: schedule.Spec{Cron: []string{
+		"0 0 * * *", "1 1 * * *", "2 2 * * *", "3 3 * * *", "4 4 * * *",
+		"5 5 * * *", "6 6 * * *", "7 7 * * *", "8 8 * * *", "9 9 * * *",
+	}}},
+	{name: "leap-day-on-monday", spec: schedule.Spec{Calendars: []schedule.Calendar{
+		{DayOfMonth: "29", Month: "2", DayOfWeek: "mon"},
+	}, TimeZone: "America/New_York"}},
+	{name: "nights-excluded", spec: schedule.Spec{
+		Cron:             []string{"*/10 * * * *"},
+		ExcludeCalendars: []schedule.Calendar{{Second: "*", Minute: "*", Hour: "0-7,20-23"}},
+	}},
+	{name: "weekends-excluded", spec: schedule.Spec{
+		Cron:             []string{"*/10 * * * *"},
+		ExcludeCalendars: []schedule.Calendar{{Second: "*", Minute: "*", Hour: "*", DayOfWeek: "sat,sun"}},
+	}},
+	{name: "feb-30", pathological: true, spec: schedule.Spec{
+		Cron: []string{"0 0 30 2 *"}, TimeZone: "Africa/Casablanca",
+	}},
+	{name: "all-excluded", pathological: true, spec: schedule.Spec{
+		Cron:             []string{"* * * * * * *"},
+		ExcludeCalendars: []schedule.Calendar{{Second: "*", Minute: "*", Hour: "*"}},
+		TimeZone:         "Europe/Berlin",
+	}},
+	{name: "second-0-excluded", pathological: true, spec: schedule.Spec{
+		Cron:             []string{"* * * * *"},
+		ExcludeCalendars: []schedule.Calendar{{Minute: "*", Hour: "*"}},
+		TimeZone:         "Europe/Berlin",
+	}},
+	{name: "odd-and-even-excluded", pathological: true, spec: schedule.Spec{
+		Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}},
+		ExcludeCalendars: []schedule.Calendar{
+			{Second: "*/2", Minute: "*", Hour: "*"}, {Second: "1/2", Minute: "*", Hour: "*"},
+		},
+	}},
+	{name: "intervals-excluded", pathological: true, spec: schedule.Spec{
+		Intervals: []schedule.Interval{
+			{Every: schedule.Duration(7 * time.Minute)}, {Every: schedule.Duration(11 * time.Minute)},
+		},
+		ExcludeCalendars: []schedule.Calendar{{Minute: "*", Hour: "*"}},
+	}},
+	{name: "coprime-intervals-excluded", pathological: true, spec: schedule.Spec{
+		Intervals: []schedule.Interval{
+			{Every: schedule.Duration(61 * time.Second)}, {Every: schedule.Duration(67 * time.Second)},
+			{Every: schedule.Duration(71 * time.Second)},
+		},
+		ExcludeCalendars: []schedule.Calendar{
+			{Second: "0-29", Minute: "*", Hour: "*"}, {Second: "30-59", Minute: "*", Hour: "*"},
+		},
+	}},
+}
+
+var benchAfter = time.Date(2024, 3, 9, 17, 0, 0, 0, time.UTC)
+
+func mustCompile(tb require.TestingT, spec schedule.Spec) *Spec {
+	s, err := Compile(spec)
+	require.NoError(tb, err)
+	return s
+}
+
+func BenchmarkNext(b *testing.B) {
+	for _, bench := range benchSpecs {
+		b.Run(bench.name, func(b *testing.B) {
+			s := mustCompile(b, bench.spec)
+			b.ReportAllocs()
+			after := benchAfter
+			for b.Loop() {
+				next, ok := s.Next(after, "default-nightly")
+				if after = next.Nominal; !ok {
+					after = benchAfter
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkNextRobfig is the speed of the best known cron library on an expression that both understand.
+func BenchmarkNextRobfig(b *testing.B) {
+	expression, err := cron.ParseStandard("CRON_TZ=Europe/Berlin */15 8-10 * * mon-fri")
+	require.NoError(b, err)
+	b.ReportAllocs()
+	after := benchAfter
+	for b.Loop() {
+		after = expression.Next(after)
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Compile(benchSpecs[1].spec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNewZone(b *testing.B) {
+	loc, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(b, err)
+	for b.Loop() {
+		newZone(loc)
+	}
+}
+
+// BenchmarkMissed counts what a schedule missed in three years of outage.
+func BenchmarkMissed(b *testing.B) {
+	s := mustCompile(b, schedule.Spec{Cron: []string{"* * * * *"}, TimeZone: "Europe/Berlin"})
+	r := Range{From: benchAfter.AddDate(-3, 0, 0), To: benchAfter, CatchupWindow: 10 * time.Second, Limit: 1000}
+	for b.Loop() {
+		s.ProcessTimeRange(r)
+	}
+}

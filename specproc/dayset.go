@@ -1,0 +1,96 @@
+package specproc
+
+import "math/bits"
+
+// daySet is a set of seconds of one local day: a word for each minute, with bits 0 to 59 for its seconds.
+type daySet [24 * 60]uint64
+
+// add puts in every second whose clock c matches.
+func (d *daySet) add(c *calendar) {
+	for hour := nextBit(c.hours, 0); hour < 24; hour = nextBit(c.hours, hour+1) {
+		for minute, words := 0, d.hour(hour); minute < 60; minute++ {
+			words[minute] |= c.secondsIn(minute)
+		}
+	}
+}
+
+// remove takes out every second whose clock c matches.
+func (d *daySet) remove(c *calendar) {
+	for hour := nextBit(c.hours, 0); hour < 24; hour = nextBit(c.hours, hour+1) {
+		for minute, words := 0, d.hour(hour); minute < 60; minute++ {
+			words[minute] &^= c.secondsIn(minute)
+		}
+	}
+}
+
+// hour returns the words of one hour.
+func (d *daySet) hour(hour int) *[60]uint64 { return (*[60]uint64)(d[hour*60:]) }
+
+// secondsIn returns the seconds that c matches in a minute of a matching hour.
+func (c *calendar) secondsIn(minute int) uint64 { return c.seconds & -(c.minutes >> minute & 1) }
+
+// addEvery puts in first, first+every, … up to the end of the day.
+func (d *daySet) addEvery(first, every int64) {
+	if every >= 60 {
+		for second := first; second < daySeconds; second += every {
+			d.addSecond(int(second))
+		}
+		return
+	}
+	var pattern uint64
+	for second := int64(0); second < 60; second += every {
+		pattern |= 1 << second
+	}
+	for second := first; second < daySeconds; {
+		minute, within := second/60, second%60
+		d[minute] |= pattern << within & allSixty
+		// On to the first one in the following minute.
+		second += (60 - within + every - 1) / every * every
+	}
+}
+
+func (d *daySet) addSecond(second int) { d[second/60] |= 1 << (second % 60) }
+
+// clip takes out every second outside from ≤ second < until.
+func (d *daySet) clip(from, until int) {
+	clear(d[:from/60])
+	if from < daySeconds {
+		d[from/60] &= allSixty << (from % 60)
+	}
+	if until < daySeconds {
+		d[until/60] &= 1<<(until%60) - 1
+		clear(d[until/60+1:])
+	}
+}
+
+// next returns the first second in d that is not before from, if there is one.
+func (d *daySet) next(from int) (int, bool) {
+	minute := from / 60
+	if second := nextBit(d[minute], from%60); second < 60 {
+		return minute*60 + second, true
+	}
+	for minute++; minute < len(d); minute++ {
+		if d[minute] != 0 {
+			return minute*60 + bits.TrailingZeros64(d[minute]), true
+		}
+	}
+	return 0, false
+}
+
+// last returns the last second in d, which is not empty.
+func (d *daySet) last() int {
+	minute := len(d) - 1
+	for d[minute] == 0 {
+		minute--
+	}
+	return minute*60 + bits.Len64(d[minute]) - 1
+}
+
+// count returns how many seconds are in d.
+func (d *daySet) count() int {
+	n := 0
+	for _, seconds := range d {
+		n += bits.OnesCount64(seconds)
+	}
+	return n
+}

@@ -1,0 +1,109 @@
+package specproc
+
+import "time"
+
+// Range is a stretch of time to process, with what decides about the times in it (SEMANTICS §3).
+type Range struct {
+	// From and To bound the actual times: From < Actual ≤ To.
+	From, To time.Time
+	// Manual is set for a backfill: everything in the range is due, whatever the following five fields say.
+	Manual bool
+	// Paused and OutOfActions skip the whole range.
+	Paused, OutOfActions bool
+	// UpdateTime is when the schedule was last changed. Times whose Actual is before it are skipped: they belonged to
+	// what the schedule was before.
+	UpdateTime time.Time
+	// CatchupWindow is how long before To an Actual may lie; earlier ones are missed. See
+	// [schedule.Policies.Catchup]: zero is no default here, it misses everything before To.
+	CatchupWindow time.Duration
+	// Limit is how many times to take. None are taken for zero; negative means no limit.
+	Limit int
+	// Seed is the jitter's.
+	Seed string
+}
+
+// Outcome is what came of processing a Range.
+type Outcome struct {
+	// Times are due and to be buffered, in order: at most Limit.
+	Times []Time
+	// Mark is the new high water mark: everything up to it is dealt with, and the next range begins there.
+	Mark time.Time
+	// Next is when to come back: the Actual of the first time after Mark. Zero if there is none, and the spec is
+	// exhausted.
+	Next time.Time
+	// Missed counts the times that lie more than the catch-up window before To.
+	Missed Tally
+	// Dropped counts the times that were beyond the limit of an automated range. They are lost.
+	Dropped Tally
+	// Truncated says that a manual range stopped at its limit. The times after Mark are still to come.
+	Truncated bool
+}
+
+// ProcessTimeRange works out what is due in a range (SEMANTICS §3).
+//
+//   - A range that does not move on (To ≤ From: a clock went back) is empty and leaves the mark at From.
+//   - A paused or used-up schedule skips the range, and the mark moves to To.
+//   - Otherwise times before the update time are skipped, those outside the catch-up window are missed, and the others
+//     are taken, up to the limit. What lies beyond it is dropped; but a manual range stops there, with the mark at the
+//     last time taken.
+//
+// Two ranges that meet give together what the range from the first From to the last To gives, as long as the limit does
+// not bind and the same times lie within the window. Missed and dropped times are counted by the day, so that a long
+// outage costs a few milliseconds a year; memory is bounded by Limit.
+func (s *Spec) ProcessTimeRange(r Range) Outcome {
+	var out Outcome
+	switch {
+	case !r.To.After(r.From):
+		out.Mark = r.From
+	case r.Manual:
+		s.processManual(&r, &out)
+	case r.Paused || r.OutOfActions:
+		out.Mark = r.To
+	default:
+		s.processAutomated(&r, &out)
+	}
+	if next, ok := s.NextDue(out.Mark, r.Seed); ok {
+		out.Next = next.Actual
+	}
+	return out
+}
+
+// processManual takes times up to the limit and stops there.
+func (s *Spec) processManual(r *Range, out *Outcome) {
+	out.Mark = r.From
+	for t := range s.Between(r.From, r.To, r.Seed) {
+		if len(out.Times) == r.Limit {
+			out.Truncated = true
+			return
+		}
+		out.Times = append(out.Times, t)
+		out.Mark = t.Actual
+	}
+	out.Mark = r.To
+}
+
+// processAutomated counts what is too late, takes times up to the limit, and counts the rest.
+func (s *Spec) processAutomated(r *Range, out *Outcome) {
+	out.Mark = r.To
+	from := latest(r.From, r.UpdateTime.Add(-1))
+	tooLate := r.To.Add(-r.CatchupWindow).Add(-1)
+	if tooLate.After(from) {
+		out.Missed = s.tally(from, tooLate, r.Seed)
+		from = tooLate
+	}
+	for t := range s.Between(from, r.To, r.Seed) {
+		if len(out.Times) == r.Limit {
+			out.Dropped = s.tally(from, r.To, r.Seed)
+			return
+		}
+		out.Times = append(out.Times, t)
+		from = t.Actual
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

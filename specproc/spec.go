@@ -1,0 +1,112 @@
+package specproc
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Spec is a compiled spec. It never changes and is safe for concurrent use.
+type Spec struct {
+	calendars []calendar
+	intervals []interval
+	at        []int64 // in order
+	excludes  []calendar
+	zone      *zone
+	// start and end bound the nominal times, both inclusive, in whole Unix seconds. A spec without a start begins at the
+	// epoch; the end is never past the horizon of the zone.
+	start, end int64
+	// jitter in milliseconds.
+	jitter int64
+}
+
+// Compile validates spec and prepares it for searching. The error is the *schedule.Error of [schedule.Spec.Validate].
+// Compiling takes some microseconds, and a fraction of a millisecond more for a zone that no spec had before.
+func Compile(spec schedule.Spec) (*Spec, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Spec{jitter: spec.Jitter.Std().Milliseconds()}
+	if !spec.StartTime.IsZero() {
+		// Rounded up: the whole second before a fractional start lies before it.
+		s.start = max(spec.StartTime.Add(time.Second-1).Unix(), zoneStart)
+	}
+	for _, step := range []func(*Spec, *schedule.Spec) error{addZone, addCalendars, addCron, addExcludes} {
+		if err := step(s, &spec); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range spec.Intervals {
+		s.intervals = append(s.intervals, newInterval(i))
+	}
+	for _, t := range spec.At {
+		s.at = append(s.at, t.Unix())
+	}
+	slices.Sort(s.at)
+	return s, nil
+}
+
+func addZone(s *Spec, spec *schedule.Spec) error {
+	loc, err := spec.Location()
+	if err != nil {
+		return err
+	}
+	if len(spec.TimeZoneData) > 0 {
+		s.zone = newZone(loc)
+	} else {
+		s.zone = zoneOf(loc)
+	}
+	s.end = s.zone.horizon
+	if !spec.EndTime.IsZero() {
+		s.end = min(s.end, spec.EndTime.Unix())
+	}
+	return nil
+}
+
+func addCalendars(s *Spec, spec *schedule.Spec) (err error) {
+	s.calendars, err = compileCalendars(s.calendars, spec.Calendars, spec.StructuredCalendars)
+	return err
+}
+
+func addExcludes(s *Spec, spec *schedule.Spec) (err error) {
+	s.excludes, err = compileCalendars(s.excludes, spec.ExcludeCalendars, spec.ExcludeStructuredCalendars)
+	return err
+}
+
+func addCron(s *Spec, spec *schedule.Spec) error {
+	for _, text := range spec.Cron {
+		cron, err := schedule.ParseCron(text)
+		if err != nil {
+			return err
+		}
+		if cron.Interval != nil {
+			s.intervals = append(s.intervals, newInterval(*cron.Interval))
+		}
+		if s.calendars, err = compileCalendars(s.calendars, nil, cron.Calendars); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compileCalendars appends calendars of both forms to compiled.
+func compileCalendars(
+	compiled []calendar, texts []schedule.Calendar, structured []schedule.StructuredCalendar,
+) ([]calendar, error) {
+	for _, text := range texts {
+		parsed, err := text.Structured()
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := newCalendar(&parsed); ok {
+			compiled = append(compiled, c)
+		}
+	}
+	for i := range structured {
+		if c, ok := newCalendar(&structured[i]); ok {
+			compiled = append(compiled, c)
+		}
+	}
+	return compiled, nil
+}

@@ -1,0 +1,201 @@
+package specproc
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// vector is one line of the files in testdata/vectors; README.md there says what the fields mean.
+type vector struct {
+	ID         string      `json:"id"`
+	Why        string      `json:"why"`
+	Spec       vectorSpec  `json:"spec"`
+	JitterSeed string      `json:"jitterSeed"`
+	After      time.Time   `json:"after"`
+	Next       []vectorRun `json:"next"`
+	Exhausted  bool        `json:"exhausted"`
+	Error      bool        `json:"error"`
+	Quirk      bool        `json:"quirk"`
+	QuirkWhy   string      `json:"quirkWhy"`
+	BruteForce []time.Time `json:"bruteForce"`
+}
+
+type vectorRun struct {
+	Nominal time.Time `json:"nominal"`
+	Actual  time.Time `json:"actual"`
+}
+
+type vectorSpec struct {
+	Calendars        []schedule.Calendar `json:"calendars"`
+	ExcludeCalendars []schedule.Calendar `json:"excludeCalendars"`
+	Intervals        []struct {
+		Every string `json:"every"`
+		Phase string `json:"phase"`
+	} `json:"intervals"`
+	Cron      []string  `json:"cron"`
+	StartTime time.Time `json:"startTime"`
+	EndTime   time.Time `json:"endTime"`
+	Jitter    string    `json:"jitter"`
+	TimeZone  string    `json:"timeZone"`
+}
+
+func (v vectorSpec) spec(t *testing.T) schedule.Spec {
+	s := schedule.Spec{
+		Calendars: v.Calendars, ExcludeCalendars: v.ExcludeCalendars, Cron: v.Cron, TimeZone: v.TimeZone,
+		StartTime: v.StartTime, EndTime: v.EndTime, Jitter: duration(t, v.Jitter),
+	}
+	for _, i := range v.Intervals {
+		s.Intervals = append(s.Intervals, schedule.Interval{Every: duration(t, i.Every), Phase: duration(t, i.Phase)})
+	}
+	return s
+}
+
+// leadingDays matches the days in front of a duration, which the vectors use and time.ParseDuration does not know.
+var leadingDays = regexp.MustCompile(`^(\d+)d`)
+
+func duration(t *testing.T, text string) schedule.Duration {
+	if text == "" {
+		return 0
+	}
+	var days time.Duration
+	if found := leadingDays.FindStringSubmatch(text); found != nil {
+		n, err := strconv.Atoi(found[1])
+		require.NoError(t, err)
+		days, text = time.Duration(n)*24*time.Hour, text[len(found[0]):]+"0s"
+	}
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return schedule.Duration(days + d)
+}
+
+// vectorFolder is testdata/vectors, or the folder that CARILLON_VECTORS names.
+func vectorFolder() string {
+	if folder := os.Getenv("CARILLON_VECTORS"); folder != "" {
+		return folder
+	}
+	return filepath.Join("testdata", "vectors")
+}
+
+func loadVectors(t *testing.T, name string) []vector {
+	t.Helper()
+	file, err := os.Open(filepath.Join(vectorFolder(), name+".jsonl"))
+	require.NoError(t, err)
+	defer file.Close()
+	var all []vector
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var v vector
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &v))
+		all = append(all, v)
+	}
+	require.NoError(t, lines.Err())
+	require.NotEmpty(t, all)
+	return all
+}
+
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"calendar", "interval", "cron", "dst", "exclude", "jitter", "bounds", "errors"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			times, rejected, bruteForce, decided := 0, 0, 0, 0
+			for _, v := range loadVectors(t, name) {
+				check := checkTimes
+				switch {
+				case v.Quirk && v.BruteForce != nil:
+					bruteForce++
+					check = checkBruteForce
+				case v.Quirk:
+					decided++
+					check = checkDecision
+				case v.Error:
+					rejected++
+					check = checkRejected
+				default:
+					times++
+				}
+				t.Run(v.ID, func(t *testing.T) { check(t, v) })
+			}
+			t.Logf("%s: %d with times, %d rejected; quirks: %d by brute force, %d decided by Carillon",
+				name, times, rejected, bruteForce, decided)
+		})
+	}
+}
+
+func checkTimes(t *testing.T, v vector) {
+	s, err := Compile(v.Spec.spec(t))
+	require.NoError(t, err, v.Why)
+	after := v.After
+	for i, want := range v.Next {
+		got, ok := s.Next(after, v.JitterSeed)
+		require.True(t, ok, "%s: time %d", v.Why, i)
+		require.Equal(t, Time(want), got, "%s: time %d", v.Why, i)
+		after = got.Actual
+	}
+	if v.Exhausted {
+		got, ok := s.Next(after, v.JitterSeed)
+		require.False(t, ok, "%s: found %v", v.Why, got)
+	}
+}
+
+// checkBruteForce walks by nominal time: what the reference gives is wrong there, what brute force gives is nominal.
+func checkBruteForce(t *testing.T, v vector) {
+	s, err := Compile(v.Spec.spec(t))
+	require.NoError(t, err, v.Why)
+	after := v.After
+	for i, want := range v.BruteForce {
+		got, ok := s.Next(after, v.JitterSeed)
+		require.True(t, ok, "%s: time %d", v.Why, i)
+		require.Equal(t, want, got.Nominal, "%s: time %d", v.Why, i)
+		after = got.Actual
+	}
+}
+
+func checkRejected(t *testing.T, v vector) {
+	_, err := Compile(v.Spec.spec(t))
+	require.Error(t, err, v.Why)
+	var e *schedule.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, schedule.CodeInvalidArgument, e.Code)
+	require.NotEmpty(t, e.Field, e.Message)
+}
+
+// decisions say what Carillon does with input that the reference accepts or rejects by accident: true for accepted, with
+// the same times if the vector has any.
+var decisions = map[string]bool{
+	"cal-0109":  false, // a leading +
+	"cal-0110":  false, // a step that overflows
+	"int-0029":  false, // a fraction of a second in a phase
+	"cron-0047": false, // @every 6h/
+	"cron-0049": false, // @everything
+	"cron-0062": false, // 1#2, for now
+	"cron-0067": true,  // a known zone in front of @every
+	"err-0106":  false, // a long comment after @every
+	"err-0118":  false, // a fraction of a second in a phase
+	"err-0146":  true,  // two blanks after @every
+	"err-0166":  true,  // a tab after the zone
+	"err-0173":  true,  // @every beside an expression with a zone
+}
+
+func checkDecision(t *testing.T, v vector) {
+	accepted, known := decisions[v.ID]
+	switch {
+	case !known:
+		t.Skipf("not decided: %s", v.QuirkWhy)
+	case !accepted:
+		checkRejected(t, v)
+	default:
+		checkTimes(t, v)
+	}
+}
