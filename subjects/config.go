@@ -1,0 +1,164 @@
+package subjects
+
+import (
+	"encoding/hex"
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Limits and times of the streams and consumers.
+const (
+	// TaskAckWait is how long a pool may be silent about a message before another gets it.
+	TaskAckWait = 5 * time.Second
+	// ActionAckWait is how long a worker may be silent about a run before another gets it.
+	ActionAckWait = 10 * time.Second
+	// DuplicateWindow is how long the streams remember message IDs.
+	DuplicateWindow = 2 * time.Minute
+	// EventAge is how long the event history is kept.
+	EventAge = 30 * 24 * time.Hour
+	// ControlAge is how long a cancel or terminate waits for its run.
+	ControlAge = 7 * 24 * time.Hour
+	// DeadLetterAge is how long dead letters are kept.
+	DeadLetterAge = 90 * 24 * time.Hour
+	// TombstoneAge is how long a deleted record leaves a trace in its bucket.
+	TombstoneAge = time.Hour
+	// maxAckPending bounds what all processes of a pool hold of one shard, and all workers of one task queue.
+	maxAckPending = 16384
+)
+
+// The pools that consume task streams; each is the name of its consumer.
+const (
+	PoolGenerator  = "generator"
+	PoolInvoker    = "invoker"
+	PoolBackfiller = "backfiller"
+)
+
+// ClusterBucket holds the facts all processes must agree on.
+func (n Names) ClusterBucket() string { return n.prefix + "-cluster" }
+
+// StateBucket holds the records of one shard.
+func (n Names) StateBucket(shard int) string { return n.prefix + "-state-" + strconv.Itoa(shard) }
+
+// TaskStream holds the tasks, timers and callbacks of one shard.
+func (n Names) TaskStream(shard int) string { return n.upper + "_TASKS_" + strconv.Itoa(shard) }
+
+// ActionStream holds the start requests for workers.
+func (n Names) ActionStream() string { return n.upper + "_ACTIONS" }
+
+// ControlStream holds cancels and terminates.
+func (n Names) ControlStream() string { return n.upper + "_CONTROL" }
+
+// EventStream holds the event history.
+func (n Names) EventStream() string { return n.upper + "_EVENTS" }
+
+// DeadLetterStream holds what could not be processed.
+func (n Names) DeadLetterStream() string { return n.upper + "_DLQ" }
+
+// ServiceName is the name of the frontend among the NATS micro services.
+func (n Names) ServiceName() string { return n.prefix }
+
+// BucketConfig is the configuration of a KV bucket named by ClusterBucket or StateBucket.
+func (n Names) BucketConfig(bucket string, replicas int) jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: bucket, Description: "Carillon: state", History: 1, Storage: jetstream.FileStorage,
+		Replicas: replicas, LimitMarkerTTL: TombstoneAge,
+	}
+}
+
+// StreamConfigs are the configurations of all streams.
+func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
+	configs := []jetstream.StreamConfig{
+		n.actionConfig(replicas), n.controlConfig(replicas), n.eventConfig(replicas), n.deadLetterConfig(replicas),
+	}
+	for shard := range shards {
+		configs = append(configs, n.taskConfig(shard, replicas))
+	}
+	return configs
+}
+
+func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
+	s := strconv.Itoa(shard)
+	return jetstream.StreamConfig{
+		Name: n.TaskStream(shard), Description: "Carillon: tasks, timers and callbacks of shard " + s,
+		Subjects:  []string{n.prefix + ".task." + s + ".>", n.prefix + ".timer." + s + ".>", n.prefix + ".callback." + s + ".>"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, Duplicates: DuplicateWindow,
+		AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true, AllowDirect: true,
+	}
+}
+
+func (n Names) actionConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.ActionStream(), Description: "Carillon: runs waiting for or held by workers",
+		Subjects: []string{n.prefix + ".action.>"}, Retention: jetstream.WorkQueuePolicy,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, AllowDirect: true,
+	}
+}
+
+func (n Names) controlConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.ControlStream(), Description: "Carillon: cancels and terminates of runs",
+		Subjects: []string{n.prefix + ".control.>"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: ControlAge, AllowDirect: true,
+	}
+}
+
+func (n Names) eventConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.EventStream(), Description: "Carillon: event history",
+		Subjects: []string{n.prefix + ".event.>"}, Retention: jetstream.LimitsPolicy,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: EventAge, AllowDirect: true,
+	}
+}
+
+func (n Names) deadLetterConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.DeadLetterStream(), Description: "Carillon: messages that could not be processed",
+		Subjects: []string{n.prefix + ".dlq.>"}, Retention: jetstream.LimitsPolicy,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: DeadLetterAge,
+		AllowDirect: true,
+	}
+}
+
+// TaskConsumers are the consumers of one task stream, one for each pool. Their filters do not overlap, as work-queue
+// retention demands, and leave out the timers, which nobody consumes.
+func (n Names) TaskConsumers(shard int) []jetstream.ConsumerConfig {
+	s := strconv.Itoa(shard)
+	task := n.prefix + ".task." + s
+	return []jetstream.ConsumerConfig{
+		taskConsumer(PoolGenerator, task+".generate.>"),
+		taskConsumer(PoolInvoker, task+".invoke.>", n.prefix+".callback."+s+".>"),
+		taskConsumer(PoolBackfiller, task+".backfill.>"),
+	}
+}
+
+func taskConsumer(pool string, filters ...string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: pool, FilterSubjects: filters, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: TaskAckWait, MaxAckPending: maxAckPending, MaxDeliver: -1,
+	}
+}
+
+// WorkerConsumer is the consumer that all workers of one task queue share, on the action stream.
+func (n Names) WorkerConsumer(namespace, queue string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: WorkerConsumerName(namespace, queue), FilterSubject: n.ActionQueue(namespace, queue),
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ActionAckWait, MaxAckPending: maxAckPending, MaxDeliver: -1,
+	}
+}
+
+// WorkerConsumerName is worker_<namespace>_<queue>, the queue escaped; of a queue too long for a consumer name the end
+// is replaced by a hash of the whole.
+func WorkerConsumerName(namespace, queue string) string {
+	const longest = 180
+	token := Escape(queue)
+	if len(token) > longest {
+		h := fnv.New128a()
+		_, _ = h.Write([]byte(queue))
+		token = token[:longest-33] + "=" + hex.EncodeToString(h.Sum(nil))
+	}
+	return "worker_" + namespace + "_" + token
+}

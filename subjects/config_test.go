@@ -1,0 +1,138 @@
+package subjects_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// TestEveryTaskReachesOnePool: the consumers of a task stream cover all tasks and callbacks, each once, and no timer.
+func TestEveryTaskReachesOnePool(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	for _, id := range awkward {
+		key := schedule.Key{Namespace: "default", ID: id}
+		for subject, pool := range map[string]string{
+			n.Generate(2, key, subjects.WhatWake):                                  subjects.PoolGenerator,
+			n.Generate(2, key, subjects.WhatDue):                                   subjects.PoolGenerator,
+			n.Generate(2, key, subjects.WhatGuard):                                 subjects.PoolGenerator,
+			n.InvokeWake(2, key):                                                   subjects.PoolInvoker,
+			n.InvokeEnqueue(2, key, schedule.SourceAuto, schedule.Span{}):          subjects.PoolInvoker,
+			n.Callback(2, key, id, "r1"):                                           subjects.PoolInvoker,
+			n.Backfill(2, key, "b1"):                                               subjects.PoolBackfiller,
+			n.DueTimer(2, key):                                                     "",
+			n.GuardTimer(2, key):                                                   "",
+			n.RetryTimer(2, key):                                                   "",
+			n.BackfillTimer(2, key, "b1"):                                          "",
+			n.TimeoutTimer(2, key, "r1"):                                           "",
+			n.Generate(1, key, subjects.WhatWake):                                  "", // of another shard
+			strings.Replace(n.InvokeWake(2, key), "carillon.", "carillon-too.", 1): "",
+		} {
+			pools := []string{}
+			for _, consumer := range n.TaskConsumers(2) {
+				if matchesAny(consumer.FilterSubjects, subject) {
+					pools = append(pools, consumer.Durable)
+				}
+			}
+			require.Equal(t, strings.Fields(pool), pools, subject)
+		}
+	}
+}
+
+// TestFiltersDoNotOverlap, as work-queue retention demands. All end in ">", so two overlap if one begins as the other.
+func TestFiltersDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	var filters []string
+	for shard := range 12 { // 1 and 11 begin alike
+		for _, consumer := range subjects.Default().TaskConsumers(shard) {
+			filters = append(filters, consumer.FilterSubjects...)
+		}
+	}
+	for i, a := range filters {
+		require.True(t, strings.HasSuffix(a, ".>"))
+		for _, b := range filters[i+1:] {
+			a, b := strings.TrimSuffix(a, ">"), strings.TrimSuffix(b, ">")
+			require.False(t, strings.HasPrefix(a, b) || strings.HasPrefix(b, a), "%s %s", a, b)
+		}
+	}
+}
+
+// TestEverySubjectHasOneStream: no subject is lost, and no two streams store the same.
+func TestEverySubjectHasOneStream(t *testing.T) {
+	t.Parallel()
+	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
+	all := map[string]string{
+		n.Callback(0, key, "q", "r1"):        n.TaskStream(0),
+		n.Callback(1, key, "q", "r1"):        n.TaskStream(1),
+		n.Action("default", "q", "w"):        n.ActionStream(),
+		n.Control("default", "q", "w"):       n.ControlStream(),
+		n.DeadLetter(subjects.PoolGenerator): n.DeadLetterStream(),
+		n.Event(key, schedule.EventStarted):  n.EventStream(),
+		n.API("default", "create"):           "",
+	}
+	for _, subject := range scheduleSubjects(n, key) {
+		if !strings.HasPrefix(subject, "carillon.event.") {
+			all[subject] = n.TaskStream(0)
+		}
+	}
+	for subject, want := range all {
+		streams := []string{}
+		for _, config := range n.StreamConfigs(12, 3) {
+			if matchesAny(config.Subjects, subject) {
+				streams = append(streams, config.Name)
+			}
+		}
+		require.Equal(t, strings.Fields(want), streams, subject)
+	}
+}
+
+func TestStreamsAreSafe(t *testing.T) {
+	t.Parallel()
+	configs := subjects.Default().StreamConfigs(4, 3)
+	require.Len(t, configs, 4+4)
+	for _, config := range configs {
+		require.Equal(t, 3, config.Replicas, config.Name)
+		require.Equal(t, jetstream.FileStorage, config.Storage, config.Name)
+		if config.AllowMsgSchedules {
+			require.Equal(t, jetstream.DiscardOld, config.Discard, "refused by the server otherwise")
+			require.EqualValues(t, 1, config.MaxMsgsPerSubject)
+		}
+	}
+	bucket := subjects.Default().BucketConfig("b", 3)
+	require.Equal(t, 3, bucket.Replicas)
+	require.Equal(t, jetstream.FileStorage, bucket.Storage)
+}
+
+func TestWorkerConsumers(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	config := n.WorkerConsumer("default", "a.b")
+	require.Equal(t, "worker_default_a=2Eb", config.Durable)
+	require.True(t, matches(config.FilterSubject, n.Action("default", "a.b", "w")))
+	require.False(t, matches(config.FilterSubject, n.Action("default", "a", "b")))
+	require.False(t, matches(config.FilterSubject, n.Action("other", "a.b", "w")))
+
+	long := strings.Repeat("q.", 100)
+	names := []string{
+		subjects.WorkerConsumerName("default", long), subjects.WorkerConsumerName("default", long+"1"),
+		subjects.WorkerConsumerName("default", long+"2"), subjects.WorkerConsumerName("other", long),
+		subjects.WorkerConsumerName("default", "q"), subjects.WorkerConsumerName("default", "Q"),
+	}
+	slices.Sort(names)
+	require.Len(t, slices.Compact(names), 6)
+}
+
+func matchesAny(filters []string, subject string) bool {
+	return slices.ContainsFunc(filters, func(filter string) bool { return matches(filter, subject) })
+}
+
+// matches reports whether a subject is among those of a filter that ends in ">".
+func matches(filter, subject string) bool {
+	return strings.HasPrefix(subject, strings.TrimSuffix(filter, ">"))
+}

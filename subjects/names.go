@@ -1,0 +1,252 @@
+package subjects
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// DefaultPrefix is the prefix of an installation that does not choose another.
+const DefaultPrefix = "carillon"
+
+// Names builds and parses the names of one installation. The zero Names is not usable; a Names is immutable and safe
+// for concurrent use.
+type Names struct {
+	prefix string // subjects and buckets
+	upper  string // streams
+}
+
+// New returns the names under a prefix of 1 to 32 lower-case letters, digits and '-'.
+func New(prefix string) (Names, error) {
+	if prefix == "" || len(prefix) > 32 {
+		return Names{}, schedule.Invalid("prefix", "%q must be 1 to 32 of a-z, 0-9 and '-'", prefix)
+	}
+	for _, c := range prefix {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return Names{}, schedule.Invalid("prefix", "%q must be 1 to 32 of a-z, 0-9 and '-'", prefix)
+		}
+	}
+	return Names{prefix: prefix, upper: strings.ToUpper(prefix)}, nil
+}
+
+// Default returns the names under [DefaultPrefix].
+func Default() Names { return Names{prefix: DefaultPrefix, upper: strings.ToUpper(DefaultPrefix)} }
+
+// Prefix returns the prefix.
+func (n Names) Prefix() string { return n.prefix }
+
+// ShardOf returns the shard of a schedule, in [0, shards): a stable hash of namespace and ID. It may never change,
+// since records and messages lie where it points.
+func ShardOf(key schedule.Key, shards int) int {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key.Namespace))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(key.ID))
+	return int(mix(h.Sum64()) % uint64(shards))
+}
+
+// mix spreads what FNV leaves in the high bits, since the shard is taken from the low ones.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return x
+}
+
+// Task subjects, one for each thing to do: a second message for the same thing replaces the first.
+
+// What a generator is woken for, as the last token of its subject. A wake, the timer and the guard must not replace
+// each other: each carries another version of the definition.
+const (
+	WhatWake  = "wake"
+	WhatDue   = "due"
+	WhatGuard = "guard"
+)
+
+// Generate is the subject that runs the generator for one schedule; what is WhatWake, WhatDue or WhatGuard.
+func (n Names) Generate(shard int, key schedule.Key, what string) string {
+	return n.task(shard, "generate", key, what)
+}
+
+// InvokeWake is the subject that makes the invoker look at one schedule.
+func (n Names) InvokeWake(shard int, key schedule.Key) string {
+	return n.task(shard, "invoke", key, WhatWake)
+}
+
+// InvokeEnqueue is the subject of one hand-off to the invoker. The source and the end of the range make it unique, so
+// that no hand-off replaces another, and a repeat replaces itself.
+func (n Names) InvokeEnqueue(shard int, key schedule.Key, source string, span schedule.Span) string {
+	what := source + "-" + strconv.FormatInt(span.From.UnixNano(), 36) + "-" + strconv.FormatInt(span.To.UnixNano(), 36)
+	return n.task(shard, "invoke", key, what)
+}
+
+// Backfill is the subject that runs one backfiller.
+func (n Names) Backfill(shard int, key schedule.Key, id string) string {
+	return n.task(shard, "backfill", key, id)
+}
+
+func (n Names) task(shard int, role string, key schedule.Key, what string) string {
+	return n.prefix + ".task." + strconv.Itoa(shard) + "." + role + "." + key.Namespace + "." + Escape(key.ID) + "." + what
+}
+
+// Timer subjects: delayed messages wait there for their time.
+
+// DueTimer is the generator's one timer.
+func (n Names) DueTimer(shard int, key schedule.Key) string { return n.timer(shard, "due", key) }
+
+// GuardTimer is the delayed wake-up armed before a definition is written.
+func (n Names) GuardTimer(shard int, key schedule.Key) string { return n.timer(shard, "guard", key) }
+
+// RetryTimer is the invoker's timer for the next attempt to start.
+func (n Names) RetryTimer(shard int, key schedule.Key) string { return n.timer(shard, "retry", key) }
+
+// BackfillTimer is the timer of one backfiller.
+func (n Names) BackfillTimer(shard int, key schedule.Key, id string) string {
+	return n.timer(shard, "backfill", key) + "." + id
+}
+
+// TimeoutTimer is the timer of one run.
+func (n Names) TimeoutTimer(shard int, key schedule.Key, requestID string) string {
+	return n.timer(shard, "timeout", key) + "." + requestID
+}
+
+func (n Names) timer(shard int, kind string, key schedule.Key) string {
+	return n.prefix + ".timer." + strconv.Itoa(shard) + "." + kind + "." + key.Namespace + "." + Escape(key.ID)
+}
+
+// Callback is the subject of the completion of one run. The task queue is there for permissions.
+func (n Names) Callback(shard int, key schedule.Key, queue, requestID string) string {
+	return n.prefix + ".callback." + strconv.Itoa(shard) + "." + key.Namespace + "." + Escape(queue) + "." +
+		Escape(key.ID) + "." + requestID
+}
+
+// Action is the subject of one start request: one at a time for a workflow ID on a task queue.
+func (n Names) Action(namespace, queue, workflowID string) string {
+	return n.prefix + ".action." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
+}
+
+// ActionQueue matches the start requests of one task queue.
+func (n Names) ActionQueue(namespace, queue string) string {
+	return n.prefix + ".action." + namespace + "." + Escape(queue) + ".>"
+}
+
+// Control is the subject of cancels and terminates of one run.
+func (n Names) Control(namespace, queue, workflowID string) string {
+	return n.prefix + ".control." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
+}
+
+// ControlQueue matches the controls of one task queue.
+func (n Names) ControlQueue(namespace, queue string) string {
+	return n.prefix + ".control." + namespace + "." + Escape(queue) + ".>"
+}
+
+// Event is the subject of what happened to one schedule.
+func (n Names) Event(key schedule.Key, kind schedule.EventKind) string {
+	return n.prefix + ".event." + key.Namespace + "." + Escape(key.ID) + "." + string(kind)
+}
+
+// Events matches the events of one schedule; an empty ID matches all of the namespace, an empty Key all there are.
+func (n Names) Events(key schedule.Key) string {
+	switch {
+	case key.Namespace == "":
+		return n.prefix + ".event.>"
+	case key.ID == "":
+		return n.prefix + ".event." + key.Namespace + ".>"
+	}
+	return n.prefix + ".event." + key.Namespace + "." + Escape(key.ID) + ".>"
+}
+
+// DeadLetter is the subject of messages a pool could not process.
+func (n Names) DeadLetter(pool string) string { return n.prefix + ".dlq." + pool }
+
+// API is the subject of one request to the frontend, such as "create"; namespace "*" matches every namespace.
+func (n Names) API(namespace, verb string) string {
+	return n.prefix + ".api." + namespace + ".schedule." + verb
+}
+
+// NamespaceOfAPI returns the namespace token of an API subject.
+func (n Names) NamespaceOfAPI(subject string) (string, error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".api.")
+	namespace, _, found := strings.Cut(rest, ".")
+	if !ok || !found {
+		return "", fmt.Errorf("subjects: %q is not an API subject", subject)
+	}
+	return namespace, nil
+}
+
+// Task is what a task or callback subject says.
+type Task struct {
+	Shard int
+	Key   schedule.Key
+	// Role is "generate", "invoke", "backfill" or "callback".
+	Role string
+	// What is the last token: what to wake for, which hand-off, backfill or request.
+	What string
+}
+
+// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeEnqueue, Backfill or Callback.
+func (n Names) ParseTask(subject string) (Task, error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".")
+	tokens := strings.Split(rest, ".")
+	var role, ns, id, what string
+	switch {
+	case !ok:
+	case len(tokens) == 6 && tokens[0] == "task":
+		role, ns, id, what = tokens[2], tokens[3], tokens[4], tokens[5]
+	case len(tokens) == 6 && tokens[0] == "callback":
+		role, ns, id, what = "callback", tokens[2], tokens[4], tokens[5]
+	}
+	if role == "" || ns == "" || what == "" {
+		return Task{}, fmt.Errorf("subjects: %q is not a task subject", subject)
+	}
+	shard, err := strconv.Atoi(tokens[1])
+	if err != nil || shard < 0 {
+		return Task{}, fmt.Errorf("subjects: %q has no shard number", subject)
+	}
+	plain, err := Unescape(id)
+	if err != nil {
+		return Task{}, err
+	}
+	return Task{Shard: shard, Key: schedule.Key{Namespace: ns, ID: plain}, Role: role, What: what}, nil
+}
+
+// Keys of the state buckets: <namespace>.<id>.<kind>.
+
+// The kinds of record.
+const (
+	KindDefinition = "definition"
+	KindGenerator  = "generator"
+	KindInvoker    = "invoker"
+	KindResult     = "result"
+	kindBackfill   = "backfill"
+)
+
+// StateKey is the KV key of one record of a schedule.
+func StateKey(key schedule.Key, kind string) string {
+	return key.Namespace + "." + Escape(key.ID) + "." + kind
+}
+
+// BackfillKey is the KV key of one backfill record.
+func BackfillKey(key schedule.Key, id string) string { return StateKey(key, kindBackfill) + "." + id }
+
+// BackfillKeys matches the KV keys of all backfill records of a schedule.
+func BackfillKeys(key schedule.Key) string { return StateKey(key, kindBackfill) + ".*" }
+
+// DefinitionKeys matches the KV keys of all definitions of a namespace.
+func DefinitionKeys(namespace string) string { return namespace + ".*." + KindDefinition }
+
+// ParseStateKey returns the schedule a KV key belongs to.
+func ParseStateKey(stateKey string) (schedule.Key, error) {
+	tokens := strings.Split(stateKey, ".")
+	if len(tokens) < 3 {
+		return schedule.Key{}, fmt.Errorf("subjects: %q is not a state key", stateKey)
+	}
+	id, err := Unescape(tokens[1])
+	if err != nil {
+		return schedule.Key{}, err
+	}
+	return schedule.Key{Namespace: tokens[0], ID: id}, nil
+}

@@ -1,0 +1,320 @@
+package subjects_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// awkward are IDs that must survive being a token.
+var awkward = []string{
+	"plain", "with space", "dot.ted", "..", "*", ">", "a.*.>", "=", "=2E", "$JS.API", "🔔🔔", "日本", "tab\there", "\x00",
+	strings.Repeat("x", 255), strings.Repeat(".", 255), strings.Repeat("é", 127) + "!",
+}
+
+func TestPrefixIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"a", "carillon", "two-words", "0", strings.Repeat("x", 32)} {
+		names, err := subjects.New(prefix)
+		require.NoError(t, err)
+		require.Equal(t, prefix, names.Prefix())
+	}
+	for _, prefix := range []string{"", "Upper", "a.b", "a_b", "a b", "*", ">", "ü", strings.Repeat("x", 33)} {
+		_, err := subjects.New(prefix)
+		require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeInvalidArgument}, prefix)
+	}
+	require.Equal(t, subjects.DefaultPrefix, subjects.Default().Prefix())
+}
+
+// TestGoldenNames are the names on disk and on the wire: they cannot change without a new format version.
+func TestGoldenNames(t *testing.T) {
+	t.Parallel()
+	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
+	span := schedule.Span{From: time.Unix(0, 35), To: time.Unix(0, 36)}
+	for want, have := range map[string]string{
+		"carillon.task.3.generate.default.a=2Eb.wake":    n.Generate(3, key, subjects.WhatWake),
+		"carillon.task.3.generate.default.a=2Eb.due":     n.Generate(3, key, subjects.WhatDue),
+		"carillon.task.3.generate.default.a=2Eb.guard":   n.Generate(3, key, subjects.WhatGuard),
+		"carillon.task.3.invoke.default.a=2Eb.wake":      n.InvokeWake(3, key),
+		"carillon.task.3.invoke.default.a=2Eb.auto-z-10": n.InvokeEnqueue(3, key, schedule.SourceAuto, span),
+		"carillon.task.3.backfill.default.a=2Eb.b1":      n.Backfill(3, key, "b1"),
+		"carillon.timer.3.due.default.a=2Eb":             n.DueTimer(3, key),
+		"carillon.timer.3.guard.default.a=2Eb":           n.GuardTimer(3, key),
+		"carillon.timer.3.retry.default.a=2Eb":           n.RetryTimer(3, key),
+		"carillon.timer.3.backfill.default.a=2Eb.b1":     n.BackfillTimer(3, key, "b1"),
+		"carillon.timer.3.timeout.default.a=2Eb.r1":      n.TimeoutTimer(3, key, "r1"),
+		"carillon.callback.3.default.q=20q.a=2Eb.r1":     n.Callback(3, key, "q q", "r1"),
+		"carillon.action.default.q=20q.w=20w":            n.Action("default", "q q", "w w"),
+		"carillon.action.default.q=20q.>":                n.ActionQueue("default", "q q"),
+		"carillon.control.default.q=20q.w=20w":           n.Control("default", "q q", "w w"),
+		"carillon.control.default.q=20q.>":               n.ControlQueue("default", "q q"),
+		"carillon.event.default.a=2Eb.started":           n.Event(key, schedule.EventStarted),
+		"carillon.event.default.a=2Eb.>":                 n.Events(key),
+		"carillon.event.default.>":                       n.Events(schedule.Key{Namespace: "default"}),
+		"carillon.event.>":                               n.Events(schedule.Key{}),
+		"carillon.dlq.invoker":                           n.DeadLetter(subjects.PoolInvoker),
+		"carillon.api.default.schedule.create":           n.API("default", "create"),
+		"carillon.api.*.schedule.create":                 n.API("*", "create"),
+		"carillon-cluster":                               n.ClusterBucket(),
+		"carillon-state-3":                               n.StateBucket(3),
+		"CARILLON_TASKS_3":                               n.TaskStream(3),
+		"CARILLON_ACTIONS":                               n.ActionStream(),
+		"CARILLON_CONTROL":                               n.ControlStream(),
+		"CARILLON_EVENTS":                                n.EventStream(),
+		"CARILLON_DLQ":                                   n.DeadLetterStream(),
+		"carillon":                                       n.ServiceName(),
+		"default.a=2Eb.definition":                       subjects.StateKey(key, subjects.KindDefinition),
+		"default.a=2Eb.backfill.b1":                      subjects.BackfillKey(key, "b1"),
+		"default.a=2Eb.backfill.*":                       subjects.BackfillKeys(key),
+		"default.*.definition":                           subjects.DefinitionKeys("default"),
+		"worker_default_q=20q":                           subjects.WorkerConsumerName("default", "q q"),
+	} {
+		require.Equal(t, want, have)
+	}
+}
+
+func TestTaskSubjectsParseBack(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	span := schedule.Span{From: time.Unix(0, math.MinInt64), To: time.Unix(0, math.MaxInt64)}
+	rapid.Check(t, func(t *rapid.T) {
+		key := schedule.Key{Namespace: "team-1", ID: anyID().Draw(t, "id")}
+		shard := rapid.IntRange(0, 255).Draw(t, "shard")
+		queue := anyID().Draw(t, "queue")
+		for subject, want := range map[string]subjects.Task{
+			n.Generate(shard, key, subjects.WhatDue):   {Role: "generate", What: "due"},
+			n.InvokeWake(shard, key):                   {Role: "invoke", What: "wake"},
+			n.Backfill(shard, key, "b1"):               {Role: "backfill", What: "b1"},
+			n.Callback(shard, key, queue, "r1"):        {Role: "callback", What: "r1"},
+			n.InvokeEnqueue(shard, key, "auto", span):  {Role: "invoke", What: "auto--1y2p0ij32e8e8-1y2p0ij32e8e7"},
+			n.InvokeEnqueue(shard, key, "b1-x_", span): {Role: "invoke", What: "b1-x_--1y2p0ij32e8e8-1y2p0ij32e8e7"},
+		} {
+			want.Shard, want.Key = shard, key
+			have, err := n.ParseTask(subject)
+			require.NoError(t, err)
+			require.Equal(t, want, have)
+			requireSubject(t, subject)
+		}
+	})
+}
+
+func TestParseTaskRefusesOtherSubjects(t *testing.T) {
+	t.Parallel()
+	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
+	other, err := subjects.New("other")
+	require.NoError(t, err)
+	for _, subject := range []string{
+		"", "carillon", "carillon.", "carillon.task.0.generate.default.a", "carillon.task.0.generate.default.a.wake.more",
+		"carillon.task.x.generate.default.a.wake", "carillon.task.-1.generate.default.a.wake",
+		"carillon.task.0.generate.default.=zz.wake", "carillon.task.0.generate.default..wake",
+		"carillon.task.0.generate..a.wake", "carillon.task.0.generate.default.a.", "carillon.task.0..default.a.wake",
+		n.DueTimer(0, key), n.TimeoutTimer(0, key, "r1"), n.Action("default", "q", "w"), n.Event(key, schedule.EventStarted),
+		other.Generate(0, key, subjects.WhatWake),
+	} {
+		_, err := n.ParseTask(subject)
+		require.Error(t, err, subject)
+	}
+}
+
+func TestStateKeysParseBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		key := schedule.Key{Namespace: "team-1", ID: anyID().Draw(t, "id")}
+		keys := []string{subjects.BackfillKey(key, "b1")}
+		for _, kind := range []string{subjects.KindDefinition, subjects.KindGenerator, subjects.KindInvoker, subjects.KindResult} {
+			keys = append(keys, subjects.StateKey(key, kind))
+		}
+		for _, text := range keys {
+			require.Regexp(t, kvKey, text)
+			have, err := subjects.ParseStateKey(text)
+			require.NoError(t, err)
+			require.Equal(t, key, have)
+		}
+	})
+	for _, text := range []string{"", "default", "default.a", "default.=zz.definition", "default..definition"} {
+		_, err := subjects.ParseStateKey(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestNamespaceOfAPI(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	namespace, err := n.NamespaceOfAPI(n.API("team-1", "create"))
+	require.NoError(t, err)
+	require.Equal(t, "team-1", namespace)
+	for _, subject := range []string{"", "carillon.api", "carillon.api.default", "other.api.default.schedule.create"} {
+		_, err := n.NamespaceOfAPI(subject)
+		require.Error(t, err, subject)
+	}
+}
+
+// TestDifferentThingsHaveDifferentNames builds every name for all pairs of awkward IDs and finds none twice.
+func TestDifferentThingsHaveDifferentNames(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	seen := map[string]string{}
+	add := func(name, what string) {
+		require.NotContains(t, seen, name, what)
+		seen[name] = what
+	}
+	for _, id := range awkward {
+		key := schedule.Key{Namespace: "default", ID: id}
+		for _, name := range append(scheduleSubjects(n, key), scheduleKeys(key)...) {
+			add(name, id)
+		}
+		for _, other := range awkward {
+			what := id + " " + other
+			add(n.Callback(0, key, other, "r1"), what)
+			add(n.Action("default", id, other), what)
+			add(n.Control("default", id, other), what)
+		}
+	}
+}
+
+func TestHandOffsDoNotReplaceEachOther(t *testing.T) {
+	t.Parallel()
+	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
+	at := func(sec int64) time.Time { return time.Unix(sec, 1) }
+	seen := map[string]bool{}
+	for _, source := range []string{schedule.SourceAuto, "b1", "b2"} {
+		for from := range int64(3) {
+			for to := range int64(3) {
+				seen[n.InvokeEnqueue(0, key, source, schedule.Span{From: at(from - 1), To: at(to - 1)})] = true
+			}
+		}
+	}
+	require.Len(t, seen, 27)
+	local := schedule.Span{From: at(1).In(time.FixedZone("", 3600)), To: at(2)}
+	require.Equal(t, n.InvokeEnqueue(0, key, "b1", schedule.Span{From: at(1).UTC(), To: at(2)}), n.InvokeEnqueue(0, key, "b1", local))
+}
+
+// TestSubjectsAreValidAndShort: NATS refuses subjects longer than a line of its protocol, which holds 4096 bytes by
+// default, with headers for the reply.
+func TestSubjectsAreValidAndShort(t *testing.T) {
+	t.Parallel()
+	n, err := subjects.New(strings.Repeat("x", 32))
+	require.NoError(t, err)
+	for _, id := range awkward {
+		key := schedule.Key{Namespace: strings.Repeat("n", 64), ID: id}
+		all := append(scheduleSubjects(n, key), n.Callback(255, key, id, "r1"), n.Action(key.Namespace, id, id), n.Control(key.Namespace, id, id))
+		for _, subject := range all {
+			requireSubject(t, subject)
+			require.Less(t, len(subject), 2048, subject)
+		}
+		for _, text := range scheduleKeys(key) {
+			require.Regexp(t, kvKey, text)
+		}
+		name := subjects.WorkerConsumerName(key.Namespace, id)
+		require.Regexp(t, `^[-_=a-zA-Z0-9]+$`, name)
+		require.LessOrEqual(t, len(name), 255, "a consumer is a folder on disk")
+	}
+}
+
+// TestNamespaceStandsAtAFixedPlace, so that permissions can fence somebody into one: whatever the ID, the tokens in
+// front of it are the same in number.
+func TestNamespaceStandsAtAFixedPlace(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	for _, id := range awkward {
+		key := schedule.Key{Namespace: "team-1", ID: id}
+		for subject, place := range map[string]int{
+			n.API(key.Namespace, "create"):              2,
+			n.Action(key.Namespace, id, id):             2,
+			n.Control(key.Namespace, id, id):            2,
+			n.Event(key, schedule.EventStarted):         2,
+			n.Callback(0, key, id, "r1"):                3,
+			n.Generate(0, key, subjects.WhatWake):       4,
+			n.InvokeWake(0, key):                        4,
+			n.Backfill(0, key, "b1"):                    4,
+			n.DueTimer(0, key):                          4,
+			n.BackfillTimer(0, key, "b1"):               4,
+			n.TimeoutTimer(0, key, "r1"):                4,
+			subjects.StateKey(key, "definition"):        0,
+			subjects.BackfillKey(key, "b1"):             0,
+			n.Events(schedule.Key{Namespace: "team-1"}): 2,
+		} {
+			require.Equal(t, "team-1", strings.Split(subject, ".")[place], subject)
+		}
+	}
+	require.Equal(t, subjects.Escape("a.b"), strings.Split(n.Action("team-1", "a.b", "w"), ".")[3], "the queue follows")
+	require.Equal(t, subjects.Escape("a.b"), strings.Split(n.Control("team-1", "a.b", "w"), ".")[3])
+	require.Equal(t, subjects.Escape("a.b"), strings.Split(n.Callback(0, schedule.Key{Namespace: "team-1", ID: "x"}, "a.b", "r"), ".")[4])
+}
+
+// TestShardsAreForEver: records lie where the hash pointed when they were written.
+func TestShardsAreForEver(t *testing.T) {
+	t.Parallel()
+	for _, golden := range []struct {
+		namespace, id string
+		of4, of64     int
+	}{
+		{"default", "nightly", 1, 25},
+		{"default", "nightly-2", 1, 61},
+		{"team-1", "nightly", 2, 62},
+		{"default", "a.b", 3, 11},
+		{"default", "🔔", 3, 27},
+		{"", "", 2, 38},
+	} {
+		key := schedule.Key{Namespace: golden.namespace, ID: golden.id}
+		require.Equal(t, golden.of4, subjects.ShardOf(key, 4), key)
+		require.Equal(t, golden.of64, subjects.ShardOf(key, 64), key)
+	}
+}
+
+func TestShardsAreEven(t *testing.T) {
+	t.Parallel()
+	const perShard = 1000
+	for _, shards := range []int{1, 2, 3, 4, 16, 100} {
+		for _, pattern := range []string{"%d", "job-%06d", "report.eu-%d.daily"} {
+			counts := make([]int, shards)
+			for i := range shards * perShard {
+				counts[subjects.ShardOf(schedule.Key{Namespace: "default", ID: fmt.Sprintf(pattern, i)}, shards)]++
+			}
+			for shard, count := range counts {
+				// Six standard deviations, which the busiest of 100 shards does not reach by chance.
+				require.InDelta(t, perShard, count, 6*math.Sqrt(perShard), "%s: shard %d of %d", pattern, shard, shards)
+			}
+		}
+	}
+}
+
+func TestShardKeepsNamespaceAndIDApart(t *testing.T) {
+	t.Parallel()
+	const many = 1 << 30
+	require.NotEqual(t,
+		subjects.ShardOf(schedule.Key{Namespace: "ab", ID: "c"}, many), subjects.ShardOf(schedule.Key{Namespace: "a", ID: "bc"}, many))
+}
+
+func scheduleSubjects(n subjects.Names, key schedule.Key) []string {
+	return []string{
+		n.Generate(0, key, subjects.WhatWake), n.Generate(0, key, subjects.WhatDue), n.Generate(0, key, subjects.WhatGuard),
+		n.InvokeWake(0, key), n.InvokeEnqueue(0, key, schedule.SourceAuto, schedule.Span{}), n.Backfill(0, key, "b1"),
+		n.DueTimer(0, key), n.GuardTimer(0, key), n.RetryTimer(0, key), n.BackfillTimer(0, key, "b1"),
+		n.TimeoutTimer(0, key, "r1"), n.Event(key, schedule.EventCreated), n.Event(key, schedule.EventStarted),
+	}
+}
+
+func scheduleKeys(key schedule.Key) []string {
+	return []string{
+		subjects.StateKey(key, subjects.KindDefinition), subjects.StateKey(key, subjects.KindGenerator),
+		subjects.StateKey(key, subjects.KindInvoker), subjects.StateKey(key, subjects.KindResult), subjects.BackfillKey(key, "b1"),
+	}
+}
+
+// kvKey is what a NATS KV bucket accepts as a key.
+var kvKey = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
+
+// requireSubject checks that text is a subject one can publish to: tokens without wildcards, spaces and the like.
+func requireSubject(t require.TestingT, text string) {
+	require.Regexp(t, `^[-_=a-zA-Z0-9]+(\.[-_=a-zA-Z0-9]+)+$`, text)
+}
