@@ -1,0 +1,94 @@
+// Package leader reads messages from the leader of a stream.
+//
+// Streams that allow direct reads are answered by any replica, which may lag behind; nats.go always asks that way. Where
+// a decision needs what was acknowledged before, this package asks the leader instead. It may be imported by kv and the
+// pools, and must never grow beyond reading.
+package leader
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrNone: the subject has no message.
+var ErrNone = errors.New("leader: no message on the subject")
+
+// Message is a stored message.
+type Message struct {
+	Sequence uint64
+	Header   nats.Header
+	Data     []byte
+}
+
+// timeout bounds a read whose context has no deadline.
+const timeout = 5 * time.Second
+
+// Last returns the last message of a subject. The error is ErrNone or one of NATS, which may be tried again.
+func Last(ctx context.Context, js jetstream.JetStream, stream, subject string) (Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := json.Marshal(map[string]string{"last_by_subj": subject})
+	if err != nil {
+		return Message{}, err
+	}
+	reply, err := js.Conn().RequestWithContext(ctx, apiPrefix(js.Options())+"STREAM.MSG.GET."+stream, request)
+	if err != nil {
+		return Message{}, fmt.Errorf("leader: read %s: %w", subject, err)
+	}
+	return parse(subject, reply.Data)
+}
+
+// answer is the part of the server's reply that matters here.
+type answer struct {
+	Error   *jetstream.APIError `json:"error"`
+	Message struct {
+		Sequence uint64 `json:"seq"`
+		Header   []byte `json:"hdrs"`
+		Data     []byte `json:"data"`
+	} `json:"message"`
+}
+
+func parse(subject string, data []byte) (Message, error) {
+	var a answer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return Message{}, fmt.Errorf("leader: read %s: %w", subject, err)
+	}
+	if a.Error != nil {
+		if a.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+			return Message{}, fmt.Errorf("%w: %s", ErrNone, subject)
+		}
+		return Message{}, fmt.Errorf("leader: read %s: %w", subject, a.Error)
+	}
+	return Message{Sequence: a.Message.Sequence, Header: parseHeader(a.Message.Header), Data: a.Message.Data}, nil
+}
+
+// parseHeader reads the NATS/1.0 header block: a version line, then one "Name: value" a line.
+func parseHeader(block []byte) nats.Header {
+	_, rest, _ := bytes.Cut(block, []byte("\r\n"))
+	header := nats.Header{}
+	for line := range strings.SplitSeq(string(rest), "\r\n") {
+		name, value, ok := strings.Cut(line, ":")
+		if ok {
+			header.Add(name, strings.TrimLeft(value, " "))
+		}
+	}
+	return header
+}
+
+func apiPrefix(options jetstream.JetStreamOptions) string {
+	switch {
+	case options.Domain != "":
+		return "$JS." + options.Domain + ".API."
+	case options.APIPrefix != "":
+		return strings.TrimSuffix(options.APIPrefix, ".") + "."
+	}
+	return jetstream.DefaultAPIPrefix
+}

@@ -1,0 +1,69 @@
+// Package timer publishes delayed messages: JetStream stores one on a timer subject, delivers a copy on its target when
+// the time has come, and removes it in the same step. A second one on the same subject replaces the first.
+//
+// It only knows the headers; which timers there are, and what they mean, is said by the subjects package and by the
+// pools. It imports nothing of Carillon, and everything that arms or disarms a timer may import it.
+//
+// What a caller must tolerate: a timer fires up to 250 ms late while its stream is busy, and after a leader election of
+// NATS some seconds late; and since clocks differ between machines, early. A target that has lost its timer to a crash
+// of the caller, before the message was stored, is not this package's concern: the guard timers see to that.
+package timer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Headers of delayed messages. HeaderScheduler and HeaderNext also stand on a message that was delayed, where they name
+// the timer it came from: whoever copies headers of such a message into another must leave them out.
+const (
+	// HeaderAt says when to deliver.
+	HeaderAt = "Nats-Schedule"
+	// HeaderTarget is the subject to deliver on.
+	HeaderTarget = "Nats-Schedule-Target"
+	// HeaderScheduler names the timer a message came from, or removes.
+	HeaderScheduler = "Nats-Scheduler"
+	// HeaderNext says what becomes of that timer.
+	HeaderNext = "Nats-Schedule-Next"
+
+	nextPurge = "purge"
+)
+
+// Arm stores a message that will be delivered on target at the given time, and returns once it is stored. It replaces
+// whatever waits on timerSubject. Both subjects must belong to the same stream. A time in the past means now.
+//
+// The header goes with the message and is not changed. Of what it says to JetStream only a message ID counts, for the
+// storing; it does not reach the target.
+func Arm(ctx context.Context, js jetstream.JetStream, timerSubject, target string, at time.Time, header nats.Header, body []byte) error {
+	if _, err := js.PublishMsg(ctx, Message(timerSubject, target, at, header, body)); err != nil {
+		return fmt.Errorf("timer: arm %s: %w", timerSubject, err)
+	}
+	return nil
+}
+
+// Message is what Arm publishes, for callers that publish many and wait for them together.
+func Message(timerSubject, target string, at time.Time, header nats.Header, body []byte) *nats.Msg {
+	h := maps.Clone(header)
+	if h == nil {
+		h = nats.Header{}
+	}
+	// Not jetstream.WithScheduleAt: it cuts the fraction of the second.
+	h.Set(HeaderAt, "@at "+at.UTC().Format(time.RFC3339Nano))
+	h.Set(HeaderTarget, target)
+	return &nats.Msg{Subject: timerSubject, Header: h, Data: body}
+}
+
+// PurgeHeader makes the message that bears h remove the timer on timerSubject in the step that stores it; where there
+// is none the message is stored all the same. Both must go to the same stream. An empty timerSubject changes nothing.
+func PurgeHeader(h nats.Header, timerSubject string) {
+	if timerSubject == "" {
+		return
+	}
+	h.Set(HeaderScheduler, timerSubject)
+	h.Set(HeaderNext, nextPurge)
+}

@@ -1,0 +1,32 @@
+package kv
+
+import (
+	"context"
+	"errors"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// DefinitionFor reads the definition a message speaks of. The replica asked first may lag behind: where it has no
+// definition, another incarnation or an older version than a wake says, the leader decides. Zero wakes trust the
+// replica's word that a definition is there, but never that it is not.
+func DefinitionFor(ctx context.Context, s *Store, key schedule.Key, wakes ...schedule.Wake) (Record[schedule.Definition], error) {
+	record, err := Get(ctx, s, Definition(key))
+	switch {
+	case errors.Is(err, ErrNotFound):
+	case err != nil:
+		return record, err
+	case !behind(&record.Value, wakes):
+		return record, nil
+	}
+	return GetLeader(ctx, s, Definition(key))
+}
+
+func behind(d *schedule.Definition, wakes []schedule.Wake) bool {
+	for _, wake := range wakes {
+		if wake.Incarnation != "" && wake.Incarnation != d.Incarnation || d.Version < wake.Version {
+			return true
+		}
+	}
+	return false
+}

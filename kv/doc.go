@@ -1,0 +1,14 @@
+// Package kv keeps Carillon's records on JetStream KV: one bucket for each shard, one key for each record, every write a
+// compare-and-set on the record's revision.
+//
+// A [Key] names a record and carries its type, so that [Get], [Put] and [Delete] are typed:
+//
+//	record, err := kv.Get(ctx, store, kv.Definition(key))
+//	…
+//	revision, err := kv.Put(ctx, store, kv.Definition(key), next, record.Revision)
+//
+// Errors are one of [ErrNotFound], [ErrConflict] and [ErrCorrupt], or come from NATS and mean that it may be tried again.
+// Whether a record was read or written in vain is an ordinary outcome here; who owns which record is the pools' matter.
+//
+// The package may import schedule and subjects. It must never hold a decision about schedules, nor a cache.
+package kv

@@ -1,0 +1,40 @@
+package kv
+
+import (
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Key names one record of type T. The zero Key is not usable.
+type Key[T any] struct {
+	schedule schedule.Key
+	name     string
+}
+
+// String returns the key in its bucket.
+func (k Key[T]) String() string { return k.name }
+
+// Definition is the record of the schedule itself, owned by the frontend.
+func Definition(key schedule.Key) Key[schedule.Definition] {
+	return Key[schedule.Definition]{key, subjects.StateKey(key, subjects.KindDefinition)}
+}
+
+// Generator is the generator's record.
+func Generator(key schedule.Key) Key[schedule.GeneratorState] {
+	return Key[schedule.GeneratorState]{key, subjects.StateKey(key, subjects.KindGenerator)}
+}
+
+// Invoker is the invoker's record.
+func Invoker(key schedule.Key) Key[schedule.InvokerState] {
+	return Key[schedule.InvokerState]{key, subjects.StateKey(key, subjects.KindInvoker)}
+}
+
+// Result is the last outcomes of a schedule, owned by the invoker.
+func Result(key schedule.Key) Key[schedule.Result] {
+	return Key[schedule.Result]{key, subjects.StateKey(key, subjects.KindResult)}
+}
+
+// Backfill is the record of one backfill or trigger, created by the frontend and owned by the backfiller.
+func Backfill(key schedule.Key, id string) Key[schedule.BackfillState] {
+	return Key[schedule.BackfillState]{key, subjects.BackfillKey(key, id)}
+}
