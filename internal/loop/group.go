@@ -1,0 +1,223 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// group is what the loop has of one schedule: messages that wait or are held, and whether some are being handled.
+type group[M any] struct {
+	items   []*item[M] // waiting or held
+	working []*item[M] // being handled
+	busy    bool
+	hold    *time.Timer // set while items are held
+	holds   int         // counts the holds, to tell an old timer from the present one
+}
+
+func (g *group[M]) take() []*item[M] {
+	items := g.items
+	g.items = nil
+	return items
+}
+
+func (g *group[M]) cancelHold() {
+	g.holds++
+	if g.hold != nil {
+		g.hold.Stop()
+		g.hold = nil
+	}
+}
+
+// add puts a message into its group and sees that the group is handled. What the group holds is handled along with it.
+func (l *Loop[M]) add(work context.Context, it *item[M]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopping {
+		l.returnItems([]*item[M]{it})
+		return
+	}
+	g := l.groups[it.Task.Key]
+	if g == nil {
+		g = &group[M]{}
+		l.groups[it.Task.Key] = g
+	}
+	g.items = append(g.items, it)
+	g.cancelHold()
+	l.start(work, it.Task.Key, g)
+}
+
+// start begins to handle a group unless that is going on. The caller holds the lock.
+func (l *Loop[M]) start(work context.Context, key schedule.Key, g *group[M]) {
+	if g.busy {
+		return
+	}
+	g.busy = true
+	l.running.Add(1)
+	go func() {
+		defer l.running.Done()
+		l.turns <- struct{}{}
+		defer func() { <-l.turns }()
+		for l.handleOnce(work, key, g) {
+		}
+	}()
+}
+
+// handleOnce handles what the group has and reports whether more has arrived meanwhile.
+func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]) bool {
+	l.mu.Lock()
+	g.working = g.take()
+	l.mu.Unlock()
+
+	var verdict Verdict
+	if len(g.working) > 0 {
+		verdict = l.handle(work, key, g.working)
+	}
+	settled := verdict.until.IsZero()
+	if settled {
+		l.settle(work, key, g.working, verdict)
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !settled {
+		g.items = append(g.working, g.items...)
+	}
+	more := len(g.items) > len(g.working) || settled && len(g.items) > 0
+	g.working = nil
+	if l.stopping {
+		l.returnItems(g.take())
+		more = false
+	}
+	if more {
+		return true
+	}
+	g.busy = false
+	if len(g.items) == 0 {
+		delete(l.groups, key)
+		return false
+	}
+	l.holdUntil(work, key, g, verdict.until)
+	return false
+}
+
+// holdUntil arms the timer that handles the group again. The caller holds the lock.
+func (l *Loop[M]) holdUntil(work context.Context, key schedule.Key, g *group[M], until time.Time) {
+	g.holds++
+	hold := g.holds
+	g.hold = time.AfterFunc(until.Sub(l.config.Now()), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if g.holds == hold && !l.stopping {
+			g.hold = nil
+			l.start(work, key, g)
+		}
+	})
+}
+
+// handle calls the handler; a panic is a permanent error.
+func (l *Loop[M]) handle(ctx context.Context, key schedule.Key, items []*item[M]) (verdict Verdict) {
+	messages := make([]Message[M], len(items))
+	for i, it := range items {
+		messages[i] = it.Message
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			l.config.Logger.ErrorContext(ctx, "handler panicked", "namespace", key.Namespace, "schedule_id", key.ID,
+				"panic", p, "stack", string(debug.Stack()))
+			verdict = Retry(Permanent(fmt.Errorf("panic: %v", p)))
+		}
+	}()
+	return l.handler.Handle(ctx, key, messages)
+}
+
+// settle acknowledges the messages of a group, gives them back or makes dead letters of them.
+func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M], verdict Verdict) {
+	if verdict.err != nil && len(items) > 0 {
+		l.config.Logger.WarnContext(ctx, "transition failed, will try again", "namespace", key.Namespace,
+			"schedule_id", key.ID, "deliveries", items[0].Deliveries, "error", verdict.err)
+	}
+	for _, it := range items {
+		switch {
+		case verdict.err == nil:
+			l.ack(it.raw)
+		case isPermanent(verdict.err) && it.Deliveries >= l.config.MaxDeliveries:
+			l.deadLetter(ctx, it.raw, verdict.err)
+		default:
+			l.giveBackLater(it.raw, it.Deliveries)
+		}
+		<-l.slots
+	}
+}
+
+func (l *Loop[M]) ack(raw jetstream.Msg) {
+	l.metrics.settled("acked")
+	// A lost acknowledgement means a repeat, which the handler finds done.
+	if err := raw.Ack(); err != nil {
+		l.config.Logger.Debug("acknowledge", "subject", raw.Subject(), "error", err)
+	}
+}
+
+func (l *Loop[M]) giveBack(raw jetstream.Msg) {
+	l.metrics.settled("returned")
+	if err := raw.Nak(); err != nil {
+		l.config.Logger.Debug("give back", "subject", raw.Subject(), "error", err)
+	}
+}
+
+// giveBackLater waits longer with each delivery: 100 ms doubling to 10 s.
+func (l *Loop[M]) giveBackLater(raw jetstream.Msg, deliveries uint64) {
+	l.metrics.settled("retried")
+	delay := min(100*time.Millisecond<<min(deliveries, 10), 10*time.Second)
+	if err := raw.NakWithDelay(delay); err != nil {
+		l.config.Logger.Debug("give back", "subject", raw.Subject(), "error", err)
+	}
+}
+
+// returnItems gives messages back at once and frees their slots.
+func (l *Loop[M]) returnItems(items []*item[M]) {
+	for _, it := range items {
+		l.giveBack(it.raw)
+		<-l.slots
+	}
+}
+
+// keepAlive extends the acknowledgement deadline of everything the loop holds until ctx ends.
+func (l *Loop[M]) keepAlive(ctx context.Context) {
+	const period = subjects.TaskAckWait / 4
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			l.extend(period)
+		}
+	}
+}
+
+func (l *Loop[M]) extend(period time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.config.Now()
+	for _, g := range l.groups {
+		for _, items := range [][]*item[M]{g.items, g.working} {
+			for _, it := range items {
+				if now.Sub(it.touched) < period {
+					continue
+				}
+				it.touched = now
+				if err := it.raw.InProgress(); err != nil {
+					l.config.Logger.Debug("extend acknowledgement wait", "subject", it.raw.Subject(), "error", err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Handler is what a pool does. Its methods are called concurrently, Handle never twice at a time for one schedule.
+type Handler[M any] interface {
+	// Decode reads a message. An error sends it to the dead letter stream.
+	Decode(task subjects.Task, msg jetstream.Msg) (M, error)
+	// Handle makes one transition for the messages of one schedule. The context ends when the loop has waited long
+	// enough for a stop.
+	Handle(ctx context.Context, key schedule.Key, group []Message[M]) Verdict
+}
+
+// Config sets up a Loop. Zero fields take the defaults they name.
+type Config struct {
+	JS    jetstream.JetStream
+	Names subjects.Names
+	// Pool is the name of the pool and of its consumers, such as subjects.PoolGenerator.
+	Pool   string
+	Shards int
+	Logger *slog.Logger
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+	// Concurrency is how many groups are handled at once; 64 by default.
+	Concurrency int
+	// MaxInFlight bounds the messages held at once; 8,192 by default.
+	MaxInFlight int
+	// MaxDeliveries is after how many deliveries a message that fails for good is a dead letter; 10 by default.
+	MaxDeliveries uint64
+	// DrainTimeout is how long a stop waits for groups in progress before it ends their context; 3 s by default.
+	DrainTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 64
+	}
+	if c.MaxInFlight == 0 {
+		c.MaxInFlight = 8192
+	}
+	if c.MaxDeliveries == 0 {
+		c.MaxDeliveries = 10
+	}
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = 3 * time.Second
+	}
+	c.Logger = c.Logger.With("pool", c.Pool)
+	return c
+}
+
+// Loop runs one pool. Make it with New, run it once.
+type Loop[M any] struct {
+	config  Config
+	handler Handler[M]
+	slots   chan struct{} // one for each message in flight
+	turns   chan struct{} // one for each group being handled
+	metrics instruments
+
+	mu       sync.Mutex
+	groups   map[schedule.Key]*group[M]
+	stopping bool
+	running  sync.WaitGroup
+}
+
+// New returns a loop that is not running yet.
+func New[M any](config Config, handler Handler[M]) *Loop[M] {
+	config = config.withDefaults()
+	return &Loop[M]{
+		config:  config,
+		handler: handler,
+		slots:   make(chan struct{}, config.MaxInFlight),
+		turns:   make(chan struct{}, config.Concurrency),
+		metrics: newInstruments(config.Pool),
+		groups:  map[schedule.Key]*group[M]{},
+	}
+}
+
+// Run handles messages until ctx ends, then stops in order: it pulls no more, gives back what it holds, and waits for
+// the groups in progress. It returns nil after such a stop, and an error if the messages of a shard cannot be pulled
+// for good.
+func (l *Loop[M]) Run(ctx context.Context) error {
+	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelWork()
+
+	pulling, pullCtx := errgroup.WithContext(ctx)
+	for shard := range l.config.Shards {
+		pulling.Go(func() error { return l.pull(pullCtx, work, shard) })
+	}
+	pulling.Go(func() error { l.keepAlive(pullCtx); return nil })
+	err := pulling.Wait()
+
+	l.stop(cancelWork)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// pull takes the messages of one shard until ctx ends. A consumer that vanishes or fails is looked up again.
+func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
+	for ctx.Err() == nil {
+		err := l.pullOnce(ctx, work, shard)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, jetstream.ErrConnectionClosed) {
+			return fmt.Errorf("loop: pull %s of shard %d: %w", l.config.Pool, shard, err)
+		}
+		l.config.Logger.WarnContext(ctx, "pull failed, will try again", "shard", shard, "error", err)
+		wait(ctx, time.Second)
+	}
+	return nil
+}
+
+// pullBatch is how many messages wait in the client for their turn, at most.
+const pullBatch = 256
+
+func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
+	consumer, err := l.config.JS.Consumer(ctx, l.config.Names.TaskStream(shard), l.config.Pool)
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(pullBatch))
+	if err != nil {
+		return err
+	}
+	// Drain lets Next return what the server has sent already, so that it can be given back.
+	stopDrain := context.AfterFunc(ctx, messages.Drain)
+	defer stopDrain()
+	defer messages.Stop()
+	for {
+		if !l.reserve(ctx) {
+			return l.giveBackRest(messages)
+		}
+		raw, err := messages.Next()
+		if err != nil {
+			<-l.slots
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		l.take(work, raw)
+	}
+}
+
+// reserve waits for room for one more message; false means that ctx has ended.
+func (l *Loop[M]) reserve(ctx context.Context) bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l *Loop[M]) giveBackRest(messages jetstream.MessagesContext) error {
+	for {
+		raw, err := messages.Next()
+		if err != nil {
+			return nil
+		}
+		l.giveBack(raw)
+	}
+}
+
+// take decodes one message, for which a slot is reserved, and adds it to its group.
+func (l *Loop[M]) take(work context.Context, raw jetstream.Msg) {
+	it, err := l.decode(raw)
+	if err != nil {
+		l.deadLetter(work, raw, err)
+		<-l.slots
+		return
+	}
+	l.add(work, it)
+}
+
+func (l *Loop[M]) decode(raw jetstream.Msg) (*item[M], error) {
+	meta, err := raw.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	task, err := l.config.Names.ParseTask(raw.Subject())
+	if err != nil {
+		return nil, err
+	}
+	body, err := l.handler.Decode(task, raw)
+	if err != nil {
+		return nil, err
+	}
+	return &item[M]{
+		Message: Message[M]{
+			Task: task, Body: body, Header: raw.Headers(), Stored: meta.Timestamp, Deliveries: meta.NumDelivered,
+		},
+		raw: raw, touched: l.config.Now(),
+	}, nil
+}
+
+// stop gives back what is held or waiting, and waits for the groups in progress.
+func (l *Loop[M]) stop(cancelWork context.CancelFunc) {
+	l.mu.Lock()
+	l.stopping = true
+	for key, g := range l.groups {
+		g.cancelHold()
+		l.returnItems(g.take())
+		if !g.busy {
+			delete(l.groups, key)
+		}
+	}
+	l.mu.Unlock()
+
+	timer := time.AfterFunc(l.config.DrainTimeout, cancelWork)
+	defer timer.Stop()
+	l.running.Wait()
+	if err := l.config.JS.Conn().FlushTimeout(time.Second); err != nil {
+		l.config.Logger.Debug("acknowledgements may be lost, they are repeated after the acknowledgement wait", "error", err)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,10 @@
+package telemetry
+
+import (
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Tracer is the tracer of all of Carillon's spans. Before [Setup] its spans are invisible, and pass on the trace
+// context they were given.
+func Tracer() trace.Tracer { return otel.Tracer("github.com/carillon-scheduler/carillon") }
