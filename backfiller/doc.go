@@ -1,0 +1,13 @@
+// Package backfiller is the pool that turns manual requests, triggers and backfills, into starts (SEMANTICS §8).
+//
+// Each request is a record of its own, made by the frontend. The pool hands the invoker as many starts as its buffer has
+// room for, one batch at a time, and looks again when the invoker says that the buffer has changed, or when its backoff
+// timer fires. When everything has been handed over, and the invoker has taken it, the record goes.
+//
+// [Decide] is the whole decision, pure and without I/O. The [Pool] around it hands over first and writes the record
+// then, with a compare-and-set (DESIGN §4); a repeated hand-off adds nothing twice.
+//
+// State: one record [schedule.BackfillState] a request. Timers: subjects.BackfillTimer.
+//
+// The package imports schedule, specproc, subjects, kv and internal packages, and no other pool.
+package backfiller

@@ -1,0 +1,233 @@
+package backfiller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Config sets up a Pool. Zero fields take the defaults they name.
+type Config struct {
+	JS    jetstream.JetStream
+	Store *kv.Store
+	Names subjects.Names
+	// Logger is slog.Default() by default.
+	Logger *slog.Logger
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Pool is one process's share of the backfiller. Make it with New, run it once.
+type Pool struct {
+	config Config
+	specs  *speccache.Cache
+}
+
+// New returns a pool that is not running yet.
+func New(config Config) (*Pool, error) {
+	config = config.withDefaults()
+	if config.JS == nil || config.Store == nil {
+		return nil, errors.New("backfiller: Config.JS and Config.Store are required")
+	}
+	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize)}, nil
+}
+
+// Run works until ctx ends, then gives back what it holds and returns nil.
+func (p *Pool) Run(ctx context.Context) error {
+	return loop.New(loop.Config{
+		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolBackfiller, Shards: p.config.Store.Shards(),
+		Logger: p.config.Logger, Now: p.config.Now,
+	}, p).Run(ctx)
+}
+
+// Decode implements loop.Handler.
+func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (schedule.Wake, error) {
+	var wake schedule.Wake
+	err := schedule.Unmarshal(msg.Data(), &wake)
+	return wake, err
+}
+
+// Handle implements loop.Handler: one step of each request of a schedule that was asked for.
+func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
+	ctx, span := telemetry.StartTransition(ctx, "backfill", key, group[0].Header)
+	defer span.End()
+	var ids []string
+	wakes := make([]schedule.Wake, len(group))
+	for i := range group {
+		ids = append(ids, group[i].Task.What)
+		wakes[i] = group[i].Body
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if err := p.retryConflicts(ctx, key, id, wakes); err != nil {
+			if errors.Is(err, kv.ErrCorrupt) {
+				err = loop.Permanent(err)
+			}
+			return loop.Retry(err)
+		}
+	}
+	return loop.Done()
+}
+
+func (p *Pool) retryConflicts(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake) error {
+	const tries = 5
+	for range tries {
+		err := p.step(ctx, key, id, wakes)
+		if !errors.Is(err, kv.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("backfiller: %d conflicts in a row", tries)
+}
+
+// step makes one attempt at the next step of one request.
+func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake) error {
+	// The leader, because the frontend has written the record a moment ago and a replica may not have it yet.
+	record, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, id))
+	if errors.Is(err, kv.ErrNotFound) {
+		return p.tellFinished(ctx, key)
+	}
+	if err != nil {
+		return err
+	}
+	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
+	if errors.Is(err, kv.ErrNotFound) || err == nil && definition.Value.Incarnation != record.Value.Incarnation {
+		return p.finish(ctx, key, id, record.Revision) // the schedule it was for is gone
+	}
+	if err != nil {
+		return err
+	}
+	in, err := p.input(ctx, &definition.Value, record.Value)
+	if err != nil {
+		return err
+	}
+	decision := Decide(in)
+	if decision.HandOff != nil {
+		if err := p.handOff(ctx, key, decision.HandOff, record.Value.Trace); err != nil {
+			return err
+		}
+	}
+	if decision.Finished {
+		return p.finish(ctx, key, id, record.Revision)
+	}
+	if decision.Changed {
+		if _, err := kv.Put(ctx, p.config.Store, kv.Backfill(key, id), &decision.State, record.Revision); err != nil {
+			return err
+		}
+	}
+	return p.arm(ctx, &definition.Value, id, decision.WakeAt)
+}
+
+func (p *Pool) input(ctx context.Context, d *schedule.Definition, state schedule.BackfillState) (Input, error) {
+	spec, err := p.specs.Get(d)
+	if err != nil {
+		return Input{}, err
+	}
+	invoker, err := kv.Get(ctx, p.config.Store, kv.Invoker(d.Key()))
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		return Input{}, err
+	}
+	in := Input{Definition: d, Spec: spec, State: state, Backfills: 1, Now: p.config.Now()}
+	if state.Range != nil {
+		backfills, err := kv.Backfills(ctx, p.config.Store, d.Key())
+		if err != nil {
+			return Input{}, err
+		}
+		in.Backfills = len(backfills)
+	}
+	if invoker.Value.Incarnation != d.Incarnation {
+		return in, nil
+	}
+	for i := range invoker.Value.Starts {
+		if invoker.Value.Starts[i].Waiting() {
+			in.Waiting++
+		}
+	}
+	if covered := invoker.Value.Sources[state.ID].Covered; len(covered) > 0 {
+		in.Taken = covered[0].To
+	}
+	return in, nil
+}
+
+func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue, trace string) error {
+	data, err := schedule.Marshal(e)
+	if err != nil {
+		return err
+	}
+	subject := p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span)
+	if trace != "" {
+		ctx = telemetry.WithTraceparent(ctx, trace)
+	}
+	return p.publish(ctx, subject, data)
+}
+
+// finish removes a request that is over, then its timer, and tells the invoker and the generator.
+func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision uint64) error {
+	if err := kv.Delete(ctx, p.config.Store, kv.Backfill(key, id), revision); err != nil {
+		return err
+	}
+	shard := p.config.Store.ShardOf(key)
+	stream, err := p.config.JS.Stream(ctx, p.config.Names.TaskStream(shard))
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(p.config.Names.BackfillTimer(shard, key, id)))
+	}
+	if err != nil {
+		return fmt.Errorf("backfiller: remove timer: %w", err)
+	}
+	return p.tellFinished(ctx, key)
+}
+
+func (p *Pool) tellFinished(ctx context.Context, key schedule.Key) error {
+	body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonFinished})
+	if err != nil {
+		return err
+	}
+	shard := p.config.Store.ShardOf(key)
+	if err := p.publish(ctx, p.config.Names.InvokeWake(shard, key), body); err != nil {
+		return err
+	}
+	return p.publish(ctx, p.config.Names.Generate(shard, key, subjects.WhatWake), body)
+}
+
+func (p *Pool) arm(ctx context.Context, d *schedule.Definition, id string, at time.Time) error {
+	body, err := schedule.Marshal(&schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry})
+	if err != nil {
+		return err
+	}
+	shard := p.config.Store.ShardOf(d.Key())
+	names := p.config.Names
+	return timer.Arm(ctx, p.config.JS, names.BackfillTimer(shard, d.Key(), id), names.Backfill(shard, d.Key(), id), at, nil, body)
+}
+
+func (p *Pool) publish(ctx context.Context, subject string, data []byte) error {
+	msg := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
+	telemetry.Inject(ctx, msg.Header)
+	if _, err := p.config.JS.PublishMsg(ctx, msg); err != nil {
+		return fmt.Errorf("backfiller: publish on %s: %w", subject, err)
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+// Package generator is the pool that turns a schedule's spec into due actions (SEMANTICS §4).
+//
+// One message, "generate", runs it for one schedule: after a create, update or unpause, when its own timer fires, or when
+// a guard does. It advances the schedule's high water mark to now, hands what has come due to the invoker, and sees that
+// it is woken again at the next due time. It never starts anything itself.
+//
+// [Decide] is the whole decision, pure and without I/O. The [Pool] around it reads the definition and the generator's
+// record, hands over, writes the record with a compare-and-set and arms the timer, in that order (DESIGN §4), so that a
+// crash between any two steps is mended by the redelivery of the message.
+//
+// State: the record [schedule.GeneratorState]. Timers: subjects.DueTimer, armed a lead ahead of the due time because the
+// server's own timers are coarse; within the lead the pool holds the message and waits to the millisecond.
+//
+// The package imports schedule, specproc, subjects, kv and internal packages, and no other pool.
+package generator

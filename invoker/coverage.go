@@ -1,0 +1,38 @@
+package invoker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// covers reports whether a time lies in a range that has been taken over already.
+func covers(spans []schedule.Span, t time.Time) bool {
+	return slices.ContainsFunc(spans, func(s schedule.Span) bool { return t.After(s.From) && !t.After(s.To) })
+}
+
+// contains reports whether a whole range has been taken over already.
+func contains(spans []schedule.Span, span schedule.Span) bool {
+	return slices.ContainsFunc(spans, func(s schedule.Span) bool {
+		return !span.From.Before(s.From) && !span.To.After(s.To)
+	})
+}
+
+// cover adds a range and joins what touches. The result is in order and disjoint: one range, as long as no hand-off of
+// a chain is missing.
+func cover(spans []schedule.Span, span schedule.Span) []schedule.Span {
+	all := append(slices.Clone(spans), span)
+	slices.SortFunc(all, func(a, b schedule.Span) int { return a.From.Compare(b.From) })
+	joined := all[:1]
+	for _, s := range all[1:] {
+		last := &joined[len(joined)-1]
+		switch {
+		case s.From.After(last.To):
+			joined = append(joined, s)
+		case s.To.After(last.To):
+			last.To = s.To
+		}
+	}
+	return joined
+}

@@ -1,0 +1,18 @@
+// Package invoker is the pool that owns the buffer: it takes over due actions, applies overlap policies, starts runs,
+// and learns from completions when they have ended (SEMANTICS §5-§7). It alone makes calls with side effects.
+//
+// The decisions are pure. [Resolve] applies the overlap policies to a list of starts. [Transition] applies hand-offs and
+// completions to the record and settles what is ready to start; [Apply] does the same with what came of the starts and
+// cancels it was asked to execute ([WorkOf]). The [Pool] around them reads the definition and the invoker's record,
+// writes the record with a compare-and-set before anything with a side effect happens, executes, and writes the results
+// (DESIGN §4): the intent is on disk before the effect.
+//
+// What makes a crash harmless: every start bears a request ID that is also its message ID; the action stream refuses a
+// second start of a workflow ID that is queued or running; hand-offs of one source form a chain whose covered ranges
+// are in the record, so a repeated or overtaken one adds nothing twice and loses nothing; and events wait in the record
+// until they are published.
+//
+// State: the records [schedule.InvokerState] and [schedule.Result]. Timer: subjects.RetryTimer.
+//
+// The package imports schedule, subjects, kv and internal packages, and no other pool.
+package invoker

@@ -1,0 +1,128 @@
+package invoker
+
+import (
+	"fmt"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// The reasons for which a message says nothing new.
+const (
+	ignoredIncarnation = "other_incarnation"
+	ignoredRepeat      = "repeat"
+	ignoredUnknown     = "unknown_request"
+)
+
+// enqueue takes over a hand-off: the starts in it that no earlier hand-off of its source covered.
+func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
+	if e.Incarnation != m.definition.Incarnation {
+		m.ignore(ignoredIncarnation)
+		return
+	}
+	progress := m.state.Sources[e.Source]
+	if contains(progress.Covered, e.Span) {
+		m.ignore(ignoredRepeat)
+		return
+	}
+	for i := range e.Starts {
+		start := e.Starts[i]
+		if !covers(progress.Covered, start.Actual) && m.find(start.RequestID) == nil {
+			start.Trace = trace
+			m.buffer(start)
+		}
+	}
+	m.countUnstarted(e, &progress)
+	progress.Covered = cover(progress.Covered, e.Span)
+	if m.state.Sources == nil {
+		m.state.Sources = map[string]schedule.SourceProgress{}
+	}
+	m.state.Sources[e.Source] = progress
+	m.out.Changed = true
+}
+
+// buffer adds a start to the buffer. Automated ones need room.
+func (m *machine) buffer(start schedule.BufferedStart) {
+	start.Phase = schedule.PhasePending
+	if !start.Manual && m.waiting() >= BufferLimit {
+		m.state.Counters.BufferDropped++
+		m.eventOf(schedule.EventDropped, &start, fmt.Sprintf("%d starts are waiting already", BufferLimit))
+		return
+	}
+	m.state.Starts = append(m.state.Starts, start)
+	m.eventOf(schedule.EventBuffered, &start, "")
+}
+
+// countUnstarted counts what the source gave up. A hand-off that repeats the newest one with a later end repeats its
+// counts as well.
+func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceProgress) {
+	missed, dropped := e.Missed, e.Dropped
+	if e.From.Equal(progress.LastFrom) {
+		missed, dropped = max(missed-progress.LastMissed, 0), max(dropped-progress.LastDropped, 0)
+	}
+	progress.LastFrom, progress.LastMissed, progress.LastDropped = e.From, e.Missed, e.Dropped
+	if missed > 0 {
+		m.state.Counters.MissedCatchup += int64(missed)
+		m.event(schedule.Event{Kind: schedule.EventMissed, Count: missed, Reason: "later than the catch-up window"})
+	}
+	if dropped > 0 {
+		m.state.Counters.BufferDropped += int64(dropped)
+		m.event(schedule.Event{Kind: schedule.EventDropped, Count: dropped, Reason: "more due at once than the buffer holds"})
+	}
+}
+
+// finish forgets a source that will hand over no more.
+func (m *machine) finish(source string) {
+	if _, known := m.state.Sources[source]; known && source != schedule.SourceAuto {
+		delete(m.state.Sources, source)
+		m.out.Changed = true
+	}
+}
+
+// complete applies a completion: the start is over, the schedule may pause.
+func (m *machine) complete(c schedule.Completion) {
+	start := m.find(c.RequestID)
+	if start == nil || start.Phase != schedule.PhaseStarted && start.Phase != schedule.PhaseReady {
+		m.ignore(ignoredUnknown)
+		return
+	}
+	if start.Phase == schedule.PhaseReady {
+		// It ran before its start could be recorded.
+		m.started(start)
+	}
+	m.close(start, c)
+	m.out.Ended = append(m.out.Ended, c)
+	if c.Status == schedule.StatusTimedOut {
+		m.control(schedule.ControlTerminate, start)
+	}
+	m.pauseOnFailure(start, c)
+}
+
+// close marks a start as completed.
+func (m *machine) close(start *schedule.BufferedStart, c schedule.Completion) {
+	start.Phase, start.Status, start.CodeTime = schedule.PhaseCompleted, c.Status, c.StartTime
+	start.CloseTime = c.CloseTime
+	if start.CloseTime.IsZero() {
+		start.CloseTime = m.now.UTC()
+	}
+	event := startEvent(schedule.EventCompleted, start, "")
+	event.Status, event.CodeTime, event.Attempt, event.Worker = c.Status, c.StartTime, c.Attempt, c.Worker
+	if c.Failure != nil {
+		event.Reason = c.Failure.Message
+	}
+	m.event(event)
+}
+
+// pauseOnFailure pauses the schedule if its policy says so, with a note that names the run and the reason.
+func (m *machine) pauseOnFailure(start *schedule.BufferedStart, c schedule.Completion) {
+	failed := c.Status == schedule.StatusFailed || c.Status == schedule.StatusTimedOut
+	if !failed || !m.definition.Schedule.Policies.PauseOnFailure || m.paused {
+		return
+	}
+	why := ""
+	if c.Failure != nil && c.Failure.Message != "" {
+		why = ": " + c.Failure.Message
+	}
+	m.paused = true
+	m.out.PauseNote = fmt.Sprintf("paused on failure: run %s of %s %s%s", start.RunID, start.WorkflowID, c.Status, why)
+	m.event(schedule.Event{Kind: schedule.EventPaused, RequestID: start.RequestID, Reason: m.out.PauseNote})
+}

@@ -1,0 +1,143 @@
+package invoker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Message is what the invoker is sent: exactly one of its fields is set.
+type Message struct {
+	Wake       *schedule.Wake
+	Enqueue    *schedule.Enqueue
+	Completion *schedule.Completion
+}
+
+// Decode implements loop.Handler.
+func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
+	switch {
+	case task.Role == "callback":
+		completion, err := decodeCompletion(task.What, msg.Data())
+		return Message{Completion: completion}, err
+	case task.What == subjects.WhatWake:
+		var wake schedule.Wake
+		err := schedule.Unmarshal(msg.Data(), &wake)
+		return Message{Wake: &wake}, err
+	default:
+		var enqueue schedule.Enqueue
+		err := schedule.Unmarshal(msg.Data(), &enqueue)
+		return Message{Enqueue: &enqueue}, err
+	}
+}
+
+// maxResult is the largest result, in bytes (SEMANTICS §10).
+const maxResult = 512 << 10
+
+// decodeCompletion reads what a worker has sent. The subject, which permissions can fence, says which request it is for.
+// A result too large fails the run; it must not leave it open for ever.
+func decodeCompletion(requestID string, data []byte) (*schedule.Completion, error) {
+	var c schedule.Completion
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("completion is not valid JSON: %w", err)
+	}
+	if c.RequestID != requestID {
+		return nil, fmt.Errorf("completion is for request %q, its subject for %q", c.RequestID, requestID)
+	}
+	if !c.Status.Valid() {
+		return nil, fmt.Errorf("completion has status %q, must be completed, failed, canceled, terminated or timed_out", c.Status)
+	}
+	if len(c.Result) > maxResult {
+		c.Status, c.Failure = schedule.StatusFailed, &schedule.Failure{
+			Type:    "result_too_large",
+			Message: fmt.Sprintf("result has %d bytes, at most %d are kept: store it elsewhere and return a reference", len(c.Result), maxResult),
+		}
+		c.Result = nil
+	}
+	return &c, nil
+}
+
+// versions are what the messages say about the definition they were made from.
+func versions(group []loop.Message[Message]) []schedule.Wake {
+	var wakes []schedule.Wake
+	for i := range group {
+		switch body := group[i].Body; {
+		case body.Wake != nil:
+			wakes = append(wakes, *body.Wake)
+		case body.Enqueue != nil:
+			wakes = append(wakes, schedule.Wake{Incarnation: body.Enqueue.Incarnation, Version: body.Enqueue.Version})
+		}
+	}
+	return wakes
+}
+
+// input sorts the messages of a group.
+func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState) (Input, error) {
+	var in Input
+	for i := range group {
+		body := group[i].Body
+		switch {
+		case body.Completion != nil:
+			in.Completions = append(in.Completions, *body.Completion)
+		case body.Enqueue != nil:
+			known, err := p.sourceKnown(ctx, key, body.Enqueue.Source, state)
+			if err != nil {
+				return Input{}, err
+			}
+			if known {
+				trace := telemetry.Traceparent(telemetry.Extract(context.Background(), group[i].Header))
+				in.Enqueues = append(in.Enqueues, Traced[schedule.Enqueue]{Body: *body.Enqueue, Trace: trace})
+			}
+		case len(in.Finished) == 0:
+			// Any wake will do: the one that says that a backfill is over may have been replaced by another.
+			finished, err := p.finishedSources(ctx, key, state)
+			if err != nil {
+				return Input{}, err
+			}
+			in.Finished = finished
+		}
+	}
+	return in, nil
+}
+
+// sourceKnown reports whether a hand-off may still count. A backfill's record stays until everything handed over has
+// arrived here, so that a source without a record, and unknown to the state, is one that is over: what comes from it is
+// a late repeat.
+func (p *Pool) sourceKnown(ctx context.Context, key schedule.Key, source string, state *schedule.InvokerState) (bool, error) {
+	if _, known := state.Sources[source]; known || source == schedule.SourceAuto {
+		return true, nil
+	}
+	_, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, source))
+	if errors.Is(err, kv.ErrNotFound) {
+		p.config.Logger.DebugContext(ctx, "hand-off of a finished backfill ignored", "namespace", key.Namespace,
+			"schedule_id", key.ID, "source", source)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// finishedSources are those the state knows and whose backfill is over.
+func (p *Pool) finishedSources(ctx context.Context, key schedule.Key, state *schedule.InvokerState) ([]string, error) {
+	var finished []string
+	for source := range state.Sources {
+		if source == schedule.SourceAuto {
+			continue
+		}
+		_, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, source))
+		switch {
+		case errors.Is(err, kv.ErrNotFound):
+			finished = append(finished, source)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return finished, nil
+}

@@ -1,0 +1,143 @@
+package invoker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Config sets up a Pool. Zero fields take the defaults they name.
+type Config struct {
+	JS    jetstream.JetStream
+	Store *kv.Store
+	Names subjects.Names
+	// Logger is slog.Default() by default.
+	Logger *slog.Logger
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+	// Concurrency is how many starts of one schedule are executed side by side; 64 by default.
+	Concurrency int
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 64
+	}
+	c.Logger = c.Logger.With("pool", subjects.PoolInvoker)
+	return c
+}
+
+// publishedSize is for how many schedules a pool remembers that their outbox has been published.
+const publishedSize = 65536
+
+// Pool is one process's share of the invoker. Make it with New, run it once.
+type Pool struct {
+	config Config
+	// published holds the revision of each record whose outbox this process has published. Without it, every transition
+	// would publish the events of the one before again.
+	published *lru.Cache[schedule.Key, uint64]
+}
+
+// New returns a pool that is not running yet.
+func New(config Config) (*Pool, error) {
+	config = config.withDefaults()
+	if config.JS == nil || config.Store == nil {
+		return nil, errors.New("invoker: Config.JS and Config.Store are required")
+	}
+	published, err := lru.New[schedule.Key, uint64](publishedSize)
+	if err != nil {
+		return nil, fmt.Errorf("invoker: %w", err)
+	}
+	return &Pool{config: config, published: published}, nil
+}
+
+// Run works until ctx ends, then gives back what it holds and returns nil.
+func (p *Pool) Run(ctx context.Context) error {
+	return loop.New(loop.Config{
+		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
+		Logger: p.config.Logger, Now: p.config.Now,
+	}, p).Run(ctx)
+}
+
+// Handle implements loop.Handler: the transitions of one schedule that a group of messages leads to.
+func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
+	ctx, span := telemetry.StartTransition(ctx, "invoke", key, group[0].Header)
+	defer span.End()
+	const tries = 10
+	for try := range tries {
+		err := p.transition(ctx, key, group, try > 0)
+		switch {
+		case err == nil:
+			return loop.Done()
+		case errors.Is(err, kv.ErrConflict):
+			continue
+		case errors.Is(err, kv.ErrCorrupt):
+			return loop.Retry(loop.Permanent(err))
+		default:
+			return loop.Retry(err)
+		}
+	}
+	return loop.Retry(fmt.Errorf("invoker: %d conflicts in a row", tries))
+}
+
+// transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
+// attempt has executed is found done by the next.
+func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Message[Message], again bool) error {
+	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, versions(group)...)
+	if errors.Is(err, kv.ErrNotFound) {
+		return p.forget(ctx, key)
+	}
+	if err != nil {
+		return err
+	}
+	record, err := p.read(ctx, key, again)
+	if err != nil {
+		return err
+	}
+	s := &session{Pool: p, key: key, definition: definition, record: record}
+	if err := s.publishLeftOver(ctx); err != nil {
+		return err
+	}
+	in, err := p.input(ctx, key, group, &record.Value)
+	if err != nil {
+		return err
+	}
+	// What is ready already was made so by a transition that did not get as far as recording the start.
+	recovering := WorkOf(&record.Value, p.config.Now())
+	if err := s.commit(ctx, Transition(&definition.Value, s.record.Value, in, p.config.Now())); err != nil {
+		return err
+	}
+	if err := s.execute(ctx, recovering); err != nil {
+		return err
+	}
+	return s.wakeOthers(ctx)
+}
+
+func (p *Pool) read(ctx context.Context, key schedule.Key, again bool) (kv.Record[schedule.InvokerState], error) {
+	get := kv.Get[schedule.InvokerState]
+	if again {
+		get = kv.GetLeader[schedule.InvokerState]
+	}
+	record, err := get(ctx, p.config.Store, kv.Invoker(key))
+	if errors.Is(err, kv.ErrNotFound) {
+		err = nil
+	}
+	return record, err
+}

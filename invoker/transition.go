@@ -1,0 +1,181 @@
+package invoker
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// The limits of SEMANTICS §6.
+const (
+	// BufferLimit is how many starts may wait; automated ones beyond it are dropped.
+	BufferLimit = 1000
+	// RecentLimit is how many completed starts are kept.
+	RecentLimit = 10
+	// MaxAttempts is how often a start is attempted.
+	MaxAttempts = 10
+	// minDeadline is how late an automated start may execute at least, whatever the catch-up window.
+	minDeadline = 5 * time.Second
+	// firstBackoff and lastBackoff are the waits between attempts, doubling.
+	firstBackoff = time.Second
+	lastBackoff  = time.Minute
+)
+
+// Input is what has come in for one schedule.
+type Input struct {
+	Enqueues    []Traced[schedule.Enqueue]
+	Completions []schedule.Completion
+	// Finished are the sources whose backfill is over; what is known of them is forgotten.
+	Finished []string
+}
+
+// Traced is a message with the traceparent it came under.
+type Traced[T any] struct {
+	Body  T
+	Trace string
+}
+
+// Outcome is what a transition leads to, beside what WorkOf finds in the new state.
+type Outcome struct {
+	// State is the new record; it need not be written unless Changed.
+	State   schedule.InvokerState
+	Changed bool
+	// Ended are the completions that counted, in order; they make up the last result.
+	Ended []schedule.Completion
+	// PauseNote, if not empty, pauses the schedule for the reason it says. The transition has assumed that already.
+	PauseNote string
+	// Ignored counts the messages that said nothing new, by reason. The reasons are few and fixed.
+	Ignored map[string]int
+}
+
+// Transition applies what has come in, then settles which starts are ready. It is a pure function.
+func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, now time.Time) Outcome {
+	m := newMachine(d, state, now)
+	for _, c := range in.Completions {
+		m.complete(c)
+	}
+	for _, e := range in.Enqueues {
+		m.enqueue(&e.Body, e.Trace)
+	}
+	for _, source := range in.Finished {
+		m.finish(source)
+	}
+	m.settle()
+	return m.outcome()
+}
+
+// Apply records what came of the work of a state, then settles which starts are ready now. It is a pure function.
+func Apply(d *schedule.Definition, state schedule.InvokerState, report Report, now time.Time) Outcome {
+	m := newMachine(d, state, now)
+	for _, r := range report.Starts {
+		m.executed(r)
+	}
+	for _, c := range report.Delivered {
+		m.delivered(c)
+	}
+	m.settle()
+	return m.outcome()
+}
+
+// machine works on a copy of the record.
+type machine struct {
+	definition *schedule.Definition
+	now        time.Time
+	state      schedule.InvokerState
+	paused     bool
+	out        Outcome
+}
+
+func newMachine(d *schedule.Definition, state schedule.InvokerState, now time.Time) *machine {
+	m := &machine{definition: d, now: now, state: state, paused: d.Schedule.State.Paused}
+	if state.Incarnation != d.Incarnation {
+		m.state = schedule.InvokerState{Incarnation: d.Incarnation, LimitVersion: d.LimitVersion}
+		m.out.Changed = true
+	}
+	m.state.Starts = slices.Clone(m.state.Starts)
+	m.state.Controls = slices.Clone(m.state.Controls)
+	m.state.Sources = maps.Clone(m.state.Sources)
+	m.state.Outbox = slices.Clone(m.state.Outbox)
+	if m.state.LimitVersion != d.LimitVersion {
+		m.state.LimitVersion, m.state.LimitUsed = d.LimitVersion, 0
+	}
+	m.out.Ignored = map[string]int{}
+	return m
+}
+
+func (m *machine) outcome() Outcome {
+	m.retain()
+	m.compact()
+	m.out.State = m.state
+	return m.out
+}
+
+// retain keeps the RecentLimit starts that completed last.
+func (m *machine) retain() {
+	var completed []*schedule.BufferedStart
+	for i := range m.state.Starts {
+		if s := &m.state.Starts[i]; s.Phase == schedule.PhaseCompleted {
+			completed = append(completed, s)
+		}
+	}
+	slices.SortStableFunc(completed, func(a, b *schedule.BufferedStart) int { return a.CloseTime.Compare(b.CloseTime) })
+	for _, s := range completed[:max(len(completed)-RecentLimit, 0)] {
+		remove(s)
+	}
+}
+
+// find returns the start of a request, nil if there is none. The pointer is good until compact.
+func (m *machine) find(requestID string) *schedule.BufferedStart {
+	for i := range m.state.Starts {
+		if s := &m.state.Starts[i]; s.RequestID == requestID && s.Phase != removed {
+			return s
+		}
+	}
+	return nil
+}
+
+// removed is the phase of a start that compact will take out of the buffer. Until then positions stay what they are.
+const removed schedule.Phase = ""
+
+func remove(s *schedule.BufferedStart) { s.Phase = removed }
+
+func (m *machine) compact() {
+	m.state.Starts = slices.DeleteFunc(m.state.Starts, func(s schedule.BufferedStart) bool { return s.Phase == removed })
+}
+
+func (m *machine) waiting() int {
+	count := 0
+	for i := range m.state.Starts {
+		if m.state.Starts[i].Waiting() {
+			count++
+		}
+	}
+	return count
+}
+
+func (m *machine) ignore(reason string) { m.out.Ignored[reason]++ }
+
+// event adds one to the outbox, and with it makes the transition one that must be written.
+func (m *machine) event(e schedule.Event) {
+	m.state.EventSequence++
+	e.ID = m.definition.Incarnation + "-" + strconv.FormatUint(m.state.EventSequence, 10)
+	e.Time = m.now.UTC()
+	e.Namespace, e.ScheduleID = m.definition.Namespace, m.definition.ID
+	m.state.Outbox = append(m.state.Outbox, e)
+	m.out.Changed = true
+}
+
+// eventOf adds an event about a start.
+func (m *machine) eventOf(kind schedule.EventKind, s *schedule.BufferedStart, reason string) {
+	m.event(startEvent(kind, s, reason))
+}
+
+func startEvent(kind schedule.EventKind, s *schedule.BufferedStart, reason string) schedule.Event {
+	return schedule.Event{
+		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, Nominal: s.Nominal, Actual: s.Actual,
+		Manual: s.Manual, Reason: reason, Trace: s.Trace,
+	}
+}

@@ -1,0 +1,140 @@
+package invoker
+
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Work is what a state asks the pool to execute. All of it is idempotent.
+type Work struct {
+	Starts   []schedule.BufferedStart
+	Controls []schedule.PendingControl
+}
+
+// WorkOf returns the work of a state: the ready starts whose backoff is over, and the controls to deliver.
+func WorkOf(state *schedule.InvokerState, now time.Time) Work {
+	work := Work{Controls: state.Controls}
+	for i := range state.Starts {
+		s := &state.Starts[i]
+		if s.Phase == schedule.PhaseReady && !s.BackoffUntil.After(now) {
+			work.Starts = append(work.Starts, *s)
+		}
+	}
+	return work
+}
+
+// Empty reports whether there is nothing to do.
+func (w Work) Empty() bool { return len(w.Starts) == 0 && len(w.Controls) == 0 }
+
+// RetryAt returns when a state has work again if nothing else happens; zero for never.
+func RetryAt(state *schedule.InvokerState, now time.Time) time.Time {
+	var at time.Time
+	earlier := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	for i := range state.Starts {
+		if state.Starts[i].Phase == schedule.PhaseReady {
+			earlier(latest(state.Starts[i].BackoffUntil, now))
+		}
+	}
+	if len(state.Controls) > 0 {
+		earlier(now.Add(firstBackoff))
+	}
+	return at
+}
+
+// Result is how the execution of one start went.
+type Result int
+
+// The results of an execution.
+const (
+	// Accepted: the action stream has the run, from this or an earlier attempt.
+	Accepted Result = iota
+	// Refused: it will never take it; Reason says why.
+	Refused
+	// Failed: it may take it later; Reason says what went wrong.
+	Failed
+	// Over: the run has ended already and its completion is on its way.
+	Over
+)
+
+// StartReport is what came of one start.
+type StartReport struct {
+	RequestID string
+	Result    Result
+	Reason    string
+	At        time.Time
+}
+
+// Report is what came of the work of a state.
+type Report struct {
+	Starts    []StartReport
+	Delivered []schedule.PendingControl
+}
+
+// executed records what came of one start.
+func (m *machine) executed(r StartReport) {
+	start := m.find(r.RequestID)
+	if start == nil || start.Phase != schedule.PhaseReady {
+		return
+	}
+	switch r.Result {
+	case Accepted:
+		start.StartTime = r.At.UTC()
+		m.started(start)
+	case Refused:
+		m.drop(start, r.Reason)
+	case Failed:
+		m.retry(start, r.Reason)
+	}
+}
+
+// started records that a run has begun.
+func (m *machine) started(start *schedule.BufferedStart) {
+	if start.StartTime.IsZero() {
+		start.StartTime = m.now.UTC()
+	}
+	start.Phase, start.BackoffUntil = schedule.PhaseStarted, time.Time{}
+	m.state.Counters.Actions++
+	m.eventOf(schedule.EventStarted, start, "")
+}
+
+// retry plans the next attempt of a start, or gives it up.
+func (m *machine) retry(start *schedule.BufferedStart, reason string) {
+	if start.Attempt >= MaxAttempts {
+		m.drop(start, "start failed too often: "+reason)
+		return
+	}
+	start.BackoffUntil = m.now.Add(backoff(start.Attempt)).UTC()
+	start.Attempt++
+	m.eventOf(schedule.EventRetried, start, reason)
+}
+
+// delivered records that a control has reached its place. A terminated run is over for the schedule.
+func (m *machine) delivered(c schedule.PendingControl) {
+	for i, pending := range m.state.Controls {
+		if pending == c {
+			m.state.Controls = append(m.state.Controls[:i:i], m.state.Controls[i+1:]...)
+			m.out.Changed = true
+			break
+		}
+	}
+	start := m.find(c.RequestID)
+	if c.Kind != schedule.ControlTerminate || start == nil || start.Phase == schedule.PhaseCompleted {
+		return
+	}
+	m.close(start, schedule.Completion{
+		RequestID: c.RequestID, Status: schedule.StatusTerminated, CloseTime: m.now.UTC(),
+		Failure: &schedule.Failure{Type: "terminated", Message: "terminated to make room for another start"},
+	})
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
