@@ -1,0 +1,66 @@
+package client
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// The defaults of [Config].
+const (
+	DefaultNamespace = "default"
+	DefaultTimeout   = 15 * time.Second
+)
+
+// Config says whom a [Client] speaks to. The zero value of each field is its default.
+type Config struct {
+	// Namespace is where the schedules live. Default: "default".
+	Namespace string
+	// Prefix is that of the installation. Default: "carillon".
+	Prefix string
+	// Timeout bounds one call with its retries; a context may end it earlier. Default: 15 s.
+	Timeout time.Duration
+}
+
+// Client sends requests to the frontends of one installation, for one namespace. It is made by [New] and safe for
+// concurrent use.
+type Client struct {
+	conn      *nats.Conn
+	names     subjects.Names
+	namespace string
+	timeout   time.Duration
+}
+
+// New returns a client that uses a connection, which stays the caller's. Nothing is sent; errors are about the
+// configuration.
+func New(conn *nats.Conn, config Config) (*Client, error) {
+	if conn == nil {
+		return nil, schedule.Invalid("conn", "is missing: a client needs a connection to NATS")
+	}
+	if config.Namespace == "" {
+		config.Namespace = DefaultNamespace
+	}
+	if err := schedule.ValidateNamespace(config.Namespace); err != nil {
+		return nil, err
+	}
+	if config.Prefix == "" {
+		config.Prefix = subjects.DefaultPrefix
+	}
+	names, err := subjects.New(config.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	if config.Timeout < 0 {
+		return nil, schedule.Invalid("timeout", "%s is negative: use a positive duration, or 0 for the default", config.Timeout)
+	}
+	if config.Timeout == 0 {
+		config.Timeout = DefaultTimeout
+	}
+	return &Client{conn: conn, names: names, namespace: config.Namespace, timeout: config.Timeout}, nil
+}
+
+// Namespace returns the namespace the client speaks for.
+func (c *Client) Namespace() string { return c.namespace }

@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"iter"
+
+	"github.com/google/uuid"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Create creates a schedule and describes it. An empty RequestID is replaced by a unique one, which makes the retries of
+// this call safe; a caller that wants its own retries to be safe sets it.
+func (c *Client) Create(ctx context.Context, req schedule.CreateRequest) (schedule.Description, error) {
+	if req.RequestID == "" {
+		req.RequestID = uuid.NewString()
+	}
+	return do[schedule.Description](ctx, c, "create", repeatable, req)
+}
+
+// Describe returns a schedule and what became of it. A change that was made a moment ago may not show yet; a schedule
+// that was created does.
+func (c *Client) Describe(ctx context.Context, id string) (schedule.Description, error) {
+	return do[schedule.Description](ctx, c, "describe", repeatable, schedule.IDRequest{ID: id})
+}
+
+// List returns one page. It may hold fewer schedules than asked for also when others follow: only an empty NextPageToken
+// says that none do. See [Client.All].
+func (c *Client) List(ctx context.Context, req schedule.ListRequest) (schedule.ListReply, error) {
+	return do[schedule.ListReply](ctx, c, "list", repeatable, req)
+}
+
+// All goes through the schedules whose ID begins with prefix, ordered by ID, a page at a time. Those that are created or
+// deleted meanwhile may or may not come; all others come once. An error is the last thing that comes.
+func (c *Client) All(ctx context.Context, prefix string) iter.Seq2[schedule.Description, error] {
+	return func(yield func(schedule.Description, error) bool) {
+		req := schedule.ListRequest{Prefix: prefix}
+		for {
+			page, err := c.List(ctx, req)
+			if err != nil {
+				yield(schedule.Description{}, err)
+				return
+			}
+			for _, description := range page.Schedules {
+				if !yield(description, nil) {
+					return
+				}
+			}
+			if page.NextPageToken == "" {
+				return
+			}
+			req.PageToken = page.NextPageToken
+		}
+	}
+}
+
+// Delete deletes a schedule. Runs in progress go on.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	_, err := do[schedule.Empty](ctx, c, "delete", once, schedule.IDRequest{ID: id})
+	return err
+}
+
+// Pause stops the automated actions of a schedule; one that is paused stays so. A note replaces the schedule's, an empty
+// one leaves it.
+func (c *Client) Pause(ctx context.Context, id, note string) error {
+	_, err := do[schedule.Empty](ctx, c, "pause", once, schedule.NoteRequest{ID: id, Note: note})
+	return err
+}
+
+// Unpause resumes the automated actions of a schedule. What was due while it was paused is not made up for. The note is
+// as in Pause.
+func (c *Client) Unpause(ctx context.Context, id, note string) error {
+	_, err := do[schedule.Empty](ctx, c, "unpause", once, schedule.NoteRequest{ID: id, Note: note})
+	return err
+}
+
+// Trigger starts one run now, paused or not. The reply names the trigger, which is the source of the run. An empty
+// RequestID is replaced as in Create.
+func (c *Client) Trigger(ctx context.Context, req schedule.TriggerRequest) (schedule.TriggerReply, error) {
+	if req.RequestID == "" {
+		req.RequestID = uuid.NewString()
+	}
+	return do[schedule.TriggerReply](ctx, c, "trigger", repeatable, req)
+}

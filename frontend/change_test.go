@@ -1,0 +1,156 @@
+package frontend_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+func TestPauseAndUnpause(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	before := in.definition("nightly")
+	for i, test := range []struct {
+		verb   string
+		note   string
+		paused bool
+		reason schedule.Reason
+		kind   schedule.EventKind
+		notes  string
+	}{
+		{"pause", "holidays", true, schedule.ReasonPaused, schedule.EventPaused, "holidays"},
+		{"pause", "", true, schedule.ReasonPaused, schedule.EventPaused, "holidays"},
+		{"unpause", "back", false, schedule.ReasonUnpaused, schedule.EventUnpaused, "back"},
+	} {
+		version := uint64(i + 2)
+		_, err := answer[schedule.Empty](in, test.verb, fmt.Sprintf(`{"id":"nightly","note":%q}`, test.note))
+		require.NoError(t, err)
+
+		want := before
+		want.Version, want.Schedule.State = version, schedule.State{Paused: test.paused, Notes: test.notes}
+		assert.Equal(t, want, in.definition("nightly"))
+		assert.Equal(t,
+			&schedule.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason},
+			in.wake("nightly", in.generate("nightly", subjects.WhatWake)))
+		assert.Nil(t, in.task("nightly", in.guard("nightly")))
+		_, event := in.events("nightly", test.kind)
+		assert.Equal(t, fmt.Sprintf("%s-%s-%d", before.Incarnation, test.kind, version), event.ID)
+		assert.Equal(t, test.note, event.Reason)
+	}
+}
+
+func TestConcurrentChangesAllCount(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.run() // a second frontend
+	in.create("nightly", "")
+	const each = 20
+	var running sync.WaitGroup
+	for i := range 2 * each {
+		running.Go(func() {
+			verb := []string{"pause", "unpause"}[i%2]
+			_, err := answer[schedule.Empty](in, verb, fmt.Sprintf(`{"id":"nightly","note":"%d"}`, i))
+			assert.NoError(t, err)
+		})
+	}
+	running.Wait()
+	assert.Equal(t, uint64(1+2*each), in.definition("nightly").Version)
+	paused, _ := in.events("nightly", schedule.EventPaused)
+	unpaused, _ := in.events("nightly", schedule.EventUnpaused)
+	assert.Equal(t, uint64(2*each), paused+unpaused)
+}
+
+func TestGuardWakesTheGeneratorAfterACrashOfAPause(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	crash := false
+	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
+		if crash && strings.HasSuffix(m.Subject, "."+subjects.WhatWake) {
+			return errors.New("crash")
+		}
+		return nil
+	}))
+	in.create("nightly", "")
+	crash = true
+	_, err := answer[schedule.Empty](in, "pause", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	natstest.Eventually(t, patience, "the guard fires", func() bool {
+		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil
+	})
+	assert.Equal(t, &schedule.Wake{Version: 2, Reason: schedule.ReasonGuard},
+		in.wake("nightly", in.generate("nightly", subjects.WhatGuard)))
+}
+
+func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	trigger, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	def := in.definition("nightly")
+
+	_, err = answer[schedule.Empty](in, "delete", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	_, err = kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("nightly")))
+	require.ErrorIs(t, err, kv.ErrNotFound)
+
+	want := &schedule.Wake{Incarnation: def.Incarnation, Version: def.Version + 1, Reason: schedule.ReasonDeleted}
+	shard := in.store.ShardOf(in.key("nightly"))
+	assert.Equal(t, want, in.wake("nightly", in.generate("nightly", subjects.WhatWake)))
+	assert.Equal(t, want, in.wake("nightly", in.names.InvokeWake(shard, in.key("nightly"))))
+	assert.Equal(t, want, in.wake("nightly", in.backfill("nightly", trigger.TriggerID)))
+	assert.Nil(t, in.task("nightly", in.guard("nightly")))
+	count, _ := in.events("nightly", schedule.EventDeleted)
+	assert.Equal(t, uint64(1), count)
+}
+
+func TestDeleteThenCreateIsAnotherSchedule(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	seen := map[string]bool{}
+	for range 5 {
+		in.create("nightly", `,"requestId":"r1"`)
+		def := in.definition("nightly")
+		assert.False(t, seen[def.Incarnation])
+		assert.Equal(t, uint64(1), def.Version)
+		seen[def.Incarnation] = true
+		_, err := answer[schedule.Empty](in, "delete", `{"id":"nightly"}`)
+		require.NoError(t, err)
+		_, err = answer[schedule.Empty](in, "delete", `{"id":"nightly"}`)
+		require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeNotFound})
+	}
+}
+
+func TestDeletesAndChangesAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	var running sync.WaitGroup
+	for range 10 {
+		running.Go(func() {
+			if _, err := answer[schedule.Empty](in, "pause", `{"id":"nightly"}`); err != nil {
+				assert.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeNotFound})
+			}
+		})
+	}
+	running.Go(func() {
+		_, err := answer[schedule.Empty](in, "delete", `{"id":"nightly"}`)
+		assert.NoError(t, err)
+	})
+	running.Wait()
+	_, err := answer[schedule.Description](in, "describe", `{"id":"nightly"}`)
+	assert.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeNotFound})
+}

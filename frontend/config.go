@@ -1,0 +1,113 @@
+package frontend
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// The defaults of [Config].
+const (
+	DefaultConcurrency    = 64
+	DefaultBacklog        = 1024
+	DefaultRequestTimeout = 5 * time.Second
+	DefaultDrainTimeout   = 10 * time.Second
+	DefaultGuardDelay     = 10 * time.Second
+)
+
+// Config is what a [Frontend] needs. Conn and Store are required; the zero value of every other field is its default.
+type Config struct {
+	// Conn is where requests come from and replies go to. Handlers for its errors and its closing must be set before
+	// Run, which adds its own to them.
+	Conn *nats.Conn
+	// JS stores guards, wakes and events. Default: that of Conn.
+	JS jetstream.JetStream
+	// Store holds the records of an installation that has been set up.
+	Store *kv.Store
+	// Names are those of the installation. Default: subjects.Default().
+	Names subjects.Names
+	// Version is what the micro service calls itself, a semantic version. Default: 0.0.0.
+	Version string
+	// Logger gets what callers are not told. Default: slog.Default().
+	Logger *slog.Logger
+
+	// Concurrency is how many requests are worked on at once. Default: 64.
+	Concurrency int
+	// Backlog is how many more may wait for that; those beyond are refused with resource_exhausted. Default: 1,024.
+	Backlog int
+	// RequestTimeout bounds one request, the wait in the backlog included. Default: 5 s.
+	RequestTimeout time.Duration
+	// DrainTimeout bounds how long Run waits, once told to stop, for the requests that have arrived. Default: 10 s.
+	DrainTimeout time.Duration
+	// GuardDelay is how long after a crash at the worst moment a change takes effect. It must be greater than
+	// RequestTimeout, or a guard could fire before the write it guards. Default: 10 s.
+	GuardDelay time.Duration
+
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// NewID makes unique IDs of one subject token. Default: random UUIDs.
+	NewID func() string
+}
+
+func (c Config) withDefaults() (Config, error) {
+	setDefault(&c.Version, "0.0.0")
+	setDefault(&c.Logger, slog.Default())
+	setDefault(&c.Concurrency, DefaultConcurrency)
+	setDefault(&c.Backlog, DefaultBacklog)
+	setDefault(&c.RequestTimeout, DefaultRequestTimeout)
+	setDefault(&c.DrainTimeout, DefaultDrainTimeout)
+	setDefault(&c.GuardDelay, DefaultGuardDelay)
+	setDefault(&c.Names, subjects.Default())
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewID == nil {
+		c.NewID = uuid.NewString
+	}
+	if err := c.validate(); err != nil {
+		return Config{}, err
+	}
+	if c.JS == nil {
+		js, err := jetstream.New(c.Conn)
+		if err != nil {
+			return Config{}, err
+		}
+		c.JS = js
+	}
+	return c, nil
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Conn == nil:
+		return schedule.Invalid("conn", "is missing: a frontend needs a connection to NATS")
+	case c.Store == nil:
+		return schedule.Invalid("store", "is missing: open one with kv.Open")
+	case c.Concurrency < 0:
+		return schedule.Invalid("concurrency", "%d is negative: use 1 or more, or 0 for the default", c.Concurrency)
+	case c.Backlog < 0:
+		return schedule.Invalid("backlog", "%d is negative: use 1 or more, or 0 for the default", c.Backlog)
+	case c.RequestTimeout < 0:
+		return schedule.Invalid("requestTimeout", "%s is negative", c.RequestTimeout)
+	case c.DrainTimeout < 0:
+		return schedule.Invalid("drainTimeout", "%s is negative", c.DrainTimeout)
+	case c.GuardDelay <= c.RequestTimeout:
+		return schedule.Invalid("guardDelay", "%s must be greater than requestTimeout, which is %s",
+			c.GuardDelay, c.RequestTimeout)
+	}
+	return nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,170 @@
+package frontend_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+func TestCreateWritesWakesAndTells(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	created := in.create("nightly", `,"requestId":"r1"`)
+
+	def := in.definition("nightly")
+	assert.Equal(t, "r1", def.RequestID)
+	assert.NotEmpty(t, def.Incarnation)
+	assert.Equal(t, created.Info.CreateTime, def.CreateTime)
+
+	assert.Equal(t,
+		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonCreated},
+		in.wake("nightly", in.generate("nightly", subjects.WhatWake)))
+	assert.Nil(t, in.task("nightly", in.guard("nightly")), "the wake removes the guard")
+
+	count, event := in.events("nightly", schedule.EventCreated)
+	assert.Equal(t, uint64(1), count)
+	assert.Equal(t, in.key("nightly"), schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID})
+	assert.Empty(t, in.pending("nightly"))
+}
+
+func TestCreateIsIdempotentByRequestID(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	body := `,"requestId":"r1","triggerNow":true`
+	first := in.create("nightly", body)
+	incarnation := in.definition("nightly").Incarnation
+	second := in.create("nightly", body)
+	assert.Equal(t, first, second)
+	assert.Equal(t, incarnation, in.definition("nightly").Incarnation)
+	assert.Equal(t, uint64(1), in.definition("nightly").Version)
+	assert.Len(t, in.pending("nightly"), 1)
+	count, _ := in.events("nightly", schedule.EventCreated)
+	assert.Equal(t, uint64(1), count)
+
+	_, err := answer[schedule.Description](in, "create", createBody("nightly", `,"requestId":"r2"`))
+	assert.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeAlreadyExists})
+}
+
+func TestOfConcurrentCreatesOneWins(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	const all = 16
+	results := make(chan error, all)
+	var running sync.WaitGroup
+	for range all {
+		running.Go(func() {
+			_, err := answer[schedule.Description](in, "create", createBody("nightly", ""))
+			results <- err
+		})
+	}
+	running.Wait()
+	close(results)
+	won := 0
+	for err := range results {
+		if err == nil {
+			won++
+			continue
+		}
+		assert.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeAlreadyExists})
+	}
+	assert.Equal(t, 1, won)
+}
+
+func TestCreateWithTrigger(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", `,"triggerNow":true,"state":{"paused":true}`)
+	pending := in.pending("nightly")
+	require.Len(t, pending, 1)
+	def := in.definition("nightly")
+	assert.Equal(t, def.Incarnation, pending[0].Incarnation)
+	assert.Equal(t, &schedule.Trigger{}, pending[0].Trigger)
+	assert.Equal(t, def.CreateTime, pending[0].RequestTime)
+	assert.Equal(t,
+		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonTriggered},
+		in.wake("nightly", in.backfill("nightly", pending[0].ID)))
+	assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", pending[0].ID)), "the wake removes the guard")
+}
+
+// A trigger that has finished leaves no record; a late repeat of the create request must not run it again.
+func TestRepeatedCreateDoesNotTriggerAgain(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	body := `,"triggerNow":true,"requestId":"r1"`
+	in.create("nightly", body)
+	trigger := kv.Backfill(in.key("nightly"), in.pending("nightly")[0].ID)
+	record, err := kv.Get(t.Context(), in.store, trigger)
+	require.NoError(t, err)
+	require.NoError(t, kv.Delete(t.Context(), in.store, trigger, record.Revision))
+
+	in.create("nightly", body)
+	assert.Empty(t, in.pending("nightly"))
+}
+
+func TestRefusedCreateLeavesNoTrigger(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	_, err := answer[schedule.Description](in, "create", createBody("nightly", `,"triggerNow":true`))
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeAlreadyExists})
+	assert.Empty(t, in.pending("nightly"))
+}
+
+// A frontend that cannot publish after the write is like one that died there.
+func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
+		if m.Header.Get(timer.HeaderAt) != "" {
+			return nil
+		}
+		return errors.New("crash")
+	}))
+	in.create("nightly", `,"triggerNow":true`)
+	trigger := in.pending("nightly")[0].ID
+	assert.Nil(t, in.task("nightly", in.generate("nightly", subjects.WhatWake)))
+
+	natstest.Eventually(t, patience, "the guard fires", func() bool {
+		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil
+	})
+	assert.Equal(t, &schedule.Wake{Version: 1, Reason: schedule.ReasonGuard},
+		in.wake("nightly", in.generate("nightly", subjects.WhatGuard)))
+	natstest.Eventually(t, patience, "the guard of the trigger fires", func() bool {
+		return in.task("nightly", in.backfill("nightly", trigger)) != nil
+	})
+}
+
+// Before the guard is armed nothing may be written.
+func TestWithoutAGuardNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	in.run(hook(func(_ context.Context, m *nats.Msg) error {
+		if strings.Contains(m.Subject, ".timer.") {
+			return nats.ErrNoResponders
+		}
+		return nil
+	}))
+	_, err := answer[schedule.Description](in, "create", createBody("nightly", ""))
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeUnavailable})
+	_, err = kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("nightly")))
+	assert.ErrorIs(t, err, kv.ErrNotFound)
+}
+
+func shortGuard(c *frontend.Config) {
+	c.RequestTimeout = time.Second
+	c.GuardDelay = c.RequestTimeout + 100*time.Millisecond
+}

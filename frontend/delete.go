@@ -1,0 +1,44 @@
+package frontend
+
+import (
+	"context"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// delete removes the definition and wakes everybody who has records or timers of the schedule, to remove them. Runs in
+// progress are left alone.
+func (a *api) delete(ctx context.Context, namespace string, req *schedule.IDRequest) (schedule.Empty, error) {
+	key := schedule.Key{Namespace: namespace, ID: req.ID}
+	record, err := a.newestDefinition(ctx, key)
+	if err != nil {
+		return schedule.Empty{}, err
+	}
+	record, err = a.replace(ctx, record, func(ctx context.Context, current kv.Record[schedule.Definition]) error {
+		return kv.Delete(ctx, a.store, kv.Definition(key), current.Revision)
+	})
+	if err != nil {
+		return schedule.Empty{}, err
+	}
+	a.afterDelete(ctx, &record.Value)
+	return schedule.Empty{}, nil
+}
+
+func (a *api) afterDelete(ctx context.Context, def *schedule.Definition) {
+	key := def.Key()
+	wake := schedule.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: schedule.ReasonDeleted}
+	effects := []effect{
+		a.wakeGenerator(key, wake),
+		a.wakeInvoker(key, wake),
+		a.publishEvent(def, schedule.EventDeleted, wake.Version, ""),
+	}
+	backfills, err := a.backfillIDs(ctx, key)
+	if err != nil {
+		a.logFor(key).WarnContext(ctx, "backfills of a deleted schedule not woken", "error", err)
+	}
+	for _, id := range backfills {
+		effects = append(effects, a.wakeBackfill(key, id, wake))
+	}
+	a.follow(ctx, key, effects...)
+}

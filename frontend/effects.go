@@ -1,0 +1,107 @@
+package frontend
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// effect is a message that follows a write.
+type effect func(context.Context) error
+
+// follow publishes what follows a write, all at once, and returns when all of it is stored or has failed. A failure is
+// logged and no more: the write stands and is answered as such, and the guard does what the wake should have done.
+func (a *api) follow(ctx context.Context, key schedule.Key, effects ...effect) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, publish := range effects {
+		running.Go(func() {
+			if err := publish(ctx); err != nil {
+				a.logFor(key).WarnContext(ctx, "change made, message about it not stored", "error", err)
+			}
+		})
+	}
+}
+
+func (a *api) wakeGenerator(key schedule.Key, wake schedule.Wake) effect {
+	shard := a.store.ShardOf(key)
+	return a.wake(a.names.Generate(shard, key, subjects.WhatWake), a.names.GuardTimer(shard, key), wake)
+}
+
+func (a *api) wakeInvoker(key schedule.Key, wake schedule.Wake) effect {
+	return a.wake(a.names.InvokeWake(a.store.ShardOf(key), key), "", wake)
+}
+
+func (a *api) wakeBackfill(key schedule.Key, id string, wake schedule.Wake) effect {
+	shard := a.store.ShardOf(key)
+	return a.wake(a.names.Backfill(shard, key, id), a.names.BackfillTimer(shard, key, id), wake)
+}
+
+// wake publishes a wake on a task subject; storing it removes the guard.
+func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
+	return func(ctx context.Context) error {
+		body, err := schedule.Marshal(&wake)
+		if err != nil {
+			return err
+		}
+		message := &nats.Msg{Subject: subject, Header: traceHeader(ctx), Data: body}
+		timer.PurgeHeader(message.Header, guard)
+		_, err = a.js.PublishMsg(ctx, message)
+		return err
+	}
+}
+
+// armGuard arms the delayed wake-up of the generator, to be removed by the wake. It bears no incarnation, since it may
+// come to stand in the place of another request's guard, and then has to serve for both: it means whatever schedule is
+// there by then.
+func (a *api) armGuard(ctx context.Context, key schedule.Key, version uint64) error {
+	shard := a.store.ShardOf(key)
+	return a.arm(ctx, a.names.GuardTimer(shard, key), a.names.Generate(shard, key, subjects.WhatGuard), version)
+}
+
+// armBackfillGuard does the same for the record of a backfill or trigger.
+func (a *api) armBackfillGuard(ctx context.Context, key schedule.Key, id string) error {
+	shard := a.store.ShardOf(key)
+	return a.arm(ctx, a.names.BackfillTimer(shard, key, id), a.names.Backfill(shard, key, id), 0)
+}
+
+func (a *api) arm(ctx context.Context, timerSubject, target string, version uint64) error {
+	body, err := schedule.Marshal(&schedule.Wake{Version: version, Reason: schedule.ReasonGuard})
+	if err != nil {
+		return err
+	}
+	return timer.Arm(ctx, a.js, timerSubject, target, a.now().Add(a.guardDelay), traceHeader(ctx), body)
+}
+
+// publishEvent tells the event history what happened to a definition, which that made version.
+func (a *api) publishEvent(def *schedule.Definition, kind schedule.EventKind, version uint64, reason string) effect {
+	return func(ctx context.Context) error {
+		event := newEvent(def, kind, version, reason, a.now(), telemetry.Traceparent(ctx))
+		body, err := schedule.EncodeJSON(event)
+		if err != nil {
+			return err
+		}
+		message := &nats.Msg{Subject: a.names.Event(def.Key(), kind), Header: traceHeader(ctx), Data: body}
+		message.Header.Set(nats.MsgIdHdr, event.ID)
+		_, err = a.js.PublishMsg(ctx, message)
+		return err
+	}
+}
+
+// traceHeader is a new header with the trace context of ctx.
+func traceHeader(ctx context.Context) nats.Header {
+	header := nats.Header{}
+	telemetry.Inject(ctx, header)
+	return header
+}
+
+func (a *api) logFor(key schedule.Key) *slog.Logger {
+	return a.log.With("namespace", key.Namespace, "schedule_id", key.ID)
+}

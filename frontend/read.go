@@ -1,0 +1,129 @@
+package frontend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// listReaders bounds how many schedules of a page are read at once.
+	listReaders = 16
+	// listOverhead is what the body of a list reply has beside its entries: a page token above all.
+	listOverhead = 1024
+)
+
+// describe answers from replicas, which may show a change a moment after it was answered.
+func (a *api) describe(ctx context.Context, namespace string, req *schedule.IDRequest) (schedule.Description, error) {
+	record, err := a.definition(ctx, schedule.Key{Namespace: namespace, ID: req.ID})
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	return a.description(ctx, &record.Value)
+}
+
+// description adds to a definition what the pools know.
+func (a *api) description(ctx context.Context, def *schedule.Definition) (schedule.Description, error) {
+	generator, err := orZero(kv.Get(ctx, a.store, kv.Generator(def.Key())))
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	invoker, err := orZero(kv.Get(ctx, a.store, kv.Invoker(def.Key())))
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	return describe(def, generator, invoker, a.now()), nil
+}
+
+// orZero takes a record that does not exist for a zero one: the pool has not looked at the schedule yet.
+func orZero[T any](record kv.Record[T], err error) (T, error) {
+	if errors.Is(err, kv.ErrNotFound) {
+		return record.Value, nil
+	}
+	return record.Value, err
+}
+
+// listReply is a schedule.ListReply whose entries are encoded already, since their size decides how many there are.
+type listReply struct {
+	Schedules     []json.RawMessage `json:"schedules"`
+	NextPageToken string            `json:"nextPageToken,omitempty"`
+}
+
+// list reads one page. It may hold fewer entries than asked for also when others follow: schedules vanish while it is
+// read, and a reply has a largest size.
+func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequest) (listReply, error) {
+	after, err := decodePageToken(req.PageToken)
+	if err != nil {
+		return listReply{}, err
+	}
+	keys, err := kv.Schedules(ctx, a.store, namespace)
+	if err != nil {
+		return listReply{}, err
+	}
+	size := req.PageSize
+	if size == 0 {
+		size = defaultPageSize
+	}
+	page, more := pageKeys(keys, req.Prefix, after, size)
+	entries, err := a.entries(ctx, page)
+	if err != nil {
+		return listReply{}, err
+	}
+	reply := listReply{Schedules: []json.RawMessage{}}
+	if fits := fitPage(entries, a.maxReply()-listOverhead); fits < len(entries) {
+		entries, page, more = entries[:fits], page[:fits], true
+	}
+	for _, entry := range entries {
+		if entry != nil {
+			reply.Schedules = append(reply.Schedules, entry)
+		}
+	}
+	if more {
+		reply.NextPageToken = encodePageToken(page[len(page)-1].ID)
+	}
+	return reply, nil
+}
+
+// entries describes the schedules of a page, in the same order. The entry of one that is left out is nil.
+func (a *api) entries(ctx context.Context, page []schedule.Key) ([][]byte, error) {
+	entries := make([][]byte, len(page))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listReaders)
+	for i, key := range page {
+		group.Go(func() (err error) {
+			entries[i], err = a.entry(ctx, key)
+			return err
+		})
+	}
+	return entries, group.Wait()
+}
+
+// entry encodes the description of one schedule for a list. It is nil where the schedule has vanished since the keys were
+// read, and where it cannot be shown at all: one bad schedule must not hide the others. Describe says what is wrong
+// with it.
+func (a *api) entry(ctx context.Context, key schedule.Key) ([]byte, error) {
+	description, err := a.describe(ctx, key.Namespace, &schedule.IDRequest{ID: key.ID})
+	switch {
+	case schedule.CodeOf(err) == schedule.CodeNotFound:
+		return nil, nil
+	case errors.Is(err, kv.ErrCorrupt):
+		a.logFor(key).ErrorContext(ctx, "schedule left out of a list", "error", err)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	entry, err := schedule.EncodeJSON(description)
+	if err != nil {
+		return nil, err
+	}
+	if len(entry) > a.maxReply()-listOverhead {
+		a.logFor(key).ErrorContext(ctx, "schedule left out of a list", "error", "it is larger than a NATS message may be")
+		return nil, nil
+	}
+	return entry, nil
+}

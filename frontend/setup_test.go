@@ -1,0 +1,225 @@
+package frontend_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// installation is an installation of Carillon without any pool.
+type installation struct {
+	t     *testing.T
+	names subjects.Names
+	conn  *nats.Conn
+	js    jetstream.JetStream
+	store *kv.Store
+}
+
+func install(t *testing.T) *installation {
+	t.Helper()
+	names := natstest.Names(t)
+	conn, js := natstest.Connect(t, natstest.Shared(t))
+	facts, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 2})
+	require.NoError(t, err)
+	store, err := kv.Open(t.Context(), js, names, facts.Shards)
+	require.NoError(t, err)
+	return &installation{t: t, names: names, conn: conn, js: js, store: store}
+}
+
+// installed is an installation that has a frontend.
+func installed(t *testing.T, changes ...func(*frontend.Config)) *installation {
+	t.Helper()
+	in := install(t)
+	in.run(changes...)
+	return in
+}
+
+// run runs a frontend on a connection of its own until the end of the test, or until stop is called, which waits for it.
+func (in *installation) run(changes ...func(*frontend.Config)) (stop func()) {
+	in.t.Helper()
+	conn, js := natstest.Connect(in.t, natstest.Shared(in.t))
+	config := frontend.Config{Conn: conn, JS: js, Store: in.store, Names: in.names, Logger: natstest.Logger(in.t)}
+	for _, change := range changes {
+		change(&config)
+	}
+	f, err := frontend.New(config)
+	require.NoError(in.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		cancel()
+		if !stopped {
+			stopped = true
+			require.NoError(in.t, <-ended)
+		}
+	}
+	in.t.Cleanup(stop)
+	select {
+	case <-f.Ready():
+	case err := <-ended:
+		in.t.Fatalf("the frontend has ended: %v", err)
+	}
+	return stop
+}
+
+func (in *installation) key(id string) schedule.Key { return schedule.Key{Namespace: "default", ID: id} }
+
+// ask sends a request as any NATS client can.
+func (in *installation) ask(namespace, verb, body string) *nats.Msg {
+	in.t.Helper()
+	reply, err := in.conn.Request(in.names.API(namespace, verb), []byte(body), patience)
+	require.NoError(in.t, err)
+	return reply
+}
+
+// answer sends a request in the default namespace and decodes the reply.
+func answer[Reply any](in *installation, verb, body string) (Reply, error) {
+	in.t.Helper()
+	return decode[Reply](in.ask("default", verb, body))
+}
+
+func decode[Reply any](message *nats.Msg) (reply Reply, err error) {
+	if message.Header.Get(micro.ErrorCodeHeader) == "" {
+		return reply, json.Unmarshal(message.Data, &reply)
+	}
+	var failure struct{ Error *schedule.Error }
+	if err := json.Unmarshal(message.Data, &failure); err != nil {
+		return reply, err
+	}
+	return reply, failure.Error
+}
+
+func createBody(id, more string) string {
+	return fmt.Sprintf(`{"id":%q,"spec":{"intervals":[{"every":"1h"}]},"action":{"type":"http","taskQueue":"q"}%s}`, id, more)
+}
+
+// create creates a schedule; more is what the body has beside ID, spec and action, with a comma in front.
+func (in *installation) create(id, more string) schedule.Description {
+	in.t.Helper()
+	description, err := answer[schedule.Description](in, "create", createBody(id, more))
+	require.NoError(in.t, err)
+	return description
+}
+
+func (in *installation) definition(id string) schedule.Definition {
+	in.t.Helper()
+	record, err := kv.GetLeader(in.t.Context(), in.store, kv.Definition(in.key(id)))
+	require.NoError(in.t, err)
+	return record.Value
+}
+
+// stored returns the last message of a subject of a stream, or nil.
+func (in *installation) stored(stream, subject string) *jetstream.RawStreamMsg {
+	in.t.Helper()
+	s, err := in.js.Stream(in.t.Context(), stream)
+	require.NoError(in.t, err)
+	message, err := s.GetLastMsgForSubject(in.t.Context(), subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	require.NoError(in.t, err)
+	return message
+}
+
+// task returns the message on a task or timer subject of a schedule, or nil.
+func (in *installation) task(id, subject string) *jetstream.RawStreamMsg {
+	in.t.Helper()
+	return in.stored(in.names.TaskStream(in.store.ShardOf(in.key(id))), subject)
+}
+
+// wake returns the wake on a task subject, or nil.
+func (in *installation) wake(id, subject string) *schedule.Wake {
+	in.t.Helper()
+	message := in.task(id, subject)
+	if message == nil {
+		return nil
+	}
+	var wake schedule.Wake
+	require.NoError(in.t, schedule.Unmarshal(message.Data, &wake))
+	return &wake
+}
+
+func (in *installation) generate(id, what string) string {
+	return in.names.Generate(in.store.ShardOf(in.key(id)), in.key(id), what)
+}
+
+func (in *installation) guard(id string) string {
+	return in.names.GuardTimer(in.store.ShardOf(in.key(id)), in.key(id))
+}
+
+func (in *installation) backfill(id, trigger string) string {
+	return in.names.Backfill(in.store.ShardOf(in.key(id)), in.key(id), trigger)
+}
+
+func (in *installation) backfillTimer(id, trigger string) string {
+	return in.names.BackfillTimer(in.store.ShardOf(in.key(id)), in.key(id), trigger)
+}
+
+// pending returns the records of the triggers of a schedule.
+func (in *installation) pending(id string) []schedule.BackfillState {
+	in.t.Helper()
+	keys, err := kv.Backfills(in.t.Context(), in.store, in.key(id))
+	require.NoError(in.t, err)
+	var states []schedule.BackfillState
+	for _, k := range keys {
+		record, err := kv.Get(in.t.Context(), in.store, k)
+		require.NoError(in.t, err)
+		states = append(states, record.Value)
+	}
+	return states
+}
+
+// events returns how many events of a kind a schedule has, and the last of them.
+func (in *installation) events(id string, kind schedule.EventKind) (count uint64, last schedule.Event) {
+	in.t.Helper()
+	subject := in.names.Event(in.key(id), kind)
+	stream, err := in.js.Stream(in.t.Context(), in.names.EventStream())
+	require.NoError(in.t, err)
+	info, err := stream.Info(in.t.Context(), jetstream.WithSubjectFilter(subject))
+	require.NoError(in.t, err)
+	if message := in.stored(in.names.EventStream(), subject); message != nil {
+		require.NoError(in.t, json.Unmarshal(message.Data, &last))
+		require.Equal(in.t, last.ID, message.Header.Get(nats.MsgIdHdr))
+	}
+	return info.State.Subjects[subject], last
+}
+
+// hookedJS is a JetStream that runs a hook before it stores a message, and fails with the hook.
+type hookedJS struct {
+	jetstream.JetStream
+	before func(context.Context, *nats.Msg) error
+}
+
+func (h hookedJS) PublishMsg(
+	ctx context.Context, message *nats.Msg, opts ...jetstream.PublishOpt,
+) (*jetstream.PubAck, error) {
+	if err := h.before(ctx, message); err != nil {
+		return nil, err
+	}
+	return h.JetStream.PublishMsg(ctx, message, opts...)
+}
+
+// hook makes a frontend run before ahead of every message it stores.
+func hook(before func(context.Context, *nats.Msg) error) func(*frontend.Config) {
+	return func(c *frontend.Config) { c.JS = hookedJS{JetStream: c.JS, before: before} }
+}

@@ -1,0 +1,102 @@
+package frontend_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func TestTriggerWritesAndWakes(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	reply, err := in.conn.RequestMsg(&nats.Msg{
+		Subject: in.names.API("default", "trigger"), Header: nats.Header{telemetry.HeaderTraceparent: {trace}},
+		Data: []byte(`{"id":"nightly","overlap":"allow_all","note":"by hand"}`),
+	}, patience)
+	require.NoError(t, err)
+	trigger, err := decode[schedule.TriggerReply](reply)
+	require.NoError(t, err)
+	assert.Equal(t, "nightly", trigger.ID)
+	assert.NotContains(t, trigger.TriggerID, ".")
+
+	def := in.definition("nightly")
+	pending := in.pending("nightly")
+	require.Len(t, pending, 1)
+	assert.Equal(t, trigger.TriggerID, pending[0].ID)
+	assert.Equal(t, def.Incarnation, pending[0].Incarnation)
+	assert.Equal(t, &schedule.Trigger{Overlap: schedule.OverlapAllowAll, Note: "by hand"}, pending[0].Trigger)
+	assert.False(t, pending[0].RequestTime.IsZero())
+	traceID := strings.Split(trace, "-")[1]
+	assert.Contains(t, pending[0].Trace, traceID)
+
+	subject := in.backfill("nightly", trigger.TriggerID)
+	assert.Equal(t,
+		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonTriggered}, in.wake("nightly", subject))
+	assert.Contains(t, in.task("nightly", subject).Header.Get(telemetry.HeaderTraceparent), traceID)
+	assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", trigger.TriggerID)))
+}
+
+func TestTriggerIsIdempotentByRequestID(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	trigger := func(requestID string) string {
+		reply, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly","requestId":"`+requestID+`"}`)
+		require.NoError(t, err)
+		return reply.TriggerID
+	}
+	first := trigger("r1")
+	assert.Equal(t, first, trigger("r1"))
+	assert.Len(t, in.pending("nightly"), 1)
+	assert.NotEqual(t, first, trigger("r2"))
+	assert.Len(t, in.pending("nightly"), 2)
+	assert.NotEqual(t, trigger(""), trigger(""))
+	assert.Len(t, in.pending("nightly"), 4)
+}
+
+// Once the invoker has the start, the record of the trigger goes.
+func TestRepeatedTriggerDoesNotStartAgain(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	const body = `{"id":"nightly","requestId":"r1"}`
+	trigger, err := answer[schedule.TriggerReply](in, "trigger", body)
+	require.NoError(t, err)
+
+	state := schedule.InvokerState{
+		Incarnation: in.definition("nightly").Incarnation,
+		Starts:      []schedule.BufferedStart{{Source: trigger.TriggerID, Phase: schedule.PhaseCompleted}},
+	}
+	_, err = kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &state, 0)
+	require.NoError(t, err)
+	record, err := kv.Get(t.Context(), in.store, kv.Backfill(in.key("nightly"), trigger.TriggerID))
+	require.NoError(t, err)
+	require.NoError(t, kv.Delete(t.Context(), in.store, kv.Backfill(in.key("nightly"), trigger.TriggerID), record.Revision))
+
+	again, err := answer[schedule.TriggerReply](in, "trigger", body)
+	require.NoError(t, err)
+	assert.Equal(t, trigger, again)
+	assert.Empty(t, in.pending("nightly"))
+}
+
+func TestTooManyTriggersAreRefused(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	for range 100 {
+		_, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly","requestId":""}`)
+		require.NoError(t, err)
+	}
+	_, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeResourceExhausted})
+	assert.ErrorContains(t, err, "100")
+}

@@ -1,0 +1,156 @@
+package natsserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// readyPoll is how often Start looks whether the server is ready; the server has no way to be told.
+const readyPoll = 5 * time.Millisecond
+
+// Server is a running NATS server. Its methods are safe for concurrent use.
+type Server struct {
+	nats *server.Server
+	log  *logger
+	lock *flock.Flock
+	stop func()
+}
+
+// Start runs a server and returns when it accepts connections and JetStream is up; in a cluster there may be no leader
+// yet. If ctx ends before that, the server is stopped again. The caller owns the server and calls Shutdown.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	// First, since the common mistake is to start a second server with all the same settings, and the server that has
+	// the port is the one to use.
+	if err := checkPorts(ctx, o); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := server.NewServer(o.serverOptions())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("natsserver: %w", err), lock.Unlock())
+	}
+	s := &Server{nats: ns, log: &logger{log: o.Logger.With("component", "nats")}, lock: lock}
+	s.stop = sync.OnceFunc(s.shutdown)
+	ns.SetLoggerV2(s.log, false, false, false)
+	if err := s.run(ctx); err != nil {
+		s.Shutdown()
+		return nil, err
+	}
+	return s, nil
+}
+
+// checkPorts finds out early, and before the data folder is touched, that a port is taken.
+func checkPorts(ctx context.Context, o Options) error {
+	address := net.JoinHostPort(o.Host, strconv.Itoa(o.Port))
+	switch err := tryListen(ctx, o.Port, address); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return schedule.Errorf(schedule.CodeFailedPrecondition,
+			"%s is in use: if that is a NATS server, use it with --nats nats://%[1]s, or choose another port with --port",
+			address)
+	case err != nil:
+		return fmt.Errorf("natsserver: %w", err)
+	}
+	if o.Cluster == nil {
+		return nil
+	}
+	if err := tryListen(ctx, o.Cluster.Port, net.JoinHostPort(o.Host, strconv.Itoa(o.Cluster.Port))); err != nil {
+		return fmt.Errorf("natsserver: cluster port: %w", err)
+	}
+	return nil
+}
+
+func tryListen(ctx context.Context, port int, address string) error {
+	if port < 0 {
+		return nil
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// run starts the server and waits until it is ready.
+func (s *Server) run(ctx context.Context) error {
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		s.nats.Start() // returns when all is started, or after a fatal error
+	}()
+	select {
+	case <-started:
+	case <-ctx.Done():
+		s.nats.Shutdown()
+		<-started
+		return fmt.Errorf("natsserver: starting: %w", context.Cause(ctx))
+	}
+	return s.waitReady(ctx)
+}
+
+func (s *Server) waitReady(ctx context.Context) error {
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		if err := s.log.fatalErr(); err != nil {
+			return fmt.Errorf("natsserver: starting: %w", err)
+		}
+		if s.nats.ReadyForConnections(time.Millisecond) && s.nats.JetStreamEnabled() {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("natsserver: waiting until the server is ready: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// ClientURL is where clients connect, such as "nats://127.0.0.1:4222".
+func (s *Server) ClientURL() string { return s.nats.ClientURL() }
+
+// Connect connects to the server within the process, past the network. The caller closes the connection.
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	conn, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(s.nats)}, opts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("natsserver: connect: %w", err)
+	}
+	return conn, nil
+}
+
+// SyncAlways reports whether the running server syncs every write before it acknowledges it.
+func (s *Server) SyncAlways() bool {
+	config := s.nats.JetStreamConfig()
+	return config != nil && config.SyncAlways
+}
+
+// Shutdown stops the server and returns when it has written everything, closed its connections and let go of the data
+// folder. Further calls do nothing.
+func (s *Server) Shutdown() { s.stop() }
+
+func (s *Server) shutdown() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+	if err := s.lock.Unlock(); err != nil {
+		s.log.log.Warn("cannot unlock the data folder", "error", err)
+	}
+}

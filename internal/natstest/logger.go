@@ -1,0 +1,51 @@
+package natstest
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// logLevelEnv chooses what tests log: debug, info, warn or error. The default is info.
+const logLevelEnv = "CARILLON_TEST_LOG"
+
+// Logger writes to the log of the test, which is shown when the test fails. After the end of the test it writes nothing.
+func Logger(t testing.TB) *slog.Logger {
+	w := &testWriter{t: t}
+	t.Cleanup(w.close)
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: logLevel()}))
+}
+
+func stderrLogger() *slog.Logger {
+	level := max(logLevel(), slog.LevelError)
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+func logLevel() slog.Level {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(os.Getenv(logLevelEnv))) // what is not a level leaves info
+	return level
+}
+
+// testWriter hands lines to a test, which panics if it is logged to after its end.
+type testWriter struct {
+	mu sync.Mutex
+	t  testing.TB // nil after the end
+}
+
+func (w *testWriter) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.t != nil {
+		w.t.Log(strings.TrimSuffix(string(line), "\n"))
+	}
+	return len(line), nil
+}
+
+func (w *testWriter) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.t = nil
+}

@@ -1,0 +1,114 @@
+package natstest
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+)
+
+// startTimeout bounds the start of a server, on a machine that is busy with other tests.
+const startTimeout = 30 * time.Second
+
+// Option changes how a server of a test is run. The default is a free port, a folder of its own and SyncInterval, for
+// speed: only a power loss could tell the difference.
+type Option func(*natsserver.Options)
+
+// Sync is an Option that sets when writes reach the disk.
+func Sync(mode natsserver.SyncMode) Option {
+	return func(o *natsserver.Options) { o.Sync = mode }
+}
+
+// Server runs a server for one test, until its end.
+func Server(t testing.TB, opts ...Option) *natsserver.Server {
+	t.Helper()
+	o := natsserver.Options{Dir: t.TempDir(), Port: -1, Sync: natsserver.SyncInterval, Logger: Logger(t)}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	s, err := natsserver.Start(ctx, o)
+	if err != nil {
+		t.Fatalf("natstest: start a server: %v", err)
+	}
+	t.Cleanup(s.Shutdown)
+	return s
+}
+
+// Shared returns the one server of the test package; [Main] ends it. Tests keep out of each other's way by [Names].
+func Shared(t testing.TB) *natsserver.Server {
+	t.Helper()
+	s, err := shared.get()
+	if err != nil {
+		t.Fatalf("natstest: start the shared server: %v", err)
+	}
+	return s
+}
+
+var shared sharedServer
+
+// sharedServer is started by the first test that asks.
+type sharedServer struct {
+	once   sync.Once
+	dir    string
+	server *natsserver.Server
+	err    error
+}
+
+func (s *sharedServer) get() (*natsserver.Server, error) {
+	s.once.Do(func() { s.err = s.start() })
+	return s.server, s.err
+}
+
+func (s *sharedServer) start() (err error) {
+	if s.dir, err = os.MkdirTemp("", "carillon-natstest-"); err != nil {
+		return err
+	}
+	// The server outlives the test that happens to start it.
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	s.server, err = natsserver.Start(ctx, natsserver.Options{
+		Dir: s.dir, Port: -1, Sync: natsserver.SyncInterval, Logger: stderrLogger(),
+	})
+	return err
+}
+
+func (s *sharedServer) stop() {
+	if s.server != nil {
+		s.server.Shutdown()
+	}
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir)
+	}
+}
+
+// Connect connects to a server, or to the URLs of a cluster, until the end of the test. The connection looks for
+// another node at once when it loses its own, and never gives up.
+func Connect[T string | *natsserver.Server](t testing.TB, to T) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
+	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0)}
+	conn, err := connect(to, options)
+	if err != nil {
+		t.Fatalf("natstest: connect: %v", err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatalf("natstest: %v", err)
+	}
+	return conn, js
+}
+
+func connect(to any, options []nats.Option) (*nats.Conn, error) {
+	if server, ok := to.(*natsserver.Server); ok {
+		return server.Connect(options...)
+	}
+	return nats.Connect(to.(string), options...)
+}

@@ -1,0 +1,120 @@
+package topology
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// agree returns the facts of the cluster. It initialises the cluster with the settings if nobody has yet, and brings
+// the replicas among the facts to what the settings ask for.
+func agree(ctx context.Context, js jetstream.JetStream, names subjects.Names, s Settings) (facts Facts, err error) {
+	err = retry(ctx, "the facts of the cluster", func(ctx context.Context) error {
+		bucket, err := openCluster(ctx, js, names, s)
+		if err != nil {
+			return err
+		}
+		var revision uint64
+		if facts, revision, err = readFacts(ctx, bucket, s); err != nil {
+			return err
+		}
+		if err := facts.accept(s); err != nil {
+			return err
+		}
+		if s.Replicas != 0 && s.Replicas != facts.Replicas {
+			facts.Replicas = s.Replicas
+			if err := changeFacts(ctx, js, bucket, facts, revision); err != nil {
+				return err
+			}
+		}
+		return createNamespace(ctx, bucket, DefaultNamespace)
+	})
+	return facts, err
+}
+
+// openCluster opens the cluster bucket, which it creates if there is none.
+func openCluster(ctx context.Context, js jetstream.JetStream, names subjects.Names, s Settings) (jetstream.KeyValue, error) {
+	bucket, err := js.KeyValue(ctx, names.ClusterBucket())
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return bucket, err
+	}
+	replicas := s.initial().Replicas
+	bucket, err = js.CreateKeyValue(ctx, names.BucketConfig(names.ClusterBucket(), replicas))
+	if errors.Is(err, jetstream.ErrBucketExists) {
+		return nil, errAgain // made by a process with other settings
+	}
+	return bucket, err
+}
+
+// readFacts returns the facts and their revision. Who finds none writes the first.
+func readFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Facts, uint64, error) {
+	entry, err := bucket.Get(ctx, factsKey)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return firstFacts(ctx, bucket, s)
+	}
+	if err != nil {
+		return Facts{}, 0, err
+	}
+	var facts Facts
+	if err := json.Unmarshal(entry.Value(), &facts); err != nil || facts.Shards < 1 || facts.Replicas < 1 {
+		return Facts{}, 0, schedule.Errorf(schedule.CodeInternal,
+			"the key %q of the bucket %s does not hold the facts of a cluster: %.200s", factsKey, entry.Bucket(), entry.Value())
+	}
+	return facts, entry.Revision(), nil
+}
+
+func firstFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Facts, uint64, error) {
+	info, err := streamInfo(ctx, bucket)
+	if err != nil {
+		return Facts{}, 0, err
+	}
+	facts := s.initial()
+	facts.Created = info.Created // by the clock of the server
+	text, err := json.Marshal(facts)
+	if err != nil {
+		return Facts{}, 0, err
+	}
+	revision, err := bucket.Create(ctx, factsKey, text)
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		return Facts{}, 0, errAgain
+	}
+	return facts, revision, err
+}
+
+// changeFacts writes facts with another number of replicas. The bucket gets its replicas first: if the servers cannot
+// hold as many, that shows before the facts demand it of everybody.
+func changeFacts(ctx context.Context, js jetstream.JetStream, bucket jetstream.KeyValue, facts Facts, revision uint64) error {
+	info, err := streamInfo(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	if config := info.Config; config.Replicas != facts.Replicas {
+		config.Replicas = facts.Replicas
+		if _, err := js.UpdateStream(ctx, config); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(facts)
+	if err != nil {
+		return err
+	}
+	_, err = bucket.Update(ctx, factsKey, text, revision)
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return errAgain
+	}
+	return err
+}
+
+// streamInfo returns what the server says about the stream of a bucket.
+func streamInfo(ctx context.Context, bucket jetstream.KeyValue) (*jetstream.StreamInfo, error) {
+	status, err := bucket.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return status.(*jetstream.KeyValueBucketStatus).StreamInfo(), nil
+}

@@ -1,0 +1,112 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// attemptTimeout bounds one attempt, so that a request lost in an election is repeated.
+	attemptTimeout = 5 * time.Second
+	minBackoff     = 20 * time.Millisecond
+	maxBackoff     = time.Second
+)
+
+// errAgain says that another process was faster: look again.
+var errAgain = errors.New("changed by another process at the same time")
+
+// Codes of the JetStream API that nats.go does not name.
+const (
+	codeNoPeers             jetstream.ErrorCode = 10005 // too few servers for the replicas
+	codeNotLeader           jetstream.ErrorCode = 10009
+	codeReplicasUnsupported jetstream.ErrorCode = 10074 // not a cluster
+	codeStreamOffline       jetstream.ErrorCode = 10118
+	codeMoveInProgress      jetstream.ErrorCode = 10124 // the replicas are being changed
+)
+
+// retry repeats a step until it succeeds, fails for good, or ctx ends. What says what is waited for.
+func retry(ctx context.Context, what string, step func(context.Context) error) error {
+	backoff := minBackoff
+	var last error
+	for {
+		err := attempt(ctx, step)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil && !transient(err) {
+			return explain(what, err)
+		}
+		// The failure before the end says more than the end itself.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return schedule.Errorf(schedule.CodeUnavailable, "gave up waiting for %s: %v", what, hint(last))
+		case <-time.After(backoff):
+			backoff = min(2*backoff, maxBackoff)
+		}
+	}
+}
+
+func attempt(ctx context.Context, step func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return step(ctx)
+}
+
+// transient reports whether a failure passes by itself: while a cluster starts, elects, or moves replicas.
+func transient(err error) bool {
+	for _, passing := range []error{
+		errAgain, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
+		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
+		jetstream.ErrStreamNotFound, jetstream.ErrJetStreamNotEnabled, jetstream.ErrNoStreamResponse,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case codeNoPeers, codeNotLeader, codeStreamOffline, codeMoveInProgress:
+		return true
+	case jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+		return false
+	}
+	return api.Code == http.StatusServiceUnavailable
+}
+
+// hint puts in front of a failure what to look at.
+func hint(err error) error {
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == codeNoPeers {
+		return fmt.Errorf("each replica needs a NATS server of its own, with JetStream and with room: %w", err)
+	}
+	return err
+}
+
+// explain tells the user what to do about a failure that does not pass.
+func explain(what string, err error) error {
+	var known *schedule.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == codeReplicasUnsupported {
+		return schedule.Errorf(schedule.CodeFailedPrecondition,
+			"%s: several replicas need a NATS cluster of at least as many servers, and this server is on its own; "+
+				"ask for 1 replica, or connect to a cluster", what)
+	}
+	return fmt.Errorf("topology: %s: %w", what, err)
+}

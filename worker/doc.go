@@ -1,0 +1,33 @@
+// Package worker runs actions: it is the Go SDK for the processes that do the work a schedule starts.
+//
+// A worker serves one task queue. It takes start requests from it, runs the handler registered for the request's type,
+// reports how the run ended, and only then acknowledges the request:
+//
+//	w, err := worker.New(nc, worker.Config{TaskQueue: "reports"})
+//	...
+//	worker.Handle(w, "monthly_report", func(ctx context.Context, in ReportInput) (ReportResult, error) {
+//		...
+//	})
+//	err = w.Run(ctx) // until ctx is done, and everything the worker held is finished or given back
+//
+// What a handler must know:
+//
+//   - A run is executed at least once. When a worker dies, or loses NATS for longer than the acknowledgement wait,
+//     another one runs it again. [Run.RequestID] is the idempotency key: it is the same for every attempt of a run, and
+//     of that run alone.
+//   - The handler's context ends when the run is canceled or terminated, when its deadline or the attempt's time limit
+//     has passed, and some time after the worker began to stop; [context.Cause] says which: [ErrCanceled],
+//     [ErrTerminated], [ErrRunTimeout], [ErrTaskTimeout] or [ErrShutdown]. A handler that does not look at its context
+//     holds its slot until it returns.
+//   - An error is tried again if the action has a retry policy that allows it, on whichever worker is free.
+//     [NonRetryable] and the policy's list of error types end the run at once. Without a policy the first error does.
+//   - While the handler runs the worker keeps the lease on the request alive. [Heartbeat] is needed only to record
+//     progress, and is a convenient place to learn that the run is over.
+//
+// Every decision is a pure function of the request, the number of the delivery and what the handler returned; they are
+// in decide.go. The rest moves messages. Handlers run concurrently, each in a goroutine of its own; all exported
+// functions and methods may be called from any of them.
+//
+// The protocol itself, for workers in other languages, is docs/worker-protocol.md. The package imports schedule,
+// subjects and small internal packages, and nothing of the pools.
+package worker

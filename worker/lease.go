@@ -1,0 +1,157 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// minHeartbeat is the least time between two extensions of a lease by heartbeats.
+const minHeartbeat = 100 * time.Millisecond
+
+// lease is the hold on a request that has not been acknowledged. It is safe for concurrent use.
+type lease struct {
+	mu   sync.Mutex
+	msg  jetstream.Msg
+	beat time.Time // the last heartbeat that extended it
+	over bool
+}
+
+// adopt replaces the message by a later delivery of the same request, which is then the one to answer.
+func (l *lease) adopt(msg jetstream.Msg) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.msg = msg
+}
+
+// extend asks for another acknowledgement wait. It never speaks after end: the server would take it for a wish to
+// postpone the redelivery that was asked for.
+func (l *lease) extend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		_ = l.msg.InProgress() // without NATS the lease runs out, and the redelivery is adopted
+	}
+}
+
+// heartbeat extends the lease, unless another heartbeat did so just now.
+func (l *lease) heartbeat(now time.Time) {
+	l.mu.Lock()
+	recent := now.Sub(l.beat) < minHeartbeat
+	if !recent {
+		l.beat = now
+	}
+	l.mu.Unlock()
+	if !recent {
+		l.extend()
+	}
+}
+
+// end stops the extensions and returns the message to answer.
+func (l *lease) end() jetstream.Msg {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	return l.msg
+}
+
+// held is a request this worker holds, from its arrival until it is answered.
+type held struct {
+	lease
+	request  schedule.ActionRequest
+	delivery int
+	// ctx is the parent of the handler's context; a control ends it with its cause.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// started is when the code of the first attempt this worker knows of began; zero if none did.
+	started time.Time
+
+	stateMu    sync.Mutex
+	terminated bool
+	details    any // of the last heartbeat
+}
+
+// control applies a cancel or terminate. A terminate also overrules an earlier cancel.
+func (h *held) control(cause error) {
+	h.stateMu.Lock()
+	h.terminated = h.terminated || cause == ErrTerminated
+	h.stateMu.Unlock()
+	h.cancel(cause)
+}
+
+// cause returns why ctx, the handler's context or h.ctx itself, has ended, nil if it has not.
+func (h *held) cause(ctx context.Context) error {
+	h.stateMu.Lock()
+	defer h.stateMu.Unlock()
+	if h.terminated {
+		return ErrTerminated
+	}
+	return context.Cause(ctx)
+}
+
+func (h *held) setDetails(details any) {
+	h.stateMu.Lock()
+	defer h.stateMu.Unlock()
+	h.details = details
+}
+
+func (h *held) lastDetails() any {
+	h.stateMu.Lock()
+	defer h.stateMu.Unlock()
+	return h.details
+}
+
+// table holds the requests a worker has, by request ID. It is safe for concurrent use.
+type table struct {
+	mu   sync.Mutex
+	runs map[string]*held
+}
+
+func newTable() *table { return &table{runs: map[string]*held{}} }
+
+// admit adds a request. It reports false if the worker has it already; that one then adopts the message.
+func (t *table) admit(h *held) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if present, ok := t.runs[h.request.RequestID]; ok {
+		present.adopt(h.msg)
+		return false
+	}
+	t.runs[h.request.RequestID] = h
+	return true
+}
+
+// remove forgets a request. A later delivery of it is a new one.
+func (t *table) remove(h *held) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.runs, h.request.RequestID)
+}
+
+// byRunID returns the request of a run, nil if the worker does not have it. It looks through all of them, since controls
+// are rare.
+func (t *table) byRunID(id string) *held {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.runs {
+		if h.request.RunID == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// all returns the requests at this moment.
+func (t *table) all() []*held {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	runs := make([]*held, 0, len(t.runs))
+	for _, h := range t.runs {
+		runs = append(runs, h)
+	}
+	return runs
+}

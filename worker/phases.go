@@ -1,0 +1,49 @@
+package worker
+
+import (
+	"context"
+	"time"
+)
+
+// phases are the lives of what a worker does. When the context of Run is done they end one after the other.
+type phases struct {
+	// pull takes on new runs, until the context of Run is done.
+	pull context.Context
+	// work lets handlers run, for the drain timeout longer.
+	work context.Context
+	// final reports and answers, for handBackTime longer still.
+	final context.Context
+
+	// endPull and endWork end a phase early; end ends all.
+	endPull, endWork, end context.CancelFunc
+}
+
+func newPhases(ctx context.Context, drain time.Duration) phases {
+	drain = max(drain, 0)
+	var p phases
+	p.pull, p.endPull = context.WithCancel(ctx)
+	p.work, p.endWork = linger(p.pull, drain, ErrShutdown)
+	final, endFinal := linger(p.pull, drain+handBackTime, ErrShutdown)
+	p.final = final
+	p.end = func() {
+		p.endPull()
+		p.endWork()
+		endFinal()
+	}
+	return p
+}
+
+// linger returns a context with the values of ctx that ends a while after ctx does, with the given cause.
+func linger(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel(cause)
+		case <-out.Done():
+		}
+	})
+	return out, func() { stop(); cancel(cause) }
+}

@@ -1,0 +1,179 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// pullExpiry and pullHeartbeat are for one request for messages. A server that is silent for two heartbeats is
+	// asked again.
+	pullExpiry    = 30 * time.Second
+	pullHeartbeat = 5 * time.Second
+	// drainRead bounds the wait for what was on its way when the worker stopped.
+	drainRead = time.Second
+)
+
+// attach finds the streams, and finds or makes the queue's consumer. It tries until ctx is done or the connection is
+// closed, and then returns nil.
+func (w *Worker) attach(ctx context.Context) (consumer jetstream.Consumer, ackWait time.Duration) {
+	_ = w.retry(ctx, "waiting for the streams of the installation", func(ctx context.Context) (err error) {
+		if w.controlStream, err = w.js.Stream(ctx, w.names.ControlStream()); err != nil {
+			return err
+		}
+		consumer, err = w.findConsumer(ctx)
+		return err
+	})
+	if consumer == nil {
+		return nil, 0
+	}
+	return consumer, consumer.CachedInfo().Config.AckWait
+}
+
+// findConsumer looks before it creates, since a worker may lack the permission to create; and leaves a consumer that is
+// there as it is, since an operator may have tuned it.
+func (w *Worker) findConsumer(ctx context.Context) (jetstream.Consumer, error) {
+	config := w.names.WorkerConsumer(w.config.Namespace, w.config.TaskQueue)
+	consumer, err := w.js.Consumer(ctx, w.names.ActionStream(), config.Durable)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return w.js.CreateConsumer(ctx, w.names.ActionStream(), config)
+	}
+	return consumer, err
+}
+
+// pull takes on runs until the pull phase is over. The error says that the connection was closed.
+func (w *Worker) pull(p phases, consumer jetstream.Consumer) error {
+	reading, cancel := linger(p.pull, drainRead, context.Canceled)
+	defer cancel()
+	for {
+		reserved := w.reserve(p.pull)
+		if reserved == 0 {
+			return nil
+		}
+		taken, err := w.pullBatch(p, reading, consumer, reserved)
+		w.release(reserved - taken)
+		switch {
+		case err == nil:
+		case w.nc.IsClosed():
+			return w.closedError()
+		case p.pull.Err() != nil:
+			return nil
+		default:
+			w.log.Warn("cannot pull, will look for the consumer again", keyError, err)
+			if wait(p.pull, ioBackoff(1)) == nil {
+				consumer, _ = w.attach(p.pull)
+			}
+			if consumer == nil {
+				return w.closedError()
+			}
+		}
+	}
+}
+
+// pullBatch takes on as many runs as slots are reserved and returns how many it got before an error or the end of the
+// pull phase. It asks the server for no more than those, so that nothing waits here while another worker is free; what
+// the server has sent when the phase ends is still received.
+func (w *Worker) pullBatch(p phases, reading context.Context, consumer jetstream.Consumer, reserved int) (taken int, err error) {
+	messages, err := consumer.Messages(
+		jetstream.PullMaxMessages(reserved), jetstream.PullThresholdMessages(1), jetstream.StopAfter(reserved),
+		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.WithMessagesErrOnMissingHeartbeat(false),
+	)
+	if err != nil {
+		return 0, err
+	}
+	defer messages.Stop()
+	defer context.AfterFunc(p.pull, messages.Drain)()
+	for taken < reserved {
+		msg, err := messages.Next(jetstream.NextContext(reading))
+		if err != nil {
+			return taken, err
+		}
+		taken++
+		w.running.Go(func() {
+			defer w.release(1)
+			w.receive(p, msg)
+		})
+	}
+	return taken, nil
+}
+
+// reserve waits for a free slot, takes all that are free, and returns their number; 0 when ctx is done.
+func (w *Worker) reserve(ctx context.Context) int {
+	if ctx.Err() != nil {
+		return 0
+	}
+	select {
+	case w.slots <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	for n := 1; ; n++ {
+		select {
+		case w.slots <- struct{}{}:
+		default:
+			return n
+		}
+	}
+}
+
+func (w *Worker) release(n int) {
+	for range n {
+		<-w.slots
+	}
+}
+
+// retry calls a function until it succeeds, and returns an error when ctx is done or the connection closed before. Each
+// call is bounded in time.
+func (w *Worker) retry(ctx context.Context, what string, call func(context.Context) error) error {
+	for attempt := 1; ; attempt++ {
+		err := w.callOnce(ctx, call)
+		if err == nil {
+			return nil
+		}
+		if attempt%10 == 1 && ctx.Err() == nil {
+			w.log.Warn(what, keyError, err)
+		}
+		if w.nc.IsClosed() || wait(ctx, ioBackoff(attempt)) != nil {
+			return err
+		}
+	}
+}
+
+// callOnce does not begin without a connection: nats.go would queue what is sent, once for every attempt.
+func (w *Worker) callOnce(ctx context.Context, call func(context.Context) error) error {
+	if !w.nc.IsConnected() {
+		return nats.ErrDisconnected
+	}
+	const limit = 5 * time.Second
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
+	defer cancel()
+	err := call(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errNoAnswer
+	}
+	return err
+}
+
+var errNoAnswer = errors.New("no answer from NATS within 5s; a missing permission has the same effect")
+
+// ioBackoff is the wait after a failed call to NATS.
+func ioBackoff(attempt int) time.Duration {
+	return min(50*time.Millisecond<<min(attempt-1, 10), 2*time.Second)
+}
+
+// wait sleeps, and returns an error if ctx is done before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	ackTries = 3
+	ackTime  = 2 * time.Second
+)
+
+// report stores the completion of a run, however long NATS is away, until ctx is done.
+//
+// It bears no message ID: a repeat replaces itself while it waits, since the stream keeps one message for each subject,
+// and the invoker ignores it by its request ID afterwards. De-duplication would add nothing but the risk to swallow the
+// completion of a run whose first one was lost with a failed NATS server.
+func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
+	data, err := w.completion(h, o)
+	if err != nil {
+		return err
+	}
+	msg := nats.NewMsg(h.request.Callback)
+	msg.Data = data
+	msg.Header.Set("Content-Type", "application/json")
+	timer.PurgeHeader(msg.Header, h.request.TimeoutTimer)
+	telemetry.Inject(o.trace, msg.Header)
+	err = w.retry(ctx, "completion not stored, will try again", func(ctx context.Context) error {
+		_, err := w.js.PublishMsg(ctx, msg)
+		return err
+	})
+	if err == nil {
+		w.logReported(h, o)
+	}
+	return err
+}
+
+// acknowledge removes a request from the queue and waits until that is certain: a lost acknowledgement would make
+// another worker execute the run again.
+func (w *Worker) acknowledge(ctx context.Context, msg jetstream.Msg) {
+	var err error
+	for attempt := 1; attempt <= ackTries; attempt++ {
+		if err = doubleAck(ctx, msg); err == nil || errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+			return
+		}
+		if wait(ctx, ioBackoff(attempt)) != nil {
+			break
+		}
+	}
+	// A redelivery to this worker will be acknowledged again; a terminated run's request may be gone with its consumer.
+	w.log.Warn("acknowledgement not confirmed", keySubject, msg.Subject(), keyError, err)
+}
+
+func doubleAck(ctx context.Context, msg jetstream.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, ackTime)
+	defer cancel()
+	return msg.DoubleAck(ctx)
+}
+
+func (w *Worker) logReported(h *held, o outcome) {
+	attrs := append(h.attrs(), keyAttempt, o.attempt, keyStatus, o.status)
+	if o.failure == nil {
+		w.log.DebugContext(o.trace, "run completed", attrs...)
+		return
+	}
+	attrs = append(attrs, keyErrorType, o.failure.Type, keyError, o.failure.Message)
+	if o.status == schedule.StatusCanceled {
+		w.log.InfoContext(o.trace, "run canceled", attrs...)
+		return
+	}
+	w.log.WarnContext(o.trace, "run ended without success", attrs...)
+}
+
+func (w *Worker) logGiveBack(h *held, o outcome) {
+	attrs := append(h.attrs(), keyAttempt, o.attempt, keyDelay, o.delay)
+	if o.failure != nil {
+		attrs = append(attrs, keyErrorType, o.failure.Type, keyError, o.failure.Message)
+	}
+	w.log.InfoContext(o.trace, "run given back to the queue", attrs...)
+}
+
+// utc is for times that leave the process; it leaves the zero time zero.
+func utc(t time.Time) time.Time { return t.Round(0).UTC() }

@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+func validRequest() schedule.ActionRequest {
+	names := subjects.Default()
+	key := schedule.Key{Namespace: "default", ID: "s"}
+	return schedule.ActionRequest{
+		Namespace: "default", ScheduleID: "s", WorkflowID: "wf 1", RunID: "run", RequestID: "req", Type: "t",
+		TaskQueue: "q", Callback: names.Callback(3, key, "q", "req"), TimeoutTimer: names.TimeoutTimer(3, key, "req"),
+	}
+}
+
+func TestParseRequest(t *testing.T) {
+	t.Parallel()
+	const subject = "carillon.action.default.q.wf=201"
+	for name, test := range map[string]struct {
+		change func(*schedule.ActionRequest)
+		err    string
+	}{
+		"valid":              {change: func(*schedule.ActionRequest) {}},
+		"no timer":           {change: func(r *schedule.ActionRequest) { r.TimeoutTimer = "" }},
+		"no request ID":      {change: func(r *schedule.ActionRequest) { r.RequestID = "" }, err: "requestId is missing"},
+		"no run ID":          {change: func(r *schedule.ActionRequest) { r.RunID = "" }, err: "runId is missing"},
+		"no type":            {change: func(r *schedule.ActionRequest) { r.Type = "" }, err: "type is missing"},
+		"no callback":        {change: func(r *schedule.ActionRequest) { r.Callback = "" }, err: "callback is missing"},
+		"other workflow":     {change: func(r *schedule.ActionRequest) { r.WorkflowID = "wf 2" }, err: "belong to subject"},
+		"other namespace":    {change: func(r *schedule.ActionRequest) { r.Namespace = "x" }, err: "belong to subject"},
+		"callback elsewhere": {change: func(r *schedule.ActionRequest) { r.Callback = "carillon.task.0.generate.a.b.c" }, err: "not a callback subject"},
+		"foreign callback":   {change: func(r *schedule.ActionRequest) { r.Callback = "other.callback.0.a.b.c.d" }, err: "not a callback subject"},
+		"timer elsewhere":    {change: func(r *schedule.ActionRequest) { r.TimeoutTimer = "carillon.action.a.b.c" }, err: "not a timer subject"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := validRequest()
+			test.change(&req)
+			data, err := json.Marshal(req)
+			require.NoError(t, err)
+			got, err := parseRequest(subjects.Default(), subject, data)
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, req, got)
+		})
+	}
+	for _, garbage := range []string{"", "null", "{}", "[]", "hello", `{"deadline":"soon"}`, "\xff"} {
+		_, err := parseRequest(subjects.Default(), subject, []byte(garbage))
+		assert.ErrorContains(t, err, "not a start request", garbage)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	data, err := json.Marshal(validRequest())
+	require.NoError(f, err)
+	f.Add(data)
+	f.Add([]byte(`{"kind":"cancel","runId":"r"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		req, err := parseRequest(subjects.Default(), "carillon.action.default.q.wf=201", data)
+		if err == nil && (req.RequestID == "" || req.Callback == "") {
+			t.Errorf("accepted %q", data)
+		}
+		if control, err := parseControl(data); err == nil && (control.RunID == "" || causeOf(control.Kind) == nil) {
+			t.Errorf("accepted %q", data)
+		}
+	})
+}
+
+func TestParseControl(t *testing.T) {
+	t.Parallel()
+	control, err := parseControl([]byte(`{"kind":"terminate","runId":"r","requestId":"q","workflowId":"w"}`))
+	require.NoError(t, err)
+	assert.Equal(t, ErrTerminated, causeOf(control.Kind))
+	for _, garbage := range []string{"", "{}", `{"kind":"cancel"}`, `{"kind":"hug","runId":"r"}`} {
+		_, err := parseControl([]byte(garbage))
+		assert.Error(t, err, garbage)
+	}
+}
+
+func TestRecentForgets(t *testing.T) {
+	t.Parallel()
+	r := newRecent[int](3, time.Minute)
+	for i := range 5 {
+		r.add(strconv.Itoa(i), i, noon)
+		r.add(strconv.Itoa(i), i*10, noon) // a repeat takes no room
+	}
+	for i := range 5 {
+		value, ok := r.get(strconv.Itoa(i), noon)
+		assert.Equal(t, i >= 2, ok, i)
+		if ok {
+			assert.Equal(t, i*10, value)
+		}
+	}
+	_, ok := r.get("4", noon.Add(time.Minute))
+	assert.True(t, ok)
+	_, ok = r.get("4", noon.Add(time.Minute+1))
+	assert.False(t, ok)
+	assert.Len(t, r.entries, 3)
+}
+
+func TestConfigDefaults(t *testing.T) {
+	t.Parallel()
+	c := Config{TaskQueue: "q"}.withDefaults()
+	_, err := c.validate()
+	require.NoError(t, err)
+	assert.Equal(t, "default", c.Namespace)
+	assert.Equal(t, 100, c.Concurrency)
+	assert.Equal(t, 4*time.Second, c.DrainTimeout)
+	assert.NotEmpty(t, c.Identity)
+	assert.NotNil(t, c.Logger)
+}
+
+func TestConfigErrorsNameTheField(t *testing.T) {
+	t.Parallel()
+	for field, c := range map[string]Config{
+		"taskQueue":    {},
+		"namespace":    {TaskQueue: "q", Namespace: "No"},
+		"prefix":       {TaskQueue: "q", Prefix: "a.b"},
+		"concurrency":  {TaskQueue: "q", Concurrency: 10_001},
+		"drainTimeout": {TaskQueue: "q", DrainTimeout: 2 * time.Hour},
+	} {
+		_, err := c.withDefaults().validate()
+		var typed *schedule.Error
+		require.ErrorAs(t, err, &typed, field)
+		assert.Equal(t, field, typed.Field)
+	}
+	for _, queue := range []string{strings.Repeat("x", 256), "a\nb"} {
+		_, err := Config{TaskQueue: queue}.withDefaults().validate()
+		assert.ErrorContains(t, err, "taskQueue")
+	}
+}
+
+func TestPhasesEndInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		p := newPhases(ctx, 4*time.Second)
+		defer p.end()
+		stop()
+		synctest.Wait()
+		assert.Error(t, p.pull.Err())
+		time.Sleep(4*time.Second - 1)
+		synctest.Wait()
+		assert.NoError(t, p.work.Err())
+		time.Sleep(1)
+		synctest.Wait()
+		assert.ErrorIs(t, context.Cause(p.work), ErrShutdown)
+		assert.NoError(t, p.final.Err())
+		time.Sleep(handBackTime)
+		synctest.Wait()
+		assert.Error(t, p.final.Err())
+	})
+}
+
+func TestTerminateOverrulesCancel(t *testing.T) {
+	t.Parallel()
+	h := &held{}
+	h.ctx, h.cancel = context.WithCancelCause(t.Context())
+	require.NoError(t, h.controlCause())
+	h.control(ErrCanceled)
+	require.ErrorIs(t, h.controlCause(), ErrCanceled)
+	h.control(ErrTerminated)
+	require.ErrorIs(t, h.controlCause(), ErrTerminated)
+}
+
+func TestHandlerThatExitsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	out := <-invoke(t.Context(), func(context.Context, *Run) (any, error) {
+		runtime.Goexit()
+		return nil, nil
+	}, &Run{})
+	assert.ErrorIs(t, out.err, errExited)
+}
+
+func TestHeartbeatOutsideARun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	require.NoError(t, Heartbeat(ctx, 1))
+	gone := errors.New("gone")
+	cancel(gone)
+	assert.ErrorIs(t, Heartbeat(ctx, 2), gone)
+	_, ok := FromContext(ctx)
+	assert.False(t, ok)
+}

@@ -1,0 +1,197 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// handBackTime is what remains, after the drain timeout, to report or give back what the handlers left.
+	handBackTime = 500 * time.Millisecond
+	// finishedRuns and finishedAge bound the memory of runs that need not run again when NATS forgets an
+	// acknowledgement, retriedRuns that of runs that will come again, and recentControls that of controls.
+	finishedRuns   = 10_000
+	finishedAge    = 10 * time.Minute
+	retriedRuns    = 10_000
+	retriedAge     = time.Hour
+	recentControls = 1_000
+	controlAge     = time.Minute
+)
+
+// Worker serves one task queue. Make one with [New], register handlers, and call [Worker.Run] once.
+type Worker struct {
+	config Config
+	names  subjects.Names
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	log    *slog.Logger
+	now    func() time.Time
+
+	mu       sync.RWMutex
+	handlers map[string]Handler
+
+	ran     atomic.Bool
+	slots   chan struct{}  // a token for each run that is executed or asked for
+	running sync.WaitGroup // a goroutine for each message that is being dealt with
+	left    atomic.Int64   // handlers that did not return in time
+
+	held     *table
+	finished *recent[struct{}]
+	retried  *recent[time.Time] // when their code first began
+	controls *recent[error]     // by run ID
+
+	controlStream jetstream.Stream // set by attach
+}
+
+// New returns a worker on a connection, which the caller keeps and closes after Run has returned. It should reconnect
+// for ever (nats.MaxReconnects(-1)): the worker survives any outage of NATS, but not the end of its connection. An
+// error names the field of the configuration at fault.
+func New(nc *nats.Conn, config Config) (*Worker, error) {
+	config = config.withDefaults()
+	names, err := config.validate()
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	return &Worker{
+		config: config, names: names, nc: nc, js: js, now: time.Now,
+		log:      config.Logger.With(keyNamespace, config.Namespace, keyTaskQueue, config.TaskQueue),
+		handlers: map[string]Handler{},
+		slots:    make(chan struct{}, config.Concurrency),
+		held:     newTable(),
+		finished: newRecent[struct{}](finishedRuns, finishedAge),
+		retried:  newRecent[time.Time](retriedRuns, retriedAge),
+		controls: newRecent[error](recentControls, controlAge),
+	}, nil
+}
+
+// Register makes a handler responsible for an action type, before or while the worker runs. It panics if the type is
+// empty or has a handler, or if the handler is nil: each is a mistake in the program.
+func (w *Worker) Register(actionType string, handler Handler) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if actionType == "" || handler == nil {
+		panic("worker: Register needs an action type and a handler")
+	}
+	if _, ok := w.handlers[actionType]; ok {
+		panic(fmt.Sprintf("worker: action type %q is registered twice", actionType))
+	}
+	w.handlers[actionType] = handler
+}
+
+// handler returns the handler of an action type, nil if there is none.
+func (w *Worker) handler(actionType string) Handler {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.handlers[actionType]
+}
+
+// types returns the registered action types, sorted.
+func (w *Worker) types() []string {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return slices.Sorted(maps.Keys(w.handlers))
+}
+
+// Run serves the task queue until ctx is done, then until every run it holds is finished or given back; the handlers
+// have Config.DrainTimeout for that. While NATS or the installation's streams are not there it waits for them.
+//
+// It returns nil after an orderly end; ErrHandlersLeft if handlers ignored the end of their contexts; and an error
+// before ctx is done only if the connection was closed, in which case another worker gets the runs when their
+// acknowledgement wait is over. It may be called once.
+func (w *Worker) Run(ctx context.Context) error {
+	if w.ran.Swap(true) {
+		return ErrAlreadyRun
+	}
+	p := newPhases(ctx, w.config.DrainTimeout)
+	defer p.end()
+	controls, err := w.nc.Subscribe(w.names.ControlQueue(w.config.Namespace, w.config.TaskQueue), w.onControl)
+	if err != nil {
+		return fmt.Errorf("worker: subscribe to controls: %w", err)
+	}
+	defer func() { _ = controls.Unsubscribe() }() // fails only on a closed connection
+
+	err = w.serve(p)
+	w.flush()
+	return errors.Join(err, w.handlersLeft())
+}
+
+// serve takes runs from the queue until the pull phase is over, and keeps the leases of all that are held until the last
+// is answered.
+func (w *Worker) serve(p phases) error {
+	consumer, ackWait := w.attach(p.pull)
+	if consumer == nil {
+		return w.closedError()
+	}
+	w.log.Info("worker started", "identity", w.config.Identity, "action_types", w.types())
+	defer w.log.Info("worker stopped")
+	done := make(chan struct{})
+	var keeper sync.WaitGroup
+	keeper.Go(func() { w.keepAlive(ackWait/3, done) })
+
+	err := w.pull(p, consumer)
+	p.endPull()
+	if w.nc.IsClosed() {
+		p.endWork() // nothing the handlers achieve now could be reported
+	}
+	w.running.Wait()
+	close(done)
+	keeper.Wait()
+	return err
+}
+
+// keepAlive extends all leases, again and again.
+func (w *Worker) keepAlive(interval time.Duration, done <-chan struct{}) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		if !w.nc.IsConnected() {
+			continue // what is said now would only pile up until there is a connection
+		}
+		for _, h := range w.held.all() {
+			h.extend()
+		}
+	}
+}
+
+// flush sees that the last answers have reached NATS, so that the caller may close the connection.
+func (w *Worker) flush() {
+	if w.nc.IsConnected() {
+		_ = w.nc.FlushTimeout(handBackTime)
+	}
+}
+
+func (w *Worker) handlersLeft() error {
+	if left := w.left.Load(); left > 0 {
+		return fmt.Errorf("%w: %d", ErrHandlersLeft, left)
+	}
+	return nil
+}
+
+// closedError returns an error if the connection is closed.
+func (w *Worker) closedError() error {
+	if w.nc.IsClosed() {
+		return fmt.Errorf("worker: %w", nats.ErrConnectionClosed)
+	}
+	return nil
+}
