@@ -38,6 +38,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.Logger = c.Logger.With("pool", subjects.PoolBackfiller)
 	return c
 }
 

@@ -48,6 +48,7 @@ func (c Config) withDefaults() Config {
 	if c.IdleTime == 0 {
 		c.IdleTime = 7 * 24 * time.Hour
 	}
+	c.Logger = c.Logger.With("pool", subjects.PoolGenerator)
 	return c
 }
 

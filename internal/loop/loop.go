@@ -31,6 +31,7 @@ type Config struct {
 	// Pool is the name of the pool and of its consumers, such as subjects.PoolGenerator.
 	Pool   string
 	Shards int
+	// Logger is expected to name the pool; slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -63,7 +64,6 @@ func (c Config) withDefaults() Config {
 	if c.DrainTimeout == 0 {
 		c.DrainTimeout = 3 * time.Second
 	}
-	c.Logger = c.Logger.With("pool", c.Pool)
 	return c
 }
 
@@ -139,7 +139,7 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(pullBatch))
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(pullBatch), jetstream.PullHeartbeat(5*time.Second))
 	if err != nil {
 		return err
 	}
