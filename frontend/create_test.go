@@ -146,6 +146,8 @@ func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 	natstest.Eventually(t, patience, "the guard of the trigger fires", func() bool {
 		return in.task("nightly", in.backfill("nightly", trigger)) != nil
 	})
+	assert.Equal(t, &schedule.Wake{Incarnation: in.definition("nightly").Incarnation, Reason: schedule.ReasonGuard},
+		in.wake("nightly", in.backfill("nightly", trigger)))
 }
 
 // Before the guard is armed nothing may be written.

@@ -63,17 +63,20 @@ func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 // there by then.
 func (a *api) armGuard(ctx context.Context, key schedule.Key, version uint64) error {
 	shard := a.store.ShardOf(key)
-	return a.arm(ctx, a.names.GuardTimer(shard, key), a.names.Generate(shard, key, subjects.WhatGuard), version)
+	return a.arm(ctx, a.names.GuardTimer(shard, key), a.names.Generate(shard, key, subjects.WhatGuard),
+		schedule.Wake{Version: version, Reason: schedule.ReasonGuard})
 }
 
-// armBackfillGuard does the same for the record of a backfill or trigger.
-func (a *api) armBackfillGuard(ctx context.Context, key schedule.Key, id string) error {
+// armBackfillGuard does the same for the record of a backfill or trigger, whose timer is its own. Its incarnation keeps
+// the backfiller from dropping the record because a replica still shows it an earlier schedule.
+func (a *api) armBackfillGuard(ctx context.Context, key schedule.Key, record *schedule.BackfillState) error {
 	shard := a.store.ShardOf(key)
-	return a.arm(ctx, a.names.BackfillTimer(shard, key, id), a.names.Backfill(shard, key, id), 0)
+	return a.arm(ctx, a.names.BackfillTimer(shard, key, record.ID), a.names.Backfill(shard, key, record.ID),
+		schedule.Wake{Incarnation: record.Incarnation, Reason: schedule.ReasonGuard})
 }
 
-func (a *api) arm(ctx context.Context, timerSubject, target string, version uint64) error {
-	body, err := schedule.Marshal(&schedule.Wake{Version: version, Reason: schedule.ReasonGuard})
+func (a *api) arm(ctx context.Context, timerSubject, target string, wake schedule.Wake) error {
+	body, err := schedule.Marshal(&wake)
 	if err != nil {
 		return err
 	}

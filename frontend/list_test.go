@@ -103,15 +103,18 @@ func TestListSurvivesACorruptRecord(t *testing.T) {
 func TestListRepliesFitAMessage(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
-	const input = 400 << 10
-	for i := range 5 {
-		body := fmt.Sprintf(`{"id":"%d","action":{"type":"http","taskQueue":"q","input":"%s"}}`, i, strings.Repeat("x", input))
-		_, err := answer[schedule.Description](in, "create", body)
+	const input = 500 << 10
+	var want []string
+	for i := range 1 + int(in.conn.MaxPayload())/input {
+		id := fmt.Sprintf("%02d", i)
+		want = append(want, id)
+		_, err := answer[schedule.Description](in, "create",
+			fmt.Sprintf(`{"id":%q,"action":{"type":"http","taskQueue":"q","input":"%s"}}`, id, strings.Repeat("x", input)))
 		require.NoError(t, err)
 	}
 	ids, pages := in.listAll("", 100, nothing)
-	assert.Equal(t, []string{"0", "1", "2", "3", "4"}, ids)
-	assert.Equal(t, 3, pages)
+	assert.Equal(t, want, ids)
+	assert.Equal(t, 2, pages)
 }
 
 func TestDescribeShowsWhatThePoolsKnow(t *testing.T) {

@@ -121,7 +121,7 @@ func (a *api) entry(ctx context.Context, key schedule.Key) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(entry) > a.maxReply()-listOverhead {
+	if fitPage([][]byte{entry}, a.maxReply()-listOverhead) == 0 {
 		a.logFor(key).ErrorContext(ctx, "schedule left out of a list", "error", "it is larger than a NATS message may be")
 		return nil, nil
 	}

@@ -200,22 +200,30 @@ func TestOverloadIsRefused(t *testing.T) {
 			}
 			return nil
 		}))
-	var running sync.WaitGroup
-	create := func(id string) {
-		running.Go(func() {
-			_, err := answer[schedule.Description](in, "create", createBody(id, ""))
-			assert.NoError(t, err)
-		})
+	ask := func(verb, body string) <-chan schedule.Code {
+		code := make(chan schedule.Code, 1)
+		go func() {
+			_, err := answer[schedule.Empty](in, verb, body)
+			code <- schedule.CodeOf(err)
+		}()
+		return code
 	}
-	create("works")
+	works := ask("create", createBody("works", ""))
 	<-arrived
-	create("waits")
-	natstest.Eventually(t, patience, "a third is refused", func() bool {
-		reply, err := in.conn.Request(in.names.API("default", "list"), nil, 50*time.Millisecond)
-		return err == nil && reply.Header.Get(micro.ErrorCodeHeader) == string(schedule.CodeResourceExhausted)
-	})
+	// Of two more one waits for its turn and the other is refused.
+	one, other := ask("list", ""), ask("list", "")
+	var waits <-chan schedule.Code
+	select {
+	case code := <-one:
+		assert.Equal(t, schedule.CodeResourceExhausted, code)
+		waits = other
+	case code := <-other:
+		assert.Equal(t, schedule.CodeResourceExhausted, code)
+		waits = one
+	}
 	close(release)
-	running.Wait()
+	assert.Empty(t, <-works)
+	assert.Empty(t, <-waits)
 }
 
 func TestPanicIsAnInternalError(t *testing.T) {

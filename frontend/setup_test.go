@@ -82,7 +82,9 @@ func (in *installation) run(changes ...func(*frontend.Config)) (stop func()) {
 	return stop
 }
 
-func (in *installation) key(id string) schedule.Key { return schedule.Key{Namespace: "default", ID: id} }
+func (in *installation) key(id string) schedule.Key {
+	return schedule.Key{Namespace: "default", ID: id}
+}
 
 // ask sends a request as any NATS client can.
 func (in *installation) ask(namespace, verb, body string) *nats.Msg {
@@ -92,10 +94,13 @@ func (in *installation) ask(namespace, verb, body string) *nats.Msg {
 	return reply
 }
 
-// answer sends a request in the default namespace and decodes the reply.
-func answer[Reply any](in *installation, verb, body string) (Reply, error) {
-	in.t.Helper()
-	return decode[Reply](in.ask("default", verb, body))
+// answer sends a request in the default namespace and decodes the reply. It may be called in any goroutine.
+func answer[Reply any](in *installation, verb, body string) (reply Reply, err error) {
+	message, err := in.conn.Request(in.names.API("default", verb), []byte(body), patience)
+	if err != nil {
+		return reply, err
+	}
+	return decode[Reply](message)
 }
 
 func decode[Reply any](message *nats.Msg) (reply Reply, err error) {

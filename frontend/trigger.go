@@ -65,7 +65,7 @@ func (a *api) acceptTrigger(ctx context.Context, key schedule.Key, id string, ma
 
 // putBackfill writes the record of a new backfill or trigger, guarded, and returns its revision.
 func (a *api) putBackfill(ctx context.Context, key schedule.Key, record *schedule.BackfillState) (uint64, error) {
-	if err := a.armBackfillGuard(ctx, key, record.ID); err != nil {
+	if err := a.armBackfillGuard(ctx, key, record); err != nil {
 		return 0, err
 	}
 	return kv.Put(ctx, a.store, kv.Backfill(key, record.ID), record, 0)

@@ -222,7 +222,7 @@ func TestCancelOrTerminateWhileQueued(t *testing.T) {
 	assert.Equal(t, map[string]schedule.Status{"req-1": schedule.StatusCanceled, "req-3": schedule.StatusCompleted}, ended)
 	b.queueEmpty()
 	b.noCompletion()
-	assert.Equal(t, "req-3", <-ran)
+	assert.Equal(t, "req-3", receive(t, "the run", ran))
 	assert.Empty(t, ran)
 }
 
@@ -284,19 +284,19 @@ func TestTimeLimits(t *testing.T) {
 		causes <- context.Cause(ctx)
 		return nil, ctx.Err()
 	})
-	b.submit(b.request("1", "slow", retries(5), func(r *schedule.ActionRequest) { r.Deadline = time.Now().Add(50 * time.Millisecond) }))
+	b.submit(b.request("1", "slow", retries(5), func(r *schedule.ActionRequest) { r.Deadline = time.Now().Add(2 * time.Second) }))
 	done := b.completion()
 	assert.Equal(t, schedule.StatusTimedOut, done.Status)
 	assert.Equal(t, worker.TypeTimeout, done.Failure.Type)
 	assert.Equal(t, 1, done.Attempt)
-	assert.ErrorIs(t, <-causes, worker.ErrRunTimeout)
+	assert.ErrorIs(t, receive(t, "the handler", causes), worker.ErrRunTimeout)
 
 	b.submit(b.request("2", "slow", retries(2), func(r *schedule.ActionRequest) { r.TaskTimeout = schedule.Duration(20 * time.Millisecond) }))
 	done = b.completion()
 	assert.Equal(t, schedule.StatusTimedOut, done.Status)
 	assert.Equal(t, worker.TypeTimeout, done.Failure.Type)
 	assert.Equal(t, 2, done.Attempt)
-	assert.ErrorIs(t, <-causes, worker.ErrTaskTimeout)
+	assert.ErrorIs(t, receive(t, "the handler", causes), worker.ErrTaskTimeout)
 
 	b.submit(b.request("3", "slow", func(r *schedule.ActionRequest) { r.Deadline = time.Now().Add(-time.Second) }))
 	assert.Equal(t, schedule.StatusTimedOut, b.completion().Status)

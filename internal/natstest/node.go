@@ -124,7 +124,6 @@ func (n *Node) start() error {
 	// The node ends when its standard input does, and so also when this process dies.
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
-	cmd.Stderr = nil
 	stderr, err3 := cmd.StderrPipe()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
@@ -146,7 +145,8 @@ func (n *Node) copyLog(from io.Reader, done chan<- struct{}) {
 }
 
 func (n *Node) awaitReady(stdout io.Reader) error {
-	overdue := time.AfterFunc(startTimeout, func() { _ = n.proc.cmd.Process.Kill() })
+	process := n.proc.cmd.Process
+	overdue := time.AfterFunc(startTimeout, func() { _ = process.Kill() })
 	defer overdue.Stop()
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
 	if line == nodeReady+"\n" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/backfiller"
@@ -28,7 +30,14 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-func TestMain(m *testing.M) { natstest.Main(m) }
+func TestMain(m *testing.M) {
+	natstest.Main(m, goleak.Cleanup(func(code int) {
+		if binaryDir != "" {
+			_ = os.RemoveAll(binaryDir)
+		}
+		os.Exit(code)
+	}))
+}
 
 // system is one installation with every role but the worker, in this process.
 type system struct {

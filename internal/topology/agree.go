@@ -93,6 +93,10 @@ func changeFacts(ctx context.Context, js jetstream.JetStream, bucket jetstream.K
 	if err != nil {
 		return err
 	}
+	// Of a server on its own, NATS 2.14.0 would accept several replicas, and keep one.
+	if facts.Replicas > 1 && (info.Cluster == nil || info.Cluster.Name == "") {
+		return errNoCluster
+	}
 	if config := info.Config; config.Replicas != facts.Replicas {
 		config.Replicas = facts.Replicas
 		if _, err := js.UpdateStream(ctx, config); err != nil {

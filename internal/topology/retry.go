@@ -23,6 +23,11 @@ const (
 // errAgain says that another process was faster: look again.
 var errAgain = errors.New("changed by another process at the same time")
 
+// errNoCluster says why a server cannot hold several replicas.
+var errNoCluster = schedule.Errorf(schedule.CodeFailedPrecondition,
+	"several replicas need a NATS cluster of at least as many servers, and this server is on its own: "+
+		"ask for 1 replica, or connect to a cluster")
+
 // Codes of the JetStream API that nats.go does not name.
 const (
 	codeNoPeers             jetstream.ErrorCode = 10005 // too few servers for the replicas
@@ -104,9 +109,7 @@ func explain(what string, err error) error {
 	}
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == codeReplicasUnsupported {
-		return schedule.Errorf(schedule.CodeFailedPrecondition,
-			"%s: several replicas need a NATS cluster of at least as many servers, and this server is on its own; "+
-				"ask for 1 replica, or connect to a cluster", what)
+		return errNoCluster
 	}
 	return fmt.Errorf("topology: %s: %w", what, err)
 }

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// binder defines flags that fill in a request. Only the flags that were given are applied, in the order of their
+// definition, so that they replace what a file has set before and leave the rest alone.
+type binder struct {
+	flags   *pflag.FlagSet
+	applies []func() error
+}
+
+// apply fills in the request.
+func (b *binder) apply() error {
+	for _, apply := range b.applies {
+		if err := apply(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onGiven runs set when the flag was given, and names the flag in its error.
+func (b *binder) onGiven(name string, set func() error) {
+	flag := b.flags.Lookup(name)
+	b.applies = append(b.applies, func() error {
+		if !flag.Changed {
+			return nil
+		}
+		if err := set(); err != nil {
+			return usagef("--%s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+func (b *binder) bool(name, usage string, to *bool) {
+	value := b.flags.Bool(name, false, usage)
+	b.onGiven(name, func() error { *to = *value; return nil })
+}
+
+func (b *binder) int(name, usage string, to *int) {
+	value := b.flags.Int(name, 0, usage)
+	b.onGiven(name, func() error { *to = *value; return nil })
+}
+
+func (b *binder) float(name, usage string, to *float64) {
+	value := b.flags.Float64(name, 0, usage)
+	b.onGiven(name, func() error { *to = *value; return nil })
+}
+
+func (b *binder) string(name, usage string, to *string) {
+	value := b.flags.String(name, "", usage)
+	b.onGiven(name, func() error { *to = *value; return nil })
+}
+
+func (b *binder) duration(name, usage string, to *schedule.Duration) {
+	parsed(b, name, usage, to, schedule.ParseDuration)
+}
+
+// overlap defines the flag of an overlap policy.
+func (b *binder) overlap(to *schedule.OverlapPolicy, usage string) {
+	var words []string
+	usage += ":"
+	for _, policy := range schedule.OverlapPolicies() {
+		words = append(words, string(policy))
+		usage += " " + string(policy)
+	}
+	var word string
+	b.flags.Var(flagconf.NewEnum(&word, words...), "overlap", usage)
+	b.onGiven("overlap", func() error { *to = schedule.OverlapPolicy(word); return nil })
+}
+
+// parsed defines a flag whose text stands for a value of another type.
+func parsed[T any](b *binder, name, usage string, to *T, parse func(string) (T, error)) {
+	text := b.flags.String(name, "", usage)
+	b.onGiven(name, func() error {
+		value, err := parse(*text)
+		if err == nil {
+			*to = value
+		}
+		return err
+	})
+}
+
+// repeated defines a flag that can be given several times; together the values replace the list.
+func repeated[T any](b *binder, name, usage string, to *[]T, parse func(string) (T, error)) {
+	texts := b.flags.StringArray(name, nil, usage)
+	b.onGiven(name, func() error {
+		values := make([]T, len(*texts))
+		for i, text := range *texts {
+			var err error
+			if values[i], err = parse(text); err != nil {
+				return err
+			}
+		}
+		*to = values
+		return nil
+	})
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/examples"
+	"github.com/carillon-scheduler/carillon/internal/cli/live"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// console is what a server shows on standard output: how to reach it, and with --demo what happens.
+type console struct {
+	app     *app
+	options *serverOptions
+	cluster *roles.Cluster
+	url     string
+	started time.Time
+	// ready is closed when requests are answered.
+	ready <-chan struct{}
+
+	demo       []schedule.CreateRequest
+	from       live.Position
+	continuing []string
+}
+
+// prepare reads what has to be known from before the roles begin.
+func (c *console) prepare(ctx context.Context) error {
+	if !c.options.demo {
+		return nil
+	}
+	var err error
+	if c.demo, err = schedule.DecodeYAMLDocuments[schedule.CreateRequest](examples.Demo); err != nil {
+		return fmt.Errorf("examples/demo.yaml: %w", err)
+	}
+	if c.from, err = live.End(ctx, c.cluster.JS, c.cluster.Names); err != nil {
+		return err
+	}
+	for i := range c.demo {
+		c.demo[i].Action.TaskQueue = c.options.taskQueue
+		if err := c.recall(ctx, c.demo[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recall notes how far a schedule had come before this process.
+func (c *console) recall(ctx context.Context, id string) error {
+	key := schedule.Key{Namespace: c.app.global.namespace, ID: id}
+	last, found, err := live.Last(ctx, c.cluster.JS, c.cluster.Names, key)
+	if err != nil || !found {
+		return err
+	}
+	c.continuing = append(c.continuing, fmt.Sprintf("continuing: %s after the action of %s, completed %s",
+		id, last.Nominal.In(c.app.env.Zone).Format(time.DateTime), render.Relative(last.Time, c.started)))
+	return nil
+}
+
+func (c *console) role() roles.Role {
+	return roles.Role{Name: "console", Run: c.run}
+}
+
+func (c *console) run(ctx context.Context) error {
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	c.banner()
+	if c.options.demo {
+		return c.runDemo(ctx)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (c *console) banner() {
+	rows := [][]string{
+		{"", "data", c.dataText()},
+		{"", "NATS", c.natsText()},
+		{"", "cluster", fmt.Sprintf("%s, %s, namespace %s",
+			plural(c.cluster.Facts.Shards, "shard"), plural(c.cluster.Facts.Replicas, "replica"), c.app.global.namespace)},
+		{"", "try", "carillon schedule list" + c.clientFlags()},
+		{"", "or", fmt.Sprintf("nats --server %s req %s '{}'", c.url, c.cluster.Names.API(c.app.global.namespace, "list"))},
+		{"", "stop", "Ctrl-C"},
+	}
+	var text strings.Builder
+	text.WriteString("carillon is ready: all roles in this process\n")
+	_ = render.Table(&text, rows) // a strings.Builder does not fail
+	c.print(text.String())
+}
+
+func (c *console) dataText() string {
+	if c.app.global.nats != "" {
+		return "in the NATS cluster"
+	}
+	when := "every write is synced before it is acknowledged"
+	if c.options.sync != string(natsserver.SyncAlways) {
+		when = "synced every two minutes"
+	}
+	return c.options.embedded.Dir + " (" + when + ")"
+}
+
+func (c *console) natsText() string {
+	if c.app.global.nats != "" {
+		return c.url
+	}
+	return c.url + " (embedded)"
+}
+
+// clientFlags are the flags that a client needs to reach this server.
+func (c *console) clientFlags() string {
+	var flags string
+	if c.url != defaultNATS {
+		flags += " --nats " + c.url
+	}
+	if prefix := c.cluster.Names.Prefix(); prefix != "carillon" {
+		flags += " --prefix " + prefix
+	}
+	if namespace := c.app.global.namespace; namespace != defaultNamespace {
+		flags += " --namespace " + namespace
+	}
+	return flags
+}
+
+// runDemo creates the example schedules and shows what happens until ctx ends.
+func (c *console) runDemo(ctx context.Context) error {
+	view := live.NewView(live.Config{
+		Out: c.app.env.Stdout, Zone: c.app.env.Zone, Color: c.app.env.Color, Started: c.started,
+	})
+	for _, line := range c.continuing {
+		c.print(line + "\n")
+	}
+	c.print("\n")
+	view.Header()
+	if err := c.createDemo(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	return live.Follow(ctx, c.cluster.JS, c.cluster.Names, c.app.global.namespace, c.from, view)
+}
+
+func (c *console) createDemo(ctx context.Context) error {
+	api, err := c.app.newClient(c.cluster.Conn.Conn)
+	if err != nil {
+		return err
+	}
+	for _, request := range c.demo {
+		_, err := api.Create(ctx, request)
+		if err != nil && !errors.Is(err, &schedule.Error{Code: schedule.CodeAlreadyExists}) {
+			return fmt.Errorf("create %s: %w", request.ID, err)
+		}
+	}
+	return nil
+}
+
+// stopped says goodbye.
+func (c *console) stopped() {
+	c.print("stopped: started again, it goes on where it was\n")
+}
+
+func (c *console) print(text string) { _, _ = fmt.Fprint(c.app.env.Stdout, text) }
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

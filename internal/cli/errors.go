@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// runError marks an error of a command that had begun to run. Any other error that comes out of cobra is one of usage.
+type runError struct{ err error }
+
+func (e *runError) Error() string { return e.err.Error() }
+func (e *runError) Unwrap() error { return e.err }
+
+// usageError marks an error of usage that only shows while a command runs, such as a flag that cannot be parsed.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// hintError adds to an error what its reader may do next.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+func withHint(err error, format string, args ...any) error {
+	return &hintError{err, fmt.Sprintf(format, args...)}
+}
+
+// report writes an error for people, one line and perhaps a hint, and returns the exit code it stands for.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	_, _ = fmt.Fprintf(w, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nerror: "))
+	var hint *hintError
+	if errors.As(err, &hint) {
+		_, _ = fmt.Fprintf(w, "hint: %s\n", hint.hint)
+	}
+	if isUsage(err) {
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+// isUsage reports whether an error is the fault of the command line, environment or file. What validation refuses comes
+// from there too, whether this process or a frontend has found it.
+func isUsage(err error) bool {
+	var run *runError
+	var usage *usageError
+	return !errors.As(err, &run) || errors.As(err, &usage) || schedule.CodeOf(err) == schedule.CodeInvalidArgument
+}
+
+// markRunErrors tells the errors of all commands apart from those that cobra finds before one runs. A command that ends
+// because its context did has done what it was told.
+func markRunErrors(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if err == nil || errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
+				return nil
+			}
+			return &runError{err}
+		}
+	}
+	for _, child := range cmd.Commands() {
+		markRunErrors(child)
+	}
+}
+
+// flagError puts what pflag finds into the words of this program.
+func flagError(cmd *cobra.Command, err error) error {
+	help := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		return withHint(fmt.Errorf("unknown flag %q%s", dashes(name), flagconf.Suggest(name, flagNames(cmd), "--")), "%s", help)
+	case errors.As(err, &invalid):
+		flag := invalid.GetFlag()
+		return withHint(fmt.Errorf("--%s: %w", flag.Name, flagconf.Reason(flag, invalid.GetValue(), err)), "%s", help)
+	case errors.As(err, &missing):
+		return withHint(fmt.Errorf("--%s: a value is missing", missing.GetFlag().Name), "%s", help)
+	}
+	return withHint(err, "%s", help)
+}
+
+func dashes(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	return names
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// parseInterval reads "every" or "every/phase", such as 90s or 1h/5m.
+func parseInterval(text string) (interval schedule.Interval, err error) {
+	every, phase, hasPhase := strings.Cut(text, "/")
+	if interval.Every, err = schedule.ParseDuration(every); err != nil {
+		return interval, err
+	}
+	if hasPhase {
+		interval.Phase, err = schedule.ParseDuration(phase)
+	}
+	return interval, err
+}
+
+// parseCalendar reads a calendar as JSON.
+func parseCalendar(text string) (calendar schedule.Calendar, err error) {
+	if err = schedule.DecodeJSON([]byte(text), &calendar); err != nil {
+		return calendar, fmt.Errorf(`%w; write JSON such as {"hour": "9", "dayOfWeek": "mon-fri"}`, err)
+	}
+	return calendar, nil
+}
+
+// timeParser returns a function that reads a time in RFC 3339, or "+duration" from now on, to the next whole second.
+func timeParser(now func() time.Time) func(string) (time.Time, error) {
+	return func(text string) (time.Time, error) {
+		if after, relative := strings.CutPrefix(text, "+"); relative {
+			d, err := schedule.ParseDuration(after)
+			if err != nil {
+				return time.Time{}, err
+			}
+			return now().UTC().Add(d.Std() + time.Second - 1).Truncate(time.Second), nil
+		}
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("%q is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00 or +10m", text)
+		}
+		return t.UTC(), nil
+	}
+}
+
+// jsonReader returns a function that takes JSON as it is, from @FILE, or from standard input for @-.
+func (env Env) jsonReader() func(string) (json.RawMessage, error) {
+	return func(text string) (json.RawMessage, error) {
+		data := []byte(text)
+		if path, isFile := strings.CutPrefix(text, "@"); isFile {
+			var err error
+			if data, err = env.readInput(path); err != nil {
+				return nil, err
+			}
+		}
+		if !json.Valid(data) {
+			return nil, errors.New(`not JSON: text needs quotes within the argument, such as '"text"'`)
+		}
+		return json.RawMessage(data), nil
+	}
+}
+
+// readInput reads a file, or standard input for "-".
+func (env Env) readInput(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(env.Stdin)
+	}
+	return env.ReadFile(path)
+}

@@ -1,0 +1,58 @@
+package render
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// List writes one line for each schedule.
+func List(w io.Writer, schedules []schedule.Description, view View) error {
+	if len(schedules) == 0 {
+		_, err := io.WriteString(w, "no schedules\n")
+		return err
+	}
+	rows := [][]string{{"ID", "WHEN", "TYPE", "STATE", "NEXT", "ACTIONS", "LAST"}}
+	for i := range schedules {
+		d := &schedules[i]
+		rows = append(rows, []string{
+			d.ID, Shorten(Spec(d.Spec), 40), d.Action.Type, state(d.State),
+			view.next(d), strconv.FormatInt(d.Info.ActionCount, 10), last(d.Info),
+		})
+	}
+	return Table(w, rows)
+}
+
+func state(s schedule.State) string {
+	switch {
+	case s.Paused:
+		return "paused"
+	case s.LimitedActions && s.RemainingActions == 0:
+		return "used up"
+	}
+	return "active"
+}
+
+// next is when the next automatic action is due. The times of a paused schedule will pass without one.
+func (v View) next(d *schedule.Description) string {
+	if d.State.Paused || len(d.Info.FutureActionTimes) == 0 {
+		return "-"
+	}
+	return Relative(d.Info.FutureActionTimes[0], v.Now)
+}
+
+// last is what became of the newest run.
+func last(info schedule.Info) string {
+	if len(info.RecentActions) == 0 {
+		return "-"
+	}
+	return runStatus(info.RecentActions[len(info.RecentActions)-1])
+}
+
+func runStatus(run schedule.Run) string {
+	if run.Status == "" {
+		return "running"
+	}
+	return string(run.Status)
+}

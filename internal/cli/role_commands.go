@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+)
+
+// roleCommands are the commands that run one role on an existing NATS cluster.
+func (a *app) roleCommands() []*cobra.Command {
+	return []*cobra.Command{
+		a.poolCommand("frontend", "Run the role that answers the API", func(c *roles.Cluster) (roles.Role, error) {
+			role, _, err := c.Frontend()
+			return role, err
+		}),
+		a.poolCommand("generator", "Run the role that finds out what is due", (*roles.Cluster).Generator),
+		a.poolCommand("invoker", "Run the role that starts what is due", (*roles.Cluster).Invoker),
+		a.poolCommand("backfiller", "Run the role that works on manual requests", (*roles.Cluster).Backfiller),
+		a.workerCommand(),
+	}
+}
+
+func (a *app) poolCommand(name, short string, build func(*roles.Cluster) (roles.Role, error)) *cobra.Command {
+	var o clusterOptions
+	cmd := &cobra.Command{
+		Use:   name + " [flags]",
+		Short: short,
+		Long: short + `, on an existing NATS cluster. It may start before
+NATS does. Any number of processes share the work; one that is told to stop
+hands its share over at once.`,
+		Example: "  carillon " + name + " --nats nats://n1:4222,nats://n2:4222,nats://n3:4222",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runPool(cmd.Context(), name, o, build)
+		},
+	}
+	o.define(cmd)
+	return cmd
+}
+
+func (a *app) runPool(
+	ctx context.Context, name string, o clusterOptions, build func(*roles.Cluster) (roles.Role, error),
+) error {
+	return a.runAlone(ctx, name, roleDrain+roleGrace, func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+		cluster, err := a.openCluster(ctx, log, conn, o, roleDrain)
+		if err != nil {
+			return roles.Role{}, err
+		}
+		return build(cluster)
+	})
+}

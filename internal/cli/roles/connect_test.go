@@ -1,0 +1,88 @@
+package roles_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+)
+
+func dialer(url string) roles.Dial {
+	return func(options ...nats.Option) (*nats.Conn, error) { return nats.Connect(url, options...) }
+}
+
+func TestConnect(t *testing.T) {
+	t.Parallel()
+	server := natstest.Server(t)
+	conn, err := roles.Connect(t.Context(), natstest.Logger(t), "carillon-test", dialer(server.ClientURL()))
+	require.NoError(t, err)
+	assert.True(t, conn.IsConnected())
+	assert.Equal(t, "carillon-test", conn.Opts.Name)
+	conn.Close()
+	assert.True(t, conn.IsClosed())
+}
+
+// TestConnectBeforeTheServer starts a role first and NATS after it.
+func TestConnectBeforeTheServer(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	type result struct {
+		conn *roles.Connection
+		err  error
+	}
+	connected := make(chan result, 1)
+	tried := make(chan struct{})
+	go func() {
+		dial := func(options ...nats.Option) (*nats.Conn, error) {
+			defer close(tried)
+			return nats.Connect(natsURL(port), options...)
+		}
+		conn, err := roles.Connect(t.Context(), natstest.Logger(t), "early", dial)
+		connected <- result{conn, err}
+	}()
+	<-tried
+	natstest.Server(t, func(o *natsserver.Options) { o.Port = port })
+	r := <-connected
+	require.NoError(t, r.err)
+	r.conn.Close()
+}
+
+func TestConnectGivesUpWhenToldTo(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := roles.Connect(ctx, natstest.Logger(t), "early", dialer(natsURL(freePort(t))))
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestConnectionRole(t *testing.T) {
+	t.Parallel()
+	server := natstest.Server(t)
+	conn, err := roles.Connect(t.Context(), natstest.Logger(t), "test", dialer(server.ClientURL()))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.NoError(t, conn.Role().Run(ctx), "told to stop")
+	conn.Conn.Close()
+	assert.ErrorContains(t, conn.Role().Run(t.Context()), "closed")
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func natsURL(port int) string {
+	return "nats://" + (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
+}

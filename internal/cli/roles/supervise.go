@@ -1,0 +1,119 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// minGrace is what a stage gets to stop even when those before it have used up the time.
+const minGrace = 200 * time.Millisecond
+
+// Role is a part of the process that runs until its context ends, and then finishes or gives back what it holds.
+type Role struct {
+	Name string
+	Run  func(context.Context) error
+}
+
+// Stage is roles that are stopped together.
+type Stage []Role
+
+// running is a stage that has been started.
+type running struct {
+	cancel context.CancelFunc
+	ended  chan end
+	left   map[string]struct{} // names of the roles that have not ended
+}
+
+type end struct {
+	role string
+	err  error
+}
+
+// Supervise starts all roles of all stages and waits until ctx ends or any role does, which it should not do by itself.
+// Then it stops the stages one after the other, each when the one before has ended. The grace bounds the whole stop,
+// give or take a moment for each stage: what has not ended by then is left behind.
+//
+// The error says which role ended by itself and why, or which did not end in time. It is nil when ctx ended and all
+// roles followed.
+func Supervise(ctx context.Context, log *slog.Logger, grace time.Duration, stages ...Stage) error {
+	early := make(chan end, 1)
+	started := make([]*running, len(stages))
+	for i, stage := range stages {
+		started[i] = start(context.WithoutCancel(ctx), stage, early)
+	}
+	var failure error
+	select {
+	case <-ctx.Done():
+	case e := <-early:
+		failure = e.failure()
+	}
+	deadline := time.Now().Add(grace)
+	for _, stage := range started {
+		failure = errors.Join(failure, stage.stop(log, max(time.Until(deadline), minGrace)))
+	}
+	return failure
+}
+
+// start runs the roles of a stage. The first of any stage to end is reported early.
+func start(ctx context.Context, stage Stage, early chan<- end) *running {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &running{cancel: cancel, ended: make(chan end, len(stage)), left: map[string]struct{}{}}
+	for _, role := range stage {
+		r.left[role.Name] = struct{}{}
+		go func() {
+			e := end{role.Name, role.Run(ctx)}
+			if ctx.Err() == nil {
+				select {
+				case early <- e:
+				default:
+				}
+				e.err = nil // reported
+			}
+			r.ended <- e
+		}()
+	}
+	return r
+}
+
+// stop ends a stage and waits for its roles.
+func (r *running) stop(log *slog.Logger, grace time.Duration) error {
+	r.cancel()
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	var failure error
+	for len(r.left) > 0 {
+		select {
+		case e := <-r.ended:
+			delete(r.left, e.role)
+			if e.err != nil && !errors.Is(e.err, context.Canceled) {
+				failure = errors.Join(failure, e.failure())
+			}
+			log.Debug("role stopped", "role", e.role)
+		case <-deadline.C:
+			return errors.Join(failure, r.late())
+		}
+	}
+	return failure
+}
+
+func (r *running) late() error {
+	var failure error
+	for name := range r.left {
+		failure = errors.Join(failure, fmt.Errorf("%s did not stop in time; others take over what it held", name))
+	}
+	return failure
+}
+
+func (e end) failure() error {
+	switch {
+	case e.err == nil:
+		return fmt.Errorf("%s stopped by itself", e.role)
+	case strings.HasPrefix(e.err.Error(), e.role+":"):
+		return e.err
+	}
+	return fmt.Errorf("%s: %w", e.role, e.err)
+}

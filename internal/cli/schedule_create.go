@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func (a *app) createCommand() *cobra.Command {
+	flags := createFlags{env: a.env}
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:   "create ID [flags]",
+		Short: "Create a schedule",
+		Long: `Creates a schedule. It is due at the union of all times given; without any it
+only runs when triggered.`,
+		Example: `  carillon schedule create tick --every 5s --type noop
+  carillon schedule create report --cron "0 9 * * mon-fri" --time-zone Europe/Berlin \
+      --type monthly_report --task-queue reports --input '{"format": "pdf"}' --overlap buffer_one
+  carillon schedule create pay --calendar '{"dayOfMonth": "1", "hour": "6"}' --type pay --catchup-window 2h
+  carillon schedule create once --at +10m --type noop
+  carillon schedule create --file schedule.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if flags.file != "" && len(args) == 0 {
+				return nil // the file may name it
+			}
+			return exactly("ID")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request, err := flags.build(cmd, append(args, "")[0])
+			if err != nil {
+				return err
+			}
+			return a.create(cmd.Context(), output, request)
+		},
+	}
+	flags.define(cmd)
+	output.define(cmd)
+	return cmd
+}
+
+func (a *app) create(ctx context.Context, output outputFlag, request schedule.CreateRequest) error {
+	if err := request.Validate(); err != nil {
+		return err
+	}
+	return a.callAPI(ctx, request.ID, func(ctx context.Context, api *client.Client) error {
+		created, err := api.Create(ctx, request)
+		if err != nil {
+			return err
+		}
+		return a.print(output, created, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "created %s: %s%s\n", created.ID, render.Spec(created.Spec), a.nextText(created))
+			return err
+		})
+	})
+}
+
+// nextText says when a schedule is due next, if that is known yet.
+func (a *app) nextText(d schedule.Description) string {
+	if len(d.Info.FutureActionTimes) == 0 {
+		return ""
+	}
+	return ", next " + render.Relative(d.Info.FutureActionTimes[0], a.env.Now())
+}

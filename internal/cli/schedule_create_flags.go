@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// createFlags are the flags of schedule create, and the request they fill in.
+type createFlags struct {
+	env     Env
+	file    string
+	request schedule.CreateRequest
+	// retry is where the flags of the retry policy write, since the request may have none.
+	retry schedule.RetryPolicy
+	binder
+}
+
+// retryFlags are the flags that ask for a retry policy.
+var retryFlags = []string{"retry-initial-interval", "retry-backoff", "retry-max-interval", "retry-max-attempts"}
+
+func (f *createFlags) define(cmd *cobra.Command) {
+	f.group(cmd, "When it is due (the union of all that is given)", f.defineSpec)
+	f.group(cmd, "What is started", f.defineAction)
+	f.group(cmd, "Policies", f.definePolicies)
+	f.group(cmd, "State", f.defineState)
+	addFlags(cmd, "From a file", func(flags *pflag.FlagSet) {
+		flags.StringVarP(&f.file, "file", "f", "",
+			"YAML or JSON `FILE` of a schedule in the shape of the API, - for standard input; other flags replace what it sets")
+	})
+}
+
+func (f *createFlags) group(cmd *cobra.Command, title string, define func()) {
+	addFlags(cmd, title, func(flags *pflag.FlagSet) {
+		f.flags = flags
+		define()
+	})
+}
+
+func (f *createFlags) defineSpec() {
+	spec := &f.request.Spec
+	text := func(s string) (string, error) { return s, nil }
+	at := timeParser(f.env.Now)
+	repeated(&f.binder, "every", "every so often, aligned to 1970: `INTERVAL` 90s, or 1h/5m with a phase; repeatable", &spec.Intervals, parseInterval)
+	repeated(&f.binder, "cron", "crontab `EXPR`, such as \"0 9 * * mon-fri\"; repeatable", &spec.Cron, text)
+	repeated(&f.binder, "calendar", "calendar as `JSON`, such as {\"hour\":\"9\",\"dayOfWeek\":\"mon-fri\"}; repeatable", &spec.Calendars, parseCalendar)
+	repeated(&f.binder, "at", "one-off `TIME` in RFC 3339, or from now on as +10m; repeatable", &spec.At, at)
+	repeated(&f.binder, "exclude-calendar", "calendar as `JSON` of times to leave out; repeatable", &spec.ExcludeCalendars, parseCalendar)
+	f.string("time-zone", "IANA `ZONE` of cron expressions and calendars, such as Europe/Berlin; UTC if not given", &spec.TimeZone)
+	parsed(&f.binder, "start", "never due before `TIME`", &spec.StartTime, at)
+	parsed(&f.binder, "end", "never due after `TIME`", &spec.EndTime, at)
+	f.duration("jitter", "delay each time by up to `DURATION`, always the same for the same time", &spec.Jitter)
+}
+
+func (f *createFlags) defineAction() {
+	action := &f.request.Action
+	f.string("type", "`TYPE` of the action: the handler that workers have registered, such as noop", &action.Type)
+	f.string("task-queue", "`QUEUE` where workers wait; \""+defaultTaskQueue+"\" if not given", &action.TaskQueue)
+	parsed(&f.binder, "input", "input of the action as `JSON`, @FILE, or @- for standard input", &action.Input, f.env.jsonReader())
+	f.string("workflow-id", "base of the workflow `ID`s; the ID of the schedule if not given", &action.WorkflowID)
+	f.duration("run-timeout", "end a run after `DURATION`, as timed out", &action.RunTimeout)
+	f.duration("task-timeout", "end one attempt of a run after `DURATION`", &action.TaskTimeout)
+	f.duration(retryFlags[0], "wait `DURATION` before the second attempt; 1s if not given", &f.retry.InitialInterval)
+	f.float(retryFlags[1], "multiply the wait by `FACTOR` after each attempt; 2 if not given", &f.retry.BackoffCoefficient)
+	f.duration(retryFlags[2], "wait `DURATION` at most; 100 times the first wait if not given", &f.retry.MaximumInterval)
+	f.int(retryFlags[3], "attempt a run `N` times at most, the first included; 0 for no bound", &f.retry.MaximumAttempts)
+}
+
+func (f *createFlags) definePolicies() {
+	policies := &f.request.Policies
+	f.overlap(&policies.Overlap, "`POLICY` while an earlier run is in progress")
+	f.int("concurrency-limit", "let `N` runs be in progress before the overlap policy applies; 1 if not given", &policies.ConcurrencyLimit)
+	f.duration("catchup-window", "give up what is later than `DURATION`, after an outage for example; 365 days if not given", &policies.CatchupWindow)
+	f.bool("pause-on-failure", "pause the schedule when a run fails or times out", &policies.PauseOnFailure)
+	f.bool("keep-original-workflow-id", "do not append the time to the workflow ID", &policies.KeepOriginalWorkflowID)
+}
+
+func (f *createFlags) defineState() {
+	state := &f.request.State
+	f.bool("paused", "create it paused", &state.Paused)
+	f.string("notes", "free `TEXT`: what it is for, or why it is paused", &state.Notes)
+	remaining := f.flags.Int("remaining-actions", 0, "start `N` actions and no more, manual ones not counted")
+	f.onGiven("remaining-actions", func() error {
+		state.LimitedActions, state.RemainingActions = true, *remaining
+		return nil
+	})
+	f.bool("trigger", "also start one run at once", &f.request.TriggerNow)
+}
+
+// build returns the request of a command line.
+func (f *createFlags) build(cmd *cobra.Command, id string) (schedule.CreateRequest, error) {
+	if err := f.readFile(); err != nil {
+		return schedule.CreateRequest{}, err
+	}
+	if f.request.Action.RetryPolicy != nil {
+		f.retry = *f.request.Action.RetryPolicy
+	}
+	if err := f.apply(); err != nil {
+		return schedule.CreateRequest{}, err
+	}
+	if anyChanged(cmd.Flags(), retryFlags) {
+		f.request.Action.RetryPolicy = &f.retry
+	}
+	if f.request.Action.TaskQueue == "" {
+		f.request.Action.TaskQueue = defaultTaskQueue
+	}
+	if id != "" {
+		f.request.ID = id
+	}
+	return f.request, nil
+}
+
+func (f *createFlags) readFile() error {
+	if f.file == "" {
+		return nil
+	}
+	data, err := f.env.readInput(f.file)
+	if err == nil {
+		err = schedule.DecodeYAML(data, &f.request)
+	}
+	if err != nil {
+		return usagef("--file %s: %w", f.file, err)
+	}
+	return nil
+}
+
+func anyChanged(flags *pflag.FlagSet, names []string) bool {
+	for _, name := range names {
+		if flags.Changed(name) {
+			return true
+		}
+	}
+	return false
+}

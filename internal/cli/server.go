@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/worker"
+)
+
+const (
+	// serverGrace bounds the stop of all roles of a server; the embedded NATS takes a moment more.
+	serverGrace = 4 * time.Second
+	// serverDrain is how long frontend and worker wait for what they work on.
+	serverDrain = 2500 * time.Millisecond
+)
+
+// serverOptions are the flags of the server command.
+type serverOptions struct {
+	clusterOptions
+	embedded  natsserver.Options
+	sync      string
+	demo      bool
+	taskQueue string
+	noWorker  bool
+}
+
+func (a *app) serverCommand() *cobra.Command {
+	var o serverOptions
+	cmd := &cobra.Command{
+		Use:   "server [flags]",
+		Short: "Run all roles in this process, with an embedded NATS server",
+		Long: `Runs all roles in this process: frontend, generator, invoker, backfiller and a
+worker with the built-in actions. NATS is embedded, for this machine only, and
+keeps its data in the folder of --data; with --nats an existing cluster is used
+instead.
+
+Ctrl-C stops it in order, within 5 seconds; a second Ctrl-C at once. Started
+again on the same data, it goes on where it was and catches up what was due.`,
+		Example: `  carillon server --demo
+  carillon server --data /var/lib/carillon --log-format json
+  carillon server --nats nats://n1:4222,nats://n2:4222 --replicas 3`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.demo && !cmd.Flags().Changed(flagLogLevel) {
+				a.global.logLevel = "warn" // the live view is what one wants to see
+			}
+			o.embedded.Sync = natsserver.SyncMode(o.sync)
+			return a.runServer(cmd.Context(), &o)
+		},
+	}
+	o.define(cmd)
+	return cmd
+}
+
+func (o *serverOptions) define(cmd *cobra.Command) {
+	o.sync = string(natsserver.SyncAlways)
+	addFlags(cmd, "Embedded NATS server (without --nats)", func(flags *pflag.FlagSet) {
+		flags.StringVar(&o.embedded.Dir, "data", "./carillon-data", "keep all data in `DIR`")
+		flags.StringVar(&o.embedded.Host, "host", natsserver.DefaultHost, "listen on `ADDRESS`")
+		flags.IntVar(&o.embedded.Port, "port", natsserver.DefaultPort, "listen on port `N`; -1 for a free one")
+		flags.Var(flagconf.NewEnum(&o.sync, string(natsserver.SyncAlways), string(natsserver.SyncInterval)), "sync",
+			"write through to the disk `WHEN`: always, before a write is acknowledged, so that a power loss loses nothing; or "+
+				"interval, every two minutes, which is faster")
+	})
+	o.clusterOptions.define(cmd)
+	addFlags(cmd, "Worker and demo", func(flags *pflag.FlagSet) {
+		flags.StringVar(&o.taskQueue, "task-queue", defaultTaskQueue, "let the built-in worker serve `QUEUE`")
+		flags.BoolVar(&o.noWorker, "no-worker", false, "run no worker: others do the work")
+		flags.BoolVar(&o.demo, "demo", false, "create example schedules and show live what happens")
+	})
+}
+
+// runServer runs all roles until ctx ends.
+func (a *app) runServer(ctx context.Context, o *serverOptions) error {
+	started := a.env.Now()
+	log := a.logger()
+	shutdown, err := telemetry.Setup(ctx, "carillon-server", readBuild().Version)
+	if err != nil {
+		return err
+	}
+	defer closeTelemetry(ctx, log, shutdown)
+	server, conn, err := a.connectServer(ctx, log, o)
+	if err != nil {
+		return err
+	}
+	defer server.Shutdown()
+	defer conn.Close()
+	cluster, err := a.openCluster(ctx, log, conn, o.clusterOptions, serverDrain)
+	if err != nil {
+		return err
+	}
+	c := &console{app: a, options: o, cluster: cluster, url: server.url, started: started}
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	stages, err := a.serverStages(cluster, o, c)
+	if err != nil {
+		return err
+	}
+	if err := roles.Supervise(ctx, log, serverGrace, stages...); err != nil {
+		return err
+	}
+	c.stopped()
+	return nil
+}
+
+// serverStages returns the roles in the order in which they stop: first what takes in work, then what makes it, then what
+// does it, then what notes that it is done, and last what shows it.
+func (a *app) serverStages(cluster *roles.Cluster, o *serverOptions, c *console) ([]roles.Stage, error) {
+	front, ready, err1 := cluster.Frontend()
+	generator, err2 := cluster.Generator()
+	backfiller, err3 := cluster.Backfiller()
+	invoker, err4 := cluster.Invoker()
+	work, err5 := a.serverWorker(cluster, o)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		return nil, err
+	}
+	c.ready = ready
+	return []roles.Stage{
+		{front}, {generator, backfiller}, work, {invoker}, {c.role(), cluster.Conn.Role()},
+	}, nil
+}
+
+func (a *app) serverWorker(cluster *roles.Cluster, o *serverOptions) (roles.Stage, error) {
+	if o.noWorker {
+		return nil, nil
+	}
+	role, err := roles.Worker(cluster.Conn, worker.Config{
+		Namespace: a.global.namespace, TaskQueue: o.taskQueue, Prefix: a.global.prefix,
+		DrainTimeout: serverDrain, Logger: a.logger(),
+	})
+	return roles.Stage{role}, err
+}
+
+// embedded is the NATS server in this process, if there is one.
+type embedded struct {
+	*natsserver.Server
+	url string
+}
+
+// Shutdown stops the server, if there is one.
+func (e embedded) Shutdown() {
+	if e.Server != nil {
+		e.Server.Shutdown()
+	}
+}
+
+// connectServer starts the embedded NATS server, unless another is to be used, and connects.
+func (a *app) connectServer(ctx context.Context, log *slog.Logger, o *serverOptions) (embedded, *roles.Connection, error) {
+	if a.global.nats != "" {
+		conn, err := a.connectRole(ctx, log, "server")
+		return embedded{url: a.global.nats}, conn, err
+	}
+	dir, err := filepath.Abs(o.embedded.Dir)
+	if err != nil {
+		return embedded{}, nil, err
+	}
+	o.embedded.Dir = dir
+	o.embedded.Logger = log
+	server, err := natsserver.Start(ctx, o.embedded)
+	if err != nil {
+		return embedded{}, nil, err
+	}
+	dial := func(options ...nats.Option) (*nats.Conn, error) { return server.Connect(options...) }
+	conn, err := roles.Connect(ctx, log, "carillon-server", dial)
+	if err != nil {
+		server.Shutdown()
+		return embedded{}, nil, err
+	}
+	return embedded{server, server.ClientURL()}, conn, nil
+}
+
+func closeTelemetry(ctx context.Context, log *slog.Logger, shutdown func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := shutdown(ctx); err != nil {
+		log.Warn("telemetry did not close", "error", fmt.Errorf("flush: %w", err))
+	}
+}
