@@ -15,13 +15,13 @@ func (c Calendar) Structured() (StructuredCalendar, error) {
 	}
 	texts := c.texts()
 	for i, ranges := range structured.fields() {
-		parsed, err := calendarFields[i].parse(texts[i])
+		parsed, err := calendarFields[i].parse(string(texts[i]))
 		if err != nil {
 			return StructuredCalendar{}, err
 		}
 		*ranges = parsed
 	}
-	if year := strings.TrimSpace(c.Year); year == "" || year == "*" {
+	if year := strings.TrimSpace(string(c.Year)); year == "" || year == "*" {
 		structured.Year = nil // every year, also before MinYear
 	}
 	return structured, nil
@@ -54,8 +54,8 @@ func validateComment(comment string) error {
 }
 
 // texts returns the fields in the order of calendarFields.
-func (c *Calendar) texts() [fieldCount]string {
-	return [fieldCount]string{
+func (c *Calendar) texts() [fieldCount]CalendarField {
+	return [fieldCount]CalendarField{
 		fieldSecond: c.Second, fieldMinute: c.Minute, fieldHour: c.Hour, fieldDayOfMonth: c.DayOfMonth,
 		fieldMonth: c.Month, fieldYear: c.Year, fieldDayOfWeek: c.DayOfWeek,
 	}

@@ -52,7 +52,7 @@ func TestSundayAsSeven(t *testing.T) {
 		"*/7":   {{Start: 0, End: 6, Step: 7}},
 		"su-sa": {{Start: 0, End: 6}},
 	} {
-		got, err := Calendar{DayOfWeek: text}.Structured()
+		got, err := Calendar{DayOfWeek: CalendarField(text)}.Structured()
 		require.NoError(t, err, text)
 		require.Equal(t, want, got.DayOfWeek, text)
 	}
@@ -106,7 +106,7 @@ func TestReadCalendarsAreValid(t *testing.T) {
 	t.Parallel()
 	item := rapid.StringMatching(`(\*|[0-9]{1,2}|[a-zA-Z]{2,4})(-([0-9]{1,2}|[a-z]{2,4}))?(/[0-9]{1,2})?`)
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(item, 1, 3).Draw(t, "items"), ",")
+		text := CalendarField(strings.Join(rapid.SliceOfN(item, 1, 3).Draw(t, "items"), ","))
 		for _, c := range []Calendar{
 			{Second: text}, {Hour: text}, {DayOfMonth: text}, {Month: text}, {DayOfWeek: text}, {Year: text},
 		} {
@@ -121,7 +121,8 @@ func FuzzCalendar(f *testing.F) {
 	for _, seed := range []string{"*", "5,7-9/2", "*/15", "mon-fri", "sun/2", "7-7", "2024/3", "99999999999", "-", "é-"} {
 		f.Add(seed, seed)
 	}
-	f.Fuzz(func(t *testing.T, first, second string) {
+	f.Fuzz(func(t *testing.T, one, other string) {
+		first, second := CalendarField(one), CalendarField(other)
 		structured, err := Calendar{
 			Second: first, Minute: second, Hour: first, DayOfMonth: second, Month: first, Year: second, DayOfWeek: first,
 		}.Structured()

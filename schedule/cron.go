@@ -133,9 +133,10 @@ func parseCronFields(fields []string, comment string) ([]StructuredCalendar, err
 		return nil, Invalid("", "%q has %d fields: write 5 (minute hour day-of-month month day-of-week), 6 (and year) "+
 			"or 7 (second in front)", strings.Join(fields, " "), len(fields))
 	}
+	field := func(i int) CalendarField { return CalendarField(fields[i]) }
 	calendar := Calendar{
-		Second: second, Minute: fields[0], Hour: fields[1], DayOfMonth: fields[2], Month: fields[3], DayOfWeek: fields[4],
-		Year: year,
+		Second: CalendarField(second), Minute: field(0), Hour: field(1), DayOfMonth: field(2), Month: field(3),
+		DayOfWeek: field(4), Year: CalendarField(year),
 	}
 	if !restricted(calendar.DayOfMonth) || !restricted(calendar.DayOfWeek) {
 		return structuredAll(comment, calendar)
@@ -146,7 +147,7 @@ func parseCronFields(fields []string, comment string) ([]StructuredCalendar, err
 }
 
 // restricted says whether a day field limits the days in the sense of crontab(5).
-func restricted(field string) bool { return !strings.HasPrefix(field, "*") }
+func restricted(field CalendarField) bool { return !strings.HasPrefix(string(field), "*") }
 
 // structuredAll reads calendars that came from one expression.
 func structuredAll(comment string, calendars ...Calendar) ([]StructuredCalendar, error) {

@@ -11,13 +11,14 @@ import (
 // it the protection against starting twice, depends on it.
 var idSpace = uuid.MustParse("5f0c9a3e-6d0b-4e57-9a8e-2f6b1c7d4e93")
 
-// WorkflowID returns the workflow ID of the action due at nominal: base, "-" and the time in RFC 3339, UTC, whole
-// seconds; or base alone if keepOriginal (SEMANTICS §3).
+// WorkflowID returns the workflow ID of the action due at nominal: base, "-" and the time in RFC 3339, UTC; or base alone
+// if keepOriginal (SEMANTICS §3). Times of a spec are whole seconds. A trigger has milliseconds as well, so that two of
+// the same second do not take each other for a run in progress.
 func WorkflowID(base string, nominal time.Time, keepOriginal bool) string {
 	if keepOriginal {
 		return base
 	}
-	return base + "-" + nominal.UTC().Format(time.RFC3339)
+	return base + "-" + nominal.UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
 // RequestID returns the identity of one start: "sched-", the source ("auto" or the ID of a backfill), "-" and the

@@ -6,7 +6,8 @@ import (
 )
 
 // Schedule is what a user creates: when something is due, what is then started, under which policies, and whether the
-// schedule is active at all. It is a plain value; the zero Schedule is valid and never due (SEMANTICS §1).
+// schedule is active at all (SEMANTICS §1). It is a plain value. Only the type and the task queue of its action are
+// required; without anything in its spec it is never due.
 type Schedule struct {
 	Spec     Spec     `json:"spec"`
 	Action   Action   `json:"action"`
@@ -47,13 +48,13 @@ type Spec struct {
 // "*/y" and comma-separated lists of those. Months go by name of three or more letters, days of week by name of two or
 // more, in any case; Sunday is 0 or 7. Empty second, minute and hour mean "0"; the other fields mean "*" when empty.
 type Calendar struct {
-	Second     string `json:"second,omitempty"`
-	Minute     string `json:"minute,omitempty"`
-	Hour       string `json:"hour,omitempty"`
-	DayOfMonth string `json:"dayOfMonth,omitempty"`
-	Month      string `json:"month,omitempty"`
-	Year       string `json:"year,omitempty"`
-	DayOfWeek  string `json:"dayOfWeek,omitempty"`
+	Second     CalendarField `json:"second,omitempty"`
+	Minute     CalendarField `json:"minute,omitempty"`
+	Hour       CalendarField `json:"hour,omitempty"`
+	DayOfMonth CalendarField `json:"dayOfMonth,omitempty"`
+	Month      CalendarField `json:"month,omitempty"`
+	Year       CalendarField `json:"year,omitempty"`
+	DayOfWeek  CalendarField `json:"dayOfWeek,omitempty"`
 	// Comment is free text of at most 200 bytes.
 	Comment string `json:"comment,omitempty"`
 }

@@ -72,18 +72,22 @@ func calendarRows(word string, calendars []schedule.Calendar) [][]string {
 // calendarText is the time of day, hour:minute:second, and the fields of the date that are set: "09:00:00 weekday mon-fri".
 func calendarText(c schedule.Calendar) string {
 	text := clockField(c.Hour) + ":" + clockField(c.Minute) + ":" + clockField(c.Second)
-	for _, field := range []struct{ name, value string }{
+	for _, field := range []struct {
+		name  string
+		value schedule.CalendarField
+	}{
 		{"weekday", c.DayOfWeek}, {"day", c.DayOfMonth}, {"month", c.Month}, {"year", c.Year},
 	} {
 		if field.value != "" && field.value != "*" {
-			text += " " + field.name + " " + field.value
+			text += " " + field.name + " " + string(field.value)
 		}
 	}
 	return text
 }
 
 // clockField writes a number with two digits, and anything else as it is.
-func clockField(value string) string {
+func clockField(field schedule.CalendarField) string {
+	value := string(field)
 	if len(value) < 2 && !strings.Contains(value, "*") {
 		return strings.Repeat("0", 2-len(value)) + value
 	}
