@@ -43,7 +43,11 @@ func runFrontend(t *testing.T, config frontend.Config) {
 		cancel()
 		assert.NoError(t, <-ended)
 	})
-	<-f.Ready()
+	select {
+	case <-f.Ready():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the frontend does not start")
+	}
 }
 
 // connect returns a client with a connection of its own.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
@@ -39,13 +40,15 @@ func TestPauseAndUnpause(t *testing.T) {
 		_, err := answer[schedule.Empty](in, test.verb, fmt.Sprintf(`{"id":"nightly","note":%q}`, test.note))
 		require.NoError(t, err)
 
-		want := before
+		want, got := before, in.definition("nightly")
 		want.Version, want.Schedule.State = version, schedule.State{Paused: test.paused, Notes: test.notes}
-		assert.Equal(t, want, in.definition("nightly"))
+		assert.Equal(t, test.paused, got.ActiveSince.IsZero())
+		got.ActiveSince = time.Time{}
+		assert.Equal(t, want, got)
 		assert.Equal(t,
 			&schedule.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason},
 			in.wake("nightly", in.generate("nightly", subjects.WhatWake)))
-		assert.Nil(t, in.task("nightly", in.guard("nightly")))
+		assert.Nil(t, in.task("nightly", in.guard("nightly", version)))
 		_, event := in.events("nightly", test.kind)
 		assert.Equal(t, fmt.Sprintf("%s-%s-%d", before.Incarnation, test.kind, version), event.ID)
 		assert.Equal(t, test.note, event.Reason)
@@ -112,7 +115,7 @@ func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {
 	assert.Equal(t, want, in.wake("nightly", in.generate("nightly", subjects.WhatWake)))
 	assert.Equal(t, want, in.wake("nightly", in.names.InvokeWake(shard, in.key("nightly"))))
 	assert.Equal(t, want, in.wake("nightly", in.backfill("nightly", trigger.TriggerID)))
-	assert.Nil(t, in.task("nightly", in.guard("nightly")))
+	assert.Nil(t, in.task("nightly", in.guard("nightly", def.Version+1)))
 	count, _ := in.events("nightly", schedule.EventDeleted)
 	assert.Equal(t, uint64(1), count)
 }

@@ -33,7 +33,7 @@ func TestCreateWritesWakesAndTells(t *testing.T) {
 	assert.Equal(t,
 		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonCreated},
 		in.wake("nightly", in.generate("nightly", subjects.WhatWake)))
-	assert.Nil(t, in.task("nightly", in.guard("nightly")), "the wake removes the guard")
+	assert.Nil(t, in.task("nightly", in.guard("nightly", 1)), "the wake removes the guard")
 
 	count, event := in.events("nightly", schedule.EventCreated)
 	assert.Equal(t, uint64(1), count)
@@ -169,4 +169,24 @@ func TestWithoutAGuardNothingIsWritten(t *testing.T) {
 func shortGuard(c *frontend.Config) {
 	c.RequestTimeout = time.Second
 	c.GuardDelay = c.RequestTimeout + 100*time.Millisecond
+}
+
+// When the records cannot be reached, callers are told to try again, and no more.
+func TestRecordsOutOfReach(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	for shard := range in.store.Shards() {
+		require.NoError(t, in.js.DeleteKeyValue(t.Context(), in.names.StateBucket(shard)))
+	}
+	for verb, body := range map[string]string{
+		"create": createBody("nightly", ""), "describe": `{"id":"nightly"}`, "list": ``, "pause": `{"id":"nightly"}`,
+		"delete": `{"id":"nightly"}`, "trigger": `{"id":"nightly"}`,
+	} {
+		_, err := answer[schedule.Empty](in, verb, body)
+		var e *schedule.Error
+		require.ErrorAs(t, err, &e, verb)
+		assert.Equal(t, schedule.CodeUnavailable, e.Code, verb)
+		assert.Contains(t, e.Message, "try again", verb)
+		assert.NotContains(t, e.Message, in.names.StateBucket(0), verb)
+	}
 }

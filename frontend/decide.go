@@ -40,10 +40,13 @@ func checkRepeat(def *schedule.Definition, req *schedule.CreateRequest) error {
 }
 
 // setPaused returns the definition that a pause or unpause writes. It is a new version also where nothing changes: every
-// accepted request counts. The update time stays, or the times due while the schedule was paused would be settled by it
-// and not by the pause.
-func setPaused(def schedule.Definition, paused bool, note string) schedule.Definition {
+// accepted request counts. The update time stays; that what was due during a pause remains undone is what ActiveSince
+// says.
+func setPaused(def schedule.Definition, paused bool, note string, now time.Time) schedule.Definition {
 	def.Version++
+	if def.Schedule.State.Paused && !paused {
+		def.ActiveSince = now.UTC()
+	}
 	def.Schedule.State.Paused = paused
 	if note != "" {
 		def.Schedule.State.Notes = note
@@ -70,18 +73,6 @@ func triggerID(incarnation, requestID string) string {
 
 // initialTriggerID names the trigger that a create request asks for. No request of its own has the empty ID.
 func initialTriggerID(def *schedule.Definition) string { return triggerID(def.Incarnation, "") }
-
-// hasStarted reports whether the invoker has taken over a trigger, as far as it remembers: it keeps what waits and runs,
-// and the last that completed.
-func hasStarted(invoker *schedule.InvokerState, triggerID string) bool {
-	for i := range invoker.Starts {
-		if invoker.Starts[i].Source == triggerID {
-			return true
-		}
-	}
-	_, inProgress := invoker.Sources[triggerID]
-	return inProgress
-}
 
 // checkPending refuses a further backfill where there are too many.
 func checkPending(pending int) error {

@@ -65,6 +65,11 @@ func TestSetPaused(t *testing.T) {
 			Schedule: schedule.Schedule{State: schedule.State{Paused: paused, Notes: notes}},
 		}
 	}
+	now := noon.Add(2 * time.Hour)
+	activeSince := func(def schedule.Definition, since time.Time) schedule.Definition {
+		def.ActiveSince = since
+		return def
+	}
 	for _, test := range []struct {
 		name   string
 		before schedule.Definition
@@ -75,13 +80,13 @@ func TestSetPaused(t *testing.T) {
 		{"pause", definition(1, false, ""), true, "holidays", definition(2, true, "holidays")},
 		{"pause without a note", definition(1, false, "for accounting"), true, "", definition(2, true, "for accounting")},
 		{"pause again", definition(2, true, "holidays"), true, "more holidays", definition(3, true, "more holidays")},
-		{"unpause", definition(3, true, "holidays"), false, "back", definition(4, false, "back")},
+		{"unpause", definition(3, true, "holidays"), false, "back", activeSince(definition(4, false, "back"), now)},
 		{"unpause what runs", definition(4, false, "back"), false, "", definition(5, false, "back")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			before := test.before
-			assert.Equal(t, test.want, setPaused(test.before, test.paused, test.note))
+			assert.Equal(t, test.want, setPaused(test.before, test.paused, test.note, now))
 			assert.Equal(t, before, test.before, "the argument must not change")
 		})
 	}
@@ -103,18 +108,6 @@ func TestNewTrigger(t *testing.T) {
 	assert.Equal(t, schedule.BackfillState{
 		Incarnation: "i1", ID: "t1", RequestTime: noon, Trigger: &trigger, Trace: "00-trace",
 	}, newTrigger("i1", "t1", trigger, noon, "00-trace"))
-}
-
-func TestHasStarted(t *testing.T) {
-	t.Parallel()
-	invoker := &schedule.InvokerState{
-		Starts:  []schedule.BufferedStart{{Source: schedule.SourceAuto}, {Source: "t1"}},
-		Sources: map[string]schedule.SourceProgress{"t2": {}},
-	}
-	assert.True(t, hasStarted(invoker, "t1"))
-	assert.True(t, hasStarted(invoker, "t2"))
-	assert.False(t, hasStarted(invoker, "t3"))
-	assert.False(t, hasStarted(&schedule.InvokerState{}, "t1"))
 }
 
 func TestCheckPending(t *testing.T) {

@@ -32,7 +32,7 @@ func (a *api) follow(ctx context.Context, key schedule.Key, effects ...effect) {
 
 func (a *api) wakeGenerator(key schedule.Key, wake schedule.Wake) effect {
 	shard := a.store.ShardOf(key)
-	return a.wake(a.names.Generate(shard, key, subjects.WhatWake), a.names.GuardTimer(shard, key), wake)
+	return a.wake(a.names.Generate(shard, key, subjects.WhatWake), a.names.GuardTimer(shard, key, wake.Version), wake)
 }
 
 func (a *api) wakeInvoker(key schedule.Key, wake schedule.Wake) effect {
@@ -58,12 +58,12 @@ func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 	}
 }
 
-// armGuard arms the delayed wake-up of the generator, to be removed by the wake. It bears no incarnation, since it may
-// come to stand in the place of another request's guard, and then has to serve for both: it means whatever schedule is
-// there by then.
+// armGuard arms the delayed wake-up of the generator for a version that is about to be written, to be removed by the wake
+// that follows. It bears no incarnation, since two creates may arm the same: it means whatever schedule is there by
+// then.
 func (a *api) armGuard(ctx context.Context, key schedule.Key, version uint64) error {
 	shard := a.store.ShardOf(key)
-	return a.arm(ctx, a.names.GuardTimer(shard, key), a.names.Generate(shard, key, subjects.WhatGuard),
+	return a.arm(ctx, a.names.GuardTimer(shard, key, version), a.names.Generate(shard, key, subjects.WhatGuard),
 		schedule.Wake{Version: version, Reason: schedule.ReasonGuard})
 }
 

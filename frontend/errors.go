@@ -56,6 +56,16 @@ func isUnavailable(err error) bool {
 			return true
 		}
 	}
-	var refused *jetstream.APIError
-	return errors.As(err, &refused)
+	return isRefused(err)
+}
+
+// isRefused reports whether an error bears one of the JetStream API, and so comes from a server. Other errors of the
+// client are about arguments. Watches of a bucket still have those of the older client inside.
+func isRefused(err error) bool {
+	var refused jetstream.JetStreamError
+	if errors.As(err, &refused) && refused.APIError() != nil {
+		return true
+	}
+	var older nats.JetStreamError
+	return errors.As(err, &older) && older.APIError() != nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/micro"
@@ -58,26 +57,28 @@ func (f *Frontend) Run(ctx context.Context) error {
 	// Requests outlive ctx, which only says when to take no more.
 	work, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
-	service, stopped, err := f.listen(ctx, work)
+	endpoints := f.api.endpoints()
+	service, stopped, err := f.addService(endpoints)
 	if err != nil {
-		return err
+		return fmt.Errorf("frontend: start service: %w", err)
+	}
+	defer f.drain(service, abort)
+	if err := f.listen(work, service, endpoints); err != nil {
+		return fmt.Errorf("frontend: start service: %w", err)
 	}
 	close(f.ready)
 	f.config.Logger.InfoContext(ctx, "answering requests", "service", service.Info().Name, "id", service.Info().ID)
-	var result error
 	select {
 	case <-ctx.Done():
+		return nil
 	case <-stopped:
-		result = errClosed
+		return errClosed
 	}
-	f.drain(service, abort)
-	return result
 }
 
-// listen starts the micro service. It returns what is closed when the service stops.
-func (f *Frontend) listen(ctx, work context.Context) (micro.Service, <-chan struct{}, error) {
+// addService makes the micro service, without endpoints, and returns what is closed when it stops.
+func (f *Frontend) addService(endpoints []*endpoint) (micro.Service, <-chan struct{}, error) {
 	stopped := make(chan struct{})
-	endpoints := f.api.endpoints()
 	service, err := micro.AddService(f.config.Conn, micro.Config{
 		Name: f.config.Names.ServiceName(), Version: f.config.Version,
 		Description:  "Carillon: API of the scheduler",
@@ -87,20 +88,19 @@ func (f *Frontend) listen(ctx, work context.Context) (micro.Service, <-chan stru
 		},
 		DoneHandler: func(micro.Service) { close(stopped) },
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("frontend: start service: %w", err)
-	}
+	return service, stopped, err
+}
+
+// listen returns when requests reach the service. They are worked on until work ends.
+func (f *Frontend) listen(work context.Context, service micro.Service, endpoints []*endpoint) error {
 	for _, e := range endpoints {
-		err = errors.Join(err, service.AddEndpoint(e.verb, f.admit(work, e),
-			micro.WithEndpointSubject(f.config.Names.API("*", e.verb)), micro.WithEndpointMetadata(e.metadata())))
+		err := service.AddEndpoint(e.verb, f.admit(work, e),
+			micro.WithEndpointSubject(f.config.Names.API("*", e.verb)), micro.WithEndpointMetadata(e.metadata()))
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = f.config.Conn.FlushTimeout(f.config.RequestTimeout)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("frontend: start service: %w", err), service.Stop())
-	}
-	return service, stopped, nil
+	return f.config.Conn.FlushTimeout(f.config.RequestTimeout)
 }
 
 func statsOf(endpoints []*endpoint, verb string) any {
@@ -132,15 +132,20 @@ func (f *Frontend) drain(service micro.Service, abort context.CancelFunc) {
 }
 
 // awaitArrived waits until every request that NATS has sent has been handed to its micro handler. Service.Stop does not
-// wait for that.
+// wait for that. Should the wait be cut short, a request that arrives later is refused by the gate, and never lost.
 func (f *Frontend) awaitArrived(ctx context.Context) error {
+	// The barrier passes through all subscriptions of the connection, and so waits for other users of it too. Ours take
+	// no time to speak of.
+	const limit = time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	// After the flush nothing more is on its way, since the server has seen the end of the subscriptions.
 	if err := f.config.Conn.FlushWithContext(ctx); err != nil {
-		return err
+		return fmt.Errorf("wait for NATS: %w", err)
 	}
 	delivered := make(chan struct{})
-	if err := f.config.Conn.Barrier(sync.OnceFunc(func() { close(delivered) })); err != nil {
-		return err
+	if err := f.config.Conn.Barrier(func() { close(delivered) }); err != nil {
+		return fmt.Errorf("wait for the subscriptions: %w", err)
 	}
 	select {
 	case <-delivered:

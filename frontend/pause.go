@@ -27,15 +27,16 @@ func (a *api) switchPaused(
 	if err != nil {
 		return schedule.Empty{}, err
 	}
+	now := a.now()
 	record, err = a.replace(ctx, record, func(ctx context.Context, current kv.Record[schedule.Definition]) error {
-		next := setPaused(current.Value, paused, req.Note)
+		next := setPaused(current.Value, paused, req.Note, now)
 		_, err := kv.Put(ctx, a.store, kv.Definition(key), &next, current.Revision)
 		return err
 	})
 	if err != nil {
 		return schedule.Empty{}, err
 	}
-	def := setPaused(record.Value, paused, req.Note)
+	def := setPaused(record.Value, paused, req.Note, now)
 	a.follow(ctx, key,
 		a.wakeGenerator(key, schedule.Wake{Incarnation: def.Incarnation, Version: def.Version, Reason: reason}),
 		a.publishEvent(&def, kind, def.Version, req.Note),

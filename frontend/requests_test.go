@@ -47,7 +47,8 @@ func TestBareRequests(t *testing.T) {
 	reply = in.ask("default", "describe", `{"id":"nightly"}`)
 	assert.Equal(t, "not_found", reply.Header.Get(micro.ErrorCodeHeader))
 	assert.Equal(t, `id: namespace "default" has no schedule "nightly"`, reply.Header.Get(micro.ErrorHeader))
-	assert.JSONEq(t, `{"error":{"code":"not_found","field":"id","message":"namespace \"default\" has no schedule \"nightly\""}}`,
+	assert.JSONEq(t,
+		`{"error":{"code":"not_found","field":"id","message":"namespace \"default\" has no schedule \"nightly\""}}`,
 		string(reply.Data))
 }
 

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
@@ -65,20 +67,17 @@ func (in *installation) run(changes ...func(*frontend.Config)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		cancel()
-		if !stopped {
-			stopped = true
-			require.NoError(in.t, <-ended)
-		}
-	}
-	in.t.Cleanup(stop)
 	select {
 	case <-f.Ready():
 	case err := <-ended:
+		cancel()
 		in.t.Fatalf("the frontend has ended: %v", err)
 	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(in.t, <-ended)
+	})
+	in.t.Cleanup(stop)
 	return stop
 }
 
@@ -168,8 +167,8 @@ func (in *installation) generate(id, what string) string {
 	return in.names.Generate(in.store.ShardOf(in.key(id)), in.key(id), what)
 }
 
-func (in *installation) guard(id string) string {
-	return in.names.GuardTimer(in.store.ShardOf(in.key(id)), in.key(id))
+func (in *installation) guard(id string, version uint64) string {
+	return in.names.GuardTimer(in.store.ShardOf(in.key(id)), in.key(id), version)
 }
 
 func (in *installation) backfill(id, trigger string) string {

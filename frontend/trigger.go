@@ -26,17 +26,13 @@ func (a *api) trigger(
 	if req.RequestID != "" {
 		id = triggerID(def.Incarnation, req.RequestID)
 	}
-	accepted, err := a.acceptTrigger(ctx, key, id, req.RequestID != "")
-	if err != nil {
+	if err := a.admitTrigger(ctx, key, id); err != nil {
 		return schedule.TriggerReply{}, err
 	}
-	if !accepted {
-		record := newTrigger(def.Incarnation, id, req.Trigger, a.now(), telemetry.Traceparent(ctx))
-		_, err := a.putBackfill(ctx, key, &record)
-		// A conflict is the same request on another way through, faster by a moment.
-		if err != nil && !errors.Is(err, kv.ErrConflict) {
-			return schedule.TriggerReply{}, err
-		}
+	record := newTrigger(def.Incarnation, id, req.Trigger, a.now(), telemetry.Traceparent(ctx))
+	// A conflict is a repeat of the request, whose record may be gone already.
+	if _, err := a.putBackfill(ctx, key, &record); err != nil && !errors.Is(err, kv.ErrConflict) {
+		return schedule.TriggerReply{}, err
 	}
 	a.follow(ctx, key, a.wakeBackfill(key, id, schedule.Wake{
 		Incarnation: def.Incarnation, Version: def.Version, Reason: schedule.ReasonTriggered,
@@ -44,23 +40,13 @@ func (a *api) trigger(
 	return schedule.TriggerReply{ID: req.ID, TriggerID: id}, nil
 }
 
-// acceptTrigger looks at what is pending: it refuses one too many, and reports whether this one has been accepted before.
-// The record of a trigger goes once the invoker has taken it over, so a repeat is looked for there as well.
-func (a *api) acceptTrigger(ctx context.Context, key schedule.Key, id string, mayRepeat bool) (before bool, err error) {
+// admitTrigger refuses a request that would be one too many to be pending; a repeat of one that is pending is not.
+func (a *api) admitTrigger(ctx context.Context, key schedule.Key, id string) error {
 	pending, err := a.backfillIDs(ctx, key)
-	if err != nil {
-		return false, err
+	if err != nil || slices.Contains(pending, id) {
+		return err
 	}
-	if slices.Contains(pending, id) {
-		return true, nil
-	}
-	if mayRepeat {
-		invoker, err := orZero(kv.GetLeader(ctx, a.store, kv.Invoker(key)))
-		if err != nil || hasStarted(&invoker, id) {
-			return err == nil, err
-		}
-	}
-	return false, checkPending(len(pending))
+	return checkPending(len(pending))
 }
 
 // putBackfill writes the record of a new backfill or trigger, guarded, and returns its revision.
@@ -68,7 +54,7 @@ func (a *api) putBackfill(ctx context.Context, key schedule.Key, record *schedul
 	if err := a.armBackfillGuard(ctx, key, record); err != nil {
 		return 0, err
 	}
-	return kv.Put(ctx, a.store, kv.Backfill(key, record.ID), record, 0)
+	return kv.Insert(ctx, a.store, kv.Backfill(key, record.ID), record)
 }
 
 // backfillIDs returns the IDs of the backfills and triggers of a schedule that are not finished.

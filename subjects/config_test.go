@@ -27,7 +27,7 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 			n.Callback(2, key, id, "r1"):                                           subjects.PoolInvoker,
 			n.Backfill(2, key, "b1"):                                               subjects.PoolBackfiller,
 			n.DueTimer(2, key):                                                     "",
-			n.GuardTimer(2, key):                                                   "",
+			n.GuardTimer(2, key, 1):                                                "",
 			n.RetryTimer(2, key):                                                   "",
 			n.BackfillTimer(2, key, "b1"):                                          "",
 			n.TimeoutTimer(2, key, "r1"):                                           "",

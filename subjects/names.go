@@ -97,8 +97,11 @@ func (n Names) task(shard int, role string, key schedule.Key, what string) strin
 // DueTimer is the generator's one timer.
 func (n Names) DueTimer(shard int, key schedule.Key) string { return n.timer(shard, "due", key) }
 
-// GuardTimer is the delayed wake-up armed before a definition is written.
-func (n Names) GuardTimer(shard int, key schedule.Key) string { return n.timer(shard, "guard", key) }
+// GuardTimer is the delayed wake-up armed before a version of a definition is written. The version is in the subject: the
+// wake that follows one write removes its own guard and no other's.
+func (n Names) GuardTimer(shard int, key schedule.Key, version uint64) string {
+	return n.timer(shard, "guard", key) + "." + strconv.FormatUint(version, 10)
+}
 
 // RetryTimer is the invoker's timer for the next attempt to start.
 func (n Names) RetryTimer(shard int, key schedule.Key) string { return n.timer(shard, "retry", key) }

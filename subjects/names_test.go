@@ -48,7 +48,7 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.task.3.invoke.default.a=2Eb.auto-z-10": n.InvokeEnqueue(3, key, schedule.SourceAuto, span),
 		"carillon.task.3.backfill.default.a=2Eb.b1":      n.Backfill(3, key, "b1"),
 		"carillon.timer.3.due.default.a=2Eb":             n.DueTimer(3, key),
-		"carillon.timer.3.guard.default.a=2Eb":           n.GuardTimer(3, key),
+		"carillon.timer.3.guard.default.a=2Eb.7":         n.GuardTimer(3, key, 7),
 		"carillon.timer.3.retry.default.a=2Eb":           n.RetryTimer(3, key),
 		"carillon.timer.3.backfill.default.a=2Eb.b1":     n.BackfillTimer(3, key, "b1"),
 		"carillon.timer.3.timeout.default.a=2Eb.r1":      n.TimeoutTimer(3, key, "r1"),
@@ -299,7 +299,7 @@ func scheduleSubjects(n subjects.Names, key schedule.Key) []string {
 	return []string{
 		n.Generate(0, key, subjects.WhatWake), n.Generate(0, key, subjects.WhatDue), n.Generate(0, key, subjects.WhatGuard),
 		n.InvokeWake(0, key), n.InvokeEnqueue(0, key, schedule.SourceAuto, schedule.Span{}), n.Backfill(0, key, "b1"),
-		n.DueTimer(0, key), n.GuardTimer(0, key), n.RetryTimer(0, key), n.BackfillTimer(0, key, "b1"),
+		n.DueTimer(0, key), n.GuardTimer(0, key, 1), n.RetryTimer(0, key), n.BackfillTimer(0, key, "b1"),
 		n.TimeoutTimer(0, key, "r1"), n.Event(key, schedule.EventCreated), n.Event(key, schedule.EventStarted),
 	}
 }
