@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -21,7 +22,6 @@ const (
 
 	maxConcurrency  = 10_000
 	maxDrainTimeout = time.Hour
-	maxNameBytes    = 255
 )
 
 // Config says what a worker serves and how. Only TaskQueue is required.
@@ -71,38 +71,27 @@ func (c Config) withDefaults() Config {
 // validate checks a Config that has its defaults, and returns the names it works with.
 func (c Config) validate() (subjects.Names, error) {
 	names, err := subjects.New(c.Prefix)
-	switch {
-	case err != nil:
-		return subjects.Names{}, err
-	case !isNamespace(c.Namespace):
-		return subjects.Names{}, schedule.Invalid("namespace", "%q must be 1 to 63 of a-z, 0-9 and '-'", c.Namespace)
-	case !isName(c.TaskQueue):
-		return subjects.Names{}, schedule.Invalid("taskQueue", "%q must be 1 to %d bytes without control characters",
-			c.TaskQueue, maxNameBytes)
-	case c.Concurrency < 1 || c.Concurrency > maxConcurrency:
-		return subjects.Names{}, schedule.Invalid("concurrency", "%d must be 1 to %d", c.Concurrency, maxConcurrency)
-	case c.DrainTimeout > maxDrainTimeout:
-		return subjects.Names{}, schedule.Invalid("drainTimeout", "%s must be at most %s", c.DrainTimeout, maxDrainTimeout)
-	}
-	return names, nil
+	return names, cmp.Or(
+		err,
+		schedule.ValidateNamespace(c.Namespace),
+		schedule.ValidateID("taskQueue", c.TaskQueue),
+		within("concurrency", c.Concurrency, 1, maxConcurrency),
+		atMost("drainTimeout", c.DrainTimeout, maxDrainTimeout),
+	)
 }
 
-func isNamespace(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
+func within(field string, value, least, most int) error {
+	if value < least || value > most {
+		return schedule.Invalid(field, "%d must be %d to %d", value, least, most)
 	}
-	return s != "" && len(s) <= 63
+	return nil
 }
 
-func isName(s string) bool {
-	for _, c := range []byte(s) {
-		if c < ' ' || c == 0x7f {
-			return false
-		}
+func atMost(field string, value, most time.Duration) error {
+	if value > most {
+		return schedule.Invalid(field, "%s must be at most %s", value, most)
 	}
-	return s != "" && len(s) <= maxNameBytes
+	return nil
 }
 
 func defaultIdentity() string {

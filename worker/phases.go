@@ -13,6 +13,8 @@ type phases struct {
 	work context.Context
 	// final reports and answers, for handBackTime longer still.
 	final context.Context
+	// pulled is closed when the server no longer sends this worker anything.
+	pulled chan struct{}
 
 	// endPull and endWork end a phase early; end ends all.
 	endPull, endWork, end context.CancelFunc
@@ -20,7 +22,7 @@ type phases struct {
 
 func newPhases(ctx context.Context, drain time.Duration) phases {
 	drain = max(drain, 0)
-	var p phases
+	p := phases{pulled: make(chan struct{})}
 	p.pull, p.endPull = context.WithCancel(ctx)
 	p.work, p.endWork = linger(p.pull, drain, ErrShutdown)
 	final, endFinal := linger(p.pull, drain+handBackTime, ErrShutdown)
@@ -31,6 +33,18 @@ func newPhases(ctx context.Context, drain time.Duration) phases {
 		endFinal()
 	}
 	return p
+}
+
+// awaitPulled makes what is given back while the worker stops go to another one instead of straight back to this one,
+// which would count as an attempt.
+func (p phases) awaitPulled() {
+	if p.pull.Err() == nil {
+		return
+	}
+	select {
+	case <-p.pulled:
+	case <-p.final.Done():
+	}
 }
 
 // linger returns a context with the values of ctx that ends a while after ctx does, with the given cause.

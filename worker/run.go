@@ -143,6 +143,7 @@ func (w *Worker) settle(p phases, h *held, o outcome) {
 		w.retried.add(h.request.RequestID, h.started, w.now())
 		w.held.remove(h)
 		w.logGiveBack(h, o)
+		p.awaitPulled()
 		_ = h.end().NakWithDelay(o.delay) // if it is lost, the acknowledgement wait brings the request back
 		return
 	}

@@ -145,6 +145,7 @@ func (w *Worker) serve(p phases) error {
 	keeper.Go(func() { w.keepAlive(ackWait/3, done) })
 
 	err := w.pull(p, consumer)
+	close(p.pulled)
 	p.endPull()
 	if w.nc.IsClosed() {
 		p.endWork() // nothing the handlers achieve now could be reported

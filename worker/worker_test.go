@@ -260,7 +260,7 @@ func TestTerminateWhileRunning(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	began, cause := make(chan struct{}, 1), make(chan error, 1)
-	b.serve("a", func(ctx context.Context, _ *worker.Run) (any, error) {
+	w := b.serve("a", func(ctx context.Context, _ *worker.Run) (any, error) {
 		began <- struct{}{}
 		<-ctx.Done()
 		cause <- context.Cause(ctx)
@@ -269,10 +269,21 @@ func TestTerminateWhileRunning(t *testing.T) {
 	req := b.request("1", "a")
 	b.submit(req)
 	receive(t, "the run to begin", began)
+	b.withdraw(req)
 	b.control(schedule.ControlTerminate, req)
 	assert.ErrorIs(t, receive(t, "the run to end", cause), worker.ErrTerminated)
-	b.queueEmpty()
+	require.NoError(t, w.stop())
 	b.noCompletion()
+}
+
+// withdraw takes a terminated run out of the queue, as the invoker does.
+func (b *bench) withdraw(req schedule.ActionRequest) {
+	b.t.Helper()
+	stream, err := b.js.Stream(b.t.Context(), b.names.ActionStream())
+	require.NoError(b.t, err)
+	msg, err := stream.GetLastMsgForSubject(b.t.Context(), b.names.Action(namespace, queue, req.WorkflowID))
+	require.NoError(b.t, err)
+	require.NoError(b.t, stream.DeleteMsg(b.t.Context(), msg.Sequence))
 }
 
 func TestTimeLimits(t *testing.T) {

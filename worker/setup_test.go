@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
@@ -28,7 +29,7 @@ var key = schedule.Key{Namespace: namespace, ID: "nightly"}
 
 // bench stands in for the invoker: it sends start requests and receives completions.
 type bench struct {
-	t           *testing.T
+	t           testing.TB
 	connect     func(testing.TB) (*nats.Conn, jetstream.JetStream)
 	nc          *nats.Conn
 	js          jetstream.JetStream
@@ -36,22 +37,19 @@ type bench struct {
 	completions jetstream.Consumer
 }
 
-func setup(t *testing.T) *bench {
+func setup(t testing.TB) *bench {
 	t.Helper()
 	return setupOn(t, natstest.Shared(t))
 }
 
-func setupOn[T string | *natsserver.Server](t *testing.T, to T) *bench {
+func setupOn[T string | *natsserver.Server](t testing.TB, to T) *bench {
 	t.Helper()
 	b := &bench{t: t, names: natstest.Names(t)}
 	b.connect = func(t testing.TB) (*nats.Conn, jetstream.JetStream) { return natstest.Connect(t, to) }
 	b.nc, b.js = b.connect(t)
-	for _, config := range b.names.StreamConfigs(1, 1) {
-		_, err := b.js.CreateStream(t.Context(), config)
-		require.NoError(t, err)
-	}
-	var err error
-	b.completions, err = b.js.CreateConsumer(t.Context(), b.names.TaskStream(0), b.names.TaskConsumers(0)[1])
+	_, err := topology.Ensure(t.Context(), b.js, b.names, topology.Settings{Shards: 1, Replicas: 1})
+	require.NoError(t, err)
+	b.completions, err = b.js.Consumer(t.Context(), b.names.TaskStream(0), subjects.PoolInvoker)
 	require.NoError(t, err)
 	return b
 }
@@ -68,7 +66,7 @@ func (b *bench) ackWait(d time.Duration) {
 // service is a worker that runs.
 type service struct {
 	*worker.Worker
-	t      *testing.T
+	t      testing.TB
 	nc     *nats.Conn
 	cancel context.CancelFunc
 	done   chan error
