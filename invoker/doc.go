@@ -8,9 +8,10 @@
 // (DESIGN §4): the intent is on disk before the effect.
 //
 // What makes a crash harmless: every start bears a request ID that is also its message ID; the action stream refuses a
-// second start of a workflow ID that is queued or running; hand-offs of one source form a chain whose covered ranges
-// are in the record, so a repeated or overtaken one adds nothing twice and loses nothing; and events wait in the record
-// until they are published.
+// second start of a workflow ID that is queued or running; a start that may have been published before is looked for,
+// in the queue, among the completions and in the record, before it is published again; hand-offs of one source form a
+// chain whose covered ranges are in the record, so a repeated or overtaken one adds nothing twice and loses nothing; and
+// events wait in the record until they are published.
 //
 // State: the records [schedule.InvokerState] and [schedule.Result]. Timer: subjects.RetryTimer.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -21,7 +22,12 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := p.publishEvents(ctx, record.Value.Outbox); err != nil {
+	events, err := p.unpublished(ctx, record.Value.Outbox)
+	if err != nil {
+		return err
+	}
+	events = append(events, abandoned(key, &record.Value, p.config.Now())...)
+	if err := p.publishEvents(ctx, events); err != nil {
 		return err
 	}
 	if err := p.purgeRetry(ctx, key); err != nil {
@@ -31,6 +37,20 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
+}
+
+// abandoned are the events about the starts that a schedule takes with it. A repeat gives the same IDs.
+func abandoned(key schedule.Key, state *schedule.InvokerState, now time.Time) []schedule.Event {
+	var events []schedule.Event
+	for i := range state.Starts {
+		if s := &state.Starts[i]; s.Waiting() {
+			event := startEvent(schedule.EventDropped, s, "the schedule is gone")
+			event.ID = eventID(state.Incarnation, state.EventSequence+uint64(len(events))+1)
+			event.Time, event.Namespace, event.ScheduleID = now.UTC(), key.Namespace, key.ID
+			events = append(events, event)
+		}
+	}
+	return events
 }
 
 func (p *Pool) purgeRetry(ctx context.Context, key schedule.Key) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,10 +18,11 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // perform executes work: controls first, so that a start sees them, then starts, side by side.
-func (s *session) perform(ctx context.Context, work, recovering Work) (Report, error) {
+func (s *session) perform(ctx context.Context, work Work) (Report, error) {
 	var report Report
 	terminated := map[string]bool{}
 	for _, control := range work.Controls {
@@ -36,10 +38,6 @@ func (s *session) perform(ctx context.Context, work, recovering Work) (Report, e
 	if err != nil {
 		return Report{}, err
 	}
-	repeated := map[string]bool{}
-	for i := range recovering.Starts {
-		repeated[recovering.Starts[i].RequestID] = true
-	}
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(s.config.Concurrency)
@@ -49,14 +47,16 @@ func (s *session) perform(ctx context.Context, work, recovering Work) (Report, e
 			continue
 		}
 		group.Go(func() error {
-			result := s.start(ctx, start, last, repeated[start.RequestID])
+			result, err := s.start(ctx, start, last)
 			mu.Lock()
 			defer mu.Unlock()
 			report.Starts = append(report.Starts, result)
-			return nil
+			return err
 		})
 	}
-	_ = group.Wait() // start reports its errors
+	if err := group.Wait(); err != nil {
+		return Report{}, err
+	}
 	return report, ctx.Err()
 }
 
@@ -65,7 +65,7 @@ func (s *session) lastResult(ctx context.Context, work Work) (schedule.Result, e
 	if len(work.Starts) == 0 || !s.record.Value.HasResult {
 		return schedule.Result{}, nil
 	}
-	record, err := kv.Get(ctx, s.config.Store, kv.Result(s.key))
+	record, err := kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)) // it may have been written a moment ago
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return schedule.Result{}, err
 	}
@@ -75,33 +75,67 @@ func (s *session) lastResult(ctx context.Context, work Work) (schedule.Result, e
 	return record.Value, nil
 }
 
-// start publishes one run to its task queue. A repeated one may have run meanwhile: its completion, which stays in the
-// stream until it has been applied, says so.
-func (s *session) start(ctx context.Context, start *schedule.BufferedStart, last schedule.Result, repeated bool) StartReport {
+// start publishes one run to its task queue. Its error means that this process may not go by the record any more.
+func (s *session) start(ctx context.Context, start *schedule.BufferedStart, last schedule.Result) (StartReport, error) {
 	report := StartReport{RequestID: start.RequestID, At: s.config.Now()}
-	failed := func(err error) StartReport {
-		report.Result, report.Reason = Failed, err.Error()
-		return report
-	}
 	request := s.request(start, last, report.At)
-	if repeated {
-		over, err := s.completionWaits(ctx, request.Callback)
-		if err != nil {
-			return failed(err)
-		}
-		if over {
-			report.Result = Over
-			return report
+	if s.repeated[start.RequestID] || start.Attempt > 1 {
+		result, known, err := s.earlier(ctx, start, request.Callback)
+		if known || err != nil {
+			report.Result = result
+			return report, err
 		}
 	}
-	if err := s.armTimeout(ctx, &request); err != nil {
-		return failed(err)
+	if err := s.current(); err != nil {
+		return report, err
 	}
-	if err := s.publish(ctx, start, &request); err != nil {
+	err := s.armTimeout(ctx, &request)
+	if err == nil {
+		err = s.publish(ctx, start, &request)
+	}
+	if isOccupied(err) && s.makeWay(ctx, start) {
+		err = s.publish(ctx, start, &request)
+	}
+	if err != nil {
 		report.Result, report.Reason = s.judge(ctx, start, err)
 	}
 	report.At = s.config.Now()
-	return report
+	return report, nil
+}
+
+// current makes sure that what is published now cannot be a repeat that nobody recognises. The action stream tells
+// repeats for the DuplicateWindow only: after a stop of the process, another may have started the run since, and the run
+// have ended. And without a connection nats.go would keep the start, and send it whenever there is one again.
+func (s *session) current() error {
+	if s.wallClock().Sub(s.seen) > subjects.DuplicateWindow/2 {
+		return fmt.Errorf("%w: invoker: read too long ago", kv.ErrConflict)
+	}
+	if !s.config.JS.Conn().IsConnected() {
+		return nats.ErrDisconnected
+	}
+	return nil
+}
+
+// earlier finds out what became of a start that may have been published before. A worker reports, then acknowledges,
+// and a completion stays in the task stream until it has been applied: so the places are looked at in this order, and the
+// run that is in none of them, with the record unchanged, has never been accepted.
+func (s *session) earlier(ctx context.Context, start *schedule.BufferedStart, callback string) (result Result, known bool, err error) {
+	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.actionSubject(start))
+	switch {
+	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == start.RequestID:
+		return Accepted, true, nil
+	case err != nil && !errors.Is(err, leader.ErrNone):
+		return Failed, true, err
+	}
+	_, err = leader.Last(ctx, s.config.JS, s.config.Names.TaskStream(s.shard()), callback)
+	if !errors.Is(err, leader.ErrNone) {
+		return Over, true, err
+	}
+	record, err := kv.GetLeader(ctx, s.config.Store, kv.Invoker(s.key))
+	if err == nil && record.Revision != s.record.Revision {
+		err = fmt.Errorf("%w: %s", kv.ErrConflict, kv.Invoker(s.key))
+	}
+	return Failed, err != nil, err
 }
 
 func (s *session) request(start *schedule.BufferedStart, last schedule.Result, now time.Time) schedule.ActionRequest {
@@ -132,15 +166,6 @@ func runTimeout(action *schedule.Action) time.Duration {
 	return run
 }
 
-// completionWaits reports whether the run has ended and its completion has not been applied yet.
-func (s *session) completionWaits(ctx context.Context, callback string) (bool, error) {
-	_, err := leader.Last(ctx, s.config.JS, s.config.Names.TaskStream(s.shard()), callback)
-	if errors.Is(err, leader.ErrNone) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // armTimeout arms the delayed completion of a run that may never report. It comes before the run, so that no run is
 // without it.
 func (s *session) armTimeout(ctx context.Context, request *schedule.ActionRequest) error {
@@ -164,13 +189,30 @@ func (s *session) publish(ctx context.Context, start *schedule.BufferedStart, re
 		return err
 	}
 	msg := &nats.Msg{
-		Subject: s.config.Names.Action(request.Namespace, request.TaskQueue, request.WorkflowID),
+		Subject: s.actionSubject(start),
 		Header:  nats.Header{"Content-Type": {"application/json"}}, Data: body,
 	}
 	telemetry.Inject(telemetry.WithTraceparent(ctx, start.Trace), msg.Header)
 	_, err = s.config.JS.PublishMsg(ctx, msg,
 		jetstream.WithMsgID(request.RequestID), jetstream.WithExpectLastSequencePerSubject(0))
 	return err
+}
+
+func (s *session) actionSubject(start *schedule.BufferedStart) string {
+	return s.config.Names.Action(s.key.Namespace, start.TaskQueue, start.WorkflowID)
+}
+
+// makeWay removes from the action stream a run of the same workflow ID that is over: its worker has reported and is about
+// to acknowledge, or has died in between and would be followed by another that runs it once more.
+func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) bool {
+	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.actionSubject(start))
+	if err != nil {
+		return errors.Is(err, leader.ErrNone)
+	}
+	over := slices.ContainsFunc(s.record.Value.Starts, func(other schedule.BufferedStart) bool {
+		return other.Phase == schedule.PhaseCompleted && other.RequestID == stored.Header.Get(jetstream.MsgIDHeader)
+	})
+	return over && s.remove(ctx, stored.Sequence) == nil
 }
 
 // judge turns the error of a publish into a result. The stream checks the expected sequence before it drops repeats, so
@@ -182,9 +224,7 @@ func (s *session) judge(ctx context.Context, start *schedule.BufferedStart, err 
 	if !isOccupied(err) {
 		return Failed, err.Error()
 	}
-	d := &s.definition.Value
-	subject := s.config.Names.Action(d.Namespace, start.TaskQueue, start.WorkflowID)
-	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), subject)
+	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.actionSubject(start))
 	switch {
 	case errors.Is(err, leader.ErrNone):
 		return Failed, "the run before has just ended"
@@ -222,19 +262,23 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 
 // withdraw removes a run from the action stream.
 func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error {
-	name := s.config.Names.ActionStream()
-	stored, err := leader.Last(ctx, s.config.JS, name, s.config.Names.Action(s.key.Namespace, c.TaskQueue, c.WorkflowID))
+	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.config.Names.Action(s.key.Namespace, c.TaskQueue, c.WorkflowID))
 	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(jetstream.MsgIDHeader) != c.RequestID {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	stream, err := s.config.JS.Stream(ctx, name)
+	return s.remove(ctx, stored.Sequence)
+}
+
+// remove takes a message out of the action stream.
+func (s *session) remove(ctx context.Context, sequence uint64) error {
+	stream, err := s.config.JS.Stream(ctx, s.config.Names.ActionStream())
 	if err != nil {
 		return err
 	}
-	err = stream.DeleteMsg(ctx, stored.Sequence)
+	err = stream.DeleteMsg(ctx, sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
 	}

@@ -13,6 +13,9 @@ const (
 	ignoredUnknown     = "unknown_request"
 )
 
+// maxReason bounds the reason in an event: as many events as there are completions in a group go into one record.
+const maxReason = 512
+
 // enqueue takes over a hand-off: the starts in it that no earlier hand-off of its source covered.
 func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 	if e.Incarnation != m.definition.Incarnation {
@@ -53,13 +56,15 @@ func (m *machine) buffer(start schedule.BufferedStart) {
 }
 
 // countUnstarted counts what the source gave up. A hand-off that repeats the newest one with a later end repeats its
-// counts as well.
+// counts as well; one that was overtaken leaves those of the newest alone.
 func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceProgress) {
 	missed, dropped := e.Missed, e.Dropped
 	if e.From.Equal(progress.LastFrom) {
 		missed, dropped = max(missed-progress.LastMissed, 0), max(dropped-progress.LastDropped, 0)
 	}
-	progress.LastFrom, progress.LastMissed, progress.LastDropped = e.From, e.Missed, e.Dropped
+	if !e.From.Before(progress.LastFrom) {
+		progress.LastFrom, progress.LastMissed, progress.LastDropped = e.From, e.Missed, e.Dropped
+	}
 	if missed > 0 {
 		m.state.Counters.MissedCatchup += int64(missed)
 		m.event(schedule.Event{Kind: schedule.EventMissed, Count: missed, Reason: "later than the catch-up window"})
@@ -85,8 +90,13 @@ func (m *machine) complete(c schedule.Completion) {
 		m.ignore(ignoredUnknown)
 		return
 	}
+	if c.CloseTime.IsZero() || c.CloseTime.After(m.now) {
+		// Runs are compared by it: a worker whose clock is ahead must not hide the runs that follow.
+		c.CloseTime = m.now.UTC()
+	}
 	if start.Phase == schedule.PhaseReady {
 		// It ran before its start could be recorded.
+		start.StartTime = c.StartTime
 		m.started(start)
 	}
 	m.close(start, c)
@@ -101,13 +111,10 @@ func (m *machine) complete(c schedule.Completion) {
 func (m *machine) close(start *schedule.BufferedStart, c schedule.Completion) {
 	start.Phase, start.Status, start.CodeTime = schedule.PhaseCompleted, c.Status, c.StartTime
 	start.CloseTime = c.CloseTime
-	if start.CloseTime.IsZero() {
-		start.CloseTime = m.now.UTC()
-	}
 	event := startEvent(schedule.EventCompleted, start, "")
 	event.Status, event.CodeTime, event.Attempt, event.Worker = c.Status, c.StartTime, c.Attempt, c.Worker
 	if c.Failure != nil {
-		event.Reason = c.Failure.Message
+		event.Reason = shorten(c.Failure.Message, maxReason)
 	}
 	m.event(event)
 }
@@ -115,14 +122,21 @@ func (m *machine) close(start *schedule.BufferedStart, c schedule.Completion) {
 // pauseOnFailure pauses the schedule if its policy says so, with a note that names the run and the reason.
 func (m *machine) pauseOnFailure(start *schedule.BufferedStart, c schedule.Completion) {
 	failed := c.Status == schedule.StatusFailed || c.Status == schedule.StatusTimedOut
-	if !failed || !m.definition.Schedule.Policies.PauseOnFailure || m.paused {
+	if !failed || !m.definition.Schedule.Policies.PauseOnFailure {
 		return
 	}
 	why := ""
 	if c.Failure != nil && c.Failure.Message != "" {
 		why = ": " + c.Failure.Message
 	}
-	m.paused = true
-	m.out.PauseNote = fmt.Sprintf("paused on failure: run %s of %s %s%s", start.RunID, start.WorkflowID, c.Status, why)
-	m.event(schedule.Event{Kind: schedule.EventPaused, RequestID: start.RequestID, Reason: m.out.PauseNote})
+	note := fmt.Sprintf("paused on failure: run %s of %s %s%s", start.RunID, start.WorkflowID, c.Status, why)
+	note = shorten(note, schedule.MaxNoteBytes)
+	switch {
+	case !m.paused:
+		m.paused, m.out.PauseNote = true, note
+	case m.definition.Schedule.State.Notes != note:
+		return
+	}
+	// Where the note is there already, an attempt that was cut short has paused the schedule and lost the event.
+	m.event(schedule.Event{Kind: schedule.EventPaused, RequestID: start.RequestID, Reason: note})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -39,8 +40,14 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 	}
 }
 
-// maxResult is the largest result, in bytes (SEMANTICS §10).
-const maxResult = 512 << 10
+// Bounds of what a completion may carry. It goes into records and into the request of the next run, and not every worker
+// is ours.
+const (
+	maxResult         = 512 << 10 // SEMANTICS §10
+	maxFailureDetails = 64 << 10
+	maxFailureMessage = 4 << 10
+	maxName           = 255
+)
 
 // decodeCompletion reads what a worker has sent. The subject, which permissions can fence, says which request it is for.
 // A result too large fails the run; it must not leave it open for ever.
@@ -62,7 +69,23 @@ func decodeCompletion(requestID string, data []byte) (*schedule.Completion, erro
 		}
 		c.Result = nil
 	}
+	c.Worker = shorten(c.Worker, maxName)
+	if c.Failure != nil {
+		c.Failure.Type = shorten(c.Failure.Type, maxName)
+		c.Failure.Message = shorten(c.Failure.Message, maxFailureMessage)
+		if len(c.Failure.Details) > maxFailureDetails {
+			c.Failure.Details = nil
+		}
+	}
 	return &c, nil
+}
+
+// shorten cuts a text to so many bytes.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "")
 }
 
 // versions are what the messages say about the definition they were made from.

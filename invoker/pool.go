@@ -50,6 +50,7 @@ const publishedSize = 65536
 // Pool is one process's share of the invoker. Make it with New, run it once.
 type Pool struct {
 	config Config
+	events jetstream.JetStream
 	// published holds the revision of each record whose outbox this process has published. Without it, every transition
 	// would publish the events of the one before again.
 	published *lru.Cache[schedule.Key, uint64]
@@ -65,11 +66,16 @@ func New(config Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	return &Pool{config: config, published: published}, nil
+	events, err := newEventPublisher(config.JS)
+	if err != nil {
+		return nil, fmt.Errorf("invoker: %w", err)
+	}
+	return &Pool{config: config, events: events, published: published}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
 func (p *Pool) Run(ctx context.Context) error {
+	defer p.events.CleanupPublisher()
 	return loop.New(loop.Config{
 		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now,
@@ -100,18 +106,19 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 // transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
 // attempt has executed is found done by the next.
 func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Message[Message], again bool) error {
-	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, versions(group)...)
+	seen := p.wallClock()
+	record, err := p.read(ctx, key, again)
+	if err != nil {
+		return err
+	}
+	definition, err := p.definition(ctx, key, group, &record.Value, again)
 	if errors.Is(err, kv.ErrNotFound) {
 		return p.forget(ctx, key)
 	}
 	if err != nil {
 		return err
 	}
-	record, err := p.read(ctx, key, again)
-	if err != nil {
-		return err
-	}
-	s := &session{Pool: p, key: key, definition: definition, record: record}
+	s := newSession(p, key, definition, record, seen)
 	if err := s.publishLeftOver(ctx); err != nil {
 		return err
 	}
@@ -119,16 +126,29 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Me
 	if err != nil {
 		return err
 	}
-	// What is ready already was made so by a transition that did not get as far as recording the start.
-	recovering := WorkOf(&record.Value, p.config.Now())
 	if err := s.commit(ctx, Transition(&definition.Value, s.record.Value, in, p.config.Now())); err != nil {
 		return err
 	}
-	if err := s.execute(ctx, recovering); err != nil {
+	if err := s.execute(ctx); err != nil {
 		return err
 	}
 	return s.wakeOthers(ctx)
 }
+
+// definition reads the definition. One that is older than the messages or the record say comes from a replica that lags
+// behind; to go by it could even reset the record.
+func (p *Pool) definition(
+	ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState, again bool,
+) (kv.Record[schedule.Definition], error) {
+	if again {
+		return kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
+	}
+	known := schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion}
+	return kv.DefinitionFor(ctx, p.config.Store, key, append(versions(group), known)...)
+}
+
+// wallClock is for spans of time in which the machine may have been suspended, which the monotonic clock leaves out.
+func (p *Pool) wallClock() time.Time { return p.config.Now().Round(0) }
 
 func (p *Pool) read(ctx context.Context, key schedule.Key, again bool) (kv.Record[schedule.InvokerState], error) {
 	get := kv.Get[schedule.InvokerState]

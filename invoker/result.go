@@ -12,13 +12,15 @@ func Fold(result schedule.Result, incarnation string, ended []schedule.Completio
 	if result.Incarnation != incarnation {
 		result = schedule.Result{Incarnation: incarnation}
 	}
+	newest := result.CloseTime
 	for _, c := range ended {
-		if c.CloseTime.Before(result.CloseTime) {
+		if c.CloseTime.Before(newest) {
 			continue
 		}
 		switch c.Status {
 		case schedule.StatusCompleted:
 			if len(c.Result) == 0 && len(result.Success) == 0 && result.Failure == nil {
+				newest = c.CloseTime // nothing to write
 				continue
 			}
 			result.Success, result.Failure = c.Result, nil
@@ -27,7 +29,7 @@ func Fold(result schedule.Result, incarnation string, ended []schedule.Completio
 		default:
 			continue
 		}
-		result.CloseTime = c.CloseTime
+		newest, result.CloseTime = c.CloseTime, c.CloseTime
 		changed = true
 	}
 	return result, changed

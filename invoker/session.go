@@ -2,12 +2,11 @@ package invoker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
@@ -23,6 +22,23 @@ type session struct {
 	key        schedule.Key
 	definition kv.Record[schedule.Definition]
 	record     kv.Record[schedule.InvokerState]
+	// seen is when the record was known to be the newest: no other process had done anything since then.
+	seen time.Time
+	// repeated are the starts that were ready when the record was read: by a transition that did not get as far as
+	// recording what came of them, so they may have been published before.
+	repeated map[string]bool
+}
+
+func newSession(
+	p *Pool, key schedule.Key, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState], seen time.Time,
+) *session {
+	s := &session{Pool: p, key: key, definition: d, record: record, seen: seen, repeated: map[string]bool{}}
+	for i := range record.Value.Starts {
+		if start := &record.Value.Starts[i]; start.Phase == schedule.PhaseReady {
+			s.repeated[start.RequestID] = true
+		}
+	}
+	return s
 }
 
 func (s *session) shard() int { return s.config.Store.ShardOf(s.key) }
@@ -45,12 +61,28 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 	if !out.Changed {
 		return nil
 	}
-	revision, err := kv.Put(ctx, s.config.Store, kv.Invoker(s.key), &out.State, s.record.Revision)
+	seen := s.wallClock()
+	revision, err := s.put(ctx, &out.State)
 	if err != nil {
 		return err
 	}
+	s.seen = seen
 	s.record = kv.Record[schedule.InvokerState]{Value: out.State, Revision: revision}
 	return s.publishOutbox(ctx)
+}
+
+// put writes the record. Where a thousand starts and their events make it larger than a message may be, the events go
+// first: a repeat of the transition gives the same ones, if nothing else has come in between.
+func (s *session) put(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
+	revision, err := kv.Put(ctx, s.config.Store, kv.Invoker(s.key), state, s.record.Revision)
+	if !errors.Is(err, nats.ErrMaxPayload) || len(state.Outbox) == 0 {
+		return revision, err
+	}
+	if err := s.publishEvents(ctx, state.Outbox); err != nil {
+		return 0, err
+	}
+	state.Outbox = nil
+	return kv.Put(ctx, s.config.Store, kv.Invoker(s.key), state, s.record.Revision)
 }
 
 // pause writes pause-on-failure into the definition. A definition that another has changed is read again by the next
@@ -93,68 +125,14 @@ func (s *session) writeResult(ctx context.Context, out *Outcome) error {
 	return err
 }
 
-// publishLeftOver publishes the events of a record that another process wrote, or this one before a crash. It may have
-// done so already: the repeats bear the same IDs.
-func (s *session) publishLeftOver(ctx context.Context) error {
-	if len(s.record.Value.Outbox) == 0 {
-		return nil
-	}
-	if revision, ok := s.published.Get(s.key); ok && revision == s.record.Revision {
-		s.record.Value.Outbox = nil
-		return nil
-	}
-	return s.publishOutbox(ctx)
-}
-
-// publishOutbox publishes the events of the record and waits for their acknowledgements.
-func (s *session) publishOutbox(ctx context.Context) error {
-	if err := s.publishEvents(ctx, s.record.Value.Outbox); err != nil {
-		return err
-	}
-	s.published.Add(s.key, s.record.Revision)
-	s.record.Value.Outbox = nil
-	return nil
-}
-
-func (p *Pool) publishEvents(ctx context.Context, events []schedule.Event) error {
-	acks := make([]jetstream.PubAckFuture, 0, len(events))
-	for i := range events {
-		event := &events[i]
-		data, err := json.Marshal(event)
-		if err != nil {
-			return err
-		}
-		key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
-		msg := nats.NewMsg(p.config.Names.Event(key, event.Kind))
-		msg.Data = data
-		telemetry.Inject(telemetry.WithTraceparent(ctx, event.Trace), msg.Header)
-		ack, err := p.config.JS.PublishMsgAsync(msg, jetstream.WithMsgID(event.ID))
-		if err != nil {
-			return fmt.Errorf("invoker: publish event: %w", err)
-		}
-		acks = append(acks, ack)
-	}
-	for _, ack := range acks {
-		select {
-		case <-ack.Ok():
-		case err := <-ack.Err():
-			return fmt.Errorf("invoker: publish event: %w", err)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// execute does the work of the record and records what came of it, until there is none left. recovering is the part of
-// it that may have been done before.
-func (s *session) execute(ctx context.Context, recovering Work) error {
+// execute does the work of the record and records what came of it, until there is none left.
+func (s *session) execute(ctx context.Context) error {
 	for {
 		work := WorkOf(&s.record.Value, s.config.Now())
 		if work.Empty() {
 			break
 		}
-		report, err := s.perform(ctx, work, recovering)
+		report, err := s.perform(ctx, work)
 		if err != nil {
 			return err
 		}

@@ -1,21 +1,47 @@
 package invoker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// settle applies the overlap policies until nothing changes: a chosen start that turns out to be too late makes room for
-// the next.
+// settle applies the overlap policies until nothing changes: a start that turns out not to be allowed to execute makes
+// room for the next.
 func (m *machine) settle() {
 	m.expireRetries()
 	for m.resolve() {
 	}
 }
 
-// resolve makes one pass and reports whether another may choose more.
+// resolve makes one pass and reports whether another is needed.
 func (m *machine) resolve() bool {
+	waiting, overlap := m.contenders()
+	if len(waiting) == 0 {
+		return false
+	}
+	r := Resolve(overlap)
+	if m.dropUnfit(waiting, &r) {
+		return true
+	}
+	each := func(indices []int, do func(*schedule.BufferedStart)) {
+		for _, i := range indices {
+			do(waiting[i])
+		}
+	}
+	each(r.Kept, m.deferStart)
+	each(r.Skipped, func(s *schedule.BufferedStart) { m.skip(s, "overlap policy "+string(m.policy(s))) })
+	each(r.Replaced, func(s *schedule.BufferedStart) { m.skip(s, "a later start of the same moment ends others") })
+	each(r.Blocked, func(s *schedule.BufferedStart) { m.skip(s, "a cancel or terminate would end it at once") })
+	m.end(r.Terminate, r.Cancel)
+	each(r.Beside, m.ready)
+	each(r.Chosen, m.ready)
+	return false
+}
+
+// contenders are the starts that wait, in buffer order, and the question about them.
+func (m *machine) contenders() ([]*schedule.BufferedStart, Overlap) {
 	var waiting []*schedule.BufferedStart
 	overlap := Overlap{Limit: max(m.definition.Schedule.Policies.ConcurrencyLimit, 1)}
 	for i := range m.state.Starts {
@@ -28,25 +54,37 @@ func (m *machine) resolve() bool {
 			overlap.Running++
 		}
 	}
-	if len(waiting) == 0 {
-		return false
-	}
-	r := Resolve(overlap)
-	each := func(indices []int, do func(*schedule.BufferedStart)) {
-		for _, i := range indices {
-			do(waiting[i])
+	return waiting, overlap
+}
+
+// dropUnfit gives up the starts that would start now, or end others, and may not execute: those that are too late, and
+// automated ones while the schedule is paused or has no actions left. They must cost no other start its place, so the
+// policies are applied again without them. The deadline is checked first, so that a missed start takes no action.
+func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bool {
+	acting := slices.Concat(r.Beside, r.Chosen)
+	for _, i := range r.Kept {
+		if p := m.policy(waiting[i]); p == schedule.OverlapCancelOther || p == schedule.OverlapTerminateOther {
+			acting = append(acting, i)
 		}
 	}
-	each(r.Kept, m.deferStart)
-	each(r.Skipped, func(s *schedule.BufferedStart) { m.skip(s, "overlap policy "+string(m.policy(s))) })
-	each(r.Replaced, func(s *schedule.BufferedStart) { m.skip(s, "a later start of the same moment ends others") })
-	each(r.Blocked, func(s *schedule.BufferedStart) { m.skip(s, "a cancel or terminate would end it at once") })
-	m.end(schedule.ControlTerminate, r.Terminate)
-	m.end(schedule.ControlCancel, r.Cancel)
-	dropped := false
-	ready := func(s *schedule.BufferedStart) { dropped = !m.ready(s) || dropped }
-	each(r.Beside, ready)
-	each(r.Chosen, ready)
+	slices.Sort(acting)
+	left, dropped := m.state.RemainingActions(m.definition), false
+	for _, i := range acting {
+		switch s := waiting[i]; {
+		case m.late(s):
+			m.miss(s)
+		case m.paused && !s.Manual:
+			m.drop(s, "the schedule is paused")
+		case m.limited(s) && left == 0:
+			m.drop(s, "no remaining actions")
+		default:
+			if m.limited(s) {
+				left--
+			}
+			continue
+		}
+		dropped = true
+	}
 	return dropped
 }
 
@@ -82,27 +120,19 @@ func (m *machine) miss(s *schedule.BufferedStart) {
 	remove(s)
 }
 
-// ready marks a chosen start as one to execute, unless it may not: then it is dropped and false returned. The deadline
-// is checked first, so that a missed start takes no remaining action.
-func (m *machine) ready(s *schedule.BufferedStart) bool {
-	limited := m.definition.Schedule.State.LimitedActions && !s.Manual
-	switch {
-	case m.late(s):
-		m.miss(s)
-		return false
-	case m.paused && !s.Manual:
-		m.drop(s, "the schedule is paused")
-		return false
-	case limited && m.state.RemainingActions(m.definition) == 0:
-		m.drop(s, "no remaining actions")
-		return false
-	case limited:
+// ready marks a chosen start as one to execute.
+func (m *machine) ready(s *schedule.BufferedStart) {
+	if m.limited(s) {
 		m.state.LimitUsed++
 	}
 	s.Phase, s.Attempt = schedule.PhaseReady, 1
 	s.RunID, s.TaskQueue = schedule.RunID(s.RequestID), m.definition.Schedule.Action.TaskQueue
 	m.out.Changed = true
-	return true
+}
+
+// limited reports whether a start takes one of the remaining actions.
+func (m *machine) limited(s *schedule.BufferedStart) bool {
+	return m.definition.Schedule.State.LimitedActions && !s.Manual
 }
 
 // late reports whether an automated start is past its deadline.
@@ -111,33 +141,43 @@ func (m *machine) late(s *schedule.BufferedStart) bool {
 	return !s.Manual && m.now.Sub(s.Actual) > window
 }
 
-// expireRetries gives up ready starts whose next attempt would be too late.
+// expireRetries gives up ready starts whose next attempt would be too late. An attempt that failed may have been stored
+// all the same; what is given up must not run, so it is terminated.
 func (m *machine) expireRetries() {
 	for i := range m.state.Starts {
 		if s := &m.state.Starts[i]; s.Phase == schedule.PhaseReady && s.Attempt > 1 && m.late(s) {
+			m.control(schedule.ControlTerminate, s)
 			m.miss(s)
 		}
 	}
 }
 
-// end asks the oldest runs to end, unless they have been asked already.
-func (m *machine) end(kind schedule.ControlKind, count int) {
+// end asks the oldest runs to end: first those to terminate, then others to cancel.
+func (m *machine) end(terminate, cancel int) {
 	for i := range m.state.Starts {
 		s := &m.state.Starts[i]
-		if count == 0 {
+		switch {
+		case s.Phase != schedule.PhaseStarted && s.Phase != schedule.PhaseReady:
+		case terminate > 0:
+			terminate--
+			m.ask(schedule.ControlTerminate, schedule.EventTerminated, s)
+		case cancel > 0:
+			cancel--
+			m.ask(schedule.ControlCancel, schedule.EventCancelRequested, s)
+		default:
 			return
 		}
-		if s.Phase != schedule.PhaseStarted && s.Phase != schedule.PhaseReady {
-			continue
-		}
-		count--
-		if s.Ending == kind || s.Ending == schedule.ControlTerminate {
-			continue
-		}
-		s.Ending = kind
-		m.control(kind, s)
-		m.eventOf(schedule.EventCancelRequested, s, string(kind)+", to make room for another start")
 	}
+}
+
+// ask asks a run to end, unless it has been asked already.
+func (m *machine) ask(kind schedule.ControlKind, event schedule.EventKind, s *schedule.BufferedStart) {
+	if s.Ending == kind || s.Ending == schedule.ControlTerminate {
+		return
+	}
+	s.Ending = kind
+	m.control(kind, s)
+	m.eventOf(event, s, "to make room for another start")
 }
 
 func (m *machine) control(kind schedule.ControlKind, s *schedule.BufferedStart) {

@@ -3,7 +3,6 @@ package invoker
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -161,7 +160,7 @@ func (m *machine) ignore(reason string) { m.out.Ignored[reason]++ }
 // event adds one to the outbox, and with it makes the transition one that must be written.
 func (m *machine) event(e schedule.Event) {
 	m.state.EventSequence++
-	e.ID = m.definition.Incarnation + "-" + strconv.FormatUint(m.state.EventSequence, 10)
+	e.ID = eventID(m.definition.Incarnation, m.state.EventSequence)
 	e.Time = m.now.UTC()
 	e.Namespace, e.ScheduleID = m.definition.Namespace, m.definition.ID
 	m.state.Outbox = append(m.state.Outbox, e)

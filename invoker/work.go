@@ -36,8 +36,12 @@ func RetryAt(state *schedule.InvokerState, now time.Time) time.Time {
 		}
 	}
 	for i := range state.Starts {
-		if state.Starts[i].Phase == schedule.PhaseReady {
-			earlier(latest(state.Starts[i].BackoffUntil, now))
+		switch s := &state.Starts[i]; {
+		case s.Phase != schedule.PhaseReady:
+		case s.BackoffUntil.After(now):
+			earlier(s.BackoffUntil)
+		default: // its completion is on its way
+			earlier(now.Add(firstBackoff))
 		}
 	}
 	if len(state.Controls) > 0 {
@@ -105,6 +109,7 @@ func (m *machine) started(start *schedule.BufferedStart) {
 // retry plans the next attempt of a start, or gives it up.
 func (m *machine) retry(start *schedule.BufferedStart, reason string) {
 	if start.Attempt >= MaxAttempts {
+		m.control(schedule.ControlTerminate, start) // see expireRetries
 		m.drop(start, "start failed too often: "+reason)
 		return
 	}
@@ -130,11 +135,4 @@ func (m *machine) delivered(c schedule.PendingControl) {
 		RequestID: c.RequestID, Status: schedule.StatusTerminated, CloseTime: m.now.UTC(),
 		Failure: &schedule.Failure{Type: "terminated", Message: "terminated to make room for another start"},
 	})
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

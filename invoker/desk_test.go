@@ -1,0 +1,252 @@
+package invoker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+var origin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func second(n int) time.Time { return origin.Add(time.Duration(n) * time.Second) }
+
+// desk drives the pure functions by hand. Starts go by the second, counted from origin, at which they are due.
+type desk struct {
+	t     require.TestingT
+	d     schedule.Definition
+	state schedule.InvokerState
+	now   time.Time
+	// handed is the end of the last hand-off of each source.
+	handed map[string]time.Time
+	// news are the events since they were last looked at, seen the IDs of all.
+	news []schedule.Event
+	seen map[string]bool
+	last invoker.Outcome
+}
+
+func newDesk(t require.TestingT, changes ...func(*schedule.Definition)) *desk {
+	d := &desk{
+		t: t, now: origin, handed: map[string]time.Time{}, seen: map[string]bool{},
+		d: schedule.Definition{
+			Namespace: "default", ID: "nightly", Incarnation: "inc", Version: 1, LimitVersion: 1,
+			Schedule: schedule.Schedule{Action: schedule.Action{Type: "record", TaskQueue: "q"}},
+		},
+	}
+	for _, change := range changes {
+		change(&d.d)
+	}
+	return d
+}
+
+func policy(p schedule.OverlapPolicy) func(*schedule.Definition) {
+	return func(d *schedule.Definition) { d.Schedule.Policies.Overlap = p }
+}
+
+func limit(n int) func(*schedule.Definition) {
+	return func(d *schedule.Definition) { d.Schedule.Policies.ConcurrencyLimit = n }
+}
+
+func catchup(w time.Duration) func(*schedule.Definition) {
+	return func(d *schedule.Definition) { d.Schedule.Policies.CatchupWindow = schedule.Duration(w) }
+}
+
+func pauseOnFailure(d *schedule.Definition) { d.Schedule.Policies.PauseOnFailure = true }
+
+func paused(d *schedule.Definition) { d.Schedule.State.Paused = true }
+
+func actions(n int) func(*schedule.Definition) {
+	return func(d *schedule.Definition) {
+		d.Schedule.State.LimitedActions, d.Schedule.State.RemainingActions = true, n
+	}
+}
+
+func (k *desk) start(source string, n int, overlap schedule.OverlapPolicy) schedule.BufferedStart {
+	s := schedule.NewStart(&k.d, source, second(n), second(n))
+	s.Overlap = overlap
+	return s
+}
+
+func (k *desk) id(n int) string { return k.start(schedule.SourceAuto, n, "").RequestID }
+
+// handOff is the next one of a source, up to the last of the seconds.
+func (k *desk) handOff(source string, overlap schedule.OverlapPolicy, seconds ...int) schedule.Enqueue {
+	from, ok := k.handed[source]
+	if !ok {
+		from = second(-1000)
+	}
+	e := schedule.Enqueue{
+		Incarnation: k.d.Incarnation, Version: k.d.Version, Source: source,
+		Span: schedule.Span{From: from, To: second(seconds[len(seconds)-1])},
+	}
+	for _, n := range seconds {
+		e.Starts = append(e.Starts, k.start(source, n, overlap))
+	}
+	k.handed[source] = e.To
+	return e
+}
+
+func traced(hands ...schedule.Enqueue) invoker.Input {
+	var in invoker.Input
+	for _, e := range hands {
+		in.Enqueues = append(in.Enqueues, invoker.Traced[schedule.Enqueue]{Body: e, Trace: "trace-of-" + e.Source})
+	}
+	return in
+}
+
+// due hands over automated starts, under the schedule's policy.
+func (k *desk) due(seconds ...int) { k.dueUnder("", seconds...) }
+
+func (k *desk) dueUnder(overlap schedule.OverlapPolicy, seconds ...int) {
+	k.transition(traced(k.handOff(schedule.SourceAuto, overlap, seconds...)))
+}
+
+// trigger hands over one manual start.
+func (k *desk) trigger(n int, overlap schedule.OverlapPolicy) {
+	k.transition(traced(k.handOff("b"+strconv.Itoa(n), overlap, n)))
+}
+
+func (k *desk) complete(n int, status schedule.Status) {
+	k.transition(invoker.Input{Completions: []schedule.Completion{k.completion(n, status)}})
+}
+
+func (k *desk) completion(n int, status schedule.Status) schedule.Completion {
+	c := schedule.Completion{RequestID: k.find(n).RequestID, Status: status, CloseTime: k.now}
+	if status != schedule.StatusCompleted {
+		c.Failure = &schedule.Failure{Message: "boom"}
+	}
+	return c
+}
+
+func (k *desk) transition(in invoker.Input) {
+	k.pure(func(state schedule.InvokerState) invoker.Outcome { return invoker.Transition(&k.d, state, in, k.now) })
+}
+
+// work executes everything there is, with one result.
+func (k *desk) work(result invoker.Result) {
+	work := invoker.WorkOf(&k.state, k.now)
+	report := invoker.Report{Delivered: slices.Clone(work.Controls)}
+	for _, s := range work.Starts {
+		report.Starts = append(report.Starts, invoker.StartReport{RequestID: s.RequestID, Result: result, Reason: "why", At: k.now})
+	}
+	k.apply(report)
+}
+
+func (k *desk) apply(report invoker.Report) {
+	k.pure(func(state schedule.InvokerState) invoker.Outcome { return invoker.Apply(&k.d, state, report, k.now) })
+}
+
+// pure makes a step twice and checks that it gives the same twice, leaves its input alone, and what holds of any outcome.
+func (k *desk) pure(step func(schedule.InvokerState) invoker.Outcome) {
+	before := dump(k.state)
+	out := step(k.state)
+	require.Equal(k.t, before, dump(k.state), "the input has been changed")
+	require.Equal(k.t, dump(out), dump(step(k.state)), "the same input, another outcome")
+	if !out.Changed {
+		require.Empty(k.t, out.State.Outbox, "events nobody writes")
+		require.Equal(k.t, dump(out.State.Starts), dump(k.state.Starts), "changes nobody writes")
+		require.Equal(k.t, out.State.Counters, k.state.Counters)
+	}
+	k.checkRecord(&out.State)
+	for _, e := range out.State.Outbox {
+		require.False(k.t, k.seen[e.ID], "event %s twice", e.ID)
+		require.Equal(k.t, "nightly", e.ScheduleID)
+		require.Equal(k.t, k.now, e.Time)
+		k.seen[e.ID] = true
+	}
+	k.news = append(k.news, out.State.Outbox...)
+	k.last, k.state = out, out.State
+	k.state.Outbox = nil // published
+}
+
+// checkRecord checks what holds of any record, also after it has been stored.
+func (k *desk) checkRecord(state *schedule.InvokerState) {
+	data, err := schedule.Marshal(state)
+	require.NoError(k.t, err)
+	var stored schedule.InvokerState
+	require.NoError(k.t, schedule.Unmarshal(data, &stored))
+	require.Equal(k.t, dump(state), dump(&stored))
+	for source, progress := range state.Sources {
+		for i, span := range progress.Covered {
+			require.True(k.t, span.From.Before(span.To), source)
+			require.True(k.t, i == 0 || progress.Covered[i-1].To.Before(span.From), "%s: %v", source, progress.Covered)
+		}
+	}
+	completed, ids := 0, map[string]bool{}
+	for _, s := range state.Starts {
+		require.False(k.t, ids[s.RequestID], "%s twice", s.RequestID)
+		ids[s.RequestID] = true
+		require.NotEqual(k.t, schedule.PhasePending, s.Phase, "a transition decides about every start")
+		if s.Phase == schedule.PhaseCompleted {
+			completed++
+		}
+	}
+	require.LessOrEqual(k.t, completed, invoker.RecentLimit)
+	for _, s := range invoker.WorkOf(state, k.now).Starts {
+		require.Equal(k.t, schedule.PhaseReady, s.Phase)
+		require.False(k.t, s.BackoffUntil.After(k.now))
+	}
+}
+
+func dump(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// find returns the start of a second, of whatever source.
+func (k *desk) find(n int) schedule.BufferedStart {
+	for _, s := range k.state.Starts {
+		if s.Nominal.Equal(second(n)) {
+			return s
+		}
+	}
+	return schedule.BufferedStart{RequestID: "no such start"}
+}
+
+// phases lists the starts as "3 ready".
+func (k *desk) phases() string {
+	var all []string
+	for _, s := range k.state.Starts {
+		all = append(all, fmt.Sprintf("%d %s", number(s.Nominal), s.Phase))
+	}
+	return strings.Join(all, ", ")
+}
+
+// events lists what has happened since the last call as "3 started".
+func (k *desk) events() string {
+	var all []string
+	for _, e := range k.news {
+		text := string(e.Kind)
+		if !e.Nominal.IsZero() {
+			text = fmt.Sprintf("%d %s", number(e.Nominal), e.Kind)
+		}
+		if e.Count > 1 || e.Count == 1 && e.RequestID == "" {
+			text += fmt.Sprintf(" x%d", e.Count)
+		}
+		all = append(all, text)
+	}
+	k.news = nil
+	return strings.Join(all, ", ")
+}
+
+func number(t time.Time) int { return int(t.Sub(origin) / time.Second) }
+
+// running brings automated starts to the phase started, whatever else there is.
+func (k *desk) running(seconds ...int) {
+	k.due(seconds...)
+	k.work(invoker.Accepted)
+	for _, n := range seconds {
+		require.Equal(k.t, schedule.PhaseStarted, k.find(n).Phase)
+	}
+	k.events()
+}

@@ -1,0 +1,4 @@
+package invoker
+
+// DecodeCompletion is decodeCompletion, for tests.
+var DecodeCompletion = decodeCompletion

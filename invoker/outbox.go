@@ -1,0 +1,140 @@
+package invoker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// eventWait is how long the event stream may take to acknowledge an event. Without it, one lost acknowledgement would
+// hold up its schedule for ever.
+const eventWait = 5 * time.Second
+
+// newEventPublisher returns what events are published with.
+func newEventPublisher(js jetstream.JetStream) (jetstream.JetStream, error) {
+	return jetstream.New(js.Conn(), jetstream.WithPublishAsyncTimeout(eventWait))
+}
+
+// publishLeftOver publishes the events of a record that another process wrote, or this one before a crash.
+func (s *session) publishLeftOver(ctx context.Context) error {
+	if len(s.record.Value.Outbox) == 0 {
+		return nil
+	}
+	if revision, ok := s.published.Get(s.key); ok && revision == s.record.Revision {
+		s.record.Value.Outbox = nil
+		return nil
+	}
+	events, err := s.unpublished(ctx, s.record.Value.Outbox)
+	if err != nil {
+		return err
+	}
+	s.record.Value.Outbox = events
+	return s.publishOutbox(ctx)
+}
+
+// publishOutbox publishes the events of the record and waits for their acknowledgements.
+func (s *session) publishOutbox(ctx context.Context) error {
+	if err := s.publishEvents(ctx, s.record.Value.Outbox); err != nil {
+		return err
+	}
+	s.published.Add(s.key, s.record.Revision)
+	s.record.Value.Outbox = nil
+	return nil
+}
+
+// unpublished returns the events of a left-over outbox that may not be in the event stream. What happened a moment ago
+// the stream itself tells from a repeat, by the message ID. What is older has been published as a rule, by another
+// process: then the last event of its kind in the stream is the same or a later one.
+func (p *Pool) unpublished(ctx context.Context, outbox []schedule.Event) ([]schedule.Event, error) {
+	var events []schedule.Event
+	published := map[schedule.EventKind]uint64{}
+	for _, event := range outbox {
+		if p.config.Now().Sub(event.Time) < subjects.DuplicateWindow/2 {
+			events = append(events, event)
+			continue
+		}
+		last, known := published[event.Kind]
+		if !known {
+			var err error
+			if last, err = p.lastPublished(ctx, &event); err != nil {
+				return nil, err
+			}
+			published[event.Kind] = last
+		}
+		if _, number := splitEventID(event.ID); number > last {
+			events = append(events, event)
+		}
+	}
+	return events, nil
+}
+
+// lastPublished is the number of the last event in the stream of the same kind and incarnation, 0 if there is none.
+func (p *Pool) lastPublished(ctx context.Context, event *schedule.Event) (uint64, error) {
+	subject := p.config.Names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind)
+	last, err := leader.Last(ctx, p.config.JS, p.config.Names.EventStream(), subject)
+	if errors.Is(err, leader.ErrNone) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	incarnation, number := splitEventID(last.Header.Get(jetstream.MsgIDHeader))
+	if own, _ := splitEventID(event.ID); own != incarnation {
+		return 0, nil
+	}
+	return number, nil
+}
+
+// eventID names the event of that number of an incarnation.
+func eventID(incarnation string, number uint64) string {
+	return incarnation + "-" + strconv.FormatUint(number, 10)
+}
+
+// splitEventID reverses eventID. The number of an ID of another form is 0.
+func splitEventID(id string) (incarnation string, number uint64) {
+	cut := max(strings.LastIndexByte(id, '-'), 0)
+	number, _ = strconv.ParseUint(id[min(cut+1, len(id)):], 10, 64)
+	return id[:cut], number
+}
+
+func (p *Pool) publishEvents(ctx context.Context, events []schedule.Event) error {
+	acks := make([]jetstream.PubAckFuture, 0, len(events))
+	for i := range events {
+		event := &events[i]
+		data, err := json.Marshal(event)
+		if err != nil {
+			return err
+		}
+		key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
+		msg := nats.NewMsg(p.config.Names.Event(key, event.Kind))
+		msg.Data = data
+		telemetry.Inject(telemetry.WithTraceparent(ctx, event.Trace), msg.Header)
+		ack, err := p.events.PublishMsgAsync(msg, jetstream.WithMsgID(event.ID), jetstream.WithStallWait(eventWait))
+		if err != nil {
+			return fmt.Errorf("invoker: publish event: %w", err)
+		}
+		acks = append(acks, ack)
+	}
+	for _, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return fmt.Errorf("invoker: publish event: %w", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package invoker_test
+
+import (
+	"encoding/json"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// These tests arrange what a process has left behind that died at some point, and let another take its messages.
+
+func clock(now func() time.Time) func(*invoker.Config) {
+	return func(c *invoker.Config) { c.Now = now }
+}
+
+// publishedBefore puts the start request of an earlier attempt into the action stream.
+func (s *site) publishedBefore(start schedule.BufferedStart) {
+	s.t.Helper()
+	body, err := json.Marshal(&schedule.ActionRequest{
+		RequestID: start.RequestID, Callback: s.names.Callback(0, s.key, "q", start.RequestID), NominalTime: start.Nominal,
+	})
+	require.NoError(s.t, err)
+	msg := &nats.Msg{Subject: s.names.Action("default", "q", start.WorkflowID), Header: nats.Header{}, Data: body}
+	_, err = s.js.PublishMsg(s.t.Context(), msg, jetstream.WithMsgID(start.RequestID))
+	require.NoError(s.t, err)
+}
+
+func TestDiedBeforeTheStartWasPublished(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e := s.handOff("", 1)
+	s.put(s.afterHandOff(e))
+	s.deliver(e)
+	s.run(s.newPool())
+	run := s.take()
+	s.awaitPhase(1, schedule.PhaseStarted)
+	s.finish(run, schedule.StatusCompleted, "")
+	s.awaitPhase(1, schedule.PhaseCompleted)
+	s.idle()
+	require.Zero(t, s.queued())
+	require.Equal(t, []schedule.EventKind{schedule.EventBuffered, schedule.EventStarted, schedule.EventCompleted}, s.events())
+}
+
+func TestDiedBeforeTheStartWasRecorded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e := s.handOff("", 1)
+	s.put(s.afterHandOff(e))
+	s.publishedBefore(e.Starts[0])
+	run := s.take()
+	s.deliver(e)
+	s.run(s.newPool())
+	s.awaitPhase(1, schedule.PhaseStarted)
+	require.Equal(t, 1, s.queued())
+	s.finish(run, schedule.StatusCompleted, "")
+	s.awaitPhase(1, schedule.PhaseCompleted)
+	require.Zero(t, s.queued())
+}
+
+// TestCompletedBeforeTheStartWasRecorded: the redelivery comes before the completion, and later than JetStream remembers
+// message IDs.
+func TestCompletedBeforeTheStartWasRecorded(t *testing.T) {
+	t.Parallel()
+	for name, attempt := range map[string]int{"first attempt": 1, "backoff just over": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			e := s.handOff("", 1)
+			state := s.afterHandOff(e)
+			state.Starts[0].Attempt = attempt
+			s.put(state)
+			callback := s.names.Callback(0, s.key, "q", e.Starts[0].RequestID)
+			s.report(e.Starts[0].RequestID, callback, schedule.StatusCompleted, "1")
+			s.handle(s.newPool(), wakeUp)
+			require.Zero(t, s.queued(), "it has run")
+			require.Equal(t, schedule.PhaseReady, s.phase(1))
+
+			s.run(s.newPool())
+			s.awaitPhase(1, schedule.PhaseCompleted)
+			s.idle()
+			require.Zero(t, s.queued())
+			require.EqualValues(t, 1, s.record().Counters.Actions)
+		})
+	}
+}
+
+// TestCompletedByAnotherProcess: this process has read the record; another applies the completion and acknowledges it
+// before this one looks for it.
+func TestCompletedByAnotherProcess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.put(s.afterHandOff(s.handOff("", 1)))
+	var calls atomic.Int32
+	pool := s.newPool(clock(func() time.Time {
+		if calls.Add(1) == 2 { // the first call precedes the reading of the record
+			s.completeElsewhere()
+		}
+		return time.Now()
+	}))
+	s.handle(pool, wakeUp)
+	require.Zero(t, s.queued())
+	require.Equal(t, schedule.PhaseCompleted, s.phase(1))
+	require.EqualValues(t, 1, s.record().Counters.Actions)
+}
+
+// completeElsewhere writes what another process makes of the completion of all that is ready.
+func (s *site) completeElsewhere() {
+	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(s.key))
+	require.NoError(s.t, err)
+	var in invoker.Input
+	for _, start := range record.Value.Starts {
+		in.Completions = append(in.Completions, schedule.Completion{RequestID: start.RequestID, Status: schedule.StatusCompleted})
+	}
+	out := invoker.Transition(s.definition(), record.Value, in, time.Now())
+	_, err = kv.Put(s.t.Context(), s.store, kv.Invoker(s.key), &out.State, record.Revision)
+	require.NoError(s.t, err)
+}
+
+// TestASuspendedProcess: it has written that a start is ready, and stands still for minutes. Meanwhile another process
+// starts the run, which ends.
+func TestASuspendedProcess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	e := s.handOff("", 1)
+	var asleep atomic.Bool
+	pool := s.newPool(clock(func() time.Time {
+		if asleep.Load() {
+			return time.Now().Add(3 * time.Minute)
+		}
+		if record, err := kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key)); err == nil && len(record.Value.Starts) > 0 {
+			asleep.Store(true)
+			s.completeElsewhere()
+		}
+		return time.Now()
+	}))
+	s.handle(pool, invoker.Message{Enqueue: &e})
+	require.True(t, asleep.Load())
+	require.Zero(t, s.queued(), "it must not start what has run")
+	require.Equal(t, schedule.PhaseCompleted, s.phase(1))
+}
+
+// TestDiedAfterThePause: pause-on-failure is in the definition, but the completion has not been recorded.
+func TestDiedAfterThePause(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pauseOnFailure)
+	s.due(1)
+	stop := s.run(s.newPool())
+	run := s.take()
+	s.idle()
+	stop()
+	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+	require.NoError(t, err)
+	record.Value.Version++
+	record.Value.Schedule.State.Paused = true
+	record.Value.Schedule.State.Notes = "paused on failure: run " + run.RunID + " of " + run.WorkflowID + " failed"
+	_, err = kv.Put(t.Context(), s.store, kv.Definition(s.key), &record.Value, record.Revision)
+	require.NoError(t, err)
+	s.finish(run, schedule.StatusFailed, "")
+	s.run(s.newPool())
+	s.awaitPhase(1, schedule.PhaseCompleted)
+	s.idle()
+	require.Contains(t, s.events(), schedule.EventPaused)
+	require.EqualValues(t, 2, s.definition().Version, "once")
+}
+
+// TestEventsLongAgoAreNotRepeated: the record keeps the events of the last transition. Another process that takes the
+// next message hours later must not publish them again, when JetStream has forgotten their IDs.
+func TestEventsLongAgoAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	stream, err := s.js.Stream(t.Context(), s.names.EventStream())
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.Duplicates = 100 * time.Millisecond
+	_, err = s.js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+
+	anHourAgo := clock(func() time.Time { return time.Now().Add(-time.Hour) })
+	e := s.handOff("", 1)
+	s.handle(s.newPool(anHourAgo), invoker.Message{Enqueue: &e})
+	require.NotEmpty(t, s.record().Outbox)
+	before := s.events()
+	require.Equal(t, []schedule.EventKind{schedule.EventBuffered, schedule.EventStarted}, before)
+	s.awaitForgetful()
+
+	s.handle(s.newPool(), wakeUp)
+	require.Equal(t, before, s.events())
+
+	// One that never arrived is published, however old.
+	record, err := kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
+	require.NoError(t, err)
+	lost := record.Value.Outbox[0]
+	lost.ID, lost.Kind = "inc-nightly-77", schedule.EventSkipped
+	record.Value.Outbox = append(record.Value.Outbox, lost)
+	_, err = kv.Put(t.Context(), s.store, kv.Invoker(s.key), &record.Value, record.Revision)
+	require.NoError(t, err)
+	s.handle(s.newPool(), wakeUp)
+	require.Equal(t, append(before, schedule.EventSkipped), s.events())
+}
+
+// awaitForgetful waits until the event stream has forgotten the message IDs it knows now.
+func (s *site) awaitForgetful() {
+	s.t.Helper()
+	subject := s.names.Event(schedule.Key{Namespace: "default", ID: "probe"}, schedule.EventBuffered)
+	publish := func() bool {
+		ack, err := s.js.Publish(s.t.Context(), subject, nil, jetstream.WithMsgID("probe"))
+		require.NoError(s.t, err)
+		return !ack.Duplicate
+	}
+	require.True(s.t, publish())
+	natstest.Eventually(s.t, patience, "message IDs are forgotten", publish)
+	stream, err := s.js.Stream(s.t.Context(), s.names.EventStream())
+	require.NoError(s.t, err)
+	require.NoError(s.t, stream.Purge(s.t.Context(), jetstream.WithPurgeSubject(subject)))
+}
+
+// TestAResultLeftByAnAttemptCutShort: the result was written, the record was not.
+func TestAResultLeftByAnAttemptCutShort(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	left := schedule.Result{Incarnation: "inc-nightly", Success: json.RawMessage("1"), CloseTime: s.at(1)}
+	_, err := kv.Put(t.Context(), s.store, kv.Result(s.key), &left, 0)
+	require.NoError(t, err)
+	s.run(s.newPool())
+	s.due(1)
+	s.finish(s.take(), schedule.StatusCompleted, "2")
+	s.awaitPhase(1, schedule.PhaseCompleted)
+	record, err := kv.GetLeader(t.Context(), s.store, kv.Result(s.key))
+	require.NoError(t, err)
+	require.JSONEq(t, "2", string(record.Value.Success))
+	require.True(t, s.record().HasResult)
+}
+
+// TestControlsLeftBehind: a terminate that was decided is delivered by whoever comes next.
+func TestControlsLeftBehind(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, policy(schedule.OverlapTerminateOther))
+	e := s.handOff("", 1)
+	state := s.afterHandOff(e)
+	second := s.handOff("", 2)
+	in := invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: second}}}
+	state = invoker.Transition(s.definition(), state, in, time.Now()).State
+	require.Len(t, state.Controls, 1)
+	s.publishedBefore(state.Starts[0])
+	s.put(state)
+	s.wake()
+	s.run(s.newPool())
+	s.awaitPhase(2, schedule.PhaseStarted)
+	require.Equal(t, schedule.PhaseCompleted, s.phase(1))
+	require.Equal(t, 1, s.queued())
+	require.Equal(t, s.at(2).UTC(), s.take().NominalTime)
+	require.Empty(t, s.record().Controls)
+}

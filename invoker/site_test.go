@@ -1,0 +1,304 @@
+package invoker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// site is an installation in which the test plays every role but the invoker.
+type site struct {
+	t     *testing.T
+	names subjects.Names
+	js    jetstream.JetStream
+	store *kv.Store
+	key   schedule.Key
+	queue jetstream.Consumer
+	// began is the base of the times of starts: a moment ago, in whole seconds.
+	began  time.Time
+	handed time.Time
+}
+
+func newSite(t *testing.T, changes ...func(*schedule.Definition)) *site {
+	t.Helper()
+	s := &site{t: t, names: natstest.Names(t), began: time.Now().Truncate(time.Second).Add(-time.Hour)}
+	_, s.js = natstest.Connect(t, natstest.Shared(t))
+	facts, err := topology.Ensure(t.Context(), s.js, s.names, topology.Settings{Shards: 1})
+	require.NoError(t, err)
+	s.store, err = kv.Open(t.Context(), s.js, s.names, facts.Shards)
+	require.NoError(t, err)
+	s.queue, err = s.js.CreateConsumer(t.Context(), s.names.ActionStream(), s.names.WorkerConsumer("default", "q"))
+	require.NoError(t, err)
+	s.handed = s.began
+	s.key = s.define("nightly", changes...)
+	return s
+}
+
+// define stores a schedule.
+func (s *site) define(id string, changes ...func(*schedule.Definition)) schedule.Key {
+	s.t.Helper()
+	d := schedule.Definition{
+		Namespace: "default", ID: id, Incarnation: "inc-" + id, Version: 1, LimitVersion: 1, CreateTime: s.began,
+		Schedule: schedule.Schedule{Action: schedule.Action{
+			Type: "record", TaskQueue: "q", Input: json.RawMessage(`{"a":1}`), Headers: map[string]string{"h": "v"},
+		}},
+	}
+	for _, change := range changes {
+		change(&d)
+	}
+	_, err := kv.Put(s.t.Context(), s.store, kv.Definition(d.Key()), &d, 0)
+	require.NoError(s.t, err)
+	return d.Key()
+}
+
+func keepOriginal(d *schedule.Definition) { d.Schedule.Policies.KeepOriginalWorkflowID = true }
+
+func runTimeout(d time.Duration) func(*schedule.Definition) {
+	return func(def *schedule.Definition) { def.Schedule.Action.RunTimeout = schedule.Duration(d) }
+}
+
+func (s *site) newPool(changes ...func(*invoker.Config)) *invoker.Pool {
+	s.t.Helper()
+	_, js := natstest.Connect(s.t, natstest.Shared(s.t))
+	config := invoker.Config{JS: js, Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}
+	for _, change := range changes {
+		change(&config)
+	}
+	pool, err := invoker.New(config)
+	require.NoError(s.t, err)
+	return pool
+}
+
+// run runs a pool, or a loop around one, until the end of the test or until stop is called.
+func (s *site) run(role interface{ Run(context.Context) error }) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- role.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		cancel()
+		if !stopped {
+			stopped = true
+			require.NoError(s.t, <-ended)
+		}
+	}
+	s.t.Cleanup(stop)
+	return stop
+}
+
+func running(t *testing.T, changes ...func(*schedule.Definition)) *site {
+	t.Helper()
+	s := newSite(t, changes...)
+	s.run(s.newPool())
+	return s
+}
+
+// at is the n-th second of the starts of the test.
+func (s *site) at(n int) time.Time { return s.began.Add(time.Duration(n) * time.Second) }
+
+// start is the start of that second, as the generator makes it.
+func (s *site) start(n int) schedule.BufferedStart {
+	return schedule.NewStart(s.definition(), schedule.SourceAuto, s.at(n), s.at(n))
+}
+
+func (s *site) definition() *schedule.Definition {
+	s.t.Helper()
+	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
+	require.NoError(s.t, err)
+	return &record.Value
+}
+
+// handOff is the next one of the chain, up to the last of the seconds.
+func (s *site) handOff(overlap schedule.OverlapPolicy, seconds ...int) schedule.Enqueue {
+	d := s.definition()
+	e := schedule.Enqueue{
+		Incarnation: d.Incarnation, Version: d.Version, Source: schedule.SourceAuto,
+		Span: schedule.Span{From: s.handed, To: s.at(seconds[len(seconds)-1])},
+	}
+	for _, n := range seconds {
+		start := schedule.NewStart(d, schedule.SourceAuto, s.at(n), s.at(n))
+		start.Overlap = overlap
+		e.Starts = append(e.Starts, start)
+	}
+	s.handed = e.To
+	return e
+}
+
+func (s *site) deliver(e schedule.Enqueue) {
+	s.t.Helper()
+	body, err := schedule.Marshal(&e)
+	require.NoError(s.t, err)
+	s.publish(s.names.InvokeEnqueue(0, s.key, e.Source, e.Span), body)
+}
+
+func (s *site) due(seconds ...int) { s.t.Helper(); s.deliver(s.handOff("", seconds...)) }
+
+func (s *site) wake() {
+	s.t.Helper()
+	body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonRetry})
+	require.NoError(s.t, err)
+	s.publish(s.names.InvokeWake(0, s.key), body)
+}
+
+func (s *site) publish(subject string, body []byte) {
+	s.t.Helper()
+	msg := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{"traceparent": {traceparent}}}
+	_, err := s.js.PublishMsg(s.t.Context(), msg)
+	require.NoError(s.t, err)
+}
+
+// taken is a start request in the hands of the worker.
+type taken struct {
+	schedule.ActionRequest
+	msg jetstream.Msg
+}
+
+// take waits for the next start request.
+func (s *site) take() taken {
+	s.t.Helper()
+	msg, err := s.queue.Next(jetstream.FetchMaxWait(patience))
+	require.NoError(s.t, err, "no start request")
+	request := taken{msg: msg}
+	require.NoError(s.t, json.Unmarshal(msg.Data(), &request.ActionRequest))
+	return request
+}
+
+// report publishes a completion, as a worker does before it acknowledges.
+func (s *site) report(requestID, callback string, status schedule.Status, result string) {
+	s.t.Helper()
+	c := schedule.Completion{RequestID: requestID, Status: status, CloseTime: time.Now().UTC()}
+	if result != "" {
+		c.Result = json.RawMessage(result)
+	}
+	body, err := json.Marshal(&c)
+	require.NoError(s.t, err)
+	s.publish(callback, body)
+}
+
+func (s *site) finish(run taken, status schedule.Status, result string) {
+	s.t.Helper()
+	s.report(run.RequestID, run.Callback, status, result)
+	require.NoError(s.t, run.msg.DoubleAck(s.t.Context()))
+}
+
+// queued is how many start requests wait or are being worked on.
+func (s *site) queued() int {
+	s.t.Helper()
+	stream, err := s.js.Stream(s.t.Context(), s.names.ActionStream())
+	require.NoError(s.t, err)
+	return int(stream.CachedInfo().State.Msgs)
+}
+
+func (s *site) record() schedule.InvokerState { return s.recordOf(s.key) }
+
+func (s *site) recordOf(key schedule.Key) schedule.InvokerState {
+	s.t.Helper()
+	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(key))
+	if !errors.Is(err, kv.ErrNotFound) {
+		require.NoError(s.t, err)
+	}
+	return record.Value
+}
+
+// phase is that of the start of a second, "" if there is none.
+func (s *site) phase(n int) schedule.Phase {
+	s.t.Helper()
+	for _, start := range s.record().Starts {
+		if start.Nominal.Equal(s.at(n)) {
+			return start.Phase
+		}
+	}
+	return ""
+}
+
+func (s *site) awaitPhase(n int, phase schedule.Phase) {
+	s.t.Helper()
+	natstest.Eventually(s.t, patience, "a start is "+string(phase), func() bool { return s.phase(n) == phase })
+}
+
+// idle waits until the invoker has acknowledged everything that was sent to it.
+func (s *site) idle() {
+	s.t.Helper()
+	consumer, err := s.js.Consumer(s.t.Context(), s.names.TaskStream(0), subjects.PoolInvoker)
+	require.NoError(s.t, err)
+	natstest.Eventually(s.t, patience, "the invoker has nothing to do", func() bool {
+		info, err := consumer.Info(s.t.Context())
+		return err == nil && info.NumPending == 0 && info.NumAckPending == 0
+	})
+}
+
+// put writes the record as a process would have that died after.
+func (s *site) put(state schedule.InvokerState) {
+	s.t.Helper()
+	_, err := kv.Put(s.t.Context(), s.store, kv.Invoker(s.key), &state, 0)
+	require.NoError(s.t, err)
+}
+
+// afterHandOff is the record that the first transition for a hand-off leads to.
+func (s *site) afterHandOff(e schedule.Enqueue) schedule.InvokerState {
+	in := invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: e, Trace: traceparent}}}
+	return invoker.Transition(s.definition(), schedule.InvokerState{}, in, time.Now()).State
+}
+
+// handle makes a pool handle one wake, and nothing else, without a loop.
+func (s *site) handle(pool *invoker.Pool, bodies ...invoker.Message) {
+	var group []loop.Message[invoker.Message]
+	for _, body := range bodies {
+		group = append(group, loop.Message[invoker.Message]{Task: subjects.Task{Key: s.key}, Body: body})
+	}
+	require.Equal(s.t, loop.Done(), pool.Handle(s.t.Context(), s.key, group))
+}
+
+var wakeUp = invoker.Message{Wake: &schedule.Wake{Reason: schedule.ReasonRetry}}
+
+// history is everything in a stream.
+func (s *site) history(name string) []*jetstream.RawStreamMsg {
+	s.t.Helper()
+	stream, err := s.js.Stream(s.t.Context(), name)
+	require.NoError(s.t, err)
+	var all []*jetstream.RawStreamMsg
+	state := stream.CachedInfo().State
+	for sequence := max(state.FirstSeq, 1); sequence <= state.LastSeq; sequence++ {
+		msg, err := stream.GetMsg(s.t.Context(), sequence)
+		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			require.NoError(s.t, err)
+			all = append(all, msg)
+		}
+	}
+	return all
+}
+
+// events are those in the stream, by ID and in order, after a check that no ID is there twice.
+func (s *site) events() (kinds []schedule.EventKind) {
+	s.t.Helper()
+	seen := map[string]bool{}
+	for _, msg := range s.history(s.names.EventStream()) {
+		var event schedule.Event
+		require.NoError(s.t, json.Unmarshal(msg.Data, &event))
+		require.Equal(s.t, s.names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind), msg.Subject)
+		require.Equal(s.t, event.ID, msg.Header.Get("Nats-Msg-Id"))
+		require.False(s.t, seen[event.ID], "event %s twice", event.ID)
+		seen[event.ID] = true
+		kinds = append(kinds, event.Kind)
+	}
+	return kinds
+}
