@@ -47,6 +47,7 @@ func (s *session) shard() int { return s.config.Store.ShardOf(s.key) }
 // the last result), then the record, then the events, which stay in the record until they are published.
 func (s *session) commit(ctx context.Context, out Outcome) error {
 	for reason, count := range out.Ignored {
+		telemetry.CountIgnored(ctx, subjects.PoolInvoker, reason, count)
 		s.config.Logger.DebugContext(ctx, "messages ignored", "namespace", s.key.Namespace, "schedule_id", s.key.ID,
 			"reason", reason, "count", count)
 	}

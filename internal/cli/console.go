@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/roles"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // console is what a server shows on standard output: how to reach it, and with --demo what happens.
@@ -121,7 +122,7 @@ func (c *console) clientFlags() string {
 	if c.url != defaultNATS {
 		flags += " --nats " + c.url
 	}
-	if prefix := c.cluster.Names.Prefix(); prefix != "carillon" {
+	if prefix := c.cluster.Names.Prefix(); prefix != subjects.DefaultPrefix {
 		flags += " --prefix " + prefix
 	}
 	if namespace := c.app.global.namespace; namespace != defaultNamespace {

@@ -37,6 +37,13 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+func TestPasswordsAreNotShown(t *testing.T) {
+	t.Parallel()
+	var p process
+	assert.Equal(t, ExitFailure, p.run(t.Context(), "schedule", "list", "--nats", "nats://me:secret@127.0.0.1:1,nats://127.0.0.1:2"))
+	assert.Contains(t, p.stderr.String(), "no NATS server answers at nats://me:xxxxx@127.0.0.1:1,nats://127.0.0.1:2\n")
+}
+
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	var p process

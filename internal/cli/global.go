@@ -43,7 +43,8 @@ func (o *globalOptions) define(root *cobra.Command) {
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "`NAME` of the namespace; the pools serve all namespaces")
 	flags.StringVar(&o.prefix, "prefix", o.prefix, "`WORD` that begins all NATS names of the installation")
 	flags.String(flagconf.FileFlag, "", "read settings from a YAML `FILE`, one \"flag: value\" a line")
-	flags.Var(flagconf.NewEnum(&o.logLevel, "debug", "info", "warn", "error"), flagLogLevel, "least `LEVEL` to log: debug, info, warn or error")
+	flags.Var(flagconf.NewEnum(&o.logLevel, "debug", "info", "warn", "error"), flagLogLevel,
+		"least `LEVEL` to log: debug, info, warn or error")
 	flags.Var(flagconf.NewEnum(&o.logFormat, "text", "json"), "log-format", "`FORMAT` of the log on standard error: text or json")
 	flags.VisitAll(func(flag *pflag.Flag) { annotate(flag, globalGroup) })
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,10 +38,10 @@ server that "carillon server" runs on this machine.`,
 
 // callAPI connects, makes a call and closes the connection.
 func (a *app) callAPI(ctx context.Context, id string, call func(context.Context, *client.Client) error) error {
-	url := a.global.natsURL()
-	conn, err := nats.Connect(url, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
+	servers := a.global.natsURL()
+	conn, err := nats.Connect(servers, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
 	if err != nil {
-		return explainConnect(url, err)
+		return explainConnect(redact(servers), err)
 	}
 	defer conn.Close()
 	api, err := a.newClient(conn)
@@ -53,12 +55,12 @@ func (a *app) newClient(conn *nats.Conn) (*client.Client, error) {
 	return client.New(conn, client.Config{Namespace: a.global.namespace, Prefix: a.global.prefix})
 }
 
-func explainConnect(url string, err error) error {
+func explainConnect(servers string, err error) error {
 	if errors.Is(err, nats.ErrNoServers) {
-		return withHint(fmt.Errorf("no NATS server answers at %s", url),
+		return withHint(fmt.Errorf("no NATS server answers at %s", servers),
 			"start one with: carillon server; or name yours with --nats URL")
 	}
-	return fmt.Errorf("connect to NATS at %s: %w", url, err)
+	return fmt.Errorf("connect to NATS at %s: %w", servers, err)
 }
 
 // explain adds to an error of the API what can be done about it.
@@ -70,4 +72,15 @@ func (a *app) explain(id string, err error) error {
 		return withHint(err, "look at it with: carillon schedule describe %s; or choose another ID", id)
 	}
 	return err
+}
+
+// redact hides the passwords in a list of NATS URLs.
+func redact(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, text := range list {
+		if parsed, err := url.Parse(strings.TrimSpace(text)); err == nil {
+			list[i] = parsed.Redacted()
+		}
+	}
+	return strings.Join(list, ",")
 }

@@ -42,12 +42,18 @@ func (f *createFlags) defineSpec() {
 	spec := &f.request.Spec
 	text := func(s string) (string, error) { return s, nil }
 	at := timeParser(f.env.Now)
-	repeated(&f.binder, "every", "every so often, aligned to 1970: `INTERVAL` 90s, or 1h/5m with a phase; repeatable", &spec.Intervals, parseInterval)
+	repeated(&f.binder, "every",
+		"every so often, aligned to 1970: `INTERVAL` 90s, or 1h/5m with a phase; repeatable",
+		&spec.Intervals, parseInterval)
 	repeated(&f.binder, "cron", "crontab `EXPR`, such as \"0 9 * * mon-fri\"; repeatable", &spec.Cron, text)
-	repeated(&f.binder, "calendar", "calendar as `JSON`, such as {\"hour\":\"9\",\"dayOfWeek\":\"mon-fri\"}; repeatable", &spec.Calendars, parseCalendar)
+	repeated(&f.binder, "calendar",
+		"calendar as `JSON`, such as {\"hour\":\"9\",\"dayOfWeek\":\"mon-fri\"}; repeatable",
+		&spec.Calendars, parseCalendar)
 	repeated(&f.binder, "at", "one-off `TIME` in RFC 3339, or from now on as +10m; repeatable", &spec.At, at)
-	repeated(&f.binder, "exclude-calendar", "calendar as `JSON` of times to leave out; repeatable", &spec.ExcludeCalendars, parseCalendar)
-	f.string("time-zone", "IANA `ZONE` of cron expressions and calendars, such as Europe/Berlin; UTC if not given", &spec.TimeZone)
+	repeated(&f.binder, "exclude-calendar", "calendar as `JSON` of times to leave out; repeatable",
+		&spec.ExcludeCalendars, parseCalendar)
+	f.string("time-zone", "IANA `ZONE` of cron expressions and calendars, such as Europe/Berlin; UTC if not given",
+		&spec.TimeZone)
 	parsed(&f.binder, "start", "never due before `TIME`", &spec.StartTime, at)
 	parsed(&f.binder, "end", "never due after `TIME`", &spec.EndTime, at)
 	f.duration("jitter", "delay each time by up to `DURATION`, always the same for the same time", &spec.Jitter)
@@ -70,8 +76,11 @@ func (f *createFlags) defineAction() {
 func (f *createFlags) definePolicies() {
 	policies := &f.request.Policies
 	f.overlap(&policies.Overlap, "`POLICY` while an earlier run is in progress")
-	f.int("concurrency-limit", "let `N` runs be in progress before the overlap policy applies; 1 if not given", &policies.ConcurrencyLimit)
-	f.duration("catchup-window", "give up what is later than `DURATION`, after an outage for example; 365 days if not given", &policies.CatchupWindow)
+	f.int("concurrency-limit", "let `N` runs be in progress before the overlap policy applies; 1 if not given",
+		&policies.ConcurrencyLimit)
+	f.duration("catchup-window",
+		"give up what is later than `DURATION`, after an outage for example; 365 days if not given",
+		&policies.CatchupWindow)
 	f.bool("pause-on-failure", "pause the schedule when a run fails or times out", &policies.PauseOnFailure)
 	f.bool("keep-original-workflow-id", "do not append the time to the workflow ID", &policies.KeepOriginalWorkflowID)
 }

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func (a *app) pauseCommand() *cobra.Command {
@@ -26,6 +28,7 @@ func (a *app) noteCommand(
 	verb, short, long, done string, call func(*client.Client, context.Context, string, string) error,
 ) *cobra.Command {
 	var note string
+	var output outputFlag
 	cmd := &cobra.Command{
 		Use:     verb + " ID [flags]",
 		Short:   short,
@@ -37,13 +40,16 @@ func (a *app) noteCommand(
 				if err := call(api, ctx, args[0], note); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(a.env.Stdout, "%s %s\n", done, args[0])
-				return err
+				return a.print(output, schedule.Empty{}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%s %s\n", done, args[0])
+					return err
+				})
 			})
 		},
 	}
 	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
 		flags.StringVar(&note, "note", "", "replace the notes of the schedule by `TEXT`")
 	})
+	output.define(cmd)
 	return cmd
 }

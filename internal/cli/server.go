@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -95,7 +94,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	if err != nil {
 		return err
 	}
-	defer server.Shutdown()
+	defer server.shutdown()
 	defer conn.Close()
 	cluster, err := a.openCluster(ctx, log, conn, o.clusterOptions, serverDrain)
 	if err != nil {
@@ -105,7 +104,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	stages, err := a.serverStages(cluster, o, c)
+	stages, err := a.serverStages(log, cluster, o, c)
 	if err != nil {
 		return err
 	}
@@ -118,12 +117,14 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 
 // serverStages returns the roles in the order in which they stop: first what takes in work, then what makes it, then what
 // does it, then what notes that it is done, and last what shows it.
-func (a *app) serverStages(cluster *roles.Cluster, o *serverOptions, c *console) ([]roles.Stage, error) {
+func (a *app) serverStages(
+	log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *console,
+) ([]roles.Stage, error) {
 	front, ready, err1 := cluster.Frontend()
 	generator, err2 := cluster.Generator()
 	backfiller, err3 := cluster.Backfiller()
 	invoker, err4 := cluster.Invoker()
-	work, err5 := a.serverWorker(cluster, o)
+	work, err5 := a.serverWorker(log, cluster, o)
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
@@ -133,59 +134,60 @@ func (a *app) serverStages(cluster *roles.Cluster, o *serverOptions, c *console)
 	}, nil
 }
 
-func (a *app) serverWorker(cluster *roles.Cluster, o *serverOptions) (roles.Stage, error) {
+func (a *app) serverWorker(log *slog.Logger, cluster *roles.Cluster, o *serverOptions) (roles.Stage, error) {
 	if o.noWorker {
 		return nil, nil
 	}
 	role, err := roles.Worker(cluster.Conn, worker.Config{
 		Namespace: a.global.namespace, TaskQueue: o.taskQueue, Prefix: a.global.prefix,
-		DrainTimeout: serverDrain, Logger: a.logger(),
+		DrainTimeout: serverDrain, Logger: log,
 	})
 	return roles.Stage{role}, err
 }
 
-// embedded is the NATS server in this process, if there is one.
-type embedded struct {
-	*natsserver.Server
+// natsOf is the NATS server that a server command uses.
+type natsOf struct {
+	// embedded is nil when another server is used.
+	embedded *natsserver.Server
+	// url is where clients find it.
 	url string
 }
 
-// Shutdown stops the server, if there is one.
-func (e embedded) Shutdown() {
-	if e.Server != nil {
-		e.Server.Shutdown()
+func (n natsOf) shutdown() {
+	if n.embedded != nil {
+		n.embedded.Shutdown()
 	}
 }
 
 // connectServer starts the embedded NATS server, unless another is to be used, and connects.
-func (a *app) connectServer(ctx context.Context, log *slog.Logger, o *serverOptions) (embedded, *roles.Connection, error) {
+func (a *app) connectServer(ctx context.Context, log *slog.Logger, o *serverOptions) (natsOf, *roles.Connection, error) {
 	if a.global.nats != "" {
 		conn, err := a.connectRole(ctx, log, "server")
-		return embedded{url: a.global.nats}, conn, err
+		return natsOf{url: redact(a.global.nats)}, conn, err
 	}
 	dir, err := filepath.Abs(o.embedded.Dir)
 	if err != nil {
-		return embedded{}, nil, err
+		return natsOf{}, nil, err
 	}
 	o.embedded.Dir = dir
 	o.embedded.Logger = log
 	server, err := natsserver.Start(ctx, o.embedded)
 	if err != nil {
-		return embedded{}, nil, err
+		return natsOf{}, nil, err
 	}
 	dial := func(options ...nats.Option) (*nats.Conn, error) { return server.Connect(options...) }
 	conn, err := roles.Connect(ctx, log, "carillon-server", dial)
 	if err != nil {
 		server.Shutdown()
-		return embedded{}, nil, err
+		return natsOf{}, nil, err
 	}
-	return embedded{server, server.ClientURL()}, conn, nil
+	return natsOf{server, server.ClientURL()}, conn, nil
 }
 
 func closeTelemetry(ctx context.Context, log *slog.Logger, shutdown func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := shutdown(ctx); err != nil {
-		log.Warn("telemetry did not close", "error", fmt.Errorf("flush: %w", err))
+		log.Warn("telemetry did not close", "error", err)
 	}
 }

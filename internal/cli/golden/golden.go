@@ -6,6 +6,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +26,22 @@ func Equal(t testing.TB, name, got string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
+}
+
+// Section fails the test when got differs from what stands in a page between the lines "<!-- name: … -->" and
+// "<!-- end of name -->".
+func Section(t testing.TB, path, name, got string) {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	section := regexp.MustCompile(`(?s)(<!-- ` + name + `: [^\n]*-->\n)(.*)(<!-- end of ` + name + ` -->)`)
+	found := section.FindSubmatchIndex(page)
+	require.NotNil(t, found, "%s has no section %s", path, name)
+	begin, end := found[4], found[5]
+	if *update {
+		page = slices.Concat(page[:begin], []byte(got), page[end:])
+		require.NoError(t, os.WriteFile(path, page, 0o644))
+		end = begin + len(got)
+	}
+	require.Equal(t, string(page[begin:end]), got)
 }

@@ -36,6 +36,8 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		// What cannot be sent fails at once and is decided anew. Kept, a start could go out long after it was given up.
+		nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOutstanding),
 		nats.ConnectHandler(func(*nats.Conn) { connected <- struct{}{} }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),

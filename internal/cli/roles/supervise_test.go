@@ -3,6 +3,8 @@ package roles_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,12 +17,30 @@ import (
 
 func TestMain(m *testing.M) { natstest.Main(m) }
 
-// lazy returns a role that takes a while to stop, and notes when it has.
-func lazy(name string, takes time.Duration, stopped *[]string) roles.Role {
+// record notes the roles that have stopped, in order.
+type record struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (r *record) add(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names = append(r.names, name)
+}
+
+func (r *record) stopped() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.names)
+}
+
+// lazy returns a role that takes a while to stop.
+func (r *record) lazy(name string, takes time.Duration) roles.Role {
 	return roles.Role{Name: name, Run: func(ctx context.Context) error {
 		<-ctx.Done()
 		time.Sleep(takes)
-		*stopped = append(*stopped, name)
+		r.add(name)
 		return ctx.Err() // as good as nil
 	}}
 }
@@ -28,15 +48,15 @@ func lazy(name string, takes time.Duration, stopped *[]string) roles.Role {
 func TestSuperviseStopsInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var stopped []string
+		var r record
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		err := roles.Supervise(ctx, natstest.Logger(t), 5*time.Second,
-			roles.Stage{lazy("slow", 2*time.Second, &stopped), lazy("quick", time.Second, &stopped)},
+			roles.Stage{r.lazy("slow", 2*time.Second), r.lazy("quick", time.Second)},
 			nil,
-			roles.Stage{lazy("last", 0, &stopped)})
+			roles.Stage{r.lazy("last", 0)})
 		assert.NoError(t, err)
-		assert.Equal(t, []string{"quick", "slow", "last"}, stopped)
+		assert.Equal(t, []string{"quick", "slow", "last"}, r.stopped())
 	})
 }
 
@@ -52,12 +72,12 @@ func TestSuperviseEndsWithARole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var stopped []string
+			var r record
 			bad := roles.Role{Name: "bad", Run: func(context.Context) error { return test.err }}
 			err := roles.Supervise(t.Context(), natstest.Logger(t), time.Second,
-				roles.Stage{lazy("other", 0, &stopped)}, roles.Stage{bad})
+				roles.Stage{r.lazy("other", 0)}, roles.Stage{bad})
 			assert.EqualError(t, err, test.want)
-			assert.Equal(t, []string{"other"}, stopped, "the others are stopped")
+			assert.Equal(t, []string{"other"}, r.stopped(), "the others are stopped")
 		})
 	}
 }
@@ -77,15 +97,16 @@ func TestSuperviseReportsAFailureWhileStopping(t *testing.T) {
 func TestSuperviseLeavesBehindWhatDoesNotStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var stopped []string
+		var r record
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		begin := time.Now()
 		err := roles.Supervise(ctx, natstest.Logger(t), 5*time.Second,
-			roles.Stage{lazy("stuck", time.Hour, &stopped)},
-			roles.Stage{lazy("last", 100*time.Millisecond, &stopped)})
+			roles.Stage{r.lazy("stuck", time.Hour)},
+			roles.Stage{r.lazy("last", 100*time.Millisecond)})
 		assert.EqualError(t, err, "stuck did not stop in time; others take over what it held")
-		assert.Equal(t, []string{"last"}, stopped, "those that follow still get a moment")
+		assert.Equal(t, []string{"last"}, r.stopped(), "those that follow still get a moment")
 		assert.Equal(t, 5100*time.Millisecond, time.Since(begin))
+		time.Sleep(2 * time.Hour) // a bubble must end with all its goroutines
 	})
 }
