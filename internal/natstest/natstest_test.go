@@ -98,11 +98,14 @@ func TestClusterSurvivesTheDeathOfALeader(t *testing.T) {
 	require.EqualValues(t, 1, messages(t, js, "S"))
 
 	c.Restart(first)
+	c.Leader(t.Context(), js, "S")
+	// By a connection of its own: one to a node that is suspended does not notice for minutes.
+	_, other := natstest.Connect(t, c.Node(3-first-second).URL())
 	c.Node(second).Suspend()
 	natstest.Eventually(t, 30*time.Second, "the other two have elected a leader", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := js.Publish(ctx, "s", nil)
+		_, err := other.Publish(ctx, "s", nil)
 		return err == nil
 	})
 	c.Node(second).Resume()
