@@ -68,16 +68,13 @@ func (in *Input) trigger(state schedule.BackfillState) Decision {
 
 // batch hands over the next times of a range, as far as there is room.
 func (in *Input) batch(state schedule.BackfillState) Decision {
-	room := max(0, bufferShare-in.Waiting-reservedSlots) / max(in.Backfills, 1)
-	if room == 0 {
-		state.Attempt++
-		d := in.wait(state)
-		d.Changed = true
-		return d
-	}
 	from := state.Mark
 	if from.IsZero() {
 		from = state.Range.Start.Add(-1) // the start is inclusive
+	}
+	room := max(0, bufferShare-in.Waiting-reservedSlots) / max(in.Backfills, 1)
+	if room == 0 {
+		return in.noRoom(state, from)
 	}
 	out := in.Spec.ProcessTimeRange(specproc.Range{
 		From: from, To: state.Range.End, Manual: true, Limit: room, Seed: in.Definition.JitterSeed(),
@@ -88,7 +85,23 @@ func (in *Input) batch(state schedule.BackfillState) Decision {
 		starts[i].Overlap = state.Range.Overlap
 	}
 	state.Done = !out.Truncated
+	if len(starts) == 0 {
+		state.Mark = out.Mark
+		return Decision{State: state, Changed: true, Finished: true}
+	}
 	return in.handOver(state, starts, schedule.Span{From: from, To: out.Mark})
+}
+
+// noRoom waits for the invoker's buffer to drain. The invoker wakes the requests it knows of; one it has had nothing of
+// yet makes itself known by handing over an empty range.
+func (in *Input) noRoom(state schedule.BackfillState, from time.Time) Decision {
+	if state.Mark.IsZero() {
+		return in.handOver(state, nil, schedule.Span{From: from, To: from})
+	}
+	state.Attempt++
+	d := in.wait(state)
+	d.Changed = true
+	return d
 }
 
 func (in *Input) handOver(state schedule.BackfillState, starts []schedule.BufferedStart, span schedule.Span) Decision {
@@ -96,10 +109,6 @@ func (in *Input) handOver(state schedule.BackfillState, starts []schedule.Buffer
 	state.Handed += len(starts)
 	d := in.wait(state)
 	d.Changed = true
-	if len(starts) == 0 {
-		d.Finished = state.Done
-		return d
-	}
 	d.HandOff = &schedule.Enqueue{
 		Incarnation: in.Definition.Incarnation, Version: in.Definition.Version, Source: state.ID, Span: span, Starts: starts,
 	}

@@ -3,18 +3,16 @@ package backfiller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -84,25 +82,12 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		if err := p.retryConflicts(ctx, key, id, wakes); err != nil {
-			if errors.Is(err, kv.ErrCorrupt) {
-				err = loop.Permanent(err)
-			}
+		err := kv.Attempt(func(bool) error { return p.step(ctx, key, id, wakes) })
+		if err != nil {
 			return loop.Retry(err)
 		}
 	}
 	return loop.Done()
-}
-
-func (p *Pool) retryConflicts(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake) error {
-	const tries = 5
-	for range tries {
-		err := p.step(ctx, key, id, wakes)
-		if !errors.Is(err, kv.ErrConflict) {
-			return err
-		}
-	}
-	return fmt.Errorf("backfiller: %d conflicts in a row", tries)
 }
 
 // step makes one attempt at the next step of one request.
@@ -110,7 +95,7 @@ func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []sc
 	// The leader, because the frontend has written the record a moment ago and a replica may not have it yet.
 	record, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, id))
 	if errors.Is(err, kv.ErrNotFound) {
-		return p.tellFinished(ctx, key)
+		return p.tellFinished(ctx, key, id)
 	}
 	if err != nil {
 		return err
@@ -174,61 +159,33 @@ func (p *Pool) input(ctx context.Context, d *schedule.Definition, state schedule
 	return in, nil
 }
 
+// handOff sends starts to the invoker, in the trace of the request that asked for them.
 func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue, trace string) error {
-	data, err := schedule.Marshal(e)
-	if err != nil {
-		return err
-	}
 	subject := p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span)
-	if trace != "" {
-		ctx = telemetry.WithTraceparent(ctx, trace)
-	}
-	return p.publish(ctx, subject, data)
+	return task.Publish(telemetry.WithTraceparent(ctx, trace), p.config.JS, subject, e)
 }
 
-// finish removes a request that is over, then its timer, and tells the invoker and the generator.
+// finish removes a request that is over, and tells the invoker and the generator.
 func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision uint64) error {
 	if err := kv.Delete(ctx, p.config.Store, kv.Backfill(key, id), revision); err != nil {
 		return err
 	}
-	shard := p.config.Store.ShardOf(key)
-	stream, err := p.config.JS.Stream(ctx, p.config.Names.TaskStream(shard))
-	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(p.config.Names.BackfillTimer(shard, key, id)))
-	}
-	if err != nil {
-		return fmt.Errorf("backfiller: remove timer: %w", err)
-	}
-	return p.tellFinished(ctx, key)
+	return p.tellFinished(ctx, key, id)
 }
 
-func (p *Pool) tellFinished(ctx context.Context, key schedule.Key) error {
-	body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonFinished})
+// tellFinished also removes the request's timer, in the step that stores the first message.
+func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, id string) error {
+	wake := &schedule.Wake{Reason: schedule.ReasonFinished}
+	shard, names := p.config.Store.ShardOf(key), p.config.Names
+	err := task.PublishAndPurge(ctx, p.config.JS, names.InvokeWake(shard, key), names.BackfillTimer(shard, key, id), wake)
 	if err != nil {
 		return err
 	}
-	shard := p.config.Store.ShardOf(key)
-	if err := p.publish(ctx, p.config.Names.InvokeWake(shard, key), body); err != nil {
-		return err
-	}
-	return p.publish(ctx, p.config.Names.Generate(shard, key, subjects.WhatWake), body)
+	return task.Publish(ctx, p.config.JS, names.Generate(shard, key, subjects.WhatWake), wake)
 }
 
 func (p *Pool) arm(ctx context.Context, d *schedule.Definition, id string, at time.Time) error {
-	body, err := schedule.Marshal(&schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry})
-	if err != nil {
-		return err
-	}
-	shard := p.config.Store.ShardOf(d.Key())
-	names := p.config.Names
-	return timer.Arm(ctx, p.config.JS, names.BackfillTimer(shard, d.Key(), id), names.Backfill(shard, d.Key(), id), at, nil, body)
-}
-
-func (p *Pool) publish(ctx context.Context, subject string, data []byte) error {
-	msg := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
-	telemetry.Inject(ctx, msg.Header)
-	if _, err := p.config.JS.PublishMsg(ctx, msg); err != nil {
-		return fmt.Errorf("backfiller: publish on %s: %w", subject, err)
-	}
-	return nil
+	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry}
+	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
+	return task.Arm(ctx, p.config.JS, names.BackfillTimer(shard, d.Key(), id), names.Backfill(shard, d.Key(), id), at, wake)
 }

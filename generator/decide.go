@@ -23,10 +23,10 @@ type Input struct {
 	State schedule.GeneratorState
 	// Remaining is how many automated actions are left, if the schedule limits them.
 	Remaining int
-	// LastAction is the newest start's due time and Busy whether starts wait or run, or backfills are in progress. Both
-	// matter to an exhausted schedule alone.
-	LastAction time.Time
-	Busy       bool
+	// LastAction is the newest start's due time and Taken how far the invoker has taken over what was handed to it. Busy
+	// is whether starts wait or run, or backfills are in progress. All three matter to an exhausted schedule alone.
+	LastAction, Taken time.Time
+	Busy              bool
 	// IdleTime is how long an exhausted schedule stays open; 0 means for ever.
 	IdleTime time.Duration
 	Now      time.Time
@@ -65,12 +65,12 @@ func Decide(in Input) Decision {
 	state.Next, state.Future, state.IdleDeadline = time.Time{}, nil, time.Time{}
 	switch {
 	case d.Schedule.State.Paused:
-	case out.Next.IsZero() || in.outOfActions(decision.HandOff):
-		state.IdleDeadline = in.idleDeadline()
+	case out.Next.IsZero() || in.outOfActions():
+		state.IdleDeadline = in.idleDeadline(state.HandedOff)
 		decision.WakeAt, decision.Reason = state.IdleDeadline, schedule.ReasonIdle
 		decision.Close = decision.HandOff == nil && due(state.IdleDeadline, in.Now)
 	default:
-		state.Next, state.Future = out.Next, in.future(state.Mark)
+		state.Next, state.Future = out.Next, in.future(state.Mark, decision.HandOff)
 		decision.WakeAt, decision.Reason = state.Next, schedule.ReasonDue
 	}
 	decision.State = state
@@ -86,42 +86,43 @@ func (in *Input) timeRange(mark time.Time) specproc.Range {
 	return specproc.Range{
 		From: from, To: latest(from, in.Now),
 		Paused:       d.Schedule.State.Paused,
-		OutOfActions: d.Schedule.State.LimitedActions && in.Remaining <= 0,
+		OutOfActions: in.outOfActions(),
 		UpdateTime:   d.UpdateTime, CatchupWindow: d.Schedule.Policies.Catchup(),
 		Limit: HandOffLimit, Seed: d.JitterSeed(),
 	}
 }
 
-// outOfActions reports whether nothing is left to do once this hand-off has run.
-func (in *Input) outOfActions(handOff *schedule.Enqueue) bool {
-	if !in.Definition.Schedule.State.LimitedActions {
-		return false
-	}
-	remaining := in.Remaining
-	if handOff != nil {
-		remaining -= len(handOff.Starts)
-	}
-	return remaining <= 0
+// outOfActions reports whether the limit is used up. What is handed over does not count before it is executed: its
+// overlap policy may drop it, which costs no action.
+func (in *Input) outOfActions() bool {
+	return in.Definition.Schedule.State.LimitedActions && in.Remaining <= 0
 }
 
-// idleDeadline is when an exhausted schedule closes: the idle time after its last sign of life. Being busy is one.
-func (in *Input) idleDeadline() time.Time {
+// idleDeadline is when an exhausted schedule closes: the idle time after its last sign of life. A hand-off is one, since
+// the invoker may not have got to it yet; and as long as it has not, or something is going on, the schedule is not idle.
+func (in *Input) idleDeadline(handedOff time.Time) time.Time {
 	if in.IdleTime <= 0 {
 		return time.Time{}
 	}
 	d := in.Definition
 	last := latest(latest(d.CreateTime, d.UpdateTime), latest(d.ActiveSince, in.LastAction))
-	if in.Busy {
+	last = latest(last, handedOff)
+	if in.Busy || handedOff.After(latest(d.CreateTime, in.Taken)) {
 		last = latest(last, in.Now)
 	}
 	return last.Add(in.IdleTime)
 }
 
-// future lists the next times for describe, from the mark or now, whichever is later.
-func (in *Input) future(mark time.Time) []time.Time {
+// future lists the next times for describe, from the mark or now, whichever is later. Of a limited schedule it lists as
+// many as there will be if all that is handed over now runs.
+func (in *Input) future(mark time.Time, handOff *schedule.Enqueue) []time.Time {
 	count := futureCount
 	if in.Definition.Schedule.State.LimitedActions {
-		count = min(count, in.Remaining)
+		remaining := in.Remaining
+		if handOff != nil {
+			remaining -= len(handOff.Starts)
+		}
+		count = min(count, max(remaining, 0))
 	}
 	var times []time.Time
 	seed := in.Definition.JitterSeed()

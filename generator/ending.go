@@ -5,52 +5,61 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// forget removes what the generator keeps of a schedule that is gone: its record and its timer.
+// forget removes what the generator keeps of a schedule that is gone: its record and its timer. The record says that
+// there is still something to forget, so it goes last; before it the invoker is told, in case that who deleted the
+// schedule did not live to.
+//
+// Meanwhile a new schedule of the same ID may have come. Its record then conflicts, and the next attempt arms the timer
+// that this one has removed. Without a record there is no timer to remove.
 func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
-	shard := p.config.Store.ShardOf(key)
-	if err := p.purge(ctx, shard, p.config.Names.DueTimer(shard, key)); err != nil {
+	record, err := kv.GetLeader(ctx, p.config.Store, kv.Generator(key))
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return err
 	}
-	record, err := kv.GetLeader(ctx, p.config.Store, kv.Generator(key))
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil
+	exists := err == nil
+	_, err = kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
+	switch {
+	case err == nil:
+		return fmt.Errorf("%w: %s has been created again", kv.ErrConflict, key.ID)
+	case !errors.Is(err, kv.ErrNotFound):
+		return err
 	}
-	if err != nil {
+	if !exists {
+		return p.tellInvoker(ctx, key, "")
+	}
+	shard := p.config.Store.ShardOf(key)
+	if err := p.tellInvoker(ctx, key, p.config.Names.DueTimer(shard, key)); err != nil {
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Generator(key), record.Revision)
 }
 
-func (p *Pool) purge(ctx context.Context, shard int, subject string) error {
-	stream, err := p.config.JS.Stream(ctx, p.config.Names.TaskStream(shard))
-	if err != nil {
-		return fmt.Errorf("generator: remove timer: %w", err)
-	}
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-		return fmt.Errorf("generator: remove timer: %w", err)
-	}
-	return nil
+// tellInvoker makes the invoker forget a schedule that is gone. Storing the message removes the timer.
+func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key, timerSubject string) error {
+	// Whatever definition a lagging replica still has, it is older than its deletion.
+	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
+	subject := p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key)
+	return task.PublishAndPurge(ctx, p.config.JS, subject, timerSubject, wake)
 }
 
-// close ends an exhausted schedule: the definition goes, and the pools are told to forget the rest. The event comes
-// first, under an ID that makes its repeat harmless.
+// close ends an exhausted schedule: the definition goes, then all that is kept of it. The event comes first, under an ID
+// that makes its repeat harmless.
 func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definition]) error {
 	d := &definition.Value
 	if err := p.publishClosed(ctx, d); err != nil {
 		return err
 	}
 	if err := kv.Delete(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision); err != nil {
-		return err
-	}
-	if err := p.wakeInvoker(ctx, d); err != nil {
 		return err
 	}
 	return p.forget(ctx, d.Key())
@@ -68,18 +77,6 @@ func (p *Pool) publishClosed(ctx context.Context, d *schedule.Definition) error 
 	msg := &nats.Msg{Subject: p.config.Names.Event(d.Key(), event.Kind), Data: data}
 	if _, err := p.config.JS.PublishMsg(ctx, msg, jetstream.WithMsgID(event.ID)); err != nil {
 		return fmt.Errorf("generator: publish event: %w", err)
-	}
-	return nil
-}
-
-func (p *Pool) wakeInvoker(ctx context.Context, d *schedule.Definition) error {
-	body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonDeleted})
-	if err != nil {
-		return err
-	}
-	subject := p.config.Names.InvokeWake(p.config.Store.ShardOf(d.Key()), d.Key())
-	if _, err := p.config.JS.Publish(ctx, subject, body); err != nil {
-		return fmt.Errorf("generator: wake the invoker: %w", err)
 	}
 	return nil
 }

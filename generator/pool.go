@@ -12,8 +12,8 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -94,55 +94,60 @@ func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (schedule.Wake, error)
 
 // Handle implements loop.Handler: one transition of one schedule.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
-	ctx, span := telemetry.StartTransition(ctx, "generate", key, newest(group).Header)
+	ctx, span := telemetry.StartTransition(ctx, "generate", key, traceOf(group))
 	defer span.End()
-	const tries = 5
-	for range tries {
-		verdict, err := p.transition(ctx, key, group)
-		if !errors.Is(err, kv.ErrConflict) {
-			return verdict
-		}
+	var holdUntil time.Time
+	err := kv.Attempt(func(again bool) (err error) {
+		holdUntil, err = p.transition(ctx, key, wakes(group), again)
+		return err
+	})
+	switch {
+	case err != nil:
+		return loop.Retry(err)
+	case holdUntil.IsZero():
+		return loop.Done()
 	}
-	return loop.Retry(fmt.Errorf("generator: %d conflicts in a row", tries))
+	return loop.Hold(holdUntil)
 }
 
-// transition makes one attempt; only its error kv.ErrConflict matters, the verdict holds any other.
-func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) (loop.Verdict, error) {
-	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, wakes(group)...)
+// transition makes one attempt, again after a conflict. It returns until when to hold the messages, if that is needed.
+func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedule.Wake, again bool) (holdUntil time.Time, err error) {
+	record, err := p.read(ctx, key, again)
+	if err != nil {
+		return time.Time{}, err
+	}
+	// A message that is held may be older than what was last done for the schedule; the record tells.
+	wakes = append(wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
+	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
 	if errors.Is(err, kv.ErrNotFound) {
-		return p.verdict(p.forget(ctx, key))
+		return time.Time{}, p.forget(ctx, key)
 	}
 	if err != nil {
-		return p.verdict(err)
-	}
-	record, err := kv.Get(ctx, p.config.Store, kv.Generator(key))
-	if err != nil && !errors.Is(err, kv.ErrNotFound) {
-		return p.verdict(err)
+		return time.Time{}, err
 	}
 	decision, err := p.decide(ctx, &definition.Value, record.Value)
 	if err != nil {
-		return p.verdict(err)
+		return time.Time{}, err
 	}
 	if decision.Close {
-		return p.verdict(p.close(ctx, definition))
+		return time.Time{}, p.close(ctx, definition)
 	}
 	if err := p.commit(ctx, key, decision, record.Revision); err != nil {
-		return p.verdict(err)
+		return time.Time{}, err
 	}
-	return p.sleep(ctx, &definition.Value, decision)
+	return p.sleep(ctx, &definition.Value, decision, !again)
 }
 
-// verdict turns an error into what the loop should do about it.
-func (p *Pool) verdict(err error) (loop.Verdict, error) {
-	switch {
-	case err == nil:
-		return loop.Done(), nil
-	case errors.Is(err, kv.ErrConflict):
-		return loop.Retry(err), err
-	case errors.Is(err, kv.ErrCorrupt) || schedule.CodeOf(err) == schedule.CodeInvalidArgument:
-		return loop.Retry(loop.Permanent(err)), nil
+func (p *Pool) read(ctx context.Context, key schedule.Key, again bool) (kv.Record[schedule.GeneratorState], error) {
+	get := kv.Get[schedule.GeneratorState]
+	if again {
+		get = kv.GetLeader[schedule.GeneratorState]
 	}
-	return loop.Retry(err), nil
+	record, err := get(ctx, p.config.Store, kv.Generator(key))
+	if errors.Is(err, kv.ErrNotFound) {
+		err = nil
+	}
+	return record, err
 }
 
 // decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or
@@ -154,7 +159,7 @@ func (p *Pool) decide(ctx context.Context, d *schedule.Definition, state schedul
 	}
 	in := Input{Definition: d, Spec: spec, State: state, IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now()}
 	if d.Schedule.State.LimitedActions {
-		if err := p.readActivity(ctx, &in); err != nil {
+		if err := p.readInvoker(ctx, &in, kv.Get); err != nil {
 			return Decision{}, err
 		}
 	}
@@ -162,32 +167,38 @@ func (p *Pool) decide(ctx context.Context, d *schedule.Definition, state schedul
 	if decision.Reason != schedule.ReasonIdle {
 		return decision, nil
 	}
-	if err := p.readActivity(ctx, &in); err != nil {
+	// From the leader, since a schedule may be closed on the strength of it.
+	if err := p.readInvoker(ctx, &in, kv.GetLeader); err != nil {
 		return Decision{}, err
 	}
+	backfills, err := kv.Backfills(ctx, p.config.Store, d.Key())
+	if err != nil {
+		return Decision{}, err
+	}
+	in.Busy = in.Busy || len(backfills) > 0
 	return Decide(in), nil
 }
 
-// readActivity fills in what the other pools know: remaining actions, the newest one, whether anything is going on.
-func (p *Pool) readActivity(ctx context.Context, in *Input) error {
-	key := in.Definition.Key()
-	invoker, err := kv.Get(ctx, p.config.Store, kv.Invoker(key))
+type getInvoker func(context.Context, *kv.Store, kv.Key[schedule.InvokerState]) (kv.Record[schedule.InvokerState], error)
+
+// readInvoker fills in what the invoker knows: remaining actions, the newest one, whether anything is going on.
+func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error {
+	record, err := get(ctx, p.config.Store, kv.Invoker(in.Definition.Key()))
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return err
 	}
-	backfills, err := kv.Backfills(ctx, p.config.Store, key)
-	if err != nil {
-		return err
-	}
-	in.Remaining = invoker.Value.RemainingActions(in.Definition)
-	in.Busy = len(backfills) > 0
-	if invoker.Value.Incarnation != in.Definition.Incarnation {
+	invoker := &record.Value
+	in.Remaining = invoker.RemainingActions(in.Definition)
+	if invoker.Incarnation != in.Definition.Incarnation {
 		return nil
 	}
-	for i := range invoker.Value.Starts {
-		start := &invoker.Value.Starts[i]
+	for i := range invoker.Starts {
+		start := &invoker.Starts[i]
 		in.LastAction = latest(in.LastAction, start.Actual)
 		in.Busy = in.Busy || start.Phase != schedule.PhaseCompleted
+	}
+	for _, span := range invoker.Sources[schedule.SourceAuto].Covered {
+		in.Taken = latest(in.Taken, span.To)
 	}
 	return nil
 }
@@ -208,43 +219,27 @@ func (p *Pool) commit(ctx context.Context, key schedule.Key, decision Decision, 
 }
 
 func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue) error {
-	data, err := schedule.Marshal(e)
-	if err != nil {
-		return err
-	}
-	subject := p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span)
-	msg := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
-	telemetry.Inject(ctx, msg.Header)
-	if _, err := p.config.JS.PublishMsg(ctx, msg); err != nil {
-		return fmt.Errorf("generator: hand over to the invoker: %w", err)
-	}
-	return nil
+	return task.Publish(ctx, p.config.JS, p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span), e)
 }
 
-// sleep sees that the schedule is looked at again: by holding the message when that is soon, else by its timer.
-func (p *Pool) sleep(ctx context.Context, d *schedule.Definition, decision Decision) (loop.Verdict, error) {
-	if decision.WakeAt.IsZero() {
-		return loop.Done(), nil
-	}
+// sleep sees that the schedule is looked at again: by holding the message when that is soon and mayHold allows it, else
+// by its timer. After a conflict the message is not held: another process is at work on the same schedule, and if both
+// held what they have, each due time would be worked out twice for ever. The timer's message joins what the other holds.
+func (p *Pool) sleep(ctx context.Context, d *schedule.Definition, decision Decision, mayHold bool) (holdUntil time.Time, err error) {
 	at := decision.WakeAt
+	if at.IsZero() {
+		return time.Time{}, nil
+	}
 	if decision.Reason == schedule.ReasonDue {
-		if at.Sub(p.config.Now()) <= p.config.Lead {
-			return loop.Hold(at), nil
+		if mayHold && at.Sub(p.config.Now()) <= p.config.Lead {
+			return at, nil
 		}
 		at = at.Add(-p.config.Lead)
 	}
-	return p.verdict(p.arm(ctx, d, at, decision.Reason))
-}
-
-func (p *Pool) arm(ctx context.Context, d *schedule.Definition, at time.Time, reason schedule.Reason) error {
-	body, err := schedule.Marshal(&schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: reason})
-	if err != nil {
-		return err
-	}
-	shard := p.config.Store.ShardOf(d.Key())
-	names := p.config.Names
-	return timer.Arm(ctx, p.config.JS, names.DueTimer(shard, d.Key()), names.Generate(shard, d.Key(), subjects.WhatDue),
-		at, nil, body)
+	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
+	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
+	return time.Time{}, task.Arm(ctx, p.config.JS,
+		names.DueTimer(shard, d.Key()), names.Generate(shard, d.Key(), subjects.WhatDue), at, wake)
 }
 
 func wakes(group []loop.Message[schedule.Wake]) []schedule.Wake {
@@ -255,13 +250,14 @@ func wakes(group []loop.Message[schedule.Wake]) []schedule.Wake {
 	return wakes
 }
 
-// newest is the message whose trace the transition continues.
-func newest(group []loop.Message[schedule.Wake]) *loop.Message[schedule.Wake] {
-	last := &group[0]
+// traceOf returns the headers of the message whose trace the transition continues: the newest. What has been held
+// continues none: of a schedule that is due every second, one message is held for ever.
+func traceOf(group []loop.Message[schedule.Wake]) nats.Header {
+	var newest loop.Message[schedule.Wake]
 	for i := range group {
-		if group[i].Stored.After(last.Stored) {
-			last = &group[i]
+		if !group[i].Held && !group[i].Stored.Before(newest.Stored) {
+			newest = group[i]
 		}
 	}
-	return last
+	return newest.Header
 }

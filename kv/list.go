@@ -5,10 +5,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
+
+// listTimeout bounds a list whose context has no deadline. The keys of a million schedules take seconds.
+const listTimeout = time.Minute
 
 // Schedules returns the keys of all schedules of a namespace, ordered by ID.
 func Schedules(ctx context.Context, s *Store, namespace string) ([]schedule.Key, error) {
@@ -44,6 +50,8 @@ func Backfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[schedule.
 }
 
 func (s *Store) list(ctx context.Context, shard int, filter string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
 	lister, err := s.buckets[shard].ListKeysFiltered(ctx, filter)
 	if err != nil {
 		return nil, fmt.Errorf("kv: list %s: %w", filter, err)
@@ -52,7 +60,12 @@ func (s *Store) list(ctx context.Context, shard int, filter string) ([]string, e
 	for name := range lister.Keys() {
 		names = append(names, name)
 	}
-	if err := ctx.Err(); err != nil {
+	// The lister ends in silence also when it could not finish.
+	err = ctx.Err()
+	if err == nil && s.js.Conn().IsClosed() {
+		err = jetstream.ErrConnectionClosed
+	}
+	if err != nil {
 		return nil, fmt.Errorf("kv: list %s: %w", filter, err)
 	}
 	slices.Sort(names)

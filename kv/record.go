@@ -74,6 +74,10 @@ func Put[T any](ctx context.Context, s *Store, key Key[T], value *T, revision ui
 // Delete removes a record if its revision is still the given one. A trace of it remains for subjects.TombstoneAge, so
 // that a writer with the old revision fails. The error is ErrConflict or one of NATS.
 func Delete[T any](ctx context.Context, s *Store, key Key[T], revision uint64) error {
+	if revision == 0 {
+		// To nats.go it would mean any revision.
+		return fmt.Errorf("%w: %s: revision 0 is that of no record", ErrConflict, key.name)
+	}
 	err := s.bucket(key.schedule).Purge(ctx, key.name,
 		jetstream.LastRevision(revision), jetstream.PurgeTTL(subjects.TombstoneAge))
 	if err != nil {
@@ -90,20 +94,32 @@ func decode[T any](name string, data []byte, revision uint64) (Record[T], error)
 	return record, nil
 }
 
+// readError names the absence of a record. What cannot be a key, made of a subject that somebody else has published on,
+// names a record that is not there.
 func readError(name string, err error) error {
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, leader.ErrNone) || errors.Is(err, jetstream.ErrInvalidKey) {
 		return fmt.Errorf("%w: %s", ErrNotFound, name)
 	}
 	return fmt.Errorf("kv: read %s: %w", name, err)
 }
 
-// writeError names a conflict. ErrKeyExists is what Create returns for one; both server codes of a failed
-// compare-and-set, of one replica and of several, arrive as ErrKeyRevisionMismatch.
+// writeError names a conflict.
 func writeError(name string, err error) error {
-	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) || errors.Is(err, jetstream.ErrKeyExists) {
+	if isConflict(err) {
 		return fmt.Errorf("%w: %s", ErrConflict, name)
 	}
 	return fmt.Errorf("kv: write %s: %w", name, err)
+}
+
+// isConflict goes by the codes of the server, of which a stream with several replicas has another than one with a single
+// replica. The errors of nats.go would not do: Create over a deleted record returns what the server says as it is.
+func isConflict(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	return api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
 // isTombstone reports whether the headers of a KV message mark a deleted record, by a client or by the server.

@@ -28,7 +28,7 @@ type Message struct {
 	Data     []byte
 }
 
-// timeout bounds a read whose context has no deadline.
+// timeout bounds a read: while a stream has no leader nobody answers.
 const timeout = 5 * time.Second
 
 // Last returns the last message of a subject. The error is ErrNone or one of NATS, which may be tried again.
@@ -66,6 +66,9 @@ func parse(subject string, data []byte) (Message, error) {
 			return Message{}, fmt.Errorf("%w: %s", ErrNone, subject)
 		}
 		return Message{}, fmt.Errorf("leader: read %s: %w", subject, a.Error)
+	}
+	if a.Message.Sequence == 0 {
+		return Message{}, fmt.Errorf("leader: read %s: the answer holds no message and no error", subject)
 	}
 	return Message{Sequence: a.Message.Sequence, Header: parseHeader(a.Message.Header), Data: a.Message.Data}, nil
 }

@@ -7,7 +7,8 @@
 // finish and gives everything else back at once.
 //
 // What a handler cannot decode, or fails on for a reason that will not pass, goes to the dead letter stream with the
-// reason and where it came from. What fails because NATS is away is tried again for as long as it takes.
+// reason and where it came from. What fails because NATS is away is tried again for as long as it takes. A message that
+// makes its group fail for good is found by handling each of the group alone.
 //
 // Guarantees: every message is handled at least once; messages of one schedule are handled in no particular order and
 // never by two groups of one process at a time, but possibly by another process.

@@ -1,9 +1,11 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -75,21 +77,16 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 	g.working = g.take()
 	l.mu.Unlock()
 
-	var verdict Verdict
-	if len(g.working) > 0 {
-		verdict = l.handle(work, key, g.working)
-	}
-	settled := verdict.until.IsZero()
-	if settled {
-		l.settle(work, key, g.working, verdict)
+	until := l.process(work, key, g.working)
+	var held []*item[M]
+	if !until.IsZero() {
+		held = l.keepNewest(g.working)
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !settled {
-		g.items = append(g.working, g.items...)
-	}
-	more := len(g.items) > len(g.working) || settled && len(g.items) > 0
+	more := len(g.items) > 0
+	g.items = append(held, g.items...)
 	g.working = nil
 	if l.stopping {
 		l.returnItems(g.take())
@@ -103,8 +100,42 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 		delete(l.groups, key)
 		return false
 	}
-	l.holdUntil(work, key, g, verdict.until)
+	l.holdUntil(work, key, g, until)
 	return false
+}
+
+// process handles items and settles them, or returns until when to hold them.
+func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[M]) (until time.Time) {
+	if len(items) == 0 {
+		return time.Time{}
+	}
+	verdict := l.handle(work, key, items)
+	if len(items) > 1 && isPermanent(verdict.err) {
+		for i := range items {
+			one := items[i : i+1]
+			// One of several cannot be held: settle gives it back instead, and it comes again in a moment.
+			l.settle(work, key, one, l.handle(work, key, one))
+		}
+		return time.Time{}
+	}
+	if verdict.until.IsZero() {
+		l.settle(work, key, items, verdict)
+	}
+	return verdict.until
+}
+
+// keepNewest acknowledges all items but the newest, which it returns. The newest of a subject is the one the stream
+// still has.
+func (l *Loop[M]) keepNewest(items []*item[M]) []*item[M] {
+	newest := slices.MaxFunc(items, func(a, b *item[M]) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, it := range items {
+		if it != newest {
+			l.ack(it.raw)
+			<-l.slots
+		}
+	}
+	newest.Held = true
+	return []*item[M]{newest}
 }
 
 // holdUntil arms the timer that handles the group again. The caller holds the lock.
@@ -137,7 +168,7 @@ func (l *Loop[M]) handle(ctx context.Context, key schedule.Key, items []*item[M]
 	return l.handler.Handle(ctx, key, messages)
 }
 
-// settle acknowledges the messages of a group, gives them back or makes dead letters of them.
+// settle acknowledges the messages of a group, gives them back or makes dead letters of them, and frees their slots.
 func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M], verdict Verdict) {
 	if verdict.err != nil && len(items) > 0 {
 		l.config.Logger.WarnContext(ctx, "transition failed, will try again", "namespace", key.Namespace,
@@ -145,8 +176,12 @@ func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M]
 	}
 	for _, it := range items {
 		switch {
+		case !verdict.until.IsZero():
+			l.giveBackLater(it.raw, 1)
 		case verdict.err == nil:
 			l.ack(it.raw)
+		case ctx.Err() != nil:
+			l.giveBack(it.raw) // it was not the message's fault
 		case isPermanent(verdict.err) && it.Deliveries >= l.config.MaxDeliveries:
 			l.deadLetter(ctx, it.raw, verdict.err)
 		default:
@@ -171,7 +206,7 @@ func (l *Loop[M]) giveBack(raw jetstream.Msg) {
 	}
 }
 
-// giveBackLater waits longer with each delivery: 100 ms doubling to 10 s.
+// giveBackLater waits longer with each delivery: 200 ms doubling to 10 s.
 func (l *Loop[M]) giveBackLater(raw jetstream.Msg, deliveries uint64) {
 	l.metrics.settled("retried")
 	delay := min(100*time.Millisecond<<min(deliveries, 10), 10*time.Second)
@@ -204,6 +239,9 @@ func (l *Loop[M]) keepAlive(ctx context.Context) {
 }
 
 func (l *Loop[M]) extend(period time.Duration) {
+	if !l.config.JS.Conn().IsConnected() {
+		return // it would only fill the buffer for what is sent after the reconnect
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.config.Now()

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -37,7 +36,7 @@ type Config struct {
 	Now func() time.Time
 	// Concurrency is how many groups are handled at once; 64 by default.
 	Concurrency int
-	// MaxInFlight bounds the messages held at once; 8,192 by default.
+	// MaxInFlight bounds the messages held at once; 8,192 by default, and at least one for each shard.
 	MaxInFlight int
 	// MaxDeliveries is after how many deliveries a message that fails for good is a dead letter; 10 by default.
 	MaxDeliveries uint64
@@ -58,6 +57,7 @@ func (c Config) withDefaults() Config {
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = 8192
 	}
+	c.MaxInFlight = max(c.MaxInFlight, c.Shards) // each shard's pull reserves one while it waits
 	if c.MaxDeliveries == 0 {
 		c.MaxDeliveries = 10
 	}
@@ -101,14 +101,19 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelWork()
 
+	var keeping sync.WaitGroup
+	keep, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	keeping.Go(func() { l.keepAlive(keep) })
+
 	pulling, pullCtx := errgroup.WithContext(ctx)
 	for shard := range l.config.Shards {
 		pulling.Go(func() error { return l.pull(pullCtx, work, shard) })
 	}
-	pulling.Go(func() error { l.keepAlive(pullCtx); return nil })
 	err := pulling.Wait()
 
 	l.stop(cancelWork)
+	stopKeeping() // not before: groups in progress need their messages until the end
+	keeping.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -122,7 +127,7 @@ func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		if errors.Is(err, jetstream.ErrConnectionClosed) {
+		if l.config.JS.Conn().IsClosed() {
 			return fmt.Errorf("loop: pull %s of shard %d: %w", l.config.Pool, shard, err)
 		}
 		l.config.Logger.WarnContext(ctx, "pull failed, will try again", "shard", shard, "error", err)
@@ -131,8 +136,12 @@ func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
 	return nil
 }
 
-// pullBatch is how many messages wait in the client for their turn, at most.
-const pullBatch = 256
+const (
+	// pullBatch is how many messages wait in the client for their turn, at most.
+	pullBatch = 256
+	// drainLimit is how long a stop waits for NATS to confirm that it sends no more.
+	drainLimit = 2 * time.Second
+)
 
 func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
 	consumer, err := l.config.JS.Consumer(ctx, l.config.Names.TaskStream(shard), l.config.Pool)
@@ -143,15 +152,22 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
 	if err != nil {
 		return err
 	}
-	// Drain lets Next return what the server has sent already, so that it can be given back.
-	stopDrain := context.AfterFunc(ctx, messages.Drain)
-	defer stopDrain()
 	defer messages.Stop()
+	// Drain lets Next return what the server has sent already, so that it can be given back. When NATS is away, it
+	// takes its time.
+	drained, cancelDrain := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelDrain()
+	stopDrain := context.AfterFunc(ctx, func() {
+		messages.Drain()
+		wait(drained, drainLimit)
+		cancelDrain()
+	})
+	defer stopDrain()
 	for {
 		if !l.reserve(ctx) {
-			return l.giveBackRest(messages)
+			return l.giveBackRest(drained, messages)
 		}
-		raw, err := messages.Next()
+		raw, err := messages.Next(jetstream.NextContext(drained))
 		if err != nil {
 			<-l.slots
 			if ctx.Err() != nil {
@@ -173,9 +189,9 @@ func (l *Loop[M]) reserve(ctx context.Context) bool {
 	}
 }
 
-func (l *Loop[M]) giveBackRest(messages jetstream.MessagesContext) error {
+func (l *Loop[M]) giveBackRest(ctx context.Context, messages jetstream.MessagesContext) error {
 	for {
-		raw, err := messages.Next()
+		raw, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return nil
 		}
@@ -187,8 +203,11 @@ func (l *Loop[M]) giveBackRest(messages jetstream.MessagesContext) error {
 func (l *Loop[M]) take(work context.Context, raw jetstream.Msg) {
 	it, err := l.decode(raw)
 	if err != nil {
-		l.deadLetter(work, raw, err)
-		<-l.slots
+		// Beside the pull: the dead letter stream may be slow, and the messages that wait in the client have no time.
+		l.running.Go(func() {
+			l.deadLetter(work, raw, err)
+			<-l.slots
+		})
 		return
 	}
 	l.add(work, it)
@@ -208,6 +227,7 @@ func (l *Loop[M]) decode(raw jetstream.Msg) (*item[M], error) {
 		return nil, err
 	}
 	return &item[M]{
+		sequence: meta.Sequence.Stream,
 		Message: Message[M]{
 			Task: task, Body: body, Header: raw.Headers(), Stored: meta.Timestamp, Deliveries: meta.NumDelivered,
 		},

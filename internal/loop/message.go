@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -22,6 +23,8 @@ type Message[M any] struct {
 	Stored time.Time
 	// Deliveries counts the deliveries of the message, this one included.
 	Deliveries uint64
+	// Held says that the handler has had the message before, and asked to hold it.
+	Held bool
 }
 
 // Verdict says what becomes of the messages of a group.
@@ -33,12 +36,16 @@ type Verdict struct {
 // Done acknowledges the group.
 func Done() Verdict { return Verdict{} }
 
-// Hold keeps the group unacknowledged and handles it again at the given time, or earlier, together with the next message
-// for its schedule.
+// Hold keeps the newest message of the group unacknowledged, and handles it again at the given time or earlier, together
+// with the next message for its schedule. The others are acknowledged: one is enough to be woken again should the
+// process die, and a schedule that is always held must not gather all that ever came for it. So only a handler that has
+// done what its messages ask for may hold.
 func Hold(until time.Time) Verdict { return Verdict{until: until} }
 
-// Retry gives the group back for a later attempt, by this or another process. Errors made by [Permanent] count: after
-// Config.MaxDeliveries the message goes to the dead letter stream.
+// Retry gives the group back for a later attempt, by this or another process. Permanent errors count: after
+// Config.MaxDeliveries the message goes to the dead letter stream. An error is permanent if [Permanent] made it, or if it
+// says that what is stored cannot be read or is not valid. Before that counts, each message of a group is handled alone,
+// so that one which cannot be handled does not take others along.
 func Retry(err error) Verdict { return Verdict{err: err} }
 
 // Permanent marks an error that another attempt is unlikely to cure.
@@ -50,12 +57,13 @@ func (e permanentError) Unwrap() error { return e.error }
 
 func isPermanent(err error) bool {
 	var p permanentError
-	return errors.As(err, &p)
+	return errors.As(err, &p) || errors.Is(err, schedule.ErrFormat) || schedule.CodeOf(err) == schedule.CodeInvalidArgument
 }
 
 // item is a message in the hands of the loop.
 type item[M any] struct {
 	Message[M]
-	raw     jetstream.Msg
-	touched time.Time // when the server last heard about it
+	raw      jetstream.Msg
+	sequence uint64    // its place in the stream; newer messages have higher ones
+	touched  time.Time // when the server last heard about it
 }

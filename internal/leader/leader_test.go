@@ -1,0 +1,125 @@
+package leader
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+)
+
+func TestMain(m *testing.M) { natstest.Main(m) }
+
+func TestLastReadsWhatIsStored(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	name := strings.ToUpper(natstest.Names(t).Prefix())
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
+	require.NoError(t, err)
+
+	_, err = Last(t.Context(), js, name, name+".a")
+	require.ErrorIs(t, err, ErrNone)
+
+	header := nats.Header{"traceparent": {"00-trace"}, "Two": {"one", "two: three"}, "Empty": {""}}
+	body := []byte("\x00\xff any bytes \r\n\r\n")
+	_, err = js.Publish(t.Context(), name+".a", []byte("old"))
+	require.NoError(t, err)
+	ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: name + ".a", Header: header, Data: body})
+	require.NoError(t, err)
+	_, err = js.Publish(t.Context(), name+".b", []byte("other"))
+	require.NoError(t, err)
+	message, err := Last(t.Context(), js, name, name+".a")
+	require.NoError(t, err)
+	require.Equal(t, Message{Sequence: ack.Sequence, Header: header, Data: body}, message)
+
+	message, err = Last(t.Context(), js, name, name+".b")
+	require.NoError(t, err)
+	require.Empty(t, message.Header)
+
+	_, err = Last(t.Context(), js, name+"_NONE", name+".a")
+	require.NotErrorIs(t, err, ErrNone, "no stream is not the same as no message")
+	require.Error(t, err)
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	m, err := parse("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
+	require.NoError(t, err)
+	require.Equal(t, Message{Sequence: 7, Header: nats.Header{"A": {"b"}}, Data: []byte("hi")}, m)
+
+	_, err = parse("s", []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
+	require.ErrorIs(t, err, ErrNone)
+
+	_, err = parse("s", []byte(`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`))
+	require.NotErrorIs(t, err, ErrNone)
+	var api *jetstream.APIError
+	require.ErrorAs(t, err, &api)
+	require.EqualValues(t, 10008, api.ErrorCode)
+
+	for _, text := range []string{"", "nonsense", `{"message":{"data":"not base64"}}`, `[]`} {
+		_, err = parse("s", []byte(text))
+		require.ErrorContains(t, err, "leader: read s")
+	}
+	// An answer with neither a message nor an error is not one: it must not pass for an empty record.
+	for _, text := range []string{`{}`, `null`, `{"message":null}`} {
+		_, err = parse("s", []byte(text))
+		require.ErrorContains(t, err, "leader: read s", text)
+		require.NotErrorIs(t, err, ErrNone)
+	}
+}
+
+func TestParseHeader(t *testing.T) {
+	t.Parallel()
+	for block, want := range map[string]nats.Header{
+		"":                                 {},
+		"NATS/1.0\r\n\r\n":                 {},
+		"NATS/1.0\r\nA: b\r\n\r\n":         {"A": {"b"}},
+		"NATS/1.0\r\nA:b\r\nA:  c\r\n\r\n": {"A": {"b", "c"}},
+		"NATS/1.0\r\nA: b: c\r\n\r\n":      {"A": {"b: c"}},
+		"NATS/1.0\r\na: b\r\nA:\r\n\r\n":   {"a": {"b"}, "A": {""}},
+		"NATS/1.0\r\nno colon\r\nA: b\r\n": {"A": {"b"}},
+		"NATS/1.0 404 No Messages\r\n\r\n": {},
+	} {
+		require.Equal(t, want, parseHeader([]byte(block)), "%q", block)
+	}
+}
+
+func TestAPIPrefix(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "$JS.API.", apiPrefix(jetstream.JetStreamOptions{}))
+	require.Equal(t, "$JS.hub.API.", apiPrefix(jetstream.JetStreamOptions{Domain: "hub"}))
+	require.Equal(t, "my.", apiPrefix(jetstream.JetStreamOptions{APIPrefix: "my"}))
+	require.Equal(t, "my.", apiPrefix(jetstream.JetStreamOptions{APIPrefix: "my."}))
+}
+
+// FuzzParse: whatever the answer, there is a message with a sequence or an error.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"message":{"seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
+	f.Add([]byte(`{"error":{"err_code":10037}}`))
+	f.Add([]byte(`{"message":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := parse("s", data)
+		require.Equal(t, err == nil, m.Sequence != 0)
+	})
+}
+
+// FuzzParseHeader: what is written as a header block is read as it was.
+func FuzzParseHeader(f *testing.F) {
+	f.Add("A", "b", "c")
+	f.Add("traceparent", "", " x")
+	f.Fuzz(func(t *testing.T, name, first, second string) {
+		if name == "" || strings.ContainsAny(name, ":\r\n") || strings.ContainsAny(first+second, "\r\n") || !utf8.ValidString(name) {
+			return
+		}
+		first, second = strings.TrimLeft(first, " "), strings.TrimLeft(second, " ")
+		header := parseHeader([]byte("NATS/1.0\r\n" + name + ": " + first + "\r\n" + name + ": " + second + "\r\n\r\n"))
+		require.Equal(t, nats.Header{name: {first, second}}, header)
+		_, err := json.Marshal(header)
+		require.NoError(t, err)
+	})
+}

@@ -1,0 +1,156 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func TestPermanentErrorsEndAsDeadLetters(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{
+		"marked":  fmt.Errorf("seen from above: %w", Permanent(errors.New("no good"))),
+		"corrupt": fmt.Errorf("no good: %w", schedule.ErrFormat),
+		"invalid": schedule.Invalid("spec", "is no good"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			config := b.config()
+			config.MaxDeliveries = 3
+			var j journal
+			b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+				j.add(key, group)
+				return Retry(cause)
+			})
+			header := nats.Header{"traceparent": {"00-trace"}, "Nats-Schedule-Next": {"purge"}, "Nats-Scheduler": {"x"}}
+			b.publishMsg("a", "wake", header, []byte("body"))
+
+			letter := b.letters(1)[0]
+			b.awaitEmpty()
+			assert.Equal(t, b.names.DeadLetter(config.Pool), letter.Subject)
+			assert.Equal(t, "body", string(letter.Data))
+			assert.Equal(t, nats.Header{
+				"traceparent":    {"00-trace"},
+				HeaderReason:     {cause.Error()},
+				HeaderSubject:    {b.names.Generate(0, keyOf("a"), "wake")},
+				HeaderStream:     {b.names.TaskStream(0)},
+				HeaderSequence:   {"1"},
+				HeaderDeliveries: {"3"},
+				nats.MsgIdHdr:    {b.names.TaskStream(0) + "-1"},
+			}, letter.Header)
+			assert.Len(t, j.all(), 3)
+		})
+	}
+}
+
+func TestWhatCannotBeDecodedIsADeadLetterAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	b.run(b.config(), func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		j.add(key, group)
+		return Done()
+	})
+	b.publishMsg("a", "1", nil, []byte(garbage))
+	_, err := b.js.Publish(t.Context(), b.names.Generate(0, keyOf("a"), "2")+".too.long", []byte("fine"))
+	require.NoError(t, err)
+	b.publish("a", "3")
+	b.awaitEmpty()
+	reasons := ""
+	for _, letter := range b.letters(2) {
+		assert.Equal(t, "1", letter.Header.Get(HeaderDeliveries))
+		reasons += letter.Header.Get(HeaderReason)
+	}
+	assert.Contains(t, reasons, "cannot read garbage")
+	assert.Contains(t, reasons, "is not a task subject")
+	calls := j.all()
+	require.Len(t, calls, 1)
+	assert.Equal(t, []string{"3"}, calls[0].bodies)
+}
+
+// TestOneBadMessageDoesNotTakeOthersAlong: the handler panics for any group with the bad one in it.
+func TestOneBadMessageDoesNotTakeOthersAlong(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publish("a", "good")
+	b.publish("a", "bad")
+	b.publish("a", "fine")
+	config := b.config()
+	config.MaxDeliveries = 2
+	var j journal
+	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		for _, m := range group {
+			if m.Body == "bad" {
+				panic("bad\r\nmessage " + strings.Repeat("x", 2*maxReason))
+			}
+		}
+		j.add(key, group)
+		return Done()
+	})
+	letter := b.letters(1)[0]
+	b.awaitEmpty()
+	assert.Equal(t, "bad", string(letter.Data))
+	reason := letter.Header.Get(HeaderReason)
+	assert.Contains(t, reason, "panic: bad")
+	assert.LessOrEqual(t, len(reason), maxReason)
+	bodies := map[string]bool{}
+	for _, c := range j.all() {
+		for _, body := range c.bodies {
+			bodies[body] = true
+		}
+	}
+	assert.Equal(t, map[string]bool{"good": true, "fine": true}, bodies)
+}
+
+// TestMessageStaysWhileTheDeadLetterStreamIsAway, and others are handled meanwhile.
+func TestMessageStaysWhileTheDeadLetterStreamIsAway(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.DeadLetterStream()))
+	var j journal
+	config := b.config()
+	config.MaxDeliveries = 1
+	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		j.add(key, group)
+		if key.ID == "broken" {
+			return Retry(Permanent(errors.New("broken")))
+		}
+		return Done()
+	})
+	b.publishMsg("a", "0", nil, []byte(garbage))
+	b.publish("broken", "0")
+	b.publish("fine", "0")
+	natstest.Eventually(t, patience, "the good message is handled", func() bool { return b.stored(b.names.TaskStream(0)) == 2 })
+	b.ensure(1)
+	b.letters(2)
+	b.awaitEmpty()
+}
+
+// TestLetterAsLargeAsNATSAllows: the message fills the limit, and its letter has headers on top.
+func TestLetterAsLargeAsNATSAllows(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	config := b.config()
+	config.MaxDeliveries = 1
+	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict {
+		return Retry(Permanent(errors.New("no good")))
+	})
+	body := bytes.Repeat([]byte("x"), int(b.js.Conn().MaxPayload()))
+	b.publishMsg("a", "0", nil, body)
+	letter := b.letters(1)[0]
+	b.awaitEmpty()
+	assert.Equal(t, fmt.Sprint(len(body)), letter.Header.Get(HeaderSize))
+	assert.Greater(t, len(letter.Data), len(body)-4096)
+	assert.True(t, bytes.HasPrefix(body, letter.Data))
+}

@@ -1,0 +1,277 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func TestWhatArrivesDuringAGroupIsTheNextGroup(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	release := make(chan struct{})
+	l := b.config()
+	b.run(l, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) == 1 {
+			<-release
+		}
+		return Done()
+	})
+	b.publish("a", "0")
+	j.await(t, 1)
+	const more = 5
+	for i := range more {
+		b.publish("a", fmt.Sprint(i+1))
+	}
+	info := func() int {
+		c, err := b.js.Consumer(t.Context(), b.names.TaskStream(0), l.Pool)
+		require.NoError(t, err)
+		return c.CachedInfo().NumAckPending
+	}
+	natstest.Eventually(t, patience, "all messages are delivered", func() bool { return info() == 1+more })
+	// Another schedule is not held up, and is the last of what was delivered.
+	b.publish("b", "0")
+	require.Equal(t, "b", j.await(t, 2)[1].id)
+	close(release)
+	calls := j.await(t, 3)
+	require.Equal(t, call{id: "a", bodies: []string{"1", "2", "3", "4", "5"}, held: make([]bool, 5), deliveries: 1, at: calls[2].at}, calls[2])
+	b.awaitEmpty()
+	require.Len(t, j.all(), 3)
+}
+
+// TestGroupsOfOneScheduleNeverOverlap has a handler that does all a handler may, at random, under two loops.
+func TestGroupsOfOneScheduleNeverOverlap(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const ids, each = 20, 20
+	var handled sync.Map
+	handler := func() handlerFunc {
+		var busy [ids]atomic.Bool
+		return func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+			var id int
+			_, err := fmt.Sscan(key.ID, &id)
+			assert.NoError(t, err)
+			assert.True(t, busy[id].CompareAndSwap(false, true), "two groups of one schedule at once")
+			defer busy[id].Store(false)
+			switch dice := rand.IntN(20); {
+			case dice == 0:
+				panic("the dice say so")
+			case dice < 3:
+				return Retry(errors.New("later"))
+			}
+			for _, m := range group {
+				handled.Store(key.ID+"/"+m.Body, true)
+			}
+			if rand.IntN(3) == 0 {
+				return Hold(time.Now().Add(time.Duration(rand.IntN(20)) * time.Millisecond))
+			}
+			return Done()
+		}
+	}
+	config := b.config()
+	config.Concurrency, config.MaxInFlight, config.MaxDeliveries = 8, 100, 1000
+	b.run(config, handler())
+	b.run(config, handler())
+	for i := range each {
+		for id := range ids {
+			b.publish(fmt.Sprint(id), fmt.Sprint(i))
+		}
+	}
+	b.awaitEmpty()
+	for id := range ids {
+		for i := range each {
+			_, ok := handled.Load(fmt.Sprintf("%d/%d", id, i))
+			require.True(t, ok, "schedule %d, message %d", id, i)
+		}
+	}
+}
+
+func TestHoldEndsAtItsTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	var until time.Time
+	b.run(b.config(), func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) == 1 {
+			until = time.Now().Add(300 * time.Millisecond)
+			return Hold(until)
+		}
+		return Done()
+	})
+	b.publish("a", "0")
+	calls := j.await(t, 2)
+	require.False(t, calls[1].at.Before(until), "not before its time")
+	require.EqualValues(t, 1, calls[1].deliveries)
+	require.Equal(t, []bool{false}, calls[0].held)
+	require.Equal(t, []bool{true}, calls[1].held)
+	t.Logf("late by %v", calls[1].at.Sub(until))
+	b.awaitEmpty()
+	require.Len(t, j.all(), 2)
+}
+
+// TestHoldKeepsOneMessage: a schedule that is always held must not gather every message that ever came for it.
+func TestHoldKeepsOneMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	b.run(b.config(), func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		j.add(key, group)
+		return Hold(time.Now().Add(time.Hour))
+	})
+	for i := range 5 {
+		b.publish("a", fmt.Sprint(i))
+		j.await(t, i+1)
+	}
+	calls := j.all()
+	require.Equal(t, []string{"0"}, calls[0].bodies)
+	require.Equal(t, []string{"0", "1"}, calls[1].bodies, "a new message joins what is held, and is handled at once")
+	require.Equal(t, []string{"3", "4"}, calls[4].bodies, "the newest is kept")
+	natstest.Eventually(t, patience, "the others are acknowledged", func() bool { return b.stored(b.names.TaskStream(0)) == 1 })
+}
+
+// TestHeldMessagesAreKeptAlive holds for longer than the acknowledgement wait.
+func TestHeldMessagesAreKeptAlive(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	handle := func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) == 1 {
+			return Hold(time.Now().Add(6 * time.Second))
+		}
+		return Done()
+	}
+	b.run(b.config(), handle)
+	b.run(b.config(), handle)
+	b.publish("a", "0")
+	require.EqualValues(t, 1, j.await(t, 2)[1].deliveries)
+	b.awaitEmpty()
+	require.Len(t, j.all(), 2)
+}
+
+// TestStopKeepsRunningGroupsAlive stops a loop whose handler takes longer than the acknowledgement wait.
+func TestStopKeepsRunningGroupsAlive(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	config := b.config()
+	config.DrainTimeout = time.Minute
+	var j journal
+	handle := func(ctx context.Context, key schedule.Key, group []Message[string]) Verdict {
+		j.add(key, group)
+		wait(ctx, 7*time.Second)
+		return Done()
+	}
+	stop := b.run(config, handle)
+	b.publish("a", "0")
+	j.await(t, 1)
+	b.run(config, handle)
+	stop()
+	b.awaitEmpty()
+	require.Len(t, j.all(), 1, "it did not come to the other loop")
+}
+
+func TestTransientErrorsAreTriedAgainForEver(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	config := b.config()
+	config.MaxDeliveries = 2
+	var j journal
+	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) < 4 {
+			return Retry(errors.New("NATS is away"))
+		}
+		return Done()
+	})
+	b.publish("a", "0")
+	calls := j.await(t, 4)
+	for i, c := range calls {
+		require.EqualValues(t, i+1, c.deliveries)
+		if i > 0 {
+			require.GreaterOrEqual(t, c.at.Sub(calls[i-1].at), 100*time.Millisecond<<i, "the delay grows")
+		}
+	}
+	b.awaitEmpty()
+	require.Empty(t, b.letters(0))
+}
+
+func TestMaxInFlightIsRespected(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	config := b.config()
+	config.MaxInFlight = 3
+	var running, most atomic.Int32
+	release := make(chan struct{})
+	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict {
+		now := running.Add(1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+		}
+		<-release
+		running.Add(-1)
+		return Done()
+	})
+	for i := range 20 {
+		b.publish(fmt.Sprint(i), "0")
+	}
+	natstest.Eventually(t, patience, "3 are handled", func() bool { return running.Load() == 3 })
+	close(release)
+	b.awaitEmpty()
+	require.EqualValues(t, 3, most.Load())
+}
+
+// TestEveryShardIsServed however few messages may be in flight.
+func TestEveryShardIsServed(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	const shards = 3
+	b := setupOn(t, js, shards)
+	config := b.config()
+	config.MaxInFlight, config.Shards = 1, shards
+	var j journal
+	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		j.add(key, group)
+		return Done()
+	})
+	for i := range 3 * shards { // one after the other: the loop must not wait for the shard that was served last
+		shard := i % shards
+		_, err := js.Publish(t.Context(), b.names.Generate(shard, keyOf(fmt.Sprint(shard)), "wake"), []byte("0"))
+		require.NoError(t, err)
+		j.await(t, i+1)
+	}
+}
+
+func TestTwoLoopsShareTheWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.neverRedeliver()
+	var first, second atomic.Int32
+	count := func(n *atomic.Int32) handlerFunc {
+		return func(ctx context.Context, _ schedule.Key, group []Message[string]) Verdict {
+			n.Add(int32(len(group)))
+			wait(ctx, time.Millisecond)
+			return Done()
+		}
+	}
+	const all = 1000
+	for i := range all {
+		b.publish(fmt.Sprint(i), "0")
+	}
+	config := b.config()
+	config.Concurrency, config.MaxInFlight = 4, 16
+	b.run(config, count(&first))
+	b.run(config, count(&second))
+	b.awaitEmpty()
+	require.EqualValues(t, all, first.Load()+second.Load(), "each once")
+	require.NotZero(t, first.Load())
+	require.NotZero(t, second.Load())
+}

@@ -1,0 +1,52 @@
+// Package task publishes the messages that pools send each other and themselves: tasks at once, and tasks by a timer.
+//
+// A task carries the trace context of what sent it. A timer carries none: what comes due later begins a trace of its own,
+// or the schedule would be one trace without an end.
+//
+// The package may import schedule, internal/telemetry and internal/timer. Which subjects there are, and what is sent on
+// them, is the matter of subjects and the pools.
+package task
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Publish sends a task, such as a *schedule.Wake or *schedule.Enqueue, and returns once it is stored.
+func Publish(ctx context.Context, js jetstream.JetStream, subject string, body any) error {
+	return PublishAndPurge(ctx, js, subject, "", body)
+}
+
+// PublishAndPurge sends a task and removes a timer of the same stream, in one step. Where there is no such timer the task
+// is sent all the same.
+func PublishAndPurge(ctx context.Context, js jetstream.JetStream, subject, timerSubject string, body any) error {
+	data, err := schedule.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("task: %s: %w", subject, err)
+	}
+	msg := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
+	telemetry.Inject(ctx, msg.Header)
+	timer.PurgeHeader(msg.Header, timerSubject)
+	if _, err := js.PublishMsg(ctx, msg); err != nil {
+		return fmt.Errorf("task: publish on %s: %w", subject, err)
+	}
+	return nil
+}
+
+// Arm sees that a task is sent on target at the given time, and returns once that is stored. It replaces what waits on
+// timerSubject. A time in the past means now.
+func Arm(ctx context.Context, js jetstream.JetStream, timerSubject, target string, at time.Time, body any) error {
+	data, err := schedule.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("task: %s: %w", target, err)
+	}
+	return timer.Arm(ctx, js, timerSubject, target, at, nil, data)
+}

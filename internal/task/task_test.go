@@ -1,0 +1,67 @@
+package task_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func TestMain(m *testing.M) { natstest.Main(m) }
+
+const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+func TestTasksAndTimers(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	names := natstest.Names(t)
+	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
+	require.NoError(t, err)
+	stream, err := js.Stream(t.Context(), names.TaskStream(0))
+	require.NoError(t, err)
+	key := schedule.Key{Namespace: "default", ID: "s"}
+	ctx := telemetry.WithTraceparent(t.Context(), trace)
+	wake := schedule.Wake{Incarnation: "i", Version: 2, Reason: schedule.ReasonRetry}
+	requireWake := func(subject string) *jetstream.RawStreamMsg {
+		msg, err := stream.GetLastMsgForSubject(ctx, subject)
+		require.NoError(t, err)
+		var got schedule.Wake
+		require.NoError(t, schedule.Unmarshal(msg.Data, &got))
+		require.Equal(t, wake, got)
+		return msg
+	}
+
+	armed, target := names.RetryTimer(0, key), names.InvokeWake(0, key)
+	when := time.Now().Add(time.Hour).UTC()
+	require.NoError(t, task.Arm(ctx, js, armed, target, when, &wake))
+	msg := requireWake(armed)
+	require.Equal(t, "@at "+when.Format(time.RFC3339Nano), msg.Header.Get(timer.HeaderAt))
+	require.Empty(t, msg.Header.Get(telemetry.HeaderTraceparent), "a timer continues no trace")
+
+	require.NoError(t, task.Publish(ctx, js, target, &wake))
+	require.Equal(t, trace, requireWake(target).Header.Get(telemetry.HeaderTraceparent))
+	requireWake(armed)
+
+	require.NoError(t, task.PublishAndPurge(ctx, js, target, armed, &wake))
+	requireWake(target)
+	_, err = stream.GetLastMsgForSubject(ctx, armed)
+	require.ErrorIs(t, err, jetstream.ErrMsgNotFound, "the timer is gone")
+	require.NoError(t, task.PublishAndPurge(ctx, js, target, armed, &wake), "also where there is none")
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	subject := natstest.Names(t).Prefix() + ".nowhere"
+	require.ErrorIs(t, task.Publish(t.Context(), js, subject, &schedule.Wake{}), jetstream.ErrNoStreamResponse)
+	require.Error(t, task.Publish(t.Context(), js, subject, nil))
+	require.Error(t, task.Arm(t.Context(), js, subject, subject, time.Now(), nil))
+}
