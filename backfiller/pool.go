@@ -181,7 +181,7 @@ func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, id string) er
 	if err != nil {
 		return err
 	}
-	return task.Publish(ctx, p.config.JS, names.Generate(shard, key, subjects.WhatWake), wake)
+	return task.Publish(ctx, p.config.JS, names.Generate(shard, key, subjects.WhatFinished), wake)
 }
 
 func (p *Pool) arm(ctx context.Context, d *schedule.Definition, id string, at time.Time) error {

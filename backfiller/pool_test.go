@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -188,7 +189,7 @@ func TestTriggerFromRequestToEnd(t *testing.T) {
 	b.invokerTook("t1", handOffs[0].Span, 0)
 	b.wake("t1")
 	b.eventually("the record is gone", func() bool { return !b.exists("t1") })
-	b.eventually("the generator is woken", func() bool { return b.last(b.names.Generate(0, b.key, subjects.WhatWake)) != nil })
+	b.eventually("the generator is woken", func() bool { return b.last(b.names.Generate(0, b.key, subjects.WhatFinished)) != nil })
 	require.NotNil(t, b.last(b.names.InvokeWake(0, b.key)), "so is the invoker")
 	require.False(t, b.armed("t1"), "and the timer is gone")
 	handOffs, _ = b.handOffs("t1")
@@ -270,7 +271,7 @@ func TestNoRecord(t *testing.T) {
 	require.NoError(t, task.Arm(t.Context(), b.js, b.names.BackfillTimer(0, b.key, "t1"), b.names.Backfill(0, b.key, "t1"), far, &schedule.Wake{}))
 	b.run(b.pool())
 	b.wake("t1")
-	b.eventually("the generator is woken", func() bool { return b.last(b.names.Generate(0, b.key, subjects.WhatWake)) != nil })
+	b.eventually("the generator is woken", func() bool { return b.last(b.names.Generate(0, b.key, subjects.WhatFinished)) != nil })
 	require.NotNil(t, b.last(b.names.InvokeWake(0, b.key)))
 	require.False(t, b.armed("t1"))
 }
@@ -300,7 +301,7 @@ func TestCorruptRecordDoesNotTakeOthersAlong(t *testing.T) {
 	}
 	msg, err := dlq.GetMsg(t.Context(), 1)
 	require.NoError(t, err)
-	require.Equal(t, b.names.Backfill(0, b.key, "a"), msg.Header.Get(loop.HeaderSubject))
+	require.Equal(t, b.names.Backfill(0, b.key, "a"), msg.Header.Get(deadletter.HeaderSubject))
 }
 
 // TestTwoPoolsCompete for the same requests: each start once.

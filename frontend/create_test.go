@@ -32,7 +32,7 @@ func TestCreateWritesWakesAndTells(t *testing.T) {
 
 	assert.Equal(t,
 		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonCreated},
-		in.wake("nightly", in.generate("nightly", subjects.WhatWake)))
+		in.wake("nightly", in.generateWake("nightly", 1)))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", 1)), "the wake removes the guard")
 
 	count, event := in.events("nightly", schedule.EventCreated)
@@ -136,7 +136,7 @@ func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 	}))
 	in.create("nightly", `,"triggerNow":true`)
 	trigger := in.pending("nightly")[0].ID
-	assert.Nil(t, in.task("nightly", in.generate("nightly", subjects.WhatWake)))
+	assert.Nil(t, in.task("nightly", in.generateWake("nightly", 1)))
 
 	natstest.Eventually(t, patience, "the guard fires", func() bool {
 		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil

@@ -32,7 +32,7 @@ func (a *api) follow(ctx context.Context, key schedule.Key, effects ...effect) {
 
 func (a *api) wakeGenerator(key schedule.Key, wake schedule.Wake) effect {
 	shard := a.store.ShardOf(key)
-	return a.wake(a.names.Generate(shard, key, subjects.WhatWake), a.names.GuardTimer(shard, key, wake.Version), wake)
+	return a.wake(a.names.GenerateWake(shard, key, wake.Version), a.names.GuardTimer(shard, key, wake.Version), wake)
 }
 
 func (a *api) wakeInvoker(key schedule.Key, wake schedule.Wake) effect {

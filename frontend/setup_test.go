@@ -163,6 +163,10 @@ func (in *installation) wake(id, subject string) *schedule.Wake {
 	return &wake
 }
 
+func (in *installation) generateWake(id string, version uint64) string {
+	return in.names.GenerateWake(in.store.ShardOf(in.key(id)), in.key(id), version)
+}
+
 func (in *installation) generate(id, what string) string {
 	return in.names.Generate(in.store.ShardOf(in.key(id)), in.key(id), what)
 }

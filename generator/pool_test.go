@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -333,7 +334,7 @@ func TestGarbageIsADeadLetterAndOthersGoOn(t *testing.T) {
 	for sequence := range uint64(3) {
 		msg, err := dlq.GetMsg(t.Context(), sequence+1)
 		require.NoError(t, err)
-		origins[msg.Header.Get(loop.HeaderSubject)] = msg.Header.Get(loop.HeaderReason)
+		origins[msg.Header.Get(deadletter.HeaderSubject)] = msg.Header.Get(deadletter.HeaderReason)
 	}
 	assert.Contains(t, origins[b.names.Generate(0, keyOf("fine"), subjects.WhatGuard)], "format version")
 	assert.Contains(t, origins[b.names.Generate(0, keyOf("corrupt"), subjects.WhatWake)], "cannot be decoded")

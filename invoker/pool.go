@@ -86,21 +86,11 @@ func (p *Pool) Run(ctx context.Context) error {
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
 	ctx, span := telemetry.StartTransition(ctx, "invoke", key, group[0].Header)
 	defer span.End()
-	const tries = 10
-	for try := range tries {
-		err := p.transition(ctx, key, group, try > 0)
-		switch {
-		case err == nil:
-			return loop.Done()
-		case errors.Is(err, kv.ErrConflict):
-			continue
-		case errors.Is(err, kv.ErrCorrupt):
-			return loop.Retry(loop.Permanent(err))
-		default:
-			return loop.Retry(err)
-		}
+	err := kv.Attempt(func(again bool) error { return p.transition(ctx, key, group, again) })
+	if err != nil {
+		return loop.Retry(err)
 	}
-	return loop.Retry(fmt.Errorf("invoker: %d conflicts in a row", tries))
+	return loop.Done()
 }
 
 // transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this

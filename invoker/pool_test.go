@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/invoker"
@@ -138,11 +139,11 @@ func TestGarbageIsADeadLetter(t *testing.T) {
 	natstest.Eventually(t, patience, "dead letters", func() bool { return len(s.history(s.names.DeadLetterStream())) == len(garbage) })
 	for _, letter := range s.history(s.names.DeadLetterStream()) {
 		require.Equal(t, s.names.DeadLetter(subjects.PoolInvoker), letter.Subject)
-		require.Equal(t, garbage[letter.Header.Get(loop.HeaderSubject)], string(letter.Data))
-		require.NotEmpty(t, letter.Header.Get(loop.HeaderReason))
-		require.Equal(t, s.names.TaskStream(0), letter.Header.Get(loop.HeaderStream))
-		require.NotEmpty(t, letter.Header.Get(loop.HeaderSequence))
-		require.Equal(t, "1", letter.Header.Get(loop.HeaderDeliveries))
+		require.Equal(t, garbage[letter.Header.Get(deadletter.HeaderSubject)], string(letter.Data))
+		require.NotEmpty(t, letter.Header.Get(deadletter.HeaderReason))
+		require.Equal(t, s.names.TaskStream(0), letter.Header.Get(deadletter.HeaderStream))
+		require.NotEmpty(t, letter.Header.Get(deadletter.HeaderSequence))
+		require.Equal(t, "1", letter.Header.Get(deadletter.HeaderDeliveries))
 		require.Equal(t, traceparent, letter.Header.Get("traceparent"))
 	}
 	s.finish(run, schedule.StatusCompleted, "")
@@ -163,8 +164,8 @@ func TestACorruptRecordHarmsNoOtherSchedule(t *testing.T) {
 	s.due(1)
 	natstest.Eventually(t, patience, "a dead letter", func() bool { return len(s.history(s.names.DeadLetterStream())) == 1 })
 	letter := s.history(s.names.DeadLetterStream())[0]
-	require.Equal(t, "2", letter.Header.Get(loop.HeaderDeliveries))
-	require.Contains(t, letter.Header.Get(loop.HeaderReason), "cannot be decoded")
+	require.Equal(t, "2", letter.Header.Get(deadletter.HeaderDeliveries))
+	require.Contains(t, letter.Header.Get(deadletter.HeaderReason), "cannot be decoded")
 
 	s.key, s.handed = s.define("healthy"), s.began
 	s.due(2)
@@ -268,7 +269,7 @@ func TestPauseOnFailureIsWritten(t *testing.T) {
 	require.Contains(t, s.events(), schedule.EventPaused)
 	stream, err := s.js.Stream(t.Context(), s.names.TaskStream(0))
 	require.NoError(t, err)
-	_, err = stream.GetLastMsgForSubject(t.Context(), s.names.Generate(0, s.key, subjects.WhatWake))
+	_, err = stream.GetLastMsgForSubject(t.Context(), s.names.GenerateWake(0, s.key, 2))
 	require.NoError(t, err, "the generator is woken")
 }
 

@@ -3,13 +3,12 @@ package invoker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -97,7 +96,8 @@ func (s *session) pause(ctx context.Context, note string) error {
 		return err
 	}
 	s.definition = kv.Record[schedule.Definition]{Value: d, Revision: revision}
-	return s.wake(ctx, s.config.Names.Generate(s.shard(), s.key, subjects.WhatWake), schedule.ReasonPaused)
+	subject := s.config.Names.GenerateWake(s.shard(), s.key, d.Version)
+	return task.Publish(ctx, s.config.JS, subject, s.wake(schedule.ReasonPaused))
 }
 
 // writeResult brings the record of the last result up to date.
@@ -153,12 +153,9 @@ func (s *session) armRetry(ctx context.Context) error {
 	if at.IsZero() {
 		return nil
 	}
-	body, err := s.wakeBody(schedule.ReasonRetry)
-	if err != nil {
-		return err
-	}
 	names := s.config.Names
-	return timer.Arm(ctx, s.config.JS, names.RetryTimer(s.shard(), s.key), names.InvokeWake(s.shard(), s.key), at, nil, body)
+	return task.Arm(ctx, s.config.JS, names.RetryTimer(s.shard(), s.key), names.InvokeWake(s.shard(), s.key), at,
+		s.wake(schedule.ReasonRetry))
 }
 
 // wakeOthers tells the backfills in progress that the buffer has changed.
@@ -168,27 +165,14 @@ func (s *session) wakeOthers(ctx context.Context) error {
 			continue
 		}
 		subject := s.config.Names.Backfill(s.shard(), s.key, source)
-		if err := s.wake(ctx, subject, schedule.ReasonDrained); err != nil {
+		if err := task.Publish(ctx, s.config.JS, subject, s.wake(schedule.ReasonDrained)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *session) wake(ctx context.Context, subject string, reason schedule.Reason) error {
-	body, err := s.wakeBody(reason)
-	if err != nil {
-		return err
-	}
-	msg := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: body}
-	telemetry.Inject(ctx, msg.Header)
-	if _, err := s.config.JS.PublishMsg(ctx, msg); err != nil {
-		return fmt.Errorf("invoker: wake %s: %w", subject, err)
-	}
-	return nil
-}
-
-func (s *session) wakeBody(reason schedule.Reason) ([]byte, error) {
+func (s *session) wake(reason schedule.Reason) *schedule.Wake {
 	d := &s.definition.Value
-	return schedule.Marshal(&schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: reason})
+	return &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: reason}
 }

@@ -58,17 +58,25 @@ func mix(x uint64) uint64 {
 
 // Task subjects, one for each thing to do: a second message for the same thing replaces the first.
 
-// What a generator is woken for, as the last token of its subject. A wake, the timer and the guard must not replace
-// each other: each carries another version of the definition.
+// What a pool is woken for, as the last token of its subject. Messages that say different things of the definition's
+// version must not replace each other.
 const (
-	WhatWake  = "wake"
-	WhatDue   = "due"
-	WhatGuard = "guard"
+	WhatWake     = "wake"
+	WhatDue      = "due"
+	WhatGuard    = "guard"
+	WhatFinished = "finished"
 )
 
-// Generate is the subject that runs the generator for one schedule; what is WhatWake, WhatDue or WhatGuard.
+// Generate is the subject that runs the generator for one schedule: WhatDue for its timer, WhatGuard for a guard,
+// WhatFinished for a backfill that is over.
 func (n Names) Generate(shard int, key schedule.Key, what string) string {
 	return n.task(shard, "generate", key, what)
+}
+
+// GenerateWake is the subject that runs the generator after a version of the definition has been written. The version is
+// in the subject: a wake that comes late must not replace that of a newer version.
+func (n Names) GenerateWake(shard int, key schedule.Key, version uint64) string {
+	return n.task(shard, "generate", key, WhatWake+"-"+strconv.FormatUint(version, 10))
 }
 
 // InvokeWake is the subject that makes the invoker look at one schedule.

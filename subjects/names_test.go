@@ -41,7 +41,7 @@ func TestGoldenNames(t *testing.T) {
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
 	span := schedule.Span{From: time.Unix(0, 35), To: time.Unix(0, 36)}
 	for want, have := range map[string]string{
-		"carillon.task.3.generate.default.a=2Eb.wake":    n.Generate(3, key, subjects.WhatWake),
+		"carillon.task.3.generate.default.a=2Eb.wake-7":  n.GenerateWake(3, key, 7),
 		"carillon.task.3.generate.default.a=2Eb.due":     n.Generate(3, key, subjects.WhatDue),
 		"carillon.task.3.generate.default.a=2Eb.guard":   n.Generate(3, key, subjects.WhatGuard),
 		"carillon.task.3.invoke.default.a=2Eb.wake":      n.InvokeWake(3, key),

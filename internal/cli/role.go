@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/roles"
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
@@ -60,7 +60,7 @@ func (a *app) runAlone(
 	ctx context.Context, name string, grace time.Duration, build func(*slog.Logger, *roles.Connection) (roles.Role, error),
 ) error {
 	log := a.logger()
-	shutdown, err := telemetry.Setup(ctx, "carillon-"+name, readBuild().Version)
+	shutdown, err := sdk.Setup(ctx, "carillon-"+name, readBuild().Version)
 	if err != nil {
 		return err
 	}

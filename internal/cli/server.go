@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/cli/roles"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
@@ -85,7 +85,7 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	started := a.env.Now()
 	log := a.logger()
-	shutdown, err := telemetry.Setup(ctx, "carillon-server", readBuild().Version)
+	shutdown, err := sdk.Setup(ctx, "carillon-server", readBuild().Version)
 	if err != nil {
 		return err
 	}

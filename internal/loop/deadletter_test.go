@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -41,13 +42,13 @@ func TestPermanentErrorsEndAsDeadLetters(t *testing.T) {
 			assert.Equal(t, b.names.DeadLetter(config.Pool), letter.Subject)
 			assert.Equal(t, "body", string(letter.Data))
 			assert.Equal(t, nats.Header{
-				"traceparent":    {"00-trace"},
-				HeaderReason:     {cause.Error()},
-				HeaderSubject:    {b.names.Generate(0, keyOf("a"), "wake")},
-				HeaderStream:     {b.names.TaskStream(0)},
-				HeaderSequence:   {"1"},
-				HeaderDeliveries: {"3"},
-				nats.MsgIdHdr:    {b.names.TaskStream(0) + "-1"},
+				"traceparent":               {"00-trace"},
+				deadletter.HeaderReason:     {cause.Error()},
+				deadletter.HeaderSubject:    {b.names.Generate(0, keyOf("a"), "wake")},
+				deadletter.HeaderStream:     {b.names.TaskStream(0)},
+				deadletter.HeaderSequence:   {"1"},
+				deadletter.HeaderDeliveries: {"3"},
+				nats.MsgIdHdr:               {b.names.TaskStream(0) + "-1"},
 			}, letter.Header)
 			assert.Len(t, j.all(), 3)
 		})
@@ -69,8 +70,8 @@ func TestWhatCannotBeDecodedIsADeadLetterAtOnce(t *testing.T) {
 	b.awaitEmpty()
 	reasons := ""
 	for _, letter := range b.letters(2) {
-		assert.Equal(t, "1", letter.Header.Get(HeaderDeliveries))
-		reasons += letter.Header.Get(HeaderReason)
+		assert.Equal(t, "1", letter.Header.Get(deadletter.HeaderDeliveries))
+		reasons += letter.Header.Get(deadletter.HeaderReason)
 	}
 	assert.Contains(t, reasons, "cannot read garbage")
 	assert.Contains(t, reasons, "is not a task subject")
@@ -92,7 +93,7 @@ func TestOneBadMessageDoesNotTakeOthersAlong(t *testing.T) {
 	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
 		for _, m := range group {
 			if m.Body == "bad" {
-				panic("bad\r\nmessage " + strings.Repeat("x", 2*maxReason))
+				panic("bad\r\nmessage " + strings.Repeat("x", 2*1024))
 			}
 		}
 		j.add(key, group)
@@ -101,9 +102,9 @@ func TestOneBadMessageDoesNotTakeOthersAlong(t *testing.T) {
 	letter := b.letters(1)[0]
 	b.awaitEmpty()
 	assert.Equal(t, "bad", string(letter.Data))
-	reason := letter.Header.Get(HeaderReason)
+	reason := letter.Header.Get(deadletter.HeaderReason)
 	assert.Contains(t, reason, "panic: bad")
-	assert.LessOrEqual(t, len(reason), maxReason)
+	assert.LessOrEqual(t, len(reason), 1024)
 	bodies := map[string]bool{}
 	for _, c := range j.all() {
 		for _, body := range c.bodies {
@@ -150,7 +151,7 @@ func TestLetterAsLargeAsNATSAllows(t *testing.T) {
 	b.publishMsg("a", "0", nil, body)
 	letter := b.letters(1)[0]
 	b.awaitEmpty()
-	assert.Equal(t, fmt.Sprint(len(body)), letter.Header.Get(HeaderSize))
+	assert.Equal(t, fmt.Sprint(len(body)), letter.Header.Get(deadletter.HeaderSize))
 	assert.Greater(t, len(letter.Data), len(body)-4096)
 	assert.True(t, bytes.HasPrefix(body, letter.Data))
 }

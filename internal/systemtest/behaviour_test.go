@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -246,8 +246,8 @@ func TestGarbageBecomesADeadLetter(t *testing.T) {
 	}
 	letters := s.deadLetters(5)
 	for _, letter := range letters {
-		assert.NotEmpty(t, letter.Header.Get(loop.HeaderReason))
-		assert.NotEmpty(t, letter.Header.Get(loop.HeaderSubject))
+		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderReason))
+		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderSubject))
 		assert.Contains(t, string(letter.Data), "garbage ")
 	}
 	s.trigger("g")

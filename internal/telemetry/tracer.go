@@ -5,6 +5,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer is the tracer of all of Carillon's spans. Before [Setup] its spans are invisible, and pass on the trace
+// Tracer is the tracer of all of Carillon's spans. Without the SDK its spans are invisible, and pass on the trace
 // context they were given.
 func Tracer() trace.Tracer { return otel.Tracer("github.com/carillon-scheduler/carillon") }

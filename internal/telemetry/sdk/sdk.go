@@ -1,4 +1,6 @@
-package telemetry
+// Package sdk installs the OpenTelemetry SDK in a process of Carillon's own. It stands apart from package telemetry so
+// that a worker of somebody else's does not carry the SDK along.
+package sdk
 
 import (
 	"context"
@@ -7,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
 // Setup installs a tracer provider and the W3C propagator for this process, and returns what flushes and closes them.
@@ -22,6 +24,6 @@ func Setup(ctx context.Context, serviceName, serviceVersion string) (shutdown fu
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(described))
 	otel.SetTracerProvider(provider)
-	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagator, propagation.Baggage{}))
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
 	return provider.Shutdown, nil
 }

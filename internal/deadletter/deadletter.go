@@ -1,0 +1,67 @@
+// Package deadletter makes letters of messages that cannot be processed: for the dead letter stream, where a person looks
+// at them. It decides nothing; pools and workers do.
+package deadletter
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The headers of a dead letter. The body and the other headers are those of the message that failed.
+const (
+	// HeaderReason says why, in one line of at most 1,024 bytes.
+	HeaderReason = "Carillon-Reason"
+	// HeaderSubject, HeaderStream and HeaderSequence say where the message was, HeaderDeliveries how often it had been
+	// delivered.
+	HeaderSubject    = "Carillon-Origin-Subject"
+	HeaderStream     = "Carillon-Origin-Stream"
+	HeaderSequence   = "Carillon-Origin-Sequence"
+	HeaderDeliveries = "Carillon-Deliveries"
+	// HeaderSize is the size of the whole body in bytes, where it was cut because the letter would be larger than NATS
+	// allows.
+	HeaderSize = "Carillon-Origin-Size"
+)
+
+// maxReason bounds the reason, in bytes: a panic may carry anything.
+const maxReason = 1024
+
+// New returns the letter about a message of a stream, to be published on the given subject. Its message ID makes a repeat
+// harmless. maxPayload is the largest message the server takes, in bytes; a body that does not fit is cut.
+func New(subject string, msg jetstream.Msg, meta *jetstream.MsgMetadata, cause error, maxPayload int64) *nats.Msg {
+	letter := nats.NewMsg(subject)
+	letter.Data = msg.Data()
+	for name, values := range msg.Headers() {
+		if !strings.HasPrefix(name, "Nats-") { // they would mean something to the stream
+			letter.Header[name] = values
+		}
+	}
+	sequence := strconv.FormatUint(meta.Sequence.Stream, 10)
+	letter.Header.Set(nats.MsgIdHdr, meta.Stream+"-"+sequence)
+	letter.Header.Set(HeaderReason, oneLine(cause.Error()))
+	letter.Header.Set(HeaderSubject, msg.Subject())
+	letter.Header.Set(HeaderStream, meta.Stream)
+	letter.Header.Set(HeaderSequence, sequence)
+	letter.Header.Set(HeaderDeliveries, strconv.FormatUint(meta.NumDelivered, 10))
+	fit(letter, maxPayload)
+	return letter
+}
+
+// oneLine makes a text fit for a header.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
+}
+
+// fit cuts the body of a letter that is larger than NATS allows: the message filled the limit, and has got headers on top.
+func fit(letter *nats.Msg, maxPayload int64) {
+	const slack = 64 // for the header that says so
+	excess := int64(letter.Size()) - maxPayload
+	if excess <= 0 {
+		return
+	}
+	letter.Header.Set(HeaderSize, strconv.Itoa(len(letter.Data)))
+	letter.Data = letter.Data[:max(len(letter.Data)-int(excess)-slack, 0)]
+}
