@@ -1,12 +1,10 @@
 package telemetry
 
 import (
-	"context"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -57,15 +55,4 @@ func TestTracestateTravels(t *testing.T) {
 	out := nats.Header{}
 	Inject(Extract(t.Context(), in), out)
 	assert.Equal(t, in, out)
-}
-
-// TestSetup is not parallel: it replaces the provider of the process.
-func TestSetup(t *testing.T) {
-	shutdown, err := Setup(t.Context(), "carillon-test", "test")
-	require.NoError(t, err)
-	ctx, span := Tracer().Start(t.Context(), "test")
-	defer span.End()
-	assert.True(t, span.SpanContext().IsValid())
-	assert.NotEmpty(t, Traceparent(ctx))
-	require.NoError(t, shutdown(context.WithoutCancel(t.Context())))
 }

@@ -1,0 +1,23 @@
+package sdk_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
+)
+
+// TestSetup is not parallel: it replaces the provider of the process.
+func TestSetup(t *testing.T) {
+	shutdown, err := sdk.Setup(t.Context(), "carillon-test", "test")
+	require.NoError(t, err)
+	ctx, span := telemetry.Tracer().Start(t.Context(), "test")
+	defer span.End()
+	assert.True(t, span.SpanContext().IsValid())
+	assert.NotEmpty(t, telemetry.Traceparent(ctx))
+	require.NoError(t, shutdown(context.WithoutCancel(t.Context())))
+}
