@@ -1,0 +1,78 @@
+package systemtest
+
+import (
+	"bytes"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/carillon-scheduler/carillon/"
+
+// TestDependenciesPointDownwards holds the imports of the packages to what the design allows.
+func TestDependenciesPointDownwards(t *testing.T) {
+	t.Parallel()
+	pool := []string{
+		"schedule", "specproc", "subjects", "kv",
+		"internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
+		"internal/deadletter",
+	}
+	allowed := map[string][]string{
+		"schedule":   {},
+		"specproc":   {"schedule"},
+		"subjects":   {"schedule"},
+		"kv":         {"schedule", "subjects", "internal/leader"},
+		"generator":  pool,
+		"invoker":    pool,
+		"backfiller": pool,
+		"frontend":   append([]string{"internal/topology"}, pool...),
+		"client":     {"schedule", "subjects", "internal/telemetry"},
+		"worker":     {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter"},
+	}
+	imports := listImports(t, "Imports")
+	for name, may := range allowed {
+		require.Contains(t, imports, name)
+		for _, imported := range imports[name] {
+			if ours, ok := strings.CutPrefix(imported, module); ok {
+				assert.Contains(t, may, ours, "%s must not import it", name)
+			}
+		}
+	}
+}
+
+// TestLibrariesAreLight keeps out of other people's programs what only our processes need.
+func TestLibrariesAreLight(t *testing.T) {
+	t.Parallel()
+	deps := listImports(t, "Deps")
+	for _, library := range []string{"schedule", "specproc", "client", "worker", "worker/builtin"} {
+		for _, heavy := range []string{
+			"github.com/nats-io/nats-server/v2/server", "go.opentelemetry.io/otel/sdk/trace", "github.com/spf13/cobra",
+			"github.com/stretchr/testify/require", "testing",
+		} {
+			assert.False(t, slices.Contains(deps[library], heavy), "%s depends on %s", library, heavy)
+		}
+	}
+	for _, pure := range []string{"schedule", "specproc"} {
+		assert.False(t, slices.Contains(deps[pure], "github.com/nats-io/nats.go"), "%s depends on NATS", pure)
+	}
+}
+
+// listImports returns a list of go list for each package of the module, by its path below the module.
+func listImports(t *testing.T, list string) map[string][]string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .`+list+` " "}}`, module+"...")
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	require.NoError(t, err, problems.String())
+	all := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		all[strings.TrimPrefix(fields[0], module)] = fields[1:]
+	}
+	return all
+}
