@@ -87,7 +87,7 @@ func (in *Input) timeRange(mark time.Time) specproc.Range {
 		From: from, To: latest(from, in.Now),
 		Paused:       d.Schedule.State.Paused,
 		OutOfActions: in.outOfActions(),
-		UpdateTime:   d.UpdateTime, CatchupWindow: d.Schedule.Policies.Catchup(),
+		UpdateTime:   d.UpdateTime, CatchupWindow: d.Schedule.Policies.Catchup(), CatchupMode: d.Schedule.Policies.CatchupMode,
 		Limit: HandOffLimit, Seed: d.JitterSeed(),
 	}
 }
@@ -142,7 +142,7 @@ func handOff(d *schedule.Definition, from time.Time, out specproc.Outcome) *sche
 	e := &schedule.Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: schedule.SourceAuto,
 		Span:   schedule.Span{From: from, To: out.Mark},
-		Missed: int(out.Missed.Count), Dropped: int(out.Dropped.Count),
+		Missed: int(out.Missed.Count), Dropped: int(out.Dropped.Count), Superseded: out.Superseded.Count,
 		Starts: make([]schedule.BufferedStart, len(out.Times)),
 	}
 	for i, t := range out.Times {

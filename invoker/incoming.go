@@ -58,20 +58,26 @@ func (m *machine) buffer(start schedule.BufferedStart) {
 // countUnstarted counts what the source gave up. A hand-off that repeats the newest one with a later end repeats its
 // counts as well; one that was overtaken leaves those of the newest alone.
 func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceProgress) {
-	missed, dropped := e.Missed, e.Dropped
+	missed, superseded, dropped := e.Missed, e.Superseded, e.Dropped
 	if e.From.Equal(progress.LastFrom) {
-		missed, dropped = max(missed-progress.LastMissed, 0), max(dropped-progress.LastDropped, 0)
+		missed = max(missed-progress.LastMissed, 0)
+		superseded = max(superseded-progress.LastSuperseded, 0)
+		dropped = max(dropped-progress.LastDropped, 0)
 	}
 	if !e.From.Before(progress.LastFrom) {
-		progress.LastFrom, progress.LastMissed, progress.LastDropped = e.From, e.Missed, e.Dropped
+		progress.LastFrom, progress.LastMissed = e.From, e.Missed
+		progress.LastSuperseded, progress.LastDropped = e.Superseded, e.Dropped
 	}
-	if missed > 0 {
-		m.state.Counters.MissedCatchup += int64(missed)
-		m.event(schedule.Event{Kind: schedule.EventMissed, Count: missed, Reason: "later than the catch-up window"})
-	}
-	if dropped > 0 {
-		m.state.Counters.BufferDropped += int64(dropped)
-		m.event(schedule.Event{Kind: schedule.EventDropped, Count: dropped, Reason: "more due at once than the buffer holds"})
+	m.giveUp(schedule.EventMissed, missed, &m.state.Counters.MissedCatchup, "later than the catch-up window")
+	m.giveUp(schedule.EventMissed, superseded, &m.state.Counters.MissedCatchup, "superseded: a newer one was due as well")
+	m.giveUp(schedule.EventDropped, dropped, &m.state.Counters.BufferDropped, "more due at once than the buffer holds")
+}
+
+// giveUp counts due actions that will not be started, and tells of them in one event.
+func (m *machine) giveUp(kind schedule.EventKind, count int, counter *int64, reason string) {
+	if count > 0 {
+		*counter += int64(count)
+		m.event(schedule.Event{Kind: kind, Count: count, Reason: reason})
 	}
 }
 

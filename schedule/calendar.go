@@ -15,7 +15,7 @@ func (c Calendar) Structured() (StructuredCalendar, error) {
 	}
 	texts := c.texts()
 	for i, ranges := range structured.fields() {
-		parsed, err := calendarFields[i].parse(string(texts[i]))
+		parsed, err := calendarFields[i].parse(string(texts[i]), &structured)
 		if err != nil {
 			return StructuredCalendar{}, err
 		}
@@ -29,7 +29,8 @@ func (c Calendar) Structured() (StructuredCalendar, error) {
 
 // Validate reports the first range that lies outside the bounds of its field, or a comment that is too long, as an
 // *Error with a path such as "hour[1].start". Second and minute take 0-59, hour 0-23, day of month 1-31, month 1-12,
-// year 2000-2100, day of week 0-6 with 0 for Sunday. End 0 is accepted in every field: it is below or at Start.
+// year 2000-2100, day of week 0-6 with 0 for Sunday; see [StructuredCalendar] for the others. End 0 is accepted in every
+// field: it is below or at Start.
 func (c StructuredCalendar) Validate() error {
 	if err := validateComment(c.Comment); err != nil {
 		return err
@@ -40,11 +41,11 @@ func (c StructuredCalendar) Validate() error {
 			return err
 		}
 	}
-	return nil
+	return c.validateDayParts()
 }
 
-// maxRanges bounds the ranges of one structured field: more than any field has values.
-const maxRanges = 200
+// maxRanges bounds the ranges of one structured field.
+const maxRanges = 2 * 128
 
 func validateComment(comment string) error {
 	if len(comment) > MaxCommentBytes {

@@ -27,6 +27,24 @@ func TestCalendarStructured(t *testing.T) {
 	}, got)
 }
 
+func TestCalendarDayParts(t *testing.T) {
+	t.Parallel()
+	got, err := Calendar{DayOfMonth: "1-3,L,l-3,LW,15w,31W", DayOfWeek: "mon,7#5,sunL,FRIDAY#2,5l"}.Structured()
+	require.NoError(t, err)
+	at := func(value int) Range { return Range{Start: value, End: value} }
+	require.Equal(t, []Range{{Start: 1, End: 3}}, got.DayOfMonth)
+	require.Equal(t, []Range{at(0), at(3)}, got.LastDayOfMonth)
+	require.Equal(t, []Range{at(15), at(31)}, got.NearestWeekday)
+	require.True(t, got.LastWeekday)
+	require.Equal(t, []Range{at(1)}, got.DayOfWeek)
+	require.Equal(t, []NthDayOfWeek{{DayOfWeek: 0, Nth: 5}, {DayOfWeek: 5, Nth: 2}}, got.NthDayOfWeek)
+	require.Equal(t, []Range{at(0), at(5)}, got.LastDayOfWeek)
+
+	got, err = Calendar{DayOfMonth: "L"}.Structured()
+	require.NoError(t, err)
+	require.Nil(t, got.DayOfMonth, "no day but the last one")
+}
+
 func TestCalendarDefaults(t *testing.T) {
 	t.Parallel()
 	empty, err := Calendar{}.Structured()
@@ -73,6 +91,9 @@ func TestCalendarErrors(t *testing.T) {
 			`ranges such as x-z, steps such as */y, and lists of those`},
 		{Calendar{DayOfWeek: "8"}, "dayOfWeek", `"8" is out of range: use 0 to 7`},
 		{Calendar{Year: "1999"}, "year", `"1999" is out of range: use 2000 to 2100`},
+		{Calendar{DayOfWeek: "?"}, "dayOfWeek", `"?" is not accepted: use *, 0 to 7 or names such as su, fri#2, friL, ` +
+			`ranges such as x-z, steps such as */y, and lists of those`},
+		{Calendar{DayOfMonth: "L-99"}, "dayOfMonth", `"L-99" is not accepted: write L, LW, or L-1 to L-30`},
 		{Calendar{Comment: strings.Repeat("é", 101)}, "comment", "is 202 bytes long: at most 200 are accepted"},
 	} {
 		_, err := test.give.Structured()
@@ -94,6 +115,12 @@ func TestStructuredCalendarErrors(t *testing.T) {
 		"second[0].end":       {Second: []Range{{Start: 3, End: -1}}},
 		"month":               {Month: make([]Range, maxRanges+1)},
 		"comment":             {Comment: strings.Repeat("c", 201)},
+
+		"lastDayOfMonth[0].start":   {LastDayOfMonth: []Range{{Start: 31}}},
+		"nearestWeekday[0].start":   {NearestWeekday: []Range{{}}},
+		"lastDayOfWeek[0].end":      {LastDayOfWeek: []Range{{End: 7}}},
+		"nthDayOfWeek[0].nth":       {NthDayOfWeek: []NthDayOfWeek{{DayOfWeek: 5}}},
+		"nthDayOfWeek[1].dayOfWeek": {NthDayOfWeek: []NthDayOfWeek{{DayOfWeek: 5, Nth: 5}, {DayOfWeek: 7, Nth: 1}}},
 	} {
 		var e *Error
 		require.ErrorAs(t, give.Validate(), &e, field)
@@ -104,7 +131,8 @@ func TestStructuredCalendarErrors(t *testing.T) {
 // TestReadCalendarsAreValid: what the string form gives is within the bounds of the structured form.
 func TestReadCalendarsAreValid(t *testing.T) {
 	t.Parallel()
-	item := rapid.StringMatching(`(\*|[0-9]{1,2}|[a-zA-Z]{2,4})(-([0-9]{1,2}|[a-z]{2,4}))?(/[0-9]{1,2})?`)
+	item := rapid.StringMatching(`(\*|[0-9]{1,2}|[a-zA-Z]{2,4})(-([0-9]{1,2}|[a-z]{2,4}))?(/[0-9]{1,2})?|` +
+		`L|LW|L-[0-9]{1,2}|[0-9]{1,2}[WL]|(fri|[0-9])(#[0-9]|L)`)
 	rapid.Check(t, func(t *rapid.T) {
 		text := CalendarField(strings.Join(rapid.SliceOfN(item, 1, 3).Draw(t, "items"), ","))
 		for _, c := range []Calendar{
@@ -118,7 +146,8 @@ func TestReadCalendarsAreValid(t *testing.T) {
 }
 
 func FuzzCalendar(f *testing.F) {
-	for _, seed := range []string{"*", "5,7-9/2", "*/15", "mon-fri", "sun/2", "7-7", "2024/3", "99999999999", "-", "é-"} {
+	for _, seed := range []string{"*", "5,7-9/2", "*/15", "mon-fri", "sun/2", "7-7", "2024/3", "99999999999", "-", "é-", "L", "L-3,LW", "15W",
+		"fri#2", "7#5,sunL"} {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, one, other string) {

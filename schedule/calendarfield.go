@@ -21,6 +21,9 @@ const (
 // the bound only keeps numbers from overflowing.
 const maxStep = math.MaxInt32
 
+// maxItems bounds the list in a field: more than any field has values. One item gives two ranges at most.
+const maxItems = maxRanges / 2
+
 // calendarField describes one field of a calendar. The table calendarFields is the only place of its bounds.
 type calendarField struct {
 	name     string
@@ -32,6 +35,8 @@ type calendarField struct {
 	shortest int
 	// wraps says that max+1 is another way to write min: Sunday as 7.
 	wraps bool
+	// parts are the other forms that an item can have, if any.
+	parts *dayParts
 }
 
 // The fields of a calendar, as indices into calendarFields, Calendar.texts and StructuredCalendar.fields.
@@ -50,10 +55,12 @@ var calendarFields = [fieldCount]calendarField{
 	fieldSecond:     {name: "second", min: 0, max: 59, absent: "0"},
 	fieldMinute:     {name: "minute", min: 0, max: 59, absent: "0"},
 	fieldHour:       {name: "hour", min: 0, max: 23, absent: "0"},
-	fieldDayOfMonth: {name: "dayOfMonth", min: 1, max: 31, absent: "*"},
+	fieldDayOfMonth: {name: "dayOfMonth", min: 1, max: 31, absent: "*", parts: &dayOfMonthParts},
 	fieldMonth:      {name: "month", min: 1, max: 12, absent: "*", names: monthNames, shortest: 3},
 	fieldYear:       {name: "year", min: MinYear, max: MaxYear, absent: "*"},
-	fieldDayOfWeek:  {name: "dayOfWeek", min: 0, max: 6, absent: "*", names: weekdayNames, shortest: 2, wraps: true},
+	fieldDayOfWeek: {
+		name: "dayOfWeek", min: 0, max: 6, absent: "*", names: weekdayNames, shortest: 2, wraps: true, parts: &dayOfWeekParts,
+	},
 }
 
 var (
@@ -64,14 +71,25 @@ var (
 	weekdayNames = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 )
 
-// parse reads the text of a field: a comma-separated list of items, with blanks around the whole.
-func (f *calendarField) parse(text string) ([]Range, error) {
+// parse reads the text of a field: a comma-separated list of items, with blanks around the whole. Items that are no
+// ranges, such as L, go to c.
+func (f *calendarField) parse(text string, c *StructuredCalendar) ([]Range, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		text = f.absent
 	}
+	if items := strings.Count(text, ",") + 1; items > maxItems {
+		return nil, Invalid(f.name, "has %d items: at most %d are accepted", items, maxItems)
+	}
 	var ranges []Range
 	for item := range strings.SplitSeq(text, ",") {
+		if f.parts != nil {
+			if taken, err := f.parts.parse(f, item, c); err != nil {
+				return nil, err
+			} else if taken {
+				continue
+			}
+		}
 		r, err := f.parseItem(item)
 		if err != nil {
 			return nil, err
@@ -185,6 +203,9 @@ func (f *calendarField) accepted() string {
 	values := fmt.Sprintf("%d to %d", f.min, f.top())
 	if f.names != nil {
 		values += fmt.Sprintf(" or names such as %s", f.names[0][:f.shortest])
+	}
+	if f.parts != nil {
+		values += ", " + f.parts.examples
 	}
 	return fmt.Sprintf("*, %s, ranges such as x-z, steps such as */y, and lists of those", values)
 }

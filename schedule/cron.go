@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"regexp"
 	"strings"
 	"time"
 )
@@ -32,16 +31,16 @@ var macros = map[string]Calendar{
 
 // ParseCron reads a cron expression (SEMANTICS §2): minute, hour, day of month, month and day of week; six fields add a
 // year at the end, seven also a second in front. Each field takes what the same field of a [Calendar] takes, except
-// that it is never empty. The macros @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for
+// that it is never empty; the day fields also take "?", alone, for "*". The macros @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for
 // expressions; "@every 90m/15m" is an interval with an optional phase, in the syntax of [time.ParseDuration] with days
 // ("2d", "1d12h") in front.
 //
 // The expression may begin with a zone, "CRON_TZ=Europe/Berlin" or "TZ=…"; an empty zone is none, an unknown one an
-// error, also in front of @every. "#" begins a comment, except between a weekday and a digit: "1#2" is rejected, so that
-// it is never taken for "every Monday". Any run of spaces and tabs separates. Numbers and durations have no leading "+".
+// error, also in front of @every. "#" begins a comment, except between a weekday and a digit: "1#2" is the second Monday,
+// "mon-fri#2" is rejected. Any run of spaces and tabs separates. Numbers and durations have no leading "+".
 //
 // As in crontab(5), a day matches if either day field does when both are restricted, that is when neither begins with
-// "*"; otherwise both must match ("*/2" in one and "mon" in the other: Mondays on odd days).
+// "*" or is "?"; otherwise both must match ("*/2" in one and "mon" in the other: Mondays on odd days).
 //
 // The fields are read by the same parser as those of a calendar, so that both forms accept the same and say the same
 // about errors. No other cron parser has this grammar: names by prefix, Sunday as 7, years.
@@ -75,21 +74,38 @@ func ParseCron(text string) (CronExpression, error) {
 
 func isBlank(r rune) bool { return r == ' ' || r == '\t' }
 
-// nthWeekday matches "…1#2": a weekday and the number of its turn in the month.
-var nthWeekday = regexp.MustCompile(`(?i)(?:^|[\s,])(?:[0-7]|[a-z]{2,})#[0-9](?:[\s,]|$)`)
-
 // cutComment splits text at the "#" that begins a comment.
 func cutComment(text string) (body, comment string, err error) {
-	body, comment, found := strings.Cut(text, "#")
-	if !found {
-		return text, "", nil
+	for i := range len(text) {
+		if text[i] == '#' && !isNth(text[:i], text[i+1:]) {
+			comment = strings.TrimSpace(text[i+1:])
+			return text[:i], comment, atRoot(validateComment(comment))
+		}
 	}
-	if at := nthWeekday.FindString(text[:min(len(body)+3, len(text))]); at != "" {
-		return "", "", Invalid("", "%q is not accepted: the n-th weekday of a month cannot be written in a cron "+
-			"expression yet; put a blank in front of # if a comment is meant", strings.Trim(at, " \t,"))
+	return text, "", nil
+}
+
+// isNth reports whether a "#" stands between a weekday and a single digit, and so belongs to a field. The weekday may end
+// a range or be a step: those are errors then, and not comments, so that "mon-fri#2" is never taken for "mon-fri".
+func isNth(before, after string) bool {
+	const ends = " \t\n\v\f\r,"
+	if after == "" || after[0] < '0' || after[0] > '9' || len(after) > 1 && strings.IndexByte(ends, after[1]) < 0 {
+		return false
 	}
-	comment = strings.TrimSpace(comment)
-	return body, comment, atRoot(validateComment(comment))
+	start := len(before)
+	for start > 0 && strings.IndexByte(ends+"-/", before[start-1]) < 0 {
+		start--
+	}
+	return isWeekdayWord(before[start:])
+}
+
+// isWeekdayWord reports whether word is a digit from 0 to 7, or two letters or more.
+func isWeekdayWord(word string) bool {
+	if len(word) == 1 {
+		return word[0] >= '0' && word[0] <= '7'
+	}
+	notLetter := func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }
+	return word != "" && !strings.ContainsFunc(word, notLetter)
 }
 
 // cutZone takes a zone prefix off the fields and checks that the zone exists.
@@ -135,8 +151,8 @@ func parseCronFields(fields []string, comment string) ([]StructuredCalendar, err
 	}
 	field := func(i int) CalendarField { return CalendarField(fields[i]) }
 	calendar := Calendar{
-		Second: CalendarField(second), Minute: field(0), Hour: field(1), DayOfMonth: field(2), Month: field(3),
-		DayOfWeek: field(4), Year: CalendarField(year),
+		Second: CalendarField(second), Minute: field(0), Hour: field(1), DayOfMonth: unasked(field(2)), Month: field(3),
+		DayOfWeek: unasked(field(4)), Year: CalendarField(year),
 	}
 	if !restricted(calendar.DayOfMonth) || !restricted(calendar.DayOfWeek) {
 		return structuredAll(comment, calendar)
@@ -144,6 +160,14 @@ func parseCronFields(fields []string, comment string) ([]StructuredCalendar, err
 	byDate, byWeekday := calendar, calendar
 	byDate.DayOfWeek, byWeekday.DayOfMonth = "*", "*"
 	return structuredAll(comment, byDate, byWeekday)
+}
+
+// unasked turns the "?" of a day field, which restricts nothing, into "*".
+func unasked(field CalendarField) CalendarField {
+	if field == "?" {
+		return "*"
+	}
+	return field
 }
 
 // restricted says whether a day field limits the days in the sense of crontab(5).

@@ -24,18 +24,24 @@ func TestParseCron(t *testing.T) {
 func TestParseCronFields(t *testing.T) {
 	t.Parallel()
 	for text, calendar := range map[string]Calendar{
-		"1 2 3 4 *":         {Minute: "1", Hour: "2", DayOfMonth: "3", Month: "4"},
-		"1 2 3 4 * 2050":    {Minute: "1", Hour: "2", DayOfMonth: "3", Month: "4", Year: "2050"},
-		"9 1 2 3 4 * 2050":  {Second: "9", Minute: "1", Hour: "2", DayOfMonth: "3", Month: "4", Year: "2050"},
-		"* * * * * * *":     {Second: "*", Minute: "*", Hour: "*"},
-		"@yearly":           {Month: "1", DayOfMonth: "1"},
-		"@weekly":           {DayOfWeek: "0"},
-		"TZ= @hourly":       {Hour: "*"},
-		"0 0 * * *\n":       {},
-		"0 0 */2 * mon":     {DayOfMonth: "*/2", DayOfWeek: "mon"},
-		"0 0 13 * */2":      {DayOfMonth: "13", DayOfWeek: "*/2"},
-		"0 0 *,13 * fri#x":  {DayOfMonth: "*,13", DayOfWeek: "fri"},
-		"0 0 1 * * #2 note": {DayOfMonth: "1"},
+		"1 2 3 4 *":                 {Minute: "1", Hour: "2", DayOfMonth: "3", Month: "4"},
+		"1 2 3 4 * 2050":            {Minute: "1", Hour: "2", DayOfMonth: "3", Month: "4", Year: "2050"},
+		"9 1 2 3 4 * 2050":          {Second: "9", Minute: "1", Hour: "2", DayOfMonth: "3", Month: "4", Year: "2050"},
+		"* * * * * * *":             {Second: "*", Minute: "*", Hour: "*"},
+		"@yearly":                   {Month: "1", DayOfMonth: "1"},
+		"@weekly":                   {DayOfWeek: "0"},
+		"TZ= @hourly":               {Hour: "*"},
+		"0 0 * * *\n":               {},
+		"0 0 */2 * mon":             {DayOfMonth: "*/2", DayOfWeek: "mon"},
+		"0 0 13 * */2":              {DayOfMonth: "13", DayOfWeek: "*/2"},
+		"0 0 *,13 * fri#x":          {DayOfMonth: "*,13", DayOfWeek: "fri"},
+		"0 0 1 * * #2 note":         {DayOfMonth: "1"},
+		"0 0 * * 1#2":               {DayOfWeek: "mon#2"},
+		"0 0 ? * mon,FRI#1,5L#note": {DayOfWeek: "mon,5#1,fril"},
+		"0 0 L,15w,l-3 * ?":         {DayOfMonth: "l,15W,L-3"},
+		"0 0 LW * * 2030#":          {DayOfMonth: "LW", Year: "2030"},
+		"0 0 ? * ?":                 {},
+		"0 0 * * sun#12":            {DayOfWeek: "0"},
 	} {
 		got, err := ParseCron(text)
 		require.NoError(t, err, text)
@@ -82,11 +88,25 @@ func TestParseCronErrors(t *testing.T) {
 		"# nothing":               "has no fields",
 		"0 0 * *":                 "has 4 fields",
 		"0 24 * * *":              `hour "24" is out of range: use 0 to 23`,
-		"0 0 ? * *":               `dayOfMonth "?" is not accepted`,
-		"0 0 L * *":               `dayOfMonth "L" is not accepted`,
-		"0 0 * * friL":            `dayOfWeek "friL" is not accepted`,
-		"0 0 * * 1#2":             `"1#2" is not accepted`,
-		"0 0 * * mon,fri#1 2030":  `"fri#1" is not accepted`,
+		"? 0 * * *":               `minute "?" is not accepted`,
+		"0 0 ?/2 * *":             `dayOfMonth "?" is not accepted`,
+		"0 0 * * ?,1":             `dayOfWeek "?" is not accepted`,
+		"0 0 * ? *":               `month "?" is not accepted`,
+		"0 0 * * *  ?":            `year "?" is not accepted`,
+		"0 0 * * L":               `dayOfWeek "L" is not accepted alone: name the day, such as friL`,
+		"0 0 * * 1#6":             `dayOfWeek "1#6" is not accepted: write a number from 1 to 5 after #`,
+		"0 0 * * mon-fri#2":       `dayOfWeek "mon-fri" is not accepted`,
+		"0 0 * * */2#1":           `dayOfWeek "*/2" is not accepted`,
+		"0 0 * * fribL":           `dayOfWeek "FRIB" is not accepted`,
+		"0 0 1#2 * *":             `dayOfMonth "1#2" is not accepted: use *, 1 to 31, L, L-3, LW, 15W, ranges`,
+		"0 0 * jan#2 *":           `month "jan#2" is not accepted`,
+		"0 0 L-0 * *":             `dayOfMonth "L-0" is not accepted: write L, LW, or L-1 to L-30`,
+		"0 0 L-31 * *":            `dayOfMonth "L-31" is not accepted`,
+		"0 0 L3 * *":              `dayOfMonth "L3" is not accepted`,
+		"0 0 1-15W * *":           `dayOfMonth "1-15W" is not accepted: write one day from 1 to 31 before W, or LW`,
+		"0 0 32W * *":             `dayOfMonth "32W" is not accepted`,
+		"0 0 W * *":               `dayOfMonth "W" is not accepted`,
+		"0 0 * * " + manyItems:    `dayOfWeek has 129 items: at most 128 are accepted`,
 		"@daily 5":                `"5" follows @daily`,
 		"@Hourly":                 `"@Hourly" is not known`,
 		"@everything 2h":          `"@everything" is not known`,
@@ -116,12 +136,14 @@ func TestParseCronErrors(t *testing.T) {
 	}
 }
 
+var manyItems = strings.Repeat("1,", 128) + "1"
+
 var longText = strings.Repeat("c", MaxCommentBytes+1)
 
 func FuzzParseCron(f *testing.F) {
 	for _, seed := range []string{
 		"0 9 * * mon-fri", "*/5 * * * * # often", "CRON_TZ=Europe/Berlin @daily", "@every 1d12h/90m", "1 2 3 4 5 2030",
-		"9 1 2 3 4 5 2030", "0 0 * * 1#2", "TZ=", "@", "#", "TZ=UTC\t@hourly#x", "@every 99999999999d",
+		"9 1 2 3 4 5 2030", "0 0 * * 1#2", "0 0 L-3,LW,15W * ?", "0 0 ? * friL,mon#1#2", "TZ=", "@", "#", "TZ=UTC\t@hourly#x", "@every 99999999999d",
 	} {
 		f.Add(seed)
 	}

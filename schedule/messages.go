@@ -46,6 +46,9 @@ type Enqueue struct {
 	// and beyond what one hand-off may hold.
 	Missed  int `json:"missed,omitempty"`
 	Dropped int `json:"dropped,omitempty"`
+	// Superseded counts the due actions of the range that a newer one among Starts stands for: see CatchupLatest. They
+	// are not among Missed, but count as missed.
+	Superseded int `json:"superseded,omitempty"`
 }
 
 // ActionRequest asks a worker for one run. It is JSON on the action subject; docs/worker-protocol.md is its contract.

@@ -93,11 +93,12 @@ type Counters struct {
 type SourceProgress struct {
 	// Covered are the settled ranges, disjoint and in order; one, unless a hand-off has overtaken another.
 	Covered []Span `json:"covered"`
-	// LastFrom, LastMissed and LastDropped are those of the newest hand-off, so that its repeat with a later end adds
-	// only what is new.
-	LastFrom    time.Time `json:"lastFrom"`
-	LastMissed  int       `json:"lastMissed,omitempty"`
-	LastDropped int       `json:"lastDropped,omitempty"`
+	// LastFrom, LastMissed, LastDropped and LastSuperseded are those of the newest hand-off, so that its repeat with a
+	// later end adds only what is new.
+	LastFrom       time.Time `json:"lastFrom"`
+	LastMissed     int       `json:"lastMissed,omitempty"`
+	LastDropped    int       `json:"lastDropped,omitempty"`
+	LastSuperseded int       `json:"lastSuperseded,omitempty"`
 }
 
 // Span is a range of time, From exclusive, To inclusive.

@@ -11,7 +11,7 @@ func at(hour int) time.Time { return time.Date(2026, 3, 1, hour, 30, 15, 1234567
 // whole returns an instant of 2026-03-01, in UTC, on a full second.
 func whole(hour int) time.Time { return at(hour).Truncate(time.Second) }
 
-// fullSchedule is valid and has every field set.
+// fullSchedule has every field set. It is valid, given fullNamed.
 func fullSchedule() Schedule {
 	return Schedule{
 		Spec: fullSpec(),
@@ -39,11 +39,18 @@ func fullSchedule() Schedule {
 			Overlap:                OverlapBufferOne,
 			ConcurrencyLimit:       3,
 			CatchupWindow:          Duration(time.Hour),
+			CatchupMode:            CatchupLatest,
 			PauseOnFailure:         true,
 			KeepOriginalWorkflowID: true,
 		},
 		State: State{Notes: "for the\nops team", Paused: true, LimitedActions: true, RemainingActions: 7},
 	}
+}
+
+func fullNamed() map[string]NamedCalendar {
+	return map[string]NamedCalendar{"holidays": {
+		Name: "holidays", Dates: []DateRange{"2027-01-01"}, Windows: []Blackout{{From: whole(5), To: whole(6)}},
+	}}
 }
 
 func fullSpec() Spec {
@@ -55,11 +62,15 @@ func fullSpec() Spec {
 		At:                         []time.Time{whole(9)},
 		ExcludeCalendars:           []Calendar{fullCalendar()},
 		ExcludeStructuredCalendars: []StructuredCalendar{fullStructured()},
+		ExcludeDates:               []DateRange{"2026-12-24/2026-12-26"},
+		Blackouts:                  []Blackout{{From: at(3), To: at(4)}},
+		ExcludeCalendarsNamed:      []string{"holidays"},
 		StartTime:                  at(1),
 		EndTime:                    at(23),
 		Jitter:                     Duration(1500 * time.Millisecond),
 		TimeZone:                   "Europe/Berlin",
 		TimeZoneData:               zoneData(),
+		DST:                        DST{Gap: GapShift, Repeat: RepeatFirst},
 	}
 }
 
@@ -85,10 +96,17 @@ func fullStructured() StructuredCalendar {
 		Minute:     []Range{{Start: 2, End: 30, Step: 2}},
 		Hour:       []Range{{Start: 3, End: 20, Step: 2}},
 		DayOfMonth: []Range{{Start: 4, End: 30, Step: 2}},
-		Month:      []Range{{Start: 5, End: 12, Step: 2}},
-		Year:       []Range{{Start: 2026, End: 2030, Step: 2}},
-		DayOfWeek:  []Range{{Start: 1, End: 5, Step: 2}},
-		Comment:    "odd ones",
+
+		LastDayOfMonth: []Range{{Start: 1, End: 3, Step: 2}},
+		NearestWeekday: []Range{{Start: 15, End: 17, Step: 2}},
+		LastWeekday:    true,
+
+		Month:         []Range{{Start: 5, End: 12, Step: 2}},
+		Year:          []Range{{Start: 2026, End: 2030, Step: 2}},
+		DayOfWeek:     []Range{{Start: 1, End: 5, Step: 2}},
+		NthDayOfWeek:  []NthDayOfWeek{{DayOfWeek: 5, Nth: 2}},
+		LastDayOfWeek: []Range{{Start: 2, End: 4, Step: 2}},
+		Comment:       "odd ones",
 	}
 }
 
@@ -146,7 +164,7 @@ func golden() map[string]any {
 				Kind: ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
 			}},
 			Sources: map[string]SourceProgress{
-				SourceAuto: {Covered: []Span{span}, LastFrom: at(8), LastMissed: 1, LastDropped: 2},
+				SourceAuto: {Covered: []Span{span}, LastFrom: at(8), LastMissed: 1, LastDropped: 2, LastSuperseded: 3},
 			},
 			LimitVersion: 3, LimitUsed: 2, HasResult: true,
 			Counters: Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6},
@@ -164,7 +182,7 @@ func golden() map[string]any {
 		"wake": &Wake{Incarnation: "i1", Version: 4, Reason: ReasonDue},
 		"enqueue": &Enqueue{
 			Incarnation: "i1", Version: 4, Source: SourceAuto, Span: span, Starts: []BufferedStart{fullStart()},
-			Missed: 3, Dropped: 4,
+			Missed: 3, Dropped: 4, Superseded: 5,
 		},
 	}
 }

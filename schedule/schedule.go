@@ -16,9 +16,9 @@ type Schedule struct {
 }
 
 // Spec says when a schedule is due: the union of its calendars, structured calendars, intervals, cron expressions and
-// one-off times, minus every second an exclude calendar matches, between StartTime and EndTime (both inclusive).
-// Resolution is one second. A Spec without any of them is never due; such a schedule runs when triggered
-// (SEMANTICS §2).
+// one-off times, minus every second that an exclude calendar matches, that lies on an excluded date or in a blackout,
+// between StartTime and EndTime (both inclusive). Resolution is one second. A Spec without any of them is never due; such
+// a schedule runs when triggered (SEMANTICS §2). Each list holds at most [MaxSpecEntries] entries.
 type Spec struct {
 	Calendars           []Calendar           `json:"calendars,omitempty"`
 	StructuredCalendars []StructuredCalendar `json:"structuredCalendars,omitempty"`
@@ -31,6 +31,14 @@ type Spec struct {
 	At                         []time.Time          `json:"at,omitempty"`
 	ExcludeCalendars           []Calendar           `json:"excludeCalendars,omitempty"`
 	ExcludeStructuredCalendars []StructuredCalendar `json:"excludeStructuredCalendars,omitempty"`
+	// ExcludeDates holds whole local days, in the zone of the spec, on which nothing is due, one-off times and intervals
+	// included.
+	ExcludeDates []DateRange `json:"excludeDates,omitempty"`
+	// Blackouts holds stretches of time in which nothing is due, such as maintenance windows.
+	Blackouts []Blackout `json:"blackouts,omitempty"`
+	// ExcludeCalendarsNamed names calendars of the namespace, whose dates and windows are excluded as well: see
+	// [NamedCalendar].
+	ExcludeCalendarsNamed []string `json:"excludeCalendarsNamed,omitempty"`
 	// StartTime and EndTime bound the nominal times, both inclusive. The zero time means no bound.
 	StartTime time.Time `json:"startTime,omitzero"`
 	EndTime   time.Time `json:"endTime,omitzero"`
@@ -42,11 +50,19 @@ type Spec struct {
 	TimeZone string `json:"timeZone,omitempty"`
 	// TimeZoneData is the compiled time zone file (RFC 9636) to use instead of the embedded database.
 	TimeZoneData []byte `json:"timeZoneData,omitempty"`
+	// DST says what becomes of calendar and cron times in skipped and repeated hours. Zero: a skipped time never comes, a
+	// repeated one comes twice.
+	DST DST `json:"dst,omitzero"`
 }
 
 // Calendar is the string form of a calendar. Each field takes "*", "x", "x-z", "x-z/y", "x/y" (from x to the maximum),
 // "*/y" and comma-separated lists of those. Months go by name of three or more letters, days of week by name of two or
 // more, in any case; Sunday is 0 or 7. Empty second, minute and hour mean "0"; the other fields mean "*" when empty.
+//
+// DayOfMonth also takes "L" (the last day of the month), "L-3" (three days before it), "15W" (the day from Monday to
+// Friday that is nearest to the 15th, within the month) and "LW" (the last day from Monday to Friday). DayOfWeek also
+// takes "fri#2" or "5#2" (the second Friday of the month) and "friL" or "5L" (the last Friday). All of them may stand in
+// lists, and letters in any case. See [StructuredCalendar] for what they mean exactly.
 type Calendar struct {
 	Second     CalendarField `json:"second,omitempty"`
 	Minute     CalendarField `json:"minute,omitempty"`
@@ -61,15 +77,40 @@ type Calendar struct {
 
 // StructuredCalendar matches every second whose wall clock, in the zone of the spec, lies in one range of each field.
 // An empty Year matches every year; any other empty field matches nothing.
+//
+// The day of month is one field in four parts: a day matches it if it lies in DayOfMonth, LastDayOfMonth or
+// NearestWeekday, or is what LastWeekday says. The day of week is one field in three parts: DayOfWeek, NthDayOfWeek,
+// LastDayOfWeek. A part that is empty adds nothing. A day must match both fields.
 type StructuredCalendar struct {
 	Second     []Range `json:"second,omitempty"`
 	Minute     []Range `json:"minute,omitempty"`
 	Hour       []Range `json:"hour,omitempty"`
 	DayOfMonth []Range `json:"dayOfMonth,omitempty"`
-	Month      []Range `json:"month,omitempty"`
-	Year       []Range `json:"year,omitempty"`
-	DayOfWeek  []Range `json:"dayOfWeek,omitempty"`
-	Comment    string  `json:"comment,omitempty"`
+	// LastDayOfMonth counts days back from the end of the month: 0 is the last day ("L"), 3 is three days before it
+	// ("L-3"). 0 to 30; a month that is too short has no such day.
+	LastDayOfMonth []Range `json:"lastDayOfMonth,omitempty"`
+	// NearestWeekday holds days of the month, 1 to 31. Each stands for the day from Monday to Friday nearest to it within
+	// its month ("15W"): a Saturday for the Friday before, a Sunday for the Monday after; but for the Monday after where
+	// the Saturday is the 1st, and for the Friday before where the Sunday ends the month. A month that is too short has
+	// no such day.
+	NearestWeekday []Range `json:"nearestWeekday,omitempty"`
+	// LastWeekday stands for the last day from Monday to Friday of the month ("LW").
+	LastWeekday bool    `json:"lastWeekday,omitempty"`
+	Month       []Range `json:"month,omitempty"`
+	Year        []Range `json:"year,omitempty"`
+	DayOfWeek   []Range `json:"dayOfWeek,omitempty"`
+	// NthDayOfWeek stands for days such as the second Friday of the month ("fri#2").
+	NthDayOfWeek []NthDayOfWeek `json:"nthDayOfWeek,omitempty"`
+	// LastDayOfWeek holds days of the week, 0 to 6: each stands for the last such day of the month ("friL").
+	LastDayOfWeek []Range `json:"lastDayOfWeek,omitempty"`
+	Comment       string  `json:"comment,omitempty"`
+}
+
+// NthDayOfWeek is the Nth day of a month, from 1 to 5, that falls on DayOfWeek, from 0 for Sunday to 6. A month without
+// a fifth one has no such day.
+type NthDayOfWeek struct {
+	DayOfWeek int `json:"dayOfWeek"`
+	Nth       int `json:"nth"`
 }
 
 // Range is start, start+step, … up to and including End. An End below Start means End = Start; a Step of 0 means 1.
@@ -133,6 +174,8 @@ type Policies struct {
 	ConcurrencyLimit int `json:"concurrencyLimit,omitempty"`
 	// CatchupWindow is how late an action may start. Zero means 365 days; values below 10 s are raised to 10 s.
 	CatchupWindow Duration `json:"catchupWindow,omitempty"`
+	// CatchupMode says which of several late times are made up for. Zero means CatchupAll.
+	CatchupMode CatchupMode `json:"catchupMode,omitempty"`
 	// PauseOnFailure pauses the schedule when a run fails or times out.
 	PauseOnFailure bool `json:"pauseOnFailure,omitempty"`
 	// KeepOriginalWorkflowID uses Action.WorkflowID as it is instead of appending the nominal time.

@@ -2,6 +2,9 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,13 +15,25 @@ const MaxSpecEntries = 100
 // "calendars[2].hour"; a caller adds its own part with [Prefix]. It checks every rule that SEMANTICS §2 and §10 have
 // for a spec: after it succeeded, compiling s succeeds. An end before the start is not an error: such a spec is never
 // due.
-func (s Spec) Validate() error {
+//
+// It knows no named calendars, so that a spec which names one is refused: see [Spec.ValidateWith].
+func (s Spec) Validate() error { return s.ValidateWith(nil) }
+
+// ValidateWith is Validate where named calendars exist: those of calendars, by name. A name that is not among them is an
+// error, as is a calendar that is not valid itself.
+func (s Spec) ValidateWith(calendars map[string]NamedCalendar) error {
 	for _, check := range []func() error{
-		s.validateCalendars, s.validateIntervals, s.validateCron, s.validateAt, s.validateJitter,
+		s.validateCalendars, s.validateIntervals, s.validateCron, s.validateAt, s.validateExcluded, s.validateJitter,
 	} {
 		if err := check(); err != nil {
 			return err
 		}
+	}
+	if err := s.validateNamed(calendars); err != nil {
+		return err
+	}
+	if err := s.DST.Validate(); err != nil {
+		return Prefix("dst", err)
 	}
 	_, err := s.Location()
 	return err
@@ -73,6 +88,37 @@ func (s Spec) validateAt() error {
 		}
 		return nil
 	})
+}
+
+func (s Spec) validateExcluded() error {
+	return validateExcluded("excludeDates", s.ExcludeDates, "blackouts", s.Blackouts)
+}
+
+func (s Spec) validateNamed(calendars map[string]NamedCalendar) error {
+	return validateEach("excludeCalendarsNamed", s.ExcludeCalendarsNamed, MaxSpecEntries, func(name string) error {
+		calendar, known := calendars[name]
+		switch {
+		case known:
+			return calendar.Validate()
+		case len(calendars) == 0:
+			return Invalid("", "named calendar %q does not exist: the namespace has none", shorten(name))
+		}
+		return Invalid("", "named calendar %q does not exist: %s", shorten(name), suggestNames(name, calendars))
+	})
+}
+
+// suggestNames says which names there are: the one that was most likely meant, or the first few.
+func suggestNames(name string, calendars map[string]NamedCalendar) string {
+	const shown = 10
+	known := slices.Sorted(maps.Keys(calendars))
+	if meant := nearest(name, known); meant != "" {
+		return "did you mean " + meant + "?"
+	}
+	names := strings.Join(known[:min(shown, len(known))], ", ")
+	if len(known) > shown {
+		names += fmt.Sprintf(" or another of the %d", len(known))
+	}
+	return "use one of " + names
 }
 
 func (s Spec) validateJitter() error {

@@ -18,7 +18,7 @@ func TestDecodeJSONErrors(t *testing.T) {
 		{"typo in a list", `{"spec":{"intervals":[{"evry":"1s"}]}}`, `spec.intervals[0].evry: unknown field, did you mean every?`},
 		{"case", `{"policies":{"Overlap":"skip"}}`, `policies.Overlap: unknown field, did you mean overlap?`},
 		{"snake case", `{"action":{"task_queue":"q"}}`, `action.task_queue: unknown field, did you mean taskQueue?`},
-		{"nothing near", `{"policies":{"zebra":1}}`, `policies.zebra: unknown field: use one of overlap, concurrencyLimit, catchupWindow, pauseOnFailure, keepOriginalWorkflowId`},
+		{"nothing near", `{"policies":{"zebra":1}}`, `policies.zebra: unknown field: use one of overlap, concurrencyLimit, catchupWindow, catchupMode, pauseOnFailure, keepOriginalWorkflowId`},
 		{"strange name", `{"a b":1}`, `["a b"]: unknown field: use one of id, spec, action, policies, state, requestId, triggerNow`},
 		{"long name", `{"` + long + `":1}`, `["` + long[:100] + `…"]: unknown field: use one of id, spec, action, policies, state, requestId, triggerNow`},
 
@@ -254,10 +254,20 @@ spec:
     - 30 9 * * mon-fri
   at:
     - "2026-03-01T09:30:15Z"
+  excludeDates:
+    - 2026-12-24/2026-12-26
+  blackouts:
+    - from: "2026-03-01T03:30:15.123456789Z"
+      to: "2026-03-01T04:30:15.123456789Z"
+  excludeCalendarsNamed:
+    - holidays
   startTime: "2026-03-01T01:30:15.123456789Z"
   endTime: "2026-03-01T23:30:15.123456789Z"
   jitter: 1.5s
   timeZone: Europe/Berlin
+  dst:
+    gap: shift
+    repeat: first
 action:
   type: report
   workflowId: daily-report
@@ -289,6 +299,7 @@ policies:
   overlap: buffer_one
   concurrencyLimit: 3
   catchupWindow: 1h
+  catchupMode: latest
   pauseOnFailure: true
   keepOriginalWorkflowId: true
 state:

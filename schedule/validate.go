@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -49,6 +50,7 @@ func (p Policies) Validate() error {
 		p.Overlap.validate("overlap"),
 		notNegative("concurrencyLimit", p.ConcurrencyLimit),
 		notNegative("catchupWindow", p.CatchupWindow),
+		oneOf("catchupMode", "a catch-up mode", p.CatchupMode, CatchupModes()...),
 	)
 }
 
@@ -120,18 +122,20 @@ func notNegative[T int | Duration](field string, value T) error {
 	return nil
 }
 
-// validate checks that p is unspecified or known. The error lists the known policies, and names the nearest if one
-// resembles p.
+// validate checks that p is unspecified or known.
 func (p OverlapPolicy) validate(field string) error {
-	if p == OverlapUnspecified {
+	return oneOf(field, "an overlap policy", p, OverlapPolicies()...)
+}
+
+// oneOf checks that value is empty or known; what says what it should be. The error lists the known ones, and names the
+// nearest if one resembles value.
+func oneOf[T ~string](field, what string, value T, known ...T) error {
+	if value == "" || slices.Contains(known, value) {
 		return nil
 	}
-	var known []string
-	for _, policy := range OverlapPolicies() {
-		if p == policy {
-			return nil
-		}
-		known = append(known, string(policy))
+	words := make([]string, len(known))
+	for i := range known {
+		words[i] = string(known[i])
 	}
-	return unknownValue(field, "an overlap policy", string(p), known)
+	return unknownValue(field, what, string(value), words)
 }

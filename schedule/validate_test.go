@@ -21,6 +21,8 @@ func TestValidateAccepts(t *testing.T) {
 	require.NoError(t, validCreate().Validate())
 
 	full := fullSchedule()
+	require.NoError(t, full.Spec.ValidateWith(fullNamed()))
+	full.Spec.ExcludeCalendarsNamed = nil
 	require.NoError(t, full.Validate())
 
 	atLimits := validCreate()
@@ -35,6 +37,9 @@ func TestValidateAccepts(t *testing.T) {
 
 	for _, policy := range append(OverlapPolicies(), OverlapUnspecified) {
 		require.NoError(t, Policies{Overlap: policy}.Validate())
+	}
+	for _, mode := range append(CatchupModes(), "") {
+		require.NoError(t, Policies{CatchupMode: mode}.Validate())
 	}
 }
 
@@ -106,6 +111,13 @@ func TestCreateRequestValidate(t *testing.T) {
 		{`policies.overlap: "whatever" is not an overlap policy: use one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all`, func(r *CreateRequest) { r.Policies.Overlap = "whatever" }},
 		{`policies.concurrencyLimit: -1 is negative: use 0 or more`, func(r *CreateRequest) { r.Policies.ConcurrencyLimit = -1 }},
 		{`policies.catchupWindow: -1s is negative: use 0 or more`, func(r *CreateRequest) { r.Policies.CatchupWindow = Duration(-time.Second) }},
+		{`policies.catchupMode: "lastest" is not a catch-up mode, did you mean latest? Use one of all, latest`, func(r *CreateRequest) { r.Policies.CatchupMode = "lastest" }},
+
+		{`spec.excludeDates[0]: "25.12.2026" is not a date: use one such as 2026-12-25, or a range such as 2026-12-24/2026-12-26`, func(r *CreateRequest) { r.Spec.ExcludeDates = []DateRange{"25.12.2026"} }},
+		{`spec.blackouts[0].to: 2026-03-01T09:30:15Z is not after from (2026-03-01T09:30:15Z): use a later time, it is the first one that is not blacked out`, func(r *CreateRequest) { r.Spec.Blackouts = []Blackout{{From: whole(9), To: whole(9)}} }},
+		{`spec.excludeCalendarsNamed[0]: named calendar "holidays" does not exist: the namespace has none`, func(r *CreateRequest) { r.Spec.ExcludeCalendarsNamed = []string{"holidays"} }},
+		{`spec.dst.gap: "shfit" is not a gap policy, did you mean shift? Use one of skip, shift`, func(r *CreateRequest) { r.Spec.DST.Gap = "shfit" }},
+		{`spec.dst.repeat: "once" is not a repeat policy: use one of both, first, last`, func(r *CreateRequest) { r.Spec.DST.Repeat = "once" }},
 
 		{`state.notes: is 4097 bytes long: at most 4096 are accepted`, func(r *CreateRequest) { r.State.Notes = strings.Repeat("x", 4097) }},
 		{`state.notes: is not valid UTF-8`, func(r *CreateRequest) { r.State.Notes = "\xff" }},

@@ -1,6 +1,8 @@
 package specproc
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -71,6 +73,64 @@ var benchSpecs = []struct {
 			{Second: "0-29", Minute: "*", Hour: "*"}, {Second: "30-59", Minute: "*", Hour: "*"},
 		},
 	}},
+	{name: "last-weekday", spec: schedule.Spec{Cron: []string{"0 9 LW * ?"}, TimeZone: "Europe/Berlin"}},
+	{name: "shift-and-first", spec: schedule.Spec{
+		Cron: []string{"*/15 8-10 * * mon-fri"}, TimeZone: "Europe/Berlin",
+		DST: schedule.DST{Gap: schedule.GapShift, Repeat: schedule.RepeatFirst},
+	}},
+	{name: "hundred-dates-and-blackouts", spec: schedule.Spec{
+		Cron: []string{"*/10 * * * *"}, TimeZone: "Europe/Berlin",
+		ExcludeDates: hundredDates(), Blackouts: hundredBlackouts(),
+	}},
+	{name: "hundred-of-each-by-minute", pathological: true, spec: hundredOfEach(func(i int) schedule.Calendar {
+		return schedule.Calendar{Minute: number(i % 60), Hour: "*"}
+	})},
+	{name: "hundred-of-each-by-day", pathological: true, spec: hundredOfEach(func(i int) schedule.Calendar {
+		return schedule.Calendar{Minute: "*", Hour: "*", DayOfMonth: number(i%31 + 1), DayOfWeek: number(i/62*3) + "-6"}
+	})},
+	{name: "hundred-of-each-by-year", pathological: true, spec: hundredOfEach(func(i int) schedule.Calendar {
+		return schedule.Calendar{Second: "*", Minute: "*", Hour: "*", Year: number(1999 + max(i, 1))}
+	})},
+}
+
+func number(n int) schedule.CalendarField { return schedule.CalendarField(strconv.Itoa(n)) }
+
+// hundredOfEach returns a spec of 100 cron expressions, with 100 excludes of each kind that leave nothing. Each half of
+// the exclude calendars alone would do.
+func hundredOfEach(exclude func(int) schedule.Calendar) schedule.Spec {
+	spec := schedule.Spec{
+		TimeZone: "Europe/Berlin", ExcludeDates: hundredDates(), Blackouts: hundredBlackouts(),
+		DST: schedule.DST{Gap: schedule.GapShift, Repeat: schedule.RepeatLast},
+		// Years before the first that a calendar can name.
+		StartTime: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+		EndTime:   time.Date(2098, 12, 31, 0, 0, 0, 0, time.UTC),
+	}
+	for i := range 100 {
+		spec.Cron = append(spec.Cron, fmt.Sprintf("%d %d %d * %d#%d", i%60, i%24, i%28+1, i%7, i%5+1))
+		c := exclude(i)
+		spec.ExcludeCalendars = append(spec.ExcludeCalendars, c)
+		structured, err := c.Structured()
+		if err != nil {
+			panic(err)
+		}
+		spec.ExcludeStructuredCalendars = append(spec.ExcludeStructuredCalendars, structured)
+	}
+	return spec
+}
+
+func hundredDates() (dates []schedule.DateRange) {
+	for i := range 100 {
+		dates = append(dates, schedule.DateRange(time.Date(2024, 3, 10+3*i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)))
+	}
+	return dates
+}
+
+func hundredBlackouts() (windows []schedule.Blackout) {
+	for i := range 100 {
+		from := time.Date(2024, 3, 10, 5*i, 0, 0, 0, time.UTC)
+		windows = append(windows, schedule.Blackout{From: from, To: from.Add(90 * time.Minute)})
+	}
+	return windows
 }
 
 var benchAfter = time.Date(2024, 3, 9, 17, 0, 0, 0, time.UTC)

@@ -5,18 +5,25 @@ import "github.com/carillon-scheduler/carillon/schedule"
 // calendar is a structured calendar as bit masks. Every mask has at least one bit: a calendar with an empty field
 // matches nothing and is left out when a spec is compiled.
 type calendar struct {
-	seconds, minutes, hours uint64 // bit n: the value n
-	months                  uint64 // bits 1 to 12
-	// years has a bit for each year from 2000 on. anyYear says that no year was named: earlier ones match as well.
-	years   [2]uint64
-	anyYear bool
-	// days has the matching days of a month as bits 1 to 31, for each weekday its first day can be: the day of month and
-	// the day of week in one mask.
-	days [7]uint64
+	dateFields
+	clockFields
 	// first is the first matching second of a matching day.
 	first int
 	// wholeDay says that every second of a matching day matches.
 	wholeDay bool
+}
+
+// clockFields are the fields of a calendar that a second of a day must match. Bit n stands for the value n.
+type clockFields struct{ seconds, minutes, hours uint64 }
+
+// dateFields are the fields of a calendar that a day must match.
+type dateFields struct {
+	months uint64 // bits 1 to 12
+	// years has a bit for each year from 2000 on. anyYear says that no year was named: earlier ones match as well.
+	years   [2]uint64
+	anyYear bool
+	// days has the days of a month that match both day fields.
+	days dayTable
 }
 
 const (
@@ -27,18 +34,17 @@ const (
 // newCalendar compiles c, which is valid. It returns false if c can never match because a field is empty.
 func newCalendar(c *schedule.StructuredCalendar) (calendar, bool) {
 	compiled := calendar{
-		seconds: mask(c.Second), minutes: mask(c.Minute), hours: mask(c.Hour), months: mask(c.Month),
-		years: yearMask(c.Year), anyYear: len(c.Year) == 0,
+		dateFields:  dateFields{months: mask(c.Month), years: yearMask(c.Year), anyYear: len(c.Year) == 0},
+		clockFields: clockFields{seconds: mask(c.Second), minutes: mask(c.Minute), hours: mask(c.Hour)},
 	}
-	daysOfMonth, daysOfWeek := mask(c.DayOfMonth), mask(c.DayOfWeek)
-	for _, field := range []uint64{
-		compiled.seconds, compiled.minutes, compiled.hours, compiled.months, daysOfMonth, daysOfWeek,
-	} {
+	for _, field := range []uint64{compiled.seconds, compiled.minutes, compiled.hours, compiled.months} {
 		if field == 0 {
 			return calendar{}, false
 		}
 	}
-	compiled.days = monthDays(daysOfMonth, daysOfWeek)
+	if compiled.days = newDayTable(c); compiled.days == (dayTable{}) {
+		return calendar{}, false
+	}
 	compiled.first, _ = compiled.nextClock(0)
 	compiled.wholeDay = compiled.seconds == allSixty && compiled.minutes == allSixty && compiled.hours == allHours
 	return compiled, true
@@ -70,29 +76,28 @@ func eachValue(ranges []schedule.Range, yield func(int)) {
 	}
 }
 
-// monthDays joins the masks of both day fields for each weekday on which a month can begin.
-func monthDays(daysOfMonth, daysOfWeek uint64) (days [7]uint64) {
-	for first := range days {
-		for day := 1; day <= 31; day++ {
-			if daysOfWeek>>((first+day-1)%7)&1 == 1 {
-				days[first] |= daysOfMonth & (1 << day)
-			}
-		}
-	}
-	return days
-}
-
-// next returns the first matching second in after < t < limit, or never.
+// next returns the first matching second in after < t < limit, or never. What the zone says about changes of the clock
+// is part of what matches.
 func (c *calendar) next(z *zone, after, limit int64) int64 {
 	for i, t := z.index(after+1), after+1; t < limit; i++ {
-		seg := z.segments[i]
-		until := min(seg.until, limit)
-		if local := c.nextLocal(t+seg.offset, until+seg.offset); local < until+seg.offset {
-			return local - seg.offset
+		seg := &z.segments[i]
+		if t == seg.start && seg.gap > 0 && c.matchesGap(seg) {
+			return t
 		}
-		t = until
+		if from, to := max(t, seg.from), min(seg.to, limit); from < to {
+			if local := c.nextLocal(from+seg.offset, to+seg.offset); local < to+seg.offset {
+				return local - seg.offset
+			}
+		}
+		t = seg.until
 	}
 	return never
+}
+
+// matchesGap says whether a wall time matches that the change of the clock at the start of a segment has skipped.
+func (c *calendar) matchesGap(seg *segment) bool {
+	end := seg.start + seg.offset
+	return c.nextLocal(end-seg.gap, end) < end
 }
 
 // nextLocal returns the first matching second from ≤ t < until on a clock that runs evenly, or one not below until if
@@ -114,7 +119,7 @@ func (c *calendar) nextLocal(from, until int64) int64 {
 }
 
 // nextDay returns the first matching day, as a day number, in from ≤ day ≤ last, or never.
-func (c *calendar) nextDay(from, last int64) int64 {
+func (c *dateFields) nextDay(from, last int64) int64 {
 	if from > last {
 		return never
 	}
@@ -132,13 +137,14 @@ func (c *calendar) nextDay(from, last int64) int64 {
 		if first > last {
 			return never
 		}
-		if day := nextBit(c.days[weekday(first)], dayOfMonth); day <= monthLength(year, month) {
+		length := monthLength(year, month)
+		if day := nextBit(c.days.of(length, first), dayOfMonth); day <= length {
 			if found := first + int64(day-1); found <= last {
 				return found
 			}
 			return never
 		}
-		first += int64(monthLength(year, month))
+		first += int64(length)
 		month, dayOfMonth = month+1, 1
 		if month > 12 {
 			year, month = year+1, 1
@@ -147,7 +153,7 @@ func (c *calendar) nextDay(from, last int64) int64 {
 }
 
 // nextMonth returns the first matching month that is not before the given one; a year after MaxYear if there is none.
-func (c *calendar) nextMonth(year, month int) (int, int) {
+func (c *dateFields) nextMonth(year, month int) (int, int) {
 	if c.matchesYear(year) {
 		if m := nextBit(c.months, month); m <= 12 {
 			return year, m
@@ -156,13 +162,13 @@ func (c *calendar) nextMonth(year, month int) (int, int) {
 	return c.nextYear(year + 1), nextBit(c.months, 1)
 }
 
-func (c *calendar) matchesYear(year int) bool {
+func (c *dateFields) matchesYear(year int) bool {
 	n := year - schedule.MinYear
 	return c.anyYear || n >= 0 && n < 128 && c.years[n/64]>>(n%64)&1 == 1
 }
 
 // nextYear returns the first matching year that is not before the given one; one after MaxYear if there is none.
-func (c *calendar) nextYear(year int) int {
+func (c *dateFields) nextYear(year int) int {
 	if c.anyYear {
 		return year
 	}
@@ -173,7 +179,7 @@ func (c *calendar) nextYear(year int) int {
 }
 
 // nextClock returns the first matching second of a day that is not before clock, if there is one.
-func (c *calendar) nextClock(clock int) (int, bool) {
+func (c *clockFields) nextClock(clock int) (int, bool) {
 	hour, minute, second := clock/hourSeconds, clock/60%60, clock%60
 	if c.hours>>hour&1 == 1 {
 		if c.minutes>>minute&1 == 1 {
@@ -192,9 +198,17 @@ func (c *calendar) nextClock(clock int) (int, bool) {
 }
 
 // matchesDay says whether the day of month, month, year and day of week of a day match.
-func (c *calendar) matchesDay(day int64) bool { return c.nextDay(day, day) == day }
+func (c *dateFields) matchesDay(day int64) bool { return c.nextDay(day, day) == day }
+
+// daysOf returns the matching days of a month, of that length and whose first day has that number, as bits 1 to 31.
+func (c *dateFields) daysOf(year, month, length int, first int64) uint64 {
+	if c.months>>month&1 == 0 || !c.matchesYear(year) {
+		return 0
+	}
+	return c.days.of(length, first)
+}
 
 // matchesClock says whether the second, minute and hour match at a second of the day.
-func (c *calendar) matchesClock(clock int) bool {
+func (c *clockFields) matchesClock(clock int) bool {
 	return c.hours>>(clock/hourSeconds)&1 == 1 && c.minutes>>(clock/60%60)&1 == 1 && c.seconds>>(clock%60)&1 == 1
 }

@@ -8,26 +8,50 @@ type daySet [24 * 60]uint64
 // add puts in every second whose clock c matches.
 func (d *daySet) add(c *calendar) {
 	for hour := nextBit(c.hours, 0); hour < 24; hour = nextBit(c.hours, hour+1) {
-		for minute, words := 0, d.hour(hour); minute < 60; minute++ {
-			words[minute] |= c.secondsIn(minute)
+		words := d.hour(hour)
+		if c.minutes == allSixty {
+			for minute := range words {
+				words[minute] |= c.seconds
+			}
+			continue
+		}
+		for minute := nextBit(c.minutes, 0); minute < 60; minute = nextBit(c.minutes, minute+1) {
+			words[minute] |= c.seconds
 		}
 	}
 }
 
-// remove takes out every second whose clock c matches.
-func (d *daySet) remove(c *calendar) {
-	for hour := nextBit(c.hours, 0); hour < 24; hour = nextBit(c.hours, hour+1) {
-		for minute, words := 0, d.hour(hour); minute < 60; minute++ {
-			words[minute] &^= c.secondsIn(minute)
+// remove takes out every second whose clock one of the calendars matches.
+func (d *daySet) remove(calendars []*calendar) {
+	const few = 4
+	if len(calendars) > few {
+		d.removeMany(calendars)
+		return
+	}
+	for _, c := range calendars {
+		for hour := nextBit(c.hours, 0); hour < 24; hour = nextBit(c.hours, hour+1) {
+			for minute, words := 0, d.hour(hour); minute < 60; minute++ {
+				words[minute] &^= c.seconds & -(c.minutes >> minute & 1)
+			}
 		}
+	}
+}
+
+// removeMany looks at the minutes that have seconds, and at each only until none are left: days have few times, or
+// calendars that take much of them.
+func (d *daySet) removeMany(calendars []*calendar) {
+	for i, seconds := range d {
+		for n := 0; seconds != 0 && n < len(calendars); n++ {
+			c := calendars[n]
+			matches := (c.hours >> (i / 60)) & (c.minutes >> (i % 60)) & 1
+			seconds &^= c.seconds & -matches
+		}
+		d[i] = seconds
 	}
 }
 
 // hour returns the words of one hour.
 func (d *daySet) hour(hour int) *[60]uint64 { return (*[60]uint64)(d[hour*60:]) }
-
-// secondsIn returns the seconds that c matches in a minute of a matching hour.
-func (c *calendar) secondsIn(minute int) uint64 { return c.seconds & -(c.minutes >> minute & 1) }
 
 // addEvery puts in first, first+every, … up to the end of the day.
 func (d *daySet) addEvery(first, every int64) {
@@ -60,6 +84,17 @@ func (d *daySet) clip(from, until int) {
 	if until < daySeconds {
 		d[until/60] &= 1<<(until%60) - 1
 		clear(d[until/60+1:])
+	}
+}
+
+// erase takes out every second in from ≤ second < until.
+func (d *daySet) erase(from, until int) {
+	for minute := from / 60; minute*60 < until; minute++ {
+		keep := uint64(1)<<max(from-minute*60, 0) - 1
+		if until < minute*60+60 {
+			keep |= allSixty &^ (1<<(until-minute*60) - 1)
+		}
+		d[minute] &= keep
 	}
 }
 

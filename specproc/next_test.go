@@ -169,16 +169,23 @@ func TestExtremeInstants(t *testing.T) {
 
 // TestSearchIsQuick holds the pathological specs to a limit: a search that tried times one by one would need minutes.
 func TestSearchIsQuick(t *testing.T) {
-	t.Parallel()
+	limit := 50 * time.Millisecond
+	if raceDetector {
+		limit *= 20
+	}
 	for _, bench := range benchSpecs {
 		if !bench.pathological {
 			continue
 		}
 		s := mustCompile(t, bench.spec)
-		began := time.Now()
-		_, ok := s.Next(time.Time{}, "seed")
-		require.False(t, ok, bench.name)
-		require.Less(t, time.Since(began), 2*time.Second, bench.name)
+		best := time.Hour
+		for try := 0; try < 20 && best > limit; try++ { // the machine may have other things to do
+			began := time.Now()
+			_, ok := s.Next(time.Time{}, "seed")
+			best = min(best, time.Since(began))
+			require.False(t, ok, bench.name)
+		}
+		require.LessOrEqual(t, best, limit, bench.name)
 	}
 }
 

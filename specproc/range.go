@@ -1,12 +1,16 @@
 package specproc
 
-import "time"
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
 
 // Range is a stretch of time to process, with what decides about the times in it (SEMANTICS §3).
 type Range struct {
 	// From and To bound the actual times: From < Actual ≤ To.
 	From, To time.Time
-	// Manual is set for a backfill: everything in the range is due, whatever the following five fields say.
+	// Manual is set for a backfill: everything in the range is due, whatever the following six fields say.
 	Manual bool
 	// Paused and OutOfActions skip the whole range.
 	Paused, OutOfActions bool
@@ -16,6 +20,8 @@ type Range struct {
 	// CatchupWindow is how long before To an Actual may lie; earlier ones are missed. See
 	// [schedule.Policies.Catchup]: zero is no default here, it misses everything before To.
 	CatchupWindow time.Duration
+	// CatchupMode says whether all times within the window are taken, or of the late ones the newest alone.
+	CatchupMode schedule.CatchupMode
 	// Limit is how many times to take. None are taken for zero; negative means no limit.
 	Limit int
 	// Seed is the jitter's.
@@ -33,6 +39,9 @@ type Outcome struct {
 	Next time.Time
 	// Missed counts the times that lie more than the catch-up window before To.
 	Missed Tally
+	// Superseded counts the times within the window that came so late that a newer one stands for them: see
+	// [schedule.CatchupLatest].
+	Superseded Tally
 	// Dropped counts the times that were beyond the limit of an automated range. They are lost.
 	Dropped Tally
 	// Truncated says that a manual range stopped at its limit. The times after Mark are still to come.
@@ -43,12 +52,12 @@ type Outcome struct {
 //
 //   - A range that does not move on (To ≤ From: a clock went back) is empty and leaves the mark at From.
 //   - A paused or used-up schedule skips the range, and the mark moves to To.
-//   - Otherwise times before the update time are skipped, those outside the catch-up window are missed, and the others
-//     are taken, up to the limit. What lies beyond it is dropped; but a manual range stops there, with the mark at the
+//   - Otherwise times before the update time are skipped, those outside the catch-up window are missed, late ones are
+//     superseded if only the latest counts, and the others are taken, up to the limit. What lies beyond it is dropped; but a manual range stops there, with the mark at the
 //     last time taken.
 //
 // Two ranges that meet give together what the range from the first From to the last To gives, as long as the limit does
-// not bind and the same times lie within the window. Missed and dropped times are counted by the day, so that a long
+// not bind, the same times lie within the window and none is superseded. Missed and dropped times are counted by the day, so that a long
 // outage costs a few milliseconds a year; memory is bounded by Limit.
 func (s *Spec) ProcessTimeRange(r Range) Outcome {
 	var out Outcome
@@ -91,6 +100,9 @@ func (s *Spec) processAutomated(r *Range, out *Outcome) {
 		out.Missed = s.tally(from, tooLate, r.Seed)
 		from = tooLate
 	}
+	if r.CatchupMode == schedule.CatchupLatest {
+		out.Superseded, from = s.supersede(from, r.To, r.Seed)
+	}
 	for t := range s.Between(from, r.To, r.Seed) {
 		if len(out.Times) == r.Limit {
 			out.Dropped = s.tally(from, r.To, r.Seed)
@@ -99,6 +111,24 @@ func (s *Spec) processAutomated(r *Range, out *Outcome) {
 		out.Times = append(out.Times, t)
 		from = t.Actual
 	}
+}
+
+// supersede counts the times with from < Actual ≤ to that are late and have a newer one among them, and returns from
+// where on none is superseded.
+func (s *Spec) supersede(from, to time.Time, seed string) (Tally, time.Time) {
+	grace := to.Add(-schedule.CatchupLatestGrace).Add(-1)
+	if !grace.After(from) {
+		return Tally{}, from
+	}
+	late := s.tally(from, grace, seed)
+	if late.Count == 0 {
+		return Tally{}, from
+	}
+	if fresh, ok := s.NextDue(grace, seed); ok && !fresh.Actual.After(to) {
+		return late, grace
+	}
+	newest := s.time(late.Last.Unix(), seed).Actual.Add(-1)
+	return s.tally(from, newest, seed), newest
 }
 
 func latest(a, b time.Time) time.Time {

@@ -36,9 +36,9 @@ func TestProcessTimeRange(t *testing.T) {
 		want []string
 		mark time.Time
 		next time.Time
-		// missed and dropped count; truncated as in Outcome.
-		missed, dropped int
-		truncated       bool
+		// missed, dropped and superseded count; truncated as in Outcome.
+		missed, dropped, superseded int
+		truncated                   bool
 	}{
 		{
 			name: "from is exclusive, to inclusive",
@@ -96,9 +96,40 @@ func TestProcessTimeRange(t *testing.T) {
 			want: []string{"12:10:00", "12:20:00"}, mark: minutes(20), next: minutes(30),
 		},
 		{
-			name: "manual ignores pause, update and window",
+			name: "latest of several late ones",
+			give: Range{From: noon, To: minutes(55), CatchupWindow: time.Hour, CatchupMode: schedule.CatchupLatest, Limit: 10},
+			want: []string{"12:50:00"}, mark: minutes(55), next: minutes(60), superseded: 4,
+		},
+		{
+			name: "latest is in time",
+			give: Range{From: noon, To: minutes(50), CatchupWindow: time.Hour, CatchupMode: schedule.CatchupLatest, Limit: 10},
+			want: []string{"12:50:00"}, mark: minutes(50), next: minutes(60), superseded: 4,
+		},
+		{
+			name: "latest with a single one",
+			give: Range{From: noon, To: minutes(15), CatchupWindow: time.Hour, CatchupMode: schedule.CatchupLatest, Limit: 10},
+			want: []string{"12:10:00"}, mark: minutes(15), next: minutes(20),
+		},
+		{
+			name: "latest with none",
+			give: Range{From: noon, To: minutes(5), CatchupWindow: time.Hour, CatchupMode: schedule.CatchupLatest, Limit: 10},
+			mark: minutes(5), next: minutes(10),
+		},
+		{
+			name: "latest within the window",
+			give: Range{From: noon, To: minutes(55), CatchupWindow: 20 * time.Minute, CatchupMode: schedule.CatchupLatest, Limit: 10},
+			want: []string{"12:50:00"}, mark: minutes(55), next: minutes(60), missed: 3, superseded: 1,
+		},
+		{
+			name: "latest without room",
+			give: Range{From: noon, To: minutes(55), CatchupWindow: time.Hour, CatchupMode: schedule.CatchupLatest},
+			mark: minutes(55), next: minutes(60), dropped: 1, superseded: 4,
+		},
+		{
+			name: "manual ignores pause, update, window and mode",
 			give: Range{
 				From: noon, To: minutes(20), Manual: true, Paused: true, OutOfActions: true, UpdateTime: minutes(15), Limit: 10,
+				CatchupMode: schedule.CatchupLatest,
 			},
 			want: []string{"12:10:00", "12:20:00"}, mark: minutes(20), next: minutes(30),
 		},
@@ -127,9 +158,23 @@ func TestProcessTimeRange(t *testing.T) {
 			require.Equal(t, test.next, got.Next)
 			require.Equal(t, test.missed, got.Missed.Count)
 			require.Equal(t, test.dropped, got.Dropped.Count)
+			require.Equal(t, test.superseded, got.Superseded.Count)
 			require.Equal(t, test.truncated, got.Truncated)
 		})
 	}
+}
+
+// TestLatestOfEverySecond: a schedule that is due every second loses nothing as long as it is processed in time.
+func TestLatestOfEverySecond(t *testing.T) {
+	t.Parallel()
+	s := mustCompile(t, schedule.Spec{Cron: []string{"* * * * * * *"}})
+	r := Range{From: around, To: around.Add(time.Second), CatchupWindow: time.Minute, CatchupMode: schedule.CatchupLatest, Limit: -1}
+	require.Equal(t, []string{"12:00:01"}, nominals(s.ProcessTimeRange(r).Times))
+	r.To = around.Add(2 * time.Second)
+	require.Equal(t, []string{"12:00:01", "12:00:02"}, nominals(s.ProcessTimeRange(r).Times), "a second late is not too late")
+	r.To = r.To.Add(1)
+	require.Equal(t, []string{"12:00:02"}, nominals(s.ProcessTimeRange(r).Times))
+	require.Equal(t, Tally{Count: 1, First: around.Add(time.Second), Last: around.Add(time.Second)}, s.ProcessTimeRange(r).Superseded)
 }
 
 func TestTallySaysWhich(t *testing.T) {
@@ -162,7 +207,8 @@ func TestRangesAddUp(t *testing.T) {
 	})
 }
 
-// TestEveryTimeIsAccountedFor: each time of a range is taken, missed, or dropped, whatever the window and the limit.
+// TestEveryTimeIsAccountedFor: each time of a range is taken, missed, superseded or dropped, whatever the window, the mode
+// and the limit.
 func TestEveryTimeIsAccountedFor(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -170,17 +216,22 @@ func TestEveryTimeIsAccountedFor(t *testing.T) {
 		r := Range{From: drawInstant(t, around, "from"), Limit: rapid.IntRange(0, 40).Draw(t, "limit"), Seed: "seed"}
 		r.To = r.From.Add(time.Duration(rapid.Int64Range(1, int64(6*time.Hour)).Draw(t, "length")))
 		r.CatchupWindow = time.Duration(rapid.Int64Range(0, int64(6*time.Hour)).Draw(t, "window"))
+		r.CatchupMode = rapid.SampledFrom([]schedule.CatchupMode{"", schedule.CatchupAll, schedule.CatchupLatest}).Draw(t, "mode")
 		var all []Time
 		for due := range s.Between(r.From, r.To, r.Seed) {
 			all = append(all, due)
 		}
 		out := s.ProcessTimeRange(r)
-		require.Equal(t, len(all), out.Missed.Count+len(out.Times)+out.Dropped.Count)
-		if kept := all[out.Missed.Count:]; len(kept) > 0 {
+		passed := out.Missed.Count + out.Superseded.Count
+		require.Equal(t, len(all), passed+len(out.Times)+out.Dropped.Count)
+		if kept := all[passed:]; len(kept) > 0 {
 			require.Equal(t, kept[:min(r.Limit, len(kept))], append([]Time{}, out.Times...))
 		}
 		for i, due := range all {
-			require.Equal(t, i < out.Missed.Count, r.To.Sub(due.Actual) > r.CatchupWindow)
+			missed := r.To.Sub(due.Actual) > r.CatchupWindow
+			superseded := !missed && r.CatchupMode == schedule.CatchupLatest && i < len(all)-1 && r.To.Sub(due.Actual) > time.Second
+			require.Equal(t, i < out.Missed.Count, missed)
+			require.Equal(t, i >= out.Missed.Count && i < passed, superseded)
 		}
 	})
 }

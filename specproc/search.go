@@ -16,13 +16,22 @@ func (s *Spec) nextRaw(after int64) int64 {
 	for _, i := range s.intervals {
 		best = min(best, i.next(after))
 	}
-	if i, _ := slices.BinarySearch(s.at, after+1); i < len(s.at) {
-		best = min(best, s.at[i])
-	}
+	best = min(best, s.nextAt(after))
 	if best == limit {
 		return never
 	}
 	return best
+}
+
+// nextAt returns the first one-off time after the given one, or never.
+func (s *Spec) nextAt(after int64) int64 {
+	if len(s.at) == 0 {
+		return never
+	}
+	if i, _ := slices.BinarySearch(s.at, after+1); i < len(s.at) {
+		return s.at[i]
+	}
+	return never
 }
 
 // nextNominal returns the first time of the spec after the given one: not excluded, and within its bounds; or never.
@@ -34,11 +43,17 @@ func (s *Spec) nextNominal(after int64) int64 {
 		if t > s.end {
 			return never
 		}
-		if len(s.excludes) == 0 || t == never {
+		if !s.hasExcludes || t == never {
 			return t
 		}
 		p := s.zone.piece(t)
-		if !s.excludedIn(&p, t) {
+		if s.hasHidden {
+			if until := s.hidden.until(&p, t); until > t {
+				after = until - 1
+				continue
+			}
+		}
+		if !s.excludedByClock(&p, t) {
 			return t
 		}
 		if t := s.nextIn(&p, t, &dead); t != never {
@@ -48,11 +63,19 @@ func (s *Spec) nextNominal(after int64) int64 {
 			return t
 		}
 		after = p.until - 1
+		if dead.searched++; !dead.patient() {
+			after = dead.skip(s, after)
+		}
 	}
 }
 
-// excludedIn says whether an exclude matches t, which lies in p.
+// excludedIn says whether t, which lies in p, is excluded in any way.
 func (s *Spec) excludedIn(p *piece, t int64) bool {
+	return s.hasHidden && s.hidden.until(p, t) > t || s.excludedByClock(p, t)
+}
+
+// excludedByClock says whether an exclude calendar matches t, which lies in p.
+func (s *Spec) excludedByClock(p *piece, t int64) bool {
 	clock := p.clock(t)
 	for i := range s.excludes {
 		if c := &s.excludes[i]; c.matchesClock(clock) && c.matchesDay(p.day) {
@@ -62,9 +85,10 @@ func (s *Spec) excludedIn(p *piece, t int64) bool {
 	return false
 }
 
-// nextIn returns the first time in p that is not before t, or never. dead remembers the days that need no look.
+// nextIn returns the first time in p that is after t, which is the first raw time there to look at and is excluded; or
+// never. dead remembers the days that need no look.
 func (s *Spec) nextIn(p *piece, t int64, dead *deadDays) int64 {
-	if s.excludesWholeDay(p.day) || dead.known(s, p) {
+	if !dead.patient() && dead.known(s, p) || dead.patient() && s.excludesWholeDay(p.day) {
 		return never
 	}
 	var set daySet
@@ -76,7 +100,7 @@ func (s *Spec) nextIn(p *piece, t int64, dead *deadDays) int64 {
 		}
 		return never
 	}
-	if _, earlier := set.next(0); !earlier {
+	if _, earlier := set.next(0); !earlier && !dead.patient() {
 		dead.learn(s, p)
 	}
 	return never
@@ -91,30 +115,36 @@ func (s *Spec) excludesWholeDay(day int64) bool {
 	return false
 }
 
-// precision says what daySets hold of intervals.
-type precision bool
+// precision says what daySets hold.
+type precision int
 
 const (
 	// exactly the times of that day.
-	exactly precision = false
-	// onSuchDays the times of all days of one kind; see deadDays.
-	onSuchDays precision = true
+	exactly precision = iota
+	// onSuchDays the times of all days of one kind, and more: see deadDays. Changes of the clock, excluded dates and
+	// blackouts do not count.
+	onSuchDays
+	// onAnyDay is onSuchDays as if every calendar matched the day, but only those excludes that do.
+	onAnyDay
 )
 
 // fill puts the times of the day of p into set, as if the whole day had the offset of p.
 func (s *Spec) fill(set *daySet, p *piece, which precision) {
 	for i := range s.calendars {
-		if s.calendars[i].matchesDay(p.day) {
+		if which == onAnyDay || s.calendars[i].matchesDay(p.day) {
 			set.add(&s.calendars[i])
 		}
+	}
+	if which == exactly {
+		s.adjust(set, p)
 	}
 	begin := p.at(0)
 	for _, i := range s.intervals {
 		first := i.next(begin-1) - begin
-		if which == onSuchDays {
-			set.addEvery(first%i.stride, i.stride)
-		} else {
+		if which == exactly {
 			set.addEvery(first, i.every)
+		} else {
+			set.addEvery(first%i.stride, i.stride)
 		}
 	}
 	for _, t := range s.at {
@@ -122,9 +152,41 @@ func (s *Spec) fill(set *daySet, p *piece, which precision) {
 			set.addSecond(p.clock(t))
 		}
 	}
+	if len(s.excludes) > 0 {
+		s.removeExcludes(set, p)
+	}
+	if which == exactly && s.hasHidden {
+		s.hidden.erase(set, p)
+	}
+}
+
+func (s *Spec) removeExcludes(set *daySet, p *piece) {
+	var few [8]*calendar
+	matching := few[:0]
 	for i := range s.excludes {
 		if s.excludes[i].matchesDay(p.day) {
-			set.remove(&s.excludes[i])
+			matching = append(matching, &s.excludes[i])
+		}
+	}
+	if len(matching) > 0 {
+		set.remove(matching)
+	}
+}
+
+// adjust makes of the calendar times of a day, in set, what changes of the clock leave of them.
+func (s *Spec) adjust(set *daySet, p *piece) {
+	begin := p.at(0)
+	end := begin + daySeconds
+	if seg := p.segment; seg.from > begin || seg.to < end {
+		set.clip(int(min(max(seg.from, begin), end)-begin), int(min(max(seg.to, begin), end)-begin))
+	}
+	if !p.afterGap() {
+		return
+	}
+	for i := range s.calendars {
+		if s.calendars[i].matchesGap(p.segment) {
+			set.addSecond(p.clock(p.from))
+			return
 		}
 	}
 }

@@ -2,9 +2,12 @@ package specproc
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"sync"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // never stands for "no such time". It is later than any time.
@@ -16,13 +19,19 @@ var (
 	zoneEnd   = time.Date(2101, 1, 3, 0, 0, 0, 0, time.UTC).Unix()
 )
 
-// segment is a stretch of time with one offset from UTC, in seconds east. It ends before until.
+// segment is a stretch of time with one offset from UTC, in seconds east: start ≤ t < until.
 type segment struct {
-	until  int64
-	offset int64
+	start, until int64
+	offset       int64
+	// from ≤ t < to is the part of it in which calendars can match. It is all of it, unless the zone leaves out the first
+	// or the last of wall times that come twice.
+	from, to int64
+	// gap is the length of the gap in front of the segment if the times in it are shifted to its start, else 0.
+	gap int64
 }
 
-// zone is a time zone as a table of segments in order. The first reaches back for ever, the last one on for ever.
+// zone is a time zone, with a policy for changes of the clock, as a table of segments in order. The first reaches back
+// for ever, the last one on for ever.
 type zone struct {
 	segments []segment
 	// horizon is the last second that lies in the year 2100 or before, both in UTC and on the clock on the wall.
@@ -30,26 +39,89 @@ type zone struct {
 }
 
 // knownZones holds the tables of the zones that package schedule loaded by name. Entries never change.
-var knownZones sync.Map // *time.Location → *zone
+var knownZones sync.Map // zoneKey → *zone
+
+type zoneKey struct {
+	location *time.Location
+	dst      schedule.DST
+}
 
 // zoneOf returns the table of a location that was loaded by name, and so is one of a bounded number.
-func zoneOf(loc *time.Location) *zone {
-	if z, ok := knownZones.Load(loc); ok {
+func zoneOf(loc *time.Location, dst schedule.DST) *zone {
+	key := zoneKey{loc, normalDST(dst)}
+	if z, ok := knownZones.Load(key); ok {
 		return z.(*zone)
 	}
-	z, _ := knownZones.LoadOrStore(loc, newZone(loc))
-	return z.(*zone)
+	var z *zone
+	if key.dst == (schedule.DST{}) {
+		z = newZone(loc)
+	} else {
+		z = zoneOf(loc, schedule.DST{}).with(key.dst)
+	}
+	known, _ := knownZones.LoadOrStore(key, z)
+	return known.(*zone)
+}
+
+// normalDST returns dst with the default policies empty.
+func normalDST(dst schedule.DST) schedule.DST {
+	if dst.Gap == schedule.GapSkip {
+		dst.Gap = ""
+	}
+	if dst.Repeat == schedule.RepeatBoth {
+		dst.Repeat = ""
+	}
+	return dst
+}
+
+// with returns z, which has the default policies, with others.
+func (z *zone) with(dst schedule.DST) *zone {
+	changed := &zone{segments: slices.Clone(z.segments), horizon: z.horizon}
+	if dst.Gap == schedule.GapShift {
+		changed.shiftGaps()
+	}
+	switch dst.Repeat {
+	case schedule.RepeatFirst:
+		changed.keepFirst()
+	case schedule.RepeatLast:
+		changed.keepLast()
+	}
+	return changed
+}
+
+func (z *zone) shiftGaps() {
+	for i := 1; i < len(z.segments); i++ {
+		z.segments[i].gap = max(0, z.segments[i].offset-z.segments[i-1].offset)
+	}
+}
+
+// keepFirst leaves out, of each segment, the wall times that have been before.
+func (z *zone) keepFirst() {
+	for i, shown := 1, int64(math.MinInt64); i < len(z.segments); i++ {
+		seg := &z.segments[i]
+		shown = max(shown, seg.start+z.segments[i-1].offset) // what a clock on the wall has shown so far lies before
+		seg.from = max(seg.from, shown-seg.offset)
+	}
+}
+
+// keepLast leaves out, of each segment, the wall times that will come again.
+func (z *zone) keepLast() {
+	for i, shown := len(z.segments)-2, int64(math.MaxInt64); i >= 0; i-- {
+		seg := &z.segments[i]
+		shown = min(shown, seg.until+z.segments[i+1].offset) // what a clock on the wall will show is not before
+		seg.to = min(seg.to, shown-seg.offset)
+	}
 }
 
 func newZone(loc *time.Location) *zone {
 	z := &zone{}
 	for t := zoneStart; t < zoneEnd; {
 		until := offsetChange(loc, t)
-		z.segments = append(z.segments, segment{until: until, offset: offsetAt(loc, t)})
+		z.segments = append(z.segments, segment{start: t, until: until, offset: offsetAt(loc, t), from: t, to: until})
 		t = until
 	}
-	last := &z.segments[len(z.segments)-1]
-	last.until = never
+	first, last := &z.segments[0], &z.segments[len(z.segments)-1]
+	first.start, first.from = math.MinInt64, math.MinInt64
+	last.until, last.to = never, never
 	endOf2100 := time.Date(2101, 1, 1, 0, 0, 0, 0, time.UTC).Unix() - 1
 	z.horizon = min(endOf2100, endOf2100-last.offset)
 	return z
@@ -110,20 +182,22 @@ type piece struct {
 	day         int64 // number of the local day
 	from, until int64
 	offset      int64
+	segment     *segment
 }
 
 // piece returns the piece that holds t.
 func (z *zone) piece(t int64) piece {
 	i := z.index(t)
-	offset := z.segments[i].offset
-	day, _ := splitDay(t + offset)
-	p := piece{day: day, from: day*daySeconds - offset, offset: offset}
-	p.until = min(p.from+daySeconds, z.segments[i].until)
-	if i > 0 {
-		p.from = max(p.from, z.segments[i-1].until)
-	}
+	seg := &z.segments[i]
+	day, _ := splitDay(t + seg.offset)
+	p := piece{day: day, from: day*daySeconds - seg.offset, offset: seg.offset, segment: seg}
+	p.until = min(p.from+daySeconds, seg.until)
+	p.from = max(p.from, seg.start)
 	return p
 }
+
+// afterGap says whether p begins where times of a gap come.
+func (p *piece) afterGap() bool { return p.segment.gap > 0 && p.from == p.segment.start }
 
 // clock returns the second of the local day at t, which lies in p.
 func (p *piece) clock(t int64) int { return int(t + p.offset - p.day*daySeconds) }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
@@ -64,15 +66,18 @@ func (b *binder) duration(name, usage string, to *schedule.Duration) {
 
 // overlap defines the flag of an overlap policy.
 func (b *binder) overlap(to *schedule.OverlapPolicy, usage string) {
-	var words []string
-	usage += ":"
-	for _, policy := range schedule.OverlapPolicies() {
-		words = append(words, string(policy))
-		usage += " " + string(policy)
+	oneOf(b, "overlap", usage, to, schedule.OverlapPolicies()...)
+}
+
+// oneOf defines a flag that takes one of some words.
+func oneOf[T ~string](b *binder, name, usage string, to *T, accepted ...T) {
+	words := make([]string, len(accepted))
+	for i, word := range accepted {
+		words[i] = string(word)
 	}
 	var word string
-	b.flags.Var(flagconf.NewEnum(&word, words...), "overlap", usage)
-	b.onGiven("overlap", func() error { *to = schedule.OverlapPolicy(word); return nil })
+	b.flags.Var(flagconf.NewEnum(&word, words...), name, usage+": "+strings.Join(words, " "))
+	b.onGiven(name, func() error { *to = T(word); return nil })
 }
 
 // parsed defines a flag whose text stands for a value of another type.

@@ -23,6 +23,19 @@ func parseInterval(text string) (interval schedule.Interval, err error) {
 	return interval, err
 }
 
+// parseBlackout reads "from/to".
+func parseBlackout(text string) (blackout schedule.Blackout, err error) {
+	from, to, ok := strings.Cut(text, "/")
+	if !ok {
+		return blackout, fmt.Errorf("%q is not a stretch of time: write 2030-01-31T22:00:00Z/2030-02-01T02:00:00Z", text)
+	}
+	if blackout.From, err = parseTime(from); err != nil {
+		return blackout, err
+	}
+	blackout.To, err = parseTime(to)
+	return blackout, err
+}
+
 // parseCalendar reads a calendar as JSON.
 func parseCalendar(text string) (calendar schedule.Calendar, err error) {
 	if err = schedule.DecodeJSON([]byte(text), &calendar); err != nil {
@@ -41,12 +54,16 @@ func timeParser(now func() time.Time) func(string) (time.Time, error) {
 			}
 			return now().UTC().Add(d.Std() + time.Second - 1).Truncate(time.Second), nil
 		}
-		t, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("%q is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00 or +10m", text)
-		}
-		return t.UTC(), nil
+		return parseTime(text)
 	}
+}
+
+func parseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00 or +10m", text)
+	}
+	return t.UTC(), nil
 }
 
 // jsonReader returns a function that takes JSON as it is, from @FILE, or from standard input for @-.

@@ -52,10 +52,18 @@ func (f *createFlags) defineSpec() {
 	repeated(&f.binder, "at", "one-off `TIME` in RFC 3339, or from now on as +10m; repeatable", &spec.At, at)
 	repeated(&f.binder, "exclude-calendar", "calendar as `JSON` of times to leave out; repeatable",
 		&spec.ExcludeCalendars, parseCalendar)
+	repeated(&f.binder, "exclude-date", "`DATE` to leave out, 2026-12-25, or 2026-12-24/2026-12-26 for several; repeatable",
+		&spec.ExcludeDates, func(s string) (schedule.DateRange, error) { return schedule.DateRange(s), nil })
+	repeated(&f.binder, "blackout", "stretch of time to leave out, `FROM/TO` in RFC 3339, the latter not included; repeatable",
+		&spec.Blackouts, parseBlackout)
 	f.string("time-zone", "IANA `ZONE` of cron expressions and calendars, such as Europe/Berlin; UTC if not given",
 		&spec.TimeZone)
 	parsed(&f.binder, "start", "never due before `TIME`", &spec.StartTime, at)
 	parsed(&f.binder, "end", "never due after `TIME`", &spec.EndTime, at)
+	oneOf(&f.binder, "dst-gap", "`POLICY` for times that a change of the clock skips", &spec.DST.Gap,
+		schedule.GapSkip, schedule.GapShift)
+	oneOf(&f.binder, "dst-repeat", "`POLICY` for times that a change of the clock repeats", &spec.DST.Repeat,
+		schedule.RepeatBoth, schedule.RepeatFirst, schedule.RepeatLast)
 	f.duration("jitter", "delay each time by up to `DURATION`, always the same for the same time", &spec.Jitter)
 }
 
@@ -81,6 +89,8 @@ func (f *createFlags) definePolicies() {
 	f.duration("catchup-window",
 		"give up what is later than `DURATION`, after an outage for example; 365 days if not given",
 		&policies.CatchupWindow)
+	oneOf(&f.binder, "catchup-mode", "`MODE` of making up for several late actions", &policies.CatchupMode,
+		schedule.CatchupModes()...)
 	f.bool("pause-on-failure", "pause the schedule when a run fails or times out", &policies.PauseOnFailure)
 	f.bool("keep-original-workflow-id", "do not append the time to the workflow ID", &policies.KeepOriginalWorkflowID)
 }

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func (a *app) specCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "spec",
+		Short: "Try out when a schedule would be due, without a server",
+		Long: `Works out when a schedule would be due. No server is needed: nothing is stored,
+and nothing is read but the flags and files.`,
+		Example: `  carillon spec next --cron "0 9 * * mon-fri" --time-zone Europe/Berlin
+  carillon spec calendar --cron "30 2 L * ?" --year 2026`,
+	}
+	makeParent(cmd)
+	cmd.AddCommand(a.specNextCommand(), a.specCalendarCommand())
+	return cmd
+}
+
+// specFlags are the flags of schedule create that say when it is due, and a file of a schedule or of a spec alone.
+type specFlags struct {
+	create createFlags
+	// id is that of the schedule in the file, if it has one.
+	id string
+}
+
+func (f *specFlags) define(cmd *cobra.Command) {
+	f.create.group(cmd, "When it is due (the union of all that is given)", f.create.defineSpec)
+	addFlags(cmd, "From a file", func(flags *pflag.FlagSet) {
+		flags.StringVarP(&f.create.file, "file", "f", "",
+			"YAML or JSON `FILE` of a schedule or of its spec alone, - for standard input; other flags replace what it sets")
+	})
+}
+
+// build returns the spec of a command line.
+func (f *specFlags) build() (schedule.Spec, error) {
+	if err := f.readFile(); err != nil {
+		return schedule.Spec{}, usagef("--file %s: %w", f.create.file, err)
+	}
+	err := f.create.apply()
+	return f.create.request.Spec, err
+}
+
+func (f *specFlags) readFile() error {
+	if f.create.file == "" {
+		return nil
+	}
+	data, err := f.create.env.readInput(f.create.file)
+	if err != nil {
+		return err
+	}
+	f.id, f.create.request.Spec, err = decodeSpec(data)
+	return err
+}
+
+// decodeSpec reads a spec, or the spec of anything that has one: a schedule, or the answer of schedule describe.
+func decodeSpec(data []byte) (id string, spec schedule.Spec, err error) {
+	var around map[string]any
+	if err := schedule.DecodeYAML(data, &around); err != nil {
+		return "", schedule.Spec{}, err
+	}
+	within, isSchedule := around["spec"]
+	if !isSchedule {
+		return "", spec, schedule.DecodeYAML(data, &spec)
+	}
+	text, err := schedule.EncodeJSON(within)
+	if err != nil {
+		return "", spec, err
+	}
+	id, _ = around["id"].(string)
+	return id, spec, schedule.Prefix("spec", schedule.DecodeJSON(text, &spec))
+}
+
+// seed returns the default seed of the jitter, which is that of the schedule in the file.
+func (a *app) seed(f *specFlags) string {
+	if f.id == "" {
+		return ""
+	}
+	definition := schedule.Definition{Namespace: a.global.namespace, ID: f.id}
+	return definition.JitterSeed()
+}
+
+// zoneName names a zone for people.
+func zoneName(loc *time.Location) string {
+	if name := loc.String(); name != "" {
+		return name
+	}
+	return "the zone of the spec"
+}

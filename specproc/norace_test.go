@@ -1,0 +1,5 @@
+//go:build !race
+
+package specproc
+
+const raceDetector = false

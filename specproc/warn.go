@@ -1,0 +1,279 @@
+package specproc
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// WarningCode says for programs which trap a [Warning] is about.
+type WarningCode string
+
+// The codes of warnings.
+const (
+	// WarnNeverDue: no time matches at all, such as 30 February, or none between the start and the end.
+	WarnNeverDue WarningCode = "never_due"
+	// WarnAllExcluded: times match, and the excludes leave none of those to come.
+	WarnAllExcluded WarningCode = "all_excluded"
+	// WarnNoTimeLeft: there were times, and none is to come.
+	WarnNoTimeLeft WarningCode = "no_time_left"
+	// WarnSkippedByClock: the clocks skip a time when they go forward.
+	WarnSkippedByClock WarningCode = "skipped_by_clock"
+	// WarnRepeatedByClock: the clocks repeat a time when they go back.
+	WarnRepeatedByClock WarningCode = "repeated_by_clock"
+	// WarnShortMonth: a day of the month that some months do not have.
+	WarnShortMonth WarningCode = "short_month"
+	// WarnDayFields: a cron expression with both day fields restricted.
+	WarnDayFields WarningCode = "day_fields"
+	// WarnDrift: an interval whose times of day change from day to day.
+	WarnDrift WarningCode = "drift"
+	// WarnIntervalIgnoresZone: an interval of days in a zone whose clocks change.
+	WarnIntervalIgnoresZone WarningCode = "interval_ignores_zone"
+	// WarnJitter: more jitter than there is room between two times.
+	WarnJitter WarningCode = "jitter"
+	// WarnExcludeInstant: an exclude that takes out single seconds where days or hours were meant.
+	WarnExcludeInstant WarningCode = "exclude_instant"
+	// WarnCoincide: two sources with a time in common.
+	WarnCoincide WarningCode = "coincide"
+)
+
+// Warning tells of a trap: the spec is valid and does what it says, which may not be what was meant.
+type Warning struct {
+	Code WarningCode `json:"code"`
+	// Field is the path of the part of the spec that the warning is about, such as "cron[0]"; empty for the whole.
+	Field string `json:"field,omitempty"`
+	// Text is one sentence for people.
+	Text string `json:"text"`
+}
+
+// warnAhead is how far ahead clock changes are looked for, in years.
+const warnAhead = 2
+
+// Warnings looks for traps in a spec as it stands at an instant: clock changes of the two years to come, and whether any
+// time is left. The order is stable. The cost is bounded: well under a millisecond as a rule, some milliseconds at most,
+// and what [Spec.Next] takes to find that everything is excluded. A spec that is not valid, or empty, has no warnings.
+// What the calendars that it names take out is not known here: see [WarningsWith].
+func Warnings(spec schedule.Spec, from time.Time) []Warning {
+	return WarningsWith(withoutNamed(spec), nil, from)
+}
+
+// WarningsWith is Warnings for a spec that may name calendars, as [CompileWith] is Compile.
+func WarningsWith(spec schedule.Spec, calendars map[string]schedule.NamedCalendar, from time.Time) []Warning {
+	w, ok := newWarner(spec, calendars, from)
+	if !ok {
+		return nil
+	}
+	if w.withoutTimes() {
+		return w.found
+	}
+	for i := range w.sources {
+		w.clockChanges(&w.sources[i])
+		w.shortMonths(&w.sources[i])
+		w.dayFields(&w.sources[i])
+		w.interval(&w.sources[i])
+	}
+	w.jitter()
+	w.excludes()
+	w.coincidences()
+	return w.found
+}
+
+// warner collects the warnings of one spec.
+type warner struct {
+	spec    schedule.Spec
+	named   map[string]schedule.NamedCalendar
+	from    time.Time
+	loc     *time.Location
+	sources []warnSource
+	found   []Warning
+}
+
+// warnSource is one entry of a spec that makes times: calendars (two for a cron expression with both day fields), an
+// interval, or the one-off times.
+type warnSource struct {
+	field     string
+	cron      bool
+	calendars []schedule.StructuredCalendar
+	interval  *schedule.Interval
+	at        []time.Time
+}
+
+// newWarner returns false for a spec that is not valid or has no source.
+func newWarner(spec schedule.Spec, named map[string]schedule.NamedCalendar, from time.Time) (*warner, bool) {
+	if spec.ValidateWith(named) != nil {
+		return nil, false
+	}
+	loc, err := spec.Location()
+	if err != nil {
+		return nil, false
+	}
+	w := &warner{spec: spec, named: named, from: from, loc: loc}
+	for i := range spec.Calendars {
+		w.add("calendars", i, warnSource{calendars: allStructured(spec.Calendars[i:i+1], nil)})
+	}
+	for i := range spec.StructuredCalendars {
+		w.add("structuredCalendars", i, warnSource{calendars: spec.StructuredCalendars[i : i+1]})
+	}
+	for i, text := range spec.Cron {
+		cron, _ := schedule.ParseCron(text) // the spec is valid
+		w.add("cron", i, warnSource{cron: true, calendars: cron.Calendars, interval: cron.Interval})
+	}
+	for i := range spec.Intervals {
+		w.add("intervals", i, warnSource{interval: &spec.Intervals[i]})
+	}
+	if len(spec.At) > 0 {
+		w.sources = append(w.sources, warnSource{field: "at", at: spec.At})
+	}
+	return w, len(w.sources) > 0
+}
+
+func (w *warner) add(list string, i int, source warnSource) {
+	source.field = list + "[" + strconv.Itoa(i) + "]"
+	w.sources = append(w.sources, source)
+}
+
+func (w *warner) warn(code WarningCode, field, text string) {
+	w.found = append(w.found, Warning{Code: code, Field: field, Text: text})
+}
+
+// raw returns the spec without what takes times away or moves them, its bounds excepted.
+func (w *warner) raw() schedule.Spec {
+	raw := w.spec
+	raw.ExcludeCalendars, raw.ExcludeStructuredCalendars, raw.ExcludeDates, raw.Blackouts = nil, nil, nil, nil
+	raw.ExcludeCalendarsNamed, raw.Jitter = nil, 0
+	return raw
+}
+
+// alone returns the spec with one of its sources only, and without jitter.
+func (w *warner) alone(source *warnSource) schedule.Spec {
+	one := w.spec
+	one.Calendars, one.Cron, one.Intervals, one.Jitter = nil, nil, nil, 0
+	one.StructuredCalendars, one.At, one.TimeZone = source.calendars, source.at, w.loc.String()
+	if source.interval != nil {
+		one.Intervals = []schedule.Interval{*source.interval}
+	}
+	return one
+}
+
+// next returns the first time of a spec after an instant. The spec is made of a valid one.
+func (w *warner) next(spec schedule.Spec, after time.Time) (time.Time, bool) {
+	s, err := CompileWith(spec, w.named)
+	if err != nil {
+		return time.Time{}, false
+	}
+	t, ok := s.Next(after, "")
+	return t.Nominal, ok
+}
+
+// withoutTimes warns of a spec that has no time to come, and says so. Then the other warnings are of no use.
+func (w *warner) withoutTimes() bool {
+	if _, ok := w.next(w.spec, w.from); ok {
+		return false
+	}
+	raw := w.raw()
+	if _, ok := w.next(raw, w.from); ok {
+		w.warn(WarnAllExcluded, "", "will never run: the excludes take out every time")
+		return true
+	}
+	if _, ok := w.next(raw, time.Time{}); ok {
+		w.warn(WarnNoTimeLeft, "", "will not run any more: no time is left after "+instantWords(w.from.Truncate(time.Second)))
+		return true
+	}
+	raw.StartTime, raw.EndTime = time.Time{}, time.Time{}
+	text := "will never run: no date matches"
+	if _, ok := w.next(raw, time.Time{}); ok {
+		text = "will never run: no time lies between the start and the end"
+	}
+	w.warn(WarnNeverDue, "", text)
+	return true
+}
+
+// maxGaps is how many times are looked at to find the smallest gap between two of them.
+const maxGaps = 100
+
+// jitter warns of jitter that is cut because the following time comes sooner.
+func (w *warner) jitter() {
+	jitter := w.spec.Jitter.Std()
+	if jitter == 0 {
+		return
+	}
+	s, err := Compile(w.raw())
+	if err != nil {
+		return
+	}
+	smallest := time.Duration(0)
+	t, ok := s.Next(w.from, "")
+	for range maxGaps {
+		following, more := s.Next(t.Nominal, "")
+		if !ok || !more {
+			break
+		}
+		if gap := following.Nominal.Sub(t.Nominal); smallest == 0 || gap < smallest {
+			smallest = gap
+		}
+		t = following
+	}
+	if smallest > 0 && jitter > smallest {
+		w.warn(WarnJitter, "jitter", durationWords(jitter)+" is more than the "+durationWords(smallest)+
+			" between two times: a time is never delayed past the following one")
+	}
+}
+
+// The bounds of the search for coincidences.
+const (
+	maxPaired   = 8  // sources that are compared with each other
+	maxMeetings = 50 // steps towards a common time
+)
+
+// coincidences warns of sources that have a time in common, each pair once.
+func (w *warner) coincidences() {
+	var compiled []*Spec
+	for i := range w.sources[:min(len(w.sources), maxPaired)] {
+		s, err := CompileWith(w.alone(&w.sources[i]), w.named)
+		if err != nil {
+			return
+		}
+		compiled = append(compiled, s)
+	}
+	for i, a := range compiled {
+		for j := range i {
+			if t, ok := meeting(compiled[j], a, w.from); ok {
+				w.warn(WarnCoincide, w.sources[i].field, "coincides with "+w.sources[j].field+", for example at "+
+					w.local(t)+": such a time runs once")
+			}
+		}
+	}
+}
+
+// meeting looks for the first time that two specs have in common, from one's next time to the other's.
+func meeting(a, b *Spec, after time.Time) (time.Time, bool) {
+	t, ok := a.Next(after, "")
+	for range maxMeetings {
+		if !ok {
+			return time.Time{}, false
+		}
+		following, more := b.Next(t.Nominal.Add(-time.Second), "")
+		if more && following.Nominal.Equal(t.Nominal) {
+			return t.Nominal, true
+		}
+		t, ok = following, more
+		a, b = b, a
+	}
+	return time.Time{}, false
+}
+
+// local writes an instant on the clock of the spec.
+func (w *warner) local(t time.Time) string {
+	layout := "2006-01-02 15:04"
+	if t.Second() != 0 {
+		layout = time.DateTime
+	}
+	return t.In(w.loc).Format(layout) + " " + w.loc.String()
+}
+
+// anySource says whether a source has a property.
+func (w *warner) anySource(has func(*warnSource) bool) bool {
+	return slices.ContainsFunc(w.sources, func(s warnSource) bool { return has(&s) })
+}
