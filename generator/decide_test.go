@@ -197,6 +197,22 @@ func TestCatchupWindow(t *testing.T) {
 	require.Equal(t, 1, got.HandOff.Missed)
 }
 
+func TestCatchupModeLatest(t *testing.T) {
+	t.Parallel()
+	d := every(time.Minute)
+	d.Schedule.Policies.CatchupMode = schedule.CatchupLatest
+	d.Schedule.Policies.CatchupWindow = schedule.Duration(30 * time.Minute)
+	got := Decide(input(t, d, at(time.Hour+30*time.Second)))
+	require.Equal(t, []time.Time{at(time.Hour)}, nominals(got.HandOff))
+	require.Equal(t, 30, got.HandOff.Missed, "1 to 30 are outside the window")
+	require.Equal(t, 29, got.HandOff.Superseded, "31 to 59 have a newer one")
+
+	// In time, none supersedes another.
+	got = Decide(input(t, d, at(time.Minute+time.Millisecond)))
+	require.Equal(t, []time.Time{at(time.Minute)}, nominals(got.HandOff))
+	require.Zero(t, got.HandOff.Superseded)
+}
+
 func TestHandOffLimit(t *testing.T) {
 	t.Parallel()
 	got := Decide(input(t, every(time.Second), at(1500*time.Second)))

@@ -118,7 +118,8 @@ func (m *machine) close(start *schedule.BufferedStart, c schedule.Completion) {
 	start.Phase, start.Status, start.CodeTime = schedule.PhaseCompleted, c.Status, c.StartTime
 	start.CloseTime = c.CloseTime
 	event := startEvent(schedule.EventCompleted, start, "")
-	event.Status, event.CodeTime, event.Attempt, event.Worker = c.Status, c.StartTime, c.Attempt, c.Worker
+	event.Status, event.CodeTime, event.CloseTime = c.Status, c.StartTime, c.CloseTime
+	event.Attempt, event.Worker = c.Attempt, c.Worker
 	if c.Failure != nil {
 		event.Reason = shorten(c.Failure.Message, maxReason)
 	}

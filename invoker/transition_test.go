@@ -53,6 +53,10 @@ func TestHandOffsAreTakenOnce(t *testing.T) {
 		e.Missed, e.Dropped = missed, dropped
 		return e
 	}
+	superseded := func(e schedule.Enqueue, count int) schedule.Enqueue {
+		e.Superseded = count
+		return e
+	}
 	tests := map[string]struct {
 		in      []schedule.Enqueue
 		starts  string
@@ -86,6 +90,11 @@ func TestHandOffsAreTakenOnce(t *testing.T) {
 		"counts of a repeat with a later end": {
 			in:      []schedule.Enqueue{counted(span(0, 5), 2, 3), counted(span(0, 9), 5, 4)},
 			covered: "0-9", missed: 5, dropped: 4,
+		},
+		"superseded": {
+			in:      []schedule.Enqueue{superseded(span(0, 5, 5), 4), superseded(span(0, 5, 5), 4), superseded(span(5, 9, 9), 3)},
+			starts:  "5 9",
+			covered: "0-9", missed: 7, repeats: 1,
 		},
 		"counts when one is overtaken, then repeated": {
 			in:      []schedule.Enqueue{counted(span(5, 9), 3, 0), counted(span(0, 5), 1, 0), counted(span(5, 12), 4, 0)},

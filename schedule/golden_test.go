@@ -66,6 +66,7 @@ func withoutLater(record any) {
 		progress := r.Sources[SourceAuto]
 		progress.LastSuperseded = 0
 		r.Sources[SourceAuto] = progress
+		r.Outbox[0].CloseTime = time.Time{}
 	case *Enqueue:
 		r.Superseded = 0
 	}

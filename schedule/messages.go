@@ -169,11 +169,13 @@ type Event struct {
 	Nominal    time.Time `json:"nominalTime,omitzero"`
 	Actual     time.Time `json:"actualTime,omitzero"`
 	Manual     bool      `json:"manual,omitempty"`
-	// Status, CodeTime and Attempt are set by completions.
-	Status   Status    `json:"status,omitempty"`
-	CodeTime time.Time `json:"codeTime,omitzero"`
-	Attempt  int       `json:"attempt,omitempty"`
-	Worker   string    `json:"worker,omitempty"`
+	// Status, CodeTime, CloseTime and Attempt are set by completions: CodeTime is when the worker's code began, CloseTime
+	// when the run ended.
+	Status    Status    `json:"status,omitempty"`
+	CodeTime  time.Time `json:"codeTime,omitzero"`
+	CloseTime time.Time `json:"closeTime,omitzero"`
+	Attempt   int       `json:"attempt,omitempty"`
+	Worker    string    `json:"worker,omitempty"`
 	// Count is how many actions the event stands for, where it is not one.
 	Count int `json:"count,omitempty"`
 	// Reason says why, in one line.

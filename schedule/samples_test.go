@@ -137,7 +137,7 @@ func fullEvent() Event {
 	return Event{
 		ID: "i1-7", Time: at(9), Namespace: "default", ScheduleID: "daily", Kind: EventCompleted,
 		RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", Nominal: whole(9), Actual: at(9), Manual: true,
-		Status: StatusTimedOut, CodeTime: at(10), Attempt: 3, Worker: "host-1", Count: 2, Reason: "too slow", Trace: "00-1-2-01",
+		Status: StatusTimedOut, CodeTime: at(10), CloseTime: at(11), Attempt: 3, Worker: "host-1", Count: 2, Reason: "too slow", Trace: "00-1-2-01",
 	}
 }
 

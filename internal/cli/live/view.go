@@ -118,7 +118,7 @@ func detail(e schedule.Event) string {
 	var parts []string
 	if e.Kind == schedule.EventCompleted {
 		if !e.CodeTime.IsZero() {
-			parts = append(parts, "took "+render.Millis(e.Time.Sub(e.CodeTime)))
+			parts = append(parts, "took "+render.Millis(e.CloseTime.Sub(e.CodeTime)))
 		}
 		if e.Attempt > 1 {
 			parts = append(parts, fmt.Sprintf("attempt %d", e.Attempt))

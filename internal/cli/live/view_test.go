@@ -34,6 +34,9 @@ func newScript(color bool) *script {
 func (s *script) event(after time.Duration, e schedule.Event) schedule.Event {
 	s.next++
 	e.ID, e.Time = fmt.Sprint(s.next), started.Add(after)
+	if e.Kind == schedule.EventCompleted {
+		e.CloseTime = e.Time
+	}
 	if e.ScheduleID == "" {
 		e.ScheduleID = "tick"
 	}

@@ -149,6 +149,9 @@ func policyRows(p schedule.Policies) [][]string {
 		window = p.CatchupWindow.String()
 	}
 	rows = append(rows, []string{"catch-up window", window})
+	if p.CatchupMode == schedule.CatchupLatest {
+		rows = append(rows, []string{"catch-up mode", "latest: of several late ones the newest alone"})
+	}
 	if p.PauseOnFailure {
 		rows = append(rows, []string{"on failure", "pause"})
 	}

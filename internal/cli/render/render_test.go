@@ -41,9 +41,14 @@ func full() schedule.Description {
 				StructuredCalendars: []schedule.StructuredCalendar{{Hour: []schedule.Range{{Start: 1, End: 3}}}},
 				At:                  []time.Time{time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)},
 				ExcludeCalendars:    []schedule.Calendar{{Hour: "*", Minute: "*", Second: "*", DayOfMonth: "1", Month: "jan"}},
-				StartTime:           time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-				EndTime:             time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
-				Jitter:              schedule.Duration(2 * time.Second), TimeZone: "Europe/Berlin",
+				ExcludeDates:        []schedule.DateRange{"2026-12-24/2026-12-26"},
+				Blackouts: []schedule.Blackout{{
+					From: time.Date(2026, 5, 1, 22, 0, 0, 0, time.UTC), To: time.Date(2026, 5, 2, 2, 0, 0, 0, time.UTC),
+				}},
+				DST:       schedule.DST{Gap: schedule.GapShift, Repeat: schedule.RepeatFirst},
+				StartTime: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+				EndTime:   time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
+				Jitter:    schedule.Duration(2 * time.Second), TimeZone: "Europe/Berlin",
 			},
 			Action: schedule.Action{
 				Type: "report", TaskQueue: "reports", WorkflowID: "report", Input: json.RawMessage(`{"format":"pdf"}`),
@@ -51,6 +56,7 @@ func full() schedule.Description {
 			},
 			Policies: schedule.Policies{
 				Overlap: schedule.OverlapBufferOne, ConcurrencyLimit: 2, CatchupWindow: schedule.Duration(time.Hour),
+				CatchupMode:    schedule.CatchupLatest,
 				PauseOnFailure: true, KeepOriginalWorkflowID: true,
 			},
 			State: schedule.State{Paused: true, Notes: "until Monday", LimitedActions: true, RemainingActions: 7},

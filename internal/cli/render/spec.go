@@ -39,6 +39,15 @@ func specRows(spec schedule.Spec) [][]string {
 // limitRows lists the parts of a spec that bound or move its times.
 func limitRows(spec schedule.Spec) [][]string {
 	rows := append(calendarRows("except", spec.ExcludeCalendars), structuredRows("except", spec.ExcludeStructuredCalendars)...)
+	for _, dates := range spec.ExcludeDates {
+		rows = append(rows, []string{"except", "on " + strings.Replace(string(dates), "/", " to ", 1)})
+	}
+	for _, name := range spec.ExcludeCalendarsNamed {
+		rows = append(rows, []string{"except", "the calendar " + name})
+	}
+	for _, b := range spec.Blackouts {
+		rows = append(rows, []string{"except", "from " + b.From.Format(time.RFC3339) + " until before " + b.To.Format(time.RFC3339)})
+	}
 	if spec.TimeZone != "" {
 		rows = append(rows, []string{"zone", spec.TimeZone})
 	}
@@ -47,6 +56,12 @@ func limitRows(spec schedule.Spec) [][]string {
 	}
 	if !spec.EndTime.IsZero() {
 		rows = append(rows, []string{"until", spec.EndTime.Format(time.RFC3339)})
+	}
+	if spec.DST.Gap == schedule.GapShift {
+		rows = append(rows, []string{"clock skips it", "shift: right after the gap"})
+	}
+	if spec.DST.Repeat == schedule.RepeatFirst || spec.DST.Repeat == schedule.RepeatLast {
+		rows = append(rows, []string{"clock repeats it", string(spec.DST.Repeat) + " time only"})
 	}
 	if spec.Jitter > 0 {
 		rows = append(rows, []string{"jitter", "up to " + spec.Jitter.String()})
