@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/speccases"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -35,47 +34,12 @@ type vectorRun struct {
 	Actual  time.Time `json:"actual"`
 }
 
-type vectorSpec struct {
-	Calendars        []schedule.Calendar `json:"calendars"`
-	ExcludeCalendars []schedule.Calendar `json:"excludeCalendars"`
-	Intervals        []struct {
-		Every string `json:"every"`
-		Phase string `json:"phase"`
-	} `json:"intervals"`
-	Cron      []string  `json:"cron"`
-	StartTime time.Time `json:"startTime"`
-	EndTime   time.Time `json:"endTime"`
-	Jitter    string    `json:"jitter"`
-	TimeZone  string    `json:"timeZone"`
-}
+// vectorSpec is a spec in the neutral form.
+type vectorSpec struct{ schedule.Spec }
 
-func (v vectorSpec) spec(t *testing.T) schedule.Spec {
-	s := schedule.Spec{
-		Calendars: v.Calendars, ExcludeCalendars: v.ExcludeCalendars, Cron: v.Cron, TimeZone: v.TimeZone,
-		StartTime: v.StartTime, EndTime: v.EndTime, Jitter: duration(t, v.Jitter),
-	}
-	for _, i := range v.Intervals {
-		s.Intervals = append(s.Intervals, schedule.Interval{Every: duration(t, i.Every), Phase: duration(t, i.Phase)})
-	}
-	return s
-}
-
-// leadingDays matches the days in front of a duration, which the vectors use and time.ParseDuration does not know.
-var leadingDays = regexp.MustCompile(`^(\d+)d`)
-
-func duration(t *testing.T, text string) schedule.Duration {
-	if text == "" {
-		return 0
-	}
-	var days time.Duration
-	if found := leadingDays.FindStringSubmatch(text); found != nil {
-		n, err := strconv.Atoi(found[1])
-		require.NoError(t, err)
-		days, text = time.Duration(n)*24*time.Hour, text[len(found[0]):]+"0s"
-	}
-	d, err := time.ParseDuration(text)
-	require.NoError(t, err)
-	return schedule.Duration(days + d)
+func (v *vectorSpec) UnmarshalJSON(data []byte) (err error) {
+	v.Spec, err = speccases.ParseSpec(data)
+	return err
 }
 
 // vectorFolder is testdata/vectors, or the folder that CARILLON_VECTORS names.
@@ -137,7 +101,7 @@ func TestVectors(t *testing.T) {
 }
 
 func checkTimes(t *testing.T, v vector) {
-	s, err := Compile(v.Spec.spec(t))
+	s, err := Compile(v.Spec.Spec)
 	require.NoError(t, err, v.Why)
 	after := v.After
 	for i, want := range v.Next {
@@ -154,7 +118,7 @@ func checkTimes(t *testing.T, v vector) {
 
 // checkBruteForce walks by nominal time: what the reference gives is wrong there, what brute force gives is nominal.
 func checkBruteForce(t *testing.T, v vector) {
-	s, err := Compile(v.Spec.spec(t))
+	s, err := Compile(v.Spec.Spec)
 	require.NoError(t, err, v.Why)
 	after := v.After
 	for i, want := range v.BruteForce {
@@ -166,7 +130,7 @@ func checkBruteForce(t *testing.T, v vector) {
 }
 
 func checkRejected(t *testing.T, v vector) {
-	_, err := Compile(v.Spec.spec(t))
+	_, err := Compile(v.Spec.Spec)
 	require.Error(t, err, v.Why)
 	var e *schedule.Error
 	require.ErrorAs(t, err, &e)

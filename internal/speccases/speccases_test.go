@@ -84,7 +84,7 @@ func TestDurations(t *testing.T) {
 // to find.
 func TestAllVectorsCanBeRead(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../specproc/testdata/vectors/*.jsonl")
+	files, err := filepath.Glob("../../specproc/testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	read := 0
 	for _, path := range files {
