@@ -3,6 +3,7 @@ package specproc
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,14 +158,50 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkNextRobfig is the speed of the best known cron library on an expression that both understand.
-func BenchmarkNextRobfig(b *testing.B) {
-	expression, err := cron.ParseStandard("CRON_TZ=Europe/Berlin */15 8-10 * * mon-fri")
+// BenchmarkRobfig compares with the best known cron library on expressions that both understand.
+func BenchmarkRobfig(b *testing.B) {
+	for _, zone := range []string{"UTC", "Europe/Berlin"} {
+		for _, fields := range []string{
+			"* * * * *", "*/15 8-10 * * mon-fri", "0 9 * * *", "30 2 1 * *", "0 0 29 2 *", "0 12 * 1,7 sun",
+		} {
+			expression := "CRON_TZ=" + zone + " " + fields
+			name := strings.ReplaceAll(fields, " ", "_") + "_" + strings.ReplaceAll(zone, "/", "-")
+			b.Run("ours/"+name, func(b *testing.B) {
+				s := mustCompile(b, schedule.Spec{Cron: []string{expression}})
+				after := benchAfter
+				for b.Loop() {
+					next, ok := s.Next(after, "")
+					if after = next.Nominal; !ok {
+						after = benchAfter
+					}
+				}
+			})
+			b.Run("robfig/"+name, func(b *testing.B) {
+				theirs, err := cron.ParseStandard(expression)
+				require.NoError(b, err)
+				after := benchAfter
+				for b.Loop() {
+					if after = theirs.Next(after); after.Year() > schedule.MaxYear {
+						after = benchAfter
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkYear walks through the 525,600 times of a minutely spec in a year.
+func BenchmarkYear(b *testing.B) {
+	spec, err := Compile(schedule.Spec{Cron: []string{"* * * * *"}})
 	require.NoError(b, err)
+	from := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Add(-1)
 	b.ReportAllocs()
-	after := benchAfter
 	for b.Loop() {
-		after = expression.Next(after)
+		count := 0
+		for range spec.Between(from, from.AddDate(1, 0, 0), "") {
+			count++
+		}
+		require.Equal(b, 525_600, count)
 	}
 }
 
