@@ -17,7 +17,7 @@ const lockFile = "carillon.lock"
 // lockDir creates the data folder if need be and takes its lock.
 func lockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, schedule.Invalid("dir", "the data folder cannot be created: %v", err)
+		return nil, schedule.Invalid("data", "the folder cannot be created: %v", err)
 	}
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
 	locked, err := lock.TryLock()
@@ -26,7 +26,7 @@ func lockDir(dir string) (*flock.Flock, error) {
 	}
 	if !locked {
 		return nil, schedule.Errorf(schedule.CodeFailedPrecondition,
-			"data folder %s is in use by another server: stop that one, or choose another folder", dir)
+			"data folder %s is in use by another server: stop that one, or choose another folder with --data", dir)
 	}
 	return lock, nil
 }

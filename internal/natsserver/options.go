@@ -83,7 +83,7 @@ func (o Options) withDefaults() Options {
 func (o Options) validate() error {
 	switch {
 	case o.Dir == "":
-		return schedule.Invalid("dir", "the data folder is missing")
+		return schedule.Invalid("data", "the folder is missing")
 	case o.Port < -1 || o.Port > 65535:
 		return schedule.Invalid("port", "%d must be 1 to 65535, or -1 for a free port", o.Port)
 	case o.Sync != SyncAlways && o.Sync != SyncInterval:
