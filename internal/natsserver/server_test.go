@@ -112,7 +112,7 @@ func TestStartCanBeInterrupted(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	for field, o := range map[string]natsserver.Options{
-		"data":       {},
+		"data":      {},
 		"port":      {Dir: "x", Port: 65536},
 		"sync":      {Dir: "x", Sync: "sometimes"},
 		"name":      {Dir: "x", Name: "two words"},
