@@ -292,3 +292,39 @@ func TestEventsTellTheStory(t *testing.T) {
 		require.Equal(t, "story", event.ScheduleID)
 	}
 }
+
+func TestCatchUpAfterAStop(t *testing.T) {
+	t.Parallel()
+	s := single(t)
+	runs := s.work(s.conn, "q", nil)
+	all, latest := every(time.Second), every(time.Second)
+	all.Policies.Overlap, latest.Policies.Overlap = schedule.OverlapBufferAll, schedule.OverlapBufferAll
+	latest.Policies.CatchupMode = schedule.CatchupLatest
+	created := s.create("all", all).Info.CreateTime
+	s.create("latest", latest)
+	natstest.Eventually(t, 30*time.Second, "first actions", func() bool {
+		return len(runs.of("all")) > 0 && len(runs.of("latest")) > 0
+	})
+	s.stop()
+	stopped := time.Now()
+	wait(t.Context(), 4*time.Second)
+	s.start()
+	started := time.Now()
+	natstest.Eventually(t, 30*time.Second, "actions after the start", func() bool {
+		after := func(id string) bool {
+			all := runs.of(id)
+			return all[len(all)-1].Nominal.After(started.Add(time.Second))
+		}
+		return after("all") && after("latest")
+	})
+	require.NoError(t, exactlyOnce(upTo(runs.of("all"), started), time.Second, created, started))
+	made := 0
+	for _, r := range runs.of("latest") {
+		if r.Nominal.After(stopped) && r.Nominal.Before(started.Add(-2*time.Second)) {
+			made++
+		}
+	}
+	require.Zero(t, made, "what is superseded must not run")
+	require.GreaterOrEqual(t, s.describe("latest").Info.MissedCatchupWindow, int64(2))
+	require.Zero(t, s.describe("all").Info.MissedCatchupWindow)
+}
