@@ -133,8 +133,8 @@ func (p *Pool) input(ctx context.Context, d *schedule.Definition, state schedule
 	if err != nil {
 		return Input{}, err
 	}
-	invoker, err := kv.Get(ctx, p.config.Store, kv.Invoker(d.Key()))
-	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+	invoker, err := kv.OrZero(kv.Get(ctx, p.config.Store, kv.Invoker(d.Key())))
+	if err != nil {
 		return Input{}, err
 	}
 	in := Input{Definition: d, Spec: spec, State: state, Backfills: 1, Now: p.config.Now()}

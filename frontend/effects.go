@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -47,14 +48,7 @@ func (a *api) wakeBackfill(key schedule.Key, id string, wake schedule.Wake) effe
 // wake publishes a wake on a task subject; storing it removes the guard.
 func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 	return func(ctx context.Context) error {
-		body, err := schedule.Marshal(&wake)
-		if err != nil {
-			return err
-		}
-		message := &nats.Msg{Subject: subject, Header: traceHeader(ctx), Data: body}
-		timer.PurgeHeader(message.Header, guard)
-		_, err = a.js.PublishMsg(ctx, message)
-		return err
+		return task.PublishAndPurge(ctx, a.js, subject, guard, &wake)
 	}
 }
 

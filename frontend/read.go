@@ -29,23 +29,15 @@ func (a *api) describe(ctx context.Context, namespace string, req *schedule.IDRe
 
 // description adds to a definition what the pools know.
 func (a *api) description(ctx context.Context, def *schedule.Definition) (schedule.Description, error) {
-	generator, err := orZero(kv.Get(ctx, a.store, kv.Generator(def.Key())))
+	generator, err := kv.OrZero(kv.Get(ctx, a.store, kv.Generator(def.Key())))
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	invoker, err := orZero(kv.Get(ctx, a.store, kv.Invoker(def.Key())))
+	invoker, err := kv.OrZero(kv.Get(ctx, a.store, kv.Invoker(def.Key())))
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	return describe(def, generator, invoker, a.now()), nil
-}
-
-// orZero takes a record that does not exist for a zero one: the pool has not looked at the schedule yet.
-func orZero[T any](record kv.Record[T], err error) (T, error) {
-	if errors.Is(err, kv.ErrNotFound) {
-		return record.Value, nil
-	}
-	return record.Value, err
+	return describe(def, generator.Value, invoker.Value, a.now()), nil
 }
 
 // listReply is a schedule.ListReply whose entries are encoded already, since their size decides how many there are.

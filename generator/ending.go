@@ -3,7 +3,6 @@ package generator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 
@@ -22,19 +21,14 @@ import (
 // Meanwhile a new schedule of the same ID may have come. Its record then conflicts, and the next attempt arms the timer
 // that this one has removed. Without a record there is no timer to remove.
 func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
-	record, err := kv.GetLeader(ctx, p.config.Store, kv.Generator(key))
-	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Generator(key)))
+	if err != nil {
 		return err
 	}
-	exists := err == nil
-	_, err = kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
-	switch {
-	case err == nil:
-		return fmt.Errorf("%w: %s has been created again", kv.ErrConflict, key.ID)
-	case !errors.Is(err, kv.ErrNotFound):
+	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
-	if !exists {
+	if record.Revision == 0 {
 		return p.tellInvoker(ctx, key, "")
 	}
 	shard := p.config.Store.ShardOf(key)

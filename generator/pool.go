@@ -112,7 +112,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 
 // transition makes one attempt, again after a conflict. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedule.Wake, again bool) (holdUntil time.Time, err error) {
-	record, err := p.read(ctx, key, again)
+	record, err := kv.Load(ctx, p.config.Store, kv.Generator(key), again)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -136,18 +136,6 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 		return time.Time{}, err
 	}
 	return p.sleep(ctx, &definition.Value, decision, !again)
-}
-
-func (p *Pool) read(ctx context.Context, key schedule.Key, again bool) (kv.Record[schedule.GeneratorState], error) {
-	get := kv.Get[schedule.GeneratorState]
-	if again {
-		get = kv.GetLeader[schedule.GeneratorState]
-	}
-	record, err := get(ctx, p.config.Store, kv.Generator(key))
-	if errors.Is(err, kv.ErrNotFound) {
-		err = nil
-	}
-	return record, err
 }
 
 // decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or
@@ -183,8 +171,8 @@ type getInvoker func(context.Context, *kv.Store, kv.Key[schedule.InvokerState]) 
 
 // readInvoker fills in what the invoker knows: remaining actions, the newest one, whether anything is going on.
 func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error {
-	record, err := get(ctx, p.config.Store, kv.Invoker(in.Definition.Key()))
-	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+	record, err := kv.OrZero(get(ctx, p.config.Store, kv.Invoker(in.Definition.Key())))
+	if err != nil {
 		return err
 	}
 	invoker := &record.Value

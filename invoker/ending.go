@@ -22,7 +22,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := p.stillGone(ctx, key); err != nil {
+	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
 	events, err := p.unpublished(ctx, record.Value.Outbox)
@@ -40,19 +40,6 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
-}
-
-// stillGone makes sure, after the record has been read, that no new schedule of the same ID has come. One that comes
-// later than this conflicts with the removal of the record.
-func (p *Pool) stillGone(ctx context.Context, key schedule.Key) error {
-	_, err := kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		return nil
-	case err == nil:
-		return fmt.Errorf("%w: %s has been created again", kv.ErrConflict, key)
-	}
-	return err
 }
 
 // abandoned are the events about the starts that a schedule takes with it. A repeat gives the same IDs.

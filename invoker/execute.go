@@ -65,8 +65,9 @@ func (s *session) lastResult(ctx context.Context, work Work) (schedule.Result, e
 	if len(work.Starts) == 0 || !s.record.Value.HasResult {
 		return schedule.Result{}, nil
 	}
-	record, err := kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)) // it may have been written a moment ago
-	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+	// From the leader, since it may have been written a moment ago.
+	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)))
+	if err != nil {
 		return schedule.Result{}, err
 	}
 	if record.Value.Incarnation != s.definition.Value.Incarnation {
@@ -120,7 +121,7 @@ func (s *session) current() error {
 // and a completion stays in the task stream until it has been applied: so the places are looked at in this order, and the
 // run that is in none of them, with the record unchanged, has never been accepted.
 func (s *session) earlier(ctx context.Context, start *schedule.BufferedStart, callback string) (result Result, known bool, err error) {
-	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.actionSubject(start))
+	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
 	switch {
 	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == start.RequestID:
 		return Accepted, true, nil
@@ -189,7 +190,7 @@ func (s *session) publish(ctx context.Context, start *schedule.BufferedStart, re
 		return err
 	}
 	msg := &nats.Msg{
-		Subject: s.actionSubject(start),
+		Subject: s.config.Names.Action(request.Namespace, request.TaskQueue, request.WorkflowID),
 		Header:  nats.Header{"Content-Type": {"application/json"}}, Data: body,
 	}
 	telemetry.Inject(telemetry.WithTraceparent(ctx, start.Trace), msg.Header)
@@ -198,14 +199,17 @@ func (s *session) publish(ctx context.Context, start *schedule.BufferedStart, re
 	return err
 }
 
-func (s *session) actionSubject(start *schedule.BufferedStart) string {
-	return s.config.Names.Action(s.key.Namespace, start.TaskQueue, start.WorkflowID)
+// queued returns the message of the run of a workflow ID that waits for a worker or is in the hands of one;
+// leader.ErrNone if there is none.
+func (s *session) queued(ctx context.Context, queue, workflowID string) (leader.Message, error) {
+	subject := s.config.Names.Action(s.key.Namespace, queue, workflowID)
+	return leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), subject)
 }
 
 // makeWay removes from the action stream a run of the same workflow ID that is over: its worker has reported and is about
 // to acknowledge, or has died in between and would be followed by another that runs it once more.
 func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) bool {
-	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.actionSubject(start))
+	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
 	if err != nil {
 		return errors.Is(err, leader.ErrNone)
 	}
@@ -224,7 +228,7 @@ func (s *session) judge(ctx context.Context, start *schedule.BufferedStart, err 
 	if !isOccupied(err) {
 		return Failed, err.Error()
 	}
-	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.actionSubject(start))
+	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
 	switch {
 	case errors.Is(err, leader.ErrNone):
 		return Failed, "the run before has just ended"
@@ -262,7 +266,7 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 
 // withdraw removes a run from the action stream.
 func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error {
-	stored, err := leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), s.config.Names.Action(s.key.Namespace, c.TaskQueue, c.WorkflowID))
+	stored, err := s.queued(ctx, c.TaskQueue, c.WorkflowID)
 	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(jetstream.MsgIDHeader) != c.RequestID {
 		return nil
 	}

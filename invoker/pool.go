@@ -97,7 +97,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 // attempt has executed is found done by the next.
 func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Message[Message], again bool) error {
 	seen := p.wallClock()
-	record, err := p.read(ctx, key, again)
+	record, err := kv.Load(ctx, p.config.Store, kv.Invoker(key), again)
 	if err != nil {
 		return err
 	}
@@ -139,15 +139,3 @@ func (p *Pool) definition(
 
 // wallClock is for spans of time in which the machine may have been suspended, which the monotonic clock leaves out.
 func (p *Pool) wallClock() time.Time { return p.config.Now().Round(0) }
-
-func (p *Pool) read(ctx context.Context, key schedule.Key, again bool) (kv.Record[schedule.InvokerState], error) {
-	get := kv.Get[schedule.InvokerState]
-	if again {
-		get = kv.GetLeader[schedule.InvokerState]
-	}
-	record, err := get(ctx, p.config.Store, kv.Invoker(key))
-	if errors.Is(err, kv.ErrNotFound) {
-		err = nil
-	}
-	return record, err
-}

@@ -107,9 +107,9 @@ func (s *session) writeResult(ctx context.Context, out *Outcome) error {
 	}
 	record, err := kv.Record[schedule.Result]{}, error(nil)
 	if out.State.HasResult {
-		record, err = kv.GetLeader(ctx, s.config.Store, kv.Result(s.key))
+		record, err = kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)))
 	}
-	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+	if err != nil {
 		return err
 	}
 	result, changed := Fold(record.Value, s.definition.Value.Incarnation, out.Ended)
