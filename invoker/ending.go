@@ -30,7 +30,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 		return err
 	}
 	events = append(events, abandoned(key, &record.Value, p.config.Now())...)
-	if err := p.publishEvents(ctx, events); err != nil {
+	if err := p.events.Publish(ctx, events...); err != nil {
 		return err
 	}
 	if err := p.purgeRetry(ctx, key); err != nil {

@@ -2,30 +2,16 @@ package invoker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
-
-// eventWait is how long the event stream may take to acknowledge an event. Without it, one lost acknowledgement would
-// hold up its schedule for ever.
-const eventWait = 5 * time.Second
-
-// newEventPublisher returns what events are published with.
-func newEventPublisher(js jetstream.JetStream) (jetstream.JetStream, error) {
-	return jetstream.New(js.Conn(), jetstream.WithPublishAsyncTimeout(eventWait))
-}
 
 // publishLeftOver publishes the events of a record that another process wrote, or this one before a crash.
 func (s *session) publishLeftOver(ctx context.Context) error {
@@ -46,7 +32,7 @@ func (s *session) publishLeftOver(ctx context.Context) error {
 
 // publishOutbox publishes the events of the record and waits for their acknowledgements.
 func (s *session) publishOutbox(ctx context.Context) error {
-	if err := s.publishEvents(ctx, s.record.Value.Outbox); err != nil {
+	if err := s.events.Publish(ctx, s.record.Value.Outbox...); err != nil {
 		return err
 	}
 	s.published.Add(s.key, s.record.Revision)
@@ -107,34 +93,4 @@ func splitEventID(id string) (incarnation string, number uint64) {
 	cut := max(strings.LastIndexByte(id, '-'), 0)
 	number, _ = strconv.ParseUint(id[min(cut+1, len(id)):], 10, 64)
 	return id[:cut], number
-}
-
-func (p *Pool) publishEvents(ctx context.Context, events []schedule.Event) error {
-	acks := make([]jetstream.PubAckFuture, 0, len(events))
-	for i := range events {
-		event := &events[i]
-		data, err := json.Marshal(event)
-		if err != nil {
-			return err
-		}
-		key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
-		msg := nats.NewMsg(p.config.Names.Event(key, event.Kind))
-		msg.Data = data
-		telemetry.Inject(telemetry.WithTraceparent(ctx, event.Trace), msg.Header)
-		ack, err := p.events.PublishMsgAsync(msg, jetstream.WithMsgID(event.ID), jetstream.WithStallWait(eventWait))
-		if err != nil {
-			return fmt.Errorf("invoker: publish event: %w", err)
-		}
-		acks = append(acks, ack)
-	}
-	for _, ack := range acks {
-		select {
-		case <-ack.Ok():
-		case err := <-ack.Err():
-			return fmt.Errorf("invoker: publish event: %w", err)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -50,7 +51,7 @@ const publishedSize = 65536
 // Pool is one process's share of the invoker. Make it with New, run it once.
 type Pool struct {
 	config Config
-	events jetstream.JetStream
+	events *events.Publisher
 	// published holds the revision of each record whose outbox this process has published. Without it, every transition
 	// would publish the events of the one before again.
 	published *lru.Cache[schedule.Key, uint64]
@@ -66,16 +67,16 @@ func New(config Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	events, err := newEventPublisher(config.JS)
+	publisher, err := events.NewPublisher(config.JS, config.Names)
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	return &Pool{config: config, events: events, published: published}, nil
+	return &Pool{config: config, events: publisher, published: published}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
 func (p *Pool) Run(ctx context.Context) error {
-	defer p.events.CleanupPublisher()
+	defer p.events.Close()
 	return loop.New(loop.Config{
 		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now,

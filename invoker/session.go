@@ -78,7 +78,7 @@ func (s *session) put(ctx context.Context, state *schedule.InvokerState) (uint64
 	if !errors.Is(err, nats.ErrMaxPayload) || len(state.Outbox) == 0 {
 		return revision, err
 	}
-	if err := s.publishEvents(ctx, state.Outbox); err != nil {
+	if err := s.events.Publish(ctx, state.Outbox...); err != nil {
 		return 0, err
 	}
 	state.Outbox = nil

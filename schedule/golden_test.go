@@ -61,15 +61,35 @@ func withoutLater(record any) {
 		for _, c := range []*StructuredCalendar{&spec.StructuredCalendars[0], &spec.ExcludeStructuredCalendars[0]} {
 			c.LastDayOfMonth, c.NearestWeekday, c.LastWeekday, c.NthDayOfWeek, c.LastDayOfWeek = nil, nil, false, nil, nil
 		}
-		r.Schedule.Policies.CatchupMode = ""
+		r.Schedule.Policies.CatchupMode, r.Schedule.Action.HeartbeatTimeout = "", 0
+		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Applied = "", time.Time{}, nil, nil, nil
+	case *GeneratorState:
+		r.LastNominal = time.Time{}
 	case *InvokerState:
 		progress := r.Sources[SourceAuto]
 		progress.LastSuperseded = 0
+		progress.LastCount, progress.Complete, progress.Withdrawn = 0, false, false
 		r.Sources[SourceAuto] = progress
-		r.Outbox[0].CloseTime = time.Time{}
+		startWithoutLater(&r.Starts[0])
+		r.Counters.SkippedOnRequest = 0
+		eventWithoutLater(&r.Outbox[0])
+	case *BackfillState:
+		r.Total, r.TotalVersion, r.Identity, r.RequestID, r.Version, r.Canceled, r.CanceledBy = 0, 0, "", "", 0, false, ""
+		r.Trigger.Input, r.Trigger.Headers, r.Trigger.Memo, r.Range.Note = nil, nil, nil, ""
 	case *Enqueue:
 		r.Superseded = 0
+		r.MissedSpan, r.DroppedSpan, r.SupersededSpan, r.Complete = Span{}, Span{}, Span{}, false
+		startWithoutLater(&r.Starts[0])
 	}
+}
+
+func startWithoutLater(s *BufferedStart) {
+	s.Identity, s.Skip, s.Overridden, s.RunAttempt, s.Worker, s.Outcome = "", false, false, 0, "", Outcome{}
+}
+
+func eventWithoutLater(e *Event) {
+	e.CloseTime, e.First, e.Last = time.Time{}, time.Time{}, time.Time{}
+	e.Source, e.Overlap, e.TaskQueue, e.Identity, e.Outcome = "", "", "", "", Outcome{}
 }
 
 // A field that the samples leave at zero would not be protected by the golden files.

@@ -23,6 +23,7 @@ const (
 	ReasonTriggered Reason = "triggered"
 	ReasonDrained   Reason = "drained"
 	ReasonFinished  Reason = "finished"
+	ReasonCanceled  Reason = "canceled"
 )
 
 // Wake asks a pool to look at one schedule. It carries no data to act on, so any number of them may be lost into one.
@@ -49,6 +50,13 @@ type Enqueue struct {
 	// Superseded counts the due actions of the range that a newer one among Starts stands for: see CatchupLatest. They
 	// are not among Missed, but count as missed.
 	Superseded int `json:"superseded,omitempty"`
+	// MissedSpan, DroppedSpan and SupersededSpan are from the first to the last nominal time of those, both inclusive; zero
+	// where there are none.
+	MissedSpan     Span `json:"missedSpan,omitzero"`
+	DroppedSpan    Span `json:"droppedSpan,omitzero"`
+	SupersededSpan Span `json:"supersededSpan,omitzero"`
+	// Complete says that the source will hand over nothing after this.
+	Complete bool `json:"complete,omitempty"`
 }
 
 // ActionRequest asks a worker for one run. It is JSON on the action subject; docs/worker-protocol.md is its contract.
@@ -72,7 +80,9 @@ type ActionRequest struct {
 	// Deadline is when the run times out; zero when it does not.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// TaskTimeout bounds one attempt.
-	TaskTimeout      Duration                   `json:"taskTimeout,omitempty"`
+	TaskTimeout Duration `json:"taskTimeout,omitempty"`
+	// HeartbeatTimeout is how long the code may show no sign of life.
+	HeartbeatTimeout Duration                   `json:"heartbeatTimeout,omitempty"`
 	Input            json.RawMessage            `json:"input,omitempty"`
 	Headers          map[string]string          `json:"headers,omitempty"`
 	Memo             map[string]json.RawMessage `json:"memo,omitempty"`
@@ -82,6 +92,9 @@ type ActionRequest struct {
 	// LastSuccess and LastFailure are the outcomes of earlier runs of the schedule.
 	LastSuccess json.RawMessage `json:"lastSuccess,omitempty"`
 	LastFailure *Failure        `json:"lastFailure,omitempty"`
+	// LastSuccessOmitted says that there is a LastSuccess, and that the request would have been larger with it than a
+	// NATS message may be.
+	LastSuccessOmitted bool `json:"lastSuccessOmitted,omitempty"`
 }
 
 // Completion tells the invoker how a run ended. It is JSON on the callback subject of the request.
@@ -151,7 +164,34 @@ const (
 	EventTerminated      EventKind = "terminated"
 	// EventCompleted: a run has ended; Status says how.
 	EventCompleted EventKind = "completed"
+	// EventTriggered and EventBackfillRequested: somebody has asked for starts; Source names the request.
+	EventTriggered         EventKind = "triggered"
+	EventBackfillRequested EventKind = "backfill_requested"
+	// EventBackfillCompleted and EventBackfillCanceled: all starts of a backfill have left the buffer; Count says how many
+	// were handed over.
+	EventBackfillCompleted EventKind = "backfill_completed"
+	EventBackfillCanceled  EventKind = "backfill_canceled"
+	// EventSkipRequested and EventUnskipped: somebody has asked to skip Count times from First to Last, or to skip them no
+	// more.
+	EventSkipRequested EventKind = "skip_requested"
+	EventUnskipped     EventKind = "unskipped"
+	// EventNoWorker: a run has waited for more than a minute on a task queue that no worker serves.
+	EventNoWorker EventKind = "no_worker"
+	// EventDeadLetter: a message about the schedule could not be processed and is in the dead letter stream.
+	// EventReplayed: it has been sent again.
+	EventDeadLetter EventKind = "dead_letter"
+	EventReplayed   EventKind = "replayed"
 )
+
+// EventKinds returns all kinds, in the order in which they are documented.
+func EventKinds() []EventKind {
+	return []EventKind{
+		EventCreated, EventUpdated, EventPaused, EventUnpaused, EventDeleted, EventClosed, EventBuffered, EventDeferred,
+		EventSkipped, EventMissed, EventDropped, EventStarted, EventRetried, EventCancelRequested, EventTerminated,
+		EventCompleted, EventTriggered, EventBackfillRequested, EventBackfillCompleted, EventBackfillCanceled,
+		EventSkipRequested, EventUnskipped, EventNoWorker, EventDeadLetter, EventReplayed,
+	}
+}
 
 // Event is one thing that happened to a schedule. It is JSON on the event subject and stays in the event stream, which
 // is also the audit log. Readers drop repeats by ID.
@@ -162,7 +202,8 @@ type Event struct {
 	Namespace  string    `json:"namespace"`
 	ScheduleID string    `json:"scheduleId"`
 	Kind       EventKind `json:"kind"`
-	// RequestID, WorkflowID, RunID, Nominal and Actual name the start concerned, if one is.
+	// RequestID, WorkflowID, RunID, Nominal and Actual name the start concerned, if one is. Of what a person asked for,
+	// RequestID is that of the request to the API.
 	RequestID  string    `json:"requestId,omitempty"`
 	WorkflowID string    `json:"workflowId,omitempty"`
 	RunID      string    `json:"runId,omitempty"`
@@ -176,8 +217,22 @@ type Event struct {
 	CloseTime time.Time `json:"closeTime,omitzero"`
 	Attempt   int       `json:"attempt,omitempty"`
 	Worker    string    `json:"worker,omitempty"`
-	// Count is how many actions the event stands for, where it is not one.
-	Count int `json:"count,omitempty"`
+	// Count is how many actions the event stands for, where it is not one. First and Last are the nominal times of the
+	// first and the last of them.
+	Count int       `json:"count,omitempty"`
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
+	// Source is where the start comes from: SourceAuto, or the ID of the trigger or backfill, which the events about that
+	// bear as well.
+	Source string `json:"source,omitempty"`
+	// Overlap is the policy that was applied, of a start that is deferred, skipped, or ends others.
+	Overlap OverlapPolicy `json:"overlap,omitempty"`
+	// TaskQueue is where the run was sent.
+	TaskQueue string `json:"taskQueue,omitempty"`
+	// Identity is who asked for it, as far as that is known. Empty for what the schedule does by itself.
+	Identity string `json:"identity,omitempty"`
+	// Outcome is set by completions.
+	Outcome
 	// Reason says why, in one line.
 	Reason string `json:"reason,omitempty"`
 	// Trace is the W3C traceparent of the cause.
@@ -190,11 +245,24 @@ type Trigger struct {
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
 	// Note is free text, kept in the event history.
 	Note string `json:"note,omitempty"`
+	// Input replaces the input of the action for this run. Headers and Memo replace its entries of the same names and add
+	// the others.
+	Input   json.RawMessage            `json:"input,omitempty"`
+	Headers map[string]string          `json:"headers,omitempty"`
+	Memo    map[string]json.RawMessage `json:"memo,omitempty"`
 }
+
+// Overrides reports whether the trigger replaces part of the action.
+func (t *Trigger) Overrides() bool { return len(t.Input) > 0 || len(t.Headers) > 0 || len(t.Memo) > 0 }
+
+// MaxBackfills is how many triggers and backfills of a schedule may be pending (SEMANTICS §8).
+const MaxBackfills = 100
 
 // BackfillRange asks for every time of the spec from Start to End, both inclusive.
 type BackfillRange struct {
 	Start   time.Time     `json:"start"`
 	End     time.Time     `json:"end"`
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
+	// Note is free text, kept in the event history.
+	Note string `json:"note,omitempty"`
 }

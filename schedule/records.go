@@ -27,7 +27,33 @@ type Definition struct {
 	// UpdateTime is when spec, action, policies or state were last replaced; times of the spec before it are dropped.
 	// Zero means never updated. Pausing and unpausing do not move it.
 	UpdateTime time.Time `json:"updateTime,omitzero"`
+	// PausedBy and PauseTime say who paused the schedule last, and when. They mean something while it is paused.
+	PausedBy  string    `json:"pausedBy,omitempty"`
+	PauseTime time.Time `json:"pauseTime,omitzero"`
+	// Skips are the nominal times that a person has asked to skip, in order, at most [MaxSkips]. They stay until the
+	// generator's mark has passed them and the frontend writes the definition again.
+	Skips []time.Time `json:"skips,omitempty"`
+	// Requests are the triggers and backfills that a patch asks for together with other changes. The generator makes a
+	// record of each when it sees the version that brought it; they stay until the frontend writes the definition again
+	// after that.
+	Requests []BackfillState `json:"requests,omitempty"`
+	// Applied are the newest requests that have changed the definition, at most [MaxApplied], oldest first: a repeat of
+	// one of them is answered, and changes nothing.
+	Applied []AppliedRequest `json:"applied,omitempty"`
 }
+
+// AppliedRequest is a request of the API that has changed a definition.
+type AppliedRequest struct {
+	RequestID string `json:"requestId"`
+	// Version is the version it made.
+	Version uint64 `json:"version"`
+}
+
+// The bounds of the lists in a [Definition].
+const (
+	MaxSkips   = 1000
+	MaxApplied = 16
+)
 
 // Key returns the name of the schedule.
 func (d *Definition) Key() Key { return Key{Namespace: d.Namespace, ID: d.ID} }
@@ -51,6 +77,9 @@ type GeneratorState struct {
 	Future []time.Time `json:"future,omitempty"`
 	// IdleDeadline is when an exhausted schedule closes; zero while it is not exhausted.
 	IdleDeadline time.Time `json:"idleDeadline,omitzero"`
+	// LastNominal is the newest nominal time handed to the invoker. An update may move its actual time past the mark: the
+	// time is not handed over once more.
+	LastNominal time.Time `json:"lastNominal,omitzero"`
 }
 
 // InvokerState is what the invoker remembers about a schedule: its buffer and its counters.
@@ -84,8 +113,10 @@ type Counters struct {
 	// OverlapSkipped counts starts dropped by their overlap policy.
 	OverlapSkipped int64 `json:"overlapSkipped,omitempty"`
 	// BufferDropped counts starts dropped for any other reason: buffer full, paused, no remaining actions, start
-	// refused or failed too often, schedule deleted.
+	// refused or failed too often, schedule deleted, backfill canceled.
 	BufferDropped int64 `json:"bufferDropped,omitempty"`
+	// SkippedOnRequest counts due actions that a person had asked to skip.
+	SkippedOnRequest int64 `json:"skippedOnRequest,omitempty"`
 }
 
 // SourceProgress says which part of a source's times has been handed over. Hand-offs of one source form a chain: each
@@ -99,6 +130,11 @@ type SourceProgress struct {
 	LastMissed     int       `json:"lastMissed,omitempty"`
 	LastDropped    int       `json:"lastDropped,omitempty"`
 	LastSuperseded int       `json:"lastSuperseded,omitempty"`
+	// LastCount is how many starts the newest hand-off had. Complete says that it was the last one, Withdrawn that the
+	// backfill has been canceled: what still comes from it is dropped.
+	LastCount int  `json:"lastCount,omitempty"`
+	Complete  bool `json:"complete,omitempty"`
+	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
 // Span is a range of time, From exclusive, To inclusive.
@@ -116,7 +152,9 @@ type PendingControl struct {
 	TaskQueue  string      `json:"taskQueue"`
 }
 
-// BackfillState is one backfill or trigger request in progress. The frontend creates it, the backfiller owns it.
+// BackfillState is one backfill or trigger request in progress. The frontend creates it, or the generator for a patch; the
+// backfiller owns it; the frontend also writes Canceled. A range stays until all its starts have left the buffer, a trigger
+// until its start has been executed or dropped.
 type BackfillState struct {
 	Incarnation string `json:"incarnation"`
 	// ID is unique among the backfills of the cluster, and one subject token.
@@ -130,13 +168,27 @@ type BackfillState struct {
 	Mark time.Time `json:"mark,omitzero"`
 	// Handed counts the starts handed over.
 	Handed int `json:"handed,omitempty"`
+	// Total is how many times the range has, counted to [MaxBackfillTotal] at most; TotalVersion is the version of the
+	// definition it was counted by.
+	Total        int    `json:"total,omitempty"`
+	TotalVersion uint64 `json:"totalVersion,omitempty"`
 	// Attempt counts the batches that found no room since the last that did.
 	Attempt int `json:"attempt,omitempty"`
-	// Done means that everything has been handed over. The record goes once the invoker has taken it.
+	// Done means that everything has been handed over.
 	Done bool `json:"done,omitempty"`
-	// Trace is the W3C traceparent of the request.
-	Trace string `json:"trace,omitempty"`
+	// Trace is the W3C traceparent of the request, Identity who asked, RequestID the key that makes it idempotent.
+	Trace     string `json:"trace,omitempty"`
+	Identity  string `json:"identity,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+	// Version is, for a request of a patch, the version of the definition that brought it; zero for others.
+	Version uint64 `json:"version,omitempty"`
+	// Canceled says that a person has ended the backfill, CanceledBy who.
+	Canceled   bool   `json:"canceled,omitempty"`
+	CanceledBy string `json:"canceledBy,omitempty"`
 }
+
+// MaxBackfillTotal is how far the times of a backfill are counted in advance.
+const MaxBackfillTotal = 1_000_000
 
 // Result holds the last outcomes of a schedule, handed to the next run (SEMANTICS §7).
 type Result struct {

@@ -26,6 +26,7 @@ func fullSchedule() Schedule {
 			RunTimeout:       Duration(90 * time.Second),
 			ExecutionTimeout: Duration(time.Hour),
 			TaskTimeout:      Duration(250 * time.Millisecond),
+			HeartbeatTimeout: Duration(12 * time.Second),
 			RetryPolicy: &RetryPolicy{
 				InitialInterval:        Duration(2 * time.Second),
 				BackoffCoefficient:     1.5,
@@ -130,6 +131,12 @@ func fullStart() BufferedStart {
 		CloseTime:    at(12),
 		CodeTime:     at(13),
 		Trace:        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		Identity:     "ann@desk",
+		Skip:         true,
+		Overridden:   true,
+		RunAttempt:   3,
+		Worker:       "host-1",
+		Outcome:      fullOutcome(),
 	}
 }
 
@@ -138,11 +145,38 @@ func fullEvent() Event {
 		ID: "i1-7", Time: at(9), Namespace: "default", ScheduleID: "daily", Kind: EventCompleted,
 		RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", Nominal: whole(9), Actual: at(9), Manual: true,
 		Status: StatusTimedOut, CodeTime: at(10), CloseTime: at(11), Attempt: 3, Worker: "host-1", Count: 2, Reason: "too slow", Trace: "00-1-2-01",
+		First: whole(1), Last: whole(2), Source: "b1", Overlap: OverlapSkip, TaskQueue: "reports", Identity: "ann@desk",
+		Outcome: fullOutcome(),
+	}
+}
+
+func fullOutcome() Outcome {
+	return Outcome{Result: json.RawMessage(`{"rows":7}`), ResultBytes: 10, Failure: fullFailure()}
+}
+
+func fullTrigger() *Trigger {
+	return &Trigger{
+		Overlap: OverlapAllowAll, Note: "once more", Input: json.RawMessage(`{"format":"pdf"}`),
+		Headers: map[string]string{"team": "finance"}, Memo: map[string]json.RawMessage{"ticket": json.RawMessage(`4711`)},
+	}
+}
+
+func fullBackfill() BackfillState {
+	return BackfillState{
+		Incarnation: "i1", ID: "b1", RequestTime: at(1), Trigger: fullTrigger(),
+		Range: &BackfillRange{Start: at(2), End: at(3), Overlap: OverlapSkip, Note: "the lost day"},
+		Mark:  at(2), Handed: 50, Total: 70, TotalVersion: 4, Attempt: 2, Done: true, Trace: "00-1-2-01",
+		Identity: "ann@desk", RequestID: "r1", Version: 4, Canceled: true, CanceledBy: "bob@desk",
 	}
 }
 
 func fullFailure() *Failure {
 	return &Failure{Message: "no such report", Type: "NotFound", Details: json.RawMessage(`{"report":7}`)}
+}
+
+func backfill() *BackfillState {
+	b := fullBackfill()
+	return &b
 }
 
 // golden is a filled value of each record and message that is stored, by the name of its golden file.
@@ -152,10 +186,12 @@ func golden() map[string]any {
 		"definition": &Definition{
 			Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
 			Schedule: fullSchedule(), RequestID: "create-1", CreateTime: at(1), UpdateTime: at(2), ActiveSince: at(3),
+			PausedBy: "ann@desk", PauseTime: at(4), Skips: []time.Time{whole(9)}, Requests: []BackfillState{fullBackfill()},
+			Applied: []AppliedRequest{{RequestID: "r1", Version: 4}},
 		},
 		"generator": &GeneratorState{
 			Incarnation: "i1", Mark: at(3), HandedOff: at(2), Version: 4, Next: at(4), Future: []time.Time{at(4), at(5)},
-			IdleDeadline: at(6),
+			IdleDeadline: at(6), LastNominal: whole(3),
 		},
 		"invoker": &InvokerState{
 			Incarnation: "i1",
@@ -164,25 +200,21 @@ func golden() map[string]any {
 				Kind: ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
 			}},
 			Sources: map[string]SourceProgress{
-				SourceAuto: {Covered: []Span{span}, LastFrom: at(8), LastMissed: 1, LastDropped: 2, LastSuperseded: 3},
+				SourceAuto: {Covered: []Span{span}, LastFrom: at(8), LastMissed: 1, LastDropped: 2, LastSuperseded: 3,
+					LastCount: 4, Complete: true, Withdrawn: true},
 			},
 			LimitVersion: 3, LimitUsed: 2, HasResult: true,
-			Counters: Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6},
+			Counters: Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6, SkippedOnRequest: 5},
 			Outbox:   []Event{fullEvent()}, EventSequence: 12,
 		},
-		"backfill": &BackfillState{
-			Incarnation: "i1", ID: "b1", RequestTime: at(1),
-			Trigger: &Trigger{Overlap: OverlapAllowAll, Note: "once more"},
-			Range:   &BackfillRange{Start: at(2), End: at(3), Overlap: OverlapSkip},
-			Mark:    at(2), Handed: 50, Attempt: 2, Done: true, Trace: "00-1-2-01",
-		},
+		"backfill": backfill(),
 		"result": &Result{
 			Incarnation: "i1", Success: json.RawMessage(`[1,2]`), Failure: fullFailure(), CloseTime: at(9),
 		},
 		"wake": &Wake{Incarnation: "i1", Version: 4, Reason: ReasonDue},
 		"enqueue": &Enqueue{
 			Incarnation: "i1", Version: 4, Source: SourceAuto, Span: span, Starts: []BufferedStart{fullStart()},
-			Missed: 3, Dropped: 4, Superseded: 5,
+			Missed: 3, Dropped: 4, Superseded: 5, MissedSpan: span, DroppedSpan: span, SupersededSpan: span, Complete: true,
 		},
 	}
 }

@@ -146,8 +146,11 @@ type Action struct {
 	// ExecutionTimeout bounds the run with all its retries. Zero means no limit.
 	ExecutionTimeout Duration `json:"executionTimeout,omitempty"`
 	// TaskTimeout bounds one attempt of a worker. Zero means no limit.
-	TaskTimeout Duration     `json:"taskTimeout,omitempty"`
-	RetryPolicy *RetryPolicy `json:"retryPolicy,omitempty"`
+	TaskTimeout Duration `json:"taskTimeout,omitempty"`
+	// HeartbeatTimeout ends an attempt whose code has shown no sign of life for that long. At least
+	// [MinHeartbeatTimeout]; zero means that the life of the worker's process is enough.
+	HeartbeatTimeout Duration     `json:"heartbeatTimeout,omitempty"`
+	RetryPolicy      *RetryPolicy `json:"retryPolicy,omitempty"`
 	// Priority orders runs of one task queue, 1 (first) to 5; 0 means 3.
 	Priority int `json:"priority,omitempty"`
 }

@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
 
 // Phase is where a buffered start is in its life (SEMANTICS §6).
 type Phase string
@@ -56,7 +60,35 @@ type BufferedStart struct {
 	CodeTime time.Time `json:"codeTime,omitzero"`
 	// Trace is the W3C traceparent that caused the start.
 	Trace string `json:"trace,omitempty"`
+	// Identity is who asked for a manual start.
+	Identity string `json:"identity,omitempty"`
+	// Skip says that the start is not to be buffered: a person has asked to skip its nominal time. It is set in hand-offs
+	// alone.
+	Skip bool `json:"skip,omitempty"`
+	// Overridden says that the trigger which asked for the start replaces part of the action. What by is in the record of
+	// the trigger, whose ID is Source, and which stays until the start has been executed.
+	Overridden bool `json:"overridden,omitempty"`
+	// RunAttempt, Worker and Outcome are what the completion said: the number of the worker's last attempt, its name, and
+	// what came of the run.
+	RunAttempt int    `json:"runAttempt,omitempty"`
+	Worker     string `json:"worker,omitempty"`
+	Outcome
 }
+
+// Outcome is what came of a run, in as many bytes as a record or event has for it.
+type Outcome struct {
+	// Result is the result of a completed run, if it has no more than [MaxOutcomeResultBytes]; ResultBytes is its size.
+	Result      json.RawMessage `json:"result,omitempty"`
+	ResultBytes int             `json:"resultBytes,omitempty"`
+	// Failure is why it did not complete, without details, the message cut to [MaxOutcomeMessageBytes].
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// The bounds of an [Outcome], in bytes.
+const (
+	MaxOutcomeResultBytes  = 1 << 10
+	MaxOutcomeMessageBytes = 512
+)
 
 // Waiting reports whether the start occupies a slot of the buffer: it is neither running nor completed.
 func (s *BufferedStart) Waiting() bool {
@@ -78,11 +110,13 @@ const (
 	StatusTimedOut   Status = "timed_out"
 )
 
-// Valid reports whether s is one of the statuses.
-func (s Status) Valid() bool {
-	switch s {
-	case StatusCompleted, StatusFailed, StatusCanceled, StatusTerminated, StatusTimedOut:
-		return true
-	}
-	return false
+// StatusRunning asks for runs that have not ended: see [RunsRequest]. A run never bears it.
+const StatusRunning Status = "running"
+
+// Statuses returns the ways a run ends.
+func Statuses() []Status {
+	return []Status{StatusCompleted, StatusFailed, StatusCanceled, StatusTerminated, StatusTimedOut}
 }
+
+// Valid reports whether s is one of the statuses.
+func (s Status) Valid() bool { return slices.Contains(Statuses(), s) }

@@ -287,6 +287,7 @@ action:
   runTimeout: 1m30s
   executionTimeout: 1h
   taskTimeout: 250ms
+  heartbeatTimeout: 12s
   retryPolicy:
     initialInterval: 2s
     backoffCoefficient: 1.5

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"slices"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,6 +27,8 @@ const (
 	MaxMapBytes   = 32 << 10
 	// MaxErrorTypes bounds the list of non-retryable error types.
 	MaxErrorTypes = 100
+	// MinHeartbeatTimeout is the shortest heartbeat timeout: a run whose worker died is with another one within that time.
+	MinHeartbeatTimeout = 10 * time.Second
 	// MaxPriority is the last priority of an action; 1 is the first.
 	MaxPriority = 5
 )

@@ -21,9 +21,17 @@ func (a Action) Validate() error {
 		notNegative("runTimeout", a.RunTimeout),
 		notNegative("executionTimeout", a.ExecutionTimeout),
 		notNegative("taskTimeout", a.TaskTimeout),
+		a.validateHeartbeatTimeout(),
 		a.validateRetryPolicy(),
 		a.validatePriority(),
 	)
+}
+
+func (a Action) validateHeartbeatTimeout() error {
+	if a.HeartbeatTimeout == 0 || a.HeartbeatTimeout.Std() >= MinHeartbeatTimeout {
+		return nil
+	}
+	return Invalid("heartbeatTimeout", "%s is too short: use %s or more, or 0 for none", a.HeartbeatTimeout, MinHeartbeatTimeout)
 }
 
 func (a Action) validateRetryPolicy() error {

@@ -1,0 +1,9 @@
+// Package events writes the event history and reads it: the stream of everything that happened to schedules, which is also
+// the audit log (DESIGN §8).
+//
+// A [Publisher] stores events, each under its ID as message ID, so that a repeat within the de-duplication window is stored
+// once; readers drop later repeats by [schedule.Event].ID. A [Reader] answers questions about what is stored.
+//
+// The package may import schedule, subjects and internal/telemetry. What is an event, and when, is decided by the pools
+// and the frontend; nothing here decides.
+package events
