@@ -10,8 +10,8 @@ import (
 )
 
 // A control reaches a run on one of two ways: as it is published, by the subscription of Run; or, if that was before the
-// run came to this worker, from the control stream. A direct read of that stream may be answered by a replica that lags
-// behind, so controls seen live are remembered for a while too.
+// run came to this worker, or while the worker had no connection, from the control stream. A direct read of that stream may
+// be answered by a replica that lags behind, so controls seen live are remembered for a while too.
 
 const (
 	controlReads    = 3
@@ -35,9 +35,48 @@ func (w *Worker) onControl(msg *nats.Msg) {
 // applyStored applies a control that was sent before the run came. If NATS does not answer, the run goes ahead: better
 // that one cancel comes to nothing than that none of the runs begins.
 func (w *Worker) applyStored(ctx context.Context, h *held) {
+	if err := w.findControl(ctx, h); err != nil {
+		w.log.Warn("controls cannot be read, the run goes ahead", append(h.attrs(), keyError, err)...)
+	}
+}
+
+// recoverControls looks for the controls of the runs in progress after each loss of the connection, until ctx is done. It
+// looks some time after the connection is there again: a control that came just before the subscription may take a
+// moment to be stored.
+func (w *Worker) recoverControls(ctx context.Context, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	known := w.nc.Stats().Reconnects
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now := w.nc.Stats().Reconnects; now != known && w.findControls(ctx) {
+			known = now
+		}
+	}
+}
+
+// findControls applies the stored controls of all runs the worker holds. It reports false if one could not be read.
+func (w *Worker) findControls(ctx context.Context) bool {
+	for _, h := range w.held.all() {
+		if err := w.findControl(ctx, h); err != nil {
+			w.log.Warn("controls cannot be read, will try again", append(h.attrs(), keyError, err)...)
+			return false
+		}
+	}
+	return true
+}
+
+// findControl applies the control of a run, if there is one.
+func (w *Worker) findControl(ctx context.Context, h *held) error {
 	if cause, ok := w.controls.get(h.request.RunID, w.now()); ok {
 		h.control(cause)
-		return
+		if cause == ErrTerminated {
+			return nil // after a cancel there may have been a terminate
+		}
 	}
 	subject := w.names.Control(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)
 	var msg *jetstream.RawStreamMsg
@@ -48,16 +87,17 @@ func (w *Worker) applyStored(ctx context.Context, h *held) {
 		}
 		_ = wait(ctx, ioBackoff(1))
 	}
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-	case err != nil:
-		w.log.Warn("controls cannot be read, the run goes ahead", append(h.attrs(), keyError, err)...)
-	default:
-		control, err := parseControl(msg.Data)
-		if err == nil && control.RunID == h.request.RunID { // the last control may concern an earlier run
-			h.control(causeOf(control.Kind))
-		}
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
 	}
+	if err != nil {
+		return err
+	}
+	control, err := parseControl(msg.Data)
+	if err == nil && control.RunID == h.request.RunID { // the last control may concern an earlier run
+		h.control(causeOf(control.Kind))
+	}
+	return nil // what is not a control will never be one
 }
 
 func (w *Worker) readControl(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {

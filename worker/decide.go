@@ -21,6 +21,10 @@ const (
 	defaultIntervalFactor  = 100
 )
 
+// grace is how long a handler may go on after a time limit has ended its context. Then its run is settled without it, so
+// that no handler can hold a run.
+const grace = 2 * time.Second
+
 // A run of an unknown type is given back so that another worker of the queue can take it; during a rolling deployment
 // that is normal. After unknownDeliveries, a little over a minute, it has failed.
 const (
@@ -86,10 +90,30 @@ func before(req *schedule.ActionRequest, a arrival) verdict {
 	return verdict{kind: execute}
 }
 
-// ending is what is known when a handler has returned.
+// firstLimit returns when the first of the time limits of an attempt is over, and what its context ends with then; nil if
+// there is no limit. The attempt's code began at one time and last showed a sign of life at another.
+func firstLimit(req *schedule.ActionRequest, began, alive time.Time) (at time.Time, limit error) {
+	add := func(end time.Time, cause error) {
+		if limit == nil || end.Before(at) {
+			at, limit = end, cause
+		}
+	}
+	if !req.Deadline.IsZero() {
+		add(req.Deadline, ErrRunTimeout)
+	}
+	if req.TaskTimeout > 0 {
+		add(began.Add(req.TaskTimeout.Std()), ErrTaskTimeout)
+	}
+	if req.HeartbeatTimeout > 0 {
+		add(alive.Add(req.HeartbeatTimeout.Std()), ErrHeartbeatTimeout)
+	}
+	return at, limit
+}
+
+// ending is what is known when a handler has returned or was left.
 type ending struct {
 	attempt int
-	// result is the handler's, if failure is nil.
+	// result is the handler's, if failure is nil. A handler that was left has none.
 	result  json.RawMessage
 	failure *schedule.Failure
 	// final forbids a retry.
@@ -99,7 +123,7 @@ type ending struct {
 	now   time.Time
 }
 
-// after decides about a run whose handler has returned.
+// after decides about a run whose handler has returned or was left.
 func after(req *schedule.ActionRequest, e ending) verdict {
 	switch {
 	case errors.Is(e.cause, ErrTerminated):
@@ -121,8 +145,10 @@ func after(req *schedule.ActionRequest, e ending) verdict {
 // afterError applies the retry policy.
 func afterError(req *schedule.ActionRequest, e ending) verdict {
 	ended := verdict{kind: report, status: schedule.StatusFailed, failure: e.failure}
-	if errors.Is(e.cause, ErrTaskTimeout) {
-		ended.status, ended.failure = schedule.StatusTimedOut, timeout(ErrTaskTimeout, e.failure)
+	for _, limit := range []error{ErrTaskTimeout, ErrHeartbeatTimeout} {
+		if errors.Is(e.cause, limit) {
+			ended.status, ended.failure = schedule.StatusTimedOut, timeout(limit, e.failure)
+		}
 	}
 	if e.final || !mayRetry(req.RetryPolicy, e.attempt, ended.failure.Type) {
 		return ended
@@ -191,7 +217,21 @@ func reported(status schedule.Status, errorType, message string) verdict {
 // timeout says that a time limit ended the handler, and keeps what the handler said about it.
 func timeout(cause error, failure *schedule.Failure) *schedule.Failure {
 	message := strings.TrimPrefix(cause.Error(), "worker: ") + ": " + failure.Message
-	return &schedule.Failure{Type: TypeTimeout, Message: cut(message, maxMessageBytes), Details: failure.Details}
+	return &schedule.Failure{Type: timeoutType(cause), Message: cut(message, maxMessageBytes), Details: failure.Details}
+}
+
+// stillRunning stands for the error of a handler that was left because of a time limit.
+func stillRunning(limit error, details json.RawMessage) *schedule.Failure {
+	return &schedule.Failure{
+		Type: timeoutType(limit), Message: "the handler ignores the end of its context and was left", Details: details,
+	}
+}
+
+func timeoutType(limit error) string {
+	if errors.Is(limit, ErrHeartbeatTimeout) {
+		return TypeHeartbeatTimeout
+	}
+	return TypeTimeout
 }
 
 // passed reports whether a deadline has come. The zero deadline never does.

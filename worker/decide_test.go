@@ -93,6 +93,16 @@ func TestAfter(t *testing.T) {
 		"attempt timed out, retry":     {policy: attempts(2), ending: ending{attempt: 1, failure: failed, cause: ErrTaskTimeout}, want: giveBack, failure: TypeTimeout, delay: time.Second},
 		"attempt timed out, last":      {policy: attempts(2), ending: ending{attempt: 2, failure: failed, cause: ErrTaskTimeout}, want: report, status: schedule.StatusTimedOut, failure: TypeTimeout},
 		"attempt timed out, listed":    {policy: attempts(2, TypeTimeout), ending: ending{attempt: 1, failure: failed, cause: ErrTaskTimeout}, want: report, status: schedule.StatusTimedOut, failure: TypeTimeout},
+		"silent, no policy":            {ending: ending{attempt: 1, failure: failed, cause: ErrHeartbeatTimeout}, want: report, status: schedule.StatusTimedOut, failure: TypeHeartbeatTimeout},
+		"silent, retry":                {policy: attempts(2), ending: ending{attempt: 1, failure: failed, cause: ErrHeartbeatTimeout}, want: giveBack, failure: TypeHeartbeatTimeout, delay: time.Second},
+		"silent, last":                 {policy: attempts(2), ending: ending{attempt: 2, failure: failed, cause: ErrHeartbeatTimeout}, want: report, status: schedule.StatusTimedOut, failure: TypeHeartbeatTimeout},
+		"silent, listed":               {policy: attempts(2, TypeHeartbeatTimeout), ending: ending{attempt: 1, failure: failed, cause: ErrHeartbeatTimeout}, want: report, status: schedule.StatusTimedOut, failure: TypeHeartbeatTimeout},
+		"silent, other type listed":    {policy: attempts(2, TypeTimeout, "boom"), ending: ending{attempt: 1, failure: failed, cause: ErrHeartbeatTimeout}, want: giveBack, failure: TypeHeartbeatTimeout, delay: time.Second},
+		"silent, retry past deadline":  {policy: attempts(2), deadline: noon.Add(time.Second), ending: ending{attempt: 1, failure: failed, cause: ErrHeartbeatTimeout}, want: report, status: schedule.StatusTimedOut, failure: TypeHeartbeatTimeout},
+		"silent, final error":          {policy: attempts(2), ending: ending{attempt: 1, failure: failed, final: true, cause: ErrHeartbeatTimeout}, want: report, status: schedule.StatusTimedOut, failure: TypeHeartbeatTimeout},
+		"silent, but a success":        {ending: ending{attempt: 1, cause: ErrHeartbeatTimeout}, want: report, status: schedule.StatusCompleted},
+		"left in the clean-up":         {policy: attempts(3), ending: ending{attempt: 1, failure: stillRunning(ErrTaskTimeout, nil), cause: ErrCanceled}, want: report, status: schedule.StatusCanceled, failure: TypeTimeout},
+		"left silent in the clean-up":  {policy: attempts(3), ending: ending{attempt: 1, failure: stillRunning(ErrHeartbeatTimeout, nil), cause: ErrCanceled}, want: report, status: schedule.StatusCanceled, failure: TypeHeartbeatTimeout},
 		"shutdown, no policy":          {ending: ending{attempt: 1, failure: failed, cause: ErrShutdown}, want: giveBack},
 		"shutdown, final error":        {ending: ending{attempt: 1, failure: failed, final: true, cause: ErrShutdown}, want: giveBack},
 		"shutdown, attempts left":      {policy: attempts(2), ending: ending{attempt: 1, failure: failed, cause: ErrShutdown}, want: giveBack},
@@ -112,6 +122,54 @@ func TestAfter(t *testing.T) {
 				assert.Equal(t, json.RawMessage(`"r"`), got.result)
 			} else {
 				assert.Empty(t, got.result)
+			}
+		})
+	}
+}
+
+func TestTimeoutsKeepTheDetails(t *testing.T) {
+	t.Parallel()
+	for cause, message := range map[error]string{
+		ErrTaskTimeout:      "the attempt has timed out: the handler ignores the end of its context and was left",
+		ErrHeartbeatTimeout: "the attempt has shown no sign of life: the handler ignores the end of its context and was left",
+	} {
+		failure := stillRunning(cause, json.RawMessage(`{"row":3}`))
+		got := after(&schedule.ActionRequest{}, ending{attempt: 1, failure: failure, cause: cause, now: noon}).failure
+		assert.Equal(t, &schedule.Failure{Type: failure.Type, Message: message, Details: failure.Details}, got)
+	}
+}
+
+func TestFirstLimit(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	for name, test := range map[string]struct {
+		deadline        time.Duration // after noon
+		task, heartbeat time.Duration
+		alive           time.Duration // after noon
+		at              time.Duration // after noon
+		limit           error
+	}{
+		"none":                       {},
+		"deadline":                   {deadline: 3 * s, at: 3 * s, limit: ErrRunTimeout},
+		"task":                       {deadline: 3 * s, task: 2 * s, at: 2 * s, limit: ErrTaskTimeout},
+		"heartbeat":                  {deadline: 3 * s, task: 2 * s, heartbeat: s, at: s, limit: ErrHeartbeatTimeout},
+		"heartbeat alone":            {heartbeat: s, alive: 5 * s, at: 6 * s, limit: ErrHeartbeatTimeout},
+		"beats do not move the task": {task: 2 * s, heartbeat: s, alive: 1500 * time.Millisecond, at: 2 * s, limit: ErrTaskTimeout},
+		"all at once":                {deadline: s, task: s, heartbeat: s, at: s, limit: ErrRunTimeout},
+		"both of the attempt":        {task: s, heartbeat: s, at: s, limit: ErrTaskTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := &schedule.ActionRequest{
+				TaskTimeout: schedule.Duration(test.task), HeartbeatTimeout: schedule.Duration(test.heartbeat),
+			}
+			if test.deadline > 0 {
+				req.Deadline = noon.Add(test.deadline)
+			}
+			at, limit := firstLimit(req, noon, noon.Add(test.alive))
+			assert.Equal(t, test.limit, limit)
+			if limit != nil {
+				assert.Equal(t, noon.Add(test.at), at)
 			}
 		})
 	}

@@ -16,13 +16,16 @@
 //     another one runs it again. [Run.RequestID] is the idempotency key: it is the same for every attempt of a run, and
 //     of that run alone.
 //   - The handler's context ends when the run is canceled or terminated, when its deadline or the attempt's time limit
-//     has passed, and some time after the worker began to stop; [context.Cause] says which: [ErrCanceled],
-//     [ErrTerminated], [ErrRunTimeout], [ErrTaskTimeout] or [ErrShutdown]. A handler that does not look at its context
-//     holds its slot until it returns.
+//     or its heartbeat timeout has passed, and some time after the worker began to stop; [context.Cause] says which:
+//     [ErrCanceled], [ErrTerminated], [ErrRunTimeout], [ErrTaskTimeout], [ErrHeartbeatTimeout] or [ErrShutdown].
+//   - A handler that was canceled may clean up, with a context of its own ([context.WithoutCancel]), for as long as the
+//     time limits of the run allow. One that goes on for two seconds after a time limit is left: the run is reported or
+//     given back, the slot is free, and what the handler returns is ignored. So is a handler that was terminated, at
+//     once. The worker cannot stop it; a retry may run beside it.
 //   - An error is tried again if the action has a retry policy that allows it, on whichever worker is free.
 //     [NonRetryable] and the policy's list of error types end the run at once. Without a policy the first error does.
-//   - While the handler runs the worker keeps the lease on the request alive. [Heartbeat] is needed only to record
-//     progress, and is a convenient place to learn that the run is over.
+//   - While the handler runs the worker keeps the lease on the request alive. [Heartbeat] is needed only if the action has
+//     a heartbeat timeout, or to record progress, and is a convenient place to learn that the run is over.
 //
 // Every decision is a pure function of the request, the number of the delivery and what the handler returned; they are
 // in decide.go. The rest moves messages. Handlers run concurrently, each in a goroutine of its own; all exported

@@ -13,6 +13,9 @@ var (
 	ErrRunTimeout = errors.New("worker: the run has timed out")
 	// ErrTaskTimeout: the attempt took longer than the action's task timeout. The retry policy decides what follows.
 	ErrTaskTimeout = errors.New("worker: the attempt has timed out")
+	// ErrHeartbeatTimeout: the handler has not called Heartbeat for the action's heartbeat timeout. The retry policy
+	// decides what follows.
+	ErrHeartbeatTimeout = errors.New("worker: the attempt has shown no sign of life")
 	// ErrShutdown: the worker stops; another one will run the run again.
 	ErrShutdown = errors.New("worker: the worker is shutting down")
 )
@@ -21,8 +24,8 @@ var (
 var (
 	// ErrAlreadyRun: Run was called a second time.
 	ErrAlreadyRun = errors.New("worker: Run may be called once")
-	// ErrHandlersLeft: handlers did not return although their contexts had ended; their goroutines go on. Their runs
-	// were given back, so another worker may be running them too.
+	// ErrHandlersLeft: handlers have not returned although their contexts had ended; their goroutines go on. Their runs
+	// were reported or given back, so another worker may be running them too.
 	ErrHandlersLeft = errors.New("worker: handlers ignore the end of their context")
 )
 
@@ -32,6 +35,9 @@ const (
 	TypePanic = "panic"
 	// TypeTimeout: the run or the attempt took too long.
 	TypeTimeout = "timeout"
+	// TypeHeartbeatTimeout: the code of the attempt showed no sign of life for too long; the details are those of the last
+	// heartbeat.
+	TypeHeartbeatTimeout = "heartbeat_timeout"
 	// TypeCanceled: the run was canceled.
 	TypeCanceled = "canceled"
 	// TypeWorkerLost: the attempts are used up, and the last one never reported.

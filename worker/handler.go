@@ -62,8 +62,9 @@ func FromContext(ctx context.Context) (*Run, bool) {
 	return run, ok
 }
 
-// Heartbeat extends the lease on the run at once and records details about its progress, any value that can be written
-// as JSON in 64 KiB; if the attempt fails without details of its own, its failure bears the last ones recorded.
+// Heartbeat is a sign of life: if the action has a heartbeat timeout, the time starts anew. It also extends the lease on
+// the run at once, and records details about its progress, any value that can be written as JSON in 64 KiB, as they are
+// at this moment; if the attempt fails without details of its own, its failure bears the last ones recorded.
 //
 // It returns why the context has ended, such as ErrCanceled, and nil if it has not. Calls are cheap: the lease is
 // extended every 100 ms at most. With a context that is not a handler's it does nothing else than that.

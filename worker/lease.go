@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -70,36 +71,63 @@ type held struct {
 	// started is when the code of the first attempt this worker knows of began; zero if none did.
 	started time.Time
 
-	stateMu    sync.Mutex
-	terminated bool
-	details    any // of the last heartbeat
+	// terminated is closed when the run is over whatever its handler does.
+	terminated chan struct{}
+	terminate  func()
+
+	stateMu sync.Mutex
+	alive   time.Time       // when the code last showed a sign of life
+	details json.RawMessage // of the last heartbeat
+}
+
+// newHeld returns a request that has just come.
+func newHeld(ctx context.Context, msg jetstream.Msg, request schedule.ActionRequest, delivery int) *held {
+	h := &held{request: request, delivery: delivery, terminated: make(chan struct{})}
+	h.lease.msg = msg
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h.terminate = sync.OnceFunc(func() { close(h.terminated) })
+	return h
 }
 
 // control applies a cancel or terminate. A terminate also overrules an earlier cancel.
 func (h *held) control(cause error) {
-	h.stateMu.Lock()
-	h.terminated = h.terminated || cause == ErrTerminated
-	h.stateMu.Unlock()
 	h.cancel(cause)
+	if cause == ErrTerminated {
+		h.terminate()
+	}
 }
 
 // cause returns why ctx, the handler's context or h.ctx itself, has ended, nil if it has not.
 func (h *held) cause(ctx context.Context) error {
-	h.stateMu.Lock()
-	defer h.stateMu.Unlock()
-	if h.terminated {
+	select {
+	case <-h.terminated:
 		return ErrTerminated
+	default:
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
 }
 
-func (h *held) setDetails(details any) {
+// setAlive notes a sign of life.
+func (h *held) setAlive(now time.Time) {
+	h.stateMu.Lock()
+	defer h.stateMu.Unlock()
+	h.alive = now
+}
+
+// lastAlive returns when the code last showed a sign of life; it did so when it began.
+func (h *held) lastAlive() time.Time {
+	h.stateMu.Lock()
+	defer h.stateMu.Unlock()
+	return h.alive
+}
+
+func (h *held) setDetails(details json.RawMessage) {
 	h.stateMu.Lock()
 	defer h.stateMu.Unlock()
 	h.details = details
 }
 
-func (h *held) lastDetails() any {
+func (h *held) lastDetails() json.RawMessage {
 	h.stateMu.Lock()
 	defer h.stateMu.Unlock()
 	return h.details

@@ -6,8 +6,6 @@ import (
 	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -29,11 +27,9 @@ func (w *Worker) receive(p phases, msg jetstream.Msg) {
 		w.acknowledge(p.final, msg) // NATS has lost the acknowledgement
 		return
 	}
-	h := &held{request: request, delivery: int(meta.NumDelivered)}
-	h.lease.msg = msg
-	h.started, _ = w.retried.get(request.RequestID, w.now())
-	h.ctx, h.cancel = context.WithCancelCause(telemetry.Extract(p.work, msg.Headers()))
+	h := newHeld(telemetry.Extract(p.work, msg.Headers()), msg, request, int(meta.NumDelivered))
 	defer h.cancel(nil)
+	h.started, _ = w.retried.get(request.RequestID, w.now())
 	if w.held.admit(h) {
 		w.process(p, h)
 	}
@@ -55,73 +51,6 @@ func (w *Worker) process(p phases, h *held) {
 		ctx, v = w.execute(p, h)
 	}
 	w.settle(p, h, outcome{verdict: v, attempt: attempt, trace: ctx})
-}
-
-// execute runs the handler and decides what follows. The context it returns carries the span of the attempt.
-func (w *Worker) execute(p phases, h *held) (context.Context, verdict) {
-	traced, span := telemetry.Tracer().Start(h.ctx, "run "+h.request.Type,
-		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(h.spanAttributes()...))
-	defer span.End()
-	ctx, cancel := withLimits(traced, &h.request)
-	defer cancel()
-	run := &Run{ActionRequest: h.request, Attempt: h.delivery, beat: func(details any) {
-		h.setDetails(details)
-		h.heartbeat(w.now())
-	}}
-	if h.started.IsZero() {
-		h.started = w.now()
-	}
-	w.log.DebugContext(ctx, "run begins", h.attrs()...)
-
-	select {
-	case out := <-invoke(context.WithValue(ctx, runKey{}, run), w.handler(h.request.Type), run):
-		v := after(&h.request, w.ended(h, out, h.cause(ctx)))
-		if v.failure != nil {
-			span.SetStatus(codes.Error, v.failure.Message)
-		}
-		return traced, v
-	case <-p.final.Done():
-		w.left.Add(1)
-		w.log.ErrorContext(ctx, "handler ignores the end of its context", h.attrs()...)
-		span.SetStatus(codes.Error, "the handler did not return")
-		return traced, verdict{kind: giveBack}
-	}
-}
-
-// withLimits bounds the context of one attempt.
-func withLimits(ctx context.Context, req *schedule.ActionRequest) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := cancel
-	if !req.Deadline.IsZero() {
-		ctx, cancel = context.WithDeadlineCause(ctx, req.Deadline, ErrRunTimeout)
-		stop = join(stop, cancel)
-	}
-	if req.TaskTimeout > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, req.TaskTimeout.Std(), ErrTaskTimeout)
-		stop = join(stop, cancel)
-	}
-	return ctx, stop
-}
-
-func join(first, second context.CancelFunc) context.CancelFunc {
-	return func() { second(); first() }
-}
-
-// ended turns what a handler returned into what after needs to know.
-func (w *Worker) ended(h *held, out returned, cause error) ending {
-	e := ending{attempt: h.delivery, cause: cause, now: w.now()}
-	if out.err != nil {
-		e.failure, e.final = failureOf(out.err)
-		if e.failure.Details == nil {
-			e.failure.Details = encodeDetails(h.lastDetails())
-		}
-		return e
-	}
-	// The completion has room for the result beside its other fields.
-	limit := min(MaxResultBytes, int(w.nc.MaxPayload())*3/4)
-	e.result, e.failure = encodeResult(out.value, limit)
-	e.final = true
-	return e
 }
 
 // outcome is a verdict about a run, and what else its completion says.

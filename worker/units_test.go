@@ -171,8 +171,7 @@ func TestPhasesEndInOrder(t *testing.T) {
 
 func TestTerminateOverrulesCancel(t *testing.T) {
 	t.Parallel()
-	h := &held{}
-	h.ctx, h.cancel = context.WithCancelCause(t.Context())
+	h := newHeld(t.Context(), nil, schedule.ActionRequest{}, 1)
 	require.NoError(t, h.controlCause())
 	h.control(ErrCanceled)
 	require.ErrorIs(t, h.controlCause(), ErrCanceled)

@@ -45,7 +45,7 @@ type Worker struct {
 	ran     atomic.Bool
 	slots   chan struct{}  // a token for each run that is executed or asked for
 	running sync.WaitGroup // a goroutine for each message that is being dealt with
-	left    atomic.Int64   // handlers that did not return in time
+	strays  *strays        // handlers that were left
 
 	held     *table
 	finished *recent[struct{}]
@@ -73,6 +73,7 @@ func New(nc *nats.Conn, config Config) (*Worker, error) {
 		log:      config.Logger.With(keyNamespace, config.Namespace, keyTaskQueue, config.TaskQueue),
 		handlers: map[string]Handler{},
 		slots:    make(chan struct{}, config.Concurrency),
+		strays:   newStrays(),
 		held:     newTable(),
 		finished: newRecent[struct{}](finishedRuns, finishedAge),
 		retried:  newRecent[time.Time](retriedRuns, retriedAge),
@@ -111,7 +112,7 @@ func (w *Worker) types() []string {
 // Run serves the task queue until ctx is done, then until every run it holds is finished or given back; the handlers
 // have Config.DrainTimeout for that. While NATS or the installation's streams are not there it waits for them.
 //
-// It returns nil after an orderly end; ErrHandlersLeft if handlers ignored the end of their contexts; and an error
+// It returns nil after an orderly end; ErrHandlersLeft if handlers have ignored the end of their contexts; and an error
 // before ctx is done only if the connection was closed, in which case another worker gets the runs when their
 // acknowledgement wait is over. It may be called once.
 func (w *Worker) Run(ctx context.Context) error {
@@ -128,7 +129,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	err = w.serve(p)
 	w.flush()
-	return errors.Join(err, w.handlersLeft())
+	return errors.Join(err, w.awaitStrays(p.final))
 }
 
 // serve takes runs from the queue until the pull phase is over, and keeps the leases of all that are held until the last
@@ -140,9 +141,11 @@ func (w *Worker) serve(p phases) error {
 	}
 	w.log.Info("worker started", "identity", w.config.Identity, "action_types", w.types())
 	defer w.log.Info("worker stopped")
-	done := make(chan struct{})
-	var keeper sync.WaitGroup
-	keeper.Go(func() { w.keepAlive(ackWait/3, done) })
+	holding, done := context.WithCancel(p.final)
+	defer done()
+	var keepers sync.WaitGroup
+	keepers.Go(func() { w.keepAlive(holding, ackWait/3) })
+	keepers.Go(func() { w.recoverControls(holding, ackWait/3) })
 
 	err := w.pull(p, consumer)
 	close(p.pulled)
@@ -151,18 +154,18 @@ func (w *Worker) serve(p phases) error {
 		p.endWork() // nothing the handlers achieve now could be reported
 	}
 	w.running.Wait()
-	close(done)
-	keeper.Wait()
+	done()
+	keepers.Wait()
 	return err
 }
 
-// keepAlive extends all leases, again and again.
-func (w *Worker) keepAlive(interval time.Duration, done <-chan struct{}) {
+// keepAlive extends all leases, again and again, until ctx is done.
+func (w *Worker) keepAlive(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-done:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
@@ -182,8 +185,9 @@ func (w *Worker) flush() {
 	}
 }
 
-func (w *Worker) handlersLeft() error {
-	if left := w.left.Load(); left > 0 {
+// awaitStrays gives the handlers that were left the same time to return as the others had.
+func (w *Worker) awaitStrays(ctx context.Context) error {
+	if left := w.strays.wait(ctx); left > 0 {
 		return fmt.Errorf("%w: %d", ErrHandlersLeft, left)
 	}
 	return nil

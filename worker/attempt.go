@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// attempt is one call of a handler. It is over when the handler returns or is left: one that is left may go on, but what
+// it returns then is for nobody.
+type attempt struct {
+	held *held
+	// ctx is the handler's; end ends it.
+	ctx context.Context
+	end context.CancelCauseFunc
+	out <-chan returned
+	// began is when the handler was called.
+	began time.Time
+	// clock fires when a time limit may be over; exceeded is the one that was, and from then on clock is the grace.
+	clock    *time.Timer
+	exceeded error
+}
+
+// execute runs the handler and decides what follows. The context it returns carries the span of the attempt.
+func (w *Worker) execute(p phases, h *held) (context.Context, verdict) {
+	traced, span := telemetry.Tracer().Start(h.ctx, "run "+h.request.Type,
+		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(h.spanAttributes()...))
+	defer span.End()
+	ctx, cancel := withLimits(traced, &h.request)
+	defer cancel()
+	a := w.begin(ctx, h)
+	defer a.close()
+	v := w.await(p, a)
+	if v.failure != nil {
+		span.SetStatus(codes.Error, v.failure.Message)
+	}
+	return traced, v
+}
+
+// begin calls the handler.
+func (w *Worker) begin(ctx context.Context, h *held) *attempt {
+	a := &attempt{held: h, began: w.now(), clock: time.NewTimer(0)}
+	a.ctx, a.end = context.WithCancelCause(ctx)
+	if h.started.IsZero() {
+		h.started = a.began
+	}
+	h.setAlive(a.began)
+	run := &Run{ActionRequest: h.request, Attempt: h.delivery, beat: func(details any) {
+		now := w.now()
+		h.setDetails(encodeDetails(details))
+		h.setAlive(now)
+		h.heartbeat(now)
+	}}
+	w.log.DebugContext(ctx, "run begins", h.attrs()...)
+	a.out = invoke(context.WithValue(a.ctx, runKey{}, run), w.handler(h.request.Type), run)
+	return a
+}
+
+func (a *attempt) close() {
+	a.clock.Stop()
+	a.end(nil)
+}
+
+// await waits for the handler no longer than the run may last, and decides what follows.
+func (w *Worker) await(p phases, a *attempt) verdict {
+	h := a.held
+	for {
+		select {
+		case out := <-a.out:
+			return after(&h.request, w.ended(h, out, h.cause(a.ctx)))
+		case <-h.terminated:
+			w.leave(a, ErrTerminated)
+			return after(&h.request, ending{attempt: h.delivery, cause: ErrTerminated, now: w.now()})
+		case <-p.final.Done():
+			w.leave(a, ErrShutdown)
+			return verdict{kind: giveBack}
+		case <-a.clock.C:
+			if !a.tick(w.now()) {
+				continue
+			}
+			w.leave(a, a.exceeded)
+			failure := stillRunning(a.exceeded, h.lastDetails())
+			return after(&h.request, ending{attempt: h.delivery, failure: failure, cause: h.cause(a.ctx), now: w.now()})
+		}
+	}
+}
+
+// tick looks at the time limits, ends the context when one is over, and reports whether the handler has had its grace
+// since. It winds the clock up for the next look. The limits also hold for a handler whose context has ended before, say
+// by a cancel, and a heartbeat during the grace comes too late.
+func (a *attempt) tick(now time.Time) (left bool) {
+	if a.exceeded != nil {
+		return true
+	}
+	at, limit := firstLimit(&a.held.request, a.began, a.held.lastAlive())
+	switch {
+	case limit == nil: // it may take as long as it likes
+	case now.Before(at):
+		a.clock.Reset(at.Sub(now))
+	default:
+		a.exceeded = limit
+		a.end(limit)
+		a.clock.Reset(grace)
+	}
+	return false
+}
+
+// leave stops waiting for the handler. It goes on beside whatever takes its slot, and is counted until it returns.
+func (w *Worker) leave(a *attempt, cause error) {
+	left := w.strays.add(a.out)
+	attrs := append(a.held.attrs(), keyAttempt, a.held.delivery, keyReason, cause, keyHandlersLeft, left)
+	if cause == ErrTerminated { // it has had no time to return
+		w.log.DebugContext(a.ctx, "handler of a terminated run is left", attrs...)
+		return
+	}
+	w.log.ErrorContext(a.ctx, "handler ignores the end of its context and is left", attrs...)
+	trace.SpanFromContext(a.ctx).SetStatus(codes.Error, "the handler did not return")
+}
+
+// withLimits bounds the context of one attempt in time, so that the handler's own calls know their deadline.
+func withLimits(ctx context.Context, req *schedule.ActionRequest) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := cancel
+	if !req.Deadline.IsZero() {
+		ctx, cancel = context.WithDeadlineCause(ctx, req.Deadline, ErrRunTimeout)
+		stop = join(stop, cancel)
+	}
+	if req.TaskTimeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, req.TaskTimeout.Std(), ErrTaskTimeout)
+		stop = join(stop, cancel)
+	}
+	return ctx, stop
+}
+
+func join(first, second context.CancelFunc) context.CancelFunc {
+	return func() { second(); first() }
+}
+
+// ended turns what a handler returned into what after needs to know.
+func (w *Worker) ended(h *held, out returned, cause error) ending {
+	e := ending{attempt: h.delivery, cause: cause, now: w.now()}
+	if out.err != nil {
+		e.failure, e.final = failureOf(out.err)
+		if e.failure.Details == nil {
+			e.failure.Details = h.lastDetails()
+		}
+		return e
+	}
+	// The completion has room for the result beside its other fields.
+	limit := min(MaxResultBytes, int(w.nc.MaxPayload())*3/4)
+	e.result, e.failure = encodeResult(out.value, limit)
+	e.final = true
+	return e
+}

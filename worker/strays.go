@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// strays counts the handlers that were left and have not returned. It is safe for concurrent use, but for wait, which is
+// for one goroutine.
+type strays struct {
+	mu    sync.Mutex
+	count int
+	fewer chan struct{} // says that one has returned
+}
+
+func newStrays() *strays { return &strays{fewer: make(chan struct{}, 1)} }
+
+// add counts a handler until it returns, and returns the number there are now.
+func (s *strays) add(out <-chan returned) int {
+	go func() { // lives as long as the handler, which nothing can end
+		<-out
+		s.change(-1)
+		select {
+		case s.fewer <- struct{}{}:
+		default:
+		}
+	}()
+	return s.change(1)
+}
+
+func (s *strays) change(by int) int {
+	handlersLeft().Add(context.Background(), int64(by))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count += by
+	return s.count
+}
+
+// wait waits until all have returned or ctx is done, and returns the number of those that have not.
+func (s *strays) wait(ctx context.Context) int {
+	for {
+		left := s.change(0)
+		if left == 0 {
+			return 0
+		}
+		select {
+		case <-s.fewer:
+		case <-ctx.Done():
+			return left
+		}
+	}
+}
+
+var handlersLeft = sync.OnceValue(func() metric.Int64UpDownCounter {
+	meter := otel.Meter("github.com/carillon-scheduler/carillon")
+	// The instrument is usable even where its creation reports an error.
+	counter, _ := meter.Int64UpDownCounter("carillon.worker.handlers_left", metric.WithUnit("{handler}"),
+		metric.WithDescription("Handlers that go on although their runs were settled without them."))
+	return counter
+})
