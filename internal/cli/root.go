@@ -43,6 +43,7 @@ dependency, and "carillon server" brings its own.`,
 	root.AddCommand(inGroup(groupAll, a.serverCommand())...)
 	root.AddCommand(inGroup(groupOne, a.roleCommands()...)...)
 	root.AddCommand(inGroup(groupUse, a.scheduleCommand(), a.specCommand(), a.versionCommand())...)
+	root.AddCommand(inGroup(groupUse, a.dlqCommand())...)
 	makeParent(root)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)

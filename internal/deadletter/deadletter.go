@@ -1,5 +1,12 @@
-// Package deadletter makes letters of messages that cannot be processed: for the dead letter stream, where a person looks
-// at them. It decides nothing; pools and workers do.
+// Package deadletter makes letters of messages that cannot be processed, for the dead letter stream, and lets a person deal
+// with them there (docs/dead-letters.md).
+//
+// [New] makes the letter; when a message becomes one is for pools and workers to decide. A [Reader] lists letters, shows
+// what is in them, sends their messages again and removes them. It talks to NATS alone, so that it works when nothing else
+// does.
+//
+// The package may import schedule, subjects, internal/events and internal/leader. It knows which kinds of message there
+// are, but not what the pools do with them.
 package deadletter
 
 import (

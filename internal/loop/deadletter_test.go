@@ -3,10 +3,13 @@ package loop
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
@@ -154,4 +157,92 @@ func TestLetterAsLargeAsNATSAllows(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(len(body)), letter.Header.Get(deadletter.HeaderSize))
 	assert.Greater(t, len(letter.Data), len(body)-4096)
 	assert.True(t, bytes.HasPrefix(body, letter.Data))
+}
+
+// event returns the only event of a schedule, of a kind.
+func (b *testBundle) event(key schedule.Key, kind schedule.EventKind) schedule.Event {
+	b.Helper()
+	natstest.Eventually(b, patience, "there is an event", func() bool { return b.stored(b.names.EventStream()) > 0 })
+	stream, err := b.js.Stream(b.Context(), b.names.EventStream())
+	require.NoError(b, err)
+	require.EqualValues(b, 1, stream.CachedInfo().State.Msgs)
+	msg, err := stream.GetLastMsgForSubject(b.Context(), b.names.Event(key, kind))
+	require.NoError(b, err)
+	var event schedule.Event
+	require.NoError(b, json.Unmarshal(msg.Data, &event))
+	require.Equal(b, event.ID, msg.Header.Get(nats.MsgIdHdr))
+	return event
+}
+
+func TestDeadLetterIsInTheHistoryOfItsSchedule(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	config := b.config()
+	config.MaxDeliveries, config.Now = 1, func() time.Time { return at }
+	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict {
+		return Retry(Permanent(errors.New("no\ngood")))
+	})
+	_, err := b.js.Publish(t.Context(), b.names.Generate(0, keyOf("a"), "x")+".too.long", []byte("of no schedule"))
+	require.NoError(t, err)
+	b.letters(1)
+	trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	b.publishMsg("a", "wake", nats.Header{"traceparent": {trace}}, []byte("body"))
+	b.letters(2)
+	b.awaitEmpty()
+	assert.Equal(t, schedule.Event{
+		ID: "dead_letter-" + b.names.TaskStream(0) + "-2", Kind: schedule.EventDeadLetter, Time: at,
+		Namespace: "default", ScheduleID: "a", Reason: "no good", Trace: trace,
+	}, b.event(keyOf("a"), schedule.EventDeadLetter))
+}
+
+// TestLettersDoNotWaitForTheEventStream: nobody answers there, and with one turn anything that waits holds up all.
+func TestLettersDoNotWaitForTheEventStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.EventStream()))
+	// Core NATS subscribers take the events, and never acknowledge one.
+	silent, err := b.js.Conn().SubscribeSync(b.names.Events(schedule.Key{}))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, silent.Unsubscribe()) }()
+	config := b.config()
+	config.MaxDeliveries, config.Concurrency = 1, 1
+	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict {
+		return Retry(Permanent(errors.New("no good")))
+	})
+	begin := time.Now()
+	const count = 20
+	for i := range count {
+		b.publish(strconv.Itoa(i), "wake")
+	}
+	b.letters(count)
+	b.awaitEmpty()
+	assert.Less(t, time.Since(begin), count*eventWait/2)
+}
+
+// TestPoisonedScheduleHoldsUpNobody: while its wake is tried again and again, the others of the shard are handled, though
+// there is one turn for all.
+func TestPoisonedScheduleHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	config := b.config()
+	config.Concurrency = 1
+	var poisoned, others journal
+	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if key.ID == "poisoned" {
+			poisoned.add(key, group)
+			return Retry(fmt.Errorf("read its record: %w", schedule.ErrFormat))
+		}
+		others.add(key, group)
+		return Done()
+	})
+	b.publish("poisoned", "wake")
+	poisoned.await(t, 2)
+	const count = 100
+	for i := range count {
+		b.publish(strconv.Itoa(i), "wake")
+	}
+	others.await(t, count)
+	assert.Zero(t, b.stored(b.names.DeadLetterStream()), "the poisoned one is still being tried")
+	assert.LessOrEqual(t, len(poisoned.all()), 9)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -38,7 +39,9 @@ type Config struct {
 	Concurrency int
 	// MaxInFlight bounds the messages held at once; 8,192 by default, and at least one for each shard.
 	MaxInFlight int
-	// MaxDeliveries is after how many deliveries a message that fails for good is a dead letter; 10 by default.
+	// MaxDeliveries is after how many deliveries a message that fails for good is a dead letter; 10 by default. With the
+	// pauses between them, 200 ms doubling to 10 s, that takes 43 s: long enough for what a rolling release or a slow
+	// replica may cause, short enough for a person who waits for the schedule.
 	MaxDeliveries uint64
 	// DrainTimeout is how long a stop waits for groups in progress before it ends their context; 3 s by default.
 	DrainTimeout time.Duration
@@ -74,6 +77,7 @@ type Loop[M any] struct {
 	slots   chan struct{} // one for each message in flight
 	turns   chan struct{} // one for each group being handled
 	metrics instruments
+	events  *events.Publisher // of dead letters; set while Run runs
 
 	mu       sync.Mutex
 	groups   map[schedule.Key]*group[M]
@@ -98,6 +102,13 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 // the groups in progress. It returns nil after such a stop, and an error if the messages of a shard cannot be pulled
 // for good.
 func (l *Loop[M]) Run(ctx context.Context) error {
+	publisher, err := events.NewPublisher(l.config.JS, l.config.Names)
+	if err != nil {
+		return fmt.Errorf("loop: run %s: %w", l.config.Pool, err)
+	}
+	defer publisher.Close()
+	l.events = publisher
+
 	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelWork()
 
@@ -109,7 +120,7 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	for shard := range l.config.Shards {
 		pulling.Go(func() error { return l.pull(pullCtx, work, shard) })
 	}
-	err := pulling.Wait()
+	err = pulling.Wait()
 
 	l.stop(cancelWork)
 	stopKeeping() // not before: groups in progress need their messages until the end

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+func (a *app) dlqCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dlq",
+		Short: "Deal with messages that could not be processed",
+		Long: `Shows, sends again and removes dead letters: messages that no pool or worker
+could process. These commands talk to NATS directly and need no other process of
+Carillon, so that they also work when no frontend does. docs/dead-letters.md
+says more.`,
+		Example: `  carillon dlq list
+  carillon dlq show 17
+  carillon dlq replay 17`,
+	}
+	makeParent(cmd)
+	cmd.AddCommand(a.dlqListCommand(), a.dlqShowCommand(), a.dlqReplayCommand(), a.dlqPurgeCommand())
+	return cmd
+}
+
+// callLetters connects to NATS, makes a call and closes the connection.
+func (a *app) callLetters(ctx context.Context, call func(context.Context, *deadletter.Reader) error) error {
+	servers := a.global.natsURL()
+	conn, err := nats.Connect(servers, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
+	if err != nil {
+		return explainConnect(redact(servers), err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	return explainLetters(call(ctx, deadletter.NewReader(js, a.global.names).As(operator())))
+}
+
+// explainLetters adds to an error what can be done about it.
+func explainLetters(err error) error {
+	if schedule.CodeOf(err) == schedule.CodeNotFound {
+		return withHint(err, "carillon dlq list shows the dead letters")
+	}
+	return err
+}
+
+// operator is who uses this program, as far as the machine knows.
+func operator() string {
+	name := "unknown"
+	if current, err := user.Current(); err == nil {
+		name = current.Username
+	}
+	host, _ := os.Hostname() // without one the name has to do
+	return name + "@" + cmp.Or(host, "unknown")
+}
+
+// letterFilter is the flags that choose dead letters.
+type letterFilter struct{ pool, schedule string }
+
+func (f *letterFilter) define(cmd *cobra.Command) {
+	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
+		flags.Var(flagconf.NewEnum(&f.pool,
+			subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller, deadletter.Worker),
+			"pool", "those that `POOL` gave up: generator, invoker, backfiller or worker")
+		flags.StringVar(&f.schedule, "schedule", "", "those known to be about schedule `ID` of the namespace")
+	})
+}
+
+func (f *letterFilter) given() bool { return f.pool != "" || f.schedule != "" }
+
+// filter is what the flags say. The namespace counts when somebody has chosen it: else it would hide what is about none,
+// and what is about others, from a person who looks for what is wrong.
+func (a *app) filter(cmd *cobra.Command, f letterFilter) deadletter.Filter {
+	filter := deadletter.Filter{Pool: f.pool, ScheduleID: f.schedule}
+	if f.schedule != "" || cmd.Flags().Changed("namespace") {
+		filter.Namespace = a.global.namespace
+	}
+	return filter
+}
+
+// letterChoice is the letters that a command is about: some by number, or all that a filter chooses.
+type letterChoice struct {
+	all bool
+	letterFilter
+}
+
+func (c *letterChoice) define(cmd *cobra.Command) {
+	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&c.all, "all", false, "all dead letters, or all that --pool, --schedule and --namespace choose")
+	})
+	c.letterFilter.define(cmd)
+}
+
+// sequences reads the arguments, none of which means all.
+func (c *letterChoice) sequences(cmd *cobra.Command, args []string) ([]uint64, error) {
+	usage := func(format string, values ...any) error {
+		return withHint(usagef(format, values...), "usage: %s", cmd.UseLine())
+	}
+	switch {
+	case c.all && len(args) > 0:
+		return nil, usage("--all leaves no room for %q", args[0])
+	case !c.all && len(args) == 0:
+		return nil, usage("SEQ is missing, or --all")
+	case !c.all && c.given():
+		return nil, usage("--pool and --schedule choose among --all")
+	}
+	sequences := make([]uint64, len(args))
+	for i, text := range args {
+		var err error
+		if sequences[i], err = parseSequence(text); err != nil {
+			return nil, err
+		}
+	}
+	return sequences, nil
+}
+
+// parseSequence reads the number of a dead letter.
+func parseSequence(text string) (uint64, error) {
+	sequence, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || sequence == 0 {
+		return 0, usagef("%q is not the number of a dead letter", text)
+	}
+	return sequence, nil
+}
+
+// countLetters writes "1 dead letter" or "5 dead letters".
+func countLetters(n int) string {
+	if n == 1 {
+		return "1 dead letter"
+	}
+	return fmt.Sprintf("%d dead letters", n)
+}

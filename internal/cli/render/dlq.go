@@ -1,0 +1,155 @@
+package render
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+)
+
+const (
+	// reasonWidth is how much of a reason fits beside the rest.
+	reasonWidth = 80
+	// bodyLimit bounds what is shown of a body, in bytes; the other formats have all of it.
+	bodyLimit = 16 << 10
+)
+
+// Letters writes one line for each dead letter.
+func Letters(w io.Writer, letters []deadletter.Letter, view View) error {
+	if len(letters) == 0 {
+		_, err := io.WriteString(w, "no dead letters\n")
+		return err
+	}
+	rows := [][]string{{"SEQ", "STORED", "POOL", "SCHEDULE", "DELIVERIES", "SIZE", "REASON"}}
+	for i := range letters {
+		l := &letters[i]
+		rows = append(rows, []string{
+			strconv.FormatUint(l.Sequence, 10), Relative(l.Time, view.Now), printable(l.Pool), orDash(scheduleOf(l)),
+			strconv.FormatUint(l.Deliveries, 10), strconv.Itoa(l.Size), Shorten(printable(l.Reason), reasonWidth),
+		})
+	}
+	return Table(w, rows)
+}
+
+// LetterShown writes all there is to know about a dead letter, and its contents as far as they fit.
+func LetterShown(w io.Writer, m *deadletter.Message, view View) error {
+	var out strings.Builder
+	rows := filled([][]string{
+		{"Letter", view.paint(Bold, strconv.FormatUint(m.Sequence, 10))},
+		{"Stored", moment(m.Time, time.UTC) + ", " + Relative(m.Time, view.Now)},
+		{"Pool", printable(m.Pool)},
+		{"Reason", printable(m.Reason)},
+		{"Deliveries", strconv.FormatUint(m.Deliveries, 10)},
+		{"Schedule", scheduleOf(&m.Letter)},
+		{"Subject", printable(m.Origin.Subject)},
+		{"Stream", originText(m.Origin)},
+		{"Size", sizeText(m)},
+	})
+	_ = Table(&out, rows) // a strings.Builder does not fail
+	view.section(&out, "Headers", headerRows(m.Headers))
+	fmt.Fprintf(&out, "\n%s\n", view.paint(Bold, "Body ("+m.Body.Format+")"))
+	writeBody(&out, m)
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func originText(o deadletter.Origin) string {
+	if o.Stream == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, message %d", printable(o.Stream), o.Sequence)
+}
+
+func sizeText(m *deadletter.Message) string {
+	if m.Cut {
+		return fmt.Sprintf("%d bytes, cut to %d: it cannot be replayed", m.Size, len(m.Data))
+	}
+	return fmt.Sprintf("%d bytes", m.Size)
+}
+
+func headerRows(headers map[string][]string) [][]string {
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		for _, value := range headers[name] {
+			rows = append(rows, []string{printable(name), printable(value)})
+		}
+	}
+	return rows
+}
+
+// writeBody writes the lines of a body, indented.
+func writeBody(out *strings.Builder, m *deadletter.Message) {
+	text := m.Body.Text
+	switch m.Body.Format {
+	case deadletter.FormatJSON, deadletter.FormatRecord:
+		var indented bytes.Buffer
+		if json.Indent(&indented, m.Body.Value, "", "  ") == nil {
+			text = indented.String()
+		}
+	case deadletter.FormatBase64:
+		text = hex.Dump(m.Data[:min(len(m.Data), bodyLimit/4)])
+		if rest := len(m.Data) - bodyLimit/4; rest > 0 {
+			text += fmt.Sprintf("… %d more bytes; -o json has them", rest)
+		}
+	}
+	if rest := len(text) - bodyLimit; rest > 0 && m.Body.Format != deadletter.FormatBase64 {
+		text = fmt.Sprintf("%s\n… %d more bytes; -o json has them", strings.ToValidUTF8(text[:bodyLimit], ""), rest)
+	}
+	if len(m.Data) == 0 {
+		text = "empty"
+	}
+	for line := range strings.Lines(strings.TrimSuffix(text, "\n")) {
+		out.WriteString(columnGap + printable(strings.TrimRight(line, "\r\n")) + "\n")
+	}
+}
+
+func scheduleOf(l *deadletter.Letter) string {
+	if l.ScheduleID == "" {
+		return ""
+	}
+	return printable(l.Namespace + "/" + l.ScheduleID)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// printable replaces what a terminal might obey: a letter may have come from anywhere.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || r == '\t' {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+// Replayed writes one line for each letter that has been sent again.
+func Replayed(w io.Writer, replayed []deadletter.Replayed) error {
+	var out strings.Builder
+	for i := range replayed {
+		r := &replayed[i]
+		fmt.Fprintf(&out, "replayed %d on %s", r.Sequence, printable(r.Origin.Subject))
+		if r.Superseded {
+			out.WriteString(": a newer message waits there already")
+		}
+		out.WriteString("\n")
+	}
+	if len(replayed) == 0 {
+		out.WriteString("nothing replayed\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}

@@ -1,0 +1,71 @@
+package deadletter
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Body is the body of a letter for people and programs: a value where it can be read, else text.
+type Body struct {
+	// Format says how the body is written: "json", "record" for the encoding of the pools, "text", or "base64" for bytes
+	// that are none of these.
+	Format string `json:"format"`
+	// Value is the body as JSON, of the formats json and record.
+	Value json.RawMessage `json:"value,omitempty"`
+	// Text is the body of the format text, or its base64.
+	Text string `json:"text,omitempty"`
+}
+
+// The formats of a [Body].
+const (
+	FormatJSON   = "json"
+	FormatRecord = "record"
+	FormatText   = "text"
+	FormatBase64 = "base64"
+)
+
+func readBody(k kind, data []byte) Body {
+	if value := readRecord(k, data); value != nil {
+		return Body{Format: FormatRecord, Value: value}
+	}
+	switch {
+	case json.Valid(data):
+		return Body{Format: FormatJSON, Value: data}
+	case isText(data):
+		return Body{Format: FormatText, Text: string(data)}
+	}
+	return Body{Format: FormatBase64, Text: base64.StdEncoding.EncodeToString(data)}
+}
+
+// readRecord returns a message between pools as JSON, nil if it cannot be read: that may be why it is here.
+func readRecord(k kind, data []byte) json.RawMessage {
+	var into any
+	switch k {
+	case kindWake:
+		into = new(schedule.Wake)
+	case kindEnqueue:
+		into = new(schedule.Enqueue)
+	default:
+		return nil
+	}
+	if schedule.Unmarshal(data, into) != nil {
+		return nil
+	}
+	value, err := schedule.EncodeJSON(into)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// isText reports whether data can be shown as it is.
+func isText(data []byte) bool {
+	return utf8.Valid(data) && !strings.ContainsFunc(string(data), func(r rune) bool {
+		return !unicode.IsPrint(r) && r != '\n' && r != '\r' && r != '\t'
+	})
+}

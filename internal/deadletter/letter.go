@@ -1,0 +1,188 @@
+package deadletter
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Worker is the pool of the letters that workers write.
+const Worker = "worker"
+
+// Letter is what there is to say about a dead letter, apart from its contents.
+type Letter struct {
+	// Sequence is its place in the dead letter stream, by which it is named.
+	Sequence uint64 `json:"sequence"`
+	// Time is when it was stored.
+	Time time.Time `json:"time"`
+	// Pool is who gave the message up: a pool, or [Worker].
+	Pool   string `json:"pool"`
+	Reason string `json:"reason"`
+	// Deliveries is how often the message had been delivered.
+	Deliveries uint64 `json:"deliveries"`
+	// Namespace and ScheduleID are empty when the message does not say which schedule it is about.
+	Namespace  string `json:"namespace,omitempty"`
+	ScheduleID string `json:"scheduleId,omitempty"`
+	Origin     Origin `json:"origin"`
+	// Size is that of the whole body, in bytes. Cut says that the letter has only the beginning of it.
+	Size int  `json:"size"`
+	Cut  bool `json:"cut,omitempty"`
+}
+
+// Origin is where a message was before it became a letter. All of it is empty in a letter that does not say.
+type Origin struct {
+	Subject  string `json:"subject"`
+	Stream   string `json:"stream"`
+	Sequence uint64 `json:"sequence"`
+}
+
+// Message is a letter with its contents.
+type Message struct {
+	Letter
+	// Headers are those of the message, without the ones that mean something to NATS.
+	Headers map[string][]string `json:"headers,omitempty"`
+	Body    Body                `json:"body"`
+	// Data is the body as it is.
+	Data []byte `json:"-"`
+}
+
+// Filter chooses letters. The zero Filter chooses all.
+type Filter struct {
+	// Pool is who gave the message up.
+	Pool string
+	// Namespace and ScheduleID choose what is known to be about one namespace or schedule.
+	Namespace, ScheduleID string
+	// Limit chooses the newest of those, at most so many; 0 means all.
+	Limit int
+}
+
+func (f *Filter) matches(l *Letter) bool {
+	return (f.Pool == "" || f.Pool == l.Pool) && (f.Namespace == "" || f.Namespace == l.Namespace) &&
+		(f.ScheduleID == "" || f.ScheduleID == l.ScheduleID)
+}
+
+// newest drops what is beyond the limit. The letters are in the order of the stream.
+func (f *Filter) newest(letters []Letter) []Letter {
+	if f.Limit > 0 && len(letters) > f.Limit {
+		return letters[len(letters)-f.Limit:]
+	}
+	return letters
+}
+
+// stored is a message of the dead letter stream, however it was read.
+type stored struct {
+	sequence uint64
+	time     time.Time
+	subject  string
+	header   nats.Header
+	data     []byte
+}
+
+// letter reads what a stored letter says about itself. What it does not say stays empty: workers in any language write
+// letters.
+func (s *stored) letter(names subjects.Names) Letter {
+	l := Letter{
+		Sequence: s.sequence, Time: s.time.UTC(), Pool: strings.TrimPrefix(s.subject, names.DeadLetter("")),
+		Reason: s.header.Get(HeaderReason), Deliveries: number(s.header.Get(HeaderDeliveries)),
+		Origin: originOf(s.header), Size: len(s.data),
+	}
+	if size := s.header.Get(HeaderSize); size != "" {
+		l.Size, l.Cut = int(number(size)), true
+	}
+	about := meaningOf(names, l.Origin.Subject, s.data)
+	l.Namespace, l.ScheduleID = about.key.Namespace, about.key.ID
+	return l
+}
+
+func (s *stored) message(names subjects.Names) Message {
+	l := s.letter(names)
+	return Message{
+		Letter: l, Headers: ownHeaders(s.header), Data: s.data,
+		Body: readBody(meaningOf(names, l.Origin.Subject, s.data).kind, s.data),
+	}
+}
+
+func originOf(header nats.Header) Origin {
+	return Origin{
+		Subject: header.Get(HeaderSubject), Stream: header.Get(HeaderStream), Sequence: number(header.Get(HeaderSequence)),
+	}
+}
+
+func number(text string) uint64 {
+	n, _ := strconv.ParseUint(text, 10, 63) // what is no number says nothing
+	return n
+}
+
+// ownHeaders are the headers that the message had.
+func ownHeaders(header nats.Header) map[string][]string {
+	own := map[string][]string{}
+	for name, values := range header {
+		switch name {
+		case HeaderReason, HeaderSubject, HeaderStream, HeaderSequence, HeaderDeliveries, HeaderSize:
+		default:
+			if !strings.HasPrefix(name, "Nats-") {
+				own[name] = values
+			}
+		}
+	}
+	return own
+}
+
+// kind is what sort of message a letter is about.
+type kind string
+
+const (
+	kindUnknown    kind = ""
+	kindWake       kind = "wake"
+	kindEnqueue    kind = "enqueue"
+	kindCompletion kind = "completion"
+	kindRequest    kind = "request"
+)
+
+// meaning is what subject and body say about a message. The parts that they do not say are empty.
+type meaning struct {
+	kind      kind
+	key       schedule.Key
+	stream    string // where such a message belongs
+	requestID string
+}
+
+func meaningOf(names subjects.Names, subject string, body []byte) meaning {
+	task, err := names.ParseTask(subject)
+	if err != nil {
+		return meaningOfRequest(names, subject, body)
+	}
+	m := meaning{kind: kindWake, key: task.Key, stream: names.TaskStream(task.Shard)}
+	switch {
+	case task.Role == "callback":
+		m.kind, m.requestID = kindCompletion, task.What
+	case task.Role == "invoke" && task.What != subjects.WhatWake:
+		m.kind = kindEnqueue
+	}
+	return m
+}
+
+// meaningOfRequest believes a start request what it says if it is on the subject where it belongs.
+func meaningOfRequest(names subjects.Names, subject string, body []byte) meaning {
+	var request struct {
+		Namespace  string `json:"namespace"`
+		ScheduleID string `json:"scheduleId"`
+		WorkflowID string `json:"workflowId"`
+		RequestID  string `json:"requestId"`
+		TaskQueue  string `json:"taskQueue"`
+	}
+	if json.Unmarshal(body, &request) != nil || request.RequestID == "" ||
+		subject != names.Action(request.Namespace, request.TaskQueue, request.WorkflowID) {
+		return meaning{}
+	}
+	return meaning{
+		kind: kindRequest, key: schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID},
+		stream: names.ActionStream(), requestID: request.RequestID,
+	}
+}

@@ -1,0 +1,356 @@
+package deadletter_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const patience = 30 * time.Second
+
+// testBundle is an installation of one shard without a process.
+type testBundle struct {
+	*testing.T
+	js     jetstream.JetStream
+	names  subjects.Names
+	reader *deadletter.Reader
+}
+
+func setup(t *testing.T) *testBundle {
+	t.Helper()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	b := &testBundle{T: t, js: js, names: natstest.Names(t)}
+	_, err := topology.Ensure(t.Context(), js, b.names, topology.Settings{Shards: 1})
+	require.NoError(t, err)
+	b.reader = deadletter.NewReader(js, b.names)
+	return b
+}
+
+func keyOf(id string) schedule.Key { return schedule.Key{Namespace: "default", ID: id} }
+
+func (b *testBundle) publish(subject string, header nats.Header, body []byte, options ...jetstream.PublishOpt) {
+	b.Helper()
+	_, err := b.js.PublishMsg(b.Context(), &nats.Msg{Subject: subject, Header: header, Data: body}, options...)
+	require.NoError(b, err)
+}
+
+// take receives the next message of a pool, or of the workers of task queue q.
+func (b *testBundle) take(pool string) jetstream.Msg {
+	b.Helper()
+	stream := b.names.TaskStream(0)
+	if pool == "worker" {
+		config := b.names.WorkerConsumer("default", "q")
+		stream, pool = b.names.ActionStream(), config.Durable
+		_, err := b.js.CreateOrUpdateConsumer(b.Context(), stream, config)
+		require.NoError(b, err)
+	}
+	consumer, err := b.js.Consumer(b.Context(), stream, pool)
+	require.NoError(b, err)
+	msg, err := consumer.Next(jetstream.FetchMaxWait(patience))
+	require.NoError(b, err)
+	return msg
+}
+
+// letter makes a letter of a message, as a pool does, but leaves the message where it is.
+func (b *testBundle) letter(pool string, msg jetstream.Msg) (sequence uint64) {
+	b.Helper()
+	meta, err := msg.Metadata()
+	require.NoError(b, err)
+	letter := deadletter.New(b.names.DeadLetter(pool), msg, meta, errors.New("no good"), b.js.Conn().MaxPayload())
+	ack, err := b.js.PublishMsg(b.Context(), letter)
+	require.NoError(b, err)
+	return ack.Sequence
+}
+
+// bury publishes a message and makes a letter of it.
+func (b *testBundle) bury(pool, subject, body string) (sequence uint64) {
+	b.Helper()
+	b.publish(subject, nats.Header{"traceparent": {"00-trace"}}, []byte(body))
+	msg := b.take(pool)
+	sequence = b.letter(pool, msg)
+	b.terminate(msg)
+	return sequence
+}
+
+func (b *testBundle) terminate(msg jetstream.Msg) {
+	b.Helper()
+	require.NoError(b, msg.DoubleAck(b.Context())) // unlike a termination it waits for the server
+}
+
+// last is the last message of a subject, nil if there is none.
+func (b *testBundle) last(stream, subject string) *jetstream.RawStreamMsg {
+	b.Helper()
+	s, err := b.js.Stream(b.Context(), stream)
+	require.NoError(b, err)
+	msg, err := s.GetLastMsgForSubject(b.Context(), subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	require.NoError(b, err)
+	return msg
+}
+
+func (b *testBundle) event(key schedule.Key, kind schedule.EventKind) schedule.Event {
+	b.Helper()
+	msg := b.last(b.names.EventStream(), b.names.Event(key, kind))
+	require.NotNil(b, msg, "event %s", kind)
+	var event schedule.Event
+	require.NoError(b, json.Unmarshal(msg.Data, &event))
+	return event
+}
+
+// refused checks that a letter cannot be replayed now, and that it stays.
+func (b *testBundle) refused(sequence uint64, want string) {
+	b.Helper()
+	_, err := b.reader.Replay(b.Context(), sequence)
+	require.EqualError(b, err, fmt.Sprintf("letter %d was not replayed: %s", sequence, want))
+	require.Equal(b, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
+	_, err = b.reader.Get(b.Context(), sequence)
+	require.NoError(b, err)
+}
+
+func (b *testBundle) replayed(sequence uint64) deadletter.Replayed {
+	b.Helper()
+	replayed, err := b.reader.Replay(b.Context(), sequence)
+	require.NoError(b, err)
+	require.Equal(b, sequence, replayed.Sequence)
+	_, err = b.reader.Get(b.Context(), sequence)
+	require.Equal(b, schedule.CodeNotFound, schedule.CodeOf(err), "the letter is gone")
+	return replayed
+}
+
+func (b *testBundle) sequences(filter deadletter.Filter) []uint64 {
+	b.Helper()
+	letters, err := b.reader.List(b.Context(), filter)
+	require.NoError(b, err)
+	sequences := []uint64{}
+	for _, l := range letters {
+		sequences = append(sequences, l.Sequence)
+	}
+	return sequences
+}
+
+func TestListGetAndPurge(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Empty(t, b.sequences(deadletter.Filter{}))
+	b.bury(subjects.PoolGenerator, b.names.Generate(0, keyOf("a"), "due"), "one")
+	b.bury(subjects.PoolGenerator, b.names.Generate(0, keyOf("b"), "due"), "two")
+	b.bury(subjects.PoolInvoker, b.names.Callback(0, keyOf("a"), "q", "r"), "three")
+	b.publish(b.names.DeadLetter("worker"), nil, []byte("says nothing"))
+
+	assert.Equal(t, []uint64{1, 2, 3, 4}, b.sequences(deadletter.Filter{}))
+	assert.Equal(t, []uint64{3, 4}, b.sequences(deadletter.Filter{Limit: 2}))
+	assert.Equal(t, []uint64{1, 2}, b.sequences(deadletter.Filter{Pool: subjects.PoolGenerator}))
+	assert.Equal(t, []uint64{1, 3}, b.sequences(deadletter.Filter{Namespace: "default", ScheduleID: "a"}))
+	assert.Equal(t, []uint64{2}, b.sequences(deadletter.Filter{Pool: subjects.PoolGenerator, Limit: 1}))
+
+	message, err := b.reader.Get(t.Context(), 3)
+	require.NoError(t, err)
+	assert.Equal(t, deadletter.Origin{
+		Subject: b.names.Callback(0, keyOf("a"), "q", "r"), Stream: b.names.TaskStream(0), Sequence: 3,
+	}, message.Origin)
+	assert.Equal(t, "a", message.ScheduleID)
+	assert.Equal(t, map[string][]string{"traceparent": {"00-trace"}}, message.Headers)
+	assert.Equal(t, deadletter.Body{Format: deadletter.FormatText, Text: "three"}, message.Body)
+	assert.WithinDuration(t, time.Now(), message.Time, time.Minute)
+
+	require.NoError(t, b.reader.Delete(t.Context(), 4))
+	for _, missing := range []uint64{0, 4, 99} {
+		assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(b.reader.Delete(t.Context(), missing)), missing)
+		_, err = b.reader.Get(t.Context(), missing)
+		assert.EqualError(t, err, fmt.Sprintf("there is no dead letter %d", missing))
+	}
+	purged, err := b.reader.Purge(t.Context(), deadletter.Filter{ScheduleID: "a"})
+	require.NoError(t, err)
+	assert.Equal(t, 2, purged)
+	assert.Equal(t, []uint64{2}, b.sequences(deadletter.Filter{}))
+
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.DeadLetterStream()))
+	_, err = b.reader.List(t.Context(), deadletter.Filter{})
+	assert.EqualError(t, err, "there is no stream "+b.names.DeadLetterStream()+": no installation has this prefix")
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	subject := b.names.Callback(0, keyOf("a"), "q", "r")
+	letter := b.bury(subjects.PoolInvoker, subject, "done")
+	b.reader = b.reader.As("ann@host")
+	assert.False(t, b.replayed(letter).Superseded)
+
+	sent := b.take(subjects.PoolInvoker)
+	assert.Equal(t, subject, sent.Subject())
+	assert.Equal(t, "done", string(sent.Data()))
+	assert.Equal(t, "00-trace", sent.Headers().Get("traceparent"))
+	for name := range sent.Headers() {
+		assert.False(t, strings.HasPrefix(name, "Carillon-"), name)
+	}
+	event := b.event(keyOf("a"), schedule.EventReplayed)
+	assert.WithinDuration(t, time.Now(), event.Time, time.Minute)
+	event.Time = time.Time{}
+	assert.Equal(t, schedule.Event{
+		ID: "replayed-" + b.names.TaskStream(0) + "-1", Kind: schedule.EventReplayed, Namespace: "default", ScheduleID: "a",
+		RequestID: "r", Identity: "ann@host", Reason: "was a dead letter: no good", Trace: "00-trace",
+	}, event)
+	_, err := b.reader.Replay(t.Context(), letter)
+	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err))
+
+	// It fails once more: that is a letter of its own, which can be sent as well.
+	again := b.letter(subjects.PoolInvoker, sent)
+	b.refused(again, "the message is still in stream "+b.names.TaskStream(0)+"; try again in a moment")
+	b.terminate(sent)
+	b.replayed(again)
+	require.NotNil(t, b.last(b.names.TaskStream(0), subject))
+}
+
+// TestReplayIsSafeToRepeat: the process that sent the message died before it removed the letter.
+func TestReplayIsSafeToRepeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	subject := b.names.Generate(0, keyOf("a"), "due")
+	letter := b.bury(subjects.PoolGenerator, subject, "wake")
+	message, err := b.reader.Get(t.Context(), letter)
+	require.NoError(t, err)
+	b.publish(subject, nats.Header{}, message.Data, jetstream.WithMsgID(fmt.Sprintf("replay-%s-1", b.names.TaskStream(0))))
+	assert.False(t, b.replayed(letter).Superseded)
+	b.terminate(b.take(subjects.PoolGenerator))
+
+	// A second letter about the same message, which had been handled meanwhile: the stream knows it.
+	letter = b.bury(subjects.PoolGenerator, subject, "wake")
+	message, err = b.reader.Get(t.Context(), letter)
+	require.NoError(t, err)
+	b.publish(subject, nats.Header{}, message.Data, jetstream.WithMsgID(
+		fmt.Sprintf("replay-%s-%d", b.names.TaskStream(0), message.Origin.Sequence)))
+	b.terminate(b.take(subjects.PoolGenerator))
+	b.replayed(letter)
+	assert.Nil(t, b.last(b.names.TaskStream(0), subject))
+}
+
+func TestReplayDoesNotReplaceWhatIsNewer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	wake := b.names.Generate(0, keyOf("a"), "due")
+	letter := b.bury(subjects.PoolGenerator, wake, "old")
+	b.publish(wake, nil, []byte("new"))
+	assert.True(t, b.replayed(letter).Superseded)
+	assert.Equal(t, "new", string(b.last(b.names.TaskStream(0), wake).Data))
+
+	callback := b.names.Callback(0, keyOf("a"), "q", "r")
+	letter = b.bury(subjects.PoolInvoker, callback, "completed")
+	b.publish(callback, nil, []byte("timed out"))
+	b.refused(letter, "another completion of the run waits to be processed; try again in a moment")
+	assert.Equal(t, "timed out", string(b.last(b.names.TaskStream(0), callback).Data))
+}
+
+// request stores a start request as the invoker does, and returns its subject.
+func (b *testBundle) request(requestID string) (subject string) {
+	b.Helper()
+	subject = b.names.Action("default", "q", "w")
+	body, err := json.Marshal(&schedule.ActionRequest{
+		Namespace: "default", ScheduleID: "a", WorkflowID: "w", TaskQueue: "q", RequestID: requestID,
+	})
+	require.NoError(b, err)
+	b.publish(subject, nil, body, jetstream.WithMsgID(requestID), jetstream.WithExpectLastSequencePerSubject(0))
+	return subject
+}
+
+func TestReplayOfAStartRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.forgetAtOnce()
+	subject := b.request("r1")
+	msg := b.take("worker")
+	letter := b.letter("worker", msg)
+	b.refused(letter, "the message is still in stream "+b.names.ActionStream()+"; try again in a moment")
+	b.terminate(msg)
+
+	b.request("r2")
+	b.refused(letter, "another run of its workflow ID is queued or running")
+	b.terminate(b.take("worker"))
+
+	natstest.Eventually(t, patience, "NATS has forgotten the first one", func() bool {
+		replayed, err := b.reader.Replay(t.Context(), letter)
+		return err == nil && replayed.ScheduleID == "a"
+	})
+	sent := b.last(b.names.ActionStream(), subject)
+	require.NotNil(t, sent)
+	assert.Equal(t, "r1", sent.Header.Get(nats.MsgIdHdr))
+	assert.Equal(t, "r1", b.event(keyOf("a"), schedule.EventReplayed).RequestID)
+}
+
+// forgetAtOnce lets the action stream remember message IDs for no longer than it must.
+func (b *testBundle) forgetAtOnce() {
+	b.Helper()
+	stream, err := b.js.Stream(b.Context(), b.names.ActionStream())
+	require.NoError(b, err)
+	config := stream.CachedInfo().Config
+	config.Duplicates = 100 * time.Millisecond
+	_, err = b.js.UpdateStream(b.Context(), config)
+	require.NoError(b, err)
+}
+
+// TestReplayOfAStartRequestThatNATSRemembers: it would be dropped as a repeat of the one that became the letter, and the
+// run lost with the letter.
+func TestReplayOfAStartRequestThatNATSRemembers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	subject := b.request("r1")
+	msg := b.take("worker")
+	letter := b.letter("worker", msg)
+	b.terminate(msg)
+	b.refused(letter, "NATS takes it for a repeat until 2m0s after it was first sent; try again then")
+	assert.Nil(t, b.last(b.names.ActionStream(), subject))
+}
+
+func TestReplayWithoutTheStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	subject := b.names.Generate(0, keyOf("a"), "due")
+	letter := b.bury(subjects.PoolGenerator, subject, "wake")
+	stream := b.names.TaskStream(0)
+	require.NoError(t, b.js.DeleteStream(t.Context(), stream))
+	want := fmt.Sprintf("stream %s does not take messages on %s any more", stream, subject)
+	b.refused(letter, want)
+	_, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: stream + "_NEW", Subjects: []string{subject}})
+	require.NoError(t, err)
+	b.refused(letter, want)
+}
+
+// TestReplayWithoutTheEventStream: what was sent is not sent again for the sake of its event.
+func TestReplayWithoutTheEventStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	letter := b.bury(subjects.PoolGenerator, b.names.Generate(0, keyOf("a"), "due"), "wake")
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.EventStream()))
+	_, err := b.reader.Replay(t.Context(), letter)
+	assert.ErrorContains(t, err, "sent again, but the history does not say so")
+	assert.Empty(t, b.sequences(deadletter.Filter{}))
+}
+
+func TestReplayEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	letter := b.bury(subjects.PoolGenerator, b.names.Generate(0, keyOf("a"), "due"), "wake")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := b.reader.Replay(ctx, letter)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = b.reader.List(ctx, deadletter.Filter{})
+	require.ErrorIs(t, err, context.Canceled)
+}

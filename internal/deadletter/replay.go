@@ -1,0 +1,183 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Replayed says what became of a letter that is gone now.
+type Replayed struct {
+	Letter
+	// Superseded says that nothing had to be sent: a newer message waits for the same pool to do the same thing.
+	Superseded bool `json:"superseded,omitempty"`
+}
+
+// Replay sends the message of a letter again, on the subject where it was, writes an event about it for the schedule
+// concerned, and removes the letter. When it fails, the letter stays, with one exception: what was sent but got no event
+// leaves no letter behind, since a second replay would be worse than a gap in the history.
+//
+// To repeat it does no harm: within subjects.DuplicateWindow the stream drops the second message, and later the pools find
+// that there is nothing to do. A start request runs once more if it is repeated after that window; the request ID is the
+// idempotency key of the action, as for every run whose worker has died.
+//
+// The error has schedule.CodeNotFound if the letter is not there, and schedule.CodeFailedPrecondition if the message cannot
+// be sent as it is, or not now.
+func (r *Reader) Replay(ctx context.Context, sequence uint64) (Replayed, error) {
+	message, err := r.Get(ctx, sequence)
+	if err != nil {
+		return Replayed{}, err
+	}
+	p, err := planReplay(r.names, &message)
+	if err != nil {
+		return Replayed{}, err
+	}
+	superseded, err := r.send(ctx, &p)
+	if err != nil {
+		return Replayed{}, err
+	}
+	unrecorded := r.record(ctx, replayedEvent(&message, p.meaning, r.identity, r.now()))
+	if err := r.Delete(ctx, sequence); err != nil && schedule.CodeOf(err) != schedule.CodeNotFound {
+		return Replayed{}, err
+	}
+	return Replayed{Letter: message.Letter, Superseded: superseded}, unrecorded
+}
+
+// plan is how to send a message again.
+type plan struct {
+	meaning
+	sequence  uint64 // of the letter
+	origin    Origin
+	messageID string
+	msg       *nats.Msg
+}
+
+// planReplay decides whether and how a message can be sent again.
+func planReplay(names subjects.Names, m *Message) (plan, error) {
+	refuse := func(format string, args ...any) (plan, error) {
+		reason := fmt.Sprintf(format, args...)
+		return plan{}, schedule.Errorf(schedule.CodeFailedPrecondition, "letter %d cannot be replayed: %s", m.Sequence, reason)
+	}
+	p := plan{meaning: meaningOf(names, m.Origin.Subject, m.Data), sequence: m.Sequence, origin: m.Origin}
+	switch {
+	case m.Cut:
+		return refuse("it has only the first %d of %d bytes of the message", len(m.Data), m.Size)
+	case m.Origin.Subject == "" || m.Origin.Stream == "":
+		return refuse("it does not say where the message was")
+	case p.kind == kindUnknown && m.Origin.Stream == names.ActionStream():
+		return refuse("its body is not a start request for %s", m.Origin.Subject)
+	case m.Pool == Worker && p.kind != kindRequest:
+		// A worker may be fenced into one namespace, and must not reach what the pools do through a helpful person.
+		return refuse("workers have no messages on %s", m.Origin.Subject)
+	case p.kind == kindUnknown || p.stream != m.Origin.Stream:
+		return refuse("no pool takes messages on %s from stream %s", m.Origin.Subject, m.Origin.Stream)
+	}
+	// Named after the message, not the letter: two letters about one message are sent once.
+	p.messageID = "replay-" + m.Origin.id()
+	if p.kind == kindRequest {
+		p.messageID = p.requestID // whoever meets the request in the stream knows it by that
+	}
+	p.msg = &nats.Msg{Subject: m.Origin.Subject, Header: nats.Header(m.Headers), Data: m.Data}
+	return p, nil
+}
+
+// send publishes a message unless its subject has one: a newer one must not be replaced by an old one, and of one workflow
+// ID there is one run at a time. It reports whether the newer one stands for it.
+func (r *Reader) send(ctx context.Context, p *plan) (superseded bool, err error) {
+	ack, err := r.js.PublishMsg(ctx, p.msg, jetstream.WithMsgID(p.messageID), jetstream.WithExpectStream(p.stream),
+		jetstream.WithExpectLastSequencePerSubject(0))
+	switch {
+	case err == nil && ack.Duplicate && ack.Sequence == p.origin.Sequence:
+		// The stream has dropped it as a repeat of the message that became the letter.
+		return false, p.refuse("NATS takes it for a repeat until %s after it was first sent; try again then", subjects.DuplicateWindow)
+	case err == nil:
+		return false, nil
+	case isOccupied(err):
+		return r.compare(ctx, p)
+	case isElsewhere(err):
+		return false, p.refuse("stream %s does not take messages on %s any more", p.stream, p.origin.Subject)
+	}
+	return false, fmt.Errorf("deadletter: replay letter %d on %s: %w", p.sequence, p.origin.Subject, err)
+}
+
+// compare looks at the message that is in the way.
+func (r *Reader) compare(ctx context.Context, p *plan) (superseded bool, err error) {
+	there, err := leader.Last(ctx, r.js, p.stream, p.origin.Subject)
+	switch {
+	case errors.Is(err, leader.ErrNone):
+		return false, p.refuse("another message was on its subject and has just gone; try again")
+	case err != nil:
+		return false, err
+	}
+	return p.judge(there.Sequence, there.Header.Get(jetstream.MsgIDHeader))
+}
+
+// judge decides what the message that is in the way means.
+func (p *plan) judge(sequence uint64, messageID string) (superseded bool, err error) {
+	switch {
+	case sequence == p.origin.Sequence:
+		return false, p.refuse("the message is still in stream %s; try again in a moment", p.stream)
+	case messageID == p.messageID:
+		return false, nil // an earlier replay that did not get to its end
+	case p.kind == kindRequest:
+		return false, p.refuse("another run of its workflow ID is queued or running")
+	case p.kind == kindCompletion:
+		return false, p.refuse("another completion of the run waits to be processed; try again in a moment")
+	}
+	return true, nil
+}
+
+func (p *plan) refuse(format string, args ...any) error {
+	reason := fmt.Sprintf(format, args...)
+	return schedule.Errorf(schedule.CodeFailedPrecondition, "letter %d was not replayed: %s", p.sequence, reason)
+}
+
+// isOccupied reports whether a publish was refused because its subject has a message; the code depends on the replicas.
+func isOccupied(err error) bool {
+	code := errorCode(err)
+	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+// isElsewhere reports whether a publish was refused because no stream, or another one, takes its subject.
+func isElsewhere(err error) bool {
+	const notTheExpectedStream = 10060
+	return errorCode(err) == notTheExpectedStream || errors.Is(err, jetstream.ErrNoStreamResponse)
+}
+
+func errorCode(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+// eventWait is how long a replay waits for the event stream.
+const eventWait = 5 * time.Second
+
+// record stores an event, unless no schedule is concerned.
+func (r *Reader) record(ctx context.Context, event schedule.Event) error {
+	if event.ScheduleID == "" {
+		return nil
+	}
+	publisher, err := events.NewPublisher(r.js, r.names)
+	if err != nil {
+		return err
+	}
+	defer publisher.Close()
+	ctx, cancel := context.WithTimeout(ctx, eventWait)
+	defer cancel()
+	if err := publisher.Publish(ctx, event); err != nil {
+		return fmt.Errorf("deadletter: sent again, but the history does not say so: %w", err)
+	}
+	return nil
+}
