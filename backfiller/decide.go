@@ -7,10 +7,8 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// The share of the invoker's buffer that backfills may use (SEMANTICS §6).
+// The waits before a request is looked at again, unless the invoker wakes it before.
 const (
-	bufferShare    = 500
-	reservedSlots  = 50
 	firstBackoff   = time.Second
 	longestBackoff = time.Minute
 )
@@ -21,12 +19,9 @@ type Input struct {
 	// Spec is the compiled Definition.Schedule.Spec.
 	Spec  *specproc.Spec
 	State schedule.BackfillState
-	// Waiting counts the starts in the invoker's buffer, Backfills the requests that share the room, this one included.
-	Waiting   int
-	Backfills int
-	// Taken is how far the invoker has taken over what was handed to it; zero for nothing yet.
-	Taken time.Time
-	Now   time.Time
+	// Invoker is the invoker's record; the zero value if there is none of this incarnation.
+	Invoker schedule.InvokerState
+	Now     time.Time
 }
 
 // Decision is what the backfiller does about one request.
@@ -36,32 +31,95 @@ type Decision struct {
 	Changed bool
 	// HandOff goes to the invoker before State is written; nil when there is no room or nothing left.
 	HandOff *schedule.Enqueue
+	// WakeInvoker says that the invoker has not seen yet that the request is canceled.
+	WakeInvoker bool
 	// WakeAt is when to look again if the invoker does not say so earlier.
 	WakeAt time.Time
-	// Finished says that the invoker has everything: the record goes.
+	// Finished says that the request is over: the record goes, once Event, if there is one, has been published.
 	Finished bool
+	Event    *schedule.Event
 }
 
 // Decide works out the next step of one request. It is a pure function of its input.
+//
+// A request is over when everything has been handed over and none of its starts waits any more: until then it counts
+// among those that are pending, and shows how far it has come.
 func Decide(in Input) Decision {
 	state := in.State
-	if !state.Mark.IsZero() && in.Taken.Before(state.Mark) {
-		return in.wait(state) // the last batch is still on its way
-	}
-	if state.Done {
-		return Decision{State: state, Finished: true}
-	}
-	if state.Trigger != nil {
+	switch {
+	case state.Canceled:
+		return in.cancel(state)
+	case in.onItsWay():
+		return in.wait(state)
+	case state.Done && in.waiting() > 0:
+		return in.rest(state)
+	case state.Done:
+		return in.finish(state, schedule.EventBackfillCompleted)
+	case state.Trigger != nil:
 		return in.trigger(state)
 	}
 	return in.batch(state)
+}
+
+// known reports whether the invoker has had something of the request.
+func (in *Input) known() bool {
+	_, known := in.Invoker.Sources[in.State.ID]
+	return known
+}
+
+// onItsWay reports whether the invoker has not taken over the last batch yet.
+func (in *Input) onItsWay() bool {
+	if in.State.Mark.IsZero() {
+		return false
+	}
+	covered := in.Invoker.Sources[in.State.ID].Covered
+	return len(covered) == 0 || covered[0].To.Before(in.State.Mark)
+}
+
+// waiting counts the starts of the request that wait in the buffer.
+func (in *Input) waiting() int {
+	count := 0
+	for i := range in.Invoker.Starts {
+		if s := &in.Invoker.Starts[i]; s.Source == in.State.ID && s.Waiting() {
+			count++
+		}
+	}
+	return count
+}
+
+// sharing counts the requests that share the room for backfills, this one included.
+func (in *Input) sharing() int {
+	count := 0
+	for source, progress := range in.Invoker.Sources {
+		if source != schedule.SourceAuto && source != in.State.ID && !progress.Complete && !progress.Withdrawn {
+			count++
+		}
+	}
+	return count + 1
+}
+
+// cancel waits until the invoker has dropped what waited, and will drop what comes late.
+func (in *Input) cancel(state schedule.BackfillState) Decision {
+	switch {
+	case !in.known() && state.Mark.IsZero():
+		return in.finish(state, schedule.EventBackfillCanceled) // it has never handed over anything
+	case !in.Invoker.Sources[state.ID].Withdrawn:
+		d := in.wait(state)
+		d.WakeInvoker = true
+		return d
+	case in.onItsWay():
+		return in.wait(state)
+	case in.waiting() > 0:
+		return in.rest(state)
+	}
+	return in.finish(state, schedule.EventBackfillCanceled)
 }
 
 // trigger hands over the one start of a trigger, whatever room there is.
 func (in *Input) trigger(state schedule.BackfillState) Decision {
 	at := state.RequestTime
 	start := schedule.NewStart(in.Definition, state.ID, at, at)
-	start.Overlap = state.Trigger.Overlap
+	start.Overlap, start.Identity, start.Overridden = state.Trigger.Overlap, state.Identity, state.Trigger.Overrides()
 	state.Done = true
 	return in.handOver(state, []schedule.BufferedStart{start}, schedule.Span{From: at.Add(-1), To: at})
 }
@@ -72,30 +130,41 @@ func (in *Input) batch(state schedule.BackfillState) Decision {
 	if from.IsZero() {
 		from = state.Range.Start.Add(-1) // the start is inclusive
 	}
-	room := max(0, bufferShare-in.Waiting-reservedSlots) / max(in.Backfills, 1)
+	room := schedule.BackfillRoom(&in.Invoker, in.sharing())
 	if room == 0 {
 		return in.noRoom(state, from)
 	}
+	in.count(&state, from)
 	out := in.Spec.ProcessTimeRange(specproc.Range{
 		From: from, To: state.Range.End, Manual: true, Limit: room, Seed: in.Definition.JitterSeed(),
 	})
 	starts := make([]schedule.BufferedStart, len(out.Times))
 	for i, t := range out.Times {
 		starts[i] = schedule.NewStart(in.Definition, state.ID, t.Nominal, t.Actual)
-		starts[i].Overlap = state.Range.Overlap
+		starts[i].Overlap, starts[i].Identity = state.Range.Overlap, state.Identity
 	}
 	state.Done = !out.Truncated
-	if len(starts) == 0 {
+	if len(starts) == 0 && !in.known() {
 		state.Mark = out.Mark
-		return Decision{State: state, Changed: true, Finished: true}
+		return in.finish(state, schedule.EventBackfillCompleted)
 	}
 	return in.handOver(state, starts, schedule.Span{From: from, To: out.Mark})
+}
+
+// count works out how many times the range has, anew after each change of the definition.
+func (in *Input) count(state *schedule.BackfillState, from time.Time) {
+	if state.TotalVersion == in.Definition.Version {
+		return
+	}
+	left := in.Spec.Count(from, state.Range.End, in.Definition.JitterSeed())
+	state.Total, state.TotalVersion = min(state.Handed+left, schedule.MaxBackfillTotal), in.Definition.Version
 }
 
 // noRoom waits for the invoker's buffer to drain. The invoker wakes the requests it knows of; one it has had nothing of
 // yet makes itself known by handing over an empty range.
 func (in *Input) noRoom(state schedule.BackfillState, from time.Time) Decision {
 	if state.Mark.IsZero() {
+		in.count(&state, from)
 		return in.handOver(state, nil, schedule.Span{From: from, To: from})
 	}
 	state.Attempt++
@@ -111,6 +180,7 @@ func (in *Input) handOver(state schedule.BackfillState, starts []schedule.Buffer
 	d.Changed = true
 	d.HandOff = &schedule.Enqueue{
 		Incarnation: in.Definition.Incarnation, Version: in.Definition.Version, Source: state.ID, Span: span, Starts: starts,
+		Complete: state.Done,
 	}
 	return d
 }
@@ -119,4 +189,29 @@ func (in *Input) handOver(state schedule.BackfillState, starts []schedule.Buffer
 func (in *Input) wait(state schedule.BackfillState) Decision {
 	backoff := min(firstBackoff<<min(state.Attempt, 10), longestBackoff)
 	return Decision{State: state, WakeAt: in.Now.Add(backoff)}
+}
+
+// rest waits for the invoker, which says when none of the starts waits any more.
+func (in *Input) rest(state schedule.BackfillState) Decision {
+	return Decision{State: state, WakeAt: in.Now.Add(longestBackoff)}
+}
+
+// finish ends a request. A trigger that was not canceled is over with its start, of which other events tell.
+func (in *Input) finish(state schedule.BackfillState, kind schedule.EventKind) Decision {
+	d := Decision{State: state, Finished: true}
+	if state.Trigger != nil && kind == schedule.EventBackfillCompleted {
+		return d
+	}
+	d.Event = &schedule.Event{
+		ID: state.Incarnation + "-" + string(kind) + "-" + state.ID, Time: in.Now.UTC(),
+		Namespace: in.Definition.Namespace, ScheduleID: in.Definition.ID, Kind: kind,
+		Count: state.Handed, Source: state.ID, Identity: state.Identity, Trace: state.Trace,
+	}
+	if state.Canceled {
+		d.Event.Identity = state.CanceledBy
+	}
+	if state.Range != nil {
+		d.Event.First, d.Event.Last = state.Range.Start, state.Range.End
+	}
+	return d
 }

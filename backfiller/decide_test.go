@@ -34,9 +34,9 @@ func backfill(t require.TestingT, from, to time.Time) Input {
 	spec, err := specproc.Compile(d.Schedule.Spec)
 	require.NoError(t, err)
 	return Input{
-		Definition: d, Spec: spec, Backfills: 1, Now: now,
+		Definition: d, Spec: spec, Now: now,
 		State: schedule.BackfillState{
-			Incarnation: "i", ID: "b", RequestTime: now, Range: &schedule.BackfillRange{Start: from, End: to, Overlap: schedule.OverlapBufferAll},
+			Incarnation: "i", ID: "b", RequestTime: now, Identity: "ann", Range: &schedule.BackfillRange{Start: from, End: to, Overlap: schedule.OverlapBufferAll},
 		},
 	}
 }
@@ -61,10 +61,11 @@ func TestRangeIsInclusive(t *testing.T) {
 	got := Decide(in)
 	want := &schedule.Enqueue{
 		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: minutes(1).Add(-1), To: minutes(3)},
+		Complete: true,
 	}
 	for i := 1; i <= 3; i++ {
 		s := schedule.NewStart(in.Definition, "b", minutes(i), minutes(i))
-		s.Overlap = schedule.OverlapBufferAll
+		s.Overlap, s.Identity = schedule.OverlapBufferAll, "ann"
 		require.True(t, s.Manual)
 		want.Starts = append(want.Starts, s)
 	}
@@ -74,7 +75,19 @@ func TestRangeIsInclusive(t *testing.T) {
 	require.True(t, got.State.Done)
 	require.Equal(t, minutes(3), got.State.Mark)
 	require.Equal(t, 3, got.State.Handed)
+	require.Equal(t, 3, got.State.Total)
 	require.Equal(t, now.Add(time.Second), got.WakeAt)
+}
+
+// take is the record of an invoker that has taken over the request's times up to one, and in whose buffer so many of its
+// starts, and of others, wait.
+func (in *Input) take(upTo time.Time, own, others int) {
+	in.Invoker = schedule.InvokerState{Incarnation: "i"}
+	if !upTo.IsZero() {
+		in.Invoker.Sources = map[string]schedule.SourceProgress{"b": {Covered: []schedule.Span{{To: upTo}}}}
+	}
+	in.addWaiting(own, "b")
+	in.addWaiting(others, "other")
 }
 
 func TestFinishedWhenTaken(t *testing.T) {
@@ -82,12 +95,79 @@ func TestFinishedWhenTaken(t *testing.T) {
 	in := backfill(t, minutes(1), minutes(3))
 	in.State = Decide(in).State
 	for _, taken := range []time.Time{{}, minutes(2), minutes(3).Add(-1)} {
-		in.Taken = taken
+		in.take(taken, 0, 0)
 		got := Decide(in)
 		require.Equal(t, Decision{State: in.State, WakeAt: now.Add(time.Second)}, got, "the last batch is on its way")
 	}
-	in.Taken = minutes(3)
-	require.Equal(t, Decision{State: in.State, Finished: true}, Decide(in))
+	in.take(minutes(3), 1, 0)
+	require.Equal(t, Decision{State: in.State, WakeAt: now.Add(time.Minute)}, Decide(in), "one of them waits")
+	in.take(minutes(3), 0, 7)
+	require.Equal(t, Decision{State: in.State, Finished: true, Event: &schedule.Event{
+		ID: "i-backfill_completed-b", Time: now, Namespace: "default", ScheduleID: "s", Kind: schedule.EventBackfillCompleted,
+		Count: 3, First: minutes(1), Last: minutes(3), Source: "b", Identity: "ann",
+	}}, Decide(in))
+}
+
+// TestTotal is counted once for each version of the definition.
+func TestTotal(t *testing.T) {
+	t.Parallel()
+	in := backfill(t, minutes(1), minutes(1000))
+	in.State = Decide(in).State
+	require.Equal(t, 1000, in.State.Total)
+	require.Equal(t, 100, in.State.Handed)
+	in.take(in.State.Mark, 0, 0)
+	d := *in.Definition
+	d.Version++
+	d.Schedule.Spec.Intervals = []schedule.Interval{{Every: schedule.Duration(10 * time.Minute)}}
+	in.Definition = &d
+	var err error
+	in.Spec, err = specproc.Compile(d.Schedule.Spec)
+	require.NoError(t, err)
+	got := Decide(in)
+	require.Equal(t, 190, got.State.Total, "the rest goes by the new spec")
+	require.Equal(t, minutes(110), got.HandOff.Starts[0].Nominal)
+	require.True(t, got.HandOff.Complete)
+
+	in = backfill(t, start, start.AddDate(10, 0, 0))
+	require.Equal(t, schedule.MaxBackfillTotal, Decide(in).State.Total, "and counted so far at most")
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	canceled := func(in Input) Input {
+		in.State.Canceled, in.State.CanceledBy = true, "bob"
+		return in
+	}
+	fresh := canceled(backfill(t, minutes(1), minutes(1000)))
+	got := Decide(fresh)
+	require.True(t, got.Finished, "it has never handed over anything")
+	require.Equal(t, schedule.EventBackfillCanceled, got.Event.Kind)
+	require.Equal(t, "bob", got.Event.Identity)
+
+	for name, in := range map[string]Input{"range": backfill(t, minutes(1), minutes(1000)), "trigger": trigger(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in.State = Decide(in).State
+			in = canceled(in)
+			got := Decide(in)
+			require.True(t, got.WakeInvoker, "the invoker has not seen it")
+			require.Nil(t, got.HandOff)
+			in.take(in.State.Mark, 1, 0)
+			require.True(t, Decide(in).WakeInvoker)
+			withdrawn := in.Invoker.Sources["b"]
+			withdrawn.Withdrawn = true
+			in.Invoker.Sources["b"] = withdrawn
+			got = Decide(in)
+			require.False(t, got.Finished || got.WakeInvoker, "a start that is being executed is waited for")
+			in.Invoker.Starts = nil
+			got = Decide(in)
+			require.True(t, got.Finished)
+			require.Equal(t, in.State.Handed, got.Event.Count)
+			withdrawn.Covered = nil
+			in.Invoker.Sources["b"] = withdrawn
+			require.False(t, Decide(in).Finished, "the last batch is on its way, and will be dropped")
+		})
+	}
 }
 
 func TestRangeWithoutTimes(t *testing.T) {
@@ -103,10 +183,11 @@ func TestRangeWithoutTimes(t *testing.T) {
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ waiting, backfills, want int }{
-		{0, 1, 450}, {0, 2, 225}, {0, 100, 4}, {1, 1, 449}, {440, 3, 3}, {449, 1, 1}, {449, 2, 0}, {450, 1, 0}, {1000, 1, 0}, {0, 0, 450},
+		{0, 1, 100}, {0, 9, 50}, {0, 100, 4}, {351, 1, 99}, {440, 3, 3}, {449, 1, 1}, {449, 2, 0}, {450, 1, 0}, {1000, 1, 0},
 	} {
 		in := backfill(t, minutes(1), minutes(1000))
-		in.Waiting, in.Backfills = test.waiting, test.backfills
+		in.take(time.Time{}, 0, test.waiting)
+		in.share(test.backfills)
 		got := Decide(in)
 		require.NotNil(t, got.HandOff, "without room, an empty one")
 		assert.Len(t, got.HandOff.Starts, test.want, "%+v", test)
@@ -122,7 +203,7 @@ func TestRoom(t *testing.T) {
 func TestWithoutRoomItMakesItselfKnown(t *testing.T) {
 	t.Parallel()
 	in := backfill(t, minutes(1), minutes(2))
-	in.Waiting = 1000
+	in.take(time.Time{}, 0, 1000)
 	got := Decide(in)
 	before := minutes(1).Add(-1)
 	require.Equal(t, &schedule.Enqueue{
@@ -130,7 +211,8 @@ func TestWithoutRoomItMakesItselfKnown(t *testing.T) {
 	}, got.HandOff)
 	require.True(t, got.Changed)
 
-	in.State, in.Taken = got.State, before
+	in.State = got.State
+	in.take(before, 0, 1000)
 	for _, backoff := range []time.Duration{2, 4, 8, 16, 32, 60, 60, 60} {
 		got = Decide(in)
 		require.Nil(t, got.HandOff)
@@ -141,7 +223,7 @@ func TestWithoutRoomItMakesItselfKnown(t *testing.T) {
 	in.State.Attempt = 1 << 40
 	require.Equal(t, now.Add(time.Minute), Decide(in).WakeAt)
 
-	in.Waiting = 0
+	in.take(before, 0, 0)
 	got = Decide(in)
 	require.Equal(t, []time.Time{minutes(1), minutes(2)}, nominals(got.HandOff))
 	require.Equal(t, before, got.HandOff.From)
@@ -151,31 +233,36 @@ func TestWithoutRoomItMakesItselfKnown(t *testing.T) {
 func TestTriggerIgnoresRoom(t *testing.T) {
 	t.Parallel()
 	in := trigger(t)
-	in.Waiting, in.Backfills = 5000, 100
+	in.take(time.Time{}, 0, 5000)
+	in.State.Trigger.Input = []byte("1")
 	in.Definition.Schedule.State.Paused = true
 	got := Decide(in)
 	s := schedule.NewStart(in.Definition, "b", now, now)
-	s.Overlap = schedule.OverlapAllowAll
+	s.Overlap, s.Identity, s.Overridden = schedule.OverlapAllowAll, "ann", true
 	require.Equal(t, &schedule.Enqueue{
 		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: now.Add(-1), To: now}, Starts: []schedule.BufferedStart{s},
+		Complete: true,
 	}, got.HandOff)
 	require.False(t, got.Finished)
 
 	in.State = got.State
 	require.False(t, Decide(in).Finished)
-	in.Taken = now
-	require.True(t, Decide(in).Finished)
+	in.take(now, 1, 0)
+	require.False(t, Decide(in).Finished, "what it overrides is needed until the start is executed")
+	in.take(now, 0, 0)
+	require.Equal(t, Decision{State: in.State, Finished: true}, Decide(in))
 }
 
 // invoker is the invoker as far as hand-offs go.
 type invoker struct {
-	from, taken time.Time
-	starts      []schedule.BufferedStart
+	taken    time.Time
+	complete bool
+	starts   []schedule.BufferedStart
 }
 
 func (i *invoker) take(t require.TestingT, e *schedule.Enqueue) {
 	if i.taken.IsZero() {
-		i.from, i.taken = e.From, e.From
+		i.taken = e.From
 	}
 	require.False(t, e.From.After(i.taken), "the chain has a gap")
 	for _, s := range e.Starts {
@@ -183,7 +270,27 @@ func (i *invoker) take(t require.TestingT, e *schedule.Enqueue) {
 			i.starts = append(i.starts, s)
 		}
 	}
-	i.taken = latest(i.taken, e.To)
+	i.taken, i.complete = latest(i.taken, e.To), i.complete || e.Complete
+}
+
+// addWaiting adds waiting starts of a source to the invoker's record.
+func (in *Input) addWaiting(count int, source string) {
+	for range count {
+		in.Invoker.Starts = append(in.Invoker.Starts, schedule.BufferedStart{Phase: schedule.PhaseDeferred, Source: source})
+	}
+}
+
+// share adds other backfills, so that there are so many with this one.
+func (in *Input) share(backfills int) {
+	if in.Invoker.Sources == nil {
+		in.Invoker.Sources = map[string]schedule.SourceProgress{}
+	}
+	in.Invoker.Sources[schedule.SourceAuto] = schedule.SourceProgress{}
+	in.Invoker.Sources["complete"] = schedule.SourceProgress{Complete: true}
+	in.Invoker.Sources["withdrawn"] = schedule.SourceProgress{Withdrawn: true}
+	for i := range backfills - 1 {
+		in.Invoker.Sources[fmt.Sprint("other", i)] = schedule.SourceProgress{}
+	}
 }
 
 func latest(a, b time.Time) time.Time {
@@ -212,10 +319,12 @@ func TestEveryTimeOnce(t *testing.T) {
 			require.Less(t, step, 2000, "it does not come to an end")
 			// After a while nothing bad happens any more.
 			calm := step > 200
-			in.Waiting, in.Backfills = rapid.IntRange(0, 600).Draw(t, "waiting"), rapid.IntRange(1, 5).Draw(t, "backfills")
+			waiting, own, backfills := rapid.IntRange(0, 600).Draw(t, "waiting"), rapid.IntRange(0, 2).Draw(t, "own"), rapid.IntRange(1, 5).Draw(t, "backfills")
 			if calm {
-				in.Waiting, in.Backfills = 0, 1
+				waiting, own, backfills = 0, 0, 1
 			}
+			in.take(inv.taken, own, waiting)
+			in.share(backfills)
 			state := in.State
 			got := Decide(in)
 			require.Equal(t, state, in.State, "the input is left alone")
@@ -223,7 +332,7 @@ func TestEveryTimeOnce(t *testing.T) {
 			require.True(t, got.Finished || got.WakeAt.After(in.Now))
 			require.False(t, got.Finished && got.HandOff != nil, "a hand-off that nobody has taken yet")
 			if got.HandOff != nil {
-				require.LessOrEqual(t, len(got.HandOff.Starts), max(0, 450-in.Waiting))
+				require.LessOrEqual(t, len(got.HandOff.Starts), max(0, 450-waiting-own))
 				onTheWay = append(onTheWay, got.HandOff)
 			}
 			if calm || rapid.IntRange(0, 3).Draw(t, "fate") > 0 {
@@ -236,9 +345,10 @@ func TestEveryTimeOnce(t *testing.T) {
 				for _, e := range onTheWay {
 					inv.take(t, e)
 				}
-				onTheWay, in.Taken = nil, inv.taken
+				onTheWay = nil
 			}
 		}
+		require.True(t, inv.complete || len(inv.starts) == 0, "the invoker knows that nothing follows")
 		var want, have []string
 		for time := range in.Spec.Between(from.Add(-1), to, in.Definition.JitterSeed()) {
 			want = append(want, fmt.Sprint(time.Nominal, time.Actual))

@@ -3,12 +3,14 @@ package backfiller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -44,6 +46,7 @@ func (c Config) withDefaults() Config {
 type Pool struct {
 	config Config
 	specs  *speccache.Cache
+	events *events.Publisher
 }
 
 // New returns a pool that is not running yet.
@@ -52,11 +55,16 @@ func New(config Config) (*Pool, error) {
 	if config.JS == nil || config.Store == nil {
 		return nil, errors.New("backfiller: Config.JS and Config.Store are required")
 	}
-	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize)}, nil
+	publisher, err := events.NewPublisher(config.JS, config.Names)
+	if err != nil {
+		return nil, fmt.Errorf("backfiller: %w", err)
+	}
+	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: publisher}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
 func (p *Pool) Run(ctx context.Context) error {
+	defer p.events.Close()
 	return loop.New(loop.Config{
 		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolBackfiller, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now,
@@ -111,21 +119,37 @@ func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []sc
 	if err != nil {
 		return err
 	}
-	decision := Decide(in)
+	return p.carryOut(ctx, &definition.Value, Decide(in), record.Revision)
+}
+
+// carryOut does what has been decided: what goes to others first, then the record, then the timer.
+func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision Decision, revision uint64) error {
+	key, id := d.Key(), decision.State.ID
 	if decision.HandOff != nil {
-		if err := p.handOff(ctx, key, decision.HandOff, record.Value.Trace); err != nil {
+		if err := p.handOff(ctx, key, decision.HandOff, decision.State.Trace); err != nil {
+			return err
+		}
+	}
+	if decision.Event != nil {
+		if err := p.events.Publish(ctx, *decision.Event); err != nil {
 			return err
 		}
 	}
 	if decision.Finished {
-		return p.finish(ctx, key, id, record.Revision)
+		return p.finish(ctx, key, id, revision)
 	}
 	if decision.Changed {
-		if _, err := kv.Put(ctx, p.config.Store, kv.Backfill(key, id), &decision.State, record.Revision); err != nil {
+		if _, err := kv.Put(ctx, p.config.Store, kv.Backfill(key, id), &decision.State, revision); err != nil {
 			return err
 		}
 	}
-	return p.arm(ctx, &definition.Value, id, decision.WakeAt)
+	if decision.WakeInvoker {
+		wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonCanceled}
+		if err := task.Publish(ctx, p.config.JS, p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key), wake); err != nil {
+			return err
+		}
+	}
+	return p.arm(ctx, d, id, decision.WakeAt)
 }
 
 func (p *Pool) input(ctx context.Context, d *schedule.Definition, state schedule.BackfillState) (Input, error) {
@@ -137,24 +161,9 @@ func (p *Pool) input(ctx context.Context, d *schedule.Definition, state schedule
 	if err != nil {
 		return Input{}, err
 	}
-	in := Input{Definition: d, Spec: spec, State: state, Backfills: 1, Now: p.config.Now()}
-	if state.Range != nil {
-		backfills, err := kv.Backfills(ctx, p.config.Store, d.Key())
-		if err != nil {
-			return Input{}, err
-		}
-		in.Backfills = len(backfills)
-	}
-	if invoker.Value.Incarnation != d.Incarnation {
-		return in, nil
-	}
-	for i := range invoker.Value.Starts {
-		if invoker.Value.Starts[i].Waiting() {
-			in.Waiting++
-		}
-	}
-	if covered := invoker.Value.Sources[state.ID].Covered; len(covered) > 0 {
-		in.Taken = covered[0].To
+	in := Input{Definition: d, Spec: spec, State: state, Now: p.config.Now()}
+	if invoker.Value.Incarnation == d.Incarnation {
+		in.Invoker = invoker.Value
 	}
 	return in, nil
 }

@@ -207,11 +207,14 @@ func TestBatchesFollowTheInvoker(t *testing.T) {
 	b.invokerTook("b1", schedule.Span{From: first, To: first}, 0)
 	b.wake("b1")
 	b.eventually("the first batch", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 2 })
-	b.invokerTook("b1", schedule.Span{From: first, To: minutes(450)}, 0)
+	b.invokerTook("b1", schedule.Span{From: first, To: minutes(100)}, 0)
 	b.wake("b1")
 	b.eventually("the second batch", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 3 })
-	b.invokerTook("b1", schedule.Span{From: first, To: minutes(600)}, 0)
-	b.wake("b1")
+	for _, batch := range []int{200, 300, 400, 500, 600} {
+		b.invokerTook("b1", schedule.Span{From: first, To: minutes(batch)}, 0)
+		b.wake("b1")
+		b.eventually("the next batch", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == min(batch/100+2, 7) })
+	}
 	b.eventually("the record is gone", func() bool { return !b.exists("b1") })
 	seen := map[time.Time]int{}
 	handOffs, _ := b.handOffs("b1")

@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -44,6 +45,12 @@ type Decision struct {
 	Reason schedule.Reason
 	// Close says that the schedule has been idle for long enough and its definition goes.
 	Close bool
+	// Requests are the triggers and backfills that the definition has brought since the last decision. They become records
+	// before State is written.
+	Requests []schedule.BackfillState
+	// Updated says that this is the first decision about the version of a definition, other than a new one: the invoker
+	// has to see it as well.
+	Updated bool
 }
 
 // Decide works out what is due for one schedule, and when to look again. It is a pure function of its input; the same
@@ -55,12 +62,19 @@ func Decide(in Input) Decision {
 	if fresh {
 		state = schedule.GeneratorState{Incarnation: d.Incarnation, Mark: d.CreateTime, HandedOff: d.CreateTime}
 	}
-	out := in.Spec.ProcessTimeRange(in.timeRange(state.Mark))
+	begin := in.begin(state)
+	out := in.Spec.ProcessTimeRange(in.timeRange(in.passHandedOver(begin, state.LastNominal)))
 
-	decision := Decision{HandOff: handOff(d, state.HandedOff, out)}
+	decision := Decision{
+		HandOff: handOff(d, state.HandedOff, out), Requests: newRequests(d, state.Version), Updated: !fresh && d.Version > state.Version,
+	}
 	state.Mark, state.Version = out.Mark, d.Version
+	if now := latest(begin, in.Now); out.Mark.After(now) {
+		state.Mark = now // behind it lie times that are not to come again; the next update may give others before those
+	}
 	if decision.HandOff != nil {
 		state.HandedOff = out.Mark
+		state.LastNominal = latest(state.LastNominal, lastNominal(out))
 	}
 	state.Next, state.Future, state.IdleDeadline = time.Time{}, nil, time.Time{}
 	switch {
@@ -68,9 +82,9 @@ func Decide(in Input) Decision {
 	case out.Next.IsZero() || in.outOfActions():
 		state.IdleDeadline = in.idleDeadline(state.HandedOff)
 		decision.WakeAt, decision.Reason = state.IdleDeadline, schedule.ReasonIdle
-		decision.Close = decision.HandOff == nil && due(state.IdleDeadline, in.Now)
+		decision.Close = decision.HandOff == nil && len(decision.Requests) == 0 && due(state.IdleDeadline, in.Now)
 	default:
-		state.Next, state.Future = out.Next, in.future(state.Mark, decision.HandOff)
+		state.Next, state.Future = out.Next, in.future(latest(out.Mark, in.Now), decision.HandOff)
 		decision.WakeAt, decision.Reason = state.Next, schedule.ReasonDue
 	}
 	decision.State = state
@@ -78,11 +92,14 @@ func Decide(in Input) Decision {
 	return decision
 }
 
-// timeRange is what there is to process: from the mark, or from the last update or unpause where that is later, to now.
-// A clock behind the mark gives an empty range.
-func (in *Input) timeRange(mark time.Time) specproc.Range {
+// begin is where the range to process begins: at the mark, or at the last update or unpause where that is later.
+func (in *Input) begin(state schedule.GeneratorState) time.Time {
+	return latest(state.Mark, latest(in.Definition.UpdateTime, in.Definition.ActiveSince))
+}
+
+// timeRange is what there is to process, up to now. A clock behind its beginning gives an empty range.
+func (in *Input) timeRange(from time.Time) specproc.Range {
 	d := in.Definition
-	from := latest(mark, latest(d.UpdateTime, d.ActiveSince))
 	return specproc.Range{
 		From: from, To: latest(from, in.Now),
 		Paused:       d.Schedule.State.Paused,
@@ -90,6 +107,18 @@ func (in *Input) timeRange(mark time.Time) specproc.Range {
 		UpdateTime:   d.UpdateTime, CatchupWindow: d.Schedule.Policies.Catchup(), CatchupMode: d.Schedule.Policies.CatchupMode,
 		Limit: HandOffLimit, Seed: d.JitterSeed(),
 	}
+}
+
+// passHandedOver returns from, or what lies behind the times after it whose nominal time is not newer than the newest one
+// handed over. Only an update that changes the jitter makes such times: it moves what has been handed over past the mark.
+func (in *Input) passHandedOver(from, lastNominal time.Time) time.Time {
+	seed := in.Definition.JitterSeed()
+	next, ok := in.Spec.NextDue(from, seed)
+	for ok && !next.Nominal.After(lastNominal) {
+		from = next.Actual
+		next, ok = in.Spec.Next(next.Nominal, seed)
+	}
+	return from
 }
 
 // outOfActions reports whether the limit is used up. What is handed over does not count before it is executed: its
@@ -113,43 +142,84 @@ func (in *Input) idleDeadline(handedOff time.Time) time.Time {
 	return last.Add(in.IdleTime)
 }
 
-// future lists the next times for describe, from the mark or now, whichever is later. Of a limited schedule it lists as
-// many as there will be if all that is handed over now runs.
-func (in *Input) future(mark time.Time, handOff *schedule.Enqueue) []time.Time {
+// future lists the next times after one for describe, but those to skip. Of a limited schedule it lists as many as there
+// will be if all that is handed over now runs.
+func (in *Input) future(after time.Time, handOff *schedule.Enqueue) []time.Time {
 	count := futureCount
 	if in.Definition.Schedule.State.LimitedActions {
-		remaining := in.Remaining
-		if handOff != nil {
-			remaining -= len(handOff.Starts)
-		}
-		count = min(count, max(remaining, 0))
+		count = min(count, max(in.Remaining-toStart(handOff), 0))
 	}
 	var times []time.Time
 	seed := in.Definition.JitterSeed()
-	next, ok := in.Spec.NextDue(latest(mark, in.Now), seed)
+	next, ok := in.Spec.NextDue(after, seed)
 	for ok && len(times) < count {
-		times = append(times, next.Actual)
+		if !skips(in.Definition, next.Nominal) {
+			times = append(times, next.Actual)
+		}
 		next, ok = in.Spec.Next(next.Nominal, seed)
 	}
 	return times
 }
 
+// toStart counts the starts of a hand-off that are not to be skipped.
+func toStart(handOff *schedule.Enqueue) int {
+	count := 0
+	if handOff != nil {
+		for i := range handOff.Starts {
+			if !handOff.Starts[i].Skip {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// skips reports whether somebody has asked to skip a nominal time. The times to skip are in order.
+func skips(d *schedule.Definition, nominal time.Time) bool {
+	_, found := slices.BinarySearchFunc(d.Skips, nominal, time.Time.Compare)
+	return found
+}
+
+// newRequests are those that came with a version later than the given one.
+func newRequests(d *schedule.Definition, version uint64) []schedule.BackfillState {
+	var requests []schedule.BackfillState
+	for i := range d.Requests {
+		if r := &d.Requests[i]; r.Version > version && r.Incarnation == d.Incarnation {
+			requests = append(requests, *r)
+		}
+	}
+	return requests
+}
+
+// lastNominal is the newest nominal time that a range has settled.
+func lastNominal(out specproc.Outcome) time.Time {
+	last := latest(out.Missed.Last, latest(out.Dropped.Last, out.Superseded.Last))
+	if len(out.Times) > 0 {
+		last = latest(last, out.Times[len(out.Times)-1].Nominal)
+	}
+	return last
+}
+
 // handOff packs what a range gave for the invoker, as the next link of the chain of hand-offs.
 func handOff(d *schedule.Definition, from time.Time, out specproc.Outcome) *schedule.Enqueue {
-	if len(out.Times) == 0 && out.Missed.Count == 0 && out.Dropped.Count == 0 {
+	if len(out.Times) == 0 && out.Missed.Count == 0 && out.Dropped.Count == 0 && out.Superseded.Count == 0 {
 		return nil
 	}
 	e := &schedule.Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: schedule.SourceAuto,
 		Span:   schedule.Span{From: from, To: out.Mark},
-		Missed: int(out.Missed.Count), Dropped: int(out.Dropped.Count), Superseded: out.Superseded.Count,
+		Missed: out.Missed.Count, Dropped: out.Dropped.Count, Superseded: out.Superseded.Count,
+		MissedSpan: spanOf(out.Missed), DroppedSpan: spanOf(out.Dropped), SupersededSpan: spanOf(out.Superseded),
 		Starts: make([]schedule.BufferedStart, len(out.Times)),
 	}
 	for i, t := range out.Times {
 		e.Starts[i] = schedule.NewStart(d, schedule.SourceAuto, t.Nominal, t.Actual)
+		e.Starts[i].Skip = skips(d, t.Nominal)
 	}
 	return e
 }
+
+func spanOf(t specproc.Tally) schedule.Span { return schedule.Span{From: t.First, To: t.Last} }
 
 // changed reports whether the record says anything new. A mark that moved over a stretch without times does not count:
 // processing the stretch again gives nothing again.

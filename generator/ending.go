@@ -2,12 +2,7 @@ package generator
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -64,13 +59,5 @@ func (p *Pool) publishClosed(ctx context.Context, d *schedule.Definition) error 
 		ID: d.Incarnation + "-closed", Time: p.config.Now().UTC(), Namespace: d.Namespace, ScheduleID: d.ID,
 		Kind: schedule.EventClosed, Reason: "no time and no action left for the idle time",
 	}
-	data, err := json.Marshal(&event)
-	if err != nil {
-		return err
-	}
-	msg := &nats.Msg{Subject: p.config.Names.Event(d.Key(), event.Kind), Data: data}
-	if _, err := p.config.JS.PublishMsg(ctx, msg, jetstream.WithMsgID(event.ID)); err != nil {
-		return fmt.Errorf("generator: publish event: %w", err)
-	}
-	return nil
+	return p.events.Publish(ctx, event)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -66,6 +67,7 @@ func (c Config) validate() error {
 type Pool struct {
 	config Config
 	specs  *speccache.Cache
+	events *events.Publisher
 }
 
 // New returns a pool that is not running yet.
@@ -74,11 +76,16 @@ func New(config Config) (*Pool, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize)}, nil
+	publisher, err := events.NewPublisher(config.JS, config.Names)
+	if err != nil {
+		return nil, fmt.Errorf("generator: %w", err)
+	}
+	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: publisher}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
 func (p *Pool) Run(ctx context.Context) error {
+	defer p.events.Close()
 	return loop.New(loop.Config{
 		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolGenerator, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now,
@@ -132,7 +139,7 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 	if decision.Close {
 		return time.Time{}, p.close(ctx, definition)
 	}
-	if err := p.commit(ctx, key, decision, record.Revision); err != nil {
+	if err := p.commit(ctx, &definition.Value, decision, record.Revision); err != nil {
 		return time.Time{}, err
 	}
 	return p.sleep(ctx, &definition.Value, decision, !again)
@@ -191,9 +198,21 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 	return nil
 }
 
-// commit hands over what is due and writes the record, in this order: a repeated hand-off is harmless, a lost one is an
-// action missed.
-func (p *Pool) commit(ctx context.Context, key schedule.Key, decision Decision, revision uint64) error {
+// commit hands over what is due and what the definition has brought, and writes the record, in this order: a repeated
+// hand-off is harmless, a lost one is an action missed.
+func (p *Pool) commit(ctx context.Context, d *schedule.Definition, decision Decision, revision uint64) error {
+	key := d.Key()
+	for i := range decision.Requests {
+		if err := p.request(ctx, d, &decision.Requests[i]); err != nil {
+			return err
+		}
+	}
+	if decision.Updated {
+		// Who wrote the definition may not have lived to tell the invoker.
+		if err := p.wakeInvoker(ctx, d); err != nil {
+			return err
+		}
+	}
 	if decision.HandOff != nil {
 		if err := p.handOff(ctx, key, decision.HandOff); err != nil {
 			return err
@@ -204,6 +223,23 @@ func (p *Pool) commit(ctx context.Context, key schedule.Key, decision Decision, 
 	}
 	_, err := kv.Put(ctx, p.config.Store, kv.Generator(key), &decision.State, revision)
 	return err
+}
+
+// request makes a record of a trigger or backfill that came with a definition, and wakes the backfiller. A record that is
+// there, or was, is that of an earlier attempt.
+func (p *Pool) request(ctx context.Context, d *schedule.Definition, request *schedule.BackfillState) error {
+	key, shard := d.Key(), p.config.Store.ShardOf(d.Key())
+	_, err := kv.Insert(ctx, p.config.Store, kv.Backfill(key, request.ID), request)
+	if err != nil && !errors.Is(err, kv.ErrConflict) {
+		return err
+	}
+	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
+	return task.Publish(telemetry.WithTraceparent(ctx, request.Trace), p.config.JS, p.config.Names.Backfill(shard, key, request.ID), wake)
+}
+
+func (p *Pool) wakeInvoker(ctx context.Context, d *schedule.Definition) error {
+	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonUpdated}
+	return task.Publish(ctx, p.config.JS, p.config.Names.InvokeWake(p.config.Store.ShardOf(d.Key()), d.Key()), wake)
 }
 
 func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue) error {

@@ -46,3 +46,12 @@ func (s *Spec) tallyNominal(from, until int64) Tally {
 	sum.First, sum.Last = time.Unix(from, 0).UTC(), time.Unix(last, 0).UTC()
 	return sum
 }
+
+// Count returns how many times there are with from < Actual ≤ to. It costs a few milliseconds for a year, however many
+// they are.
+func (s *Spec) Count(from, to time.Time, seed string) int {
+	if !to.After(from) {
+		return 0
+	}
+	return s.tally(from, to, seed).Count
+}

@@ -1,0 +1,174 @@
+package generator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func TestSkips(t *testing.T) {
+	t.Parallel()
+	d := every(time.Minute)
+	d.Skips = []time.Time{at(2 * time.Minute), at(5 * time.Minute)}
+	d.Schedule.State = schedule.State{LimitedActions: true, RemainingActions: 3}
+	in := with(input(t, d, at(3*time.Minute)), at(time.Minute))
+	in.Remaining = 3
+	got := Decide(in)
+	require.Equal(t, []time.Time{at(2 * time.Minute), at(3 * time.Minute)}, nominals(got.HandOff))
+	require.True(t, got.HandOff.Starts[0].Skip)
+	require.False(t, got.HandOff.Starts[1].Skip)
+	require.Equal(t, at(4*time.Minute), got.State.Next)
+	require.Equal(t, []time.Time{at(4 * time.Minute), at(6 * time.Minute)}, got.State.Future, "one action is taken, one time left out")
+
+	in = with(input(t, d, at(4*time.Minute)), at(3*time.Minute))
+	in.Remaining = 2
+	require.Equal(t, at(5*time.Minute), Decide(in).State.Next, "a time to skip is seen when it comes, to be counted")
+}
+
+// An update that adds jitter moves the actual time of what has just run into the future.
+func TestUpdateOfTheJitterRunsNothingTwice(t *testing.T) {
+	t.Parallel()
+	d := every(time.Hour)
+	ran := Decide(with(input(t, d, at(time.Hour)), at(0)))
+	require.Equal(t, []time.Time{at(time.Hour)}, nominals(ran.HandOff))
+	require.Equal(t, at(time.Hour), ran.State.LastNominal)
+
+	updated := *d
+	updated.Version, updated.UpdateTime = 2, at(time.Hour+time.Second)
+	updated.Schedule.Spec.Jitter = schedule.Duration(time.Hour)
+	in := input(t, &updated, at(time.Hour+2*time.Second))
+	in.State = ran.State
+	jittered, ok := in.Spec.NextDue(in.Now, updated.JitterSeed())
+	require.True(t, ok)
+	require.Equal(t, at(time.Hour), jittered.Nominal, "its time would come again")
+	got := Decide(in)
+	require.Nil(t, got.HandOff)
+	require.True(t, got.State.Next.After(jittered.Actual))
+	require.Equal(t, in.Now, got.State.Mark, "an update to come may give times before that")
+
+	in.State, in.Now = got.State, jittered.Actual.Add(time.Second)
+	require.Nil(t, Decide(in).HandOff)
+
+	updated.Version, updated.UpdateTime = 3, at(time.Hour+3*time.Second)
+	updated.Schedule.Spec = every(time.Minute).Schedule.Spec
+	in = input(t, &updated, at(time.Hour+2*time.Minute))
+	in.State = got.State
+	require.Equal(t, []time.Time{at(time.Hour + time.Minute), at(time.Hour + 2*time.Minute)}, nominals(Decide(in).HandOff))
+}
+
+// TestNoNominalTimeTwice changes a schedule at random while a clock goes on, now and then back.
+func TestNoNominalTimeTwice(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := every(time.Minute)
+		now, state := created, schedule.GeneratorState{}
+		seen := map[time.Time]bool{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(-30, 600).Draw(t, "seconds")) * time.Second)
+			if rapid.Bool().Draw(t, "update") {
+				next := *d
+				next.Version, next.UpdateTime = d.Version+1, now
+				unit := time.Duration(rapid.SampledFrom([]int{1, 7, 60, 90, 600}).Draw(t, "every")) * time.Second
+				next.Schedule.Spec.Intervals = []schedule.Interval{{Every: schedule.Duration(unit)}}
+				next.Schedule.Spec.Jitter = schedule.Duration(rapid.IntRange(0, 900).Draw(t, "jitter")) * schedule.Duration(time.Second)
+				d = &next
+			}
+			in := input(t, d, now)
+			in.State = state
+			got := Decide(in)
+			if got.HandOff != nil {
+				for _, s := range got.HandOff.Starts {
+					require.False(t, seen[s.Nominal], "%s twice", s.Nominal)
+					seen[s.Nominal] = true
+				}
+			}
+			require.False(t, got.State.Mark.Before(state.Mark), "the mark went back")
+			if got.Changed {
+				state = got.State
+			}
+		}
+	})
+}
+
+func TestSpansOfWhatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	d := every(time.Minute)
+	d.Schedule.Policies = schedule.Policies{CatchupWindow: schedule.Duration(10 * time.Minute), CatchupMode: schedule.CatchupLatest}
+	got := Decide(with(input(t, d, at(60*time.Minute+30*time.Second)), at(0)))
+	require.Equal(t, schedule.Span{From: at(time.Minute), To: at(50 * time.Minute)}, got.HandOff.MissedSpan)
+	require.Equal(t, 50, got.HandOff.Missed)
+	require.Equal(t, schedule.Span{From: at(51 * time.Minute), To: at(59 * time.Minute)}, got.HandOff.SupersededSpan)
+	require.Zero(t, got.HandOff.DroppedSpan)
+	require.Equal(t, at(60*time.Minute), got.State.LastNominal)
+}
+
+func TestRequestsOfAVersion(t *testing.T) {
+	t.Parallel()
+	d := once() // nothing is due: only its requests keep it from closing
+	d.Version = 3
+	for version := range uint64(4) {
+		d.Requests = append(d.Requests, schedule.BackfillState{Incarnation: "i", ID: string(rune('a' + version)), Version: version})
+	}
+	d.Requests = append(d.Requests, schedule.BackfillState{Incarnation: "j", ID: "z", Version: 3})
+	in := input(t, d, at(30*24*time.Hour))
+	in.State = schedule.GeneratorState{Incarnation: "i", Version: 1, Mark: at(0), HandedOff: at(0)}
+	got := Decide(in)
+	ids := []string{}
+	for _, r := range got.Requests {
+		ids = append(ids, r.ID)
+	}
+	require.Equal(t, []string{"c", "d"}, ids)
+	require.True(t, got.Updated)
+	require.True(t, got.Changed)
+	require.False(t, got.Close)
+	in.State = got.State
+	got = Decide(in)
+	require.Empty(t, got.Requests)
+	require.False(t, got.Updated)
+}
+
+// TestRequestsBecomeRecords once, however often the definition is looked at.
+func TestRequestsBecomeRecords(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := *every(time.Hour)
+	d.Requests = []schedule.BackfillState{{
+		Incarnation: "i", ID: "t1", Version: 1, RequestTime: created, Trigger: &schedule.Trigger{Note: "with the patch"},
+	}}
+	definition, err := kv.Put(t.Context(), b.store, kv.Definition(d.Key()), &d, 0)
+	require.NoError(t, err)
+	p := b.pool()
+	ctx := t.Context()
+	_, err = p.transition(ctx, d.Key(), nil, false)
+	require.NoError(t, err)
+	record, err := kv.GetLeader(ctx, b.store, kv.Backfill(d.Key(), "t1"))
+	require.NoError(t, err)
+	require.Equal(t, d.Requests[0], record.Value)
+	stream, err := b.js.Stream(ctx, b.names.TaskStream(0))
+	require.NoError(t, err)
+	_, err = stream.GetLastMsgForSubject(ctx, b.names.Backfill(0, d.Key(), "t1"))
+	require.NoError(t, err, "the backfiller is woken")
+
+	// It is done, and an attempt that was cut short is repeated.
+	require.NoError(t, kv.Delete(ctx, b.store, kv.Backfill(d.Key(), "t1"), record.Revision))
+	state, err := kv.GetLeader(ctx, b.store, kv.Generator(d.Key()))
+	require.NoError(t, err)
+	require.NoError(t, kv.Delete(ctx, b.store, kv.Generator(d.Key()), state.Revision))
+	_, err = p.transition(ctx, d.Key(), nil, false)
+	require.NoError(t, err)
+	_, err = kv.GetLeader(ctx, b.store, kv.Backfill(d.Key(), "t1"))
+	require.ErrorIs(t, err, kv.ErrNotFound, "what is done is not done again")
+
+	d.Version++
+	_, err = kv.Put(ctx, b.store, kv.Definition(d.Key()), &d, definition)
+	require.NoError(t, err)
+	_, err = p.transition(ctx, d.Key(), nil, false)
+	require.NoError(t, err)
+	_, err = stream.GetLastMsgForSubject(ctx, b.names.InvokeWake(0, d.Key()))
+	require.NoError(t, err, "the invoker sees each change")
+}
