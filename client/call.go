@@ -58,6 +58,7 @@ func (c *Client) message(ctx context.Context, verb string, request any) (*nats.M
 		return nil, err
 	}
 	message := &nats.Msg{Subject: c.names.API(c.namespace, verb), Header: nats.Header{}, Data: body}
+	message.Header.Set(schedule.HeaderIdentity, headerText(c.identity))
 	telemetry.Inject(ctx, message.Header)
 	return message, nil
 }

@@ -21,6 +21,8 @@ type Config struct {
 	Namespace string
 	// Prefix is that of the installation. Default: "carillon".
 	Prefix string
+	// Identity is who asks, for the event history: text of at most 255 bytes. Default: the user and the host, "ann@desk".
+	Identity string
 	// Timeout bounds one call with its retries; a context may end it earlier. Default: 15 s.
 	Timeout time.Duration
 }
@@ -31,6 +33,7 @@ type Client struct {
 	conn      *nats.Conn
 	names     subjects.Names
 	namespace string
+	identity  string
 	timeout   time.Duration
 }
 
@@ -59,7 +62,12 @@ func New(conn *nats.Conn, config Config) (*Client, error) {
 	if config.Timeout == 0 {
 		config.Timeout = DefaultTimeout
 	}
-	return &Client{conn: conn, names: names, namespace: config.Namespace, timeout: config.Timeout}, nil
+	if config.Identity == "" {
+		config.Identity = defaultIdentity()
+	}
+	return &Client{
+		conn: conn, names: names, namespace: config.Namespace, identity: config.Identity, timeout: config.Timeout,
+	}, nil
 }
 
 // Namespace returns the namespace the client speaks for.

@@ -9,12 +9,17 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+// identify gives a request the unique ID that makes its retries safe, unless the caller has set one.
+func identify(requestID *string) {
+	if *requestID == "" {
+		*requestID = uuid.NewString()
+	}
+}
+
 // Create creates a schedule and describes it. An empty RequestID is replaced by a unique one, which makes the retries of
 // this call safe; a caller that wants its own retries to be safe sets it.
 func (c *Client) Create(ctx context.Context, req schedule.CreateRequest) (schedule.Description, error) {
-	if req.RequestID == "" {
-		req.RequestID = uuid.NewString()
-	}
+	identify(&req.RequestID)
 	return do[schedule.Description](ctx, c, "create", repeatable, req)
 }
 
@@ -56,29 +61,31 @@ func (c *Client) All(ctx context.Context, prefix string) iter.Seq2[schedule.Desc
 
 // Delete deletes a schedule. Runs in progress go on.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	_, err := do[schedule.Empty](ctx, c, "delete", once, schedule.IDRequest{ID: id})
+	_, err := do[schedule.Empty](ctx, c, "delete", once, schedule.DeleteRequest{ID: id, RequestID: uuid.NewString()})
 	return err
 }
 
 // Pause stops the automated actions of a schedule; one that is paused stays so. A note replaces the schedule's, an empty
 // one leaves it.
 func (c *Client) Pause(ctx context.Context, id, note string) error {
-	_, err := do[schedule.Empty](ctx, c, "pause", once, schedule.NoteRequest{ID: id, Note: note})
-	return err
+	return c.switchPaused(ctx, "pause", id, note)
 }
 
 // Unpause resumes the automated actions of a schedule. What was due while it was paused is not made up for. The note is
 // as in Pause.
 func (c *Client) Unpause(ctx context.Context, id, note string) error {
-	_, err := do[schedule.Empty](ctx, c, "unpause", once, schedule.NoteRequest{ID: id, Note: note})
+	return c.switchPaused(ctx, "unpause", id, note)
+}
+
+func (c *Client) switchPaused(ctx context.Context, verb, id, note string) error {
+	req := schedule.NoteRequest{ID: id, Note: note, RequestID: uuid.NewString()}
+	_, err := do[schedule.Empty](ctx, c, verb, repeatable, req)
 	return err
 }
 
 // Trigger starts one run now, paused or not. The reply names the trigger, which is the source of the run. An empty
 // RequestID is replaced as in Create.
 func (c *Client) Trigger(ctx context.Context, req schedule.TriggerRequest) (schedule.TriggerReply, error) {
-	if req.RequestID == "" {
-		req.RequestID = uuid.NewString()
-	}
+	identify(&req.RequestID)
 	return do[schedule.TriggerReply](ctx, c, "trigger", repeatable, req)
 }

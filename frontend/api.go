@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -18,12 +20,14 @@ import (
 const maxWrites = 128
 
 // api does the reading and writing of the requests. Each verb is a method in a file of its own; requests come validated.
-// It keeps nothing between requests but which namespaces exist, and is safe for concurrent use.
+// It keeps nothing between requests but which namespaces exist and compiled specs, and is safe for concurrent use.
 type api struct {
 	names      subjects.Names
 	js         jetstream.JetStream
 	store      *kv.Store
 	namespaces *namespaces
+	events     *events.Publisher
+	specs      *speccache.Cache
 	log        *slog.Logger
 	now        func() time.Time
 	newID      func() string
@@ -51,25 +55,28 @@ func (a *api) newestDefinition(ctx context.Context, key schedule.Key) (kv.Record
 	return record, err
 }
 
-// replace lets write replace or delete a definition, guarded. On a conflict it begins again with the newest definition.
-// It returns the record that was replaced.
+// replace writes or deletes a definition, guarded, in the way that decide says: it gets the newest definition, from the
+// leader, and returns what does it, or nil if there is nothing to do. On a conflict that begins again.
 func (a *api) replace(
-	ctx context.Context, record kv.Record[schedule.Definition],
-	write func(context.Context, kv.Record[schedule.Definition]) error,
-) (kv.Record[schedule.Definition], error) {
-	key := record.Value.Key()
+	ctx context.Context, key schedule.Key,
+	decide func(kv.Record[schedule.Definition]) (write func(context.Context) error, err error),
+) error {
 	for range maxWrites {
+		record, err := a.newestDefinition(ctx, key)
+		if err != nil {
+			return err
+		}
+		write, err := decide(record)
+		if err != nil || write == nil {
+			return err
+		}
 		// Each time anew: the wake of the writer that was faster has removed the guard.
 		if err := a.armGuard(ctx, key, record.Value.Version+1); err != nil {
-			return record, err
+			return err
 		}
-		err := write(ctx, record)
-		if !errors.Is(err, kv.ErrConflict) {
-			return record, err
-		}
-		if record, err = a.newestDefinition(ctx, key); err != nil {
-			return record, err
+		if err := write(ctx); !errors.Is(err, kv.ErrConflict) {
+			return err
 		}
 	}
-	return record, schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
+	return schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
 }

@@ -37,13 +37,15 @@ func TestPauseAndUnpause(t *testing.T) {
 		{"unpause", "back", false, schedule.ReasonUnpaused, schedule.EventUnpaused, "back"},
 	} {
 		version := uint64(i + 2)
-		_, err := answer[schedule.Empty](in, test.verb, fmt.Sprintf(`{"id":"nightly","note":%q}`, test.note))
+		_, err := answerTo[schedule.Empty](in, "ann@desk", test.verb, fmt.Sprintf(`{"id":"nightly","note":%q}`, test.note))
 		require.NoError(t, err)
 
 		want, got := before, in.definition("nightly")
 		want.Version, want.Schedule.State = version, schedule.State{Paused: test.paused, Notes: test.notes}
 		assert.Equal(t, test.paused, got.ActiveSince.IsZero())
-		got.ActiveSince = time.Time{}
+		assert.Equal(t, test.paused, got.PausedBy == "ann@desk")
+		assert.Equal(t, test.paused, !got.PauseTime.IsZero())
+		got.ActiveSince, got.PausedBy, got.PauseTime = time.Time{}, "", time.Time{}
 		assert.Equal(t, want, got)
 		assert.Equal(t,
 			&schedule.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason},
@@ -52,6 +54,7 @@ func TestPauseAndUnpause(t *testing.T) {
 		_, event := in.events("nightly", test.kind)
 		assert.Equal(t, fmt.Sprintf("%s-%s-%d", before.Incarnation, test.kind, version), event.ID)
 		assert.Equal(t, test.note, event.Reason)
+		assert.Equal(t, "ann@desk", event.Identity)
 	}
 }
 

@@ -4,22 +4,29 @@ import (
 	"context"
 	"errors"
 
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
+
+// initialWriters bounds how many records of a create request are written at once. There may be 100 of them.
+const initialWriters = 16
 
 // create writes a new definition. An ID that is taken shows by the conflict of that write and not by a look before it,
 // which would leave a gap between the two.
 func (a *api) create(
 	ctx context.Context, namespace string, req *schedule.CreateRequest,
 ) (schedule.Description, error) {
-	key := schedule.Key{Namespace: namespace, ID: req.ID}
-	def := newDefinition(key, req, a.now(), a.newID())
+	if err := checkTogether(req.TriggerNow, len(req.Backfills)); err != nil {
+		return schedule.Description{}, err
+	}
+	key, from := schedule.Key{Namespace: namespace, ID: req.ID}, a.origin(ctx, req.RequestID)
+	def := newDefinition(key, req, from, a.newID())
 	if err := a.armGuard(ctx, key, def.Version); err != nil {
 		return schedule.Description{}, err
 	}
-	discard, err := a.putInitialTrigger(ctx, &def, req)
+	discard, err := a.putInitialRequests(ctx, key, initialRequests(&def, req, from))
 	if err != nil {
 		return schedule.Description{}, err
 	}
@@ -35,26 +42,41 @@ func (a *api) create(
 	return describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, a.now()), nil
 }
 
-// putInitialTrigger writes the record of the run that a create request asks for. It stands before the definition is
-// written, so a definition that exists has its trigger, and a repeat of the request need not add one: it would run
-// twice if the first had finished. Without a definition of its incarnation the record is void; discard removes it, and
-// where that does not happen the backfiller does.
-func (a *api) putInitialTrigger(
-	ctx context.Context, def *schedule.Definition, req *schedule.CreateRequest,
+// putInitialRequests writes the records of what a create request asks to be started. They stand before the definition is
+// written, so a definition that exists has them, and a repeat of the request need not add any: it would start twice what
+// has finished. Without a definition of its incarnation a record is void; discard removes them, and where that does not
+// happen the backfiller does.
+func (a *api) putInitialRequests(
+	ctx context.Context, key schedule.Key, requests []schedule.BackfillState,
 ) (discard func(), err error) {
-	if !req.TriggerNow {
-		return func() {}, nil
+	revisions := make([]uint64, len(requests))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(initialWriters)
+	for i := range requests {
+		group.Go(func() (err error) {
+			revisions[i], err = a.putRequest(groupCtx, key, &requests[i])
+			return err
+		})
 	}
-	record := newTrigger(def.Incarnation, initialTriggerID(def), schedule.Trigger{}, def.CreateTime, telemetry.Traceparent(ctx))
-	revision, err := a.putBackfill(ctx, def.Key(), &record)
-	if err != nil {
+	discard = func() { a.discard(ctx, key, requests, revisions) }
+	if err := group.Wait(); err != nil {
+		discard()
 		return nil, err
 	}
-	return func() {
-		if err := kv.Delete(ctx, a.store, kv.Backfill(def.Key(), record.ID), revision); err != nil {
-			a.logFor(def.Key()).WarnContext(ctx, "trigger of a refused create request not removed", "error", err)
+	return discard, nil
+}
+
+// discard removes the records of a create request that has been refused.
+func (a *api) discard(ctx context.Context, key schedule.Key, requests []schedule.BackfillState, revisions []uint64) {
+	var errs []error
+	for i := range requests {
+		if revisions[i] != 0 {
+			errs = append(errs, kv.Delete(ctx, a.store, kv.Backfill(key, requests[i].ID), revisions[i]))
 		}
-	}, nil
+	}
+	if err := errors.Join(errs...); err != nil {
+		a.logFor(key).WarnContext(ctx, "requests of a refused create not removed", "error", err)
+	}
 }
 
 // repeatCreate answers a create request for an ID that is taken. If this is the request that took it, what follows the
@@ -78,16 +100,13 @@ func (a *api) repeatCreate(
 }
 
 func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *schedule.CreateRequest) {
-	effects := []effect{
-		a.wakeGenerator(def.Key(), schedule.Wake{
-			Incarnation: def.Incarnation, Version: def.Version, Reason: schedule.ReasonCreated,
-		}),
-		a.publishEvent(def, schedule.EventCreated, 1, ""),
+	from, key := a.origin(ctx, req.RequestID), def.Key()
+	events := []schedule.Event{changeEvent(def, schedule.EventCreated, 1, "", from)}
+	effects := []effect{a.wakeGenerator(key, wakeFor(def, schedule.ReasonCreated))}
+	requests := initialRequests(def, req, from)
+	for i := range requests {
+		events = append(events, requestEvent(def, &requests[i], from))
+		effects = append(effects, a.wakeBackfill(key, requests[i].ID, wakeFor(def, schedule.ReasonTriggered)))
 	}
-	if req.TriggerNow {
-		effects = append(effects, a.wakeBackfill(def.Key(), initialTriggerID(def), schedule.Wake{
-			Incarnation: def.Incarnation, Version: def.Version, Reason: schedule.ReasonTriggered,
-		}))
-	}
-	a.follow(ctx, def.Key(), effects...)
+	a.follow(ctx, key, append(effects, a.tell(events...))...)
 }

@@ -180,7 +180,9 @@ func TestRecordsOutOfReach(t *testing.T) {
 	}
 	for verb, body := range map[string]string{
 		"create": createBody("nightly", ""), "describe": `{"id":"nightly"}`, "list": ``, "pause": `{"id":"nightly"}`,
-		"delete": `{"id":"nightly"}`, "trigger": `{"id":"nightly"}`,
+		"delete": `{"id":"nightly"}`, "trigger": `{"id":"nightly"}`, "update": updateBody("nightly", ""),
+		"patch": `{"id":"nightly","pause":{}}`, "skip": `{"id":"nightly","count":1}`, "unskip": `{"id":"nightly"}`,
+		"backfill": `{"id":"nightly",` + march + `}`, "cancelBackfill": `{"id":"nightly","backfillId":"x"}`,
 	} {
 		_, err := answer[schedule.Empty](in, verb, body)
 		var e *schedule.Error

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,20 +17,25 @@ var (
 	key  = schedule.Key{Namespace: "default", ID: "nightly"}
 )
 
+// asked is the origin of a request at noon.
+var asked = origin{now: noon, identity: "ann@desk", requestID: "r1", trace: "00-trace"}
+
 func TestNewDefinition(t *testing.T) {
 	t.Parallel()
 	req := &schedule.CreateRequest{
 		ID: "nightly", RequestID: "r1",
-		Schedule: schedule.Schedule{
-			Action: schedule.Action{Type: "http", TaskQueue: "q"},
-			State:  schedule.State{Paused: true, Notes: "not yet"},
-		},
+		Schedule: schedule.Schedule{Action: schedule.Action{Type: "http", TaskQueue: "q"}},
 	}
-	local := noon.In(time.FixedZone("elsewhere", 3600))
-	assert.Equal(t, schedule.Definition{
+	want := schedule.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i1", Version: 1, LimitVersion: 1,
 		Schedule: req.Schedule, RequestID: "r1", CreateTime: noon,
-	}, newDefinition(key, req, local, "i1"))
+	}
+	assert.Equal(t, want, newDefinition(key, req, asked, "i1"))
+
+	req.State = schedule.State{Paused: true, Notes: "not yet"}
+	want.Schedule = req.Schedule
+	want.PausedBy, want.PauseTime = "ann@desk", noon
+	assert.Equal(t, want, newDefinition(key, req, asked, "i1"))
 }
 
 func TestCheckRepeat(t *testing.T) {
@@ -56,74 +62,110 @@ func TestCheckRepeat(t *testing.T) {
 	}
 }
 
-func TestSetPaused(t *testing.T) {
+func TestCheckToken(t *testing.T) {
 	t.Parallel()
-	updated := noon.Add(time.Hour)
-	definition := func(version uint64, paused bool, notes string) schedule.Definition {
-		return schedule.Definition{
-			Version: version, LimitVersion: 1, CreateTime: noon, UpdateTime: updated,
-			Schedule: schedule.Schedule{State: schedule.State{Paused: paused, Notes: notes}},
-		}
-	}
-	now := noon.Add(2 * time.Hour)
-	activeSince := func(def schedule.Definition, since time.Time) schedule.Definition {
-		def.ActiveSince = since
-		return def
-	}
-	for _, test := range []struct {
-		name   string
-		before schedule.Definition
-		paused bool
-		note   string
-		want   schedule.Definition
-	}{
-		{"pause", definition(1, false, ""), true, "holidays", definition(2, true, "holidays")},
-		{"pause without a note", definition(1, false, "for accounting"), true, "", definition(2, true, "for accounting")},
-		{"pause again", definition(2, true, "holidays"), true, "more holidays", definition(3, true, "more holidays")},
-		{"unpause", definition(3, true, "holidays"), false, "back", activeSince(definition(4, false, "back"), now)},
-		{"unpause what runs", definition(4, false, "back"), false, "", definition(5, false, "back")},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			before := test.before
-			assert.Equal(t, test.want, setPaused(test.before, test.paused, test.note, now))
-			assert.Equal(t, before, test.before, "the argument must not change")
-		})
+	def := &schedule.Definition{Version: 7}
+	require.NoError(t, checkToken(def, 0))
+	require.NoError(t, checkToken(def, 7))
+	for _, stale := range []uint64{6, 8} {
+		err := checkToken(def, stale)
+		assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
+		assert.ErrorContains(t, err, fmt.Sprintf("conflictToken: %d is stale", stale))
+		assert.ErrorContains(t, err, "is at 7: describe it again")
 	}
 }
 
-func TestTriggerID(t *testing.T) {
+func TestIDsOfRequestsDiffer(t *testing.T) {
 	t.Parallel()
 	same := triggerID("i1", "r1")
 	assert.Equal(t, same, triggerID("i1", "r1"))
 	assert.Equal(t, "f3f1987a-f6ab-57e8-a142-dd1fa14071da", same, "it may never change")
-	assert.NotEqual(t, same, triggerID("i1", "r2"))
-	assert.NotEqual(t, same, triggerID("i2", "r1"))
-	assert.NotEqual(t, same, initialTriggerID(&schedule.Definition{Incarnation: "i1"}))
+	assert.Equal(t, "0dc91a5f-e687-520b-af6a-473a10f86fc2", backfillID("i1", "r1"), "it may never change")
+	seen := map[string]bool{}
+	initial := &schedule.CreateRequest{TriggerNow: true, Backfills: make([]schedule.BackfillRange, 2)}
+	for _, requests := range [][]schedule.BackfillState{
+		newRequests("i1", "r1", &schedule.Trigger{}, make([]schedule.BackfillRange, 12), asked),
+		newRequests("i1", "r2", &schedule.Trigger{}, make([]schedule.BackfillRange, 12), asked),
+		newRequests("i2", "r1", &schedule.Trigger{}, make([]schedule.BackfillRange, 12), asked),
+		initialRequests(&schedule.Definition{Incarnation: "i1"}, initial, asked),
+		{{ID: same}, {ID: backfillID("i1", "r1")}, {ID: triggerID("i1", "r2")}, {ID: triggerID("i2", "r1")}},
+	} {
+		for _, r := range requests {
+			assert.False(t, seen[r.ID], "%+v", r)
+			seen[r.ID] = true
+		}
+	}
 }
 
-func TestNewTrigger(t *testing.T) {
+func TestNewTriggerAndBackfill(t *testing.T) {
 	t.Parallel()
-	trigger := schedule.Trigger{Overlap: schedule.OverlapAllowAll, Note: "by hand"}
+	trigger := schedule.Trigger{Overlap: schedule.OverlapAllowAll, Note: "by hand", Input: []byte(`{"a":1}`)}
 	assert.Equal(t, schedule.BackfillState{
-		Incarnation: "i1", ID: "t1", RequestTime: noon, Trigger: &trigger, Trace: "00-trace",
-	}, newTrigger("i1", "t1", trigger, noon, "00-trace"))
+		Incarnation: "i1", ID: "t1", RequestTime: noon, Trigger: &trigger,
+		Trace: "00-trace", Identity: "ann@desk", RequestID: "r1",
+	}, newTrigger("i1", "t1", trigger, asked))
+	elsewhere := time.FixedZone("elsewhere", 3600)
+	assert.Equal(t, schedule.BackfillState{
+		Incarnation: "i1", ID: "b1", RequestTime: noon,
+		Range: &schedule.BackfillRange{Start: noon, End: noon.Add(time.Hour), Note: "gap"},
+		Trace: "00-trace", Identity: "ann@desk", RequestID: "r1",
+	}, newBackfill("i1", "b1", schedule.BackfillRange{
+		Start: noon.In(elsewhere), End: noon.Add(time.Hour).In(elsewhere), Note: "gap",
+	}, asked))
 }
 
 func TestCheckPending(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, checkPending(0))
-	require.NoError(t, checkPending(maxPendingBackfills-1))
-	err := checkPending(maxPendingBackfills)
-	assert.Equal(t, schedule.CodeResourceExhausted, schedule.CodeOf(err))
-	assert.ErrorContains(t, err, fmt.Sprintf("at most %d", maxPendingBackfills))
+	const most = schedule.MaxBackfills
+	require.NoError(t, checkPending(0, most))
+	require.NoError(t, checkPending(most-1, 1))
+	for pending, further := range map[int]int{most: 1, most - 1: 2, 1: most} {
+		err := checkPending(pending, further)
+		assert.Equal(t, schedule.CodeResourceExhausted, schedule.CodeOf(err))
+		assert.ErrorContains(t, err, fmt.Sprintf("has %d pending", pending))
+		assert.ErrorContains(t, err, fmt.Sprintf("at most %d", most))
+	}
 }
 
-func TestNewEvent(t *testing.T) {
+func TestCheckTogether(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, checkTogether(false, schedule.MaxBackfills))
+	require.NoError(t, checkTogether(true, schedule.MaxBackfills-1))
+	assert.ErrorContains(t, checkTogether(true, schedule.MaxBackfills), "backfills: has 100 entries, and with the trigger at most 99")
+}
+
+func TestEvents(t *testing.T) {
 	t.Parallel()
 	def := &schedule.Definition{Namespace: "default", ID: "nightly", Incarnation: "i1"}
-	assert.Equal(t, schedule.Event{
+	want := schedule.Event{
 		ID: "i1-paused-7", Time: noon, Namespace: "default", ScheduleID: "nightly", Kind: schedule.EventPaused,
-		Reason: "holidays", Trace: "00-trace",
-	}, newEvent(def, schedule.EventPaused, 7, "holidays", noon, "00-trace"))
+		Reason: "holidays", RequestID: "r1", Identity: "ann@desk", Trace: "00-trace",
+	}
+	assert.Equal(t, want, changeEvent(def, schedule.EventPaused, 7, "holidays", asked))
+
+	trigger := newTrigger("i1", "t1", schedule.Trigger{Note: "by hand"}, asked)
+	want.ID, want.Kind, want.Reason, want.Source = "i1-triggered-t1", schedule.EventTriggered, "by hand", "t1"
+	assert.Equal(t, want, requestEvent(def, &trigger, asked))
+
+	backfill := newBackfill("i1", "b1", schedule.BackfillRange{Start: noon, End: noon.Add(1), Note: "gap"}, asked)
+	want.ID, want.Kind, want.Reason, want.Source = "i1-backfill_requested-b1", schedule.EventBackfillRequested, "gap", "b1"
+	want.First, want.Last = noon, noon.Add(1)
+	assert.Equal(t, want, requestEvent(def, &backfill, asked))
+}
+
+func TestCleanIdentity(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"":                             "",
+		" ann@desk ":                   "ann@desk",
+		"Ännchen Müller":               "Ännchen Müller",
+		"two\r\nlines\x00\x7f":         "two  lines",
+		"a\u202eb":                     "a b",
+		"bad \xff byte":                "bad \uFFFD byte",
+		strings.Repeat("x", 300):       strings.Repeat("x", 255),
+		"x" + strings.Repeat("ü", 200): "x" + strings.Repeat("ü", 127),
+		strings.Repeat("ü", 200):       strings.Repeat("ü", 127),
+	} {
+		assert.Equal(t, want, cleanIdentity(header))
+	}
 }

@@ -9,29 +9,32 @@ import (
 
 // delete removes the definition and wakes everybody who has records or timers of the schedule, to remove them. Runs in
 // progress are left alone.
-func (a *api) delete(ctx context.Context, namespace string, req *schedule.IDRequest) (schedule.Empty, error) {
+func (a *api) delete(ctx context.Context, namespace string, req *schedule.DeleteRequest) (schedule.Empty, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
-	record, err := a.newestDefinition(ctx, key)
-	if err != nil {
-		return schedule.Empty{}, err
-	}
-	record, err = a.replace(ctx, record, func(ctx context.Context, current kv.Record[schedule.Definition]) error {
-		return kv.Delete(ctx, a.store, kv.Definition(key), current.Revision)
+	var deleted schedule.Definition
+	err := a.replace(ctx, key, func(current kv.Record[schedule.Definition]) (func(context.Context) error, error) {
+		if err := checkToken(&current.Value, req.ConflictToken); err != nil {
+			return nil, err
+		}
+		deleted = current.Value
+		return func(ctx context.Context) error {
+			return kv.Delete(ctx, a.store, kv.Definition(key), current.Revision)
+		}, nil
 	})
 	if err != nil {
 		return schedule.Empty{}, err
 	}
-	a.afterDelete(ctx, &record.Value)
+	a.afterDelete(ctx, &deleted, a.origin(ctx, req.RequestID))
 	return schedule.Empty{}, nil
 }
 
-func (a *api) afterDelete(ctx context.Context, def *schedule.Definition) {
+func (a *api) afterDelete(ctx context.Context, def *schedule.Definition, from origin) {
 	key := def.Key()
 	wake := schedule.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: schedule.ReasonDeleted}
 	effects := []effect{
 		a.wakeGenerator(key, wake),
 		a.wakeInvoker(key, wake),
-		a.publishEvent(def, schedule.EventDeleted, wake.Version, ""),
+		a.tell(changeEvent(def, schedule.EventDeleted, wake.Version, "", from)),
 	}
 	backfills, err := a.backfillIDs(ctx, key)
 	if err != nil {

@@ -1,26 +1,48 @@
 package frontend
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxRecent bounds the recent actions of a description.
-const maxRecent = 10
+const (
+	// maxRecent bounds the recent actions of a description, maxBuffer the waiting starts.
+	maxRecent = 10
+	maxBuffer = 10
+)
 
-// describe composes what the API tells of a schedule from its records. A record of another incarnation is that of an
-// earlier schedule of the same ID, and counts as absent; the zero values stand for absent records too.
+// records are those of a schedule beside its definition. The zero value stands for a record that is not there.
+type records struct {
+	generator schedule.GeneratorState
+	invoker   schedule.InvokerState
+	// backfills are in no order.
+	backfills []schedule.BackfillState
+}
+
+// of returns the records without those of another incarnation: they are those of an earlier schedule of the same ID.
+func (r records) of(def *schedule.Definition) records {
+	if r.generator.Incarnation != def.Incarnation {
+		r.generator = schedule.GeneratorState{}
+	}
+	if r.invoker.Incarnation != def.Incarnation {
+		r.invoker = schedule.InvokerState{}
+	}
+	r.backfills = slices.DeleteFunc(slices.Clone(r.backfills), func(b schedule.BackfillState) bool {
+		return b.Incarnation != def.Incarnation
+	})
+	return r
+}
+
+// describe composes what lists, and replies to a change, tell of a schedule. A record of another incarnation is that of
+// an earlier schedule of the same ID, and counts as absent; the zero values stand for absent records too.
 func describe(
 	def *schedule.Definition, generator schedule.GeneratorState, invoker schedule.InvokerState, now time.Time,
 ) schedule.Description {
-	if generator.Incarnation != def.Incarnation {
-		generator = schedule.GeneratorState{}
-	}
-	if invoker.Incarnation != def.Incarnation {
-		invoker = schedule.InvokerState{}
-	}
+	own := records{generator: generator, invoker: invoker}.of(def)
+	generator, invoker = own.generator, own.invoker
 	d := schedule.Description{
 		Namespace: def.Namespace, ID: def.ID, Schedule: def.Schedule, ConflictToken: def.Version,
 		Info: schedule.Info{
@@ -28,13 +50,19 @@ func describe(
 			MissedCatchupWindow: invoker.Counters.MissedCatchup,
 			OverlapSkipped:      invoker.Counters.OverlapSkipped,
 			BufferDropped:       invoker.Counters.BufferDropped,
+			SkippedOnRequest:    invoker.Counters.SkippedOnRequest,
 			BufferSize:          countWaiting(invoker.Starts),
 			RunningWorkflows:    runs(running(invoker.Starts)),
 			RecentActions:       runs(recent(invoker.Starts)),
 			FutureActionTimes:   timesAfter(generator.Future, now),
 			CreateTime:          def.CreateTime,
 			UpdateTime:          def.UpdateTime,
+			Skips:               skipsToCome(def, &generator),
+			IdleDeadline:        generator.IdleDeadline,
 		},
+	}
+	if def.Schedule.State.Paused {
+		d.Info.PausedBy, d.Info.PauseTime = def.PausedBy, def.PauseTime
 	}
 	if d.State.LimitedActions {
 		d.State.RemainingActions = invoker.RemainingActions(def)
@@ -92,4 +120,72 @@ func timesAfter(times []time.Time, now time.Time) []time.Time {
 		}
 	}
 	return later
+}
+
+// describeFully adds what a list leaves out, since it takes more to find out.
+func describeFully(
+	def *schedule.Definition, all records, around *surroundings, now time.Time,
+) schedule.Description {
+	all = all.of(def)
+	d := describe(def, all.generator, all.invoker, now)
+	d.Info.Buffer = firstWaiting(all.invoker.Starts)
+	d.Info.Backfills = progress(def, &all)
+	d.Info.Reasons = reasons(def, &all, around)
+	d.Info.Warnings = warnings(around.warnings)
+	return d
+}
+
+func firstWaiting(starts []schedule.BufferedStart) []schedule.WaitingStart {
+	waiting := filter(starts, (*schedule.BufferedStart).Waiting)
+	var first []schedule.WaitingStart
+	for _, s := range waiting[:min(len(waiting), maxBuffer)] {
+		first = append(first, schedule.WaitingStart{
+			RequestID: s.RequestID, WorkflowID: s.WorkflowID, NominalTime: s.Nominal, DueTime: s.Actual,
+			Phase: s.Phase, Overlap: s.Overlap, Manual: s.Manual, Source: s.Source,
+			Attempt: s.Attempt, BackoffUntil: s.BackoffUntil,
+		})
+	}
+	return first
+}
+
+// progress tells of the triggers and backfills that have a record, and of those that the generator has yet to make one
+// for.
+func progress(def *schedule.Definition, all *records) []schedule.BackfillProgress {
+	waiting, known := map[string]int{}, map[string]bool{}
+	for i := range all.invoker.Starts {
+		if s := &all.invoker.Starts[i]; s.Waiting() {
+			waiting[s.Source]++
+		}
+	}
+	var list []schedule.BackfillProgress
+	for i := range all.backfills {
+		b := &all.backfills[i]
+		known[b.ID] = true
+		list = append(list, progressOf(b, waiting[b.ID]))
+	}
+	for _, request := range openRequests(def, &all.generator) {
+		if !known[request.ID] {
+			list = append(list, progressOf(&request, 0))
+		}
+	}
+	slices.SortFunc(list, func(a, b schedule.BackfillProgress) int {
+		return cmp.Or(a.RequestTime.Compare(b.RequestTime), cmp.Compare(a.BackfillID, b.BackfillID))
+	})
+	return list
+}
+
+func progressOf(b *schedule.BackfillState, waiting int) schedule.BackfillProgress {
+	p := schedule.BackfillProgress{
+		BackfillID: b.ID, RequestTime: b.RequestTime, HighWaterMark: b.Mark,
+		// What is handed over but not in the buffer yet counts as done for a moment.
+		Done: max(0, b.Handed-waiting), Total: b.Total, TotalCapped: b.Total >= schedule.MaxBackfillTotal,
+		Canceled: b.Canceled, Identity: b.Identity,
+	}
+	switch {
+	case b.Trigger != nil:
+		p.Trigger, p.Overlap, p.Total = true, b.Trigger.Overlap, 1
+	case b.Range != nil:
+		p.Start, p.End, p.Overlap = b.Range.Start, b.Range.End, b.Range.Overlap
+	}
+	return p
 }

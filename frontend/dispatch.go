@@ -45,6 +45,7 @@ func (f *Frontend) serve(ctx context.Context, e *endpoint, request micro.Request
 	ctx, cancel := context.WithTimeout(ctx, f.config.RequestTimeout)
 	defer cancel()
 	ctx = telemetry.Extract(ctx, nats.Header(request.Headers()))
+	ctx = withIdentity(ctx, request.Headers().Get(schedule.HeaderIdentity))
 	ctx, span := telemetry.Tracer().Start(ctx, "schedule."+e.verb, trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()
 

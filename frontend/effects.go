@@ -77,21 +77,6 @@ func (a *api) arm(ctx context.Context, timerSubject, target string, wake schedul
 	return timer.Arm(ctx, a.js, timerSubject, target, a.now().Add(a.guardDelay), traceHeader(ctx), body)
 }
 
-// publishEvent tells the event history what happened to a definition, which that made version.
-func (a *api) publishEvent(def *schedule.Definition, kind schedule.EventKind, version uint64, reason string) effect {
-	return func(ctx context.Context) error {
-		event := newEvent(def, kind, version, reason, a.now(), telemetry.Traceparent(ctx))
-		body, err := schedule.EncodeJSON(event)
-		if err != nil {
-			return err
-		}
-		message := &nats.Msg{Subject: a.names.Event(def.Key(), kind), Header: traceHeader(ctx), Data: body}
-		message.Header.Set(nats.MsgIdHdr, event.ID)
-		_, err = a.js.PublishMsg(ctx, message)
-		return err
-	}
-}
-
 // traceHeader is a new header with the trace context of ctx.
 func traceHeader(ctx context.Context) nats.Header {
 	header := nats.Header{}

@@ -25,6 +25,13 @@ func errNoNamespace(name string) error {
 	}
 }
 
+func errNoBackfill(key schedule.Key, id string) error {
+	return &schedule.Error{
+		Code: schedule.CodeNotFound, Field: "backfillId",
+		Message: fmt.Sprintf("schedule %q has no backfill or trigger %q in progress", key.ID, id),
+	}
+}
+
 // forCaller turns any error into what a caller may see. Unless told is true, err says more, which is for the log.
 func forCaller(err error) (e *schedule.Error, told bool) {
 	switch {
@@ -35,7 +42,8 @@ func forCaller(err error) (e *schedule.Error, told bool) {
 			"a record of the schedule cannot be read; the log of the frontend says why"), false
 	case errors.Is(err, nats.ErrMaxPayload):
 		return schedule.Errorf(schedule.CodeInvalidArgument,
-			"the schedule is larger than NATS accepts in one message: store its input elsewhere and pass a reference"), false
+			"the schedule, with what is asked for, is larger than NATS accepts in one message: "+
+				"store its input elsewhere and pass a reference"), false
 	case isUnavailable(err):
 		return schedule.Errorf(schedule.CodeUnavailable,
 			"NATS did not answer as it should, so it is not known whether the request was carried out: try again, "+

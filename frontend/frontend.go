@@ -8,8 +8,13 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
+
+// specCacheSize is how many compiled specs a frontend keeps. Requests that need one are people's, and few.
+const specCacheSize = 1024
 
 var (
 	errNoTurn = schedule.Errorf(schedule.CodeResourceExhausted,
@@ -33,11 +38,16 @@ func New(config Config) (*Frontend, error) {
 		return nil, schedule.Prefix("frontend", err)
 	}
 	config.Logger = config.Logger.With("component", "frontend")
+	publisher, err := events.NewPublisher(config.JS, config.Names)
+	if err != nil {
+		return nil, fmt.Errorf("frontend: %w", err)
+	}
 	return &Frontend{
 		config: config,
 		api: &api{
 			names: config.Names, js: config.JS, store: config.Store,
 			namespaces: newNamespaces(config.JS, config.Names), log: config.Logger,
+			events: publisher, specs: speccache.New(specCacheSize),
 			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
 			maxReply: func() int { return int(config.Conn.MaxPayload()) - replyOverhead },
 		},
@@ -57,6 +67,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	// Requests outlive ctx, which only says when to take no more.
 	work, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
+	defer f.api.events.Close()
 	endpoints := f.api.endpoints()
 	service, stopped, err := f.addService(endpoints)
 	if err != nil {

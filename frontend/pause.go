@@ -3,7 +3,6 @@ package frontend
 import (
 	"context"
 
-	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -11,35 +10,22 @@ import (
 // before it starts anything, and drops automated starts of a paused schedule then.
 
 func (a *api) pause(ctx context.Context, namespace string, req *schedule.NoteRequest) (schedule.Empty, error) {
-	return a.switchPaused(ctx, namespace, req, true, schedule.ReasonPaused, schedule.EventPaused)
+	return a.switchPaused(ctx, namespace, req, (*edit).pause)
 }
 
 func (a *api) unpause(ctx context.Context, namespace string, req *schedule.NoteRequest) (schedule.Empty, error) {
-	return a.switchPaused(ctx, namespace, req, false, schedule.ReasonUnpaused, schedule.EventUnpaused)
+	return a.switchPaused(ctx, namespace, req, (*edit).unpause)
 }
 
 func (a *api) switchPaused(
-	ctx context.Context, namespace string, req *schedule.NoteRequest,
-	paused bool, reason schedule.Reason, kind schedule.EventKind,
+	ctx context.Context, namespace string, req *schedule.NoteRequest, to func(*edit, schedule.Note),
 ) (schedule.Empty, error) {
-	key := schedule.Key{Namespace: namespace, ID: req.ID}
-	record, err := a.definition(ctx, key)
-	if err != nil {
-		return schedule.Empty{}, err
-	}
-	now := a.now()
-	record, err = a.replace(ctx, record, func(ctx context.Context, current kv.Record[schedule.Definition]) error {
-		next := setPaused(current.Value, paused, req.Note, now)
-		_, err := kv.Put(ctx, a.store, kv.Definition(key), &next, current.Revision)
-		return err
+	_, err := a.change(ctx, change{
+		key: schedule.Key{Namespace: namespace, ID: req.ID}, requestID: req.RequestID,
+		edit: func(e *edit) error {
+			to(e, schedule.Note{Note: req.Note})
+			return nil
+		},
 	})
-	if err != nil {
-		return schedule.Empty{}, err
-	}
-	def := setPaused(record.Value, paused, req.Note, now)
-	a.follow(ctx, key,
-		a.wakeGenerator(key, schedule.Wake{Incarnation: def.Incarnation, Version: def.Version, Reason: reason}),
-		a.publishEvent(&def, kind, def.Version, req.Note),
-	)
-	return schedule.Empty{}, nil
+	return schedule.Empty{}, err
 }

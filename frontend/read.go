@@ -24,20 +24,36 @@ func (a *api) describe(ctx context.Context, namespace string, req *schedule.IDRe
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	return a.description(ctx, &record.Value)
+	def := &record.Value
+	all, err := a.records(ctx, def.Key())
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	around, err := a.lookAround(ctx, def, &all)
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	return describeFully(def, all, around, a.now()), nil
 }
 
-// description adds to a definition what the pools know.
+// description adds to a definition what the pools know, and nothing that is to be found out around them: for lists, and for
+// replies to a change, which is about to change that.
 func (a *api) description(ctx context.Context, def *schedule.Definition) (schedule.Description, error) {
-	generator, err := kv.OrZero(kv.Get(ctx, a.store, kv.Generator(def.Key())))
+	all, err := a.records(ctx, def.Key())
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	invoker, err := kv.OrZero(kv.Get(ctx, a.store, kv.Invoker(def.Key())))
+	return describe(def, all.generator, all.invoker, a.now()), nil
+}
+
+// records reads what the pools keep of a schedule, without the backfills.
+func (a *api) records(ctx context.Context, key schedule.Key) (records, error) {
+	generator, err := kv.OrZero(kv.Get(ctx, a.store, kv.Generator(key)))
 	if err != nil {
-		return schedule.Description{}, err
+		return records{}, err
 	}
-	return describe(def, generator.Value, invoker.Value, a.now()), nil
+	invoker, err := kv.OrZero(kv.Get(ctx, a.store, kv.Invoker(key)))
+	return records{generator: generator.Value, invoker: invoker.Value}, err
 }
 
 // listReply is a schedule.ListReply whose entries are encoded already, since their size decides how many there are.
@@ -95,11 +111,20 @@ func (a *api) entries(ctx context.Context, page []schedule.Key) ([][]byte, error
 	return entries, group.Wait()
 }
 
+// listed is describe for a list.
+func (a *api) listed(ctx context.Context, key schedule.Key) (schedule.Description, error) {
+	record, err := a.definition(ctx, key)
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	return a.description(ctx, &record.Value)
+}
+
 // entry encodes the description of one schedule for a list. It is nil where the schedule has vanished since the keys were
 // read, and where it cannot be shown at all: one bad schedule must not hide the others. Describe says what is wrong
 // with it.
 func (a *api) entry(ctx context.Context, key schedule.Key) ([]byte, error) {
-	description, err := a.describe(ctx, key.Namespace, &schedule.IDRequest{ID: key.ID})
+	description, err := a.listed(ctx, key)
 	switch {
 	case schedule.CodeOf(err) == schedule.CodeNotFound:
 		return nil, nil
@@ -118,4 +143,14 @@ func (a *api) entry(ctx context.Context, key schedule.Key) ([]byte, error) {
 		return nil, nil
 	}
 	return entry, nil
+}
+
+// count counts the keys, whatever is behind them.
+func (a *api) count(ctx context.Context, namespace string, req *schedule.CountRequest) (schedule.CountReply, error) {
+	keys, err := kv.Schedules(ctx, a.store, namespace)
+	if err != nil {
+		return schedule.CountReply{}, err
+	}
+	page, _ := pageKeys(keys, req.Prefix, "", len(keys))
+	return schedule.CountReply{Count: len(page)}, nil
 }

@@ -42,7 +42,10 @@ func TestServiceAnswersPingInfoAndStats(t *testing.T) {
 			assert.NotEmpty(t, e.Metadata[field], "%s of %s", field, e.Name)
 		}
 	}
-	for _, verb := range []string{"create", "describe", "list", "delete", "pause", "unpause", "trigger"} {
+	for _, verb := range []string{
+		"create", "describe", "list", "update", "patch", "delete", "pause", "unpause", "trigger", "backfill",
+		"cancelBackfill", "skip", "unskip",
+	} {
 		assert.Contains(t, verbs, verb)
 	}
 

@@ -102,6 +102,17 @@ func answer[Reply any](in *installation, verb, body string) (reply Reply, err er
 	return decode[Reply](message)
 }
 
+// answerTo is answer for a caller who says who he is.
+func answerTo[Reply any](in *installation, identity, verb, body string) (reply Reply, err error) {
+	message, err := in.conn.RequestMsg(&nats.Msg{
+		Subject: in.names.API("default", verb), Header: nats.Header{"Carillon-Identity": {identity}}, Data: []byte(body),
+	}, patience)
+	if err != nil {
+		return reply, err
+	}
+	return decode[Reply](message)
+}
+
 func decode[Reply any](message *nats.Msg) (reply Reply, err error) {
 	if message.Header.Get(micro.ErrorCodeHeader) == "" {
 		return reply, json.Unmarshal(message.Data, &reply)
@@ -210,6 +221,33 @@ func (in *installation) events(id string, kind schedule.EventKind) (count uint64
 		require.Equal(in.t, last.ID, message.Header.Get(nats.MsgIdHdr))
 	}
 	return info.State.Subjects[subject], last
+}
+
+// history returns all events of a schedule in the order in which they were stored.
+func (in *installation) history(id string) (all []schedule.Event) {
+	in.t.Helper()
+	stream, err := in.js.Stream(in.t.Context(), in.names.EventStream())
+	require.NoError(in.t, err)
+	for next := uint64(1); ; {
+		message, err := stream.GetMsg(in.t.Context(), next, jetstream.WithGetMsgSubject(in.names.Events(in.key(id))))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return all
+		}
+		require.NoError(in.t, err)
+		var event schedule.Event
+		require.NoError(in.t, json.Unmarshal(message.Data, &event))
+		all, next = append(all, event), message.Sequence+1
+	}
+}
+
+// putGenerator writes what the generator would.
+func (in *installation) putGenerator(id string, state schedule.GeneratorState) {
+	in.t.Helper()
+	record, err := kv.OrZero(kv.GetLeader(in.t.Context(), in.store, kv.Generator(in.key(id))))
+	require.NoError(in.t, err)
+	state.Incarnation = in.definition(id).Incarnation
+	_, err = kv.Put(in.t.Context(), in.store, kv.Generator(in.key(id)), &state, record.Revision)
+	require.NoError(in.t, err)
 }
 
 // hookedJS is a JetStream that runs a hook before it stores a message, and fails with the hook.

@@ -6,51 +6,87 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// trigger writes a record that the backfiller turns into one start. The definition is read from the leader: a record with
-// the incarnation of a schedule that has just been replaced would be dropped, though answered.
+// trigger writes a record that the backfiller turns into one start.
 func (a *api) trigger(
 	ctx context.Context, namespace string, req *schedule.TriggerRequest,
 ) (schedule.TriggerReply, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
+	from := a.origin(ctx, req.RequestID)
+	id, err := a.request(ctx, key, from, func(incarnation string) schedule.BackfillState {
+		id := a.newID()
+		if req.RequestID != "" {
+			id = triggerID(incarnation, req.RequestID)
+		}
+		return newTrigger(incarnation, id, req.Trigger, from)
+	})
+	return schedule.TriggerReply{ID: req.ID, TriggerID: id}, err
+}
+
+// backfill writes a record that the backfiller works off.
+func (a *api) backfill(
+	ctx context.Context, namespace string, req *schedule.BackfillRequest,
+) (schedule.BackfillReply, error) {
+	key := schedule.Key{Namespace: namespace, ID: req.ID}
+	from := a.origin(ctx, req.RequestID)
+	id, err := a.request(ctx, key, from, func(incarnation string) schedule.BackfillState {
+		id := a.newID()
+		if req.RequestID != "" {
+			id = backfillID(incarnation, req.RequestID)
+		}
+		return newBackfill(incarnation, id, req.BackfillRange, from)
+	})
+	return schedule.BackfillReply{ID: req.ID, BackfillID: id}, err
+}
+
+// request writes the record of a trigger or backfill, wakes the backfiller, and returns its ID. The definition is read from
+// the leader: a record with the incarnation of a schedule that has just been replaced would be dropped, though answered.
+func (a *api) request(
+	ctx context.Context, key schedule.Key, from origin, newRecord func(incarnation string) schedule.BackfillState,
+) (string, error) {
 	definition, err := a.newestDefinition(ctx, key)
 	if err != nil {
-		return schedule.TriggerReply{}, err
+		return "", err
 	}
 	def := &definition.Value
-	id := a.newID()
-	if req.RequestID != "" {
-		id = triggerID(def.Incarnation, req.RequestID)
+	record := newRecord(def.Incarnation)
+	if err := a.admit(ctx, def, record.ID); err != nil {
+		return "", err
 	}
-	if err := a.admitTrigger(ctx, key, id); err != nil {
-		return schedule.TriggerReply{}, err
-	}
-	record := newTrigger(def.Incarnation, id, req.Trigger, a.now(), telemetry.Traceparent(ctx))
 	// A conflict is a repeat of the request, whose record may be gone already.
-	if _, err := a.putBackfill(ctx, key, &record); err != nil && !errors.Is(err, kv.ErrConflict) {
-		return schedule.TriggerReply{}, err
+	if _, err := a.putRequest(ctx, key, &record); err != nil && !errors.Is(err, kv.ErrConflict) {
+		return "", err
 	}
-	a.follow(ctx, key, a.wakeBackfill(key, id, schedule.Wake{
-		Incarnation: def.Incarnation, Version: def.Version, Reason: schedule.ReasonTriggered,
-	}))
-	return schedule.TriggerReply{ID: req.ID, TriggerID: id}, nil
+	a.follow(ctx, key,
+		a.wakeBackfill(key, record.ID, wakeFor(def, schedule.ReasonTriggered)),
+		a.tell(requestEvent(def, &record, from)))
+	return record.ID, nil
 }
 
-// admitTrigger refuses a request that would be one too many to be pending; a repeat of one that is pending is not.
-func (a *api) admitTrigger(ctx context.Context, key schedule.Key, id string) error {
-	pending, err := a.backfillIDs(ctx, key)
-	if err != nil || slices.Contains(pending, id) {
+// admit refuses a request that would be one too many to be pending; a repeat of one that is pending is not.
+func (a *api) admit(ctx context.Context, def *schedule.Definition, id string) error {
+	pending, err := a.backfillIDs(ctx, def.Key())
+	if err != nil {
 		return err
 	}
-	return checkPending(len(pending))
+	if len(def.Requests) > 0 {
+		generator, err := a.newestGenerator(ctx, def.Key())
+		if err != nil {
+			return err
+		}
+		pending = mergeIDs(pending, openRequests(def, &generator))
+	}
+	if slices.Contains(pending, id) {
+		return nil
+	}
+	return checkPending(len(pending), 1)
 }
 
-// putBackfill writes the record of a new backfill or trigger, guarded, and returns its revision.
-func (a *api) putBackfill(ctx context.Context, key schedule.Key, record *schedule.BackfillState) (uint64, error) {
+// putRequest writes the record of a new backfill or trigger, guarded, and returns its revision.
+func (a *api) putRequest(ctx context.Context, key schedule.Key, record *schedule.BackfillState) (uint64, error) {
 	if err := a.armBackfillGuard(ctx, key, record); err != nil {
 		return 0, err
 	}

@@ -76,7 +76,8 @@ func (k *desk) start(source string, n int, overlap schedule.OverlapPolicy) sched
 
 func (k *desk) id(n int) string { return k.start(schedule.SourceAuto, n, "").RequestID }
 
-// handOff is the next one of a source, up to the last of the seconds.
+// handOff is the next one of a source, up to the last of the seconds; without any, the empty one by which a source makes
+// itself known.
 func (k *desk) handOff(source string, overlap schedule.OverlapPolicy, seconds ...int) schedule.Enqueue {
 	from, ok := k.handed[source]
 	if !ok {
@@ -84,9 +85,10 @@ func (k *desk) handOff(source string, overlap schedule.OverlapPolicy, seconds ..
 	}
 	e := schedule.Enqueue{
 		Incarnation: k.d.Incarnation, Version: k.d.Version, Source: source,
-		Span: schedule.Span{From: from, To: second(seconds[len(seconds)-1])},
+		Span: schedule.Span{From: from, To: from},
 	}
 	for _, n := range seconds {
+		e.To = second(n)
 		e.Starts = append(e.Starts, k.start(source, n, overlap))
 	}
 	k.handed[source] = e.To
@@ -175,7 +177,7 @@ func (k *desk) checkRecord(state *schedule.InvokerState) {
 	require.Equal(k.t, dump(state), dump(&stored))
 	for source, progress := range state.Sources {
 		for i, span := range progress.Covered {
-			require.True(k.t, span.From.Before(span.To), source)
+			require.False(k.t, span.To.Before(span.From), source)
 			require.True(k.t, i == 0 || progress.Covered[i-1].To.Before(span.From), "%s: %v", source, progress.Covered)
 		}
 	}

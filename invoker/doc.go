@@ -7,11 +7,15 @@
 // writes the record with a compare-and-set before anything with a side effect happens, executes, and writes the results
 // (DESIGN §4): the intent is on disk before the effect.
 //
+// Work is executed in rounds, automated starts first, and what is left after a round waits for a later group of messages:
+// so that neither a start nor a cancel waits for the hundreds of starts of a backfill.
+//
 // What makes a crash harmless: every start bears a request ID that is also its message ID; the action stream refuses a
 // second start of a workflow ID that is queued or running; a start that may have been published before is looked for,
 // in the queue, among the completions and in the record, before it is published again; hand-offs of one source form a
 // chain whose covered ranges are in the record, so a repeated or overtaken one adds nothing twice and loses nothing; and
-// events wait in the record until they are published.
+// events wait in the record until they are published. Counters change with an event each, so that the events alone give
+// them back ([schedule.Counters.Add]).
 //
 // State: the records [schedule.InvokerState] and [schedule.Result]. Timer: subjects.RetryTimer.
 //

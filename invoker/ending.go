@@ -33,7 +33,8 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := p.events.Publish(ctx, events...); err != nil {
 		return err
 	}
-	if err := p.purgeRetry(ctx, key); err != nil {
+	shard := p.config.Store.ShardOf(key)
+	if err := p.purgeTimer(ctx, shard, p.config.Names.RetryTimer(shard, key)); err != nil {
 		return err
 	}
 	if err := forgetRecord(ctx, p.config.Store, kv.Result(key)); err != nil {
@@ -47,7 +48,7 @@ func abandoned(key schedule.Key, state *schedule.InvokerState, now time.Time) []
 	var events []schedule.Event
 	for i := range state.Starts {
 		if s := &state.Starts[i]; s.Waiting() {
-			event := startEvent(schedule.EventDropped, s, "the schedule is gone")
+			event := startEvent(schedule.EventDropped, s, schedule.GoneReason)
 			event.ID = eventID(state.Incarnation, state.EventSequence+uint64(len(events))+1)
 			event.Time, event.Namespace, event.ScheduleID = now.UTC(), key.Namespace, key.ID
 			events = append(events, event)
@@ -56,11 +57,11 @@ func abandoned(key schedule.Key, state *schedule.InvokerState, now time.Time) []
 	return events
 }
 
-func (p *Pool) purgeRetry(ctx context.Context, key schedule.Key) error {
-	shard := p.config.Store.ShardOf(key)
+// purgeTimer removes a timer from the task stream of a shard, if it is there.
+func (p *Pool) purgeTimer(ctx context.Context, shard int, subject string) error {
 	stream, err := p.config.JS.Stream(ctx, p.config.Names.TaskStream(shard))
 	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(p.config.Names.RetryTimer(shard, key)))
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
 	}
 	if err != nil {
 		return fmt.Errorf("invoker: remove timer: %w", err)

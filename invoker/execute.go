@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,43 +20,57 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// perform executes work: controls first, so that a start sees them, then starts, side by side.
+// perform executes work: controls first, so that a start sees them, then starts, side by side. It may leave starts out.
 func (s *session) perform(ctx context.Context, work Work) (Report, error) {
-	var report Report
-	terminated := map[string]bool{}
-	for _, control := range work.Controls {
-		if err := s.deliver(ctx, control); err != nil {
-			s.config.Logger.WarnContext(ctx, "control not delivered, will try again", "kind", control.Kind,
-				"run_id", control.RunID, "error", err)
-			continue
-		}
-		report.Delivered = append(report.Delivered, control)
-		terminated[control.RequestID] = control.Kind == schedule.ControlTerminate
-	}
+	report := Report{Delivered: s.deliverAll(ctx, work.Controls)}
 	last, err := s.lastResult(ctx, work)
 	if err != nil {
 		return Report{}, err
 	}
-	var mu sync.Mutex
+	starts, since := s.freshOf(work.Starts), time.Time{}
+	if len(starts) == 0 {
+		since = s.wallClock()
+		if report.Starts, starts, err = s.earlier(ctx, work.Starts); err != nil {
+			return Report{}, err
+		}
+	}
+	results := make([]StartReport, len(starts))
 	var group errgroup.Group
 	group.SetLimit(s.config.Concurrency)
-	for i := range work.Starts {
-		start := &work.Starts[i]
-		if terminated[start.RequestID] {
-			continue
+	for i := range starts {
+		start, since := &starts[i], since
+		if at, fresh := s.fresh[start.RequestID]; fresh {
+			since = at
+			delete(s.fresh, start.RequestID)
 		}
-		group.Go(func() error {
-			result, err := s.start(ctx, start, last)
-			mu.Lock()
-			defer mu.Unlock()
-			report.Starts = append(report.Starts, result)
+		group.Go(func() (err error) {
+			results[i], err = s.start(ctx, start, last, since)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return Report{}, err
 	}
+	report.Starts = append(report.Starts, results...)
 	return report, ctx.Err()
+}
+
+// freshOf returns the starts that nobody can have published before, or so recently only that the action stream would take
+// a second publish for a repeat: another process may have read the record since. They need no search, and do not wait for
+// one about others.
+func (s *session) freshOf(starts []schedule.BufferedStart) []schedule.BufferedStart {
+	var fresh []schedule.BufferedStart
+	for i := range starts {
+		at, ok := s.fresh[starts[i].RequestID]
+		switch {
+		case !ok:
+		case starts[i].Attempt == 1 && s.wallClock().Sub(at) < subjects.DuplicateWindow/4:
+			fresh = append(fresh, starts[i])
+		default:
+			delete(s.fresh, starts[i].RequestID)
+		}
+	}
+	return fresh
 }
 
 // lastResult reads what the next runs are told about the earlier ones.
@@ -76,18 +89,21 @@ func (s *session) lastResult(ctx context.Context, work Work) (schedule.Result, e
 	return record.Value, nil
 }
 
-// start publishes one run to its task queue. Its error means that this process may not go by the record any more.
-func (s *session) start(ctx context.Context, start *schedule.BufferedStart, last schedule.Result) (StartReport, error) {
+// start publishes one run to its task queue. Nobody had done that before since. Its error means that this process may not
+// go by the record any more.
+func (s *session) start(
+	ctx context.Context, start *schedule.BufferedStart, last schedule.Result, since time.Time,
+) (StartReport, error) {
 	report := StartReport{RequestID: start.RequestID, At: s.config.Now()}
 	request := s.request(start, last, report.At)
-	if s.repeated[start.RequestID] || start.Attempt > 1 {
-		result, known, err := s.earlier(ctx, start, request.Callback)
-		if known || err != nil {
-			report.Result = result
-			return report, err
+	if err := s.override(ctx, start, &request); err != nil {
+		report.Result, report.Reason = Failed, err.Error()
+		if errors.Is(err, errNoTrigger) {
+			report.Result = Refused
 		}
+		return report, nil
 	}
-	if err := s.current(); err != nil {
+	if err := s.current(since); err != nil {
 		return report, err
 	}
 	err := s.armTimeout(ctx, &request)
@@ -100,6 +116,9 @@ func (s *session) start(ctx context.Context, start *schedule.BufferedStart, last
 	if err != nil {
 		report.Result, report.Reason = s.judge(ctx, start, err)
 	}
+	if report.Result == Refused && request.TimeoutTimer != "" {
+		s.disarm(ctx, request.TimeoutTimer)
+	}
 	report.At = s.config.Now()
 	return report, nil
 }
@@ -107,8 +126,8 @@ func (s *session) start(ctx context.Context, start *schedule.BufferedStart, last
 // current makes sure that what is published now cannot be a repeat that nobody recognises. The action stream tells
 // repeats for the DuplicateWindow only: after a stop of the process, another may have started the run since, and the run
 // have ended. And without a connection nats.go would keep the start, and send it whenever there is one again.
-func (s *session) current() error {
-	if s.wallClock().Sub(s.seen) > subjects.DuplicateWindow/2 {
+func (s *session) current(since time.Time) error {
+	if s.wallClock().Sub(since) > subjects.DuplicateWindow/2 {
 		return fmt.Errorf("%w: invoker: read too long ago", kv.ErrConflict)
 	}
 	if !s.config.JS.Conn().IsConnected() {
@@ -117,54 +136,60 @@ func (s *session) current() error {
 	return nil
 }
 
-// earlier finds out what became of a start that may have been published before. A worker reports, then acknowledges,
-// and a completion stays in the task stream until it has been applied: so the places are looked at in this order, and the
-// run that is in none of them, with the record unchanged, has never been accepted.
-func (s *session) earlier(ctx context.Context, start *schedule.BufferedStart, callback string) (result Result, known bool, err error) {
+// earlier finds out what became of starts that may have been published before. It reports those that were, and returns
+// the others. A worker reports, then acknowledges, and a completion stays in the task stream until it has been applied: so
+// the queue, the completions and the record are looked at in this order, and a run that is in none of them has never been
+// accepted. The record is read once for all: it is large where there are many.
+//
+// If the record has changed, another process is at work on the same schedule, on the same starts as a rule. They are left
+// to it; the retry timer sees to them if it dies.
+func (s *session) earlier(
+	ctx context.Context, starts []schedule.BufferedStart,
+) (found []StartReport, others []schedule.BufferedStart, err error) {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(s.config.Concurrency)
+	for i := range starts {
+		group.Go(func() error {
+			result, known, err := s.look(ctx, &starts[i])
+			mu.Lock()
+			defer mu.Unlock()
+			if known {
+				found = append(found, StartReport{RequestID: starts[i].RequestID, Result: result, At: s.config.Now()})
+			} else {
+				others = append(others, starts[i])
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil || len(others) == 0 {
+		return found, nil, err
+	}
+	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Invoker(s.key)))
+	if err == nil && record.Revision != s.record.Revision {
+		others = nil
+	}
+	return found, others, err
+}
+
+// look looks for a run in the queue, then for its completion.
+func (s *session) look(ctx context.Context, start *schedule.BufferedStart) (result Result, known bool, err error) {
 	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
 	switch {
 	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == start.RequestID:
 		return Accepted, true, nil
 	case err != nil && !errors.Is(err, leader.ErrNone):
-		return Failed, true, err
+		return Failed, false, err
 	}
+	callback := s.config.Names.Callback(s.shard(), s.key, start.TaskQueue, start.RequestID)
 	_, err = leader.Last(ctx, s.config.JS, s.config.Names.TaskStream(s.shard()), callback)
-	if !errors.Is(err, leader.ErrNone) {
-		return Over, true, err
+	switch {
+	case err == nil:
+		return Over, true, nil
+	case errors.Is(err, leader.ErrNone):
+		return Failed, false, nil
 	}
-	record, err := kv.GetLeader(ctx, s.config.Store, kv.Invoker(s.key))
-	if err == nil && record.Revision != s.record.Revision {
-		err = fmt.Errorf("%w: %s", kv.ErrConflict, kv.Invoker(s.key))
-	}
-	return Failed, err != nil, err
-}
-
-func (s *session) request(start *schedule.BufferedStart, last schedule.Result, now time.Time) schedule.ActionRequest {
-	d := &s.definition.Value
-	action := &d.Schedule.Action
-	request := schedule.ActionRequest{
-		Namespace: d.Namespace, ScheduleID: d.ID, WorkflowID: start.WorkflowID, RunID: start.RunID,
-		RequestID: start.RequestID, Type: action.Type, TaskQueue: start.TaskQueue,
-		Callback:    s.config.Names.Callback(s.shard(), s.key, start.TaskQueue, start.RequestID),
-		NominalTime: start.Nominal, DueTime: start.Actual,
-		TaskTimeout: action.TaskTimeout, Input: action.Input, Headers: action.Headers, Memo: action.Memo,
-		SearchAttributes: action.SearchAttributes, RetryPolicy: action.RetryPolicy, Priority: action.Priority,
-		LastSuccess: last.Success, LastFailure: last.Failure,
-	}
-	if timeout := runTimeout(action); timeout > 0 {
-		request.Deadline = now.Add(timeout).UTC()
-		request.TimeoutTimer = s.config.Names.TimeoutTimer(s.shard(), s.key, start.RequestID)
-	}
-	return request
-}
-
-// runTimeout is the shorter of run and execution timeout; 0 if there is neither.
-func runTimeout(action *schedule.Action) time.Duration {
-	run, execution := action.RunTimeout.Std(), action.ExecutionTimeout.Std()
-	if run == 0 || execution > 0 && execution < run {
-		return execution
-	}
-	return run
+	return Failed, false, err
 }
 
 // armTimeout arms the delayed completion of a run that may never report. It comes before the run, so that no run is
@@ -183,8 +208,20 @@ func (s *session) armTimeout(ctx context.Context, request *schedule.ActionReques
 	return timer.Arm(ctx, s.config.JS, request.TimeoutTimer, request.Callback, request.Deadline, nil, body)
 }
 
-// publish puts the request into the action stream, unless a run of this workflow ID is queued or running there.
+// publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last
+// success is an offer to the run: where the request is too large for a message with it, it goes without.
 func (s *session) publish(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
+	err := s.send(ctx, start, request)
+	if errors.Is(err, nats.ErrMaxPayload) && len(request.LastSuccess) > 0 {
+		request.LastSuccess, request.LastSuccessOmitted = nil, true
+		err = s.send(ctx, start, request)
+	}
+	return err
+}
+
+// send publishes the request. One that is larger than a message may be, with its headers, is nats.ErrMaxPayload before
+// anything has left the process.
+func (s *session) send(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return err
@@ -213,10 +250,7 @@ func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) bo
 	if err != nil {
 		return errors.Is(err, leader.ErrNone)
 	}
-	over := slices.ContainsFunc(s.record.Value.Starts, func(other schedule.BufferedStart) bool {
-		return other.Phase == schedule.PhaseCompleted && other.RequestID == stored.Header.Get(jetstream.MsgIDHeader)
-	})
-	return over && s.remove(ctx, stored.Sequence) == nil
+	return s.completed(stored.Header.Get(jetstream.MsgIDHeader)) && s.remove(ctx, stored.Sequence) == nil
 }
 
 // judge turns the error of a publish into a result. The stream checks the expected sequence before it drops repeats, so
@@ -245,46 +279,4 @@ func isOccupied(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
-}
-
-// deliver brings a cancel or terminate to a run, wherever it is: the control stream keeps it for a worker that takes the
-// run later, and a terminated run is taken out of the action stream.
-func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error {
-	body, err := json.Marshal(&schedule.Control{Kind: c.Kind, RequestID: c.RequestID, RunID: c.RunID, WorkflowID: c.WorkflowID})
-	if err != nil {
-		return err
-	}
-	subject := s.config.Names.Control(s.key.Namespace, c.TaskQueue, c.WorkflowID)
-	if _, err := s.config.JS.Publish(ctx, subject, body, jetstream.WithMsgID(string(c.Kind)+"-"+c.RequestID)); err != nil {
-		return err
-	}
-	if c.Kind != schedule.ControlTerminate {
-		return nil
-	}
-	return s.withdraw(ctx, c)
-}
-
-// withdraw removes a run from the action stream.
-func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error {
-	stored, err := s.queued(ctx, c.TaskQueue, c.WorkflowID)
-	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(jetstream.MsgIDHeader) != c.RequestID {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return s.remove(ctx, stored.Sequence)
-}
-
-// remove takes a message out of the action stream.
-func (s *session) remove(ctx context.Context, sequence uint64) error {
-	stream, err := s.config.JS.Stream(ctx, s.config.Names.ActionStream())
-	if err != nil {
-		return err
-	}
-	err = stream.DeleteMsg(ctx, sequence)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil
-	}
-	return err
 }

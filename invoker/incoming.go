@@ -13,9 +13,6 @@ const (
 	ignoredUnknown     = "unknown_request"
 )
 
-// maxReason bounds the reason in an event: as many events as there are completions in a group go into one record.
-const maxReason = 512
-
 // enqueue takes over a hand-off: the starts in it that no earlier hand-off of its source covered.
 func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 	if e.Incarnation != m.definition.Incarnation {
@@ -24,40 +21,83 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 	}
 	progress := m.state.Sources[e.Source]
 	if contains(progress.Covered, e.Span) {
-		m.ignore(ignoredRepeat)
+		m.repeat(e, progress)
 		return
 	}
+	waiting := m.waiting()
 	for i := range e.Starts {
 		start := e.Starts[i]
 		if !covers(progress.Covered, start.Actual) && m.find(start.RequestID) == nil {
 			start.Trace = trace
-			m.buffer(start)
+			m.take(start, &progress, &waiting)
 		}
 	}
-	m.countUnstarted(e, &progress)
+	m.countUnstarted(e, &progress, trace)
 	progress.Covered = cover(progress.Covered, e.Span)
+	m.setProgress(e.Source, progress)
+}
+
+// repeat passes over a hand-off that brings nothing new, unless it is that it was the last one: a backfiller which has
+// died after a batch may find, when it makes it again, that an updated spec gives no more times.
+func (m *machine) repeat(e *schedule.Enqueue, progress schedule.SourceProgress) {
+	if !e.Complete || progress.Complete || e.From.Before(progress.LastFrom) {
+		m.ignore(ignoredRepeat)
+		return
+	}
+	progress.Complete = true
+	m.setProgress(e.Source, progress)
+}
+
+func (m *machine) setProgress(source string, progress schedule.SourceProgress) {
 	if m.state.Sources == nil {
 		m.state.Sources = map[string]schedule.SourceProgress{}
 	}
-	m.state.Sources[e.Source] = progress
+	m.state.Sources[source] = progress
 	m.out.Changed = true
 }
 
-// buffer adds a start to the buffer. Automated ones need room.
-func (m *machine) buffer(start schedule.BufferedStart) {
+// take adds a start to the buffer, unless nobody wants it any more. Automated ones need room.
+func (m *machine) take(start schedule.BufferedStart, progress *schedule.SourceProgress, waiting *int) {
 	start.Phase = schedule.PhasePending
-	if !start.Manual && m.waiting() >= BufferLimit {
-		m.state.Counters.BufferDropped++
-		m.eventOf(schedule.EventDropped, &start, fmt.Sprintf("%d starts are waiting already", BufferLimit))
+	switch {
+	case start.Skip:
+		m.state.Counters.SkippedOnRequest++
+		m.eventOf(schedule.EventSkipped, &start, "skipped on request")
+	case progress.Withdrawn:
+		m.drop(&start, reasonCanceled)
+	case !start.Manual && *waiting >= BufferLimit:
+		m.drop(&start, fmt.Sprintf("%d starts are waiting already", BufferLimit))
+	default:
+		m.add(start)
+		*waiting++
+		m.eventOf(schedule.EventBuffered, &start, "")
+	}
+}
+
+// reasonCanceled is why starts are dropped that a canceled backfill or trigger has asked for.
+const reasonCanceled = "the backfill was canceled"
+
+// withdraw drops what waits of a canceled source. What is about to be started may have been already: it goes on.
+func (m *machine) withdraw(source string) {
+	progress, known := m.state.Sources[source]
+	if !known || source == schedule.SourceAuto {
 		return
 	}
-	m.state.Starts = append(m.state.Starts, start)
-	m.eventOf(schedule.EventBuffered, &start, "")
+	for i := range m.state.Starts {
+		s := &m.state.Starts[i]
+		if s.Source == source && (s.Phase == schedule.PhasePending || s.Phase == schedule.PhaseDeferred) {
+			m.drop(s, reasonCanceled)
+		}
+	}
+	if !progress.Withdrawn {
+		progress.Withdrawn = true
+		m.setProgress(source, progress)
+	}
 }
 
 // countUnstarted counts what the source gave up. A hand-off that repeats the newest one with a later end repeats its
 // counts as well; one that was overtaken leaves those of the newest alone.
-func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceProgress) {
+func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceProgress, trace string) {
 	missed, superseded, dropped := e.Missed, e.Superseded, e.Dropped
 	if e.From.Equal(progress.LastFrom) {
 		missed = max(missed-progress.LastMissed, 0)
@@ -67,18 +107,23 @@ func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceP
 	if !e.From.Before(progress.LastFrom) {
 		progress.LastFrom, progress.LastMissed = e.From, e.Missed
 		progress.LastSuperseded, progress.LastDropped = e.Superseded, e.Dropped
+		progress.LastCount, progress.Complete = len(e.Starts), e.Complete
 	}
-	m.giveUp(schedule.EventMissed, missed, &m.state.Counters.MissedCatchup, "later than the catch-up window")
-	m.giveUp(schedule.EventMissed, superseded, &m.state.Counters.MissedCatchup, "superseded: a newer one was due as well")
-	m.giveUp(schedule.EventDropped, dropped, &m.state.Counters.BufferDropped, "more due at once than the buffer holds")
+	m.giveUp(schedule.EventMissed, missed, e.MissedSpan, e.Source, trace, "later than the catch-up window")
+	m.giveUp(schedule.EventMissed, superseded, e.SupersededSpan, e.Source, trace, "superseded: a newer one was due as well")
+	m.giveUp(schedule.EventDropped, dropped, e.DroppedSpan, e.Source, trace, "more due at once than the buffer holds")
 }
 
 // giveUp counts due actions that will not be started, and tells of them in one event.
-func (m *machine) giveUp(kind schedule.EventKind, count int, counter *int64, reason string) {
-	if count > 0 {
-		*counter += int64(count)
-		m.event(schedule.Event{Kind: kind, Count: count, Reason: reason})
+func (m *machine) giveUp(kind schedule.EventKind, count int, span schedule.Span, source, trace, reason string) {
+	if count == 0 {
+		return
 	}
+	event := schedule.Event{
+		Kind: kind, Count: count, First: span.From, Last: span.To, Source: source, Reason: reason, Trace: trace,
+	}
+	m.state.Counters.Add(event)
+	m.event(event)
 }
 
 // finish forgets a source that will hand over no more.
@@ -117,13 +162,29 @@ func (m *machine) complete(c schedule.Completion) {
 func (m *machine) close(start *schedule.BufferedStart, c schedule.Completion) {
 	start.Phase, start.Status, start.CodeTime = schedule.PhaseCompleted, c.Status, c.StartTime
 	start.CloseTime = c.CloseTime
+	start.RunAttempt, start.Worker, start.Outcome = c.Attempt, c.Worker, outcomeOf(&c)
 	event := startEvent(schedule.EventCompleted, start, "")
 	event.Status, event.CodeTime, event.CloseTime = c.Status, c.StartTime, c.CloseTime
-	event.Attempt, event.Worker = c.Attempt, c.Worker
+	event.Attempt, event.Worker, event.Outcome = c.Attempt, c.Worker, start.Outcome
 	if c.Failure != nil {
-		event.Reason = shorten(c.Failure.Message, maxReason)
+		event.Reason = start.Outcome.Failure.Message
 	}
 	m.event(event)
+}
+
+// outcomeOf is as much of what came of a run as records and events have room for: as many events as there are
+// completions in a group go into one record.
+func outcomeOf(c *schedule.Completion) schedule.Outcome {
+	outcome := schedule.Outcome{ResultBytes: len(c.Result)}
+	if len(c.Result) <= schedule.MaxOutcomeResultBytes {
+		outcome.Result = c.Result
+	}
+	if c.Failure != nil {
+		outcome.Failure = &schedule.Failure{
+			Type: c.Failure.Type, Message: shorten(c.Failure.Message, schedule.MaxOutcomeMessageBytes),
+		}
+	}
+	return outcome
 }
 
 // pauseOnFailure pauses the schedule if its policy says so, with a note that names the run and the reason.
@@ -145,5 +206,8 @@ func (m *machine) pauseOnFailure(start *schedule.BufferedStart, c schedule.Compl
 		return
 	}
 	// Where the note is there already, an attempt that was cut short has paused the schedule and lost the event.
-	m.event(schedule.Event{Kind: schedule.EventPaused, RequestID: start.RequestID, Reason: note})
+	m.event(schedule.Event{
+		Kind: schedule.EventPaused, RequestID: start.RequestID, WorkflowID: start.WorkflowID, RunID: start.RunID,
+		Source: start.Source, Reason: note, Trace: start.Trace,
+	})
 }

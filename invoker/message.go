@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -105,13 +108,14 @@ func versions(group []loop.Message[Message]) []schedule.Wake {
 // input sorts the messages of a group.
 func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState) (Input, error) {
 	var in Input
+	looked := false
 	for i := range group {
 		body := group[i].Body
 		switch {
 		case body.Completion != nil:
 			in.Completions = append(in.Completions, *body.Completion)
 		case body.Enqueue != nil:
-			known, err := p.sourceKnown(ctx, key, body.Enqueue.Source, state)
+			known, err := p.sourceKnown(ctx, key, body.Enqueue.Source, state, &in)
 			if err != nil {
 				return Input{}, err
 			}
@@ -119,13 +123,12 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 				trace := telemetry.Traceparent(telemetry.Extract(context.Background(), group[i].Header))
 				in.Enqueues = append(in.Enqueues, Traced[schedule.Enqueue]{Body: *body.Enqueue, Trace: trace})
 			}
-		case len(in.Finished) == 0:
-			// Any wake will do: the one that says that a backfill is over may have been replaced by another.
-			finished, err := p.finishedSources(ctx, key, state)
-			if err != nil {
+		case !looked:
+			// Any wake will do: the one that says that a backfill is over or canceled may have been replaced by another.
+			looked = true
+			if err := p.lookAtSources(ctx, key, state, &in); err != nil {
 				return Input{}, err
 			}
-			in.Finished = finished
 		}
 	}
 	return in, nil
@@ -133,34 +136,52 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 
 // sourceKnown reports whether a hand-off may still count. A backfill's record stays until everything handed over has
 // arrived here, so that a source without a record, and unknown to the state, is one that is over: what comes from it is
-// a late repeat.
-func (p *Pool) sourceKnown(ctx context.Context, key schedule.Key, source string, state *schedule.InvokerState) (bool, error) {
+// a late repeat. A source that is new and canceled already is added to the withdrawn ones.
+func (p *Pool) sourceKnown(
+	ctx context.Context, key schedule.Key, source string, state *schedule.InvokerState, in *Input,
+) (bool, error) {
 	if _, known := state.Sources[source]; known || source == schedule.SourceAuto {
 		return true, nil
 	}
-	_, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, source))
+	record, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, source))
 	if errors.Is(err, kv.ErrNotFound) {
 		p.config.Logger.DebugContext(ctx, "hand-off of a finished backfill ignored", "namespace", key.Namespace,
 			"schedule_id", key.ID, "source", source)
 		return false, nil
 	}
+	if err == nil && record.Value.Canceled {
+		in.Withdrawn = append(in.Withdrawn, source)
+	}
 	return err == nil, err
 }
 
-// finishedSources are those the state knows and whose backfill is over.
-func (p *Pool) finishedSources(ctx context.Context, key schedule.Key, state *schedule.InvokerState) ([]string, error) {
-	var finished []string
+// lookAtSources finds those the state knows and whose backfill is over, or has been canceled. There may be a hundred.
+func (p *Pool) lookAtSources(ctx context.Context, key schedule.Key, state *schedule.InvokerState, in *Input) error {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(p.config.Concurrency)
 	for source := range state.Sources {
 		if source == schedule.SourceAuto {
 			continue
 		}
-		_, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, source))
-		switch {
-		case errors.Is(err, kv.ErrNotFound):
-			finished = append(finished, source)
-		case err != nil:
-			return nil, err
-		}
+		group.Go(func() error {
+			record, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, source))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(err, kv.ErrNotFound):
+				in.Finished = append(in.Finished, source)
+			case err != nil:
+				return err
+			case record.Value.Canceled:
+				in.Withdrawn = append(in.Withdrawn, source)
+			}
+			return nil
+		})
 	}
-	return finished, nil
+	err := group.Wait()
+	// The order must not depend on the replies: a repeat of the transition gives the same events.
+	slices.Sort(in.Finished)
+	slices.Sort(in.Withdrawn)
+	return err
 }

@@ -21,18 +21,17 @@ type model struct {
 	// mails are the hand-offs made so far. Any of them may come, in any order, any number of times.
 	mails []schedule.Enqueue
 	made  int
-	// enqueued are the requests that some hand-off brought; coverage may say of a repeat under a new version that its time
-	// is taken.
-	enqueued map[string]time.Time
-	brought  map[string]bool
-	// fate counts the terminal events of each request.
-	fate    map[string][]schedule.EventKind
-	ready   map[string]int
-	manual  map[string]bool
-	missed  int64
-	dropped int64
-	skipped int64
-	started int64
+	// brought are the requests of the hand-offs that came; coverage may say of a repeat under a new version that its time is
+	// taken. taken are the due times of those that were buffered or given up at once.
+	brought map[string]bool
+	taken   map[string]time.Time
+	// fate has the terminal events of each request.
+	fate  map[string][]schedule.EventKind
+	ready map[string]int
+	// withdrawn are the sources whose backfill has been canceled.
+	withdrawn map[string]bool
+	// counters is the sum of all events.
+	counters schedule.Counters
 }
 
 func TestAnySequenceKeepsTheBooks(t *testing.T) {
@@ -40,8 +39,8 @@ func TestAnySequenceKeepsTheBooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(append(schedule.OverlapPolicies(), "")).Draw(t, "policy")
 		m := &model{
-			t: t, enqueued: map[string]time.Time{}, brought: map[string]bool{}, fate: map[string][]schedule.EventKind{},
-			ready: map[string]int{}, manual: map[string]bool{},
+			t: t, taken: map[string]time.Time{}, brought: map[string]bool{}, fate: map[string][]schedule.EventKind{},
+			ready: map[string]int{}, withdrawn: map[string]bool{},
 		}
 		m.desk = newDesk(t, policy(p), limit(rapid.IntRange(0, 3).Draw(t, "limit")),
 			catchup(rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "window")))
@@ -51,6 +50,9 @@ func TestAnySequenceKeepsTheBooks(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"hand over": m.handOver,
+			"trigger":   m.triggerNow,
+			"cancel":    m.cancel,
+			"finish":    m.finish,
 			"deliver":   m.deliver,
 			"complete":  m.completeSome,
 			"execute":   m.execute,
@@ -78,10 +80,54 @@ func (m *model) handOver(t *rapid.T) {
 	}
 	m.made++
 	m.mails = append(m.mails, m.handOff(source, overlap, seconds...))
+	if e := &m.mails[len(m.mails)-1]; source == schedule.SourceAuto {
+		for i := range e.Starts {
+			e.Starts[i].Skip = rapid.IntRange(0, 5).Draw(t, "skip") == 0
+		}
+		counts := rapid.SliceOfN(rapid.IntRange(0, 2), 3, 3).Draw(t, "given up")
+		e.Missed, e.Superseded, e.Dropped = counts[0], counts[1], counts[2]
+	}
 	if last := len(m.mails) - 2; last >= 0 && m.mails[last].Source == source && rapid.Bool().Draw(t, "crashed between") {
 		e := &m.mails[last+1]
 		e.From = m.mails[last].From
 		e.Starts = append(slices.Clone(m.mails[last].Starts), e.Starts...)
+	}
+}
+
+// triggerNow makes the one hand-off of a trigger.
+func (m *model) triggerNow(t *rapid.T) {
+	m.made++
+	at := int(m.now.Sub(origin)/time.Second) + m.made*5
+	overlap := rapid.SampledFrom(append(schedule.OverlapPolicies(), "")).Draw(t, "overlap")
+	e := m.handOff(fmt.Sprint("t", m.made), overlap, at)
+	e.Complete = true
+	m.mails = append(m.mails, e)
+}
+
+// cancel withdraws a source, also one of which nothing has come yet.
+func (m *model) cancel(t *rapid.T) {
+	source := rapid.SampledFrom([]string{"b1", "b2", "t1", "t2", "t3", schedule.SourceAuto}).Draw(t, "source")
+	if _, known := m.state.Sources[source]; known && source != schedule.SourceAuto {
+		m.withdrawn[source] = true
+	}
+	m.step(invoker.Input{Withdrawn: []string{source}})
+	for _, s := range m.state.Starts {
+		require.False(t, s.Source == source && s.Phase == schedule.PhaseDeferred && s.Manual, "withdrawn and waits")
+	}
+}
+
+// finish ends the sources that are to be woken because none of their starts waits. What still comes of them is a late
+// repeat, which the pool keeps away.
+func (m *model) finish(t *rapid.T) {
+	for _, source := range invoker.SourcesToWake(&m.state) {
+		progress := m.state.Sources[source]
+		for _, s := range m.state.Starts {
+			require.False(t, (progress.Complete || progress.Withdrawn) && s.Source == source && s.Waiting(), "%s waits", s.RequestID)
+		}
+		if progress.Complete && rapid.Bool().Draw(t, "finishes") {
+			m.step(invoker.Input{Finished: []string{source}})
+			m.mails = slices.DeleteFunc(m.mails, func(e schedule.Enqueue) bool { return e.Source == source })
+		}
 	}
 }
 
@@ -154,7 +200,7 @@ func (m *model) update(t *rapid.T) {
 func (m *model) step(in invoker.Input) {
 	for _, e := range in.Enqueues {
 		for _, s := range e.Body.Starts {
-			m.brought[s.RequestID], m.manual[s.RequestID] = true, s.Manual
+			m.brought[s.RequestID] = true
 		}
 	}
 	before := m.state
@@ -169,33 +215,21 @@ func (m *model) step(in invoker.Input) {
 // check books what a step has done.
 func (m *model) check(before schedule.InvokerState) {
 	for _, e := range m.news {
-		count := max(int64(e.Count), 1)
+		m.counters.Add(e)
 		switch e.Kind {
 		case schedule.EventBuffered:
-			_, twice := m.enqueued[e.RequestID]
+			_, twice := m.taken[e.RequestID]
 			require.False(m.t, twice, "%s buffered twice", e.RequestID)
-			m.enqueued[e.RequestID] = e.Actual
-		case schedule.EventSkipped:
-			m.skipped++
-			m.end(e)
-		case schedule.EventMissed:
-			m.missed += count
-			m.end(e)
-		case schedule.EventDropped:
-			m.dropped += count
-			m.end(e)
-		case schedule.EventCompleted:
-			m.end(e)
-		case schedule.EventStarted:
-			m.started++
+			m.taken[e.RequestID] = e.Actual
+		case schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped, schedule.EventCompleted:
+			if e.RequestID != "" { // the others stand for actions that were never handed over
+				m.taken[e.RequestID] = e.Actual
+				m.fate[e.RequestID] = append(m.fate[e.RequestID], e.Kind)
+			}
 		}
 	}
 	m.news = nil
 	m.checkChoice(before)
-}
-
-func (m *model) end(e schedule.Event) {
-	m.fate[e.RequestID] = append(m.fate[e.RequestID], e.Kind)
 }
 
 // checkChoice checks what has become ready.
@@ -227,31 +261,30 @@ func (m *model) checkChoice(before schedule.InvokerState) {
 
 // audit compares the books with the record.
 func (m *model) audit() {
-	c := m.state.Counters
-	require.Equal(m.t, schedule.Counters{
-		Actions: m.started, MissedCatchup: m.missed, OverlapSkipped: m.skipped, BufferDropped: m.dropped,
-	}, c, "counters and events")
+	require.Equal(m.t, m.counters, m.state.Counters, "counters and events")
 	open := map[string]bool{}
 	for _, s := range m.state.Starts {
 		if s.Phase != schedule.PhaseCompleted {
 			open[s.RequestID] = true
 		}
 	}
-	for id := range m.enqueued {
+	for id := range m.brought {
 		fates := m.fate[id]
-		if open[id] {
+		switch _, taken := m.taken[id]; {
+		case !taken:
+			require.True(m.t, m.covered(id), "%s was brought and is nowhere", id)
+		case open[id]:
 			require.Empty(m.t, fates, "%s is open and has ended", id)
-		} else {
+		default:
 			require.Len(m.t, fates, 1, "%s is gone", id)
 		}
 	}
-	for id := range m.brought {
-		if _, ok := m.enqueued[id]; !ok {
-			require.True(m.t, m.covered(id), "%s was brought and is nowhere", id)
-		}
+	for id := range m.taken {
+		require.True(m.t, m.brought[id], "%s came from nowhere", id)
 	}
-	for id := range m.fate {
-		require.Contains(m.t, m.enqueued, id)
+	for source := range m.withdrawn {
+		progress, known := m.state.Sources[source]
+		require.True(m.t, !known || progress.Withdrawn)
 	}
 	if m.d.Schedule.State.LimitedActions {
 		require.LessOrEqual(m.t, m.state.LimitUsed, m.d.Schedule.State.RemainingActions)
@@ -265,7 +298,7 @@ func (m *model) covered(id string) bool {
 			if s.RequestID != id {
 				continue
 			}
-			for other, at := range m.enqueued {
+			for other, at := range m.taken {
 				if at.Equal(s.Actual) && strings.HasPrefix(other, "sched-"+e.Source+"-") {
 					return true
 				}
@@ -273,7 +306,7 @@ func (m *model) covered(id string) bool {
 			return covers(m.state.Sources[e.Source].Covered, s.Actual)
 		}
 	}
-	panic(fmt.Sprintf("%s was never handed over", id))
+	return true // its source has finished
 }
 
 func covers(spans []schedule.Span, at time.Time) bool {

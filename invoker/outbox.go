@@ -3,6 +3,7 @@ package invoker
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,30 +14,52 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// publishLeftOver publishes the events of a record that another process wrote, or this one before a crash.
-func (s *session) publishLeftOver(ctx context.Context) error {
-	if len(s.record.Value.Outbox) == 0 {
+// published is how far this process has published the outbox of a schedule.
+type published struct {
+	incarnation string
+	// revision is that of the record, sequence the number of its last event.
+	revision uint64
+	sequence uint64
+}
+
+// takeLeftOver sorts out the events of a record that another process wrote, or this one before a crash: those that may
+// not have been published stay in the outbox. They are carried over into the next record, or published where there is
+// none. To publish them first would hold up the transition, and processes that are at work on the same schedule would go
+// on overtaking each other.
+func (s *session) takeLeftOver(ctx context.Context) error {
+	outbox := s.record.Value.Outbox
+	if len(outbox) == 0 {
 		return nil
 	}
-	if revision, ok := s.published.Get(s.key); ok && revision == s.record.Revision {
-		s.record.Value.Outbox = nil
-		return nil
+	if done, ok := s.published.Get(s.key); ok {
+		outbox = slices.DeleteFunc(outbox, func(e schedule.Event) bool {
+			incarnation, number := splitEventID(e.ID)
+			return done.revision == s.record.Revision || incarnation == done.incarnation && number <= done.sequence
+		})
 	}
-	events, err := s.unpublished(ctx, s.record.Value.Outbox)
+	events, err := s.unpublished(ctx, outbox)
 	if err != nil {
 		return err
 	}
 	s.record.Value.Outbox = events
-	return s.publishOutbox(ctx)
+	if s.record.Value.Incarnation != s.definition.Value.Incarnation {
+		return s.publishOutbox(ctx) // there is no next record of an incarnation that is gone
+	}
+	return nil
 }
 
 // publishOutbox publishes the events of the record and waits for their acknowledgements.
 func (s *session) publishOutbox(ctx context.Context) error {
-	if err := s.events.Publish(ctx, s.record.Value.Outbox...); err != nil {
-		return err
+	state := &s.record.Value
+	if len(state.Outbox) > 0 {
+		if err := s.events.Publish(ctx, state.Outbox...); err != nil {
+			return err
+		}
 	}
-	s.published.Add(s.key, s.record.Revision)
-	s.record.Value.Outbox = nil
+	s.published.Add(s.key, published{
+		incarnation: state.Incarnation, revision: s.record.Revision, sequence: state.EventSequence,
+	})
+	state.Outbox = nil
 	return nil
 }
 

@@ -48,13 +48,19 @@ func (c Config) withDefaults() Config {
 // publishedSize is for how many schedules a pool remembers that their outbox has been published.
 const publishedSize = 65536
 
+// leftSize is for how many schedules a pool remembers what it has left to do: more than are in the middle of it at once.
+// What is forgotten is found out again.
+const leftSize = 1024
+
 // Pool is one process's share of the invoker. Make it with New, run it once.
 type Pool struct {
 	config Config
 	events *events.Publisher
-	// published holds the revision of each record whose outbox this process has published. Without it, every transition
-	// would publish the events of the one before again.
-	published *lru.Cache[schedule.Key, uint64]
+	// published holds how far this process has published outboxes. Without it, every transition would publish the events of
+	// the one before again.
+	published *lru.Cache[schedule.Key, published]
+	// left holds what sessions have left to the next ones.
+	left *lru.Cache[schedule.Key, remainder]
 }
 
 // New returns a pool that is not running yet.
@@ -63,7 +69,11 @@ func New(config Config) (*Pool, error) {
 	if config.JS == nil || config.Store == nil {
 		return nil, errors.New("invoker: Config.JS and Config.Store are required")
 	}
-	published, err := lru.New[schedule.Key, uint64](publishedSize)
+	known, err := lru.New[schedule.Key, published](publishedSize)
+	if err != nil {
+		return nil, fmt.Errorf("invoker: %w", err)
+	}
+	left, err := lru.New[schedule.Key, remainder](leftSize)
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
@@ -71,7 +81,7 @@ func New(config Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	return &Pool{config: config, events: publisher, published: published}, nil
+	return &Pool{config: config, events: publisher, published: known, left: left}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
@@ -97,7 +107,6 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 // transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
 // attempt has executed is found done by the next.
 func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Message[Message], again bool) error {
-	seen := p.wallClock()
 	record, err := kv.Load(ctx, p.config.Store, kv.Invoker(key), again)
 	if err != nil {
 		return err
@@ -109,8 +118,8 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Me
 	if err != nil {
 		return err
 	}
-	s := newSession(p, key, definition, record, seen)
-	if err := s.publishLeftOver(ctx); err != nil {
+	s := newSession(p, key, definition, record)
+	if err := s.takeLeftOver(ctx); err != nil {
 		return err
 	}
 	in, err := p.input(ctx, key, group, &record.Value)

@@ -23,7 +23,10 @@ import (
 
 func TestARunFromHandOffToResult(t *testing.T) {
 	t.Parallel()
-	s := running(t, runTimeout(time.Hour))
+	s := running(t, runTimeout(time.Hour), func(d *schedule.Definition) {
+		d.Schedule.Action.TaskTimeout = schedule.Duration(time.Minute)
+		d.Schedule.Action.HeartbeatTimeout = schedule.Duration(15 * time.Second)
+	})
 	e := s.handOff("", 1)
 	s.deliver(e)
 	run := s.take()
@@ -40,7 +43,8 @@ func TestARunFromHandOffToResult(t *testing.T) {
 		Callback:     s.names.Callback(0, s.key, "q", want.RequestID),
 		TimeoutTimer: s.names.TimeoutTimer(0, s.key, want.RequestID), Deadline: deadline,
 		NominalTime: s.at(1).UTC(), DueTime: s.at(1).UTC(), Input: json.RawMessage(`{"a":1}`),
-		Headers: map[string]string{"h": "v"},
+		Headers:     map[string]string{"h": "v"},
+		TaskTimeout: schedule.Duration(time.Minute), HeartbeatTimeout: schedule.Duration(15 * time.Second),
 	}, run.ActionRequest)
 	s.awaitPhase(1, schedule.PhaseStarted)
 
@@ -262,6 +266,8 @@ func TestPauseOnFailureIsWritten(t *testing.T) {
 	s.awaitPhase(2, "")
 	d := s.definition()
 	require.True(t, d.Schedule.State.Paused)
+	require.Equal(t, "pause on failure", d.PausedBy)
+	require.WithinDuration(t, time.Now(), d.PauseTime, time.Minute)
 	require.Equal(t, "paused on failure: run "+run.RunID+" of "+run.WorkflowID+" failed", d.Schedule.State.Notes)
 	require.EqualValues(t, 2, d.Version)
 	require.Zero(t, s.queued())
@@ -319,6 +325,7 @@ func TestBackfills(t *testing.T) {
 	revision, err := kv.Put(t.Context(), s.store, kv.Backfill(s.key, "b1"), &schedule.BackfillState{ID: "b1"}, 0)
 	require.NoError(t, err)
 	second := from(2)
+	second.Complete = true
 	s.deliver(second)
 	require.Equal(t, s.at(2).UTC(), s.take().NominalTime)
 	natstest.Eventually(t, patience, "the backfiller is woken", func() bool {

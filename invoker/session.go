@@ -3,6 +3,7 @@ package invoker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,20 +22,28 @@ type session struct {
 	key        schedule.Key
 	definition kv.Record[schedule.Definition]
 	record     kv.Record[schedule.InvokerState]
-	// seen is when the record was known to be the newest: no other process had done anything since then.
-	seen time.Time
-	// repeated are the starts that were ready when the record was read: by a transition that did not get as far as
-	// recording what came of them, so they may have been published before.
-	repeated map[string]bool
+	// fresh are the ready starts that this process has made ready and not tried to publish yet, and when that was: nobody
+	// can have published them before. Of any other one somebody may have, and not got as far as recording it.
+	fresh map[string]time.Time
+	// more says that there is work left for a later group of messages.
+	more bool
+}
+
+// remainder is what a session leaves to the next one of the same process: if the record is still the same, the starts that
+// are fresh.
+type remainder struct {
+	revision uint64
+	fresh    map[string]time.Time
 }
 
 func newSession(
-	p *Pool, key schedule.Key, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState], seen time.Time,
+	p *Pool, key schedule.Key, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState],
 ) *session {
-	s := &session{Pool: p, key: key, definition: d, record: record, seen: seen, repeated: map[string]bool{}}
-	for i := range record.Value.Starts {
-		if start := &record.Value.Starts[i]; start.Phase == schedule.PhaseReady {
-			s.repeated[start.RequestID] = true
+	s := &session{Pool: p, key: key, definition: d, record: record, fresh: map[string]time.Time{}}
+	if left, ok := p.left.Get(key); ok {
+		p.left.Remove(key)
+		if left.revision == record.Revision {
+			s.fresh = left.fresh
 		}
 	}
 	return s
@@ -59,16 +68,31 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 		return err
 	}
 	if !out.Changed {
-		return nil
+		return s.publishOutbox(ctx)
 	}
-	seen := s.wallClock()
+	before := s.wallClock()
 	revision, err := s.put(ctx, &out.State)
 	if err != nil {
 		return err
 	}
-	s.seen = seen
+	s.refresh(&out.State, before)
 	s.record = kv.Record[schedule.InvokerState]{Value: out.State, Revision: revision}
 	return s.publishOutbox(ctx)
+}
+
+// refresh adds the starts that a new state has made ready to the fresh ones.
+func (s *session) refresh(state *schedule.InvokerState, now time.Time) {
+	known := map[string]bool{}
+	for i := range s.record.Value.Starts {
+		if start := &s.record.Value.Starts[i]; start.Phase == schedule.PhaseReady {
+			known[start.RequestID] = true
+		}
+	}
+	for i := range state.Starts {
+		if start := &state.Starts[i]; start.Phase == schedule.PhaseReady && !known[start.RequestID] {
+			s.fresh[start.RequestID] = now
+		}
+	}
 }
 
 // put writes the record. Where a thousand starts and their events make it larger than a message may be, the events go
@@ -85,12 +109,16 @@ func (s *session) put(ctx context.Context, state *schedule.InvokerState) (uint64
 	return kv.Put(ctx, s.config.Store, kv.Invoker(s.key), state, s.record.Revision)
 }
 
+// pausedBy is who has paused a schedule where nobody has.
+const pausedBy = "pause on failure"
+
 // pause writes pause-on-failure into the definition. A definition that another has changed is read again by the next
 // attempt, which pauses it then.
 func (s *session) pause(ctx context.Context, note string) error {
 	d := s.definition.Value
 	d.Version++
 	d.Schedule.State.Paused, d.Schedule.State.Notes = true, note
+	d.PausedBy, d.PauseTime = pausedBy, s.config.Now().UTC()
 	revision, err := kv.Put(ctx, s.config.Store, kv.Definition(s.key), &d, s.definition.Revision)
 	if err != nil {
 		return err
@@ -126,26 +154,75 @@ func (s *session) writeResult(ctx context.Context, out *Outcome) error {
 	return err
 }
 
-// execute does the work of the record and records what came of it, until there is none left.
+// maxRounds bounds the rounds of one group of messages: a thousand starts, each of which is refused and makes room for
+// the next, take a round each.
+const maxRounds = 16
+
+// execute does the work of the record and records what came of it. After a round's worth of work, it leaves the rest to
+// a wake of its own: the messages that have come in meanwhile join it, so that an automated start waits for one round of
+// a backfill and not for all of it.
 func (s *session) execute(ctx context.Context) error {
-	for {
+	done := 0
+	for round := 0; ; round++ {
 		work := WorkOf(&s.record.Value, s.config.Now())
 		if work.Empty() {
 			break
+		}
+		if done >= RoundLimit || round == maxRounds {
+			s.more = true
+			s.left.Add(s.key, remainder{revision: s.record.Revision, fresh: s.fresh})
+			return nil
 		}
 		report, err := s.perform(ctx, work)
 		if err != nil {
 			return err
 		}
-		before := s.record.Revision
-		if err := s.commit(ctx, Apply(&s.definition.Value, s.record.Value, report, s.config.Now())); err != nil {
+		done += work.size()
+		changed, err := s.conclude(ctx, report)
+		if err != nil {
 			return err
 		}
-		if s.record.Revision == before {
+		if !changed {
 			break // nothing more can be done now
 		}
 	}
 	return s.armRetry(ctx)
+}
+
+// conclude records what came of the work. Where another process has written the record meanwhile, a completion perhaps,
+// it is recorded in that: it is as true there, and to find it out again would take several requests for each start.
+func (s *session) conclude(ctx context.Context, report Report) (changed bool, err error) {
+	for try := 0; ; try++ {
+		out := Apply(&s.definition.Value, s.record.Value, report, s.config.Now())
+		err := s.commit(ctx, out)
+		if !errors.Is(err, kv.ErrConflict) || try == maxReloads {
+			return out.Changed, err
+		}
+		if err := s.reload(ctx); err != nil {
+			return false, err
+		}
+	}
+}
+
+// maxReloads bounds how often a session records what came of its work in vain, before it begins anew.
+const maxReloads = 20
+
+// reload reads definition and record once more. A schedule that is gone, or another one by now, is a conflict.
+func (s *session) reload(ctx context.Context) error {
+	definition, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Definition(s.key)))
+	if err != nil {
+		return err
+	}
+	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Invoker(s.key)))
+	if err != nil {
+		return err
+	}
+	incarnation := s.definition.Value.Incarnation
+	if definition.Value.Incarnation != incarnation || record.Value.Incarnation != incarnation {
+		return fmt.Errorf("%w: invoker: %s has been deleted or replaced", kv.ErrConflict, s.key)
+	}
+	s.definition, s.record = definition, record
+	return s.takeLeftOver(ctx)
 }
 
 func (s *session) armRetry(ctx context.Context) error {
@@ -158,18 +235,19 @@ func (s *session) armRetry(ctx context.Context) error {
 		s.wake(schedule.ReasonRetry))
 }
 
-// wakeOthers tells the backfills in progress that the buffer has changed.
+// wakeOthers tells the backfills that have something to do now, and last itself, if work is left: by then another
+// process may take it.
 func (s *session) wakeOthers(ctx context.Context) error {
-	for source := range s.record.Value.Sources {
-		if source == schedule.SourceAuto {
-			continue
-		}
+	for _, source := range SourcesToWake(&s.record.Value) {
 		subject := s.config.Names.Backfill(s.shard(), s.key, source)
 		if err := task.Publish(ctx, s.config.JS, subject, s.wake(schedule.ReasonDrained)); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !s.more {
+		return nil
+	}
+	return task.Publish(ctx, s.config.JS, s.config.Names.InvokeWake(s.shard(), s.key), s.wake(schedule.ReasonRetry))
 }
 
 func (s *session) wake(reason schedule.Reason) *schedule.Wake {

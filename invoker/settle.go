@@ -95,17 +95,22 @@ func (m *machine) policy(s *schedule.BufferedStart) schedule.OverlapPolicy {
 func (m *machine) deferStart(s *schedule.BufferedStart) {
 	if s.Phase == schedule.PhasePending {
 		s.Phase = schedule.PhaseDeferred
-		m.eventOf(schedule.EventDeferred, s, "waits for a run to end, overlap policy "+string(m.policy(s)))
+		event := startEvent(schedule.EventDeferred, s, "waits for a run to end, overlap policy "+string(m.policy(s)))
+		event.Overlap = m.policy(s)
+		m.event(event)
 	}
 }
 
+// skip gives up a start by its overlap policy.
 func (m *machine) skip(s *schedule.BufferedStart, reason string) {
 	m.state.Counters.OverlapSkipped++
-	m.eventOf(schedule.EventSkipped, s, reason)
+	event := startEvent(schedule.EventSkipped, s, reason)
+	event.Overlap = m.policy(s)
+	m.event(event)
 	remove(s)
 }
 
-// drop gives up a start that was chosen.
+// drop gives up a start for another reason than its overlap policy or its deadline.
 func (m *machine) drop(s *schedule.BufferedStart, reason string) {
 	m.state.Counters.BufferDropped++
 	m.eventOf(schedule.EventDropped, s, reason)
@@ -160,24 +165,28 @@ func (m *machine) end(terminate, cancel int) {
 		case s.Phase != schedule.PhaseStarted && s.Phase != schedule.PhaseReady:
 		case terminate > 0:
 			terminate--
-			m.ask(schedule.ControlTerminate, schedule.EventTerminated, s)
+			m.ask(schedule.ControlTerminate, schedule.OverlapTerminateOther, schedule.EventTerminated, s)
 		case cancel > 0:
 			cancel--
-			m.ask(schedule.ControlCancel, schedule.EventCancelRequested, s)
+			m.ask(schedule.ControlCancel, schedule.OverlapCancelOther, schedule.EventCancelRequested, s)
 		default:
 			return
 		}
 	}
 }
 
-// ask asks a run to end, unless it has been asked already.
-func (m *machine) ask(kind schedule.ControlKind, event schedule.EventKind, s *schedule.BufferedStart) {
+// ask asks a run to end by the policy of another start, unless it has been asked already.
+func (m *machine) ask(
+	kind schedule.ControlKind, policy schedule.OverlapPolicy, happened schedule.EventKind, s *schedule.BufferedStart,
+) {
 	if s.Ending == kind || s.Ending == schedule.ControlTerminate {
 		return
 	}
 	s.Ending = kind
 	m.control(kind, s)
-	m.eventOf(event, s, "to make room for another start")
+	event := startEvent(happened, s, "to make room for another start")
+	event.Overlap = policy
+	m.event(event)
 }
 
 func (m *machine) control(kind schedule.ControlKind, s *schedule.BufferedStart) {

@@ -27,6 +27,9 @@ const (
 type Input struct {
 	Enqueues    []Traced[schedule.Enqueue]
 	Completions []schedule.Completion
+	// Withdrawn are the sources whose trigger or backfill has been canceled: what waits of them is dropped, and what still
+	// comes. One that the state does not know, and nothing has come in of, is passed over.
+	Withdrawn []string
 	// Finished are the sources whose backfill is over; what is known of them is forgotten.
 	Finished []string
 }
@@ -59,6 +62,10 @@ func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, n
 	for _, e := range in.Enqueues {
 		m.enqueue(&e.Body, e.Trace)
 	}
+	// After the hand-offs, since the first of a source makes it known.
+	for _, source := range in.Withdrawn {
+		m.withdraw(source)
+	}
 	for _, source := range in.Finished {
 		m.finish(source)
 	}
@@ -86,6 +93,8 @@ type machine struct {
 	state      schedule.InvokerState
 	paused     bool
 	out        Outcome
+	// index has the positions of the starts by request ID, once they have been asked for.
+	index map[string]int
 }
 
 func newMachine(d *schedule.Definition, state schedule.InvokerState, now time.Time) *machine {
@@ -128,12 +137,24 @@ func (m *machine) retain() {
 
 // find returns the start of a request, nil if there is none. The pointer is good until compact.
 func (m *machine) find(requestID string) *schedule.BufferedStart {
-	for i := range m.state.Starts {
-		if s := &m.state.Starts[i]; s.RequestID == requestID && s.Phase != removed {
-			return s
+	if m.index == nil {
+		m.index = make(map[string]int, len(m.state.Starts))
+		for i := range m.state.Starts {
+			m.index[m.state.Starts[i].RequestID] = i
 		}
 	}
+	if i, known := m.index[requestID]; known && m.state.Starts[i].Phase != removed {
+		return &m.state.Starts[i]
+	}
 	return nil
+}
+
+// add appends a start to the buffer.
+func (m *machine) add(s schedule.BufferedStart) {
+	if m.index != nil {
+		m.index[s.RequestID] = len(m.state.Starts)
+	}
+	m.state.Starts = append(m.state.Starts, s)
 }
 
 // removed is the phase of a start that compact will take out of the buffer. Until then positions stay what they are.
@@ -175,6 +196,6 @@ func (m *machine) eventOf(kind schedule.EventKind, s *schedule.BufferedStart, re
 func startEvent(kind schedule.EventKind, s *schedule.BufferedStart, reason string) schedule.Event {
 	return schedule.Event{
 		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, Nominal: s.Nominal, Actual: s.Actual,
-		Manual: s.Manual, Reason: reason, Trace: s.Trace,
+		Manual: s.Manual, Source: s.Source, TaskQueue: s.TaskQueue, Identity: s.Identity, Reason: reason, Trace: s.Trace,
 	}
 }

@@ -6,26 +6,40 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+// RoundLimit is how many starts, and how many controls, are executed before the next look at what has come in. A batch of
+// a backfill fits into one round, which takes some 40 ms; twice as many would be 10 % faster.
+const RoundLimit = 128
+
 // Work is what a state asks the pool to execute. All of it is idempotent.
 type Work struct {
 	Starts   []schedule.BufferedStart
 	Controls []schedule.PendingControl
 }
 
-// WorkOf returns the work of a state: the ready starts whose backoff is over, and the controls to deliver.
+// WorkOf returns the next work of a state, at most RoundLimit of each: controls to deliver, and ready starts whose
+// backoff is over. Automated starts go first, so that none waits for the hundreds a backfill may have made ready. A start
+// that is to be terminated waits for that instead.
 func WorkOf(state *schedule.InvokerState, now time.Time) Work {
-	work := Work{Controls: state.Controls}
-	for i := range state.Starts {
-		s := &state.Starts[i]
-		if s.Phase == schedule.PhaseReady && !s.BackoffUntil.After(now) {
-			work.Starts = append(work.Starts, *s)
+	work := Work{Controls: state.Controls[:min(len(state.Controls), RoundLimit)]}
+	for _, manual := range []bool{false, true} {
+		for i := range state.Starts {
+			s := &state.Starts[i]
+			if s.Manual == manual && executable(s, now) && len(work.Starts) < RoundLimit {
+				work.Starts = append(work.Starts, *s)
+			}
 		}
 	}
 	return work
 }
 
+func executable(s *schedule.BufferedStart, now time.Time) bool {
+	return s.Phase == schedule.PhaseReady && s.Ending != schedule.ControlTerminate && !s.BackoffUntil.After(now)
+}
+
 // Empty reports whether there is nothing to do.
-func (w Work) Empty() bool { return len(w.Starts) == 0 && len(w.Controls) == 0 }
+func (w Work) Empty() bool { return w.size() == 0 }
+
+func (w Work) size() int { return len(w.Starts) + len(w.Controls) }
 
 // RetryAt returns when a state has work again if nothing else happens; zero for never.
 func RetryAt(state *schedule.InvokerState, now time.Time) time.Time {

@@ -2,6 +2,10 @@ package schedule
 
 import "time"
 
+// HeaderIdentity is the header of a request that says who asks: text of one line, of which 255 bytes are kept. It is for the
+// event history, and proves nothing.
+const HeaderIdentity = "Carillon-Identity"
+
 // CreateRequest creates a schedule. Its reply is a Description.
 type CreateRequest struct {
 	ID string `json:"id"`
@@ -127,7 +131,7 @@ type BackfillReply struct {
 }
 
 // CancelBackfillRequest ends a backfill: what it has in the buffer is dropped, its runs go on. It also takes back a
-// trigger that waits. A repeat has the same effect.
+// trigger that waits. Of one that is over it answers CodeNotFound.
 type CancelBackfillRequest struct {
 	ID         string `json:"id"`
 	BackfillID string `json:"backfillId"`

@@ -19,7 +19,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
 		"internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
-		"internal/deadletter",
+		"internal/deadletter", "internal/events",
 	}
 	allowed := map[string][]string{
 		"schedule":   {},
@@ -29,7 +29,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"generator":  pool,
 		"invoker":    pool,
 		"backfiller": pool,
-		"frontend":   append([]string{"internal/topology"}, pool...),
+		"frontend":   append([]string{"internal/topology", "internal/taskqueue"}, pool...),
 		"client":     {"schedule", "subjects", "internal/telemetry"},
 		"worker":     {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter"},
 	}

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -80,13 +82,33 @@ func (c *Cluster) Generator() (Role, error) {
 	return Role{"generator", pool.Run}, nil
 }
 
-// Invoker returns the role that starts what is due.
+// Invoker returns the role that starts what is due, and looks after the task queues where that goes.
 func (c *Cluster) Invoker() (Role, error) {
 	pool, err := invoker.New(invoker.Config{JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger})
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"invoker", pool.Run}, nil
+	watcher, err := taskqueue.New(taskqueue.Config{JS: c.JS, Names: c.Names, Logger: c.options.Logger})
+	if err != nil {
+		return Role{}, err
+	}
+	return Role{"invoker", together(pool.Run, watcher.Run)}, nil
+}
+
+// together runs two parts of a role. When one ends, so does the other.
+func together(first, second func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for _, run := range []func(context.Context) error{first, second} {
+			group.Go(func() error {
+				defer cancel()
+				return run(ctx)
+			})
+		}
+		return group.Wait()
+	}
 }
 
 // Backfiller returns the role that works on manual requests.

@@ -1,0 +1,92 @@
+package frontend
+
+import (
+	"context"
+	"errors"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// cancelBackfill marks the record of a backfill or trigger, and wakes who must drop what waits of it: the invoker takes it
+// out of the buffer, the backfiller hands over nothing more and ends it. The guard wakes the backfiller alone, which tells
+// the invoker.
+func (a *api) cancelBackfill(
+	ctx context.Context, namespace string, req *schedule.CancelBackfillRequest,
+) (schedule.Empty, error) {
+	key := schedule.Key{Namespace: namespace, ID: req.ID}
+	if subjects.Escape(req.BackfillID) != req.BackfillID {
+		return schedule.Empty{}, errNoBackfill(key, req.BackfillID) // it would not be one token of a key
+	}
+	for range maxWrites {
+		definition, err := a.newestDefinition(ctx, key)
+		if err != nil {
+			return schedule.Empty{}, err
+		}
+		err = a.cancelRequest(ctx, &definition.Value, req.BackfillID)
+		if errors.Is(err, kv.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return schedule.Empty{}, err
+		}
+		wake := wakeFor(&definition.Value, schedule.ReasonCanceled)
+		a.follow(ctx, key, a.wakeInvoker(key, wake), a.wakeBackfill(key, req.BackfillID, wake))
+		return schedule.Empty{}, nil
+	}
+	return schedule.Empty{}, schedule.Errorf(schedule.CodeUnavailable,
+		"the backfill is being worked on by too many others: try again")
+}
+
+// cancelRequest makes one attempt to mark a record as canceled. ErrConflict says that it has been written in between.
+func (a *api) cancelRequest(ctx context.Context, def *schedule.Definition, id string) error {
+	key := def.Key()
+	record, err := kv.GetLeader(ctx, a.store, kv.Backfill(key, id))
+	if errors.Is(err, kv.ErrNotFound) {
+		return a.cancelPatched(ctx, def, id)
+	}
+	switch {
+	case err != nil:
+		return err
+	case record.Value.Incarnation != def.Incarnation:
+		return errNoBackfill(key, id)
+	case record.Value.Canceled:
+		return nil
+	}
+	if err := a.armBackfillGuard(ctx, key, &record.Value); err != nil {
+		return err
+	}
+	record.Value.Canceled, record.Value.CanceledBy = true, identityOf(ctx)
+	_, err = kv.Put(ctx, a.store, kv.Backfill(key, id), &record.Value, record.Revision)
+	return err
+}
+
+// cancelPatched cancels a request of a patch that the generator has not made a record of: it makes one that is canceled
+// from the beginning, which keeps the generator from making another.
+func (a *api) cancelPatched(ctx context.Context, def *schedule.Definition, id string) error {
+	request, err := a.patched(ctx, def, id)
+	if err != nil {
+		return err
+	}
+	request.Canceled, request.CanceledBy = true, identityOf(ctx)
+	_, err = a.putRequest(ctx, def.Key(), &request)
+	return err
+}
+
+// patched returns the request of a definition that has no record yet.
+func (a *api) patched(ctx context.Context, def *schedule.Definition, id string) (schedule.BackfillState, error) {
+	if len(def.Requests) == 0 {
+		return schedule.BackfillState{}, errNoBackfill(def.Key(), id)
+	}
+	generator, err := a.newestGenerator(ctx, def.Key())
+	if err != nil {
+		return schedule.BackfillState{}, err
+	}
+	for _, request := range openRequests(def, &generator) {
+		if request.ID == id {
+			return request, nil
+		}
+	}
+	return schedule.BackfillState{}, errNoBackfill(def.Key(), id)
+}

@@ -1,0 +1,121 @@
+package frontend
+
+import (
+	"context"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// change is a request to change a definition.
+type change struct {
+	key schedule.Key
+	// requestID makes it idempotent, token is the conflict token. Both may be zero.
+	requestID string
+	token     uint64
+	// needsTimes and needsPending say which facts the edit depends on.
+	needsTimes, needsPending bool
+	// edit decides. It is called again after a conflict.
+	edit func(*edit) error
+}
+
+// change carries out a change, with what follows it, and returns the definition that it leads to. For a repeat of a request
+// that is the definition as it is: nothing is changed.
+func (a *api) change(ctx context.Context, c change) (schedule.Definition, error) {
+	from := a.origin(ctx, c.requestID)
+	var current schedule.Definition
+	var done *edit // nil for a repeat
+	err := a.replace(ctx, c.key, func(record kv.Record[schedule.Definition]) (func(context.Context) error, error) {
+		current, done = record.Value, nil
+		if _, ok := appliedAs(&current, c.requestID); ok {
+			return nil, nil
+		}
+		next, err := a.decide(ctx, &c, current, from)
+		if err != nil {
+			return nil, err
+		}
+		done = next
+		return func(ctx context.Context) error {
+			_, err := kv.Put(ctx, a.store, kv.Definition(c.key), &next.next, record.Revision)
+			return err
+		}, nil
+	})
+	switch {
+	case err != nil:
+		return schedule.Definition{}, err
+	case done == nil:
+		a.afterRepeat(ctx, &current, c.requestID)
+		return current, nil
+	}
+	a.afterChange(ctx, done)
+	return done.next, nil
+}
+
+// decide makes the edit of a definition that a change asks for.
+func (a *api) decide(ctx context.Context, c *change, current schedule.Definition, from origin) (*edit, error) {
+	if err := checkToken(&current, c.token); err != nil {
+		return nil, err
+	}
+	facts, err := a.facts(ctx, &current, c)
+	if err != nil {
+		return nil, err
+	}
+	next := beginEdit(current, from, facts)
+	return next, c.edit(next)
+}
+
+// facts reads what an edit depends on, from the leader where it matters that nothing is missed.
+func (a *api) facts(ctx context.Context, def *schedule.Definition, c *change) (f facts, err error) {
+	if c.needsTimes {
+		if f.times, err = a.times(def); err != nil {
+			return f, err
+		}
+	}
+	if c.needsPending {
+		if f.pending, err = a.backfillIDs(ctx, def.Key()); err != nil {
+			return f, err
+		}
+	}
+	if c.needsTimes || len(def.Skips) > 0 || len(def.Requests) > 0 {
+		f.generator, err = a.newestGenerator(ctx, def.Key())
+	}
+	return f, err
+}
+
+// times compiles the spec of a definition, which is valid since it is stored.
+func (a *api) times(def *schedule.Definition) (times, error) {
+	spec, err := a.specs.Get(def)
+	return times{spec: spec, seed: def.JitterSeed()}, err
+}
+
+// newestGenerator reads the generator's record as it was last written; the zero value if there is none.
+func (a *api) newestGenerator(ctx context.Context, key schedule.Key) (schedule.GeneratorState, error) {
+	record, err := kv.OrZero(kv.GetLeader(ctx, a.store, kv.Generator(key)))
+	return record.Value, err
+}
+
+// afterChange wakes the generator, which works out what is due from now on, and after an update the invoker: by other
+// policies a start that waits may go.
+func (a *api) afterChange(ctx context.Context, done *edit) {
+	key, wake := done.next.Key(), wakeFor(&done.next, done.reason)
+	effects := []effect{a.wakeGenerator(key, wake), a.tell(done.events...)}
+	if done.replaced {
+		effects = append(effects, a.wakeInvoker(key, wake))
+	}
+	a.follow(ctx, key, effects...)
+}
+
+// afterRepeat wakes the generator once more, in case that was not done before. The wake is that of the version which the
+// request has made.
+func (a *api) afterRepeat(ctx context.Context, def *schedule.Definition, requestID string) {
+	wake := wakeFor(def, schedule.ReasonUpdated)
+	if version, ok := appliedAs(def, requestID); ok {
+		wake.Version = version
+	}
+	a.follow(ctx, def.Key(), a.wakeGenerator(def.Key(), wake))
+}
+
+// wakeFor says what is to be looked at: this version of the definition or a later one.
+func wakeFor(def *schedule.Definition, reason schedule.Reason) schedule.Wake {
+	return schedule.Wake{Incarnation: def.Incarnation, Version: def.Version, Reason: reason}
+}

@@ -1,0 +1,119 @@
+package frontend
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// facts are what an edit depends on beside the definition. What it does not need is left zero.
+type facts struct {
+	// generator is the generator's record, as it was last written.
+	generator schedule.GeneratorState
+	// times are those of the spec of the definition.
+	times times
+	// pending are the IDs of the triggers and backfills that have a record.
+	pending []string
+}
+
+// edit is a change of a definition in the making. Its methods each make one change and say what happened; whoever began
+// the edit writes the result, or nothing after an error. It is pure: same definition and facts, same result.
+type edit struct {
+	// next is the definition to write, events what it will have meant.
+	next   schedule.Definition
+	events []schedule.Event
+	// reason is why the generator is woken; replaced says that the invoker is to look as well.
+	reason   schedule.Reason
+	replaced bool
+
+	from  origin
+	facts facts
+}
+
+// beginEdit begins with a new version, without what is settled: every accepted request counts, also where it changes
+// nothing else.
+func beginEdit(current schedule.Definition, from origin, facts facts) *edit {
+	e := &edit{next: current, reason: schedule.ReasonUpdated, from: from, facts: facts}
+	if facts.generator.Incarnation != current.Incarnation {
+		e.facts.generator = schedule.GeneratorState{} // that of an earlier schedule of the same ID
+	}
+	e.next.Version++
+	e.next.Skips = skipsToCome(&current, &e.facts.generator)
+	e.next.Requests = openRequests(&current, &e.facts.generator)
+	if from.requestID != "" {
+		applied := append(slices.Clone(current.Applied), schedule.AppliedRequest{
+			RequestID: from.requestID, Version: e.next.Version,
+		})
+		e.next.Applied = applied[max(0, len(applied)-schedule.MaxApplied):]
+	}
+	return e
+}
+
+// appliedAs returns the version that a request has made already, if it is among the newest that have changed the
+// definition.
+func appliedAs(def *schedule.Definition, requestID string) (version uint64, ok bool) {
+	if requestID == "" {
+		return 0, false
+	}
+	for _, applied := range def.Applied {
+		if applied.RequestID == requestID {
+			return applied.Version, true
+		}
+	}
+	return 0, false
+}
+
+// replace puts another schedule in place. What was due before now and is not in the buffer yet is dropped, and what is
+// left of limited actions is counted from the new number.
+func (e *edit) replace(s schedule.Schedule) {
+	paused := e.next.Schedule.State.Paused
+	e.next.Schedule, e.next.UpdateTime, e.next.LimitVersion = s, e.from.now, e.next.Version
+	switch {
+	case s.State.Paused && !paused:
+		e.notePaused()
+	case !s.State.Paused && paused:
+		e.noteUnpaused()
+	}
+	e.replaced = true
+	e.say(schedule.EventUpdated, "")
+}
+
+// pause does not move the update time. Who pauses what is paused has the last word on why.
+func (e *edit) pause(note schedule.Note) {
+	e.next.Schedule.State.Paused = true
+	e.notePaused()
+	e.setNotes(note)
+	e.reason = schedule.ReasonPaused
+	e.say(schedule.EventPaused, note.Note)
+}
+
+// unpause does not move the update time: that what was due during the pause remains undone is what ActiveSince says.
+func (e *edit) unpause(note schedule.Note) {
+	if e.next.Schedule.State.Paused {
+		e.noteUnpaused()
+	}
+	e.next.Schedule.State.Paused = false
+	e.setNotes(note)
+	e.reason = schedule.ReasonUnpaused
+	e.say(schedule.EventUnpaused, note.Note)
+}
+
+func (e *edit) notePaused() { e.next.PausedBy, e.next.PauseTime = e.from.identity, e.from.now }
+
+// noteUnpaused also forgets who paused the schedule: the next pause may be one of the invoker.
+func (e *edit) noteUnpaused() {
+	e.next.ActiveSince = e.from.now
+	e.next.PausedBy, e.next.PauseTime = "", time.Time{}
+}
+
+func (e *edit) setNotes(note schedule.Note) {
+	if note.Note != "" {
+		e.next.Schedule.State.Notes = note.Note
+	}
+}
+
+func (e *edit) say(kind schedule.EventKind, reason string) *schedule.Event {
+	e.events = append(e.events, changeEvent(&e.next, kind, e.next.Version, reason, e.from))
+	return &e.events[len(e.events)-1]
+}

@@ -1,0 +1,45 @@
+package frontend
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// changeEvent says what happened to a definition, which that made version. Its ID is the same for every attempt to tell it.
+func changeEvent(
+	def *schedule.Definition, kind schedule.EventKind, version uint64, reason string, from origin,
+) schedule.Event {
+	event := newEvent(def, kind, strconv.FormatUint(version, 10), from)
+	event.Reason = reason
+	return event
+}
+
+// requestEvent says that somebody has asked for starts. The ID of the request, which a repeat names as well, is in that of
+// the event.
+func requestEvent(def *schedule.Definition, request *schedule.BackfillState, from origin) schedule.Event {
+	if request.Trigger != nil {
+		event := newEvent(def, schedule.EventTriggered, request.ID, from)
+		event.Source, event.Reason = request.ID, request.Trigger.Note
+		return event
+	}
+	event := newEvent(def, schedule.EventBackfillRequested, request.ID, from)
+	event.Source, event.Reason = request.ID, request.Range.Note
+	event.First, event.Last = request.Range.Start.UTC(), request.Range.End.UTC()
+	return event
+}
+
+// newEvent names an event by what distinguishes it from others of its kind.
+func newEvent(def *schedule.Definition, kind schedule.EventKind, name string, from origin) schedule.Event {
+	return schedule.Event{
+		ID:   def.Incarnation + "-" + string(kind) + "-" + name,
+		Time: from.now, Namespace: def.Namespace, ScheduleID: def.ID, Kind: kind,
+		RequestID: from.requestID, Identity: from.identity, Trace: from.trace,
+	}
+}
+
+// tell stores events in the event history.
+func (a *api) tell(events ...schedule.Event) effect {
+	return func(ctx context.Context) error { return a.events.Publish(ctx, events...) }
+}

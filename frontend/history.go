@@ -1,0 +1,118 @@
+package frontend
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// historyToken is how the token of a page of events begins, so that it is not taken for one of list.
+const historyToken = "event:"
+
+// historyReply is a schedule.HistoryReply whose entries are encoded already, as those of a listReply.
+type historyReply struct {
+	Events        []json.RawMessage `json:"events"`
+	NextPageToken string            `json:"nextPageToken,omitempty"`
+}
+
+// history reads one page of the event history. The schedule need not exist: its events outlive it.
+func (a *api) history(ctx context.Context, namespace string, req *schedule.HistoryRequest) (historyReply, error) {
+	after, err := decodeHistoryToken(req.PageToken)
+	if err != nil {
+		return historyReply{}, err
+	}
+	query := events.Query{
+		Key: schedule.Key{Namespace: namespace, ID: req.ID}, Kinds: req.Kinds, From: req.From, To: req.To,
+	}
+	size := cmp.Or(req.PageSize, defaultPageSize)
+	if req.Newest {
+		page, err := a.eventReader().Newest(ctx, query, size)
+		if err != nil {
+			return historyReply{}, err
+		}
+		return a.newestPage(&page)
+	}
+	page, err := a.eventReader().Page(ctx, query, after, size)
+	if err != nil {
+		return historyReply{}, err
+	}
+	return a.historyPage(&page)
+}
+
+func (a *api) eventReader() *events.Reader { return events.NewReader(a.js, a.names) }
+
+// historyPage makes a reply of as many events as fit; the next page begins after them.
+func (a *api) historyPage(page *events.Page) (historyReply, error) {
+	entries, err := encodeEach(page.Entries, func(e *events.Entry) any { return e.Event })
+	if err != nil {
+		return historyReply{}, err
+	}
+	// An event is far smaller than a message, so that at least one fits.
+	fits := fitPage(entries, a.maxReply()-listOverhead)
+	reply := historyReply{Events: rawMessages(entries[:fits])}
+	if fits < len(entries) || page.More {
+		next := page.Next
+		if fits > 0 && fits < len(entries) {
+			next = page.Entries[fits-1].Sequence
+		}
+		reply.NextPageToken = encodeHistoryToken(next)
+	}
+	return reply, nil
+}
+
+// newestPage makes a reply of the last events that fit.
+func (a *api) newestPage(page *events.Page) (historyReply, error) {
+	entries, err := encodeEach(page.Entries, func(e *events.Entry) any { return e.Event })
+	if err != nil {
+		return historyReply{}, err
+	}
+	for fitPage(entries, a.maxReply()-listOverhead) < len(entries) {
+		entries = entries[1:]
+	}
+	return historyReply{Events: rawMessages(entries)}, nil
+}
+
+func encodeHistoryToken(after uint64) string {
+	return encodePageToken(historyToken + strconv.FormatUint(after, 10))
+}
+
+// decodeHistoryToken reverses encodeHistoryToken. The empty token stands for the first page.
+func decodeHistoryToken(token string) (after uint64, err error) {
+	text, err := decodePageToken(token)
+	if err != nil || text == "" {
+		return 0, err
+	}
+	number, ok := strings.CutPrefix(text, historyToken)
+	after, err = strconv.ParseUint(number, 10, 64)
+	if !ok || err != nil {
+		return 0, schedule.Invalid("pageToken", "is not a token of the event history: "+
+			"repeat nextPageToken as it was, or leave it out to begin with the first page")
+	}
+	return after, nil
+}
+
+// encodeEach encodes what is in a list one by one, since the sizes decide how many there are.
+func encodeEach[T any](list []T, of func(*T) any) ([][]byte, error) {
+	encoded := make([][]byte, len(list))
+	for i := range list {
+		var err error
+		if encoded[i], err = schedule.EncodeJSON(of(&list[i])); err != nil {
+			return nil, err
+		}
+	}
+	return encoded, nil
+}
+
+// rawMessages is never nil, so that it is an empty list in JSON and not null.
+func rawMessages(encoded [][]byte) []json.RawMessage {
+	list := make([]json.RawMessage, len(encoded))
+	for i := range encoded {
+		list[i] = encoded[i]
+	}
+	return list
+}

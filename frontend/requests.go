@@ -1,0 +1,145 @@
+package frontend
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// requestSpace is the UUID namespace of the IDs of triggers and backfills. It must never change: the protection of a
+// repeated request against starting twice depends on it.
+var requestSpace = uuid.MustParse("0c3e4d0e-3b54-4b1f-9f0e-6f1f0a1d7c52")
+
+// triggerID names a trigger after the request, so that a repeat of it names the same. The incarnation keeps the schedules
+// apart that share an ID over time.
+func triggerID(incarnation, requestID string) string {
+	return uuid.NewSHA1(requestSpace, []byte(incarnation+"/"+requestID)).String()
+}
+
+// initialTriggerID names the trigger that a create request asks for. No request of its own has the empty ID.
+func initialTriggerID(def *schedule.Definition) string { return triggerID(def.Incarnation, "") }
+
+// partID names one of several things that a request asks for. No request ID has a zero byte, so none of them is named as
+// the trigger of another request.
+func partID(incarnation, requestID, part string) string {
+	return triggerID(incarnation, requestID+"\x00"+part)
+}
+
+// backfillID names a backfill as triggerID does a trigger.
+func backfillID(incarnation, requestID string) string {
+	return partID(incarnation, requestID, "backfill")
+}
+
+// newTrigger returns the record of a request for one start now.
+func newTrigger(incarnation, id string, trigger schedule.Trigger, from origin) schedule.BackfillState {
+	request := newRequest(incarnation, id, from)
+	request.Trigger = &trigger
+	return request
+}
+
+// newBackfill returns the record of a request for the starts of a range.
+func newBackfill(incarnation, id string, r schedule.BackfillRange, from origin) schedule.BackfillState {
+	r.Start, r.End = r.Start.UTC(), r.End.UTC()
+	request := newRequest(incarnation, id, from)
+	request.Range = &r
+	return request
+}
+
+func newRequest(incarnation, id string, from origin) schedule.BackfillState {
+	return schedule.BackfillState{
+		Incarnation: incarnation, ID: id, RequestTime: from.now,
+		Trace: from.trace, Identity: from.identity, RequestID: from.requestID,
+	}
+}
+
+// newRequests returns the records of a trigger, if there is one, and of backfills. Their IDs derive from the name of the
+// request that asks for all of them, which may be empty for that of a create.
+func newRequests(
+	incarnation, name string, trigger *schedule.Trigger, ranges []schedule.BackfillRange, from origin,
+) []schedule.BackfillState {
+	var requests []schedule.BackfillState
+	if trigger != nil {
+		requests = append(requests, newTrigger(incarnation, partID(incarnation, name, "trigger"), *trigger, from))
+	}
+	for i, r := range ranges {
+		id := partID(incarnation, name, "backfills["+strconv.Itoa(i)+"]")
+		requests = append(requests, newBackfill(incarnation, id, r, from))
+	}
+	return requests
+}
+
+// initialRequests returns the records of what a create request asks to be started.
+func initialRequests(def *schedule.Definition, req *schedule.CreateRequest, from origin) []schedule.BackfillState {
+	requests := newRequests(def.Incarnation, "", nil, req.Backfills, from)
+	if req.TriggerNow {
+		trigger := newTrigger(def.Incarnation, initialTriggerID(def), schedule.Trigger{}, from)
+		requests = append([]schedule.BackfillState{trigger}, requests...)
+	}
+	for i := range requests {
+		requests[i].RequestTime = def.CreateTime
+	}
+	return requests
+}
+
+// checkTogether refuses a request that asks for more than a schedule without any may have pending.
+func checkTogether(trigger bool, backfills int) error {
+	if !trigger || backfills < schedule.MaxBackfills {
+		return nil // the ranges by themselves are counted by the validation
+	}
+	return schedule.Invalid("backfills", "has %d entries, and with the trigger at most %d are accepted",
+		backfills, schedule.MaxBackfills-1)
+}
+
+// checkPending refuses further triggers and backfills where there would be too many. It is asked before the records are
+// written, so requests that arrive together may pass the limit by their number.
+func checkPending(pending, further int) error {
+	if pending+further <= schedule.MaxBackfills {
+		return nil
+	}
+	asked := "one more"
+	if further != 1 {
+		asked = fmt.Sprintf("%d more", further)
+	}
+	return schedule.Errorf(schedule.CodeResourceExhausted,
+		"the schedule has %d pending triggers and backfills, %s would be too many: at most %d are accepted, "+
+			"wait until some have started", pending, asked, schedule.MaxBackfills)
+}
+
+// openRequests returns the requests of a definition that the generator may not have made records of yet.
+func openRequests(def *schedule.Definition, generator *schedule.GeneratorState) []schedule.BackfillState {
+	return slices.DeleteFunc(slices.Clone(def.Requests), func(r schedule.BackfillState) bool {
+		return generator.Incarnation == def.Incarnation && r.Version <= generator.Version
+	})
+}
+
+// mergeIDs returns the IDs of records and of requests that have none yet, each once.
+func mergeIDs(records []string, requests []schedule.BackfillState) []string {
+	ids := slices.Clone(records)
+	for i := range requests {
+		ids = append(ids, requests[i].ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// request asks for starts, together with whatever else the edit does. Of those that are pending already none is asked for
+// again: this repeats a request that is so old that the definition has forgotten it.
+func (e *edit) request(requests []schedule.BackfillState) error {
+	pending := mergeIDs(e.facts.pending, e.next.Requests)
+	fresh := slices.DeleteFunc(slices.Clone(requests), func(r schedule.BackfillState) bool {
+		return slices.Contains(pending, r.ID)
+	})
+	if err := checkPending(len(pending), len(fresh)); err != nil {
+		return err
+	}
+	for i := range fresh {
+		fresh[i].Version = e.next.Version
+		e.next.Requests = append(e.next.Requests, fresh[i])
+		e.events = append(e.events, requestEvent(&e.next, &fresh[i], e.from))
+	}
+	return nil
+}

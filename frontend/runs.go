@@ -1,0 +1,339 @@
+package frontend
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	defaultRuns = 20
+	// maxScanned bounds the events that are looked through for one request, scanSize those that are read at once; firstScan
+	// is how many are at first, since what is asked for is mostly among the newest.
+	maxScanned = 20_000
+	scanSize   = 500
+	firstScan  = 100
+)
+
+// runsReply is a schedule.RunsReply whose entries are encoded already, as those of a listReply.
+type runsReply struct {
+	Runs []json.RawMessage `json:"runs"`
+}
+
+// runs lists the newest runs, by the event history; of one schedule also by the invoker's record, which knows all runs in
+// progress, however old.
+func (a *api) runs(ctx context.Context, namespace string, req *schedule.RunsRequest) (runsReply, error) {
+	key, size := schedule.Key{Namespace: namespace, ID: req.ID}, cmp.Or(req.PageSize, defaultRuns)
+	own, known, err := a.ownRuns(ctx, key)
+	if err != nil {
+		return runsReply{}, err
+	}
+	var told []schedule.Run
+	if req.Status != schedule.StatusRunning || !known {
+		if told, err = a.scanRuns(ctx, key, req, size); err != nil {
+			return runsReply{}, err
+		}
+	}
+	entries, err := encodeEach(newestRuns(told, own, req, size), func(r *schedule.Run) any { return r })
+	if err != nil {
+		return runsReply{}, err
+	}
+	return runsReply{Runs: rawMessages(entries[:fitPage(entries, a.maxReply()-listOverhead)])}, nil
+}
+
+// ownRuns returns the runs that the invoker's record has. They are not known of a schedule that is gone, nor without ID.
+func (a *api) ownRuns(ctx context.Context, key schedule.Key) (own []schedule.Run, known bool, err error) {
+	if key.ID == "" {
+		return nil, false, nil
+	}
+	def, err := kv.OrZero(kv.Get(ctx, a.store, kv.Definition(key)))
+	if err != nil {
+		return nil, false, err
+	}
+	invoker, err := kv.OrZero(kv.Get(ctx, a.store, kv.Invoker(key)))
+	if err != nil || def.Revision == 0 || invoker.Value.Incarnation != def.Value.Incarnation {
+		return nil, false, err
+	}
+	own = runs(filter(invoker.Value.Starts, func(s *schedule.BufferedStart) bool { return !s.Waiting() }))
+	for i := range own {
+		own[i].ScheduleID = key.ID
+	}
+	return own, true, nil
+}
+
+// scanRuns looks through the event history, from its end backwards, until it has enough runs.
+func (a *api) scanRuns(
+	ctx context.Context, key schedule.Key, req *schedule.RunsRequest, size int,
+) ([]schedule.Run, error) {
+	query := events.Query{Key: key, From: req.From, Kinds: []schedule.EventKind{
+		schedule.EventStarted, schedule.EventCompleted, schedule.EventDeleted, schedule.EventClosed,
+	}}
+	fold := newRunFold()
+	var found []schedule.Run
+	err := a.backwards(ctx, query, func(event *schedule.Event) (more bool) {
+		if run, ok := fold.add(event); ok && wanted(&run, req) {
+			found = append(found, run)
+		}
+		return len(found) < size
+	})
+	return found, err
+}
+
+// backwards visits events, the newest first, until visit returns false, or so many have been visited that the rest does not
+// matter any more.
+func (a *api) backwards(ctx context.Context, query events.Query, visit func(*schedule.Event) (more bool)) error {
+	reader, before, scanned := a.eventReader(), uint64(0), 0
+	for size := firstScan; scanned < maxScanned; size = scanSize {
+		page, err := reader.Before(ctx, query, before, size)
+		if err != nil {
+			return err
+		}
+		scanned += len(page.Entries)
+		for i := range slices.Backward(page.Entries) {
+			if !visit(&page.Entries[i].Event) {
+				return nil
+			}
+		}
+		if !page.More {
+			return nil
+		}
+		before = page.Entries[0].Sequence
+	}
+	return nil
+}
+
+// runFold makes runs of events that come the newest first.
+type runFold struct {
+	// ended are the completions by request ID; gone are the schedules that were deleted later.
+	ended map[string]*schedule.Event
+	gone  map[string]bool
+}
+
+func newRunFold() *runFold {
+	return &runFold{ended: map[string]*schedule.Event{}, gone: map[string]bool{}}
+}
+
+// add takes in an event, and returns the run that has begun with it.
+func (f *runFold) add(e *schedule.Event) (run schedule.Run, ok bool) {
+	switch e.Kind {
+	case schedule.EventDeleted, schedule.EventClosed:
+		f.gone[e.ScheduleID] = true
+	case schedule.EventCompleted:
+		if f.ended[e.RequestID] == nil {
+			f.ended[e.RequestID] = e
+		}
+	case schedule.EventStarted:
+		end := f.ended[e.RequestID]
+		delete(f.ended, e.RequestID)
+		return runOf(e, end, f.gone[e.ScheduleID]), true
+	}
+	return schedule.Run{}, false
+}
+
+// runOf makes a run of its start and its end, which may be nil. Nobody notes how a run ends whose schedule is gone.
+func runOf(start, end *schedule.Event, gone bool) schedule.Run {
+	run := schedule.Run{
+		WorkflowID: start.WorkflowID, RunID: start.RunID, RequestID: start.RequestID,
+		NominalTime: start.Nominal, DueTime: start.Actual, StartTime: start.Time, Manual: start.Manual,
+		ScheduleID: start.ScheduleID, Source: start.Source, TaskQueue: start.TaskQueue, Identity: start.Identity,
+	}
+	switch {
+	case end != nil:
+		run.Status, run.CodeTime, run.CloseTime = end.Status, end.CodeTime, end.CloseTime
+		run.Attempt, run.Worker, run.Outcome = end.Attempt, end.Worker, end.Outcome
+		run.TaskQueue = cmp.Or(run.TaskQueue, end.TaskQueue)
+	case gone:
+		run.Failure = &schedule.Failure{
+			Type: failureUnknown, Message: "the schedule was deleted while the run was in progress: how it ended is not known",
+		}
+	}
+	return run
+}
+
+// failureUnknown is the type of the failure of a run that nobody knows the end of.
+const failureUnknown = "unknown"
+
+// wanted reports whether a run is among those that a request asks for.
+func wanted(run *schedule.Run, req *schedule.RunsRequest) bool {
+	switch {
+	case run.StartTime.Before(req.From):
+		return false
+	case req.Status == "":
+		return true
+	case req.Status == schedule.StatusRunning:
+		return run.Status == "" && run.Failure == nil
+	}
+	return run.Status == req.Status
+}
+
+// newestRuns brings together what the events tell and what the record has. The record may be a moment behind, so a run that
+// has ended by either has ended.
+func newestRuns(told, own []schedule.Run, req *schedule.RunsRequest, size int) []schedule.Run {
+	at := map[string]int{}
+	all := slices.Clone(told)
+	for i := range all {
+		at[all[i].RequestID] = i
+	}
+	for _, run := range own {
+		i, ok := at[run.RequestID]
+		switch {
+		case !ok:
+			all = append(all, run)
+		case all[i].Status == "":
+			all[i] = run
+		}
+	}
+	all = slices.DeleteFunc(all, func(run schedule.Run) bool { return !wanted(&run, req) })
+	slices.SortStableFunc(all, func(a, b schedule.Run) int { return b.StartTime.Compare(a.StartTime) })
+	return all[:min(len(all), size)]
+}
+
+// runReply is a schedule.RunReply whose events are encoded already.
+type runReply struct {
+	schedule.Run
+	Events []json.RawMessage `json:"events"`
+}
+
+// run finds one run of a schedule, which may be gone, and what happened to it.
+func (a *api) run(ctx context.Context, namespace string, req *schedule.RunRequest) (runReply, error) {
+	key := schedule.Key{Namespace: namespace, ID: req.ID}
+	own, _, err := a.ownRuns(ctx, key)
+	if err != nil {
+		return runReply{}, err
+	}
+	trail := newRunTrail(req.Run, own)
+	if err := a.backwards(ctx, events.Query{Key: key}, trail.add); err != nil {
+		return runReply{}, err
+	}
+	run, ok := trail.run(key.ID)
+	if !ok {
+		return runReply{}, errNoRun(key, req.Run)
+	}
+	if err := a.completeResult(ctx, key, &run); err != nil {
+		return runReply{}, err
+	}
+	encoded, err := schedule.EncodeJSON(run)
+	if err != nil {
+		return runReply{}, err
+	}
+	slices.Reverse(trail.events)
+	entries, err := encodeEach(trail.events, func(e *schedule.Event) any { return e })
+	if err != nil {
+		return runReply{}, err
+	}
+	fits := fitPage(entries, a.maxReply()-listOverhead-len(encoded))
+	return runReply{Run: run, Events: rawMessages(entries[:fits])}, nil
+}
+
+func errNoRun(key schedule.Key, name string) error {
+	return &schedule.Error{
+		Code: schedule.CodeNotFound, Field: "run",
+		Message: fmt.Sprintf("schedule %q has no run %q, or not in the event history any more", key.ID, name),
+	}
+}
+
+// completeResult adds a result that was too large for the history, as long as it is the last success of the schedule.
+func (a *api) completeResult(ctx context.Context, key schedule.Key, run *schedule.Run) error {
+	if run.Status != schedule.StatusCompleted || len(run.Result) > 0 || run.ResultBytes == 0 {
+		return nil
+	}
+	record, err := kv.OrZero(kv.Get(ctx, a.store, kv.Result(key)))
+	if err != nil {
+		return err
+	}
+	if r := &record.Value; r.CloseTime.Equal(run.CloseTime) && len(r.Success) == run.ResultBytes {
+		run.Result = r.Success
+	}
+	return nil
+}
+
+// runTrail collects the events of one run, the newest first.
+type runTrail struct {
+	name string
+	// requestID is that of the run, once it is known. Until then events holds those of all that bear the name.
+	requestID string
+	own       *schedule.Run
+	start     *schedule.Event
+	end       *schedule.Event
+	gone      bool
+	events    []schedule.Event
+}
+
+// newRunTrail looks for a run in the invoker's record first: the newest of a name is in there, unless all are older than
+// what the record keeps.
+func newRunTrail(name string, own []schedule.Run) *runTrail {
+	t := &runTrail{name: name}
+	for i := range own {
+		r := &own[i]
+		if (r.RunID == name || r.WorkflowID == name || r.RequestID == name) &&
+			(t.own == nil || !r.StartTime.Before(t.own.StartTime)) {
+			t.own, t.requestID = r, r.RequestID
+		}
+	}
+	return t
+}
+
+// add takes in an event and reports whether there may be more about the run.
+func (t *runTrail) add(e *schedule.Event) (more bool) {
+	if e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed {
+		t.gone = t.gone || t.start == nil
+		return true
+	}
+	if !t.concerns(e) {
+		return true
+	}
+	t.events = append(t.events, *e)
+	switch e.Kind {
+	case schedule.EventCompleted:
+		t.settle(e)
+		if t.end == nil {
+			t.end = e
+		}
+	case schedule.EventStarted:
+		t.settle(e)
+		t.start = e
+	case schedule.EventBuffered:
+		return t.requestID == "" // it is the first
+	}
+	return true
+}
+
+func (t *runTrail) concerns(e *schedule.Event) bool {
+	if t.requestID != "" {
+		return e.RequestID == t.requestID
+	}
+	return e.RequestID != "" && (e.RunID == t.name || e.WorkflowID == t.name || e.RequestID == t.name)
+}
+
+// settle decides which run is meant: the newest that has started.
+func (t *runTrail) settle(e *schedule.Event) {
+	if t.requestID == "" {
+		t.requestID = e.RequestID
+		t.events = slices.DeleteFunc(t.events, func(other schedule.Event) bool { return other.RequestID != t.requestID })
+	}
+}
+
+// run returns what is known of the run; false if there is none.
+func (t *runTrail) run(scheduleID string) (schedule.Run, bool) {
+	var run schedule.Run
+	switch {
+	case t.start != nil:
+		run = runOf(t.start, t.end, t.gone)
+	case t.end != nil:
+		run = runOf(t.end, t.end, t.gone) // the history goes back no further
+		run.StartTime = t.end.CodeTime
+	case t.own == nil:
+		return run, false
+	}
+	if t.own != nil && run.Status == "" {
+		run = *t.own
+	}
+	run.ScheduleID = scheduleID
+	return run, true
+}

@@ -1,0 +1,65 @@
+package frontend
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+// defaultTimes is how many times preview returns if the request does not say.
+const defaultTimes = 10
+
+// matchingTimes answers by the spec alone: whether the times were, or will be, acted upon plays no part.
+func (a *api) matchingTimes(
+	ctx context.Context, namespace string, req *schedule.MatchingTimesRequest,
+) (schedule.TimesReply, error) {
+	record, err := a.definition(ctx, schedule.Key{Namespace: namespace, ID: req.ID})
+	if err != nil {
+		return schedule.TimesReply{}, err
+	}
+	times, err := a.times(&record.Value)
+	if err != nil {
+		return schedule.TimesReply{}, err
+	}
+	return times.between(req.From, req.To, schedule.MaxPageSize), nil
+}
+
+// preview answers for a spec that is not stored.
+func (a *api) preview(
+	_ context.Context, namespace string, req *schedule.PreviewRequest,
+) (schedule.TimesReply, error) {
+	spec := req.Spec
+	if req.ID == "" {
+		spec.Jitter = 0 // it depends on the schedule
+	}
+	compiled, err := specproc.Compile(spec)
+	if err != nil {
+		return schedule.TimesReply{}, schedule.Prefix("spec", err)
+	}
+	from := req.From
+	if from.IsZero() {
+		from = a.now()
+	}
+	seed := (&schedule.Definition{Namespace: namespace, ID: req.ID}).JitterSeed()
+	reply := times{spec: compiled, seed: seed}.between(from, time.Time{}, cmp.Or(req.Count, defaultTimes))
+	reply.Words = []string{specproc.Describe(req.Spec)}
+	reply.Warnings = warnings(specproc.Warnings(req.Spec, from))
+	return reply, nil
+}
+
+// between returns the first times whose nominal time is not before from and not after to; a zero to is no bound.
+func (t times) between(from, to time.Time, most int) schedule.TimesReply {
+	reply := schedule.TimesReply{Times: []schedule.DueTime{}}
+	next, ok := t.spec.Next(from.Add(-time.Nanosecond), t.seed)
+	for ; ok && (to.IsZero() || !next.Nominal.After(to)); next, ok = t.spec.Next(next.Nominal, t.seed) {
+		if len(reply.Times) == most {
+			reply.More = true
+			break
+		}
+		reply.Times = append(reply.Times, schedule.DueTime{NominalTime: next.Nominal, DueTime: next.Actual})
+	}
+	return reply
+}

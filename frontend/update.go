@@ -1,0 +1,25 @@
+package frontend
+
+import (
+	"context"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// update puts another schedule in the place of the one there is, under the same name and with the same history.
+func (a *api) update(
+	ctx context.Context, namespace string, req *schedule.UpdateRequest,
+) (schedule.Description, error) {
+	def, err := a.change(ctx, change{
+		key:       schedule.Key{Namespace: namespace, ID: req.ID},
+		requestID: req.RequestID, token: req.ConflictToken,
+		edit: func(e *edit) error {
+			e.replace(req.Schedule)
+			return nil
+		},
+	})
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	return a.description(ctx, &def)
+}

@@ -1,0 +1,9 @@
+// Package taskqueue looks at task queues from outside: whether a worker serves a queue, and which runs wait there.
+//
+// [Look] answers for one queue at one moment. A [Watcher] looks at all queues where something waits, again and again: it
+// keeps the metrics of the queues, and tells the event history when no worker has served one for too long (SEMANTICS §10,
+// EventNoWorker). Any number of watchers may run at once: together they tell each thing once.
+//
+// The package may import schedule, subjects, internal/leader and internal/events. What to tell, and when, is decided by
+// the pure type tracker; everything else asks NATS.
+package taskqueue

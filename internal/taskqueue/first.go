@@ -1,0 +1,96 @@
+package taskqueue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// askWait bounds a question to NATS: while a stream has no leader nobody answers.
+const askWait = 5 * time.Second
+
+// firstRun returns the first run on a subject, which may have wildcards, from a sequence on, and how many there are; nil if
+// there is none. It asks for a batch of one: only with a batch does the server say how many follow.
+func firstRun(
+	ctx context.Context, js jetstream.JetStream, names subjects.Names, subject string, from uint64,
+) (*WaitingRun, int, error) {
+	request := map[string]any{"seq": from, "batch": 1, "next_by_subj": subject}
+	reply, err := ask(ctx, js, "DIRECT.GET."+names.ActionStream(), request)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch status := reply.Header.Get("Status"); status {
+	case "":
+	case "404":
+		return nil, 0, nil
+	default:
+		return nil, 0, fmt.Errorf("taskqueue: read %s: %s %s", subject, status, reply.Header.Get("Description"))
+	}
+	run, err := waitingRun(reply)
+	if err != nil {
+		return nil, 0, fmt.Errorf("taskqueue: read %s: %w", subject, err)
+	}
+	more, err := strconv.Atoi(reply.Header.Get("Nats-Num-Pending"))
+	if err != nil {
+		return nil, 0, fmt.Errorf("taskqueue: read %s: %w", subject, err)
+	}
+	return run, more + 1, nil
+}
+
+// waitingRun reads a stored request. One that a worker could not read either has no names: it waits all the same.
+func waitingRun(msg *nats.Msg) (*WaitingRun, error) {
+	sequence, err := strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	since, err := time.Parse(time.RFC3339Nano, msg.Header.Get(jetstream.TimeStampHeaer))
+	if err != nil {
+		return nil, err
+	}
+	run := &WaitingRun{Sequence: sequence, Since: since}
+	var request schedule.ActionRequest
+	if json.Unmarshal(msg.Data, &request) == nil {
+		run.Key = schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID}
+		run.RequestID, run.WorkflowID, run.RunID = request.RequestID, request.WorkflowID, request.RunID
+		run.Nominal, run.Actual = request.NominalTime, request.DueTime
+	}
+	return run, nil
+}
+
+// ask sends a request to the API of JetStream.
+func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := js.Conn().RequestWithContext(ctx, apiPrefix(js.Options())+verb, body)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("taskqueue: %s: no answer within %s: %w", verb, askWait, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("taskqueue: %s: %w", verb, err)
+	}
+	return reply, nil
+}
+
+func apiPrefix(options jetstream.JetStreamOptions) string {
+	switch {
+	case options.Domain != "":
+		return "$JS." + options.Domain + ".API."
+	case options.APIPrefix != "":
+		return strings.TrimSuffix(options.APIPrefix, ".") + "."
+	}
+	return jetstream.DefaultAPIPrefix
+}

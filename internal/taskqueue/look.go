@@ -1,0 +1,84 @@
+package taskqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Queue names a task queue.
+type Queue struct{ Namespace, Name string }
+
+// Status is how a task queue is at one moment.
+type Status struct {
+	// Pulling says that a worker asks for runs. One that has taken on as many as it can does not.
+	Pulling bool
+	// Held counts the runs that were handed to workers. A worker that has died still counts for those it had.
+	Held int
+	// LastHandOut is when a run was last handed to a worker; zero if that is not known.
+	LastHandOut time.Time
+	// Waiting counts the runs that no worker has been handed. Oldest is the first of them, nil if there is none.
+	Waiting int
+	Oldest  *WaitingRun
+}
+
+// WaitingRun is a run in the action stream.
+type WaitingRun struct {
+	// Sequence is its place in the action stream, Since when it came.
+	Sequence uint64
+	Since    time.Time
+	schedule.Key
+	RequestID, WorkflowID, RunID string
+	Nominal, Actual              time.Time
+}
+
+// Worker reports whether there seems to be a worker: somebody asks for runs, or has some. It takes a while to be seen that a
+// worker has died which had runs.
+func (s *Status) Worker() bool { return s.Pulling || s.Held > 0 }
+
+// Look asks how a task queue is. The errors are those of NATS.
+func Look(ctx context.Context, js jetstream.JetStream, names subjects.Names, namespace, queue string) (Status, error) {
+	info, err := workers(ctx, js, names, Queue{namespace, queue})
+	if err != nil {
+		return Status{}, err
+	}
+	return look(ctx, js, names, Queue{namespace, queue}, info)
+}
+
+// workers returns what the server knows of the workers of a queue; nil where there never was one.
+func workers(ctx context.Context, js jetstream.JetStream, names subjects.Names, q Queue) (*jetstream.ConsumerInfo, error) {
+	name := subjects.WorkerConsumerName(q.Namespace, q.Name)
+	consumer, err := js.Consumer(ctx, names.ActionStream(), name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("taskqueue: consumer %s: %w", name, err)
+	}
+	return consumer.CachedInfo(), nil
+}
+
+// look completes what is known of the workers with the runs that wait.
+func look(
+	ctx context.Context, js jetstream.JetStream, names subjects.Names, q Queue, info *jetstream.ConsumerInfo,
+) (Status, error) {
+	status, after := Status{}, uint64(0)
+	if info != nil {
+		status.Pulling, status.Held, after = info.NumWaiting > 0, info.NumAckPending, info.Delivered.Stream
+		if info.Delivered.Last != nil {
+			status.LastHandOut = *info.Delivered.Last
+		}
+		if info.NumPending == 0 {
+			return status, nil
+		}
+	}
+	var err error
+	status.Oldest, status.Waiting, err = firstRun(ctx, js, names, names.ActionQueue(q.Namespace, q.Name), after+1)
+	return status, err
+}

@@ -1,0 +1,165 @@
+package taskqueue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// survey finds the queues that have runs or workers. Most are found by their consumers. What the stream has beyond that
+// belongs to queues that never had a worker; only then, and only until all is accounted for, are its subjects listed.
+type survey struct {
+	js    jetstream.JetStream
+	names subjects.Names
+	// strays are the queues without a consumer that were found before.
+	strays map[Queue]struct{}
+}
+
+// run returns all queues, in order.
+func (s *survey) run(ctx context.Context) ([]observation, error) {
+	stream, err := s.js.Stream(ctx, s.names.ActionStream())
+	if err != nil {
+		return nil, fmt.Errorf("taskqueue: %w", err)
+	}
+	found := map[Queue]observation{}
+	left := int(stream.CachedInfo().State.Msgs)
+	consumers := stream.ListConsumers(ctx)
+	for info := range consumers.Info() {
+		queue, ok := parseFilter(s.names, info.Config)
+		if !ok {
+			continue
+		}
+		left -= int(info.NumPending) + info.NumAckPending
+		if found[queue], err = s.observe(ctx, queue, info); err != nil {
+			return nil, err
+		}
+	}
+	if err := consumers.Err(); err != nil {
+		return nil, fmt.Errorf("taskqueue: list consumers: %w", err)
+	}
+	if err := s.findStrays(ctx, found, left); err != nil {
+		return nil, err
+	}
+	all := make([]observation, 0, len(found))
+	for _, o := range found {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b observation) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// observe looks at one queue.
+func (s *survey) observe(ctx context.Context, q Queue, info *jetstream.ConsumerInfo) (o observation, err error) {
+	o.Queue = q
+	if o.Status, err = look(ctx, s.js, s.names, q, info); err != nil {
+		return o, err
+	}
+	o.All, o.First = o.Waiting, o.Oldest
+	if o.Held > 0 && !o.Pulling {
+		o.First, o.All, err = firstRun(ctx, s.js, s.names, s.names.ActionQueue(q.Namespace, q.Name), 1)
+	}
+	return o, err
+}
+
+// findStrays adds the queues without a consumer, which have so many runs together. They are remembered, since it takes long
+// to list the subjects of a stream that is full.
+func (s *survey) findStrays(ctx context.Context, found map[Queue]observation, left int) error {
+	for queue := range s.strays {
+		if _, ok := found[queue]; ok {
+			delete(s.strays, queue) // a worker has come
+			continue
+		}
+		n, err := s.stray(ctx, found, queue)
+		if err != nil {
+			return err
+		}
+		left -= n
+	}
+	for offset, more := 0, true; more && left > 0; {
+		subjects, total, err := s.subjects(ctx, offset)
+		if err != nil {
+			return err
+		}
+		for subject := range subjects {
+			queue, ok := parseSubject(s.names, subject)
+			if _, known := found[queue]; !ok || known {
+				continue
+			}
+			if _, err := s.stray(ctx, found, queue); err != nil {
+				return err
+			}
+		}
+		offset += len(subjects)
+		more = len(subjects) > 0 && offset < total
+	}
+	return nil
+}
+
+// stray looks at a queue without a consumer and returns how many runs it has. One that has none is forgotten.
+func (s *survey) stray(ctx context.Context, found map[Queue]observation, q Queue) (int, error) {
+	o, err := s.observe(ctx, q, nil)
+	if err != nil {
+		return 0, err
+	}
+	if o.Waiting == 0 {
+		delete(s.strays, q)
+		return 0, nil
+	}
+	s.strays[q], found[q] = struct{}{}, o
+	return o.Waiting, nil
+}
+
+// subjects returns one page of the subjects of the action stream, and how many there are on all.
+func (s *survey) subjects(ctx context.Context, offset int) (page map[string]uint64, total int, err error) {
+	request := map[string]any{"subjects_filter": s.names.Prefix() + ".action.>", "offset": offset}
+	reply, err := ask(ctx, s.js, "STREAM.INFO."+s.names.ActionStream(), request)
+	if err != nil {
+		return nil, 0, err
+	}
+	var answer struct {
+		Error *jetstream.APIError `json:"error"`
+		Total int                 `json:"total"`
+		State struct {
+			Subjects map[string]uint64 `json:"subjects"`
+		} `json:"state"`
+	}
+	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+		return nil, 0, fmt.Errorf("taskqueue: list subjects: %w", err)
+	}
+	if answer.Error != nil {
+		return nil, 0, fmt.Errorf("taskqueue: list subjects: %w", answer.Error)
+	}
+	return answer.State.Subjects, answer.Total, nil
+}
+
+// parseFilter returns the queue of a consumer that workers share.
+func parseFilter(names subjects.Names, config jetstream.ConsumerConfig) (Queue, bool) {
+	filter := config.FilterSubject
+	if filter == "" && len(config.FilterSubjects) == 1 {
+		filter = config.FilterSubjects[0]
+	}
+	return parseSubject(names, filter)
+}
+
+// parseSubject returns the queue that a subject of the action stream is for.
+func parseSubject(names subjects.Names, subject string) (Queue, bool) {
+	rest, ok := strings.CutPrefix(subject, names.Prefix()+".action.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != 3 {
+		return Queue{}, false
+	}
+	name, err := subjects.Unescape(tokens[1])
+	if err != nil {
+		return Queue{}, false
+	}
+	return Queue{Namespace: tokens[0], Name: name}, true
+}

@@ -1,0 +1,112 @@
+package invoker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// deliverAll delivers controls side by side, those for one workflow ID in order: the control stream keeps the last. It
+// returns the delivered ones; the others are tried again.
+func (s *session) deliverAll(ctx context.Context, controls []schedule.PendingControl) []schedule.PendingControl {
+	lanes := map[string][]int{}
+	for i, c := range controls {
+		subject := s.config.Names.Control(s.key.Namespace, c.TaskQueue, c.WorkflowID)
+		lanes[subject] = append(lanes[subject], i)
+	}
+	done := make([]bool, len(controls))
+	var group errgroup.Group
+	group.SetLimit(s.config.Concurrency)
+	for _, lane := range lanes {
+		group.Go(func() error {
+			for _, i := range lane {
+				if err := s.deliver(ctx, controls[i]); err != nil {
+					s.config.Logger.WarnContext(ctx, "control not delivered, will try again", "kind", controls[i].Kind,
+						"run_id", controls[i].RunID, "error", err)
+					break
+				}
+				done[i] = true
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // none returns an error
+	var delivered []schedule.PendingControl
+	for i, c := range controls {
+		if done[i] {
+			delivered = append(delivered, c)
+		}
+	}
+	return delivered
+}
+
+// deliver brings a cancel or terminate to a run, wherever it is: the control stream keeps it for a worker that takes the
+// run later, and a terminated run is taken out of the action stream.
+func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error {
+	body, err := json.Marshal(&schedule.Control{Kind: c.Kind, RequestID: c.RequestID, RunID: c.RunID, WorkflowID: c.WorkflowID})
+	if err != nil {
+		return err
+	}
+	subject := s.config.Names.Control(s.key.Namespace, c.TaskQueue, c.WorkflowID)
+	if _, err := s.config.JS.Publish(ctx, subject, body, jetstream.WithMsgID(string(c.Kind)+"-"+c.RequestID)); err != nil {
+		return err
+	}
+	if c.Kind != schedule.ControlTerminate {
+		return nil
+	}
+	if err := s.withdraw(ctx, c); err != nil {
+		return err
+	}
+	if !s.completed(c.RequestID) { // a completion has removed the timer
+		s.disarm(ctx, s.config.Names.TimeoutTimer(s.shard(), s.key, c.RequestID))
+	}
+	return nil
+}
+
+// completed reports whether the record has the completion of a run.
+func (s *session) completed(requestID string) bool {
+	return slices.ContainsFunc(s.record.Value.Starts, func(start schedule.BufferedStart) bool {
+		return start.Phase == schedule.PhaseCompleted && start.RequestID == requestID
+	})
+}
+
+// disarm removes the timeout timer of a run that is over. One that stays fires to no effect, in days perhaps: nothing is
+// tried twice for it.
+func (s *session) disarm(ctx context.Context, timeoutTimer string) {
+	if err := s.purgeTimer(ctx, s.shard(), timeoutTimer); err != nil {
+		s.config.Logger.DebugContext(ctx, "timeout timer not removed", "namespace", s.key.Namespace,
+			"schedule_id", s.key.ID, "error", err)
+	}
+}
+
+// withdraw removes a run from the action stream.
+func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error {
+	stored, err := s.queued(ctx, c.TaskQueue, c.WorkflowID)
+	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(jetstream.MsgIDHeader) != c.RequestID {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.remove(ctx, stored.Sequence)
+}
+
+// remove takes a message out of the action stream.
+func (s *session) remove(ctx context.Context, sequence uint64) error {
+	stream, err := s.config.JS.Stream(ctx, s.config.Names.ActionStream())
+	if err != nil {
+		return err
+	}
+	err = stream.DeleteMsg(ctx, sequence)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	return err
+}
