@@ -57,6 +57,8 @@ func Decide(in Input) Decision {
 		return in.finish(state, schedule.EventBackfillCompleted)
 	case state.Trigger != nil:
 		return in.trigger(state)
+	case state.Mark.IsZero():
+		return in.announce(state)
 	}
 	return in.batch(state)
 }
@@ -124,17 +126,25 @@ func (in *Input) trigger(state schedule.BackfillState) Decision {
 	return in.handOver(state, []schedule.BufferedStart{start}, schedule.Span{From: at.Add(-1), To: at})
 }
 
+// announce makes a range known to the invoker before anything of it is handed over: the room is shared among the backfills
+// that the invoker knows of, and of a hundred that come at once each would take all of it.
+func (in *Input) announce(state schedule.BackfillState) Decision {
+	before := state.Range.Start.Add(-1) // the start is inclusive
+	in.count(&state, before)
+	if state.Total == 0 {
+		return in.finish(state, schedule.EventBackfillCompleted)
+	}
+	return in.handOver(state, nil, schedule.Span{From: before, To: before})
+}
+
 // batch hands over the next times of a range, as far as there is room.
 func (in *Input) batch(state schedule.BackfillState) Decision {
-	from := state.Mark
-	if from.IsZero() {
-		from = state.Range.Start.Add(-1) // the start is inclusive
-	}
+	from := in.passHandedOver(&state)
+	in.count(&state, from)
 	room := schedule.BackfillRoom(&in.Invoker, in.sharing())
 	if room == 0 {
-		return in.noRoom(state, from)
+		return in.noRoom(state)
 	}
-	in.count(&state, from)
 	out := in.Spec.ProcessTimeRange(specproc.Range{
 		From: from, To: state.Range.End, Manual: true, Limit: room, Seed: in.Definition.JitterSeed(),
 	})
@@ -144,11 +154,23 @@ func (in *Input) batch(state schedule.BackfillState) Decision {
 		starts[i].Overlap, starts[i].Identity = state.Range.Overlap, state.Identity
 	}
 	state.Done = !out.Truncated
-	if len(starts) == 0 && !in.known() {
-		state.Mark = out.Mark
-		return in.finish(state, schedule.EventBackfillCompleted)
+	return in.handOver(state, starts, schedule.Span{From: state.Mark, To: out.Mark})
+}
+
+// passHandedOver returns the mark, or what lies behind the times after it whose nominal time is not after it. Only an
+// update that changes the jitter makes such times: it moves past the mark what has been handed over. Nothing is left out:
+// jitter never reaches the next nominal time, so that all times with a nominal time up to the mark had come before it.
+func (in *Input) passHandedOver(state *schedule.BackfillState) time.Time {
+	from, seed := state.Mark, in.Definition.JitterSeed()
+	if state.Handed == 0 {
+		return from // the mark is the start of the range, and not a time of the spec
 	}
-	return in.handOver(state, starts, schedule.Span{From: from, To: out.Mark})
+	next, ok := in.Spec.NextDue(from, seed)
+	for ok && !next.Nominal.After(state.Mark) && !next.Actual.After(state.Range.End) {
+		from = next.Actual
+		next, ok = in.Spec.Next(next.Nominal, seed)
+	}
+	return from
 }
 
 // count works out how many times the range has, anew after each change of the definition.
@@ -160,13 +182,8 @@ func (in *Input) count(state *schedule.BackfillState, from time.Time) {
 	state.Total, state.TotalVersion = min(state.Handed+left, schedule.MaxBackfillTotal), in.Definition.Version
 }
 
-// noRoom waits for the invoker's buffer to drain. The invoker wakes the requests it knows of; one it has had nothing of
-// yet makes itself known by handing over an empty range.
-func (in *Input) noRoom(state schedule.BackfillState, from time.Time) Decision {
-	if state.Mark.IsZero() {
-		in.count(&state, from)
-		return in.handOver(state, nil, schedule.Span{From: from, To: from})
-	}
+// noRoom waits for the invoker's buffer to drain.
+func (in *Input) noRoom(state schedule.BackfillState) Decision {
 	state.Attempt++
 	d := in.wait(state)
 	d.Changed = true

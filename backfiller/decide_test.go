@@ -41,6 +41,13 @@ func backfill(t require.TestingT, from, to time.Time) Input {
 	}
 }
 
+// announced is what follows once the invoker knows of a range.
+func announced(in Input) Input {
+	in.State = Decide(in).State
+	in.take(in.State.Mark, 0, 0)
+	return in
+}
+
 func trigger(t require.TestingT) Input {
 	in := backfill(t, start, start)
 	in.State.Range, in.State.Trigger = nil, &schedule.Trigger{Overlap: schedule.OverlapAllowAll}
@@ -55,9 +62,28 @@ func nominals(e *schedule.Enqueue) []time.Time {
 	return times
 }
 
-func TestRangeIsInclusive(t *testing.T) {
+// TestRangeIsAnnounced before anything of it is handed over, so that those which come at once share the room.
+func TestRangeIsAnnounced(t *testing.T) {
 	t.Parallel()
 	in := backfill(t, minutes(1), minutes(3))
+	got := Decide(in)
+	before := minutes(1).Add(-1)
+	require.Equal(t, &schedule.Enqueue{
+		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: before, To: before},
+	}, got.HandOff)
+	require.True(t, got.Changed)
+	require.Equal(t, before, got.State.Mark)
+	require.Equal(t, 3, got.State.Total)
+	require.Zero(t, got.State.Handed)
+	require.Equal(t, now.Add(time.Second), got.WakeAt)
+
+	in.State = got.State
+	require.Equal(t, Decision{State: in.State, WakeAt: now.Add(time.Second)}, Decide(in), "the invoker has not heard of it yet")
+}
+
+func TestRangeIsInclusive(t *testing.T) {
+	t.Parallel()
+	in := announced(backfill(t, minutes(1), minutes(3)))
 	got := Decide(in)
 	want := &schedule.Enqueue{
 		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: minutes(1).Add(-1), To: minutes(3)},
@@ -92,7 +118,7 @@ func (in *Input) take(upTo time.Time, own, others int) {
 
 func TestFinishedWhenTaken(t *testing.T) {
 	t.Parallel()
-	in := backfill(t, minutes(1), minutes(3))
+	in := announced(backfill(t, minutes(1), minutes(3)))
 	in.State = Decide(in).State
 	for _, taken := range []time.Time{{}, minutes(2), minutes(3).Add(-1)} {
 		in.take(taken, 0, 0)
@@ -111,7 +137,7 @@ func TestFinishedWhenTaken(t *testing.T) {
 // TestTotal is counted once for each version of the definition.
 func TestTotal(t *testing.T) {
 	t.Parallel()
-	in := backfill(t, minutes(1), minutes(1000))
+	in := announced(backfill(t, minutes(1), minutes(1000)))
 	in.State = Decide(in).State
 	require.Equal(t, 1000, in.State.Total)
 	require.Equal(t, 100, in.State.Handed)
@@ -139,12 +165,17 @@ func TestCancel(t *testing.T) {
 		return in
 	}
 	fresh := canceled(backfill(t, minutes(1), minutes(1000)))
-	got := Decide(fresh)
-	require.True(t, got.Finished, "it has never handed over anything")
-	require.Equal(t, schedule.EventBackfillCanceled, got.Event.Kind)
-	require.Equal(t, "bob", got.Event.Identity)
+	require.Equal(t, Decision{State: fresh.State, Finished: true, Event: &schedule.Event{
+		ID: "i-backfill_canceled-b", Time: now, Namespace: "default", ScheduleID: "s", Kind: schedule.EventBackfillCanceled,
+		First: minutes(1), Last: minutes(1000), Source: "b", Identity: "bob",
+	}}, Decide(fresh), "it has never handed over anything")
 
-	for name, in := range map[string]Input{"range": backfill(t, minutes(1), minutes(1000)), "trigger": trigger(t)} {
+	for name, in := range map[string]Input{
+		"announced":         backfill(t, minutes(1), minutes(1000)),
+		"in the middle":     announced(backfill(t, minutes(1), minutes(1000))),
+		"all handed over":   announced(backfill(t, minutes(1), minutes(50))),
+		"a waiting trigger": trigger(t),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in.State = Decide(in).State
@@ -162,6 +193,8 @@ func TestCancel(t *testing.T) {
 			in.Invoker.Starts = nil
 			got = Decide(in)
 			require.True(t, got.Finished)
+			require.Equal(t, schedule.EventBackfillCanceled, got.Event.Kind)
+			require.Equal(t, "bob", got.Event.Identity)
 			require.Equal(t, in.State.Handed, got.Event.Count)
 			withdrawn.Covered = nil
 			in.Invoker.Sources["b"] = withdrawn
@@ -185,36 +218,28 @@ func TestRoom(t *testing.T) {
 	for _, test := range []struct{ waiting, backfills, want int }{
 		{0, 1, 100}, {0, 9, 50}, {0, 100, 4}, {351, 1, 99}, {440, 3, 3}, {449, 1, 1}, {449, 2, 0}, {450, 1, 0}, {1000, 1, 0},
 	} {
-		in := backfill(t, minutes(1), minutes(1000))
-		in.take(time.Time{}, 0, test.waiting)
+		in := announced(backfill(t, minutes(1), minutes(1000)))
+		in.addWaiting(test.waiting, "other")
 		in.share(test.backfills)
 		got := Decide(in)
-		require.NotNil(t, got.HandOff, "without room, an empty one")
-		assert.Len(t, got.HandOff.Starts, test.want, "%+v", test)
 		assert.False(t, got.State.Done)
-		if test.want > 0 {
-			assert.Equal(t, minutes(test.want), got.State.Mark)
-			assert.Equal(t, got.State.Mark, got.HandOff.To)
+		if test.want == 0 {
+			assert.Nil(t, got.HandOff, "%+v", test)
+			continue
 		}
+		assert.Len(t, got.HandOff.Starts, test.want, "%+v", test)
+		assert.Equal(t, minutes(test.want), got.State.Mark)
+		assert.Equal(t, got.State.Mark, got.HandOff.To)
 	}
 }
 
-// TestWithoutRoomItMakesItselfKnown: the invoker wakes the requests it has had something of.
-func TestWithoutRoomItMakesItselfKnown(t *testing.T) {
+func TestWithoutRoomItWaits(t *testing.T) {
 	t.Parallel()
-	in := backfill(t, minutes(1), minutes(2))
-	in.take(time.Time{}, 0, 1000)
-	got := Decide(in)
-	before := minutes(1).Add(-1)
-	require.Equal(t, &schedule.Enqueue{
-		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: before, To: before},
-	}, got.HandOff)
-	require.True(t, got.Changed)
-
-	in.State = got.State
+	in := announced(backfill(t, minutes(1), minutes(2)))
+	before := in.State.Mark
 	in.take(before, 0, 1000)
 	for _, backoff := range []time.Duration{2, 4, 8, 16, 32, 60, 60, 60} {
-		got = Decide(in)
+		got := Decide(in)
 		require.Nil(t, got.HandOff)
 		require.True(t, got.Changed)
 		require.Equal(t, now.Add(backoff*time.Second), got.WakeAt)
@@ -224,7 +249,7 @@ func TestWithoutRoomItMakesItselfKnown(t *testing.T) {
 	require.Equal(t, now.Add(time.Minute), Decide(in).WakeAt)
 
 	in.take(before, 0, 0)
-	got = Decide(in)
+	got := Decide(in)
 	require.Equal(t, []time.Time{minutes(1), minutes(2)}, nominals(got.HandOff))
 	require.Equal(t, before, got.HandOff.From)
 	require.Zero(t, got.State.Attempt)

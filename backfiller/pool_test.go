@@ -314,6 +314,9 @@ func TestTwoPoolsCompete(t *testing.T) {
 	b.run(b.pool())
 	b.run(b.pool())
 	b.request(rangeOf("b1", minutes(1), minutes(100)))
+	b.eventually("it makes itself known", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 1 })
+	first := minutes(1).Add(-1)
+	b.invokerTook("b1", schedule.Span{From: first, To: first}, 0)
 	var running sync.WaitGroup
 	for range 4 {
 		running.Go(func() {
@@ -323,8 +326,9 @@ func TestTwoPoolsCompete(t *testing.T) {
 		})
 	}
 	running.Wait()
-	b.eventually("the timer is armed", func() bool { return b.armed("b1") })
+	b.eventually("the range is handed over", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 2 })
+	b.eventually("the wakes are used up", func() bool { return b.last(b.names.Backfill(0, b.key, "b1")) == nil })
 	handOffs, _ := b.handOffs("b1")
-	require.Len(t, handOffs, 1, "repeats replace each other")
-	require.Len(t, handOffs[0].Starts, 100)
+	require.Len(t, handOffs, 2, "repeats replace each other")
+	require.Equal(t, 100, len(handOffs[0].Starts)+len(handOffs[1].Starts), "one of them is the announcement")
 }

@@ -118,20 +118,14 @@ func TestARequestIDOfTheCallerIsKept(t *testing.T) {
 	assert.JSONEq(t, `{"id":"x","requestId":"mine"}`, string(s.received()[0].Data))
 }
 
-func TestWhatMayNotBeRepeatedIsNotTriedAgain(t *testing.T) {
+func TestDeleteIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	c := connect(t, names)
-	for verb, call := range map[string]func() error{
-		"pause":   func() error { return c.Pause(t.Context(), "x", "") },
-		"unpause": func() error { return c.Unpause(t.Context(), "x", "") },
-		"delete":  func() error { return c.Delete(t.Context(), "x") },
-	} {
-		s := play(t, names, verb, unavailable, success(`{}`))
-		err := call()
-		assert.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeUnavailable}, verb)
-		assert.Len(t, s.received(), 1, verb)
-	}
+	s := play(t, names, "delete", unavailable, success(`{}`))
+	err := c.Delete(t.Context(), "x")
+	assert.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeUnavailable})
+	assert.Len(t, s.received(), 1)
 }
 
 func TestRefusalsAreFinal(t *testing.T) {
