@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
@@ -22,9 +23,12 @@ import (
 
 // Config sets up a Pool. Zero fields take the defaults they name.
 type Config struct {
+	// JS is the connection; Bus stands for it where there is none.
 	JS    jetstream.JetStream
 	Store *kv.Store
 	Names subjects.Names
+	// Bus is that of JS by default. Run closes it.
+	Bus bus.Bus
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -52,21 +56,21 @@ type Pool struct {
 // New returns a pool that is not running yet.
 func New(config Config) (*Pool, error) {
 	config = config.withDefaults()
-	if config.JS == nil || config.Store == nil {
+	if config.JS == nil && config.Bus == nil || config.Store == nil {
 		return nil, errors.New("backfiller: Config.JS and Config.Store are required")
 	}
-	publisher, err := events.NewPublisher(config.JS, config.Names)
-	if err != nil {
+	var err error
+	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
 		return nil, fmt.Errorf("backfiller: %w", err)
 	}
-	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: publisher}, nil
+	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: events.NewPublisher(config.Bus, config.Names)}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
 func (p *Pool) Run(ctx context.Context) error {
-	defer p.events.Close()
+	defer p.config.Bus.Close()
 	return loop.New(loop.Config{
-		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolBackfiller, Shards: p.config.Store.Shards(),
+		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolBackfiller, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now,
 	}, p).Run(ctx)
 }
@@ -145,7 +149,7 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 	}
 	if decision.WakeInvoker {
 		wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonCanceled}
-		if err := task.Publish(ctx, p.config.JS, p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key), wake); err != nil {
+		if err := task.Publish(ctx, p.config.Bus, p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key), wake); err != nil {
 			return err
 		}
 	}
@@ -171,7 +175,7 @@ func (p *Pool) input(ctx context.Context, d *schedule.Definition, state schedule
 // handOff sends starts to the invoker, in the trace of the request that asked for them.
 func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue, trace string) error {
 	subject := p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span)
-	return task.Publish(telemetry.WithTraceparent(ctx, trace), p.config.JS, subject, e)
+	return task.Publish(telemetry.WithTraceparent(ctx, trace), p.config.Bus, subject, e)
 }
 
 // finish removes a request that is over, and tells the invoker and the generator.
@@ -186,15 +190,15 @@ func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision
 func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, id string) error {
 	wake := &schedule.Wake{Reason: schedule.ReasonFinished}
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
-	err := task.PublishAndPurge(ctx, p.config.JS, names.InvokeWake(shard, key), names.BackfillTimer(shard, key, id), wake)
+	err := task.PublishAndPurge(ctx, p.config.Bus, names.InvokeWake(shard, key), names.BackfillTimer(shard, key, id), wake)
 	if err != nil {
 		return err
 	}
-	return task.Publish(ctx, p.config.JS, names.Generate(shard, key, subjects.WhatFinished), wake)
+	return task.Publish(ctx, p.config.Bus, names.Generate(shard, key, subjects.WhatFinished), wake)
 }
 
 func (p *Pool) arm(ctx context.Context, d *schedule.Definition, id string, at time.Time) error {
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry}
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
-	return task.Arm(ctx, p.config.JS, names.BackfillTimer(shard, d.Key(), id), names.Backfill(shard, d.Key(), id), at, wake)
+	return task.Arm(ctx, p.config.Bus, names.BackfillTimer(shard, d.Key(), id), names.Backfill(shard, d.Key(), id), at, wake)
 }

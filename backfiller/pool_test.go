@@ -80,7 +80,7 @@ func (b *testBundle) request(state schedule.BackfillState) {
 
 func (b *testBundle) wake(id string) {
 	b.Helper()
-	require.NoError(b, task.Publish(b.Context(), b.js, b.names.Backfill(0, b.key, id), &schedule.Wake{Reason: schedule.ReasonTriggered}))
+	require.NoError(b, task.Publish(b.Context(), natstest.Bus(b, b.js), b.names.Backfill(0, b.key, id), &schedule.Wake{Reason: schedule.ReasonTriggered}))
 }
 
 const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -271,7 +271,7 @@ func TestNoRecord(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	far := time.Now().Add(time.Hour)
-	require.NoError(t, task.Arm(t.Context(), b.js, b.names.BackfillTimer(0, b.key, "t1"), b.names.Backfill(0, b.key, "t1"), far, &schedule.Wake{}))
+	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), b.names.BackfillTimer(0, b.key, "t1"), b.names.Backfill(0, b.key, "t1"), far, &schedule.Wake{}))
 	b.run(b.pool())
 	b.wake("t1")
 	b.eventually("the generator is woken", func() bool { return b.last(b.names.Generate(0, b.key, subjects.WhatFinished)) != nil })
@@ -291,7 +291,7 @@ func TestCorruptRecordDoesNotTakeOthersAlong(t *testing.T) {
 	b.request(triggerOf("b"))
 	b.request(triggerOf("c"))
 	b.run(loop.New(loop.Config{
-		JS: b.js, Names: b.names, Pool: subjects.PoolBackfiller, Shards: 1, Logger: natstest.Logger(t), MaxDeliveries: 2,
+		Bus: natstest.Bus(t, b.js), Names: b.names, Pool: subjects.PoolBackfiller, Shards: 1, Logger: natstest.Logger(t), MaxDeliveries: 2,
 	}, b.pool()))
 	dlq, err := b.js.Stream(t.Context(), b.names.DeadLetterStream())
 	require.NoError(t, err)

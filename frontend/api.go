@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -23,7 +24,8 @@ const maxWrites = 128
 // It keeps nothing between requests but which namespaces exist and compiled specs, and is safe for concurrent use.
 type api struct {
 	names      subjects.Names
-	js         jetstream.JetStream
+	js         jetstream.JetStream // for reads for people
+	bus        bus.Bus
 	store      *kv.Store
 	namespaces *namespaces
 	events     *events.Publisher

@@ -87,7 +87,7 @@ func (a *api) backfills(ctx context.Context, key schedule.Key) ([]schedule.Backf
 
 // lastEvent returns the last event of a kind since the schedule was created, nil if there is none.
 func (a *api) lastEvent(ctx context.Context, def *schedule.Definition, kind schedule.EventKind) *schedule.Event {
-	msg, err := leader.Last(ctx, a.js, a.names.EventStream(), a.names.Event(def.Key(), kind))
+	msg, err := a.bus.Last(ctx, a.names.EventStream(), a.names.Event(def.Key(), kind))
 	if errors.Is(err, leader.ErrNone) {
 		return nil
 	}

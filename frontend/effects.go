@@ -48,7 +48,7 @@ func (a *api) wakeBackfill(key schedule.Key, id string, wake schedule.Wake) effe
 // wake publishes a wake on a task subject; storing it removes the guard.
 func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 	return func(ctx context.Context) error {
-		return task.PublishAndPurge(ctx, a.js, subject, guard, &wake)
+		return task.PublishAndPurge(ctx, a.bus, subject, guard, &wake)
 	}
 }
 
@@ -74,7 +74,7 @@ func (a *api) arm(ctx context.Context, timerSubject, target string, wake schedul
 	if err != nil {
 		return err
 	}
-	return timer.Arm(ctx, a.js, timerSubject, target, a.now().Add(a.guardDelay), traceHeader(ctx), body)
+	return timer.Arm(ctx, a.bus, timerSubject, target, a.now().Add(a.guardDelay), traceHeader(ctx), body)
 }
 
 // traceHeader is a new header with the trace context of ctx.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -38,7 +39,7 @@ func New(config Config) (*Frontend, error) {
 		return nil, schedule.Prefix("frontend", err)
 	}
 	config.Logger = config.Logger.With("component", "frontend")
-	publisher, err := events.NewPublisher(config.JS, config.Names)
+	own, err := bus.New(config.JS)
 	if err != nil {
 		return nil, fmt.Errorf("frontend: %w", err)
 	}
@@ -47,7 +48,7 @@ func New(config Config) (*Frontend, error) {
 		api: &api{
 			names: config.Names, js: config.JS, store: config.Store,
 			namespaces: newNamespaces(config.JS, config.Names), log: config.Logger,
-			events: publisher, specs: speccache.New(specCacheSize),
+			bus: own, events: events.NewPublisher(own, config.Names), specs: speccache.New(specCacheSize),
 			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
 			maxReply: func() int { return int(config.Conn.MaxPayload()) - replyOverhead },
 		},
@@ -67,7 +68,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	// Requests outlive ctx, which only says when to take no more.
 	work, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
-	defer f.api.events.Close()
+	defer f.api.bus.Close()
 	endpoints := f.api.endpoints()
 	service, stopped, err := f.addService(endpoints)
 	if err != nil {

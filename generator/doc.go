@@ -2,7 +2,8 @@
 //
 // One message, "generate", runs it for one schedule: after a create, update or unpause, when its own timer fires, or when
 // a guard does. It advances the schedule's high water mark to now, hands what has come due to the invoker, and sees that
-// it is woken again at the next due time. It never starts anything itself.
+// it is woken again at the next due time. Times that somebody has asked to skip it marks as such, and the triggers and
+// backfills of a patch it makes records of (decisions 17 and 23). It never starts anything itself.
 //
 // [Decide] is the whole decision, pure and without I/O. The [Pool] around it reads the definition and the generator's
 // record, hands over, writes the record with a compare-and-set and arms the timer, in that order (DESIGN §4), so that a

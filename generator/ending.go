@@ -38,7 +38,7 @@ func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key, timerSubject s
 	// Whatever definition a lagging replica still has, it is older than its deletion.
 	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
 	subject := p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key)
-	return task.PublishAndPurge(ctx, p.config.JS, subject, timerSubject, wake)
+	return task.PublishAndPurge(ctx, p.config.Bus, subject, timerSubject, wake)
 }
 
 // close ends an exhausted schedule: the definition goes, then all that is kept of it. The event comes first, under an ID

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
@@ -22,9 +23,12 @@ import (
 
 // Config sets up a Pool. Zero fields take the defaults they name.
 type Config struct {
+	// JS is the connection; Bus stands for it where there is none.
 	JS    jetstream.JetStream
 	Store *kv.Store
 	Names subjects.Names
+	// Bus is that of JS by default. Run closes it.
+	Bus bus.Bus
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -54,7 +58,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if c.JS == nil || c.Store == nil {
+	if c.JS == nil && c.Bus == nil || c.Store == nil {
 		return errors.New("generator: Config.JS and Config.Store are required")
 	}
 	if c.Lead < 0 || c.Lead > subjects.TaskAckWait {
@@ -76,18 +80,18 @@ func New(config Config) (*Pool, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	publisher, err := events.NewPublisher(config.JS, config.Names)
-	if err != nil {
+	var err error
+	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
-	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: publisher}, nil
+	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: events.NewPublisher(config.Bus, config.Names)}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
 func (p *Pool) Run(ctx context.Context) error {
-	defer p.events.Close()
+	defer p.config.Bus.Close()
 	return loop.New(loop.Config{
-		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolGenerator, Shards: p.config.Store.Shards(),
+		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolGenerator, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now,
 	}, p).Run(ctx)
 }
@@ -234,16 +238,16 @@ func (p *Pool) request(ctx context.Context, d *schedule.Definition, request *sch
 		return err
 	}
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
-	return task.Publish(telemetry.WithTraceparent(ctx, request.Trace), p.config.JS, p.config.Names.Backfill(shard, key, request.ID), wake)
+	return task.Publish(telemetry.WithTraceparent(ctx, request.Trace), p.config.Bus, p.config.Names.Backfill(shard, key, request.ID), wake)
 }
 
 func (p *Pool) wakeInvoker(ctx context.Context, d *schedule.Definition) error {
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonUpdated}
-	return task.Publish(ctx, p.config.JS, p.config.Names.InvokeWake(p.config.Store.ShardOf(d.Key()), d.Key()), wake)
+	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeWake(p.config.Store.ShardOf(d.Key()), d.Key()), wake)
 }
 
 func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue) error {
-	return task.Publish(ctx, p.config.JS, p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span), e)
+	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span), e)
 }
 
 // sleep sees that the schedule is looked at again: by holding the message when that is soon and mayHold allows it, else
@@ -262,7 +266,7 @@ func (p *Pool) sleep(ctx context.Context, d *schedule.Definition, decision Decis
 	}
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
-	return time.Time{}, task.Arm(ctx, p.config.JS,
+	return time.Time{}, task.Arm(ctx, p.config.Bus,
 		names.DueTimer(shard, d.Key()), names.Generate(shard, d.Key(), subjects.WhatDue), at, wake)
 }
 

@@ -96,7 +96,7 @@ func (b *testBundle) put(d schedule.Definition, revision uint64) kv.Record[sched
 
 func (b *testBundle) wake(id string, w schedule.Wake) {
 	b.Helper()
-	require.NoError(b, task.Publish(b.Context(), b.js, b.names.Generate(0, keyOf(id), subjects.WhatWake), &w))
+	require.NoError(b, task.Publish(b.Context(), natstest.Bus(b, b.js), b.names.Generate(0, keyOf(id), subjects.WhatWake), &w))
 }
 
 // last is the last message of a subject of the task stream, nil if there is none.
@@ -315,7 +315,7 @@ func TestGarbageIsADeadLetterAndOthersGoOn(t *testing.T) {
 	_, err = bucket.Put(t.Context(), kv.Generator(keyOf("corrupt")).String(), []byte("nonsense"))
 	require.NoError(t, err)
 	b.run(loop.New(loop.Config{
-		JS: b.js, Names: b.names, Pool: subjects.PoolGenerator, Shards: 1, Logger: natstest.Logger(t), MaxDeliveries: 2,
+		Bus: natstest.Bus(t, b.js), Names: b.names, Pool: subjects.PoolGenerator, Shards: 1, Logger: natstest.Logger(t), MaxDeliveries: 2,
 	}, b.pool()))
 
 	_, err = b.js.Publish(t.Context(), b.names.Generate(0, keyOf("fine"), subjects.WhatGuard), []byte("nonsense"))
@@ -352,7 +352,7 @@ func TestTwoPoolsCompete(t *testing.T) {
 	whats := []string{subjects.WhatWake, subjects.WhatDue, subjects.WhatGuard}
 	for i := range 30 {
 		subject := b.names.Generate(0, keyOf("beat"), whats[i%len(whats)])
-		require.NoError(t, task.Publish(t.Context(), b.js, subject, &schedule.Wake{}))
+		require.NoError(t, task.Publish(t.Context(), natstest.Bus(t, b.js), subject, &schedule.Wake{}))
 		natstest.Eventually(t, patience, "a moment has passed", func() bool {
 			return time.Since(d.CreateTime) > time.Duration(i)*100*time.Millisecond
 		})

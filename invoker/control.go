@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
@@ -55,7 +55,8 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 		return err
 	}
 	subject := s.config.Names.Control(s.key.Namespace, c.TaskQueue, c.WorkflowID)
-	if _, err := s.config.JS.Publish(ctx, subject, body, jetstream.WithMsgID(string(c.Kind)+"-"+c.RequestID)); err != nil {
+	msg := &nats.Msg{Subject: subject, Header: nats.Header{nats.MsgIdHdr: {string(c.Kind) + "-" + c.RequestID}}, Data: body}
+	if err := s.config.Bus.Publish(ctx, msg); err != nil {
 		return err
 	}
 	if c.Kind != schedule.ControlTerminate {
@@ -89,7 +90,7 @@ func (s *session) disarm(ctx context.Context, timeoutTimer string) {
 // withdraw removes a run from the action stream.
 func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error {
 	stored, err := s.queued(ctx, c.TaskQueue, c.WorkflowID)
-	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(jetstream.MsgIDHeader) != c.RequestID {
+	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(nats.MsgIdHdr) != c.RequestID {
 		return nil
 	}
 	if err != nil {
@@ -100,13 +101,5 @@ func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error
 
 // remove takes a message out of the action stream.
 func (s *session) remove(ctx context.Context, sequence uint64) error {
-	stream, err := s.config.JS.Stream(ctx, s.config.Names.ActionStream())
-	if err != nil {
-		return err
-	}
-	err = stream.DeleteMsg(ctx, sequence)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil
-	}
-	return err
+	return s.config.Bus.Remove(ctx, s.config.Names.ActionStream(), sequence)
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -59,11 +57,7 @@ func abandoned(key schedule.Key, state *schedule.InvokerState, now time.Time) []
 
 // purgeTimer removes a timer from the task stream of a shard, if it is there.
 func (p *Pool) purgeTimer(ctx context.Context, shard int, subject string) error {
-	stream, err := p.config.JS.Stream(ctx, p.config.Names.TaskStream(shard))
-	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
-	}
-	if err != nil {
+	if err := p.config.Bus.Purge(ctx, p.config.Names.TaskStream(shard), subject); err != nil {
 		return fmt.Errorf("invoker: remove timer: %w", err)
 	}
 	return nil

@@ -130,7 +130,7 @@ func (s *session) current(since time.Time) error {
 	if s.wallClock().Sub(since) > subjects.DuplicateWindow/2 {
 		return fmt.Errorf("%w: invoker: read too long ago", kv.ErrConflict)
 	}
-	if !s.config.JS.Conn().IsConnected() {
+	if !s.config.Bus.Connected() {
 		return nats.ErrDisconnected
 	}
 	return nil
@@ -182,7 +182,7 @@ func (s *session) look(ctx context.Context, start *schedule.BufferedStart) (resu
 		return Failed, false, err
 	}
 	callback := s.config.Names.Callback(s.shard(), s.key, start.TaskQueue, start.RequestID)
-	_, err = leader.Last(ctx, s.config.JS, s.config.Names.TaskStream(s.shard()), callback)
+	_, err = s.config.Bus.Last(ctx, s.config.Names.TaskStream(s.shard()), callback)
 	switch {
 	case err == nil:
 		return Over, true, nil
@@ -205,7 +205,7 @@ func (s *session) armTimeout(ctx context.Context, request *schedule.ActionReques
 	if err != nil {
 		return err
 	}
-	return timer.Arm(ctx, s.config.JS, request.TimeoutTimer, request.Callback, request.Deadline, nil, body)
+	return timer.Arm(ctx, s.config.Bus, request.TimeoutTimer, request.Callback, request.Deadline, nil, body)
 }
 
 // publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last
@@ -228,19 +228,22 @@ func (s *session) send(ctx context.Context, start *schedule.BufferedStart, reque
 	}
 	msg := &nats.Msg{
 		Subject: s.config.Names.Action(request.Namespace, request.TaskQueue, request.WorkflowID),
-		Header:  nats.Header{"Content-Type": {"application/json"}}, Data: body,
+		Header: nats.Header{
+			"Content-Type":              {"application/json"},
+			nats.MsgIdHdr:               {request.RequestID},
+			nats.ExpectedLastSubjSeqHdr: {"0"},
+		},
+		Data: body,
 	}
 	telemetry.Inject(telemetry.WithTraceparent(ctx, start.Trace), msg.Header)
-	_, err = s.config.JS.PublishMsg(ctx, msg,
-		jetstream.WithMsgID(request.RequestID), jetstream.WithExpectLastSequencePerSubject(0))
-	return err
+	return s.config.Bus.Publish(ctx, msg)
 }
 
 // queued returns the message of the run of a workflow ID that waits for a worker or is in the hands of one;
 // leader.ErrNone if there is none.
 func (s *session) queued(ctx context.Context, queue, workflowID string) (leader.Message, error) {
 	subject := s.config.Names.Action(s.key.Namespace, queue, workflowID)
-	return leader.Last(ctx, s.config.JS, s.config.Names.ActionStream(), subject)
+	return s.config.Bus.Last(ctx, s.config.Names.ActionStream(), subject)
 }
 
 // makeWay removes from the action stream a run of the same workflow ID that is over: its worker has reported and is about

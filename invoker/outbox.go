@@ -92,7 +92,7 @@ func (p *Pool) unpublished(ctx context.Context, outbox []schedule.Event) ([]sche
 // lastPublished is the number of the last event in the stream of the same kind and incarnation, 0 if there is none.
 func (p *Pool) lastPublished(ctx context.Context, event *schedule.Event) (uint64, error) {
 	subject := p.config.Names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind)
-	last, err := leader.Last(ctx, p.config.JS, p.config.Names.EventStream(), subject)
+	last, err := p.config.Bus.Last(ctx, p.config.Names.EventStream(), subject)
 	if errors.Is(err, leader.ErrNone) {
 		return 0, nil
 	}

@@ -10,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -20,9 +21,12 @@ import (
 
 // Config sets up a Pool. Zero fields take the defaults they name.
 type Config struct {
+	// JS is the connection; Bus stands for it where there is none.
 	JS    jetstream.JetStream
 	Store *kv.Store
 	Names subjects.Names
+	// Bus is that of JS by default. Run closes it.
+	Bus bus.Bus
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -66,7 +70,7 @@ type Pool struct {
 // New returns a pool that is not running yet.
 func New(config Config) (*Pool, error) {
 	config = config.withDefaults()
-	if config.JS == nil || config.Store == nil {
+	if config.JS == nil && config.Bus == nil || config.Store == nil {
 		return nil, errors.New("invoker: Config.JS and Config.Store are required")
 	}
 	known, err := lru.New[schedule.Key, published](publishedSize)
@@ -77,18 +81,17 @@ func New(config Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	publisher, err := events.NewPublisher(config.JS, config.Names)
-	if err != nil {
+	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	return &Pool{config: config, events: publisher, published: known, left: left}, nil
+	return &Pool{config: config, events: events.NewPublisher(config.Bus, config.Names), published: known, left: left}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
 func (p *Pool) Run(ctx context.Context) error {
-	defer p.events.Close()
+	defer p.config.Bus.Close()
 	return loop.New(loop.Config{
-		JS: p.config.JS, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
+		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now,
 	}, p).Run(ctx)
 }

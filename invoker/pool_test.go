@@ -159,7 +159,7 @@ func TestACorruptRecordHarmsNoOtherSchedule(t *testing.T) {
 	s := newSite(t)
 	pool := s.newPool()
 	s.run(loop.New(loop.Config{
-		JS: s.js, Names: s.names, Pool: subjects.PoolInvoker, Shards: 1, Logger: natstest.Logger(t), MaxDeliveries: 2,
+		Bus: natstest.Bus(t, s.js), Names: s.names, Pool: subjects.PoolInvoker, Shards: 1, Logger: natstest.Logger(t), MaxDeliveries: 2,
 	}, pool))
 	bucket, err := s.js.KeyValue(t.Context(), s.names.StateBucket(0))
 	require.NoError(t, err)

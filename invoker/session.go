@@ -125,7 +125,7 @@ func (s *session) pause(ctx context.Context, note string) error {
 	}
 	s.definition = kv.Record[schedule.Definition]{Value: d, Revision: revision}
 	subject := s.config.Names.GenerateWake(s.shard(), s.key, d.Version)
-	return task.Publish(ctx, s.config.JS, subject, s.wake(schedule.ReasonPaused))
+	return task.Publish(ctx, s.config.Bus, subject, s.wake(schedule.ReasonPaused))
 }
 
 // writeResult brings the record of the last result up to date.
@@ -231,7 +231,7 @@ func (s *session) armRetry(ctx context.Context) error {
 		return nil
 	}
 	names := s.config.Names
-	return task.Arm(ctx, s.config.JS, names.RetryTimer(s.shard(), s.key), names.InvokeWake(s.shard(), s.key), at,
+	return task.Arm(ctx, s.config.Bus, names.RetryTimer(s.shard(), s.key), names.InvokeWake(s.shard(), s.key), at,
 		s.wake(schedule.ReasonRetry))
 }
 
@@ -240,14 +240,14 @@ func (s *session) armRetry(ctx context.Context) error {
 func (s *session) wakeOthers(ctx context.Context) error {
 	for _, source := range SourcesToWake(&s.record.Value) {
 		subject := s.config.Names.Backfill(s.shard(), s.key, source)
-		if err := task.Publish(ctx, s.config.JS, subject, s.wake(schedule.ReasonDrained)); err != nil {
+		if err := task.Publish(ctx, s.config.Bus, subject, s.wake(schedule.ReasonDrained)); err != nil {
 			return err
 		}
 	}
 	if !s.more {
 		return nil
 	}
-	return task.Publish(ctx, s.config.JS, s.config.Names.InvokeWake(s.shard(), s.key), s.wake(schedule.ReasonRetry))
+	return task.Publish(ctx, s.config.Bus, s.config.Names.InvokeWake(s.shard(), s.key), s.wake(schedule.ReasonRetry))
 }
 
 func (s *session) wake(reason schedule.Reason) *schedule.Wake {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -19,7 +17,7 @@ const listTimeout = time.Minute
 // Schedules returns the keys of all schedules of a namespace, ordered by ID.
 func Schedules(ctx context.Context, s *Store, namespace string) ([]schedule.Key, error) {
 	var keys []schedule.Key
-	for shard := range s.buckets {
+	for shard := range s.names {
 		names, err := s.list(ctx, shard, subjects.DefinitionKeys(namespace))
 		if err != nil {
 			return nil, err
@@ -50,21 +48,7 @@ func Backfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[schedule.
 }
 
 func (s *Store) list(ctx context.Context, shard int, filter string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	lister, err := s.buckets[shard].ListKeysFiltered(ctx, filter)
-	if err != nil {
-		return nil, fmt.Errorf("kv: list %s: %w", filter, err)
-	}
-	var names []string
-	for name := range lister.Keys() {
-		names = append(names, name)
-	}
-	// The lister ends in silence also when it could not finish.
-	err = ctx.Err()
-	if err == nil && s.js.Conn().IsClosed() {
-		err = jetstream.ErrConnectionClosed
-	}
+	names, err := s.buckets.Keys(ctx, s.names[shard], filter)
 	if err != nil {
 		return nil, fmt.Errorf("kv: list %s: %w", filter, err)
 	}

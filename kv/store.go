@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -12,27 +11,34 @@ import (
 
 // Store is the state buckets of one installation. It is immutable and safe for concurrent use.
 type Store struct {
-	js      jetstream.JetStream
-	buckets []jetstream.KeyValue
+	buckets Buckets
+	names   []string // of the bucket of each shard
 }
 
 // Open returns the store of an installation that has been set up with that many shards.
 func Open(ctx context.Context, js jetstream.JetStream, names subjects.Names, shards int) (*Store, error) {
-	store := &Store{js: js, buckets: make([]jetstream.KeyValue, shards)}
-	for shard := range shards {
-		bucket, err := js.KeyValue(ctx, names.StateBucket(shard))
-		if err != nil {
-			return nil, fmt.Errorf("kv: open bucket %s: %w", names.StateBucket(shard), err)
-		}
-		store.buckets[shard] = bucket
+	store := NewStore(nil, names, shards)
+	buckets, err := openBuckets(ctx, js, store.names)
+	if err != nil {
+		return nil, err
 	}
+	store.buckets = buckets
 	return store, nil
 }
 
+// NewStore returns a store that keeps its records in given buckets.
+func NewStore(buckets Buckets, names subjects.Names, shards int) *Store {
+	store := &Store{buckets: buckets, names: make([]string, shards)}
+	for shard := range shards {
+		store.names[shard] = names.StateBucket(shard)
+	}
+	return store
+}
+
 // Shards returns the number of shards.
-func (s *Store) Shards() int { return len(s.buckets) }
+func (s *Store) Shards() int { return len(s.names) }
 
 // ShardOf returns the shard of a schedule.
-func (s *Store) ShardOf(key schedule.Key) int { return subjects.ShardOf(key, len(s.buckets)) }
+func (s *Store) ShardOf(key schedule.Key) int { return subjects.ShardOf(key, len(s.names)) }
 
-func (s *Store) bucket(key schedule.Key) jetstream.KeyValue { return s.buckets[s.ShardOf(key)] }
+func (s *Store) bucket(key schedule.Key) string { return s.names[s.ShardOf(key)] }

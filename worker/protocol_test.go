@@ -90,7 +90,7 @@ func TestBareClientWorker(t *testing.T) {
 	req := b.request("1", "monthly_report", input(`{"month":"2026-02"}`), func(r *schedule.ActionRequest) {
 		r.TimeoutTimer = b.names.TimeoutTimer(0, key, "req-1")
 	})
-	require.NoError(t, timer.Arm(t.Context(), b.js, req.TimeoutTimer, req.Callback, time.Now().Add(time.Hour), nil, nil))
+	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.js), req.TimeoutTimer, req.Callback, time.Now().Add(time.Hour), nil, nil))
 	b.submit(req)
 	bareWorkOnce(t, b.nc, b.names.Prefix(), "reports=20=26=20more")
 

@@ -599,7 +599,7 @@ func TestCompletionRemovesTheTimeoutTimer(t *testing.T) {
 	b := setup(t)
 	b.serve("a", func(context.Context, *worker.Run) (any, error) { return nil, nil })
 	req := b.request("1", "a", func(r *schedule.ActionRequest) { r.TimeoutTimer = b.names.TimeoutTimer(0, key, "req-1") })
-	require.NoError(t, timer.Arm(t.Context(), b.js, req.TimeoutTimer, req.Callback, time.Now().Add(time.Hour), nil, []byte("late")))
+	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.js), req.TimeoutTimer, req.Callback, time.Now().Add(time.Hour), nil, []byte("late")))
 	b.submit(req)
 	assert.Equal(t, schedule.StatusCompleted, b.completion().Status)
 	stream, err := b.js.Stream(t.Context(), b.names.TaskStream(0))

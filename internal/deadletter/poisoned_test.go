@@ -23,13 +23,13 @@ func (b *testBundle) generate() *kv.Store {
 	b.Helper()
 	store, err := kv.Open(b.Context(), b.js, b.names, 1)
 	require.NoError(b, err)
-	pool, err := generator.New(generator.Config{JS: b.js, Store: store, Names: b.names, Logger: natstest.Logger(b)})
+	pool, err := generator.New(generator.Config{Bus: natstest.Bus(b, b.js), Store: store, Names: b.names, Logger: natstest.Logger(b)})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
 		done <- loop.New(loop.Config{
-			JS: b.js, Names: b.names, Pool: subjects.PoolGenerator, Shards: 1, Logger: natstest.Logger(b), MaxDeliveries: 3,
+			Bus: natstest.Bus(b, b.js), Names: b.names, Pool: subjects.PoolGenerator, Shards: 1, Logger: natstest.Logger(b), MaxDeliveries: 3,
 		}, pool).Run(ctx)
 	}()
 	b.Cleanup(func() {
@@ -49,7 +49,7 @@ func (b *testBundle) hourly(store *kv.Store, id string) {
 	_, err := kv.Put(b.Context(), store, kv.Definition(d.Key()), &d, 0)
 	require.NoError(b, err)
 	wake := schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonCreated}
-	require.NoError(b, task.Publish(b.Context(), b.js, b.names.GenerateWake(0, d.Key(), d.Version), &wake))
+	require.NoError(b, task.Publish(b.Context(), natstest.Bus(b, b.js), b.names.GenerateWake(0, d.Key(), d.Version), &wake))
 }
 
 func (b *testBundle) armed(id string) bool {

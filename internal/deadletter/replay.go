@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -169,14 +170,14 @@ func (r *Reader) record(ctx context.Context, event schedule.Event) error {
 	if event.ScheduleID == "" {
 		return nil
 	}
-	publisher, err := events.NewPublisher(r.js, r.names)
+	own, err := bus.New(r.js)
 	if err != nil {
 		return err
 	}
-	defer publisher.Close()
+	defer own.Close()
 	ctx, cancel := context.WithTimeout(ctx, eventWait)
 	defer cancel()
-	if err := publisher.Publish(ctx, event); err != nil {
+	if err := events.NewPublisher(own, r.names).Publish(ctx, event); err != nil {
 		return fmt.Errorf("deadletter: sent again, but the history does not say so: %w", err)
 	}
 	return nil

@@ -39,10 +39,7 @@ func newHistory(t *testing.T) *history {
 			require.NoError(t, err)
 		}
 	}
-	var err error
-	h.Publisher, err = events.NewPublisher(js, names)
-	require.NoError(t, err)
-	t.Cleanup(h.Publisher.Close)
+	h.Publisher = events.NewPublisher(natstest.Bus(t, js), names)
 	return h
 }
 

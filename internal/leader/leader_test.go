@@ -1,4 +1,4 @@
-package leader
+package leader_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
@@ -22,8 +23,8 @@ func TestLastReadsWhatIsStored(t *testing.T) {
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
 	require.NoError(t, err)
 
-	_, err = Last(t.Context(), js, name, name+".a")
-	require.ErrorIs(t, err, ErrNone)
+	_, err = leader.Last(t.Context(), js, name, name+".a")
+	require.ErrorIs(t, err, leader.ErrNone)
 
 	header := nats.Header{"traceparent": {"00-trace"}, "Two": {"one", "two: three"}, "Empty": {""}}
 	body := []byte("\x00\xff any bytes \r\n\r\n")
@@ -33,43 +34,43 @@ func TestLastReadsWhatIsStored(t *testing.T) {
 	require.NoError(t, err)
 	_, err = js.Publish(t.Context(), name+".b", []byte("other"))
 	require.NoError(t, err)
-	message, err := Last(t.Context(), js, name, name+".a")
+	message, err := leader.Last(t.Context(), js, name, name+".a")
 	require.NoError(t, err)
-	require.Equal(t, Message{Sequence: ack.Sequence, Header: header, Data: body}, message)
+	require.Equal(t, leader.Message{Sequence: ack.Sequence, Header: header, Data: body}, message)
 
-	message, err = Last(t.Context(), js, name, name+".b")
+	message, err = leader.Last(t.Context(), js, name, name+".b")
 	require.NoError(t, err)
 	require.Empty(t, message.Header)
 
-	_, err = Last(t.Context(), js, name+"_NONE", name+".a")
-	require.NotErrorIs(t, err, ErrNone, "no stream is not the same as no message")
+	_, err = leader.Last(t.Context(), js, name+"_NONE", name+".a")
+	require.NotErrorIs(t, err, leader.ErrNone, "no stream is not the same as no message")
 	require.Error(t, err)
 }
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	m, err := parse("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
+	m, err := leader.Parse("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
 	require.NoError(t, err)
-	require.Equal(t, Message{Sequence: 7, Header: nats.Header{"A": {"b"}}, Data: []byte("hi")}, m)
+	require.Equal(t, leader.Message{Sequence: 7, Header: nats.Header{"A": {"b"}}, Data: []byte("hi")}, m)
 
-	_, err = parse("s", []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
-	require.ErrorIs(t, err, ErrNone)
+	_, err = leader.Parse("s", []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
+	require.ErrorIs(t, err, leader.ErrNone)
 
-	_, err = parse("s", []byte(`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`))
-	require.NotErrorIs(t, err, ErrNone)
+	_, err = leader.Parse("s", []byte(`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`))
+	require.NotErrorIs(t, err, leader.ErrNone)
 	var api *jetstream.APIError
 	require.ErrorAs(t, err, &api)
 	require.EqualValues(t, 10008, api.ErrorCode)
 
 	for _, text := range []string{"", "nonsense", `{"message":{"data":"not base64"}}`, `[]`} {
-		_, err = parse("s", []byte(text))
+		_, err = leader.Parse("s", []byte(text))
 		require.ErrorContains(t, err, "leader: read s")
 	}
 	// An answer with neither a message nor an error is not one: it must not pass for an empty record.
 	for _, text := range []string{`{}`, `null`, `{"message":null}`} {
-		_, err = parse("s", []byte(text))
+		_, err = leader.Parse("s", []byte(text))
 		require.ErrorContains(t, err, "leader: read s", text)
-		require.NotErrorIs(t, err, ErrNone)
+		require.NotErrorIs(t, err, leader.ErrNone)
 	}
 }
 
@@ -85,16 +86,16 @@ func TestParseHeader(t *testing.T) {
 		"NATS/1.0\r\nno colon\r\nA: b\r\n": {"A": {"b"}},
 		"NATS/1.0 404 No Messages\r\n\r\n": {},
 	} {
-		require.Equal(t, want, parseHeader([]byte(block)), "%q", block)
+		require.Equal(t, want, leader.ParseHeader([]byte(block)), "%q", block)
 	}
 }
 
 func TestAPIPrefix(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "$JS.API.", apiPrefix(jetstream.JetStreamOptions{}))
-	require.Equal(t, "$JS.hub.API.", apiPrefix(jetstream.JetStreamOptions{Domain: "hub"}))
-	require.Equal(t, "my.", apiPrefix(jetstream.JetStreamOptions{APIPrefix: "my"}))
-	require.Equal(t, "my.", apiPrefix(jetstream.JetStreamOptions{APIPrefix: "my."}))
+	require.Equal(t, "$JS.API.", leader.APIPrefix(jetstream.JetStreamOptions{}))
+	require.Equal(t, "$JS.hub.API.", leader.APIPrefix(jetstream.JetStreamOptions{Domain: "hub"}))
+	require.Equal(t, "my.", leader.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my"}))
+	require.Equal(t, "my.", leader.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my."}))
 }
 
 // FuzzParse: whatever the answer, there is a message with a sequence or an error.
@@ -103,7 +104,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"error":{"err_code":10037}}`))
 	f.Add([]byte(`{"message":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := parse("s", data)
+		m, err := leader.Parse("s", data)
 		require.Equal(t, err == nil, m.Sequence != 0)
 	})
 }
@@ -117,7 +118,7 @@ func FuzzParseHeader(f *testing.F) {
 			return
 		}
 		first, second = strings.TrimLeft(first, " "), strings.TrimLeft(second, " ")
-		header := parseHeader([]byte("NATS/1.0\r\n" + name + ": " + first + "\r\n" + name + ": " + second + "\r\n\r\n"))
+		header := leader.ParseHeader([]byte("NATS/1.0\r\n" + name + ": " + first + "\r\n" + name + ": " + second + "\r\n\r\n"))
 		require.Equal(t, nats.Header{name: {first, second}}, header)
 		_, err := json.Marshal(header)
 		require.NoError(t, err)

@@ -21,11 +21,10 @@ func (l *Loop[M]) deadLetter(work context.Context, raw jetstream.Msg, cause erro
 		l.config.Logger.ErrorContext(work, "message is not from a stream", "subject", raw.Subject(), "error", err)
 		return
 	}
-	conn := l.config.JS.Conn()
-	letter := deadletter.New(l.config.Names.DeadLetter(l.config.Pool), raw, meta, cause, conn.MaxPayload())
+	letter := deadletter.New(l.config.Names.DeadLetter(l.config.Pool), raw, meta, cause, l.config.Bus.MaxPayload())
 	ctx, cancel := context.WithTimeout(work, 5*time.Second)
 	defer cancel()
-	if _, err := l.config.JS.PublishMsg(ctx, letter); err != nil {
+	if err := l.config.Bus.Publish(ctx, letter); err != nil {
 		l.config.Logger.WarnContext(ctx, "dead letter not stored, will try again", "subject", raw.Subject(), "error", err)
 		l.giveBackLater(raw, meta.NumDelivered)
 		return

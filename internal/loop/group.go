@@ -239,7 +239,7 @@ func (l *Loop[M]) keepAlive(ctx context.Context) {
 }
 
 func (l *Loop[M]) extend(period time.Duration) {
-	if !l.config.JS.Conn().IsConnected() {
+	if !l.config.Bus.Connected() {
 		return // it would only fill the buffer for what is sent after the reconnect
 	}
 	l.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -26,7 +27,8 @@ type Handler[M any] interface {
 
 // Config sets up a Loop. Zero fields take the defaults they name.
 type Config struct {
-	JS    jetstream.JetStream
+	// Bus delivers the messages of the pool and takes its dead letters. It is not closed.
+	Bus   bus.Bus
 	Names subjects.Names
 	// Pool is the name of the pool and of its consumers, such as subjects.PoolGenerator.
 	Pool   string
@@ -77,7 +79,7 @@ type Loop[M any] struct {
 	slots   chan struct{} // one for each message in flight
 	turns   chan struct{} // one for each group being handled
 	metrics instruments
-	events  *events.Publisher // of dead letters; set while Run runs
+	events  *events.Publisher // of dead letters
 
 	mu       sync.Mutex
 	groups   map[schedule.Key]*group[M]
@@ -94,6 +96,7 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 		slots:   make(chan struct{}, config.MaxInFlight),
 		turns:   make(chan struct{}, config.Concurrency),
 		metrics: newInstruments(config.Pool),
+		events:  events.NewPublisher(config.Bus, config.Names),
 		groups:  map[schedule.Key]*group[M]{},
 	}
 }
@@ -102,13 +105,6 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 // the groups in progress. It returns nil after such a stop, and an error if the messages of a shard cannot be pulled
 // for good.
 func (l *Loop[M]) Run(ctx context.Context) error {
-	publisher, err := events.NewPublisher(l.config.JS, l.config.Names)
-	if err != nil {
-		return fmt.Errorf("loop: run %s: %w", l.config.Pool, err)
-	}
-	defer publisher.Close()
-	l.events = publisher
-
 	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelWork()
 
@@ -120,7 +116,7 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	for shard := range l.config.Shards {
 		pulling.Go(func() error { return l.pull(pullCtx, work, shard) })
 	}
-	err = pulling.Wait()
+	err := pulling.Wait()
 
 	l.stop(cancelWork)
 	stopKeeping() // not before: groups in progress need their messages until the end
@@ -138,7 +134,7 @@ func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		if l.config.JS.Conn().IsClosed() {
+		if l.config.Bus.Closed() {
 			return fmt.Errorf("loop: pull %s of shard %d: %w", l.config.Pool, shard, err)
 		}
 		l.config.Logger.WarnContext(ctx, "pull failed, will try again", "shard", shard, "error", err)
@@ -148,18 +144,14 @@ func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
 }
 
 const (
-	// pullBatch is how many messages wait in the client for their turn, at most.
-	pullBatch = 256
 	// drainLimit is how long a stop waits for NATS to confirm that it sends no more.
 	drainLimit = 2 * time.Second
+	// flushLimit is how long it waits for the last acknowledgements to leave.
+	flushLimit = time.Second
 )
 
 func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
-	consumer, err := l.config.JS.Consumer(ctx, l.config.Names.TaskStream(shard), l.config.Pool)
-	if err != nil {
-		return err
-	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(pullBatch), jetstream.PullHeartbeat(5*time.Second))
+	messages, err := l.config.Bus.Pull(ctx, l.config.Names.TaskStream(shard), l.config.Pool)
 	if err != nil {
 		return err
 	}
@@ -178,7 +170,7 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
 		if !l.reserve(ctx) {
 			return l.giveBackRest(drained, messages)
 		}
-		raw, err := messages.Next(jetstream.NextContext(drained))
+		raw, err := messages.Next(drained)
 		if err != nil {
 			<-l.slots
 			if ctx.Err() != nil {
@@ -200,9 +192,9 @@ func (l *Loop[M]) reserve(ctx context.Context) bool {
 	}
 }
 
-func (l *Loop[M]) giveBackRest(ctx context.Context, messages jetstream.MessagesContext) error {
+func (l *Loop[M]) giveBackRest(ctx context.Context, messages bus.Messages) error {
 	for {
-		raw, err := messages.Next(jetstream.NextContext(ctx))
+		raw, err := messages.Next(ctx)
 		if err != nil {
 			return nil
 		}
@@ -262,7 +254,9 @@ func (l *Loop[M]) stop(cancelWork context.CancelFunc) {
 	timer := time.AfterFunc(l.config.DrainTimeout, cancelWork)
 	defer timer.Stop()
 	l.running.Wait()
-	if err := l.config.JS.Conn().FlushTimeout(time.Second); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	defer cancel()
+	if err := l.config.Bus.Flush(ctx); err != nil {
 		l.config.Logger.Debug("acknowledgements may be lost, they are repeated after the acknowledgement wait", "error", err)
 	}
 }

@@ -78,7 +78,7 @@ func (b *testBundle) neverRedeliver() {
 
 func (b *testBundle) config() Config {
 	return Config{
-		JS: b.js, Names: b.names, Pool: subjects.PoolGenerator, Shards: 1, Logger: natstest.Logger(b),
+		Bus: natstest.Bus(b, b.js), Names: b.names, Pool: subjects.PoolGenerator, Shards: 1, Logger: natstest.Logger(b),
 	}
 }
 

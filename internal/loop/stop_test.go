@@ -146,7 +146,7 @@ func TestClosedConnectionEndsTheLoop(t *testing.T) {
 	b := setup(t)
 	conn, js := natstest.Connect(t, natstest.Shared(t))
 	config := b.config()
-	config.JS = js
+	config.Bus = natstest.Bus(t, js)
 	l := New(config, handlerFunc(func(context.Context, schedule.Key, []Message[string]) Verdict { return Done() }))
 	done := make(chan error, 1)
 	go func() { done <- l.Run(t.Context()) }()

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
@@ -21,13 +20,13 @@ import (
 )
 
 // Publish sends a task, such as a *schedule.Wake or *schedule.Enqueue, and returns once it is stored.
-func Publish(ctx context.Context, js jetstream.JetStream, subject string, body any) error {
-	return PublishAndPurge(ctx, js, subject, "", body)
+func Publish(ctx context.Context, to timer.Publisher, subject string, body any) error {
+	return PublishAndPurge(ctx, to, subject, "", body)
 }
 
 // PublishAndPurge sends a task and removes a timer of the same stream, in one step. Where there is no such timer the task
 // is sent all the same.
-func PublishAndPurge(ctx context.Context, js jetstream.JetStream, subject, timerSubject string, body any) error {
+func PublishAndPurge(ctx context.Context, to timer.Publisher, subject, timerSubject string, body any) error {
 	data, err := schedule.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("task: %s: %w", subject, err)
@@ -35,7 +34,7 @@ func PublishAndPurge(ctx context.Context, js jetstream.JetStream, subject, timer
 	msg := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
 	telemetry.Inject(ctx, msg.Header)
 	timer.PurgeHeader(msg.Header, timerSubject)
-	if _, err := js.PublishMsg(ctx, msg); err != nil {
+	if err := to.Publish(ctx, msg); err != nil {
 		return fmt.Errorf("task: publish on %s: %w", subject, err)
 	}
 	return nil
@@ -43,10 +42,10 @@ func PublishAndPurge(ctx context.Context, js jetstream.JetStream, subject, timer
 
 // Arm sees that a task is sent on target at the given time, and returns once that is stored. It replaces what waits on
 // timerSubject. A time in the past means now.
-func Arm(ctx context.Context, js jetstream.JetStream, timerSubject, target string, at time.Time, body any) error {
+func Arm(ctx context.Context, to timer.Publisher, timerSubject, target string, at time.Time, body any) error {
 	data, err := schedule.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("task: %s: %w", target, err)
 	}
-	return timer.Arm(ctx, js, timerSubject, target, at, nil, data)
+	return timer.Arm(ctx, to, timerSubject, target, at, nil, data)
 }

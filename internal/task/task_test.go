@@ -22,6 +22,7 @@ const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 func TestTasksAndTimers(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
+	to := natstest.Bus(t, js)
 	names := natstest.Names(t)
 	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
 	require.NoError(t, err)
@@ -41,27 +42,28 @@ func TestTasksAndTimers(t *testing.T) {
 
 	armed, target := names.RetryTimer(0, key), names.InvokeWake(0, key)
 	when := time.Now().Add(time.Hour).UTC()
-	require.NoError(t, task.Arm(ctx, js, armed, target, when, &wake))
+	require.NoError(t, task.Arm(ctx, to, armed, target, when, &wake))
 	msg := requireWake(armed)
 	require.Equal(t, "@at "+when.Format(time.RFC3339Nano), msg.Header.Get(timer.HeaderAt))
 	require.Empty(t, msg.Header.Get(telemetry.HeaderTraceparent), "a timer continues no trace")
 
-	require.NoError(t, task.Publish(ctx, js, target, &wake))
+	require.NoError(t, task.Publish(ctx, to, target, &wake))
 	require.Equal(t, trace, requireWake(target).Header.Get(telemetry.HeaderTraceparent))
 	requireWake(armed)
 
-	require.NoError(t, task.PublishAndPurge(ctx, js, target, armed, &wake))
+	require.NoError(t, task.PublishAndPurge(ctx, to, target, armed, &wake))
 	requireWake(target)
 	_, err = stream.GetLastMsgForSubject(ctx, armed)
 	require.ErrorIs(t, err, jetstream.ErrMsgNotFound, "the timer is gone")
-	require.NoError(t, task.PublishAndPurge(ctx, js, target, armed, &wake), "also where there is none")
+	require.NoError(t, task.PublishAndPurge(ctx, to, target, armed, &wake), "also where there is none")
 }
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
+	to := natstest.Bus(t, js)
 	subject := natstest.Names(t).Prefix() + ".nowhere"
-	require.ErrorIs(t, task.Publish(t.Context(), js, subject, &schedule.Wake{}), jetstream.ErrNoStreamResponse)
-	require.Error(t, task.Publish(t.Context(), js, subject, nil))
-	require.Error(t, task.Arm(t.Context(), js, subject, subject, time.Now(), nil))
+	require.ErrorIs(t, task.Publish(t.Context(), to, subject, &schedule.Wake{}), jetstream.ErrNoStreamResponse)
+	require.Error(t, task.Publish(t.Context(), to, subject, nil))
+	require.Error(t, task.Arm(t.Context(), to, subject, subject, time.Now(), nil))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -61,6 +62,7 @@ func (c Config) withDefaults() (Config, error) {
 // Watcher looks after all task queues of an installation. It is made by [New].
 type Watcher struct {
 	config    Config
+	bus       *bus.NATS
 	events    *events.Publisher
 	survey    *survey
 	listeners *listeners
@@ -74,13 +76,13 @@ func New(config Config) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	publisher, err := events.NewPublisher(config.JS, config.Names)
+	own, err := bus.New(config.JS)
 	if err != nil {
 		return nil, fmt.Errorf("taskqueue: %w", err)
 	}
 	config.Logger = config.Logger.With("component", "taskqueue")
 	return &Watcher{
-		config: config, events: publisher,
+		config: config, bus: own, events: events.NewPublisher(own, config.Names),
 		survey:    &survey{js: config.JS, names: config.Names, strays: map[Queue]struct{}{}},
 		listeners: &listeners{conn: config.JS.Conn(), names: config.Names, open: map[Queue]*listener{}},
 		tracker:   newTracker(config.Threshold),
@@ -90,7 +92,7 @@ func New(config Config) (*Watcher, error) {
 // Run looks at the queues every Config.Period until ctx ends, and then returns nil. What goes wrong is logged, and tried
 // again the next time. It may be called once.
 func (w *Watcher) Run(ctx context.Context) error {
-	defer w.events.Close()
+	defer w.bus.Close()
 	defer w.listeners.close()
 	w.gauges = newInstruments()
 	defer w.gauges.close()
@@ -137,7 +139,7 @@ func (w *Watcher) raise(ctx context.Context, a alarm) error {
 		return nil // the request says no schedule whose history could tell of it
 	}
 	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
-	last, err := leader.Last(ctx, w.config.JS, w.config.Names.EventStream(), w.config.Names.Event(key, event.Kind))
+	last, err := w.bus.Last(ctx, w.config.Names.EventStream(), w.config.Names.Event(key, event.Kind))
 	switch {
 	case err == nil && last.Header.Get(jetstream.MsgIDHeader) == event.ID:
 		return nil

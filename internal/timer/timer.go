@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Headers of delayed messages. HeaderScheduler and HeaderNext also stand on a message that was delayed, where they name
@@ -34,13 +33,18 @@ const (
 	nextPurge = "purge"
 )
 
+// Publisher stores a message and returns when its stream has acknowledged it.
+type Publisher interface {
+	Publish(ctx context.Context, msg *nats.Msg) error
+}
+
 // Arm stores a message that will be delivered on target at the given time, and returns once it is stored. It replaces
 // whatever waits on timerSubject. Both subjects must belong to the same stream. A time in the past means now.
 //
 // The header goes with the message and is not changed. Of what it says to JetStream only a message ID counts, for the
 // storing; it does not reach the target.
-func Arm(ctx context.Context, js jetstream.JetStream, timerSubject, target string, at time.Time, header nats.Header, body []byte) error {
-	if _, err := js.PublishMsg(ctx, Message(timerSubject, target, at, header, body)); err != nil {
+func Arm(ctx context.Context, to Publisher, timerSubject, target string, at time.Time, header nats.Header, body []byte) error {
+	if err := to.Publish(ctx, Message(timerSubject, target, at, header, body)); err != nil {
 		return fmt.Errorf("timer: arm %s: %w", timerSubject, err)
 	}
 	return nil

@@ -111,13 +111,13 @@ func TestSurvivesKillMinusNine(t *testing.T) {
 func TestRefusedWhereItMakesNoSense(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	err := timer.Arm(t.Context(), b.js, b.timer, b.names.Action("default", "queue", "id"), time.Now(), nil, nil)
+	err := timer.Arm(t.Context(), natstest.Bus(t, b.js), b.timer, b.names.Action("default", "queue", "id"), time.Now(), nil, nil)
 	require.ErrorIs(t, err, jetstream.ErrScheduleTargetInvalid, "the target is in another stream")
 	require.ErrorContains(t, err, b.timer)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, timer.Arm(ctx, b.js, b.timer, b.target, time.Now(), nil, nil), context.Canceled)
+	require.ErrorIs(t, timer.Arm(ctx, natstest.Bus(t, b.js), b.timer, b.target, time.Now(), nil, nil), context.Canceled)
 }
 
 func TestMessageKeepsNanoseconds(t *testing.T) {
@@ -160,7 +160,7 @@ func setupOn(t *testing.T, js jetstream.JetStream) bundle {
 
 func (b bundle) arm(t *testing.T, at time.Time, header nats.Header, body string) {
 	t.Helper()
-	require.NoError(t, timer.Arm(t.Context(), b.js, b.timer, b.target, at, header, []byte(body)))
+	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.js), b.timer, b.target, at, header, []byte(body)))
 }
 
 // armed reports whether a message waits on the timer's subject.

@@ -1,0 +1,138 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/leader"
+)
+
+const (
+	// storeWait is how long a stream may take to acknowledge one of several messages. Without it, one lost acknowledgement
+	// would hold up its schedule for ever.
+	storeWait = 5 * time.Second
+	// pullBatch is how many messages wait in the client for their turn, at most.
+	pullBatch = 256
+	// pullHeartbeat is how often NATS says that a pull is still alive.
+	pullHeartbeat = 5 * time.Second
+)
+
+// NATS is the bus of a connection to NATS.
+type NATS struct {
+	js    jetstream.JetStream
+	async jetstream.JetStream
+}
+
+var _ Bus = (*NATS)(nil)
+
+// New returns the bus of a connection. Close it when it is needed no more.
+func New(js jetstream.JetStream) (*NATS, error) {
+	// Its own context, since asynchronous publishing has a timeout for all of a context.
+	async, err := jetstream.New(js.Conn(), jetstream.WithPublishAsyncTimeout(storeWait))
+	if err != nil {
+		return nil, fmt.Errorf("bus: %w", err)
+	}
+	return &NATS{js: js, async: async}, nil
+}
+
+// Or returns a bus if it is set, else that of a connection, which must be set then.
+func Or(b Bus, js jetstream.JetStream) (Bus, error) {
+	if b != nil {
+		return b, nil
+	}
+	return New(js)
+}
+
+// Publish implements [Bus].
+func (b *NATS) Publish(ctx context.Context, msg *nats.Msg) error {
+	_, err := b.js.PublishMsg(ctx, msg)
+	return err
+}
+
+// PublishAll implements [Bus].
+func (b *NATS) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
+	acks := make([]jetstream.PubAckFuture, 0, len(msgs))
+	for _, msg := range msgs {
+		ack, err := b.async.PublishMsgAsync(msg, jetstream.WithStallWait(storeWait))
+		if err != nil {
+			return err
+		}
+		acks = append(acks, ack)
+	}
+	for _, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Last implements [Bus].
+func (b *NATS) Last(ctx context.Context, stream, subject string) (leader.Message, error) {
+	return leader.Last(ctx, b.js, stream, subject)
+}
+
+// Remove implements [Bus].
+func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error {
+	s, err := b.js.Stream(ctx, stream)
+	if err == nil {
+		err = s.DeleteMsg(ctx, sequence)
+	}
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Purge implements [Bus].
+func (b *NATS) Purge(ctx context.Context, stream, subject string) error {
+	s, err := b.js.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+}
+
+// Pull implements [Bus].
+func (b *NATS) Pull(ctx context.Context, stream, consumer string) (Messages, error) {
+	c, err := b.js.Consumer(ctx, stream, consumer)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := c.Messages(jetstream.PullMaxMessages(pullBatch), jetstream.PullHeartbeat(pullHeartbeat))
+	if err != nil {
+		return nil, err
+	}
+	return pulled{messages}, nil
+}
+
+// pulled is jetstream.MessagesContext with the context as a parameter.
+type pulled struct{ jetstream.MessagesContext }
+
+func (p pulled) Next(ctx context.Context) (jetstream.Msg, error) {
+	return p.MessagesContext.Next(jetstream.NextContext(ctx))
+}
+
+// Connected implements [Bus].
+func (b *NATS) Connected() bool { return b.js.Conn().IsConnected() }
+
+// Closed implements [Bus].
+func (b *NATS) Closed() bool { return b.js.Conn().IsClosed() }
+
+// MaxPayload implements [Bus].
+func (b *NATS) MaxPayload() int64 { return b.js.Conn().MaxPayload() }
+
+// Flush implements [Bus].
+func (b *NATS) Flush(ctx context.Context) error { return b.js.Conn().FlushWithContext(ctx) }
+
+// Close implements [Bus].
+func (b *NATS) Close() { b.async.CleanupPublisher() }
