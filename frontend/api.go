@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -34,6 +35,8 @@ type api struct {
 	now        func() time.Time
 	newID      func() string
 	guardDelay time.Duration
+	// queue looks at a task queue of a namespace.
+	queue func(ctx context.Context, namespace, queue string) (taskqueue.Status, error)
 	// maxReply returns how many bytes a reply may have.
 	maxReply func() int
 }

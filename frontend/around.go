@@ -123,7 +123,7 @@ func queuesInUse(def *schedule.Definition, invoker *schedule.InvokerState) []str
 func (a *api) lookAt(ctx context.Context, key schedule.Key, queues []string) map[string]taskqueue.Status {
 	found := map[string]taskqueue.Status{}
 	for _, queue := range queues {
-		status, err := taskqueue.Look(ctx, a.js, a.names, key.Namespace, queue)
+		status, err := a.queue(ctx, key.Namespace, queue)
 		if err != nil {
 			a.logFor(key).WarnContext(ctx, "task queue left out of a description", "task_queue", queue, "error", err)
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -50,6 +51,9 @@ func New(config Config) (*Frontend, error) {
 			namespaces: newNamespaces(config.JS, config.Names), log: config.Logger,
 			bus: own, events: events.NewPublisher(own, config.Names), specs: speccache.New(specCacheSize),
 			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
+			queue: func(ctx context.Context, namespace, queue string) (taskqueue.Status, error) {
+				return taskqueue.Look(ctx, config.JS, config.Names, namespace, queue)
+			},
 			maxReply: func() int { return int(config.Conn.MaxPayload()) - replyOverhead },
 		},
 		gate:  newGate(config.Concurrency + config.Backlog),

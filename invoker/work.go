@@ -145,6 +145,9 @@ func (m *machine) delivered(c schedule.PendingControl) {
 	if c.Kind != schedule.ControlTerminate || start == nil || start.Phase == schedule.PhaseCompleted {
 		return
 	}
+	if start.Phase == schedule.PhaseReady {
+		m.started(start) // for all that is known: who made it ready may have published it, and died
+	}
 	m.close(start, schedule.Completion{
 		RequestID: c.RequestID, Status: schedule.StatusTerminated, CloseTime: m.now.UTC(),
 		Failure: &schedule.Failure{Type: "terminated", Message: "terminated to make room for another start"},

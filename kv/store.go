@@ -17,13 +17,16 @@ type Store struct {
 
 // Open returns the store of an installation that has been set up with that many shards.
 func Open(ctx context.Context, js jetstream.JetStream, names subjects.Names, shards int) (*Store, error) {
-	store := NewStore(nil, names, shards)
-	buckets, err := openBuckets(ctx, js, store.names)
+	buckets, err := OpenBuckets(ctx, js, names, shards)
 	if err != nil {
 		return nil, err
 	}
-	store.buckets = buckets
-	return store, nil
+	return NewStore(buckets, names, shards), nil
+}
+
+// OpenBuckets returns the buckets of an installation on NATS.
+func OpenBuckets(ctx context.Context, js jetstream.JetStream, names subjects.Names, shards int) (Buckets, error) {
+	return openBuckets(ctx, js, NewStore(nil, names, shards).names)
 }
 
 // NewStore returns a store that keeps its records in given buckets.

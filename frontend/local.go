@@ -1,0 +1,62 @@
+package frontend
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// LocalConfig is what a [Local] needs. All fields are required.
+type LocalConfig struct {
+	Bus    bus.Bus
+	Store  *kv.Store
+	Names  subjects.Names
+	Logger *slog.Logger
+	// Now is the clock, NewID makes unique IDs of one subject token.
+	Now   func() time.Time
+	NewID func() string
+}
+
+// Local carries out the verbs that change something without a service around them: in the simulation, where there is no
+// connection. It takes every namespace for one that exists, and looks at no task queues. It is safe for concurrent use.
+type Local struct {
+	verbs map[string]handler
+}
+
+// NewLocal returns a frontend without a service.
+func NewLocal(config LocalConfig) *Local {
+	a := &api{
+		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger,
+		events: events.NewPublisher(config.Bus, config.Names), specs: speccache.New(specCacheSize),
+		now: config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
+		maxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },
+		queue: func(context.Context, string, string) (taskqueue.Status, error) {
+			return taskqueue.Status{Pulling: true}, nil
+		},
+	}
+	l := &Local{verbs: map[string]handler{}}
+	for _, e := range a.writeEndpoints() {
+		l.verbs[e.verb] = e.handle
+	}
+	return l
+}
+
+// Answer carries out one request with a JSON body, within the time that the service gives it. The reply is what the
+// service would encode.
+func (l *Local) Answer(ctx context.Context, namespace, verb, identity string, body []byte) (any, error) {
+	handle, ok := l.verbs[verb]
+	if !ok {
+		return nil, schedule.Errorf(schedule.CodeInvalidArgument, "there is no verb %q", verb)
+	}
+	ctx, cancel := context.WithTimeout(ctx, DefaultRequestTimeout)
+	defer cancel()
+	return handle(withIdentity(ctx, identity), namespace, body)
+}

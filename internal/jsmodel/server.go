@@ -1,0 +1,194 @@
+package jsmodel
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Server is a JetStream server, or a cluster of them that agrees. It is not safe for concurrent use.
+type Server struct {
+	streams map[string]*stream
+	names   []string // of the streams, in order
+}
+
+// New returns a server with streams, and no messages.
+func New(streams ...jetstream.StreamConfig) *Server {
+	s := &Server{streams: map[string]*stream{}}
+	for _, config := range streams {
+		s.streams[config.Name] = newStream(config)
+	}
+	s.names = slices.Sorted(maps.Keys(s.streams))
+	return s
+}
+
+// Bucket is the configuration of the stream behind a KV bucket, as nats.go makes it.
+func Bucket(config jetstream.KeyValueConfig) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: "KV_" + config.Bucket, Subjects: []string{"$KV." + config.Bucket + ".>"},
+		MaxMsgsPerSubject: max(int64(config.History), 1), AllowRollup: true, DenyDelete: true, AllowDirect: true,
+		Duplicates: 2 * time.Minute, AllowMsgTTL: config.LimitMarkerTTL > 0, Discard: jetstream.DiscardNew,
+	}
+}
+
+// AddConsumer adds a consumer to a stream. One that is there stays as it is.
+func (s *Server) AddConsumer(stream string, config jetstream.ConsumerConfig) {
+	st := s.streams[stream]
+	if st.consumers[config.Durable] == nil {
+		st.consumers[config.Durable] = newConsumer(st, config)
+	}
+}
+
+// Ack is the answer to a publish.
+type Ack struct {
+	Stream    string
+	Sequence  uint64
+	Duplicate bool
+}
+
+// Publish stores a message. The error is nats.ErrNoResponders if no stream takes its subject, or that of the server.
+func (s *Server) Publish(now time.Time, msg *nats.Msg) (Ack, error) {
+	for _, name := range s.names {
+		if st := s.streams[name]; st.takes(msg.Subject) {
+			return st.publish(now, msg)
+		}
+	}
+	return Ack{}, nats.ErrNoResponders
+}
+
+// Message is a stored message.
+type Message struct {
+	Sequence uint64
+	Subject  string
+	Header   nats.Header
+	Data     []byte
+	Stored   time.Time
+}
+
+// Last returns the last message of a subject.
+func (s *Server) Last(stream, subject string) (Message, bool) {
+	m := s.streams[stream].last(subject)
+	if m == nil {
+		return Message{}, false
+	}
+	return m.Message, true
+}
+
+// LastAt returns the last message of a subject as a replica knows it that has seen no more than the messages up to a
+// sequence. It is meant for streams whose messages are replaced, and not removed.
+func (s *Server) LastAt(stream, subject string, sequence uint64) (Message, bool) {
+	m := s.streams[stream].last(subject)
+	for m != nil && m.Sequence > sequence {
+		m = m.before
+	}
+	if m == nil {
+		return Message{}, false
+	}
+	return m.Message, true
+}
+
+// LastSequence is the sequence of the newest message a stream has ever had.
+func (s *Server) LastSequence(stream string) uint64 { return s.streams[stream].sequence }
+
+// Messages returns the messages of a stream whose subjects match a filter, the oldest first.
+func (s *Server) Messages(stream, filter string) []Message {
+	var found []Message
+	for _, m := range s.streams[stream].inOrder() {
+		if Matches(filter, m.Subject) {
+			found = append(found, m.Message)
+		}
+	}
+	return found
+}
+
+// Remove removes a message, and reports whether it was there.
+func (s *Server) Remove(stream string, sequence uint64) bool {
+	st := s.streams[stream]
+	m := st.messages[sequence]
+	if m == nil {
+		return false
+	}
+	st.remove(m)
+	return true
+}
+
+// Purge removes the messages of a subject.
+func (s *Server) Purge(stream, subject string) {
+	st := s.streams[stream]
+	for _, m := range slices.Clone(st.subjects[subject]) {
+		st.remove(m)
+	}
+}
+
+// Advance does what the time does: it expires messages and message IDs.
+func (s *Server) Advance(now time.Time) {
+	for _, name := range s.names {
+		s.streams[name].expire(now)
+	}
+}
+
+// Due returns the delayed messages whose time has come, in order. They stay until [Server.Fire] delivers them: the server
+// finds out what is due, and stores it, one after the other.
+func (s *Server) Due(now time.Time) []Message {
+	var due []Message
+	for _, name := range s.names {
+		due = append(due, s.streams[name].due(now)...)
+	}
+	return due
+}
+
+// Next returns when the next delayed message is due; zero if there is none.
+func (s *Server) Next() time.Time {
+	var next time.Time
+	for _, name := range s.names {
+		for m, at := range s.streams[name].delayed {
+			_ = m
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
+// Fire stores what a delayed message asks for. The message is the one that was due; it may have been replaced since.
+func (s *Server) Fire(now time.Time, due Message) {
+	header := nats.Header{}
+	for name, values := range due.Header {
+		if !strings.HasPrefix(name, "Nats-Schedule") && !strings.HasPrefix(name, "Nats-Expected-") &&
+			name != jetstream.MsgIDHeader && name != jetstream.MsgTTLHeader && name != jetstream.MsgRollup {
+			header[name] = values
+		}
+	}
+	header.Set("Nats-Scheduler", due.Subject)
+	header.Set("Nats-Schedule-Next", "purge")
+	msg := &nats.Msg{Subject: due.Header.Get("Nats-Schedule-Target"), Header: header, Data: due.Data}
+	// What the server fires itself it does not check.
+	for _, name := range s.names {
+		if st := s.streams[name]; st.takes(msg.Subject) {
+			st.store(now, msg)
+			return
+		}
+	}
+}
+
+// Matches reports whether a subject matches a filter with wildcards.
+func Matches(filter, subject string) bool {
+	for {
+		want, restFilter, moreFilter := strings.Cut(filter, ".")
+		have, restSubject, moreSubject := strings.Cut(subject, ".")
+		switch {
+		case want == ">":
+			return have != ""
+		case want != "*" && want != have:
+			return false
+		case !moreFilter || !moreSubject:
+			return moreFilter == moreSubject
+		}
+		filter, subject = restFilter, restSubject
+	}
+}

@@ -1,0 +1,66 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// requestTimeout is how long a client waits for an answer of JetStream.
+const requestTimeout = 5 * time.Second
+
+// errDead is what a process that was killed gets for whatever it still tries: nothing of it reaches anybody.
+var errDead = errors.New("simulation: the process is dead")
+
+// call is one thing that a goroutine asks of JetStream.
+type call struct {
+	node         *node
+	what, detail string
+	apply        func(now time.Time) error
+	sent         bool // it has left the process
+	local        bool // it is about the process itself, and nothing can come between
+	done         chan error
+	finished     bool
+}
+
+func (c *call) String() string { return c.node.name + " " + c.what + " " + c.detail }
+
+func (c *call) finish(err error) {
+	if !c.finished {
+		c.finished = true
+		c.done <- err
+	}
+}
+
+// do asks JetStream for something and waits for the answer. When the context ends first, it may still happen.
+func (n *node) do(ctx context.Context, what, detail string, apply func(now time.Time) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := &call{node: n, what: what, detail: detail, apply: apply, done: make(chan error, 1)}
+	n.world.submit(c)
+	select {
+	case err := <-c.done:
+		return err
+	case <-n.died:
+		return errDead
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// note changes what the world knows of the process.
+func (n *node) note(what string, apply func()) {
+	n.world.submit(&call{node: n, what: what, local: true, done: make(chan error, 1), apply: func(time.Time) error {
+		apply()
+		return nil
+	}})
+}
+
+// tell sends something to JetStream and does not wait.
+func (n *node) tell(what, detail string, apply func(now time.Time)) {
+	n.world.submit(&call{node: n, what: what, detail: detail, done: make(chan error, 1), apply: func(now time.Time) error {
+		apply(now)
+		return nil
+	}})
+}

@@ -1,0 +1,213 @@
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// node is a process with its connection to JetStream: the bus and the buckets of what runs in it. After a crash a new
+// node takes its place.
+type node struct {
+	world  *world
+	name   string
+	number int
+	skew   time.Duration
+	// suspended is until when the process stands still.
+	suspended time.Time
+	dead      bool
+	stopping  bool
+	role      string
+	ids       *ids
+	api       *frontend.Local // of a frontend
+	died      chan struct{}
+	pulls     []*pull
+	cancel    context.CancelFunc
+	ended     chan struct{}
+}
+
+var (
+	_ bus.Bus    = (*node)(nil)
+	_ kv.Buckets = (*node)(nil)
+)
+
+// now is the clock of the process.
+func (n *node) now() time.Time { return time.Now().Add(n.skew) }
+
+const maxPayload = 1 << 20
+
+// Publish implements bus.Bus.
+func (n *node) Publish(ctx context.Context, msg *nats.Msg) error {
+	_, err := n.publish(ctx, msg)
+	return err
+}
+
+func (n *node) publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err error) {
+	if msg.Size() > maxPayload {
+		return 0, nats.ErrMaxPayload
+	}
+	copied := &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}
+	err = n.do(ctx, "publish", msg.Subject, func(now time.Time) error {
+		ack, err := n.world.server.Publish(now, copied)
+		sequence = ack.Sequence
+		if err == nil && !ack.Duplicate {
+			n.world.published(ack.Stream, copied, now)
+		}
+		return err
+	})
+	return sequence, err
+}
+
+// PublishAll implements bus.Bus.
+func (n *node) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
+	errs := make(chan error, len(msgs))
+	for _, msg := range msgs {
+		go func() { errs <- n.Publish(ctx, msg) }()
+	}
+	var failed error
+	for range msgs {
+		if err := <-errs; err != nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// Last implements bus.Bus.
+func (n *node) Last(ctx context.Context, stream, subject string) (m leader.Message, err error) {
+	err = n.do(ctx, "last", subject, func(time.Time) error {
+		found, ok := n.world.server.Last(stream, subject)
+		if !ok {
+			return leader.ErrNone
+		}
+		m = leader.Message{Sequence: found.Sequence, Header: found.Header, Data: found.Data}
+		return nil
+	})
+	return m, err
+}
+
+// Remove implements bus.Bus.
+func (n *node) Remove(ctx context.Context, stream string, sequence uint64) error {
+	return n.do(ctx, "remove", stream, func(time.Time) error {
+		n.world.server.Remove(stream, sequence)
+		return nil
+	})
+}
+
+// Purge implements bus.Bus.
+func (n *node) Purge(ctx context.Context, stream, subject string) error {
+	return n.do(ctx, "purge", subject, func(time.Time) error {
+		n.world.server.Purge(stream, subject)
+		return nil
+	})
+}
+
+// Connected implements bus.Bus.
+func (n *node) Connected() bool { return !n.dead && !time.Now().Before(n.world.outage) }
+
+// Closed implements bus.Bus.
+func (n *node) Closed() bool { return n.dead }
+
+// MaxPayload implements bus.Bus.
+func (n *node) MaxPayload() int64 { return maxPayload }
+
+// Flush implements bus.Bus.
+func (n *node) Flush(context.Context) error { return nil }
+
+// Close implements bus.Bus.
+func (n *node) Close() {}
+
+// Get implements kv.Buckets. A replica may answer that has not seen the newest writes.
+func (n *node) Get(ctx context.Context, bucket, key string) (kv.Entry, error) {
+	return n.get(ctx, "get", bucket, key)
+}
+
+// GetLeader implements kv.Buckets.
+func (n *node) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, error) {
+	return n.get(ctx, "leader", bucket, key)
+}
+
+func (n *node) get(ctx context.Context, what, bucket, key string) (entry kv.Entry, err error) {
+	stream, subject := "KV_"+bucket, "$KV."+bucket+"."+key
+	err = n.do(ctx, what, key, func(time.Time) error {
+		sequence := n.world.server.LastSequence(stream)
+		if what == "get" && n.world.chance(n.world.plan.Stale) {
+			sequence -= min(sequence, n.world.rng.Uint64N(20))
+		}
+		m, ok := n.world.server.LastAt(stream, subject, sequence)
+		if !ok || m.Header.Get("KV-Operation") != "" {
+			return kv.ErrNotFound
+		}
+		entry = kv.Entry{Data: m.Data, Revision: m.Sequence}
+		return nil
+	})
+	return entry, err
+}
+
+// Create implements kv.Buckets.
+func (n *node) Create(ctx context.Context, bucket, key string, data []byte) (uint64, error) {
+	return n.write(ctx, "create", bucket, key, data, nil, func(last jsmodel.Message, ok bool) bool {
+		return !ok || last.Header.Get("KV-Operation") != ""
+	})
+}
+
+// Update implements kv.Buckets.
+func (n *node) Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error) {
+	return n.write(ctx, "update", bucket, key, data, nil, func(last jsmodel.Message, ok bool) bool {
+		return last.Sequence == revision
+	})
+}
+
+// Delete implements kv.Buckets.
+func (n *node) Delete(ctx context.Context, bucket, key string, revision uint64) error {
+	header := nats.Header{
+		"KV-Operation": {"PURGE"}, jetstream.MsgRollup: {jetstream.MsgRollupSubject},
+		jetstream.MsgTTLHeader: {subjects.TombstoneAge.String()},
+	}
+	_, err := n.write(ctx, "delete", bucket, key, nil, header, func(last jsmodel.Message, _ bool) bool {
+		return last.Sequence == revision
+	})
+	return err
+}
+
+func (n *node) write(
+	ctx context.Context, what, bucket, key string, data []byte, header nats.Header,
+	allowed func(last jsmodel.Message, ok bool) bool,
+) (revision uint64, err error) {
+	stream, subject := "KV_"+bucket, "$KV."+bucket+"."+key
+	if len(data) > maxPayload {
+		return 0, nats.ErrMaxPayload
+	}
+	err = n.do(ctx, what, key, func(now time.Time) error {
+		if !allowed(n.world.server.Last(stream, subject)) {
+			return kv.ErrConflict
+		}
+		ack, err := n.world.server.Publish(now, &nats.Msg{Subject: subject, Header: header, Data: data})
+		revision = ack.Sequence
+		return err
+	})
+	return revision, err
+}
+
+// Keys implements kv.Buckets.
+func (n *node) Keys(ctx context.Context, bucket, filter string) (keys []string, err error) {
+	prefix := "$KV." + bucket + "."
+	err = n.do(ctx, "keys", filter, func(time.Time) error {
+		for _, m := range n.world.server.Messages("KV_"+bucket, prefix+filter) {
+			if m.Header.Get("KV-Operation") == "" {
+				keys = append(keys, m.Subject[len(prefix):])
+			}
+		}
+		return nil
+	})
+	return keys, err
+}

@@ -1,0 +1,147 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/backfiller"
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/kv"
+)
+
+const (
+	shards = 1
+	// each is how many processes there are of each role.
+	each = 2
+	// namespace is where all schedules are.
+	namespace = "default"
+	taskQueue = "q"
+)
+
+// The roles of processes.
+const (
+	roleFrontend   = "frontend"
+	roleGenerator  = "generator"
+	roleInvoker    = "invoker"
+	roleBackfiller = "backfiller"
+	roleWorker     = "worker"
+)
+
+// boot starts all processes.
+func (w *world) boot() {
+	for _, role := range []string{roleFrontend, roleGenerator, roleInvoker, roleBackfiller, roleWorker} {
+		for i := range each {
+			w.nodes = append(w.nodes, nil)
+			w.start(len(w.nodes)-1, role, fmt.Sprintf("%s-%d", role, i))
+		}
+	}
+}
+
+// start starts a process, in the place of one that is gone.
+func (w *world) start(number int, role, name string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &node{
+		world: w, name: name, number: number, role: role, died: make(chan struct{}), cancel: cancel,
+		ended: make(chan struct{}), ids: &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
+	}
+	w.started++
+	if w.plan.Skew > 0 {
+		n.skew = w.duration(-w.plan.Skew, w.plan.Skew)
+	}
+	w.nodes[number] = n
+	run := n.program()
+	go func() {
+		defer close(n.ended)
+		run(ctx)
+	}()
+}
+
+// program is what a process does.
+func (n *node) program() func(context.Context) {
+	store := kv.NewStore(n, n.world.names, shards)
+	log := slog.New(slog.DiscardHandler)
+	switch n.role {
+	case roleFrontend:
+		n.api = frontend.NewLocal(frontend.LocalConfig{
+			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, NewID: n.ids.next,
+		})
+		return func(ctx context.Context) { <-ctx.Done() }
+	case roleGenerator:
+		return runs(generator.New(generator.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
+	case roleInvoker:
+		return runs(invoker.New(invoker.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
+	case roleBackfiller:
+		return runs(backfiller.New(backfiller.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
+	}
+	return (&worker{node: n}).run
+}
+
+func runs[P interface{ Run(context.Context) error }](pool P, err error) func(context.Context) {
+	if err != nil {
+		panic(err) // the configuration is ours
+	}
+	return func(ctx context.Context) { _ = pool.Run(ctx) }
+}
+
+// ids are unique and the same in every run of a seed, as long as one goroutine asks at a time.
+type ids struct {
+	prefix string
+	count  int
+}
+
+func (i *ids) next() string {
+	i.count++
+	return fmt.Sprintf("%s-%d", i.prefix, i.count)
+}
+
+// crash kills a process, and starts it again some time later.
+func (w *world) crash(n *node, now time.Time, when string) {
+	if n.dead || w.calm {
+		return
+	}
+	w.fault("crash", when)
+	w.trace.note(now, "CRASH", when)
+	n.dead = true
+	close(n.died)
+	n.cancel()
+	if !n.stopping { // else another one is on its way
+		w.replace(n, now)
+	}
+}
+
+// stop stops a process in order, and starts it again.
+func (w *world) stop(n *node, now time.Time) {
+	if n.dead || n.stopping {
+		return
+	}
+	w.fault("restart", n.name)
+	w.trace.note(now, "STOP", n.name)
+	n.stopping = true
+	n.cancel()
+	w.replace(n, now)
+}
+
+// replace starts a process again. What still goes on in the old one after that reaches nobody: it is dead by then.
+func (w *world) replace(n *node, now time.Time) {
+	n.pulls = nil
+	w.at(now.Add(w.duration(10*time.Millisecond, 8*time.Second)), func(now time.Time) {
+		w.trace.note(now, "START", n.name)
+		if !n.dead {
+			n.dead = true
+			close(n.died)
+		}
+		w.start(n.number, n.role, n.name)
+	})
+}
+
+// suspend makes a process stand still.
+func (w *world) suspend(n *node, now time.Time) {
+	until := now.Add(w.duration(time.Second, 30*time.Second))
+	w.fault("suspension", n.name)
+	w.trace.note(now, "SUSPEND", n.name+" for "+until.Sub(now).String())
+	n.suspended = until
+}

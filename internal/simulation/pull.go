@@ -1,0 +1,148 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+)
+
+type consumerName struct{ stream, name string }
+
+// pull is what a process has asked a consumer for.
+type pull struct {
+	node     *node
+	consumer consumerName
+	inbox    chan jetstream.Msg
+	stopped  chan struct{}
+	over     bool
+	draining bool
+	inFlight int
+}
+
+// pullBatch is how many messages a pull has on their way or waiting, at most.
+const pullBatch = 256
+
+var errStopped = errors.New("simulation: the pull has ended")
+
+// Pull implements bus.Bus.
+func (n *node) Pull(ctx context.Context, stream, name string) (bus.Messages, error) {
+	p := &pull{
+		node: n, consumer: consumerName{stream, name},
+		inbox: make(chan jetstream.Msg, 4*pullBatch), stopped: make(chan struct{}),
+	}
+	err := n.do(ctx, "pull", name, func(time.Time) error {
+		n.pulls = append(n.pulls, p)
+		return nil
+	})
+	return p, err
+}
+
+func (p *pull) wants(now time.Time) bool {
+	return !p.node.dead && !p.over && !p.draining && !now.Before(p.node.suspended) && p.inFlight < pullBatch
+}
+
+// receive takes a message that has arrived in the process, if that is still there.
+func (p *pull) receive(d jsmodel.Delivery, now time.Time) {
+	switch {
+	case p.node.dead || p.over:
+	case now.Before(p.node.suspended):
+		p.node.world.at(p.node.suspended, func(now time.Time) { p.receive(d, now) })
+	default:
+		p.node.world.trace.note(now, p.node.name+" receives", d.Subject+" #"+strconv.FormatUint(d.Sequence, 10))
+		p.inbox <- &message{pull: p, delivery: d}
+	}
+}
+
+// Next implements bus.Messages.
+func (p *pull) Next(ctx context.Context) (jetstream.Msg, error) {
+	select {
+	case msg := <-p.inbox:
+		p.node.note("took", func() { p.inFlight-- })
+		return msg, nil
+	case <-p.stopped:
+		return nil, errStopped
+	case <-p.node.died:
+		return nil, errDead
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Drain implements bus.Messages.
+func (p *pull) Drain() { p.node.note("drain", func() { p.draining = true }) }
+
+// Stop implements bus.Messages.
+func (p *pull) Stop() {
+	select {
+	case <-p.stopped:
+		return
+	default:
+		close(p.stopped)
+	}
+	p.node.note("stop", func() { p.over = true })
+}
+
+// message is a delivery in the hands of a process.
+type message struct {
+	pull     *pull
+	delivery jsmodel.Delivery
+}
+
+var _ jetstream.Msg = (*message)(nil)
+
+func (m *message) Metadata() (*jetstream.MsgMetadata, error) {
+	return &jetstream.MsgMetadata{
+		Sequence:     jetstream.SequencePair{Stream: m.delivery.Sequence, Consumer: m.delivery.Sequence},
+		NumDelivered: m.delivery.Deliveries, Timestamp: m.delivery.Stored,
+		Stream: m.delivery.Stream, Consumer: m.delivery.Consumer,
+	}, nil
+}
+
+func (m *message) Data() []byte         { return m.delivery.Data }
+func (m *message) Headers() nats.Header { return m.delivery.Header }
+func (m *message) Subject() string      { return m.delivery.Subject }
+func (m *message) Reply() string        { return "" }
+
+func (m *message) Ack() error {
+	m.tell("ack", func(time.Time) { m.server().Ack(&m.delivery) })
+	return nil
+}
+
+func (m *message) DoubleAck(ctx context.Context) error {
+	return m.pull.node.do(ctx, "ack", m.delivery.Subject, func(time.Time) error {
+		m.server().Ack(&m.delivery)
+		return nil
+	})
+}
+
+func (m *message) Nak() error { return m.NakWithDelay(0) }
+
+func (m *message) NakWithDelay(delay time.Duration) error {
+	m.tell("nak", func(now time.Time) { m.server().Nak(now, &m.delivery, delay) })
+	return nil
+}
+
+func (m *message) InProgress() error {
+	m.tell("progress", func(now time.Time) { m.server().Progress(now, &m.delivery) })
+	return nil
+}
+
+func (m *message) Term() error { return m.TermWithReason("") }
+
+func (m *message) TermWithReason(string) error {
+	m.tell("term", func(time.Time) { m.server().Term(&m.delivery) })
+	return nil
+}
+
+func (m *message) server() *jsmodel.Server { return m.pull.node.world.server }
+
+func (m *message) tell(what string, apply func(now time.Time)) {
+	m.pull.node.tell(what, m.delivery.Subject, apply)
+}

@@ -1,0 +1,75 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// drainLimit is how long everything may take to come to rest when nothing goes wrong any more.
+const drainLimit = time.Hour
+
+// Report is what came of a simulation.
+type Report struct {
+	Seed     uint64
+	Plan     Plan
+	Findings []string
+	// Faults counts what went wrong, by kind; Runs what was started, Steps everything that happened.
+	Faults      map[string]int
+	Runs, Steps int
+	trace       *trace
+}
+
+// Run simulates an installation under the faults of a plan. It must be called outside of a bubble.
+func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(seed, plan)
+		begin := time.Now()
+		w.boot()
+		w.people(begin)
+		w.arrange(begin)
+		w.run(func(now time.Time) bool { return w.quiet() || now.After(begin.Add(plan.Duration+drainLimit)) })
+		if !w.quiet() {
+			w.ledger.find("does not come to rest: %s", w.busy())
+		}
+		report = Report{
+			Seed: seed, Plan: plan, Findings: w.check(), Faults: w.faults,
+			Runs: len(w.ledger.runs), Steps: len(w.trace.lines), trace: &w.trace,
+		}
+		w.shutDown()
+	})
+	return report
+}
+
+func newWorld(seed uint64, plan Plan) *world {
+	names := subjects.Default()
+	streams := append(names.StreamConfigs(shards, 1),
+		jsmodel.Bucket(names.BucketConfig(names.StateBucket(0), 1)))
+	w := &world{
+		rng: rand.New(rand.NewPCG(seed, 0)), plan: plan, names: names, server: jsmodel.New(streams...),
+		trace: trace{begin: time.Now()}, ledger: newLedger(), overlaps: map[string]bool{},
+		firing: map[string]bool{}, faults: map[string]int{}, notify: make(chan struct{}, 1),
+	}
+	for _, config := range names.TaskConsumers(0) {
+		w.server.AddConsumer(names.TaskStream(0), config)
+	}
+	w.server.AddConsumer(names.ActionStream(), names.WorkerConsumer(namespace, taskQueue))
+	return w
+}
+
+// shutDown ends all processes. Nobody listens any more, so they are dead.
+func (w *world) shutDown() {
+	for _, n := range w.nodes {
+		n.dead = true
+		select {
+		case <-n.died:
+		default:
+			close(n.died)
+		}
+		n.cancel()
+	}
+}

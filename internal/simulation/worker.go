@@ -1,0 +1,144 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// worker is a worker as docs/worker-protocol.md describes one. How long a run takes is drawn from its request ID.
+type worker struct {
+	node *node
+}
+
+// heartbeat is how often a worker says that it has a run.
+const heartbeat = 3 * time.Second
+
+func (w *worker) run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for ctx.Err() == nil && !w.node.Closed() {
+		messages, err := w.node.Pull(ctx, w.node.world.names.ActionStream(), subjects.WorkerConsumerName(namespace, taskQueue))
+		if err != nil {
+			pause(ctx, time.Second)
+			continue
+		}
+		for {
+			msg, err := messages.Next(ctx)
+			if err != nil {
+				break
+			}
+			running.Go(func() { w.execute(ctx, msg) })
+		}
+		messages.Stop()
+	}
+}
+
+// execute runs one request to its end.
+func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
+	var request schedule.ActionRequest
+	if json.Unmarshal(msg.Data(), &request) != nil {
+		panic("simulation: the action stream holds what is no request")
+	}
+	begin := w.node.now()
+	status := w.work(ctx, &request, msg)
+	switch {
+	case ctx.Err() != nil:
+		_ = msg.Nak()
+		return
+	case status != "" && !w.report(ctx, &request, status, begin):
+		return
+	}
+	for attempt := 0; attempt < 3 && msg.DoubleAck(ctx) != nil; attempt++ {
+		pause(ctx, time.Second)
+	}
+}
+
+// work is the run itself. It returns how the run ended, empty if there is nothing to report.
+func (w *worker) work(ctx context.Context, request *schedule.ActionRequest, msg jetstream.Msg) schedule.Status {
+	control, known := w.control(ctx, request)
+	if !known && !request.Deadline.IsZero() && w.node.now().After(request.Deadline) {
+		return schedule.StatusTimedOut
+	}
+	if !known {
+		w.node.note("code "+request.RequestID, func() { w.node.world.ledger.begin(request, w.node) })
+	}
+	for left := durationOf(request.RequestID); !known && left > 0 && ctx.Err() == nil; left -= heartbeat {
+		pause(ctx, min(left, heartbeat))
+		_ = msg.InProgress()
+		control, known = w.control(ctx, request)
+	}
+	switch {
+	case control == schedule.ControlTerminate:
+		return ""
+	case control == schedule.ControlCancel:
+		return schedule.StatusCanceled
+	case !request.Deadline.IsZero() && w.node.now().After(request.Deadline):
+		return schedule.StatusTimedOut
+	}
+	return schedule.StatusCompleted
+}
+
+// control looks for a cancel or terminate of a run.
+func (w *worker) control(ctx context.Context, request *schedule.ActionRequest) (kind schedule.ControlKind, known bool) {
+	names := w.node.world.names
+	subject := names.Control(request.Namespace, request.TaskQueue, request.WorkflowID)
+	found, err := w.node.Last(ctx, names.ControlStream(), subject)
+	var control schedule.Control
+	if err != nil || json.Unmarshal(found.Data, &control) != nil || control.RunID != request.RunID {
+		return "", false
+	}
+	return control.Kind, true
+}
+
+// report stores the completion, as long as it takes.
+func (w *worker) report(ctx context.Context, request *schedule.ActionRequest, status schedule.Status, begin time.Time) bool {
+	body, err := json.Marshal(&schedule.Completion{
+		RequestID: request.RequestID, RunID: request.RunID, Status: status, StartTime: begin.UTC(),
+		CloseTime: w.node.now().UTC(), Attempt: 1, Worker: w.node.name,
+	})
+	if err != nil {
+		panic(err)
+	}
+	msg := &nats.Msg{Subject: request.Callback, Header: nats.Header{}, Data: body}
+	timer.PurgeHeader(msg.Header, request.TimeoutTimer)
+	for w.node.Publish(ctx, msg) != nil {
+		if ctx.Err() != nil || w.node.Closed() {
+			return false
+		}
+		pause(ctx, time.Second)
+	}
+	return true
+}
+
+// durationOf draws how long a run takes: not at all as a rule, seconds now and then.
+func durationOf(requestID string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(requestID))
+	switch dice := h.Sum32(); {
+	case dice%2 == 0:
+		return time.Duration(dice%100) * time.Millisecond
+	case dice%5 > 0:
+		return time.Duration(dice%3000) * time.Millisecond
+	default:
+		return time.Duration(dice%12000) * time.Millisecond
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,286 @@
+package simulation
+
+import (
+	"cmp"
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// world is everything of one simulation: JetStream, the processes, and what is on its way between them. All of it happens
+// in one synctest bubble, whose clock is virtual, and one thing at a time: the world lets every goroutine run until it
+// waits, and then carries out the next event. What comes when is drawn from the seed.
+type world struct {
+	rng    *rand.Rand
+	plan   Plan
+	names  subjects.Names
+	server *jsmodel.Server
+	trace  trace
+
+	nodes  []*node
+	ledger *ledger
+	// overlaps says of each schedule whether its runs exclude each other.
+	overlaps map[string]bool
+	queue    events
+	order    uint64 // of events of the same time
+	firing   map[string]bool
+	outage   time.Time // until when nobody reaches JetStream
+	calm     bool      // nothing goes wrong any more
+	faults   map[string]int
+	started  int
+
+	// asking counts the requests of people, unanswered those without an answer yet.
+	asking, unanswered int
+	replies            []reply
+
+	mu      sync.Mutex
+	arrived []*call
+	notify  chan struct{}
+}
+
+// event is something that happens at a time.
+type event struct {
+	at    time.Time
+	order uint64
+	run   func(now time.Time)
+}
+
+// events are a heap, the next one first.
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	if c := e[i].at.Compare(e[j].at); c != 0 {
+		return c < 0
+	}
+	return e[i].order < e[j].order
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// at plans an event.
+func (w *world) at(at time.Time, run func(now time.Time)) {
+	w.order++
+	heap.Push(&w.queue, event{at, w.order, run})
+}
+
+// run lets the world go on until done says that it is over.
+func (w *world) run(done func(now time.Time) bool) {
+	for {
+		synctest.Wait()
+		w.takeIn()
+		now := time.Now()
+		if done(now) {
+			return
+		}
+		if len(w.queue) > 0 && !w.queue[0].at.After(now) {
+			heap.Pop(&w.queue).(event).run(now)
+			w.serve(now)
+			continue
+		}
+		w.serve(now)
+		w.sleep(now)
+	}
+}
+
+// sleep waits until something is planned, or a goroutine asks for something.
+func (w *world) sleep(now time.Time) {
+	next := now.Add(time.Hour)
+	for _, at := range []time.Time{w.server.NextDelivery(), w.nextTimer()} {
+		if at.After(now) && at.Before(next) {
+			next = at
+		}
+	}
+	if len(w.queue) > 0 && w.queue[0].at.Before(next) {
+		next = w.queue[0].at
+	}
+	timer := time.NewTimer(next.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.notify:
+	}
+}
+
+func (w *world) nextTimer() time.Time { return w.server.Next() }
+
+// submit hands a call of a goroutine to the world.
+func (w *world) submit(c *call) {
+	w.mu.Lock()
+	w.arrived = append(w.arrived, c)
+	w.mu.Unlock()
+	select {
+	case w.notify <- struct{}{}:
+	default:
+	}
+}
+
+// takeIn takes in the calls that have arrived, in an order that does not depend on which goroutine was faster.
+func (w *world) takeIn() {
+	w.mu.Lock()
+	arrived := w.arrived
+	w.arrived = nil
+	w.mu.Unlock()
+	slices.SortStableFunc(arrived, func(a, b *call) int {
+		return cmp.Or(cmp.Compare(a.node.number, b.node.number), cmp.Compare(a.what, b.what), cmp.Compare(a.detail, b.detail))
+	})
+	for _, c := range arrived {
+		w.begin(c, time.Now())
+	}
+}
+
+// begin sends a call on its way to JetStream.
+func (w *world) begin(c *call, now time.Time) {
+	switch {
+	case c.local:
+		c.finish(c.apply(now))
+		return
+	case c.node.dead:
+		c.finish(errDead)
+		return
+	case now.Before(w.outage):
+		w.at(minTime(w.outage, now.Add(requestTimeout)), func(time.Time) { c.finish(nats.ErrTimeout) })
+		return
+	case w.chance(w.plan.Crash):
+		w.crash(c.node, now, "before "+c.String())
+		c.finish(errDead)
+		return
+	case w.chance(w.plan.LostRequest):
+		w.fault("lost request", c.String())
+		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
+		return
+	}
+	w.at(now.Add(w.latency()), func(now time.Time) { w.apply(c, now) })
+}
+
+// apply carries a call out.
+func (w *world) apply(c *call, now time.Time) {
+	if resumes := c.node.suspended; now.Before(resumes) && !c.sent {
+		c.sent = w.chance(0.5) // it left before the process stopped, or waits in it
+		if !c.sent {
+			w.at(resumes.Add(w.latency()), func(now time.Time) { w.apply(c, now) })
+			return
+		}
+	}
+	if c.node.dead && !c.sent {
+		if c.sent = w.chance(0.5); !c.sent {
+			return
+		}
+	}
+	w.server.Advance(now)
+	err := c.apply(now)
+	w.trace.add(now, c.node, c, err)
+	switch {
+	case w.chance(w.plan.Crash):
+		w.crash(c.node, now, "after "+c.String())
+	case w.chance(w.plan.LostReply):
+		w.fault("lost reply", c.String())
+		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
+		return
+	}
+	w.reply(c, now, err)
+}
+
+func (w *world) reply(c *call, now time.Time, err error) {
+	at := now.Add(w.latency())
+	if at.Before(c.node.suspended) {
+		at = c.node.suspended.Add(w.latency())
+	}
+	w.at(at, func(time.Time) { c.finish(err) })
+}
+
+// serve lets JetStream do what it does by itself: fire what is due, deliver what can be delivered.
+func (w *world) serve(now time.Time) {
+	for _, due := range w.server.Due(now) {
+		id := due.Subject + "/" + due.Header.Get("Nats-Schedule")
+		if w.firing[id] {
+			continue
+		}
+		// The server finds out what is due every 250 ms, and stores it some time later.
+		w.firing[id] = true
+		w.at(now.Add(w.duration(0, 250*time.Millisecond)), func(now time.Time) {
+			delete(w.firing, id)
+			w.trace.note(now, "timer", due.Subject)
+			w.server.Fire(now, due)
+			w.published("", &nats.Msg{Subject: due.Header.Get(timer.HeaderTarget), Data: due.Data}, now)
+		})
+	}
+	for _, c := range w.consumers() {
+		w.deliver(c, now)
+	}
+}
+
+// consumers are those that somebody pulls from, in order.
+func (w *world) consumers() []consumerName {
+	var all []consumerName
+	for _, n := range w.nodes {
+		for _, p := range n.pulls {
+			if !slices.Contains(all, p.consumer) {
+				all = append(all, p.consumer)
+			}
+		}
+	}
+	return all
+}
+
+// deliver hands out what a consumer has.
+func (w *world) deliver(c consumerName, now time.Time) {
+	if now.Before(w.outage) {
+		return
+	}
+	for _, sequence := range w.server.Deliverable(now, c.stream, c.name) {
+		var pulls []*pull
+		for _, n := range w.nodes {
+			for _, p := range n.pulls {
+				if p.consumer == c && p.wants(now) {
+					pulls = append(pulls, p)
+				}
+			}
+		}
+		if len(pulls) == 0 {
+			return
+		}
+		p := pulls[w.rng.IntN(len(pulls))]
+		d := w.server.Deliver(now, c.stream, c.name, sequence)
+		p.inFlight++
+		w.at(now.Add(w.latency()), func(now time.Time) { p.receive(d, now) })
+	}
+}
+
+func (w *world) chance(p float64) bool { return p > 0 && !w.calm && w.rng.Float64() < p }
+
+func (w *world) duration(from, to time.Duration) time.Duration {
+	return from + time.Duration(w.rng.Int64N(int64(to-from)))
+}
+
+// latency is how long something is on its way: short as a rule, and long now and then.
+func (w *world) latency() time.Duration {
+	switch dice := w.rng.IntN(1000); {
+	case dice < 900:
+		return w.duration(20*time.Microsecond, time.Millisecond)
+	case dice < 995 || !w.plan.Slow:
+		return w.duration(time.Millisecond, 20*time.Millisecond)
+	}
+	return w.duration(20*time.Millisecond, 3*time.Second)
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,50 @@
+package invoker_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// lagging is a bucket whose replicas have heard of no write of a key since it was frozen.
+type lagging struct {
+	kv.Buckets
+	key    string
+	frozen atomic.Pointer[kv.Entry]
+}
+
+func (l *lagging) Get(ctx context.Context, bucket, key string) (kv.Entry, error) {
+	if old := l.frozen.Load(); old != nil && key == l.key {
+		return *old, nil
+	}
+	return l.Buckets.Get(ctx, bucket, key)
+}
+
+// TestALaggingReplicaLosesNoCompletion: to a replica that does not know of the run, its completion is one of nobody.
+func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
+	require.NoError(t, err)
+	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
+	s.run(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) }))
+	s.due(1)
+	s.finish(s.take(), schedule.StatusCompleted, "")
+	s.awaitPhase(1, schedule.PhaseCompleted)
+	s.idle()
+
+	old, err := buckets.Get(t.Context(), s.names.StateBucket(0), replica.key)
+	require.NoError(t, err)
+	replica.frozen.Store(&old)
+	s.due(2)
+	run := s.take()
+	s.awaitPhase(2, schedule.PhaseStarted)
+	s.finish(run, schedule.StatusCompleted, "")
+	s.awaitPhase(2, schedule.PhaseCompleted)
+}
