@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -14,6 +18,12 @@ import (
 type binder struct {
 	flags   *pflag.FlagSet
 	applies []func() error
+	bound   []*pflag.Flag
+}
+
+// given reports whether any of the flags was given.
+func (b *binder) given() bool {
+	return slices.ContainsFunc(b.bound, func(flag *pflag.Flag) bool { return flag.Changed })
 }
 
 // apply fills in the request.
@@ -29,6 +39,7 @@ func (b *binder) apply() error {
 // onGiven runs set when the flag was given, and names the flag in its error.
 func (b *binder) onGiven(name string, set func() error) {
 	flag := b.flags.Lookup(name)
+	b.bound = append(b.bound, flag)
 	b.applies = append(b.applies, func() error {
 		if !flag.Changed {
 			return nil
@@ -62,6 +73,18 @@ func (b *binder) string(name, usage string, to *string) {
 
 func (b *binder) duration(name, usage string, to *schedule.Duration) {
 	parsed(b, name, usage, to, schedule.ParseDuration)
+}
+
+// input defines the flags of the input of an action.
+func (b *binder) input(env Env, to *json.RawMessage, usage string) {
+	parsed(b, "input", usage+" as `JSON`, @FILE, or @- for standard input", to, env.jsonReader())
+	read, flag := env.jsonFileReader(), b.flags.Lookup("input")
+	parsed(b, "input-file", "`FILE` of that JSON, - for standard input", to, func(path string) (json.RawMessage, error) {
+		if flag.Changed {
+			return nil, errors.New("does not go together with --input")
+		}
+		return read(path)
+	})
 }
 
 // overlap defines the flag of an overlap policy.
@@ -107,3 +130,29 @@ func repeated[T any](b *binder, name, usage string, to *[]T, parse func(string) 
 		return nil
 	})
 }
+
+// pairs defines a flag of NAME=VALUE that can be given several times; together the values replace the map.
+func pairs[T any](b *binder, name, usage string, to *map[string]T, parse func(string) (T, error)) {
+	texts := b.flags.StringArray(name, nil, usage)
+	b.onGiven(name, func() error {
+		values := make(map[string]T, len(*texts))
+		for _, text := range *texts {
+			key, value, ok := strings.Cut(text, "=")
+			if !ok || key == "" {
+				return fmt.Errorf("%q is not NAME=VALUE", text)
+			}
+			if _, twice := values[key]; twice {
+				return fmt.Errorf("%q is given twice", key)
+			}
+			var err error
+			if values[key], err = parse(value); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+		}
+		*to = values
+		return nil
+	})
+}
+
+// asText takes text as it is.
+func asText(text string) (string, error) { return text, nil }

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"os/user"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -48,7 +45,7 @@ func (a *app) callLetters(ctx context.Context, call func(context.Context, *deadl
 	if err != nil {
 		return err
 	}
-	return explainLetters(call(ctx, deadletter.NewReader(js, a.global.names).As(operator())))
+	return explainLetters(call(ctx, deadletter.NewReader(js, a.global.names).As(a.identity())))
 }
 
 // explainLetters adds to an error what can be done about it.
@@ -57,16 +54,6 @@ func explainLetters(err error) error {
 		return withHint(err, "carillon dlq list shows the dead letters")
 	}
 	return err
-}
-
-// operator is who uses this program, as far as the machine knows.
-func operator() string {
-	name := "unknown"
-	if current, err := user.Current(); err == nil {
-		name = current.Username
-	}
-	host, _ := os.Hostname() // without one the name has to do
-	return name + "@" + cmp.Or(host, "unknown")
 }
 
 // letterFilter is the flags that choose dead letters.

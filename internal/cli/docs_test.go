@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,13 +86,29 @@ func TestReadmeCommands(t *testing.T) {
 			if !strings.HasPrefix(line, "carillon ") {
 				continue
 			}
-			p := process{env: map[string]string{"CARILLON_NATS": url}}
-			assert.Equal(t, ExitOK, p.run(t.Context(), shellWords(line)[1:]...), "%s\n%s", line, p.stderr.String())
+			runExample(t, line, url)
 			commands++
 		}
 	}
 	assert.Greater(t, commands, 10)
 	server.stopped(t)
+}
+
+// runExample runs a command line. The editor changes nothing, and what runs until it is stopped is stopped as soon as it
+// shows something.
+func runExample(t *testing.T, line, url string) {
+	t.Helper()
+	args := append(shellWords(line)[1:], "--nats", url)
+	if slices.Contains(args, "watch") {
+		d := startDaemon(t, args...)
+		d.output(t, `(.)`)
+		d.stopped(t)
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	p := process{env: map[string]string{"EDITOR": "true"}}
+	assert.Equal(t, ExitOK, p.run(ctx, args...), "%s\n%s", line, p.stderr.String())
 }
 
 // shellWords splits a command line at spaces outside single quotes, the only quotes of the README.
@@ -121,7 +139,13 @@ func TestReadmeWorkerCompiles(t *testing.T) {
 // TestLinksOfThePages makes sure that pages link to files that exist.
 func TestLinksOfThePages(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md", "docs/configuration.md"} {
+	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	require.NoError(t, err)
+	for i := range pages {
+		pages[i] = filepath.Join("docs", filepath.Base(pages[i]))
+	}
+	require.Greater(t, len(pages), 3)
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md") {
 		text, err := os.ReadFile(filepath.Join(repository, page))
 		require.NoError(t, err)
 		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(string(text), -1) {

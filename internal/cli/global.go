@@ -26,6 +26,7 @@ type globalOptions struct {
 	creds     string
 	namespace string
 	prefix    string
+	identity  string
 	logLevel  string
 	logFormat string
 
@@ -42,6 +43,7 @@ func (o *globalOptions) define(root *cobra.Command) {
 	flags.StringVar(&o.creds, "creds", "", "`FILE` of NATS credentials")
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "`NAME` of the namespace; the pools serve all namespaces")
 	flags.StringVar(&o.prefix, "prefix", o.prefix, "`WORD` that begins all NATS names of the installation")
+	flags.StringVar(&o.identity, "identity", "", "`TEXT` that says who asks, for the event history; user@host if not given")
 	flags.String(flagconf.FileFlag, "", "read settings from a YAML `FILE`, one \"flag: value\" a line")
 	flags.Var(flagconf.NewEnum(&o.logLevel, "debug", "info", "warn", "error"), flagLogLevel,
 		"least `LEVEL` to log: debug, info, warn or error")

@@ -44,9 +44,34 @@ func parseCalendar(text string) (calendar schedule.Calendar, err error) {
 	return calendar, nil
 }
 
-// timeParser returns a function that reads a time in RFC 3339, or "+duration" from now on, to the next whole second.
+// parseRange returns a function that reads "from/to".
+func parseRange(at func(string) (time.Time, error)) func(string) (schedule.BackfillRange, error) {
+	return func(text string) (r schedule.BackfillRange, err error) {
+		from, to, ok := strings.Cut(text, "/")
+		if !ok {
+			return r, fmt.Errorf("%q is not a range of time: write 2030-01-01T00:00:00Z/2030-01-31T23:59:59Z", text)
+		}
+		if r.Start, err = at(from); err != nil {
+			return r, err
+		}
+		if r.End, err = at(to); err == nil && r.End.Before(r.Start) {
+			err = fmt.Errorf("%q ends before it begins", text)
+		}
+		return r, err
+	}
+}
+
+// timeParser returns a function that reads a time in RFC 3339, or "+duration" from now on, to the next whole second, or
+// "-duration" before now, to the last one.
 func timeParser(now func() time.Time) func(string) (time.Time, error) {
 	return func(text string) (time.Time, error) {
+		if before, relative := strings.CutPrefix(text, "-"); relative {
+			d, err := schedule.ParseDuration(before)
+			if err != nil {
+				return time.Time{}, err
+			}
+			return now().UTC().Add(-d.Std()).Truncate(time.Second), nil
+		}
 		if after, relative := strings.CutPrefix(text, "+"); relative {
 			d, err := schedule.ParseDuration(after)
 			if err != nil {
@@ -68,19 +93,36 @@ func parseTime(text string) (time.Time, error) {
 
 // jsonReader returns a function that takes JSON as it is, from @FILE, or from standard input for @-.
 func (env Env) jsonReader() func(string) (json.RawMessage, error) {
+	fromFile := env.jsonFileReader()
 	return func(text string) (json.RawMessage, error) {
-		data := []byte(text)
 		if path, isFile := strings.CutPrefix(text, "@"); isFile {
-			var err error
-			if data, err = env.readInput(path); err != nil {
+			return fromFile(path)
+		}
+		return parseJSON(text)
+	}
+}
+
+// jsonFileReader returns a function that reads JSON from a file, or from standard input for "-". Each file is read once,
+// since the same command line may be applied several times and standard input comes only once.
+func (env Env) jsonFileReader() func(string) (json.RawMessage, error) {
+	known := map[string][]byte{}
+	return func(path string) (json.RawMessage, error) {
+		if _, ok := known[path]; !ok {
+			data, err := env.readInput(path)
+			if err != nil {
 				return nil, err
 			}
+			known[path] = data
 		}
-		if !json.Valid(data) {
-			return nil, errors.New(`not JSON: text needs quotes within the argument, such as '"text"'`)
-		}
-		return json.RawMessage(data), nil
+		return parseJSON(string(known[path]))
 	}
+}
+
+func parseJSON(text string) (json.RawMessage, error) {
+	if !json.Valid([]byte(text)) {
+		return nil, errors.New(`not JSON: text needs quotes within the argument, such as '"text"'`)
+	}
+	return json.RawMessage(text), nil
 }
 
 // readInput reads a file, or standard input for "-".

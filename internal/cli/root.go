@@ -42,7 +42,7 @@ dependency, and "carillon server" brings its own.`,
 	a.global.define(root)
 	root.AddCommand(inGroup(groupAll, a.serverCommand())...)
 	root.AddCommand(inGroup(groupOne, a.roleCommands()...)...)
-	root.AddCommand(inGroup(groupUse, a.scheduleCommand(), a.specCommand(), a.versionCommand())...)
+	root.AddCommand(inGroup(groupUse, a.scheduleCommand(), a.runCommand(), a.specCommand(), a.versionCommand())...)
 	root.AddCommand(inGroup(groupUse, a.dlqCommand())...)
 	makeParent(root)
 	root.SetFlagErrorFunc(flagError)

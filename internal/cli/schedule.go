@@ -30,8 +30,10 @@ server that "carillon server" runs on this machine.`,
 	}
 	makeParent(cmd)
 	cmd.AddCommand(
-		a.createCommand(), a.describeCommand(), a.listCommand(),
+		a.createCommand(), a.updateCommand(), a.editCommand(), a.patchCommand(), a.describeCommand(), a.listCommand(),
 		a.pauseCommand(), a.unpauseCommand(), a.triggerCommand(), a.deleteCommand(),
+		a.backfillCommand(), a.cancelBackfillCommand(), a.skipCommand(), a.unskipCommand(),
+		a.historyCommand(), a.watchCommand(), a.nextCommand(), a.countCommand(),
 	)
 	return cmd
 }
@@ -52,7 +54,9 @@ func (a *app) callAPI(ctx context.Context, id string, call func(context.Context,
 }
 
 func (a *app) newClient(conn *nats.Conn) (*client.Client, error) {
-	return client.New(conn, client.Config{Namespace: a.global.namespace, Prefix: a.global.prefix})
+	return client.New(conn, client.Config{
+		Namespace: a.global.namespace, Prefix: a.global.prefix, Identity: a.identity(),
+	})
 }
 
 func explainConnect(servers string, err error) error {
@@ -67,11 +71,33 @@ func explainConnect(servers string, err error) error {
 func (a *app) explain(id string, err error) error {
 	switch schedule.CodeOf(err) {
 	case schedule.CodeNotFound:
+		if fieldOf(err) == "backfillId" {
+			return withHint(err, "carillon schedule describe %s shows the triggers and backfills in progress", id)
+		}
+		if fieldOf(err) == "run" {
+			return withHint(err, "carillon run list %s shows the newest runs", id)
+		}
 		return withHint(err, "carillon schedule list shows the schedules of namespace %s; --namespace chooses another", a.global.namespace)
 	case schedule.CodeAlreadyExists:
 		return withHint(err, "look at it with: carillon schedule describe %s; or choose another ID", id)
+	case schedule.CodeFailedPrecondition:
+		if fieldOf(err) == fieldToken {
+			return withHint(err, "look at it with: carillon schedule describe %s", id)
+		}
 	}
 	return err
+}
+
+// fieldToken is the field that an error names when the schedule has been changed since it was described.
+const fieldToken = "conflictToken"
+
+// fieldOf returns the field that an error of the API names.
+func fieldOf(err error) string {
+	var refused *schedule.Error
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	return refused.Field
 }
 
 // redact hides the passwords in a list of NATS URLs.

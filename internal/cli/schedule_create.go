@@ -54,10 +54,15 @@ func (a *app) create(ctx context.Context, output outputFlag, request schedule.Cr
 		if err != nil {
 			return err
 		}
-		return a.print(output, created, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "created %s: %s%s\n", created.ID, render.Spec(created.Spec), a.nextText(created))
-			return err
-		})
+		return a.printDone(output, "created", created)
+	})
+}
+
+// printDone says what was done to a schedule.
+func (a *app) printDone(output outputFlag, done string, d schedule.Description) error {
+	return a.print(output, d, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s %s: %s%s\n", done, d.ID, render.Spec(d.Spec), a.nextText(d))
+		return err
 	})
 }
 

@@ -18,16 +18,27 @@ type createFlags struct {
 }
 
 // retryFlags are the flags that ask for a retry policy.
-var retryFlags = []string{"retry-initial-interval", "retry-backoff", "retry-max-interval", "retry-max-attempts"}
+var retryFlags = []string{"retry-initial-interval", "retry-backoff", "retry-max-interval", "retry-max-attempts", "non-retryable-error"}
 
 func (f *createFlags) define(cmd *cobra.Command) {
+	f.defineSchedule(cmd, "create it paused")
+	f.group(cmd, "Manual runs", f.defineRequests)
+	f.defineFile(cmd, "")
+}
+
+// defineSchedule defines the flags of the schedule itself, which create and update have in common.
+func (f *createFlags) defineSchedule(cmd *cobra.Command, paused string) {
 	f.group(cmd, "When it is due (the union of all that is given)", f.defineSpec)
 	f.group(cmd, "What is started", f.defineAction)
 	f.group(cmd, "Policies", f.definePolicies)
-	f.group(cmd, "State", f.defineState)
+	f.group(cmd, "State", func() { f.defineState(paused) })
+}
+
+func (f *createFlags) defineFile(cmd *cobra.Command, more string) {
 	addFlags(cmd, "From a file", func(flags *pflag.FlagSet) {
 		flags.StringVarP(&f.file, "file", "f", "",
-			"YAML or JSON `FILE` of a schedule in the shape of the API, - for standard input; other flags replace what it sets")
+			"YAML or JSON `FILE` of a schedule in the shape of the API"+more+
+				", - for standard input; other flags replace what it sets")
 	})
 }
 
@@ -40,12 +51,11 @@ func (f *createFlags) group(cmd *cobra.Command, title string, define func()) {
 
 func (f *createFlags) defineSpec() {
 	spec := &f.request.Spec
-	text := func(s string) (string, error) { return s, nil }
 	at := timeParser(f.env.Now)
 	repeated(&f.binder, "every",
 		"every so often, aligned to 1970: `INTERVAL` 90s, or 1h/5m with a phase; repeatable",
 		&spec.Intervals, parseInterval)
-	repeated(&f.binder, "cron", "crontab `EXPR`, such as \"0 9 * * mon-fri\"; repeatable", &spec.Cron, text)
+	repeated(&f.binder, "cron", "crontab `EXPR`, such as \"0 9 * * mon-fri\"; repeatable", &spec.Cron, asText)
 	repeated(&f.binder, "calendar",
 		"calendar as `JSON`, such as {\"hour\":\"9\",\"dayOfWeek\":\"mon-fri\"}; repeatable",
 		&spec.Calendars, parseCalendar)
@@ -71,14 +81,22 @@ func (f *createFlags) defineAction() {
 	action := &f.request.Action
 	f.string("type", "`TYPE` of the action: the handler that workers have registered, such as noop", &action.Type)
 	f.string("task-queue", "`QUEUE` where workers wait; \""+defaultTaskQueue+"\" if not given", &action.TaskQueue)
-	parsed(&f.binder, "input", "input of the action as `JSON`, @FILE, or @- for standard input", &action.Input, f.env.jsonReader())
+	f.input(f.env, &action.Input, "input of the action")
+	pairs(&f.binder, "header", "`NAME=TEXT` that a run is handed beside its input; repeatable", &action.Headers, asText)
+	pairs(&f.binder, "memo", "`NAME=JSON` to keep with a run; repeatable", &action.Memo, parseJSON)
+	pairs(&f.binder, "search-attribute", "`NAME=JSON` to find a run by; repeatable", &action.SearchAttributes, parseJSON)
 	f.string("workflow-id", "base of the workflow `ID`s; the ID of the schedule if not given", &action.WorkflowID)
 	f.duration("run-timeout", "end a run after `DURATION`, as timed out", &action.RunTimeout)
+	f.duration("execution-timeout", "end a run with all its retries after `DURATION`", &action.ExecutionTimeout)
 	f.duration("task-timeout", "end one attempt of a run after `DURATION`", &action.TaskTimeout)
+	f.duration("heartbeat-timeout", "end an attempt whose code has shown no sign of life for `DURATION`, at least 10s",
+		&action.HeartbeatTimeout)
+	f.int("priority", "order the runs of a task queue by `N`, from 1, the first, to 5; 3 if not given", &action.Priority)
 	f.duration(retryFlags[0], "wait `DURATION` before the second attempt; 1s if not given", &f.retry.InitialInterval)
 	f.float(retryFlags[1], "multiply the wait by `FACTOR` after each attempt; 2 if not given", &f.retry.BackoffCoefficient)
 	f.duration(retryFlags[2], "wait `DURATION` at most; 100 times the first wait if not given", &f.retry.MaximumInterval)
 	f.int(retryFlags[3], "attempt a run `N` times at most, the first included; 0 for no bound", &f.retry.MaximumAttempts)
+	repeated(&f.binder, retryFlags[4], "end a run at once by an error of `TYPE`; repeatable", &f.retry.NonRetryableErrorTypes, asText)
 }
 
 func (f *createFlags) definePolicies() {
@@ -95,34 +113,30 @@ func (f *createFlags) definePolicies() {
 	f.bool("keep-original-workflow-id", "do not append the time to the workflow ID", &policies.KeepOriginalWorkflowID)
 }
 
-func (f *createFlags) defineState() {
+func (f *createFlags) defineState(paused string) {
 	state := &f.request.State
-	f.bool("paused", "create it paused", &state.Paused)
+	f.bool("paused", paused, &state.Paused)
 	f.string("notes", "free `TEXT`: what it is for, or why it is paused", &state.Notes)
 	remaining := f.flags.Int("remaining-actions", 0, "start `N` actions and no more, manual ones not counted")
 	f.onGiven("remaining-actions", func() error {
 		state.LimitedActions, state.RemainingActions = true, *remaining
 		return nil
 	})
+}
+
+func (f *createFlags) defineRequests() {
 	f.bool("trigger", "also start one run at once", &f.request.TriggerNow)
+	repeated(&f.binder, "backfill", "also start the runs of the past times in `FROM/TO`, both included; repeatable",
+		&f.request.Backfills, parseRange(timeParser(f.env.Now)))
 }
 
 // build returns the request of a command line.
 func (f *createFlags) build(cmd *cobra.Command, id string) (schedule.CreateRequest, error) {
-	if err := f.readFile(); err != nil {
+	if err := f.readFile(&f.request); err != nil {
 		return schedule.CreateRequest{}, err
 	}
-	if f.request.Action.RetryPolicy != nil {
-		f.retry = *f.request.Action.RetryPolicy
-	}
-	if err := f.apply(); err != nil {
+	if err := f.fill(cmd.Flags()); err != nil {
 		return schedule.CreateRequest{}, err
-	}
-	if anyChanged(cmd.Flags(), retryFlags) {
-		f.request.Action.RetryPolicy = &f.retry
-	}
-	if f.request.Action.TaskQueue == "" {
-		f.request.Action.TaskQueue = defaultTaskQueue
 	}
 	if id != "" {
 		f.request.ID = id
@@ -130,13 +144,33 @@ func (f *createFlags) build(cmd *cobra.Command, id string) (schedule.CreateReque
 	return f.request, nil
 }
 
-func (f *createFlags) readFile() error {
+// fill applies the flags over what is in the request. It may be called again with another request.
+func (f *createFlags) fill(flags *pflag.FlagSet) error {
+	f.retry = schedule.RetryPolicy{}
+	if policy := f.request.Action.RetryPolicy; policy != nil {
+		f.retry = *policy
+	}
+	if err := f.apply(); err != nil {
+		return err
+	}
+	if anyChanged(flags, retryFlags) {
+		retry := f.retry
+		f.request.Action.RetryPolicy = &retry
+	}
+	if f.request.Action.TaskQueue == "" {
+		f.request.Action.TaskQueue = defaultTaskQueue
+	}
+	return nil
+}
+
+// readFile reads the file, if one is given.
+func (f *createFlags) readFile(into any) error {
 	if f.file == "" {
 		return nil
 	}
 	data, err := f.env.readInput(f.file)
 	if err == nil {
-		err = schedule.DecodeYAML(data, &f.request)
+		err = schedule.DecodeYAML(data, into)
 	}
 	if err != nil {
 		return usagef("--file %s: %w", f.file, err)

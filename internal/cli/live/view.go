@@ -12,14 +12,13 @@ import (
 
 // The widths of the columns, in characters.
 const (
-	timeWidth     = len("15:04:05.000")
+	timeWidth     = len(render.EventClock)
 	whatWidth     = len("cancel requested")
 	scheduleWidth = 18
 	nominalWidth  = len("15:04:05")
 	lateWidth     = len("9999.9 ms")
 
-	clockFormat  = "15:04:05"
-	eventsFormat = "15:04:05.000"
+	clockFormat = "15:04:05"
 )
 
 // Config says how to show events. Out and Zone are required.
@@ -59,7 +58,7 @@ func (v *View) Event(e schedule.Event) {
 	if v.isCaughtUp(e) && !v.trackCatchUp(e) {
 		return
 	}
-	v.line(colorOf(e), v.columns(e))
+	v.line(render.EventColor(&e), v.columns(e))
 }
 
 // columns are the cells of one line.
@@ -67,89 +66,23 @@ type columns struct{ time, what, schedule, nominal, late, detail string }
 
 func (v *View) columns(e schedule.Event) columns {
 	c := columns{
-		time: e.Time.In(v.config.Zone).Format(eventsFormat), what: v.what(e), schedule: e.ScheduleID,
-		nominal: "-", detail: detail(e),
+		time: e.Time.In(v.config.Zone).Format(render.EventClock), what: v.what(e), schedule: e.ScheduleID,
+		nominal: "-", detail: render.EventDetail(&e, v.config.Zone),
 	}
 	if !e.Nominal.IsZero() {
 		c.nominal = e.Nominal.In(v.config.Zone).Format(clockFormat)
 	}
-	if began := beganAt(e); !began.IsZero() && !e.Actual.IsZero() {
-		c.late = render.Millis(began.Sub(e.Actual))
+	if late, ok := render.EventLateness(&e); ok {
+		c.late = render.Millis(late)
 	}
 	return c
 }
 
-// beganAt is the moment whose lateness a line shows: the event itself on the way to the worker, and the first
-// instruction of the worker's code once that is known.
-func beganAt(e schedule.Event) time.Time {
-	switch e.Kind {
-	case schedule.EventBuffered, schedule.EventStarted:
-		return e.Time
-	case schedule.EventCompleted:
-		return e.CodeTime
-	}
-	return time.Time{}
-}
-
-// words are the kinds of event whose name is not the word to show.
-var words = map[schedule.EventKind]string{
-	schedule.EventBuffered:        "due",
-	schedule.EventDeferred:        "waiting",
-	schedule.EventCancelRequested: "cancel requested",
-}
-
 func (v *View) what(e schedule.Event) string {
-	word, ok := words[e.Kind]
-	switch {
-	case e.Kind == schedule.EventBuffered && e.Manual:
-		return "requested"
-	case e.Kind == schedule.EventCompleted && e.Status != schedule.StatusCompleted:
-		return strings.ReplaceAll(string(e.Status), "_", " ")
-	case e.Kind == schedule.EventCompleted && v.isCaughtUp(e):
+	if e.Kind == schedule.EventCompleted && e.Status == schedule.StatusCompleted && v.isCaughtUp(e) {
 		return "caught up"
-	case !ok:
-		return string(e.Kind)
 	}
-	return word
-}
-
-// detail is the free text at the end of a line.
-func detail(e schedule.Event) string {
-	var parts []string
-	if e.Kind == schedule.EventCompleted {
-		if !e.CodeTime.IsZero() {
-			parts = append(parts, "took "+render.Millis(e.CloseTime.Sub(e.CodeTime)))
-		}
-		if e.Attempt > 1 {
-			parts = append(parts, fmt.Sprintf("attempt %d", e.Attempt))
-		}
-	}
-	if e.Count > 1 {
-		parts = append(parts, fmt.Sprintf("%d actions", e.Count))
-	}
-	if e.Reason != "" {
-		parts = append(parts, e.Reason)
-	}
-	return strings.Join(parts, ", ")
-}
-
-func colorOf(e schedule.Event) render.Color {
-	switch e.Kind {
-	case schedule.EventBuffered:
-		return render.Blue
-	case schedule.EventStarted:
-		return render.Plain
-	case schedule.EventCompleted:
-		if e.Status == schedule.StatusCompleted {
-			return render.Green
-		}
-		return render.Red
-	case schedule.EventMissed, schedule.EventDropped, schedule.EventTerminated:
-		return render.Red
-	case schedule.EventSkipped, schedule.EventDeferred, schedule.EventRetried, schedule.EventCancelRequested:
-		return render.Yellow
-	}
-	return render.Dim
+	return render.EventWord(&e)
 }
 
 // line writes one line; the colour is that of the word that says what happened.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,49 +27,107 @@ func (v View) paint(color Color, text string) string {
 	return color.Paint(text)
 }
 
-// Describe writes all there is to know about a schedule, in sections. Times are in its own zone.
+// Describe writes all there is to know about a schedule, in sections: first how it stands and what keeps it from running,
+// then what is to come, what happens and what has happened, and its settings last. Times are in its own zone.
 func Describe(w io.Writer, d *schedule.Description, view View) error {
 	zone, err := d.Spec.Location()
 	if err != nil { // a zone that this binary does not know
 		zone = time.UTC
 	}
+	info := &d.Info
+	inZone := func(title string) string { return fmt.Sprintf("%s (%s)", title, zone) }
 	var out strings.Builder
-	view.head(&out, d)
+	view.head(&out, d, zone)
+	view.section(&out, "What holds it up", noticeRows(heldUp(info), view.painter(Red)))
+	view.section(&out, "Warnings", noticeRows(info.Warnings, view.painter(Yellow)))
 	view.section(&out, "When", whenRows(d.Spec))
+	view.section(&out, inZone("Next times"), futureRows(info.FutureActionTimes, zone, view.Now))
+	view.section(&out, inZone("Times to skip"), futureRows(info.Skips, zone, view.Now))
+	view.section(&out, inZone("Running"), view.runningRows(info.RunningWorkflows, zone))
+	view.section(&out, inZone(waitingTitle(info)), view.waitingRows(info, &d.Policies, zone))
+	view.section(&out, inZone("Triggers and backfills"), view.backfillRows(info.Backfills, zone))
+	view.section(&out, inZone("Ended"), endedRows(info.RecentActions, zone))
+	view.section(&out, "Counts", countRows(d.Info))
 	view.section(&out, "Action", actionRows(d.Action))
 	view.section(&out, "Policies", policyRows(d.Policies))
-	view.section(&out, "Counts", countRows(d.Info))
-	view.section(&out, fmt.Sprintf("Next times (%s)", zone), futureRows(d.Info.FutureActionTimes, zone, view.Now))
-	view.section(&out, fmt.Sprintf("Recent actions (%s)", zone), runRows(d.Info.RecentActions, zone))
 	_, err = io.WriteString(w, out.String())
 	return err
 }
 
-func (v View) head(out *strings.Builder, d *schedule.Description) {
+func (v View) head(out *strings.Builder, d *schedule.Description, zone *time.Location) {
 	when := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return moment(t, time.UTC) + ", " + Relative(t, v.Now)
+		return moment(t, zone) + ", " + Relative(t, v.Now)
 	}
 	for _, row := range filled([][]string{
 		{"Schedule", v.paint(Bold, d.ID)},
 		{"Namespace", d.Namespace},
-		{"State", stateText(d.State)},
-		{"Notes", d.State.Notes},
+		{"State", v.stateText(d)},
+		{"Notes", oneLine(d.State.Notes)},
 		{"Created", when(d.Info.CreateTime)},
 		{"Updated", when(d.Info.UpdateTime)},
+		{"Closes", when(d.Info.IdleDeadline)},
+		{"Version", versionText(d.ConflictToken)},
 	}) {
 		fmt.Fprintf(out, "%s%s%s\n", Pad(row[0], len("Namespace")), columnGap, row[1])
 	}
 }
 
-func stateText(s schedule.State) string {
-	text := state(s)
-	if s.LimitedActions {
-		text += fmt.Sprintf(", %d actions remaining", s.RemainingActions)
+// versionText is the conflict token, which names a version of the definition.
+func versionText(token uint64) string {
+	if token == 0 {
+		return ""
+	}
+	return strconv.FormatUint(token, 10) + " (conflict token)"
+}
+
+// stateText says whether the schedule starts anything by itself, who has paused it and when; the notes say why.
+func (v View) stateText(d *schedule.Description) string {
+	text, color := state(d.State), Green
+	switch {
+	case d.State.Paused:
+		color = Yellow
+	case hasNotice(&d.Info, schedule.NoticeExhausted):
+		text, color = "exhausted", Dim
+	case text != stateActive:
+		color = Dim
+	}
+	text = v.paint(color, text)
+	if d.Info.PausedBy != "" {
+		text += " by " + oneLine(d.Info.PausedBy)
+	}
+	if !d.Info.PauseTime.IsZero() {
+		text += ", " + Relative(d.Info.PauseTime, v.Now)
+	}
+	if d.State.LimitedActions {
+		text += fmt.Sprintf(", %s remaining", counted(d.State.RemainingActions, "action"))
 	}
 	return text
+}
+
+func hasNotice(info *schedule.Info, code string) bool {
+	return slices.ContainsFunc(info.Reasons, func(n schedule.Notice) bool { return n.Code == code })
+}
+
+// heldUp are the reasons that nothing runs, but for what the head says already.
+func heldUp(info *schedule.Info) []schedule.Notice {
+	return slices.DeleteFunc(slices.Clone(info.Reasons), func(n schedule.Notice) bool {
+		return n.Code == schedule.NoticePaused && !info.PauseTime.IsZero()
+	})
+}
+
+func (v View) painter(color Color) func(string) string {
+	return func(text string) string { return v.paint(color, text) }
+}
+
+func noticeRows(notices []schedule.Notice, paint func(string) string) [][]string {
+	var rows [][]string
+	for _, notice := range notices {
+		rows = append(rows, []string{paint(oneLine(notice.Message))})
+	}
+	return rows
 }
 
 // section writes a heading and rows under it, and nothing when there are none.
@@ -100,6 +159,7 @@ func actionRows(a schedule.Action) [][]string {
 		{"run timeout", durationText(a.RunTimeout)},
 		{"execution timeout", durationText(a.ExecutionTimeout)},
 		{"task timeout", durationText(a.TaskTimeout)},
+		{"heartbeat timeout", durationText(a.HeartbeatTimeout)},
 		{"retries", retryText(a.RetryPolicy)},
 	}
 	return filled(rows)
@@ -129,7 +189,7 @@ func retryText(p *schedule.RetryPolicy) string {
 	}
 	attempts := "any number of attempts"
 	if p.MaximumAttempts > 0 {
-		attempts = strconv.Itoa(p.MaximumAttempts) + " attempts at most"
+		attempts = counted(p.MaximumAttempts, "attempt") + " at most"
 	}
 	text := fmt.Sprintf("%s, %s apart, times %g", attempts,
 		cmp.Or(p.InitialInterval, schedule.Duration(time.Second)), cmp.Or(p.BackoffCoefficient, 2))
@@ -168,6 +228,7 @@ func countRows(info schedule.Info) [][]string {
 		{"running", strconv.Itoa(len(info.RunningWorkflows))},
 		{"waiting", strconv.Itoa(info.BufferSize)},
 		{"skipped by overlap", number(info.OverlapSkipped)},
+		{"skipped on request", number(info.SkippedOnRequest)},
 		{"missed, too late", number(info.MissedCatchupWindow)},
 		{"dropped", number(info.BufferDropped)},
 	}
@@ -179,35 +240,4 @@ func futureRows(times []time.Time, zone *time.Location, now time.Time) [][]strin
 		rows = append(rows, []string{moment(t, zone), Relative(t, now)})
 	}
 	return rows
-}
-
-func runRows(runs []schedule.Run, zone *time.Location) [][]string {
-	if len(runs) == 0 {
-		return nil
-	}
-	rows := [][]string{{"NOMINAL", "STATUS", "LATE", "TOOK", "WORKFLOW"}}
-	for _, run := range runs {
-		nominal := run.NominalTime.In(zone).Format(time.DateTime)
-		if run.Manual {
-			nominal += " manual"
-		}
-		rows = append(rows, []string{nominal, runStatus(run), late(run), took(run), run.WorkflowID})
-	}
-	return rows
-}
-
-// late is the time from due to code running, or to started while that is not known.
-func late(run schedule.Run) string {
-	began := run.CodeTime
-	if began.IsZero() {
-		began = run.StartTime
-	}
-	return Millis(began.Sub(run.DueTime))
-}
-
-func took(run schedule.Run) string {
-	if run.CodeTime.IsZero() || run.CloseTime.IsZero() {
-		return "-"
-	}
-	return Millis(run.CloseTime.Sub(run.CodeTime))
 }

@@ -24,6 +24,9 @@ func List(w io.Writer, schedules []schedule.Description, view View) error {
 	return Table(w, rows)
 }
 
+// stateActive is the state of a schedule that nothing keeps from acting.
+const stateActive = "active"
+
 func state(s schedule.State) string {
 	switch {
 	case s.Paused:
@@ -31,7 +34,7 @@ func state(s schedule.State) string {
 	case s.LimitedActions && s.RemainingActions == 0:
 		return "used up"
 	}
-	return "active"
+	return stateActive
 }
 
 // next is when the next automatic action is due. The times of a paused schedule will pass without one.
@@ -47,12 +50,5 @@ func last(info schedule.Info) string {
 	if len(info.RecentActions) == 0 {
 		return "-"
 	}
-	return runStatus(info.RecentActions[len(info.RecentActions)-1])
-}
-
-func runStatus(run schedule.Run) string {
-	if run.Status == "" {
-		return "running"
-	}
-	return string(run.Status)
+	return runStatus(&info.RecentActions[len(info.RecentActions)-1])
 }

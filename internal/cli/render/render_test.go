@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestDescribeInColour(t *testing.T) {
 	require.NoError(t, render.Describe(&plain, &d, render.View{Now: now}))
 	require.NoError(t, render.Describe(&coloured, &d, render.View{Now: now, Color: true}))
 	assert.NotContains(t, plain.String(), "\x1b")
-	stripped := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "").Replace(coloured.String())
+	stripped := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(coloured.String(), "")
 	assert.Equal(t, plain.String(), stripped, "colours change nothing but colours")
 }
 

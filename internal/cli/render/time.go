@@ -49,3 +49,8 @@ func Millis(d time.Duration) string {
 func moment(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
 }
+
+// precise writes a time to the millisecond, for what is compared with others.
+func precise(t time.Time, zone *time.Location) string {
+	return t.In(zone).Format("Mon 2006-01-02 15:04:05.000 MST")
+}

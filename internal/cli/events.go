@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// outputWide is a table with more in it.
+const outputWide = "wide"
+
+// eventOutput is how a command prints events, each as it comes: there may be any number of them.
+type eventOutput struct{ format string }
+
+func (o *eventOutput) define(cmd *cobra.Command) {
+	o.format = outputTable
+	addFlags(cmd, "Output", func(flags *pflag.FlagSet) {
+		flags.VarP(flagconf.NewEnum(&o.format, outputTable, outputWide, outputJSON), "output", "o",
+			"`FORMAT` of the events: table is for people, wide adds the names of requests, runs and traces, json is one "+
+				"event a line, with the fields of the API")
+	})
+}
+
+// eventPrinter prints events one by one.
+type eventPrinter struct {
+	out    io.Writer
+	format string
+	lines  render.EventLines
+}
+
+// eventPrinter returns a printer of events of one schedule, or of several. The layout is one of render.
+func (a *app) eventPrinter(out io.Writer, output eventOutput, layout string, several bool) eventPrinter {
+	return eventPrinter{out: out, format: output.format, lines: render.EventLines{
+		Layout: layout, Zone: a.env.Zone, Schedule: several, Wide: output.format == outputWide, Color: a.env.Color,
+	}}
+}
+
+// line writes a line for people alone.
+func (p *eventPrinter) line(text string) error {
+	if p.format == outputJSON {
+		return nil
+	}
+	_, err := fmt.Fprintln(p.out, text)
+	return err
+}
+
+func (p *eventPrinter) event(event *schedule.Event) error {
+	if p.format != outputJSON {
+		return p.line(p.lines.Line(event))
+	}
+	text, err := schedule.EncodeJSON(event)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.Write(append(text, '\n'))
+	return err
+}
+
+// atMostOne returns a check for an optional positional argument.
+func atMostOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return exactly(name)(cmd, args)
+	}
+}
+
+// optional returns the argument of atMostOne; empty if it was not given.
+func optional(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// meter shows how far a backfill has come: on a terminal in one line that is written over, elsewhere in a line for every
+// twentieth of the way, so that a log of a long one stays readable.
+type meter struct {
+	out      io.Writer
+	terminal bool
+	// last is what was last shown, next how much has to be done for another line.
+	last string
+	next int
+}
+
+func newMeter(out io.Writer, terminal bool) *meter { return &meter{out: out, terminal: terminal} }
+
+func (m *meter) show(progress schedule.BackfillProgress, zone *time.Location) {
+	line := render.Progress(progress, zone)
+	switch {
+	case line == m.last, progress.Total == 0: // how many times there are is not known at once
+		return
+	case m.terminal:
+		_, _ = fmt.Fprintf(m.out, "\r%s\x1b[K", line) // the rest of a longer line goes
+	case progress.Done >= m.next:
+		_, _ = fmt.Fprintln(m.out, line)
+		m.next = progress.Done + max(1, progress.Total/20, progress.Done/20)
+	}
+	m.last = line
+}
+
+// end leaves the line that is written over. It may be called several times.
+func (m *meter) end() {
+	if m.terminal && m.last != "" {
+		_, _ = fmt.Fprintln(m.out)
+	}
+	m.last = ""
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// zoneOf is the zone of a spec, or UTC if this binary does not know it.
+func zoneOf(spec schedule.Spec) *time.Location {
+	zone, err := spec.Location()
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}

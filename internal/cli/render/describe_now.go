@@ -1,0 +1,103 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// runningRows are the runs in progress, the oldest first.
+func (v View) runningRows(runs []schedule.Run, zone *time.Location) [][]string {
+	if len(runs) == 0 {
+		return nil
+	}
+	rows := [][]string{{"NOMINAL", "STARTED", "LATE", "TASK QUEUE", "WORKFLOW"}}
+	for i := range runs {
+		run := &runs[i]
+		rows = append(rows, []string{
+			nominalText(run, zone), Relative(run.StartTime, v.Now), late(run), oneLine(run.TaskQueue), oneLine(run.WorkflowID),
+		})
+	}
+	return rows
+}
+
+func waitingTitle(info *schedule.Info) string {
+	if info.BufferSize > len(info.Buffer) {
+		return fmt.Sprintf("Waiting, the first %d of %d", len(info.Buffer), info.BufferSize)
+	}
+	return "Waiting"
+}
+
+// waitingRows are the starts in the buffer, each with what it waits for.
+func (v View) waitingRows(info *schedule.Info, policies *schedule.Policies, zone *time.Location) [][]string {
+	if len(info.Buffer) == 0 {
+		return nil
+	}
+	rows := [][]string{{"NOMINAL", "POLICY", "FOR", "SOURCE"}}
+	for i := range info.Buffer {
+		s := &info.Buffer[i]
+		source := "the schedule"
+		if s.Manual {
+			source = oneLine(s.Source)
+		}
+		policy := s.Overlap.Or(policies.Overlap).Or(schedule.OverlapSkip)
+		rows = append(rows, []string{s.NominalTime.In(zone).Format(time.DateTime), string(policy), v.waitsFor(s), source})
+	}
+	return rows
+}
+
+// waitsFor says what has to happen before a start becomes a run.
+func (v View) waitsFor(s *schedule.WaitingStart) string {
+	switch {
+	case s.Phase == schedule.PhaseDeferred:
+		return "a run to end"
+	case s.Phase == schedule.PhaseReady && s.Attempt > 1:
+		return fmt.Sprintf("attempt %d to start it, %s", s.Attempt, Relative(s.BackoffUntil, v.Now))
+	case s.Phase == schedule.PhaseReady:
+		return "its run to be accepted"
+	}
+	return "its turn"
+}
+
+// backfillRows are the triggers and backfills in progress, the oldest first.
+func (v View) backfillRows(backfills []schedule.BackfillProgress, zone *time.Location) [][]string {
+	if len(backfills) == 0 {
+		return nil
+	}
+	rows := [][]string{{"ID", "ASKED", "BY", "POLICY", "FROM", "TO", "DONE"}}
+	for _, b := range backfills {
+		from, to := b.Start.In(zone).Format(time.DateTime), b.End.In(zone).Format(time.DateTime)
+		if b.Trigger {
+			from, to = "trigger", "-"
+		}
+		rows = append(rows, []string{
+			b.BackfillID, Relative(b.RequestTime, v.Now), orDash(oneLine(b.Identity)), orDash(string(b.Overlap)), from, to,
+			Progress(b, zone),
+		})
+	}
+	return rows
+}
+
+// endedRows are the runs that are over, the newest last. Those in progress have a section of their own.
+func endedRows(runs []schedule.Run, zone *time.Location) [][]string {
+	rows := [][]string{{"NOMINAL", "STATUS", "LATE", "TOOK", "WORKFLOW", "OUTCOME"}}
+	for i := range runs {
+		run := &runs[i]
+		if run.Status == "" {
+			continue
+		}
+		rows = append(rows, []string{
+			nominalText(run, zone), runStatus(run), late(run), tookText(run), oneLine(run.WorkflowID),
+			joinFilled(", ", attemptText(run.Attempt), OutcomeText(&run.Outcome)),
+		})
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[5] != "" }) {
+		rows[0][5] = "" // nothing stands under it
+	}
+	return rows
+}

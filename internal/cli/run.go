@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Show runs of schedules, and what came of them",
+		Example: `  carillon run list report
+  carillon run describe report report-2030-01-31T08:00:00Z`,
+	}
+	makeParent(cmd)
+	cmd.AddCommand(a.runListCommand(), a.runDescribeCommand())
+	return cmd
+}
+
+func (a *app) runListCommand() *cobra.Command {
+	var output outputFlag
+	var request schedule.RunsRequest
+	var b binder
+	cmd := &cobra.Command{
+		Use:   "list [ID] [flags]",
+		Short: "List the runs of a schedule, or of all of them, the newest first",
+		Example: `  carillon run list report
+  carillon run list --status failed --from -24h
+  carillon run list report -o json | jq -r '.[].result'`,
+		Args: atMostOne("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request.ID = optional(args)
+			if err := b.apply(); err != nil {
+				return err
+			}
+			if request.PageSize < 0 || request.PageSize > schedule.MaxPageSize {
+				return usagef("--limit: %d is out of range: use 1 to %d", request.PageSize, schedule.MaxPageSize)
+			}
+			return a.callAPI(cmd.Context(), request.ID, func(ctx context.Context, api *client.Client) error {
+				reply, err := api.Runs(ctx, request)
+				if err != nil {
+					return err
+				}
+				return a.print(output, reply.Runs, func(w io.Writer) error {
+					return render.Runs(w, reply.Runs, request.ID == "", a.env.Zone, a.view())
+				})
+			})
+		},
+	}
+	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
+		b.flags = flags
+		oneOf(&b, "status", "runs that ended as `STATUS`, or have not", &request.Status,
+			append([]schedule.Status{schedule.StatusRunning}, schedule.Statuses()...)...)
+		parsed(&b, "from", "runs that began at `TIME` or later, -1h for an hour ago", &request.From, timeParser(a.env.Now))
+		b.int("limit", "the newest `N` only; 20 if not given", &request.PageSize)
+	})
+	output.define(cmd)
+	return cmd
+}
+
+func (a *app) runDescribeCommand() *cobra.Command {
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:   "describe ID RUN [flags]",
+		Short: "Show a run of a schedule, its result or failure, and what happened to it",
+		Long: `Shows a run of a schedule, its result or failure, and what happened to it. RUN is
+its run ID, workflow ID or request ID; of several runs of one workflow ID it means
+the newest.`,
+		Example: `  carillon run describe report report-2030-01-31T08:00:00Z
+  carillon run describe report report-2030-01-31T08:00:00Z -o json | jq .result`,
+		Args: exactly("ID", "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.callAPI(cmd.Context(), args[0], func(ctx context.Context, api *client.Client) error {
+				reply, err := api.Run(ctx, args[0], args[1])
+				if err != nil {
+					return err
+				}
+				return a.print(output, reply, func(w io.Writer) error {
+					return render.Run(w, &reply, a.zoneOfSchedule(ctx, api, args[0]), a.view())
+				})
+			})
+		},
+	}
+	output.define(cmd)
+	return cmd
+}
+
+// zoneOfSchedule is the zone of a schedule, as its description shows its runs. A run may outlive its schedule: the zone of
+// the user has to do then.
+func (a *app) zoneOfSchedule(ctx context.Context, api *client.Client, id string) *time.Location {
+	description, err := api.Describe(ctx, id)
+	if err != nil {
+		return a.env.Zone
+	}
+	return zoneOf(description.Spec)
+}

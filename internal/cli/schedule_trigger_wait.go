@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// errStopped ends a wait that somebody has interrupted. It is an error, since a script must not take it for success.
+var errStopped = errors.New("stopped waiting; what was asked for goes on")
+
+// triggerAndWait starts a run and shows what becomes of it. It listens from before the trigger on, so that it hears of a
+// run that is over at once. For programs, the answer is the event that ended the trigger.
+func (a *app) triggerAndWait(
+	ctx context.Context, api *client.Client, output outputFlag, request schedule.TriggerRequest,
+) error {
+	events, err := api.Watch(ctx, request.ID)
+	if err != nil {
+		return err
+	}
+	reply, err := api.Trigger(ctx, request)
+	if err != nil {
+		return err // the connection is closed, and the watch with it
+	}
+	people := io.Discard
+	if output.format == outputTable {
+		people = a.env.Stdout
+	}
+	if err := triggered(people, reply); err != nil {
+		return err
+	}
+	last, err := follow(people, events, reply.TriggerID)
+	if err != nil {
+		return err
+	}
+	if err := a.print(output, last, func(w io.Writer) error { return printOutcome(w, &last) }); err != nil {
+		return err
+	}
+	return failureOf(&last)
+}
+
+// follow tells what happens to a trigger, and returns the event that ended it.
+func follow(
+	w io.Writer, events iter.Seq2[schedule.Event, error], triggerID string,
+) (schedule.Event, error) {
+	for event, err := range events {
+		if err != nil {
+			return event, err
+		}
+		if endsTrigger(&event, triggerID) {
+			return event, nil
+		}
+		if text := triggerText(&event); text != "" && event.Source == triggerID {
+			if _, err := fmt.Fprintln(w, text); err != nil {
+				return event, err
+			}
+		}
+	}
+	return schedule.Event{}, errStopped
+}
+
+// endsTrigger reports whether nothing else will become of a trigger. One of a schedule that is deleted is over too: nobody
+// is left to say how its run ends.
+func endsTrigger(event *schedule.Event, triggerID string) bool {
+	switch event.Kind {
+	case schedule.EventDeleted:
+		return true
+	case schedule.EventCompleted, schedule.EventSkipped, schedule.EventDropped, schedule.EventBackfillCanceled:
+		return event.Source == triggerID
+	}
+	return false
+}
+
+// triggerText says what happens on the way; empty for what people need not know.
+func triggerText(event *schedule.Event) string {
+	switch event.Kind {
+	case schedule.EventDeferred:
+		return fmt.Sprintf("waits for a run in progress to end (%s)", event.Overlap)
+	case schedule.EventRetried:
+		return "could not be started, and will be tried again: " + event.Reason
+	case schedule.EventStarted:
+		return "started " + event.WorkflowID
+	case schedule.EventNoWorker:
+		return "no worker serves the task queue " + event.TaskQueue
+	}
+	return ""
+}
+
+// printOutcome writes how a run has completed. What went wrong is said by failureOf.
+func printOutcome(w io.Writer, event *schedule.Event) error {
+	if event.Kind != schedule.EventCompleted || event.Status != schedule.StatusCompleted {
+		return nil
+	}
+	line := "completed"
+	if !event.CodeTime.IsZero() && !event.CloseTime.IsZero() {
+		line += " in " + render.Millis(event.CloseTime.Sub(event.CodeTime))
+	}
+	if event.Attempt > 1 {
+		line += fmt.Sprintf(", attempt %d", event.Attempt)
+	}
+	switch {
+	case len(event.Result) > 0:
+		line += ": " + string(event.Result)
+	case event.ResultBytes > 0:
+		line += fmt.Sprintf(": a result of %d bytes, more than is kept in the history", event.ResultBytes)
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// failureOf is the error of a trigger that did not lead to a completed run.
+func failureOf(event *schedule.Event) error {
+	switch event.Kind {
+	case schedule.EventCompleted:
+		if event.Status == schedule.StatusCompleted {
+			return nil
+		}
+		return errors.New("the run has ended as " + string(event.Status) + failureText(event.Failure))
+	case schedule.EventDeleted:
+		return errors.New("the schedule has been deleted, so it is not known what becomes of the run")
+	case schedule.EventBackfillCanceled:
+		return fmt.Errorf("the trigger was canceled%s", by(event.Identity))
+	}
+	return fmt.Errorf("the run was %s: %s", event.Kind, event.Reason)
+}
+
+func failureText(failure *schedule.Failure) string {
+	switch {
+	case failure == nil:
+		return ""
+	case failure.Type == "":
+		return ": " + failure.Message
+	}
+	return fmt.Sprintf(": %s (%s)", failure.Message, failure.Type)
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func (a *app) updateCommand() *cobra.Command {
+	flags := updateFlags{createFlags{env: a.env}}
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:   "update ID [flags]",
+		Short: "Change parts of a schedule, or replace it by a file",
+		Long: `Changes what the flags name and leaves the rest of a schedule as it is. Flags that
+say when it is due replace all times together: intervals, crontab expressions,
+calendars and one-off times. With --file the whole schedule is replaced; a file
+that bears a conflictToken, as the answer of describe does, is refused if the
+schedule has been changed since. What no flag can take away, "carillon schedule
+edit" can.`,
+		Example: `  carillon schedule update report --cron "0 8 * * mon-fri"
+  carillon schedule update report --input @input.json --run-timeout 10m
+  carillon schedule update report --file schedule.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if flags.file != "" && len(args) == 0 {
+				return nil // the file may name it
+			}
+			return exactly("ID")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.file == "" {
+				return a.changeSchedule(cmd, output, args[0], &flags)
+			}
+			request, err := flags.fromFile(cmd, a.global.namespace, append(args, "")[0])
+			if err != nil {
+				return err
+			}
+			return a.replaceSchedule(cmd.Context(), output, request)
+		},
+	}
+	flags.define(cmd)
+	output.define(cmd)
+	return cmd
+}
+
+// replaceSchedule puts a schedule of a file in the place of the one there is.
+func (a *app) replaceSchedule(ctx context.Context, output outputFlag, request schedule.UpdateRequest) error {
+	if err := request.Validate(); err != nil {
+		return err
+	}
+	return a.callAPI(ctx, request.ID, func(ctx context.Context, api *client.Client) error {
+		updated, err := api.Update(ctx, request)
+		if err != nil {
+			return err
+		}
+		return a.printDone(output, "updated", updated)
+	})
+}
+
+// maxUpdates is how often a change by flags is worked out, when others change the schedule at the same time.
+const maxUpdates = 2
+
+// changeSchedule changes what flags name. A schedule that somebody else has changed in the meantime is described once more
+// and changed then: the flags name single fields, so that nothing of the other change gets lost, but for those fields,
+// which are this user's to set.
+func (a *app) changeSchedule(cmd *cobra.Command, output outputFlag, id string, flags *updateFlags) error {
+	if !flags.given() {
+		return withHint(usagef("nothing to change: give a flag, or --file"),
+			"carillon schedule edit %s opens the schedule in an editor", id)
+	}
+	return a.callAPI(cmd.Context(), id, func(ctx context.Context, api *client.Client) error {
+		for attempt := 1; ; attempt++ {
+			updated, err := changeOnce(ctx, api, cmd, id, flags)
+			if fieldOf(err) == fieldToken && attempt < maxUpdates {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			return a.printDone(output, "updated", updated)
+		}
+	})
+}
+
+func changeOnce(
+	ctx context.Context, api *client.Client, cmd *cobra.Command, id string, flags *updateFlags,
+) (schedule.Description, error) {
+	current, err := api.Describe(ctx, id)
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	request := schedule.UpdateRequest{ID: id, ConflictToken: current.ConflictToken}
+	if request.Schedule, err = flags.over(cmd, current.Schedule); err != nil {
+		return schedule.Description{}, err
+	}
+	if err := request.Validate(); err != nil {
+		return schedule.Description{}, err
+	}
+	return api.Update(ctx, request)
+}
