@@ -66,7 +66,7 @@ func (d *draft) edit(ctx context.Context, env Env) (schedule.Schedule, error) {
 		if err != nil {
 			return schedule.Schedule{}, err
 		}
-		if text == d.text && problem != nil {
+		if problem != nil && withoutProblem(text) == withoutProblem(d.text) {
 			return schedule.Schedule{}, problem
 		}
 		if isBlank(text) {
@@ -96,10 +96,11 @@ func (d *draft) open(ctx context.Context, env Env) (string, error) {
 	return string(text), failed
 }
 
-// runEditor runs the user's editor on a file. Told to stop, it is asked to end, since it may have text to save.
+// runEditor runs the user's editor on a file. Told to stop, it is asked to end, since it may have text to save. The shell
+// has a trap since it would end itself after an editor that got Ctrl-C, however well that took it.
 func runEditor(ctx context.Context, env Env, path string) error {
 	editor := editorOf(env)
-	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, "sh", path)
+	cmd := exec.CommandContext(ctx, "sh", "-c", "trap : INT; "+editor+` "$1"`, "sh", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.Stdin, env.Stdout, env.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = editorGrace
@@ -134,10 +135,15 @@ func parseDraft(text string) (next schedule.Schedule, err error) {
 
 // withProblem puts an error on top of a text, in the place of an earlier one.
 func withProblem(text string, problem error) string {
+	return problemMark + strings.ReplaceAll(problem.Error(), "\n", "\n"+problemMark) + "\n" + withoutProblem(text)
+}
+
+// withoutProblem is a text without the error on top.
+func withoutProblem(text string) string {
 	for strings.HasPrefix(text, problemMark) {
 		_, text, _ = strings.Cut(text, "\n")
 	}
-	return problemMark + strings.ReplaceAll(problem.Error(), "\n", "\n"+problemMark) + "\n" + text
+	return text
 }
 
 // isBlank reports whether there is nothing but comments, as when somebody has thought better of it.

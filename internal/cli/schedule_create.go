@@ -66,9 +66,9 @@ func (a *app) printDone(output outputFlag, done string, d schedule.Description) 
 	})
 }
 
-// nextText says when a schedule is due next, if that is known yet.
+// nextText says when a schedule is due next, if that is known yet. What is worked out may be older than a pause.
 func (a *app) nextText(d schedule.Description) string {
-	if len(d.Info.FutureActionTimes) == 0 {
+	if d.State.Paused || len(d.Info.FutureActionTimes) == 0 {
 		return ""
 	}
 	return ", next " + render.Relative(d.Info.FutureActionTimes[0], a.env.Now())
