@@ -35,9 +35,10 @@ type Decision struct {
 	WakeInvoker bool
 	// WakeAt is when to look again if the invoker does not say so earlier.
 	WakeAt time.Time
-	// Finished says that the request is over: the record goes, once Event, if there is one, has been published.
+	// Finished says that the request is over: the record goes, once the events are stored.
 	Finished bool
-	Event    *schedule.Event
+	// Events tell of the request, when it is looked at for the first time, and of its end.
+	Events []schedule.Event
 }
 
 // Decide works out the next step of one request. It is a pure function of its input.
@@ -45,6 +46,15 @@ type Decision struct {
 // A request is over when everything has been handed over and none of its starts waits any more: until then it counts
 // among those that are pending, and shows how far it has come.
 func Decide(in Input) Decision {
+	d := in.next()
+	if in.State.Mark.IsZero() {
+		// The frontend stores it too, but may not live to.
+		d.Events = append([]schedule.Event{in.State.Requested(in.Definition.Key())}, d.Events...)
+	}
+	return d
+}
+
+func (in *Input) next() Decision {
 	state := in.State
 	switch {
 	case state.Canceled:
@@ -219,16 +229,17 @@ func (in *Input) finish(state schedule.BackfillState, kind schedule.EventKind) D
 	if state.Trigger != nil && kind == schedule.EventBackfillCompleted {
 		return d
 	}
-	d.Event = &schedule.Event{
+	event := schedule.Event{
 		ID: state.Incarnation + "-" + string(kind) + "-" + state.ID, Time: in.Now.UTC(),
 		Namespace: in.Definition.Namespace, ScheduleID: in.Definition.ID, Kind: kind,
 		Count: state.Handed, Source: state.ID, Identity: state.Identity, Trace: state.Trace,
 	}
 	if state.Canceled {
-		d.Event.Identity = state.CanceledBy
+		event.Identity = state.CanceledBy
 	}
 	if state.Range != nil {
-		d.Event.First, d.Event.Last = state.Range.Start, state.Range.End
+		event.First, event.Last = state.Range.Start, state.Range.End
 	}
+	d.Events = []schedule.Event{event}
 	return d
 }

@@ -76,6 +76,7 @@ func TestRangeIsAnnounced(t *testing.T) {
 	require.Equal(t, 3, got.State.Total)
 	require.Zero(t, got.State.Handed)
 	require.Equal(t, now.Add(time.Second), got.WakeAt)
+	require.Equal(t, []schedule.Event{in.State.Requested(in.Definition.Key())}, got.Events, "who asked may not have lived to tell")
 
 	in.State = got.State
 	require.Equal(t, Decision{State: in.State, WakeAt: now.Add(time.Second)}, Decide(in), "the invoker has not heard of it yet")
@@ -128,10 +129,10 @@ func TestFinishedWhenTaken(t *testing.T) {
 	in.take(minutes(3), 1, 0)
 	require.Equal(t, Decision{State: in.State, WakeAt: now.Add(time.Minute)}, Decide(in), "one of them waits")
 	in.take(minutes(3), 0, 7)
-	require.Equal(t, Decision{State: in.State, Finished: true, Event: &schedule.Event{
+	require.Equal(t, Decision{State: in.State, Finished: true, Events: []schedule.Event{{
 		ID: "i-backfill_completed-b", Time: now, Namespace: "default", ScheduleID: "s", Kind: schedule.EventBackfillCompleted,
 		Count: 3, First: minutes(1), Last: minutes(3), Source: "b", Identity: "ann",
-	}}, Decide(in))
+	}}}, Decide(in))
 }
 
 // TestTotal is counted once for each version of the definition.
@@ -165,9 +166,11 @@ func TestCancel(t *testing.T) {
 		return in
 	}
 	fresh := canceled(backfill(t, minutes(1), minutes(1000)))
-	require.Equal(t, Decision{State: fresh.State, Finished: true, Event: &schedule.Event{
-		ID: "i-backfill_canceled-b", Time: now, Namespace: "default", ScheduleID: "s", Kind: schedule.EventBackfillCanceled,
-		First: minutes(1), Last: minutes(1000), Source: "b", Identity: "bob",
+	require.Equal(t, Decision{State: fresh.State, Finished: true, Events: []schedule.Event{
+		fresh.State.Requested(fresh.Definition.Key()), {
+			ID: "i-backfill_canceled-b", Time: now, Namespace: "default", ScheduleID: "s", Kind: schedule.EventBackfillCanceled,
+			First: minutes(1), Last: minutes(1000), Source: "b", Identity: "bob",
+		},
 	}}, Decide(fresh), "it has never handed over anything")
 
 	for name, in := range map[string]Input{
@@ -193,9 +196,9 @@ func TestCancel(t *testing.T) {
 			in.Invoker.Starts = nil
 			got = Decide(in)
 			require.True(t, got.Finished)
-			require.Equal(t, schedule.EventBackfillCanceled, got.Event.Kind)
-			require.Equal(t, "bob", got.Event.Identity)
-			require.Equal(t, in.State.Handed, got.Event.Count)
+			require.Equal(t, schedule.EventBackfillCanceled, got.Events[len(got.Events)-1].Kind)
+			require.Equal(t, "bob", got.Events[len(got.Events)-1].Identity)
+			require.Equal(t, in.State.Handed, got.Events[len(got.Events)-1].Count)
 			withdrawn.Covered = nil
 			in.Invoker.Sources["b"] = withdrawn
 			require.False(t, Decide(in).Finished, "the last batch is on its way, and will be dropped")

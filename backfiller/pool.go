@@ -134,10 +134,8 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 			return err
 		}
 	}
-	if decision.Event != nil {
-		if err := p.events.Publish(ctx, *decision.Event); err != nil {
-			return err
-		}
+	if err := p.events.Ensure(ctx, p.config.Now(), decision.Events...); err != nil {
+		return err
 	}
 	if decision.Finished {
 		return p.finish(ctx, key, id, revision)

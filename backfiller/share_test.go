@@ -64,7 +64,7 @@ func (s *shop) decide(id string, dies bool) {
 	switch {
 	case dies:
 	case got.Finished:
-		s.completed[id] = *got.Event
+		s.completed[id] = got.Events[len(got.Events)-1]
 		delete(s.requests, id)
 		delete(s.invoker.Sources, id)
 	case got.Changed:

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"context"
+	"slices"
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -61,7 +62,11 @@ func (a *api) decide(ctx context.Context, c *change, current schedule.Definition
 		return nil, err
 	}
 	next := beginEdit(current, from, facts)
-	return next, c.edit(next)
+	if err := c.edit(next); err != nil {
+		return nil, err
+	}
+	next.end()
+	return next, nil
 }
 
 // facts reads what an edit depends on, from the leader where it matters that nothing is missed.
@@ -76,7 +81,7 @@ func (a *api) facts(ctx context.Context, def *schedule.Definition, c *change) (f
 			return f, err
 		}
 	}
-	if c.needsTimes || len(def.Skips) > 0 || len(def.Requests) > 0 {
+	if c.needsTimes || len(def.Skips) > 0 || len(def.Requests) > 0 || len(def.Events) > 0 {
 		f.generator, err = a.newestGenerator(ctx, def.Key())
 	}
 	return f, err
@@ -98,7 +103,7 @@ func (a *api) newestGenerator(ctx context.Context, key schedule.Key) (schedule.G
 // policies a start that waits may go.
 func (a *api) afterChange(ctx context.Context, done *edit) {
 	key, wake := done.next.Key(), wakeFor(&done.next, done.reason)
-	effects := []effect{a.wakeGenerator(key, wake), a.tell(done.events...)}
+	effects := []effect{a.wakeGenerator(key, wake), a.tell(slices.Concat(done.events, done.requested)...)}
 	if done.replaced {
 		effects = append(effects, a.wakeInvoker(key, wake))
 	}

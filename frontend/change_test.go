@@ -23,7 +23,7 @@ func TestPauseAndUnpause(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	in.create("nightly", "")
-	before := in.definition("nightly")
+	before, told := in.definition("nightly"), []schedule.EventKind{schedule.EventCreated}
 	for i, test := range []struct {
 		verb   string
 		note   string
@@ -46,6 +46,8 @@ func TestPauseAndUnpause(t *testing.T) {
 		assert.Equal(t, test.paused, got.PausedBy == "ann@desk")
 		assert.Equal(t, test.paused, !got.PauseTime.IsZero())
 		got.ActiveSince, got.PausedBy, got.PauseTime = time.Time{}, "", time.Time{}
+		told = append(told, test.kind)
+		want.Events = in.told("nightly", told...)
 		assert.Equal(t, want, got)
 		assert.Equal(t,
 			&schedule.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason},

@@ -105,7 +105,7 @@ func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *sc
 	effects := []effect{a.wakeGenerator(key, wakeFor(def, schedule.ReasonCreated))}
 	requests := initialRequests(def, req, from)
 	for i := range requests {
-		events = append(events, requestEvent(def, &requests[i], from))
+		events = append(events, requests[i].Requested(key))
 		effects = append(effects, a.wakeBackfill(key, requests[i].ID, wakeFor(def, schedule.ReasonTriggered)))
 	}
 	a.follow(ctx, key, append(effects, a.tell(events...))...)

@@ -18,6 +18,8 @@ func newDefinition(
 	if def.Schedule.State.Paused {
 		def.PausedBy, def.PauseTime = from.identity, from.now
 	}
+	created := changeEvent(&def, schedule.EventCreated, def.Version, "", from)
+	def.Events = []schedule.DefinitionEvent{{Version: def.Version, Event: created}}
 	return def
 }
 

@@ -29,6 +29,10 @@ func TestNewDefinition(t *testing.T) {
 	want := schedule.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i1", Version: 1, LimitVersion: 1,
 		Schedule: req.Schedule, RequestID: "r1", CreateTime: noon,
+		Events: []schedule.DefinitionEvent{{Version: 1, Event: schedule.Event{
+			ID: "i1-created-1", Time: noon, Namespace: "default", ScheduleID: "nightly", Kind: schedule.EventCreated,
+			RequestID: "r1", Identity: "ann@desk", Trace: "00-trace",
+		}}},
 	}
 	assert.Equal(t, want, newDefinition(key, req, asked, "i1"))
 
@@ -145,12 +149,12 @@ func TestEvents(t *testing.T) {
 
 	trigger := newTrigger("i1", "t1", schedule.Trigger{Note: "by hand"}, asked)
 	want.ID, want.Kind, want.Reason, want.Source = "i1-triggered-t1", schedule.EventTriggered, "by hand", "t1"
-	assert.Equal(t, want, requestEvent(def, &trigger, asked))
+	assert.Equal(t, want, trigger.Requested(def.Key()))
 
 	backfill := newBackfill("i1", "b1", schedule.BackfillRange{Start: noon, End: noon.Add(1), Note: "gap"}, asked)
 	want.ID, want.Kind, want.Reason, want.Source = "i1-backfill_requested-b1", schedule.EventBackfillRequested, "gap", "b1"
 	want.First, want.Last = noon, noon.Add(1)
-	assert.Equal(t, want, requestEvent(def, &backfill, asked))
+	assert.Equal(t, want, backfill.Requested(def.Key()))
 }
 
 func TestCleanIdentity(t *testing.T) {

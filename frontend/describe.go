@@ -176,10 +176,13 @@ func progress(def *schedule.Definition, all *records) []schedule.BackfillProgres
 
 func progressOf(b *schedule.BackfillState, waiting int) schedule.BackfillProgress {
 	p := schedule.BackfillProgress{
-		BackfillID: b.ID, RequestTime: b.RequestTime, HighWaterMark: b.Mark,
+		BackfillID: b.ID, RequestTime: b.RequestTime,
 		// What is handed over but not in the buffer yet counts as done for a moment.
 		Done: max(0, b.Handed-waiting), Total: b.Total, TotalCapped: b.Total >= schedule.MaxBackfillTotal,
 		Canceled: b.Canceled, Identity: b.Identity,
+	}
+	if b.Handed > 0 {
+		p.HighWaterMark = b.Mark
 	}
 	switch {
 	case b.Trigger != nil:

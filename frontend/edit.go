@@ -20,9 +20,9 @@ type facts struct {
 // edit is a change of a definition in the making. Its methods each make one change and say what happened; whoever began
 // the edit writes the result, or nothing after an error. It is pure: same definition and facts, same result.
 type edit struct {
-	// next is the definition to write, events what it will have meant.
-	next   schedule.Definition
-	events []schedule.Event
+	// next is the definition to write, events what it will have meant, requested what it will have asked for.
+	next              schedule.Definition
+	events, requested []schedule.Event
 	// reason is why the generator is woken; replaced says that the invoker is to look as well.
 	reason   schedule.Reason
 	replaced bool
@@ -41,6 +41,7 @@ func beginEdit(current schedule.Definition, from origin, facts facts) *edit {
 	e.next.Version++
 	e.next.Skips = skipsToCome(&current, &e.facts.generator)
 	e.next.Requests = openRequests(&current, &e.facts.generator)
+	e.next.Events = openEvents(&current, &e.facts.generator)
 	if from.requestID != "" {
 		applied := append(slices.Clone(current.Applied), schedule.AppliedRequest{
 			RequestID: from.requestID, Version: e.next.Version,
@@ -111,6 +112,20 @@ func (e *edit) setNotes(note schedule.Note) {
 	if note.Note != "" {
 		e.next.Schedule.State.Notes = note.Note
 	}
+}
+
+// end makes the events part of the definition.
+func (e *edit) end() {
+	for _, event := range e.events {
+		e.next.Events = append(e.next.Events, schedule.DefinitionEvent{Version: e.next.Version, Event: event})
+	}
+}
+
+// openEvents returns the events of a definition that the generator may not have seen yet.
+func openEvents(def *schedule.Definition, generator *schedule.GeneratorState) []schedule.DefinitionEvent {
+	return slices.DeleteFunc(slices.Clone(def.Events), func(e schedule.DefinitionEvent) bool {
+		return generator.Incarnation == def.Incarnation && e.Version <= generator.Version
+	})
 }
 
 func (e *edit) say(kind schedule.EventKind, reason string) *schedule.Event {

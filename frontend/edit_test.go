@@ -372,7 +372,7 @@ func TestEditPatchDoesEverything(t *testing.T) {
 	assert.Equal(t, []schedule.EventKind{
 		schedule.EventPaused, schedule.EventUnskipped, schedule.EventSkipRequested, schedule.EventTriggered,
 		schedule.EventBackfillRequested, schedule.EventBackfillRequested,
-	}, kinds(e.events))
+	}, kinds(slices.Concat(e.events, e.requested)))
 	ids := map[string]bool{}
 	for _, event := range e.events {
 		ids[event.ID] = true

@@ -16,20 +16,6 @@ func changeEvent(
 	return event
 }
 
-// requestEvent says that somebody has asked for starts. The ID of the request, which a repeat names as well, is in that of
-// the event.
-func requestEvent(def *schedule.Definition, request *schedule.BackfillState, from origin) schedule.Event {
-	if request.Trigger != nil {
-		event := newEvent(def, schedule.EventTriggered, request.ID, from)
-		event.Source, event.Reason = request.ID, request.Trigger.Note
-		return event
-	}
-	event := newEvent(def, schedule.EventBackfillRequested, request.ID, from)
-	event.Source, event.Reason = request.ID, request.Range.Note
-	event.First, event.Last = request.Range.Start.UTC(), request.Range.End.UTC()
-	return event
-}
-
 // newEvent names an event by what distinguishes it from others of its kind.
 func newEvent(def *schedule.Definition, kind schedule.EventKind, name string, from origin) schedule.Event {
 	return schedule.Event{

@@ -139,7 +139,7 @@ func (e *edit) request(requests []schedule.BackfillState) error {
 	for i := range fresh {
 		fresh[i].Version = e.next.Version
 		e.next.Requests = append(e.next.Requests, fresh[i])
-		e.events = append(e.events, requestEvent(&e.next, &fresh[i], e.from))
+		e.requested = append(e.requested, fresh[i].Requested(e.next.Key()))
 	}
 	return nil
 }

@@ -269,3 +269,20 @@ func (h hookedJS) PublishMsg(
 func hook(before func(context.Context, *nats.Msg) error) func(*frontend.Config) {
 	return func(c *frontend.Config) { c.JS = hookedJS{JetStream: c.JS, before: before} }
 }
+
+// told checks which events a definition has for the generator, and returns them. The ones of its versions follow each
+// other.
+func (in *installation) told(id string, kinds ...schedule.EventKind) []schedule.DefinitionEvent {
+	in.t.Helper()
+	events := in.definition(id).Events
+	require.Len(in.t, events, len(kinds))
+	for i, e := range events {
+		require.Equal(in.t, kinds[i], e.Event.Kind)
+		require.EqualValues(in.t, i+1, e.Version)
+		_, stored := in.events(id, kinds[i])
+		if i == len(kinds)-1 {
+			require.Equal(in.t, stored.ID, e.Event.ID, "the frontend stores it as well")
+		}
+	}
+	return events
+}

@@ -29,6 +29,7 @@ func TestSkipAndUnskip(t *testing.T) {
 	want := before
 	want.Version, want.Skips = 2, skipped.Skips
 	want.Applied = []schedule.AppliedRequest{{RequestID: "r1", Version: 2}}
+	want.Events = in.told("nightly", schedule.EventCreated, schedule.EventSkipRequested)
 	assert.Equal(t, want, in.definition("nightly"))
 	assert.Equal(t,
 		&schedule.Wake{Incarnation: before.Incarnation, Version: 2, Reason: schedule.ReasonUpdated},

@@ -62,7 +62,7 @@ func (a *api) request(
 	}
 	a.follow(ctx, key,
 		a.wakeBackfill(key, record.ID, wakeFor(def, schedule.ReasonTriggered)),
-		a.tell(requestEvent(def, &record, from)))
+		a.tell(record.Requested(key)))
 	return record.ID, nil
 }
 

@@ -37,6 +37,7 @@ func TestUpdateReplacesWakesAndTells(t *testing.T) {
 	want.Version, want.LimitVersion, want.UpdateTime = 2, 2, got.UpdateTime
 	want.Schedule = updated.Schedule
 	want.Applied = []schedule.AppliedRequest{{RequestID: "r1", Version: 2}}
+	want.Events = in.told("nightly", schedule.EventCreated, schedule.EventUpdated)
 	assert.Equal(t, want, got)
 	assert.False(t, got.UpdateTime.Before(got.CreateTime))
 	assert.Equal(t, got.UpdateTime, updated.Info.UpdateTime)

@@ -48,6 +48,8 @@ type Decision struct {
 	// Requests are the triggers and backfills that the definition has brought since the last decision. They become records
 	// before State is written.
 	Requests []schedule.BackfillState
+	// Events tell of what the definition has brought since the last decision. They are stored before State is written.
+	Events []schedule.Event
 	// Updated says that this is the first decision about the version of a definition, other than a new one: the invoker
 	// has to see it as well.
 	Updated bool
@@ -66,7 +68,7 @@ func Decide(in Input) Decision {
 	out := in.Spec.ProcessTimeRange(in.timeRange(in.passHandedOver(begin, state.LastNominal)))
 
 	decision := Decision{
-		HandOff: handOff(d, state.HandedOff, out), Requests: newRequests(d, state.Version), Updated: !fresh && d.Version > state.Version,
+		HandOff: handOff(d, state.HandedOff, out), Requests: newRequests(d, state.Version), Events: newEvents(d, state.Version), Updated: !fresh && d.Version > state.Version,
 	}
 	state.Mark, state.Version = out.Mark, d.Version
 	if now := latest(begin, in.Now); out.Mark.After(now) {
@@ -178,6 +180,17 @@ func toStart(handOff *schedule.Enqueue) int {
 func skips(d *schedule.Definition, nominal time.Time) bool {
 	_, found := slices.BinarySearchFunc(d.Skips, nominal, time.Time.Compare)
 	return found
+}
+
+// newEvents are those that came with a version later than the given one.
+func newEvents(d *schedule.Definition, version uint64) []schedule.Event {
+	var events []schedule.Event
+	for i := range d.Events {
+		if d.Events[i].Version > version {
+			events = append(events, d.Events[i].Event)
+		}
+	}
+	return events
 }
 
 // newRequests are those that came with a version later than the given one.

@@ -15,7 +15,7 @@ import (
 //
 // Meanwhile a new schedule of the same ID may have come. Its record then conflicts, and the next attempt arms the timer
 // that this one has removed. Without a record there is no timer to remove.
-func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
+func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wake) error {
 	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Generator(key)))
 	if err != nil {
 		return err
@@ -25,6 +25,9 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	}
 	if record.Revision == 0 {
 		return p.tellInvoker(ctx, key, "")
+	}
+	if err := p.publishDeleted(ctx, key, record.Value.Incarnation, wakes); err != nil {
+		return err
 	}
 	shard := p.config.Store.ShardOf(key)
 	if err := p.tellInvoker(ctx, key, p.config.Names.DueTimer(shard, key)); err != nil {
@@ -51,7 +54,21 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definiti
 	if err := kv.Delete(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision); err != nil {
 		return err
 	}
-	return p.forget(ctx, d.Key())
+	return p.forget(ctx, d.Key(), nil)
+}
+
+// publishDeleted stores the event of a deletion, as the frontend that made it does, if it lives to. Its guard and its wake
+// both name the version by which the event is called.
+func (p *Pool) publishDeleted(ctx context.Context, key schedule.Key, incarnation string, wakes []schedule.Wake) error {
+	for _, wake := range wakes {
+		if wake.Reason == schedule.ReasonDeleted || wake.Reason == schedule.ReasonGuard {
+			return p.events.Ensure(ctx, p.config.Now(), schedule.Event{
+				ID: schedule.DeletedEventID(incarnation, wake.Version), Time: p.config.Now().UTC(),
+				Namespace: key.Namespace, ScheduleID: key.ID, Kind: schedule.EventDeleted,
+			})
+		}
+	}
+	return nil
 }
 
 func (p *Pool) publishClosed(ctx context.Context, d *schedule.Definition) error {

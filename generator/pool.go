@@ -131,7 +131,7 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 	wakes = append(wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
 	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
 	if errors.Is(err, kv.ErrNotFound) {
-		return time.Time{}, p.forget(ctx, key)
+		return time.Time{}, p.forget(ctx, key, wakes)
 	}
 	if err != nil {
 		return time.Time{}, err
@@ -206,6 +206,9 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 // hand-off is harmless, a lost one is an action missed.
 func (p *Pool) commit(ctx context.Context, d *schedule.Definition, decision Decision, revision uint64) error {
 	key := d.Key()
+	if err := p.events.Ensure(ctx, p.config.Now(), decision.Events...); err != nil {
+		return err
+	}
 	for i := range decision.Requests {
 		if err := p.request(ctx, d, &decision.Requests[i]); err != nil {
 			return err

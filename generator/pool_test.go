@@ -288,7 +288,7 @@ func TestForgetSparesANewScheduleOfTheSameID(t *testing.T) {
 	_, err := p.transition(t.Context(), d.Key(), nil, false)
 	require.NoError(t, err)
 	require.True(t, b.armed("hourly"))
-	require.ErrorIs(t, p.forget(t.Context(), d.Key()), kv.ErrConflict)
+	require.ErrorIs(t, p.forget(t.Context(), d.Key(), nil), kv.ErrConflict)
 	require.True(t, b.armed("hourly"))
 	_, exists := b.state("hourly")
 	require.True(t, exists)

@@ -1,12 +1,16 @@
 package generator
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -130,6 +134,57 @@ func TestRequestsOfAVersion(t *testing.T) {
 	got = Decide(in)
 	require.Empty(t, got.Requests)
 	require.False(t, got.Updated)
+}
+
+// TestEventsOfAVersion are stored until the record says that its version has been seen.
+func TestEventsOfAVersion(t *testing.T) {
+	t.Parallel()
+	d := once()
+	d.Version = 3
+	for version := range uint64(4) {
+		event := schedule.Event{ID: string(rune('a' + version)), Kind: schedule.EventPaused}
+		d.Events = append(d.Events, schedule.DefinitionEvent{Version: version, Event: event})
+	}
+	in := input(t, d, at(0))
+	in.State = schedule.GeneratorState{Incarnation: "i", Version: 1, Mark: at(0), HandedOff: at(0)}
+	got := Decide(in)
+	require.Equal(t, []schedule.Event{d.Events[2].Event, d.Events[3].Event}, got.Events)
+	require.True(t, got.Changed)
+	in.State = got.State
+	require.Empty(t, Decide(in).Events)
+}
+
+// TestEventsOfAFrontendThatDied: whoever wrote the definition, and whoever deleted it, has stored no event.
+func TestEventsOfAFrontendThatDied(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run(b.pool())
+	key := keyOf("hourly")
+	d := schedule.Definition{
+		Namespace: key.Namespace, ID: key.ID, Incarnation: "i", Version: 1, CreateTime: time.Now(),
+		Schedule: schedule.Schedule{Spec: seconds(3600), Action: schedule.Action{Type: "noop", TaskQueue: "q"}},
+		Events: []schedule.DefinitionEvent{{Version: 1, Event: schedule.Event{
+			ID: "i-created-1", Time: time.Now().UTC(), Namespace: key.Namespace, ScheduleID: key.ID,
+			Kind: schedule.EventCreated, Identity: "ann",
+		}}},
+	}
+	revision, err := kv.Put(t.Context(), b.store, kv.Definition(key), &d, 0)
+	require.NoError(t, err)
+	last := func(kind schedule.EventKind) string {
+		message, err := natstest.Bus(t, b.js).Last(t.Context(), b.names.EventStream(), b.names.Event(key, kind))
+		if errors.Is(err, leader.ErrNone) {
+			return ""
+		}
+		require.NoError(t, err)
+		return message.Header.Get(nats.MsgIdHdr)
+	}
+	b.wake(key.ID, schedule.Wake{Version: 1, Reason: schedule.ReasonGuard})
+	b.eventually("the creation is in the history", func() bool { return last(schedule.EventCreated) == "i-created-1" })
+	b.eventually("the record is there", func() bool { _, exists := b.state(key.ID); return exists })
+
+	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), revision))
+	b.wake(key.ID, schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	b.eventually("so is the deletion", func() bool { return last(schedule.EventDeleted) == "i-deleted-2" })
 }
 
 // TestRequestsBecomeRecords once, however often the definition is looked at.

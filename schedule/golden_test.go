@@ -62,7 +62,7 @@ func withoutLater(record any) {
 			c.LastDayOfMonth, c.NearestWeekday, c.LastWeekday, c.NthDayOfWeek, c.LastDayOfWeek = nil, nil, false, nil, nil
 		}
 		r.Schedule.Policies.CatchupMode, r.Schedule.Action.HeartbeatTimeout = "", 0
-		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Applied = "", time.Time{}, nil, nil, nil
+		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Events, r.Applied = "", time.Time{}, nil, nil, nil, nil
 	case *GeneratorState:
 		r.LastNominal = time.Time{}
 	case *InvokerState:

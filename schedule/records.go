@@ -37,9 +37,18 @@ type Definition struct {
 	// record of each when it sees the version that brought it; they stay until the frontend writes the definition again
 	// after that.
 	Requests []BackfillState `json:"requests,omitempty"`
+	// Events tell of the changes that the generator may not have seen yet. It stores them as well as the frontend does,
+	// which may not live to; they stay until the frontend writes the definition again after that.
+	Events []DefinitionEvent `json:"events,omitempty"`
 	// Applied are the newest requests that have changed the definition, at most [MaxApplied], oldest first: a repeat of
 	// one of them is answered, and changes nothing.
 	Applied []AppliedRequest `json:"applied,omitempty"`
+}
+
+// DefinitionEvent is the event of a change of a definition, and the version that the change has led to.
+type DefinitionEvent struct {
+	Version uint64 `json:"version"`
+	Event   Event  `json:"event"`
 }
 
 // AppliedRequest is a request of the API that has changed a definition.

@@ -187,6 +187,7 @@ func golden() map[string]any {
 			Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
 			Schedule: fullSchedule(), RequestID: "create-1", CreateTime: at(1), UpdateTime: at(2), ActiveSince: at(3),
 			PausedBy: "ann@desk", PauseTime: at(4), Skips: []time.Time{whole(9)}, Requests: []BackfillState{fullBackfill()},
+			Events:  []DefinitionEvent{{Version: 3, Event: fullEvent()}},
 			Applied: []AppliedRequest{{RequestID: "r1", Version: 4}},
 		},
 		"generator": &GeneratorState{

@@ -3,11 +3,14 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -42,6 +45,35 @@ func (p *Publisher) Publish(ctx context.Context, events ...schedule.Event) error
 		return fmt.Errorf("events: publish: %w", err)
 	}
 	return nil
+}
+
+// Ensure stores events that another process may have stored already: all at once, and once each, however long ago that
+// was. Of the events of one kind and schedule it knows the last one.
+func (p *Publisher) Ensure(ctx context.Context, now time.Time, events ...schedule.Event) error {
+	missing := make([]schedule.Event, 0, len(events))
+	for i := range events {
+		if now.Sub(events[i].Time) > subjects.DuplicateWindow/2 { // by then the stream may have forgotten the ID
+			stored, err := p.isLast(ctx, &events[i])
+			if err != nil {
+				return err
+			}
+			if stored {
+				continue
+			}
+		}
+		missing = append(missing, events[i])
+	}
+	return p.Publish(ctx, missing...)
+}
+
+// isLast reports whether an event is the last one of its kind and schedule.
+func (p *Publisher) isLast(ctx context.Context, event *schedule.Event) (bool, error) {
+	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
+	last, err := p.bus.Last(ctx, p.names.EventStream(), p.names.Event(key, event.Kind))
+	if errors.Is(err, leader.ErrNone) {
+		return false, nil
+	}
+	return err == nil && last.Header.Get(nats.MsgIdHdr) == event.ID, err
 }
 
 func (p *Publisher) message(ctx context.Context, event *schedule.Event) (*nats.Msg, error) {

@@ -59,6 +59,23 @@ func (h *history) tell(all ...schedule.Event) {
 	}
 }
 
+// TestEnsure stores what another process may have stored, long ago perhaps.
+func TestEnsure(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	now := time.Unix(100_000, 0)
+	old, recent, other := event("a", 1, schedule.EventPaused), event("a", 2, schedule.EventUnpaused), event("a", 3, schedule.EventCreated)
+	recent.Time = now
+	h.tell(old)
+	for range 2 {
+		require.NoError(t, h.Ensure(t.Context(), now, old, recent, other))
+	}
+	require.NoError(t, h.Ensure(t.Context(), now))
+	info, err := h.stream.Info(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, info.State.Msgs)
+}
+
 func of(id string, kinds ...schedule.EventKind) events.Query {
 	return events.Query{Key: schedule.Key{Namespace: "default", ID: id}, Kinds: kinds}
 }

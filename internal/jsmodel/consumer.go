@@ -13,8 +13,8 @@ type consumer struct {
 	stream  *stream
 	config  jetstream.ConsumerConfig
 	filters []string
-	// seen is the sequence up to which messages have been delivered a first time.
-	seen uint64
+	// fresh are the sequences of messages that have not been delivered yet. Some may be gone.
+	fresh []uint64
 	// pending holds when each message that is delivered and not acknowledged comes again.
 	pending    map[uint64]time.Time
 	deliveries map[uint64]uint64
@@ -47,10 +47,12 @@ func (s *Server) Deliverable(now time.Time, stream, name string) []uint64 {
 	return s.streams[stream].consumers[name].deliverable(now)
 }
 
-// Deliver delivers a message that is deliverable.
+// Deliver delivers the first message that is deliverable.
 func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) Delivery {
 	c := s.streams[stream].consumers[name]
-	c.seen = max(c.seen, sequence)
+	if len(c.fresh) > 0 && c.fresh[0] == sequence {
+		c.fresh = c.fresh[1:]
+	}
 	c.pending[sequence] = now.Add(c.config.AckWait)
 	c.deliveries[sequence]++
 	return Delivery{
@@ -59,7 +61,7 @@ func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) De
 }
 
 func (c *consumer) deliverable(now time.Time) []uint64 {
-	var again, fresh []uint64
+	var again []uint64
 	for sequence, at := range c.pending {
 		switch {
 		case c.stream.messages[sequence] == nil:
@@ -72,13 +74,8 @@ func (c *consumer) deliverable(now time.Time) []uint64 {
 	if len(c.pending)-len(again) >= c.config.MaxAckPending && c.config.MaxAckPending > 0 {
 		return again
 	}
-	for sequence, m := range c.stream.messages {
-		if _, pending := c.pending[sequence]; !pending && sequence > c.seen && c.wants(m.Subject) {
-			fresh = append(fresh, sequence)
-		}
-	}
-	slices.Sort(fresh)
-	return append(again, fresh...)
+	c.fresh = slices.DeleteFunc(c.fresh, func(sequence uint64) bool { return c.stream.messages[sequence] == nil })
+	return append(again, c.fresh...)
 }
 
 func (c *consumer) wants(subject string) bool {

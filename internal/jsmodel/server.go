@@ -39,7 +39,13 @@ func Bucket(config jetstream.KeyValueConfig) jetstream.StreamConfig {
 func (s *Server) AddConsumer(stream string, config jetstream.ConsumerConfig) {
 	st := s.streams[stream]
 	if st.consumers[config.Durable] == nil {
-		st.consumers[config.Durable] = newConsumer(st, config)
+		c := newConsumer(st, config)
+		for _, m := range st.inOrder() {
+			if c.wants(m.Subject) {
+				c.fresh = append(c.fresh, m.Sequence)
+			}
+		}
+		st.consumers[config.Durable] = c
 	}
 }
 
@@ -145,8 +151,7 @@ func (s *Server) Due(now time.Time) []Message {
 func (s *Server) Next() time.Time {
 	var next time.Time
 	for _, name := range s.names {
-		for m, at := range s.streams[name].delayed {
-			_ = m
+		for _, at := range s.streams[name].delayed {
 			if next.IsZero() || at.Before(next) {
 				next = at
 			}

@@ -28,6 +28,8 @@ type stream struct {
 	consumers map[string]*consumer
 	ids       map[string]remembered
 	delayed   map[uint64]time.Time // when delayed messages are due
+	// expiry is when the next message or message ID may expire; zero for never.
+	expiry time.Time
 }
 
 // remembered is a message ID within the de-duplication window.
@@ -131,6 +133,15 @@ func (st *stream) store(now time.Time, msg *nats.Msg) uint64 {
 	if msg.Header.Get(jetstream.MsgRollup) == jetstream.MsgRollupSubject || delayed {
 		st.purge(msg.Subject)
 	}
+	st.expireBy(m.expires)
+	if st.config.MaxAge > 0 {
+		st.expireBy(now.Add(st.config.MaxAge))
+	}
+	for _, c := range st.consumers {
+		if c.wants(msg.Subject) {
+			c.fresh = append(c.fresh, m.Sequence)
+		}
+	}
 	st.messages[m.Sequence] = m
 	st.subjects[msg.Subject] = append(st.subjects[msg.Subject], m)
 	if most := st.config.MaxMsgsPerSubject; most > 0 && int64(len(st.subjects[msg.Subject])) > most {
@@ -144,6 +155,7 @@ func (st *stream) store(now time.Time, msg *nats.Msg) uint64 {
 	}
 	if id := msg.Header.Get(jetstream.MsgIDHeader); id != "" {
 		st.ids[id] = remembered{m.Sequence, now}
+		st.expireBy(now.Add(st.config.Duplicates))
 	}
 	return m.Sequence
 }
@@ -165,15 +177,33 @@ func (st *stream) remove(m *message) {
 	st.subjects[m.Subject] = rest
 }
 
+// expireBy notes that something expires at a time.
+func (st *stream) expireBy(at time.Time) {
+	if !at.IsZero() && (st.expiry.IsZero() || at.Before(st.expiry)) {
+		st.expiry = at
+	}
+}
+
 func (st *stream) expire(now time.Time) {
+	if st.expiry.IsZero() || now.Before(st.expiry) {
+		return
+	}
+	st.expiry = time.Time{}
 	for id, known := range st.ids {
-		if now.Sub(known.at) >= st.config.Duplicates {
+		if end := known.at.Add(st.config.Duplicates); now.Before(end) {
+			st.expireBy(end)
+		} else {
 			delete(st.ids, id)
 		}
 	}
 	for _, m := range st.messages {
-		old := st.config.MaxAge > 0 && !now.Before(m.Stored.Add(st.config.MaxAge))
-		if old || !m.expires.IsZero() && !now.Before(m.expires) {
+		end := m.expires
+		if aged := m.Stored.Add(st.config.MaxAge); st.config.MaxAge > 0 && (end.IsZero() || aged.Before(end)) {
+			end = aged
+		}
+		if end.IsZero() || now.Before(end) {
+			st.expireBy(end)
+		} else {
 			st.remove(m)
 		}
 	}

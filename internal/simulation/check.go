@@ -82,7 +82,7 @@ func (w *world) check() []string {
 		findings = append(findings, w.checkSchedule(fmt.Sprintf("s%d", i))...)
 	}
 	for _, r := range w.replies {
-		if r.verb == "create" && r.err != nil {
+		if r.verb == "create" && r.err != nil && schedule.CodeOf(r.err) != schedule.CodeAlreadyExists {
 			find("create of %s: %v", r.id, r.err)
 		}
 	}
@@ -96,11 +96,12 @@ func (w *world) checkSchedule(id string) (findings []string) {
 	key := schedule.Key{Namespace: namespace, ID: id}
 	d, ok := w.stored(id)
 	if !ok {
-		find("is gone")
-		return findings
+		return w.checkGone(key)
 	}
 	state, _ := record(w, kv.Invoker(key))
-	events := w.history(id)
+	events := slices.DeleteFunc(w.history(id), func(e schedule.Event) bool {
+		return !strings.HasPrefix(e.ID, d.Incarnation+"-") // of an earlier schedule of the same ID
+	})
 	var counters schedule.Counters
 	ids := map[string]bool{}
 	for _, e := range events {
@@ -113,11 +114,30 @@ func (w *world) checkSchedule(id string) (findings []string) {
 	if counters != state.Counters {
 		find("counters %+v, by the events %+v", state.Counters, counters)
 	}
-	if len(w.server.Messages(w.names.TaskStream(0), w.names.DueTimer(0, key))) != 1 {
+	if !d.Schedule.State.Paused && len(w.server.Messages(w.names.TaskStream(0), w.names.DueTimer(0, key))) != 1 {
 		find("has no timer")
 	}
 	findings = append(findings, w.checkFates(id, &d, events)...)
-	return append(findings, w.checkRequests(id, events)...)
+	return append(findings, w.checkRequests(id, d.CreateTime, events)...)
+}
+
+// checkGone makes sure that nothing is left of a schedule that was deleted.
+func (w *world) checkGone(key schedule.Key) (findings []string) {
+	if !slices.ContainsFunc(w.replies, func(r reply) bool { return r.id == key.ID && r.verb == "delete" }) {
+		return []string{key.ID + ": is gone, and nobody has deleted it"}
+	}
+	bucket := w.names.StateBucket(0)
+	for _, m := range w.server.Messages("KV_"+bucket, ">") {
+		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+key.ID+".") {
+			findings = append(findings, key.ID+": was deleted and has left "+m.Subject)
+		}
+	}
+	for _, m := range w.server.Messages(w.names.TaskStream(0), ">") {
+		if strings.HasSuffix(m.Subject, "."+key.ID) || strings.Contains(m.Subject, "."+key.ID+".") {
+			findings = append(findings, key.ID+": was deleted and has left "+m.Subject)
+		}
+	}
+	return findings
 }
 
 // fates are the kinds of event that say what became of an action.
@@ -165,10 +185,22 @@ func (w *world) changed(id string) bool {
 }
 
 // checkRequests makes sure that what people have asked for, and were told is done, has been done.
-func (w *world) checkRequests(id string, events []schedule.Event) (findings []string) {
+func (w *world) checkRequests(id string, since time.Time, events []schedule.Event) (findings []string) {
 	find := func(format string, args ...any) { findings = append(findings, id+": "+fmt.Sprintf(format, args...)) }
 	for _, r := range w.replies {
-		if r.id != id || r.err != nil {
+		if r.id != id || r.err != nil || r.at.Before(since) {
+			continue
+		}
+		if slices.ContainsFunc(w.replies, func(other reply) bool { return other.verb == "delete" && other.id == id }) {
+			continue // what one schedule was asked for, another of the same ID does not do
+		}
+		canceled := slices.ContainsFunc(w.replies, func(c reply) bool { return c.verb == "cancelBackfill" && c.id == id })
+		if requestID, _ := r.body["requestId"].(string); !slices.ContainsFunc(events, func(e schedule.Event) bool {
+			return e.RequestID == requestID
+		}) && requestID != "" && r.verb != "unskip" && r.verb != "delete" {
+			find("no event tells of %s %s", r.verb, requestID)
+		}
+		if canceled {
 			continue
 		}
 		switch answer := r.answer.(type) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // person makes requests to the API, as a client does: what was perhaps not carried out is asked again under the same
@@ -41,7 +43,16 @@ func (w *world) people(begin time.Time) {
 	}
 	for range w.plan.Requests {
 		id := fmt.Sprintf("s%d", w.rng.IntN(w.plan.Schedules))
-		w.ask(begin.Add(w.duration(5*time.Second, w.plan.Duration)), w.anyRequest(id, begin))
+		at := begin.Add(w.duration(5*time.Second, w.plan.Duration))
+		if w.rng.IntN(12) > 0 {
+			w.ask(at, w.anyRequest(id, begin))
+			continue
+		}
+		w.ask(at, request{"delete", id, map[string]any{}})
+		if w.rng.IntN(3) > 0 { // the same policy as before, since runs of the old one go on
+			w.ask(at.Add(w.duration(0, 3*time.Second)), request{"create", id, w.definition(begin, schedule.OverlapAllowAll)})
+		}
+		w.overlaps[id] = false
 	}
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
@@ -76,7 +87,7 @@ func (w *world) definition(begin time.Time, policy schedule.OverlapPolicy) map[s
 
 // anyRequest draws something that people do.
 func (w *world) anyRequest(id string, begin time.Time) request {
-	switch w.rng.IntN(9) {
+	switch w.rng.IntN(11) {
 	case 0:
 		return request{"pause", id, map[string]any{"note": "maintenance"}}
 	case 1, 2:
@@ -92,6 +103,10 @@ func (w *world) anyRequest(id string, begin time.Time) request {
 		return request{"skip", id, map[string]any{"count": 1 + w.rng.IntN(3)}}
 	case 7:
 		return request{"update", id, nil}
+	case 8:
+		return request{"unskip", id, map[string]any{}}
+	case 9:
+		return request{"cancelBackfill", id, nil}
 	}
 	return request{"patch", id, map[string]any{"unpause": map[string]any{}, "trigger": map[string]any{}}}
 }
@@ -102,14 +117,20 @@ func (w *world) ask(at time.Time, r request) {
 	requestID := fmt.Sprintf("request-%d", w.asking)
 	w.unanswered++
 	w.at(at, func(now time.Time) {
-		if r.verb == "update" {
+		switch r.verb {
+		case "update":
 			r.body = w.update(r.id)
+		case "cancelBackfill":
+			r.body = w.anyBackfill(r.id)
 		}
 		if r.body == nil {
 			w.unanswered--
 			return
 		}
-		r.body["id"], r.body["requestId"] = r.id, requestID
+		r.body["id"] = r.id
+		if r.verb != "cancelBackfill" {
+			r.body["requestId"] = requestID
+		}
 		w.try(r, now)
 	})
 }
@@ -127,6 +148,18 @@ func (w *world) update(id string) map[string]any {
 	}
 	body["spec"].(map[string]any)["intervals"] = []any{map[string]any{"every": fmt.Sprintf("%ds", 1+w.rng.IntN(10))}}
 	return body
+}
+
+// anyBackfill names a trigger or backfill in progress; nil if there is none.
+func (w *world) anyBackfill(id string) map[string]any {
+	key := schedule.Key{Namespace: namespace, ID: id}
+	prefix := "$KV." + w.names.StateBucket(0) + "."
+	for _, m := range w.server.Messages("KV_"+w.names.StateBucket(0), prefix+subjects.BackfillKeys(key)) {
+		if m.Header.Get("KV-Operation") == "" {
+			return map[string]any{"backfillId": m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
+		}
+	}
+	return nil
 }
 
 // stored is the definition that the bucket has.

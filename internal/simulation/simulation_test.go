@@ -55,3 +55,12 @@ func TestSeeds(t *testing.T) {
 	}
 	t.Logf("%d seeds in %s: %d runs, %d steps, faults %v", count, time.Since(begin), runs, steps, faults)
 }
+
+// TestSameSeedSameTrace is what makes a failing seed worth something.
+func TestSameSeedSameTrace(t *testing.T) {
+	for seed := range uint64(20) {
+		plan := planOf(rand.New(rand.NewPCG(seed, 1)))
+		first, second := Run(t, seed, plan), Run(t, seed, plan)
+		require.Equal(t, first.trace.hash(), second.trace.hash(), "seed %d", seed)
+	}
+}

@@ -1,0 +1,26 @@
+package schedule
+
+import "strconv"
+
+// Requested is the event that tells of the request. Frontend and backfiller both store it: its ID, which a repeat of the
+// request names as well, makes one of it.
+func (b *BackfillState) Requested(key Key) Event {
+	event := Event{
+		Time: b.RequestTime.UTC(), Namespace: key.Namespace, ScheduleID: key.ID, Kind: EventTriggered,
+		RequestID: b.RequestID, Source: b.ID, Identity: b.Identity, Trace: b.Trace,
+	}
+	if b.Trigger != nil {
+		event.Reason = b.Trigger.Note
+	} else {
+		event.Kind, event.Reason = EventBackfillRequested, b.Range.Note
+		event.First, event.Last = b.Range.Start.UTC(), b.Range.End.UTC()
+	}
+	event.ID = b.Incarnation + "-" + string(event.Kind) + "-" + b.ID
+	return event
+}
+
+// DeletedEventID is the ID of the event that tells of the deletion of a schedule, which the version counts as another
+// change.
+func DeletedEventID(incarnation string, version uint64) string {
+	return incarnation + "-" + string(EventDeleted) + "-" + strconv.FormatUint(version, 10)
+}
