@@ -56,7 +56,11 @@ func (n *node) publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err
 		return 0, nats.ErrMaxPayload
 	}
 	copied := &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}
-	err = n.do(ctx, "publish", msg.Subject, func(now time.Time) error {
+	detail := msg.Subject
+	if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
+		detail += " #" + id // of several events of a kind each has its own, and its place
+	}
+	err = n.do(ctx, "publish", detail, func(now time.Time) error {
 		ack, err := n.world.server.Publish(now, copied)
 		sequence = ack.Sequence
 		if err == nil && !ack.Duplicate {

@@ -55,7 +55,7 @@ func (p *pull) receive(d jsmodel.Delivery, now time.Time) {
 	case now.Before(p.node.suspended):
 		p.node.world.at(p.node.suspended, func(now time.Time) { p.receive(d, now) })
 	default:
-		p.node.world.trace.note(now, p.node.name+" receives", d.Subject+" #"+strconv.FormatUint(d.Sequence, 10))
+		p.node.world.trace.note(now, p.node.name+" receives", (&message{delivery: d}).String())
 		p.inbox <- &message{pull: p, delivery: d}
 	}
 }
@@ -116,7 +116,7 @@ func (m *message) Ack() error {
 }
 
 func (m *message) DoubleAck(ctx context.Context) error {
-	return m.pull.node.do(ctx, "ack", m.delivery.Subject, func(time.Time) error {
+	return m.pull.node.do(ctx, "ack", m.String(), func(time.Time) error {
 		m.server().Ack(&m.delivery)
 		return nil
 	})
@@ -141,8 +141,13 @@ func (m *message) TermWithReason(string) error {
 	return nil
 }
 
+// String names the message, and no other one of the same subject.
+func (m *message) String() string {
+	return m.delivery.Subject + " #" + strconv.FormatUint(m.delivery.Sequence, 10)
+}
+
 func (m *message) server() *jsmodel.Server { return m.pull.node.world.server }
 
 func (m *message) tell(what string, apply func(now time.Time)) {
-	m.pull.node.tell(what, m.delivery.Subject, apply)
+	m.pull.node.tell(what, m.String(), apply)
 }

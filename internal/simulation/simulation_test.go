@@ -64,3 +64,19 @@ func TestSameSeedSameTrace(t *testing.T) {
 		require.Equal(t, first.trace.hash(), second.trace.hash(), "seed %d", seed)
 	}
 }
+
+func TestDiff(t *testing.T) {
+	for seed := range uint64(300) {
+		plan := planOf(rand.New(rand.NewPCG(seed, 1)))
+		first, second := Run(t, seed, plan), Run(t, seed, plan)
+		for i := range first.trace.lines {
+			if i >= len(second.trace.lines) || first.trace.lines[i].String() != second.trace.lines[i].String() {
+				for j := max(0, i-6); j < i+6; j++ {
+					t.Log(seed, first.trace.lines[j].String(), " | ", second.trace.lines[j].String())
+				}
+				t.Log("=====")
+				break
+			}
+		}
+	}
+}
