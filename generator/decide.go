@@ -68,7 +68,9 @@ func Decide(in Input) Decision {
 	out := in.Spec.ProcessTimeRange(in.timeRange(in.passHandedOver(begin, state.LastNominal)))
 
 	decision := Decision{
-		HandOff: handOff(d, state.HandedOff, out), Requests: newRequests(d, state.Version), Events: newEvents(d, state.Version), Updated: !fresh && d.Version > state.Version,
+		HandOff:  handOff(d, state.HandedOff, out),
+		Requests: newRequests(d, state.Version), Events: newEvents(d, state.Version),
+		Updated: !fresh && d.Version > state.Version,
 	}
 	state.Mark, state.Version = out.Mark, d.Version
 	if now := latest(begin, in.Now); out.Mark.After(now) {
@@ -84,7 +86,8 @@ func Decide(in Input) Decision {
 	case out.Next.IsZero() || in.outOfActions():
 		state.IdleDeadline = in.idleDeadline(state.HandedOff)
 		decision.WakeAt, decision.Reason = state.IdleDeadline, schedule.ReasonIdle
-		decision.Close = decision.HandOff == nil && len(decision.Requests) == 0 && due(state.IdleDeadline, in.Now)
+		settled := decision.HandOff == nil && len(decision.Requests) == 0 && len(decision.Events) == 0
+		decision.Close = settled && due(state.IdleDeadline, in.Now)
 	default:
 		state.Next, state.Future = out.Next, in.future(latest(out.Mark, in.Now), decision.HandOff)
 		decision.WakeAt, decision.Reason = state.Next, schedule.ReasonDue

@@ -16,7 +16,6 @@ type trace struct {
 type line struct {
 	at           time.Duration
 	what, detail string
-	call         *call
 	err          error
 }
 
