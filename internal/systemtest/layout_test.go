@@ -18,7 +18,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	t.Parallel()
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
-		"internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
+		"internal/bus", "internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
 		"internal/deadletter", "internal/events",
 	}
 	allowed := map[string][]string{
