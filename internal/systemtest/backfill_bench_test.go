@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -15,11 +16,16 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// BenchmarkLargeBackfill backfills 100,000 actions of a schedule that is due every second as well, beside another such
-// schedule, and tells how late the automated starts of both are meanwhile, from due to worker code. One iteration takes
-// a minute or so: use -benchtime 1x.
+// BenchmarkLargeBackfill backfills 10,000 and 100,000 actions of a schedule that is due every second as well, beside
+// another such schedule, and tells how late the automated starts of both are meanwhile, from due to worker code, and how
+// much memory everything takes together, NATS included. One iteration takes a minute or so: use -benchtime 1x.
 func BenchmarkLargeBackfill(b *testing.B) {
-	const count = 100_000
+	for _, count := range []int{10_000, 100_000} {
+		b.Run(strconv.Itoa(count), func(b *testing.B) { benchmarkBackfill(b, count) })
+	}
+}
+
+func benchmarkBackfill(b *testing.B, count int) {
 	for range b.N {
 		conn, js := natstest.Connect(b, natstest.Shared(b))
 		s := newSystem(b, conn, js, topology.Settings{})
@@ -35,7 +41,7 @@ func BenchmarkLargeBackfill(b *testing.B) {
 		peak := watchHeap(b)
 		from, began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Now()
 		_, err := s.client.Backfill(b.Context(), schedule.BackfillRequest{ID: "own", BackfillRange: schedule.BackfillRange{
-			Start: from, End: from.Add((count - 1) * time.Second), Overlap: schedule.OverlapAllowAll,
+			Start: from, End: from.Add(time.Duration(count-1) * time.Second), Overlap: schedule.OverlapAllowAll,
 		}})
 		require.NoError(b, err)
 		s.awaitBackfills("own", 20*time.Minute)
@@ -50,7 +56,7 @@ func BenchmarkLargeBackfill(b *testing.B) {
 			b.ReportMetric(ms(late[len(late)/2]), id+"-p50-ms")
 			b.ReportMetric(ms(late[len(late)*99/100]), id+"-p99-ms")
 		}
-		b.ReportMetric(count/ended.Sub(began).Seconds(), "actions/s")
+		b.ReportMetric(float64(count)/ended.Sub(began).Seconds(), "actions/s")
 		b.ReportMetric(float64(peak())/(1<<20), "peak-heap-MiB")
 		s.stop()
 	}
