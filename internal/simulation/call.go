@@ -9,6 +9,14 @@ import (
 // requestTimeout is how long a client waits for an answer of JetStream: some 5 s, and never as long as anything else.
 const requestTimeout = 4987654321 * time.Nanosecond
 
+// The calls that change nothing.
+const (
+	whatGet    = "get"
+	whatLeader = "leader"
+	whatLast   = "last"
+	whatKeys   = "keys"
+)
+
 // errDead is what a process that was killed gets for whatever it still tries: nothing of it reaches anybody.
 var errDead = errors.New("simulation: the process is dead")
 
@@ -16,7 +24,9 @@ var errDead = errors.New("simulation: the process is dead")
 type call struct {
 	node         *node
 	what, detail string
+	asker        string // whose request it is part of, in a frontend that may have several in hand
 	apply        func(now time.Time) error
+	reads        bool // it changes nothing
 	sent         bool // it has left the process
 	local        bool // it is about the process itself, and nothing can come between
 	done         chan error
@@ -32,12 +42,20 @@ func (c *call) finish(err error) {
 	}
 }
 
+// askerKey is that of the context value which tells the requests in a frontend apart.
+type askerKey struct{}
+
 // do asks JetStream for something and waits for the answer. When the context ends first, it may still happen.
 func (n *node) do(ctx context.Context, what, detail string, apply func(now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &call{node: n, what: what, detail: detail, apply: apply, done: make(chan error, 1)}
+	asker, _ := ctx.Value(askerKey{}).(string)
+	c := &call{node: n, what: what, detail: detail, asker: asker, apply: apply, done: make(chan error, 1)}
+	switch what {
+	case whatGet, whatLeader, whatLast, whatKeys:
+		c.reads = true
+	}
 	n.world.submit(c)
 	select {
 	case err := <-c.done:

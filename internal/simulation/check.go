@@ -1,20 +1,20 @@
 package simulation
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"encoding/json"
-
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // record reads a record out of the model.
-func record[T any](w *world, key kv.Key[T]) (value T, ok bool) {
-	bucket := w.names.StateBucket(0)
+func record[T any](w *world, of schedule.Key, key kv.Key[T]) (value T, ok bool) {
+	bucket := w.names.StateBucket(subjects.ShardOf(of, shards))
 	m, ok := w.server.Last("KV_"+bucket, "$KV."+bucket+"."+key.String())
 	if !ok || m.Header.Get("KV-Operation") != "" {
 		return value, false
@@ -50,13 +50,16 @@ func (w *world) busy() string {
 	if runs := w.server.Messages(w.names.ActionStream(), ">"); len(runs) > 0 {
 		return fmt.Sprintf("%d runs, the first: %s", len(runs), runs[0].Subject)
 	}
-	for _, m := range w.server.Messages(w.names.TaskStream(0), ">") {
-		if !strings.HasPrefix(m.Subject, w.names.Prefix()+".timer.0.due.") {
-			return m.Subject
+	for shard := range shards {
+		for _, m := range w.server.Messages(w.names.TaskStream(shard), ">") {
+			if !strings.HasPrefix(m.Subject, fmt.Sprintf("%s.timer.%d.due.", w.names.Prefix(), shard)) {
+				return m.Subject
+			}
 		}
 	}
 	for i := range w.plan.Schedules {
-		state, ok := record(w, kv.Invoker(schedule.Key{Namespace: namespace, ID: fmt.Sprintf("s%d", i)}))
+		key := schedule.Key{Namespace: namespace, ID: fmt.Sprintf("s%d", i)}
+		state, ok := record(w, key, kv.Invoker(key))
 		if ok && slices.ContainsFunc(state.Starts, func(s schedule.BufferedStart) bool {
 			return s.Phase != schedule.PhaseCompleted
 		}) {
@@ -94,11 +97,12 @@ func (w *world) check() []string {
 func (w *world) checkSchedule(id string) (findings []string) {
 	find := func(format string, args ...any) { findings = append(findings, id+": "+fmt.Sprintf(format, args...)) }
 	key := schedule.Key{Namespace: namespace, ID: id}
+	shard := subjects.ShardOf(key, shards)
 	d, ok := w.stored(id)
 	if !ok {
 		return w.checkGone(key)
 	}
-	state, _ := record(w, kv.Invoker(key))
+	state, _ := record(w, key, kv.Invoker(key))
 	events := slices.DeleteFunc(w.history(id), func(e schedule.Event) bool {
 		return !strings.HasPrefix(e.ID, d.Incarnation+"-") // of an earlier schedule of the same ID
 	})
@@ -114,7 +118,7 @@ func (w *world) checkSchedule(id string) (findings []string) {
 	if counters != state.Counters {
 		find("counters %+v, by the events %+v", state.Counters, counters)
 	}
-	if !d.Schedule.State.Paused && len(w.server.Messages(w.names.TaskStream(0), w.names.DueTimer(0, key))) != 1 {
+	if !d.Schedule.State.Paused && len(w.server.Messages(w.names.TaskStream(shard), w.names.DueTimer(shard, key))) != 1 {
 		find("has no timer")
 	}
 	findings = append(findings, w.checkFates(id, &d, events)...)
@@ -126,13 +130,14 @@ func (w *world) checkGone(key schedule.Key) (findings []string) {
 	if !slices.ContainsFunc(w.replies, func(r reply) bool { return r.id == key.ID && r.verb == "delete" }) {
 		return []string{key.ID + ": is gone, and nobody has deleted it"}
 	}
-	bucket := w.names.StateBucket(0)
+	shard := subjects.ShardOf(key, shards)
+	bucket := w.names.StateBucket(shard)
 	for _, m := range w.server.Messages("KV_"+bucket, ">") {
 		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+key.ID+".") {
 			findings = append(findings, key.ID+": was deleted and has left "+m.Subject)
 		}
 	}
-	for _, m := range w.server.Messages(w.names.TaskStream(0), ">") {
+	for _, m := range w.server.Messages(w.names.TaskStream(shard), ">") {
 		if strings.HasSuffix(m.Subject, "."+key.ID) || strings.Contains(m.Subject, "."+key.ID+".") {
 			findings = append(findings, key.ID+": was deleted and has left "+m.Subject)
 		}

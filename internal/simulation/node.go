@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,7 +22,8 @@ type node struct {
 	world  *world
 	name   string
 	number int
-	skew   time.Duration
+	// skew is how far its clock is off, a time.Duration. Goroutines of the process read it.
+	skew atomic.Int64
 	// suspended is until when the process stands still.
 	suspended time.Time
 	dead      bool
@@ -41,7 +43,7 @@ var (
 )
 
 // now is the clock of the process.
-func (n *node) now() time.Time { return time.Now().Add(n.skew) }
+func (n *node) now() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
 
 const maxPayload = 1 << 20
 
@@ -88,7 +90,7 @@ func (n *node) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
 
 // Last implements bus.Bus.
 func (n *node) Last(ctx context.Context, stream, subject string) (m leader.Message, err error) {
-	err = n.do(ctx, "last", subject, func(time.Time) error {
+	err = n.do(ctx, whatLast, subject, func(time.Time) error {
 		found, ok := n.world.server.Last(stream, subject)
 		if !ok {
 			return leader.ErrNone
@@ -116,10 +118,19 @@ func (n *node) Purge(ctx context.Context, stream, subject string) error {
 }
 
 // Connected implements bus.Bus.
-func (n *node) Connected() bool { return !n.dead && !time.Now().Before(n.world.outage) }
+func (n *node) Connected() bool {
+	return !n.Closed() && time.Now().UnixNano() >= n.world.reachable.Load()
+}
 
 // Closed implements bus.Bus.
-func (n *node) Closed() bool { return n.dead }
+func (n *node) Closed() bool {
+	select {
+	case <-n.died:
+		return true
+	default:
+		return false
+	}
+}
 
 // MaxPayload implements bus.Bus.
 func (n *node) MaxPayload() int64 { return maxPayload }
@@ -132,19 +143,19 @@ func (n *node) Close() {}
 
 // Get implements kv.Buckets. A replica may answer that has not seen the newest writes.
 func (n *node) Get(ctx context.Context, bucket, key string) (kv.Entry, error) {
-	return n.get(ctx, "get", bucket, key)
+	return n.get(ctx, whatGet, bucket, key)
 }
 
 // GetLeader implements kv.Buckets.
 func (n *node) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, error) {
-	return n.get(ctx, "leader", bucket, key)
+	return n.get(ctx, whatLeader, bucket, key)
 }
 
 func (n *node) get(ctx context.Context, what, bucket, key string) (entry kv.Entry, err error) {
 	stream, subject := "KV_"+bucket, "$KV."+bucket+"."+key
 	err = n.do(ctx, what, key, func(time.Time) error {
 		sequence := n.world.server.LastSequence(stream)
-		if what == "get" && n.world.chance(n.world.plan.Stale) {
+		if what == whatGet && n.world.chance(n.world.plan.Stale) {
 			sequence -= min(sequence, n.world.rng.Uint64N(20))
 		}
 		m, ok := n.world.server.LastAt(stream, subject, sequence)
@@ -205,7 +216,7 @@ func (n *node) write(
 // Keys implements kv.Buckets.
 func (n *node) Keys(ctx context.Context, bucket, filter string) (keys []string, err error) {
 	prefix := "$KV." + bucket + "."
-	err = n.do(ctx, "keys", filter, func(time.Time) error {
+	err = n.do(ctx, whatKeys, filter, func(time.Time) error {
 		for _, m := range n.world.server.Messages("KV_"+bucket, prefix+filter) {
 			if m.Header.Get("KV-Operation") == "" {
 				keys = append(keys, m.Subject[len(prefix):])

@@ -39,7 +39,7 @@ func (w *world) people(begin time.Time) {
 		id := fmt.Sprintf("s%d", i)
 		policy := overlapPolicies[w.rng.IntN(len(overlapPolicies))]
 		w.overlaps[id] = policy != schedule.OverlapAllowAll
-		w.ask(begin.Add(w.duration(0, 5*time.Second)), request{"create", id, w.definition(begin, policy)})
+		w.ask(begin.Add(w.duration(20*time.Millisecond, 5*time.Second)), request{"create", id, w.definition(begin, policy)})
 	}
 	for range w.plan.Requests {
 		id := fmt.Sprintf("s%d", w.rng.IntN(w.plan.Schedules))
@@ -125,6 +125,7 @@ func (w *world) ask(at time.Time, r request) {
 		}
 		if r.body == nil {
 			w.unanswered--
+			w.stir()
 			return
 		}
 		r.body["id"] = r.id
@@ -153,8 +154,8 @@ func (w *world) update(id string) map[string]any {
 // anyBackfill names a trigger or backfill in progress; nil if there is none.
 func (w *world) anyBackfill(id string) map[string]any {
 	key := schedule.Key{Namespace: namespace, ID: id}
-	prefix := "$KV." + w.names.StateBucket(0) + "."
-	for _, m := range w.server.Messages("KV_"+w.names.StateBucket(0), prefix+subjects.BackfillKeys(key)) {
+	bucket := w.names.StateBucket(subjects.ShardOf(key, shards))
+	for _, m := range w.server.Messages("KV_"+bucket, "$KV."+bucket+"."+subjects.BackfillKeys(key)) {
 		if m.Header.Get("KV-Operation") == "" {
 			return map[string]any{"backfillId": m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
 		}
@@ -165,7 +166,7 @@ func (w *world) anyBackfill(id string) map[string]any {
 // stored is the definition that the bucket has.
 func (w *world) stored(id string) (d schedule.Definition, ok bool) {
 	key := schedule.Key{Namespace: namespace, ID: id}
-	return record(w, kv.Definition(key))
+	return record(w, key, kv.Definition(key))
 }
 
 // try asks a frontend.
@@ -176,8 +177,10 @@ func (w *world) try(r request, now time.Time) {
 		panic(err)
 	}
 	w.trace.note(now, "asks "+n.name, r.verb+" "+string(body))
+	w.tries++
+	ctx := context.WithValue(context.Background(), askerKey{}, fmt.Sprintf("%08d", w.tries))
 	go func() {
-		answer, err := n.api.Answer(context.Background(), namespace, r.verb, "somebody", body)
+		answer, err := n.api.Answer(ctx, namespace, r.verb, "somebody", body)
 		if n.Closed() {
 			err = errDead // the answer reaches nobody
 		}
@@ -191,6 +194,7 @@ func (w *world) answered(r reply) {
 		text = r.err.Error()
 	}
 	w.trace.note(r.at, "answer", r.verb+" "+r.id+": "+text)
+	w.stir()
 	if r.err != nil && !refused(r.err) {
 		w.at(r.at.Add(w.duration(time.Second, 3*time.Second)), func(now time.Time) { w.try(r.request, now) })
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	shards = 1
+	shards = 2
 	// each is how many processes there are of each role.
 	each = 2
 	// namespace is where all schedules are.
@@ -31,12 +31,16 @@ const (
 	roleWorker     = "worker"
 )
 
-// boot starts all processes.
-func (w *world) boot() {
+// boot starts all processes, none of them at the same moment as another: what each does periodically would coincide with
+// that of the others ever after, and with the due times.
+func (w *world) boot(begin time.Time) {
 	for _, role := range []string{roleFrontend, roleGenerator, roleInvoker, roleBackfiller, roleWorker} {
 		for i := range each {
-			w.nodes = append(w.nodes, nil)
-			w.start(len(w.nodes)-1, role, fmt.Sprintf("%s-%d", role, i))
+			number := len(w.nodes)
+			w.nodes = append(w.nodes, &node{world: w, name: "nobody", number: number, dead: true, died: make(chan struct{})})
+			w.at(begin.Add(w.duration(0, 10*time.Millisecond)), func(time.Time) {
+				w.start(number, role, fmt.Sprintf("%s-%d", role, i))
+			})
 		}
 	}
 }
@@ -50,7 +54,7 @@ func (w *world) start(number int, role, name string) {
 	}
 	w.started++
 	if w.plan.Skew > 0 {
-		n.skew = w.duration(-w.plan.Skew, w.plan.Skew)
+		n.skew.Store(int64(w.duration(-w.plan.Skew, w.plan.Skew)))
 	}
 	w.nodes[number] = n
 	run := n.program()
@@ -144,4 +148,5 @@ func (w *world) suspend(n *node, now time.Time) {
 	w.fault("suspension", n.name)
 	w.trace.note(now, "SUSPEND", n.name+" for "+until.Sub(now).String())
 	n.suspended = until
+	w.at(until, func(time.Time) { w.stir() })
 }

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,11 +20,13 @@ type consumerName struct{ stream, name string }
 type pull struct {
 	node     *node
 	consumer consumerName
-	inbox    chan jetstream.Msg
 	stopped  chan struct{}
 	over     bool
 	draining bool
-	inFlight int
+	inFlight int // messages on their way or waiting
+	// waiting are the messages that have arrived, asking is where the process waits for the next one; nil while it does not.
+	waiting []*message
+	asking  chan *message
 }
 
 // pullBatch is how many messages a pull has on their way or waiting, at most.
@@ -33,12 +36,12 @@ var errStopped = errors.New("simulation: the pull has ended")
 
 // Pull implements bus.Bus.
 func (n *node) Pull(ctx context.Context, stream, name string) (bus.Messages, error) {
-	p := &pull{
-		node: n, consumer: consumerName{stream, name},
-		inbox: make(chan jetstream.Msg, 4*pullBatch), stopped: make(chan struct{}),
-	}
-	err := n.do(ctx, "pull", name, func(time.Time) error {
+	p := &pull{node: n, consumer: consumerName{stream, name}, stopped: make(chan struct{})}
+	err := n.do(ctx, "pull", stream+" "+name, func(time.Time) error {
 		n.pulls = append(n.pulls, p)
+		if !slices.Contains(n.world.pulled, p.consumer) {
+			n.world.pulled = append(n.world.pulled, p.consumer)
+		}
 		return nil
 	})
 	return p, err
@@ -55,16 +58,35 @@ func (p *pull) receive(d jsmodel.Delivery, now time.Time) {
 	case now.Before(p.node.suspended):
 		p.node.world.at(p.node.suspended, func(now time.Time) { p.receive(d, now) })
 	default:
-		p.node.world.trace.note(now, p.node.name+" receives", (&message{delivery: d}).String())
-		p.inbox <- &message{pull: p, delivery: d}
+		m := &message{pull: p, delivery: d}
+		p.node.world.trace.note(now, p.node.name+" receives", m.String())
+		p.waiting = append(p.waiting, m)
+		p.hand()
 	}
 }
 
-// Next implements bus.Messages.
+// hand gives the next message to the process, if that asks for one.
+func (p *pull) hand() {
+	if p.asking == nil || len(p.waiting) == 0 {
+		return
+	}
+	p.asking <- p.waiting[0]
+	p.asking, p.waiting = nil, p.waiting[1:]
+	if p.inFlight--; p.inFlight == pullBatch-1 {
+		p.node.world.stir()
+	}
+}
+
+// Next implements bus.Messages. The world gives out the messages, one at a time, even where several wait: whether the
+// process has begun to work on one before it looks at the next would otherwise be a matter of chance.
 func (p *pull) Next(ctx context.Context) (jetstream.Msg, error) {
+	asking := make(chan *message, 1)
+	p.node.note("next", func() {
+		p.asking = asking
+		p.node.world.at(time.Now(), func(time.Time) { p.hand() })
+	})
 	select {
-	case msg := <-p.inbox:
-		p.node.note("took", func() { p.inFlight-- })
+	case msg := <-asking:
 		return msg, nil
 	case <-p.stopped:
 		return nil, errStopped

@@ -29,10 +29,10 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(seed, plan)
 		begin := time.Now()
-		w.boot()
+		w.boot(begin)
 		w.people(begin)
 		w.arrange(begin)
-		w.run(func(now time.Time) bool { return w.quiet() || now.After(begin.Add(plan.Duration+drainLimit)) })
+		w.run(begin.Add(plan.Duration + drainLimit))
 		if !w.quiet() {
 			w.ledger.find("does not come to rest: %s", w.busy())
 		}
@@ -47,15 +47,19 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 
 func newWorld(seed uint64, plan Plan) *world {
 	names := subjects.Default()
-	streams := append(names.StreamConfigs(shards, 1),
-		jsmodel.Bucket(names.BucketConfig(names.StateBucket(0), 1)))
+	streams := names.StreamConfigs(shards, 1)
+	for shard := range shards {
+		streams = append(streams, jsmodel.Bucket(names.BucketConfig(names.StateBucket(shard), 1)))
+	}
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 0)), plan: plan, names: names, server: jsmodel.New(streams...),
 		trace: trace{begin: time.Now()}, ledger: newLedger(), overlaps: map[string]bool{},
-		firing: map[string]bool{}, faults: map[string]int{}, notify: make(chan struct{}, 1),
+		firing: map[string]bool{}, faults: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
-	for _, config := range names.TaskConsumers(0) {
-		w.server.AddConsumer(names.TaskStream(0), config)
+	for shard := range shards {
+		for _, config := range names.TaskConsumers(shard) {
+			w.server.AddConsumer(names.TaskStream(shard), config)
+		}
 	}
 	w.server.AddConsumer(names.ActionStream(), names.WorkerConsumer(namespace, taskQueue))
 	return w
@@ -70,6 +74,8 @@ func (w *world) shutDown() {
 		default:
 			close(n.died)
 		}
-		n.cancel()
+		if n.cancel != nil {
+			n.cancel()
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -33,13 +34,21 @@ type world struct {
 	queue    events
 	order    uint64 // of events of the same time
 	firing   map[string]bool
-	outage   time.Time // until when nobody reaches JetStream
-	calm     bool      // nothing goes wrong any more
-	faults   map[string]int
-	started  int
+	pulled   []consumerName // those that somebody has ever pulled from
+	alarm    *time.Timer
+	// unserved says that something has changed since JetStream last had its turn, unseen since it was last asked whether
+	// all is quiet. wake is when JetStream has something to do by itself.
+	unserved, unseen bool
+	wake             time.Time
+	outage           time.Time    // until when nobody reaches JetStream
+	reachable        atomic.Int64 // the same, for the goroutines of processes
+	calm             bool         // nothing goes wrong any more
+	faults           map[string]int
+	started          int
 
 	// asking counts the requests of people, unanswered those without an answer yet.
 	asking, unanswered int
+	tries              int // of all requests
 	replies            []reply
 
 	mu      sync.Mutex
@@ -78,13 +87,16 @@ func (w *world) at(at time.Time, run func(now time.Time)) {
 	heap.Push(&w.queue, event{at, w.order, run})
 }
 
-// run lets the world go on until done says that it is over.
-func (w *world) run(done func(now time.Time) bool) {
+// stir notes that something has changed that JetStream may have to act on.
+func (w *world) stir() { w.unserved, w.unseen = true, true }
+
+// run lets the world go on until all is quiet or the limit is reached.
+func (w *world) run(limit time.Time) {
 	for {
 		synctest.Wait()
 		w.takeIn()
 		now := time.Now()
-		if done(now) {
+		if now.After(limit) || w.isOver() {
 			return
 		}
 		if len(w.queue) > 0 && !w.queue[0].at.After(now) {
@@ -97,26 +109,43 @@ func (w *world) run(done func(now time.Time) bool) {
 	}
 }
 
+// isOver reports whether all is quiet. It looks when something has changed.
+func (w *world) isOver() bool {
+	if !w.calm || !w.unseen {
+		return false
+	}
+	w.unseen = false
+	return w.quiet()
+}
+
 // sleep waits until something is planned, or a goroutine asks for something.
 func (w *world) sleep(now time.Time) {
-	next := now.Add(time.Hour)
-	for _, at := range []time.Time{w.server.NextDelivery(), w.nextTimer()} {
-		if at.After(now) && at.Before(next) {
-			next = at
-		}
-	}
+	next := w.wake
 	if len(w.queue) > 0 && w.queue[0].at.Before(next) {
 		next = w.queue[0].at
 	}
-	timer := time.NewTimer(next.Sub(now))
-	defer timer.Stop()
+	w.alarm.Reset(next.Sub(now))
 	select {
-	case <-timer.C:
+	case <-w.alarm.C:
 	case <-w.notify:
 	}
 }
 
-func (w *world) nextTimer() time.Time { return w.server.Next() }
+// nextWake is when JetStream has something to do by itself. Where something is due already that cannot be done, since
+// nobody pulls for instance, it looks again soon.
+func (w *world) nextWake(now time.Time) time.Time {
+	next := now.Add(time.Hour)
+	for _, at := range []time.Time{w.server.NextDelivery(), w.server.Next()} {
+		switch {
+		case at.IsZero():
+		case at.After(now):
+			next = minTime(next, at)
+		default:
+			next = minTime(next, now.Add(100*time.Millisecond))
+		}
+	}
+	return next
+}
 
 // submit hands a call of a goroutine to the world.
 func (w *world) submit(c *call) {
@@ -136,7 +165,8 @@ func (w *world) takeIn() {
 	w.arrived = nil
 	w.mu.Unlock()
 	slices.SortStableFunc(arrived, func(a, b *call) int {
-		return cmp.Or(cmp.Compare(a.node.number, b.node.number), cmp.Compare(a.what, b.what), cmp.Compare(a.detail, b.detail))
+		return cmp.Or(cmp.Compare(a.node.number, b.node.number), cmp.Compare(a.what, b.what), cmp.Compare(a.detail, b.detail),
+			cmp.Compare(a.asker, b.asker))
 	})
 	for _, c := range arrived {
 		w.begin(c, time.Now())
@@ -183,6 +213,9 @@ func (w *world) apply(c *call, now time.Time) {
 	}
 	w.server.Advance(now)
 	err := c.apply(now)
+	if !c.reads {
+		w.stir()
+	}
 	w.trace.add(now, c.node, c, err)
 	switch {
 	case w.chance(w.plan.Crash):
@@ -205,6 +238,10 @@ func (w *world) reply(c *call, now time.Time, err error) {
 
 // serve lets JetStream do what it does by itself: fire what is due, deliver what can be delivered.
 func (w *world) serve(now time.Time) {
+	if !w.unserved && now.Before(w.wake) {
+		return
+	}
+	w.unserved = false
 	for _, due := range w.server.Due(now) {
 		id := due.Subject + "/" + due.Header.Get("Nats-Schedule")
 		if w.firing[id] {
@@ -214,27 +251,16 @@ func (w *world) serve(now time.Time) {
 		w.firing[id] = true
 		w.at(now.Add(w.duration(0, 250*time.Millisecond)), func(now time.Time) {
 			delete(w.firing, id)
+			w.stir()
 			w.trace.note(now, "timer", due.Subject)
 			w.server.Fire(now, due)
 			w.published("", &nats.Msg{Subject: due.Header.Get(timer.HeaderTarget), Data: due.Data}, now)
 		})
 	}
-	for _, c := range w.consumers() {
+	for _, c := range w.pulled {
 		w.deliver(c, now)
 	}
-}
-
-// consumers are those that somebody pulls from, in order.
-func (w *world) consumers() []consumerName {
-	var all []consumerName
-	for _, n := range w.nodes {
-		for _, p := range n.pulls {
-			if !slices.Contains(all, p.consumer) {
-				all = append(all, p.consumer)
-			}
-		}
-	}
-	return all
+	w.wake = w.nextWake(now)
 }
 
 // deliver hands out what a consumer has.
