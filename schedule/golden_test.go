@@ -61,7 +61,7 @@ func withoutLater(record any) {
 		for _, c := range []*StructuredCalendar{&spec.StructuredCalendars[0], &spec.ExcludeStructuredCalendars[0]} {
 			c.LastDayOfMonth, c.NearestWeekday, c.LastWeekday, c.NthDayOfWeek, c.LastDayOfWeek = nil, nil, false, nil, nil
 		}
-		r.Schedule.Policies.CatchupMode, r.Schedule.Action.HeartbeatTimeout = "", 0
+		r.Schedule.Policies.CatchupMode, r.Schedule.Policies.LostRuns, r.Schedule.Action.HeartbeatTimeout = "", "", 0
 		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Events, r.Applied = "", time.Time{}, nil, nil, nil, nil
 	case *GeneratorState:
 		r.LastNominal = time.Time{}

@@ -115,6 +115,14 @@ type Completion struct {
 	Worker string `json:"worker,omitempty"`
 }
 
+// Liveness is the answer of a worker that has a run, to whoever asks on the run's alive subject. It is JSON. Workers that
+// do not have it say nothing.
+type Liveness struct {
+	RunID string `json:"runId"`
+	// Worker is the worker's name, for people.
+	Worker string `json:"worker,omitempty"`
+}
+
 // ControlKind is what a Control asks for.
 type ControlKind string
 

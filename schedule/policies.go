@@ -32,6 +32,26 @@ const (
 	CatchupLatest CatchupMode = "latest"
 )
 
+// LostRunPolicy says what becomes of a run that has been started, and that nobody has any more: neither the task queue,
+// nor a worker, nor a completion on its way. It takes more than a crash to lose one: an operator who purges a stream, a
+// worker that acknowledges without a report, NATS servers that lose what they have acknowledged. The empty policy is
+// LostRunFail.
+type LostRunPolicy string
+
+// The policies for lost runs.
+const (
+	// LostRunFail ends it as failed, with a failure of type "lost", so that the schedule goes on.
+	LostRunFail LostRunPolicy = "fail"
+	// LostRunWait waits for its completion: nobody but a person, or its run timeout, ends it.
+	LostRunWait LostRunPolicy = "wait"
+)
+
+// LostRunPolicies returns the policies a user can choose.
+func LostRunPolicies() []LostRunPolicy { return []LostRunPolicy{LostRunFail, LostRunWait} }
+
+// FailureLost is the type of the failure of a lost run.
+const FailureLost = "lost"
+
 // CatchupLatestGrace is how late a time may be found due without being superseded: so that times of a schedule that is
 // due every second do not supersede each other as long as nothing is wrong.
 const CatchupLatestGrace = time.Second

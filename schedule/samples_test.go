@@ -41,6 +41,7 @@ func fullSchedule() Schedule {
 			ConcurrencyLimit:       3,
 			CatchupWindow:          Duration(time.Hour),
 			CatchupMode:            CatchupLatest,
+			LostRuns:               LostRunWait,
 			PauseOnFailure:         true,
 			KeepOriginalWorkflowID: true,
 		},

@@ -181,6 +181,8 @@ type Policies struct {
 	CatchupMode CatchupMode `json:"catchupMode,omitempty"`
 	// PauseOnFailure pauses the schedule when a run fails or times out.
 	PauseOnFailure bool `json:"pauseOnFailure,omitempty"`
+	// LostRuns says what becomes of a run that nobody has any more. Zero means LostRunFail.
+	LostRuns LostRunPolicy `json:"lostRuns,omitempty"`
 	// KeepOriginalWorkflowID uses Action.WorkflowID as it is instead of appending the nominal time.
 	KeepOriginalWorkflowID bool `json:"keepOriginalWorkflowId,omitempty"`
 }

@@ -18,7 +18,7 @@ func TestDecodeJSONErrors(t *testing.T) {
 		{"typo in a list", `{"spec":{"intervals":[{"evry":"1s"}]}}`, `spec.intervals[0].evry: unknown field, did you mean every?`},
 		{"case", `{"policies":{"Overlap":"skip"}}`, `policies.Overlap: unknown field, did you mean overlap?`},
 		{"snake case", `{"action":{"task_queue":"q"}}`, `action.task_queue: unknown field, did you mean taskQueue?`},
-		{"nothing near", `{"policies":{"zebra":1}}`, `policies.zebra: unknown field: use one of overlap, concurrencyLimit, catchupWindow, catchupMode, pauseOnFailure, keepOriginalWorkflowId`},
+		{"nothing near", `{"policies":{"zebra":1}}`, `policies.zebra: unknown field: use one of overlap, concurrencyLimit, catchupWindow, catchupMode, pauseOnFailure, lostRuns, keepOriginalWorkflowId`},
 		{"strange name", `{"a b":1}`, `["a b"]: unknown field: use one of id, spec, action, policies, state, requestId, triggerNow, backfills`},
 		{"long name", `{"` + long + `":1}`, `["` + long[:100] + `…"]: unknown field: use one of id, spec, action, policies, state, requestId, triggerNow, backfills`},
 
@@ -302,6 +302,7 @@ policies:
   catchupWindow: 1h
   catchupMode: latest
   pauseOnFailure: true
+  lostRuns: wait
   keepOriginalWorkflowId: true
 state:
   notes: |-

@@ -54,6 +54,7 @@ func (p Policies) Validate() error {
 		notNegative("concurrencyLimit", p.ConcurrencyLimit),
 		notNegative("catchupWindow", p.CatchupWindow),
 		oneOf("catchupMode", "a catch-up mode", p.CatchupMode, CatchupModes()...),
+		oneOf("lostRuns", "a policy for lost runs", p.LostRuns, LostRunPolicies()...),
 	)
 }
 

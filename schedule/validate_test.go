@@ -41,6 +41,9 @@ func TestValidateAccepts(t *testing.T) {
 	for _, mode := range append(CatchupModes(), "") {
 		require.NoError(t, Policies{CatchupMode: mode}.Validate())
 	}
+	for _, policy := range append(LostRunPolicies(), "") {
+		require.NoError(t, Policies{LostRuns: policy}.Validate())
+	}
 }
 
 func manyHeaders(n int) map[string]string {
@@ -111,6 +114,7 @@ func TestCreateRequestValidate(t *testing.T) {
 		{`policies.overlap: "whatever" is not an overlap policy: use one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all`, func(r *CreateRequest) { r.Policies.Overlap = "whatever" }},
 		{`policies.concurrencyLimit: -1 is negative: use 0 or more`, func(r *CreateRequest) { r.Policies.ConcurrencyLimit = -1 }},
 		{`policies.catchupWindow: -1s is negative: use 0 or more`, func(r *CreateRequest) { r.Policies.CatchupWindow = Duration(-time.Second) }},
+		{`policies.lostRuns: "fial" is not a policy for lost runs, did you mean fail? Use one of fail, wait`, func(r *CreateRequest) { r.Policies.LostRuns = "fial" }},
 		{`policies.catchupMode: "lastest" is not a catch-up mode, did you mean latest? Use one of all, latest`, func(r *CreateRequest) { r.Policies.CatchupMode = "lastest" }},
 
 		{`spec.excludeDates[0]: "25.12.2026" is not a date: use one such as 2026-12-25, or a range such as 2026-12-24/2026-12-26`, func(r *CreateRequest) { r.Spec.ExcludeDates = []DateRange{"25.12.2026"} }},

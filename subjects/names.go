@@ -154,6 +154,16 @@ func (n Names) ControlQueue(namespace, queue string) string {
 	return n.prefix + ".control." + namespace + "." + Escape(queue) + ".>"
 }
 
+// Alive is where it is asked whether a worker has a run.
+func (n Names) Alive(namespace, queue, runID string) string {
+	return n.prefix + ".alive." + namespace + "." + Escape(queue) + "." + runID
+}
+
+// AliveQueue matches the questions about the runs of one task queue.
+func (n Names) AliveQueue(namespace, queue string) string {
+	return n.prefix + ".alive." + namespace + "." + Escape(queue) + ".*"
+}
+
 // Event is the subject of what happened to one schedule.
 func (n Names) Event(key schedule.Key, kind schedule.EventKind) string {
 	return n.prefix + ".event." + key.Namespace + "." + Escape(key.ID) + "." + string(kind)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/alive"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -46,6 +47,7 @@ func TestProtocolExamplesFitTheCode(t *testing.T) {
 	t.Parallel()
 	for label, into := range map[string]any{
 		"json request": &schedule.ActionRequest{}, "json completion": &schedule.Completion{}, "json control": &schedule.Control{},
+		"json liveness": &schedule.Liveness{},
 	} {
 		decoder := json.NewDecoder(strings.NewReader(block(t, label)))
 		decoder.DisallowUnknownFields()
@@ -57,7 +59,7 @@ func TestProtocolNamesEveryField(t *testing.T) {
 	t.Parallel()
 	text := protocol(t)
 	for _, value := range []any{
-		schedule.ActionRequest{}, schedule.Completion{}, schedule.Control{}, schedule.Failure{}, schedule.RetryPolicy{},
+		schedule.ActionRequest{}, schedule.Completion{}, schedule.Control{}, schedule.Liveness{}, schedule.Failure{}, schedule.RetryPolicy{},
 	} {
 		for i := range reflect.TypeOf(value).NumField() {
 			name, _, _ := strings.Cut(reflect.TypeOf(value).Field(i).Tag.Get("json"), ",")
@@ -172,7 +174,13 @@ func TestPermissionsSuffice(t *testing.T) {
 	callback := names.Callback(0, key, "reports", "r")
 	completions, err := admin.SubscribeSync(callback)
 	require.NoError(t, err)
-	worker.Handle(w, "a", func(context.Context, string) (string, error) { return "done", nil })
+	worker.Handle(w, "a", func(ctx context.Context, _ string) (string, error) {
+		answer, has, err := alive.Ask(ctx, admin, names, namespace, "reports", "run")
+		assert.NoError(t, err)
+		assert.True(t, has)
+		assert.Equal(t, "run", answer.RunID)
+		return "done", nil
+	})
 	body, err := json.Marshal(schedule.ActionRequest{
 		Namespace: namespace, WorkflowID: "wf", RunID: "run", RequestID: "r", Type: "a", TaskQueue: "reports", Callback: callback,
 	})
@@ -202,6 +210,7 @@ func serverWithUsers(t *testing.T, publish, subscribe []string) string {
 			{Username: "worker", Password: "worker", Permissions: &server.Permissions{
 				Publish:   &server.SubjectPermission{Allow: publish},
 				Subscribe: &server.SubjectPermission{Allow: subscribe},
+				Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
 			}},
 		},
 	})

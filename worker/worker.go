@@ -126,6 +126,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("worker: subscribe to controls: %w", err)
 	}
 	defer func() { _ = controls.Unsubscribe() }() // fails only on a closed connection
+	questions, err := w.nc.Subscribe(w.names.AliveQueue(w.config.Namespace, w.config.TaskQueue), w.onQuestion)
+	if err != nil {
+		return fmt.Errorf("worker: subscribe to questions: %w", err)
+	}
+	defer func() { _ = questions.Unsubscribe() }()
 
 	err = w.serve(p)
 	w.flush()

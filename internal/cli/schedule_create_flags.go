@@ -109,6 +109,8 @@ func (f *createFlags) definePolicies() {
 		&policies.CatchupWindow)
 	oneOf(&f.binder, "catchup-mode", "`MODE` of making up for several late actions", &policies.CatchupMode,
 		schedule.CatchupModes()...)
+	oneOf(&f.binder, "lost-runs", "`POLICY` for a run that nobody has any more", &policies.LostRuns,
+		schedule.LostRunPolicies()...)
 	f.bool("pause-on-failure", "pause the schedule when a run fails or times out", &policies.PauseOnFailure)
 	f.bool("keep-original-workflow-id", "do not append the time to the workflow ID", &policies.KeepOriginalWorkflowID)
 }
