@@ -129,7 +129,7 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 	}
 	// A message that is held may be older than what was last done for the schedule; the record tells.
 	wakes = append(wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
-	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
+	definition, err := p.definition(ctx, key, wakes, record.Revision == 0)
 	if errors.Is(err, kv.ErrNotFound) {
 		return time.Time{}, p.forget(ctx, key, wakes)
 	}
@@ -147,6 +147,17 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 		return time.Time{}, err
 	}
 	return p.sleep(ctx, &definition.Value, decision, !again)
+}
+
+// definition reads the definition, from the leader if there is no record: of a schedule that has been deleted, a lagging
+// replica would bring the record and the timer back.
+func (p *Pool) definition(
+	ctx context.Context, key schedule.Key, wakes []schedule.Wake, fresh bool,
+) (kv.Record[schedule.Definition], error) {
+	if fresh {
+		return kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
+	}
+	return kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
 }
 
 // decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or

@@ -2,6 +2,7 @@ package invoker
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -189,23 +190,23 @@ func outcomeOf(c *schedule.Completion) schedule.Outcome {
 
 // pauseOnFailure pauses the schedule if its policy says so, with a note that names the run and the reason.
 func (m *machine) pauseOnFailure(start *schedule.BufferedStart, c schedule.Completion) {
-	failed := c.Status == schedule.StatusFailed || c.Status == schedule.StatusTimedOut
-	if !failed || !m.definition.Schedule.Policies.PauseOnFailure {
-		return
-	}
 	why := ""
 	if c.Failure != nil && c.Failure.Message != "" {
 		why = ": " + c.Failure.Message
 	}
-	note := fmt.Sprintf("paused on failure: run %s of %s %s%s", start.RunID, start.WorkflowID, c.Status, why)
-	note = shorten(note, schedule.MaxNoteBytes)
-	switch {
-	case !m.paused:
-		m.paused, m.out.PauseNote = true, note
-	case m.definition.Schedule.State.Notes != note:
+	cause := fmt.Sprintf("paused on failure: run %s of %s ", start.RunID, start.WorkflowID)
+	note := shorten(cause+string(c.Status)+why, schedule.MaxNoteBytes)
+	failed := c.Status == schedule.StatusFailed || c.Status == schedule.StatusTimedOut
+	switch notes := m.definition.Schedule.State.Notes; {
+	case m.paused && strings.HasPrefix(notes, cause):
+		// An attempt that was cut short has paused the schedule and lost the event. It may have gone by another completion of
+		// the run: its worker's or its timer's.
+		note = notes
+	case m.paused || !failed || !m.definition.Schedule.Policies.PauseOnFailure:
 		return
+	default:
+		m.paused, m.out.PauseNote = true, note
 	}
-	// Where the note is there already, an attempt that was cut short has paused the schedule and lost the event.
 	m.event(schedule.Event{
 		Kind: schedule.EventPaused, RequestID: start.RequestID, WorkflowID: start.WorkflowID, RunID: start.RunID,
 		Source: start.Source, Reason: note, Trace: start.Trace,

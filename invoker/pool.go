@@ -148,11 +148,12 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Me
 }
 
 // definition reads the definition. One that is older than the messages or the record say comes from a replica that lags
-// behind; to go by it could even reset the record.
+// behind; to go by it could even reset the record. Where there is no record, nothing tells: a completion of a schedule that
+// has been deleted would make one again, and nobody would ever remove it.
 func (p *Pool) definition(
 	ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState, again bool,
 ) (kv.Record[schedule.Definition], error) {
-	if again {
+	if again || state.Incarnation == "" {
 		return kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
 	}
 	known := schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion}

@@ -588,6 +588,22 @@ func TestPauseOnFailureCutShort(t *testing.T) {
 	require.Equal(t, "1 completed, paused", k.events())
 }
 
+// TestPauseOnFailureCutShortByAnotherCompletion: the worker and the timeout timer have both ended the run, and the process
+// that was cut short went by the one, the next by the other.
+func TestPauseOnFailureCutShortByAnotherCompletion(t *testing.T) {
+	t.Parallel()
+	for _, status := range []schedule.Status{schedule.StatusFailed, schedule.StatusTimedOut, schedule.StatusCompleted} {
+		k := newDesk(t, pauseOnFailure)
+		k.running(1)
+		k.d.Version++
+		k.d.Schedule.State.Paused = true
+		k.d.Schedule.State.Notes = "paused on failure: run " + k.find(1).RunID + " of nightly-2026-03-01T12:00:01Z timed_out: no completion"
+		k.complete(1, status)
+		require.Empty(t, k.last.PauseNote)
+		require.Equal(t, "1 completed, paused", k.events(), status)
+	}
+}
+
 func TestPauseOnFailureNoteIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newDesk(t, pauseOnFailure)

@@ -184,6 +184,9 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
 
 // reserve waits for room for one more message; false means that ctx has ended.
 func (l *Loop[M]) reserve(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false // not even where there is room: what would be taken now had to be waited for
+	}
 	select {
 	case l.slots <- struct{}{}:
 		return true
