@@ -140,6 +140,9 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 	if err != nil {
 		return time.Time{}, err
 	}
+	if gaveUp(decision.HandOff) && !again {
+		return time.Time{}, errUnconfirmed
+	}
 	if decision.Close {
 		return time.Time{}, p.close(ctx, definition)
 	}
@@ -148,6 +151,13 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 	}
 	return p.sleep(ctx, &definition.Value, decision, !again)
 }
+
+// errUnconfirmed asks for another attempt that goes by what the leader says. A replica that lags behind shows an old mark:
+// what has been handed over since would be found late, and counted as missed although it has been started.
+var errUnconfirmed = fmt.Errorf("%w: generator: actions to give up, says a replica", kv.ErrConflict)
+
+// gaveUp reports whether a hand-off says of actions that they will not be started.
+func gaveUp(e *schedule.Enqueue) bool { return e != nil && e.Missed+e.Superseded+e.Dropped > 0 }
 
 // definition reads the definition, from the leader if there is no record: of a schedule that has been deleted, a lagging
 // replica would bring the record and the timer back.

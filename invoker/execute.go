@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -146,23 +145,27 @@ func (s *session) current(since time.Time) error {
 func (s *session) earlier(
 	ctx context.Context, starts []schedule.BufferedStart,
 ) (found []StartReport, others []schedule.BufferedStart, err error) {
-	var mu sync.Mutex
+	reports := make([]*StartReport, len(starts)) // of those that are found; their order must not depend on the replies
 	var group errgroup.Group
 	group.SetLimit(s.config.Concurrency)
 	for i := range starts {
 		group.Go(func() error {
 			result, known, err := s.look(ctx, &starts[i])
-			mu.Lock()
-			defer mu.Unlock()
 			if known {
-				found = append(found, StartReport{RequestID: starts[i].RequestID, Result: result, At: s.config.Now()})
-			} else {
-				others = append(others, starts[i])
+				reports[i] = &StartReport{RequestID: starts[i].RequestID, Result: result, At: s.config.Now()}
 			}
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil || len(others) == 0 {
+	err = group.Wait()
+	for i, report := range reports {
+		if report != nil {
+			found = append(found, *report)
+		} else {
+			others = append(others, starts[i])
+		}
+	}
+	if err != nil || len(others) == 0 {
 		return found, nil, err
 	}
 	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Invoker(s.key)))

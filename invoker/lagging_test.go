@@ -48,3 +48,25 @@ func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
 	s.finish(run, schedule.StatusCompleted, "")
 	s.awaitPhase(2, schedule.PhaseCompleted)
 }
+
+// TestALaggingReplicaBringsNoDeletedScheduleBack: a completion that comes after the deletion of its schedule must not make
+// a record, which nobody would ever remove.
+func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
+	require.NoError(t, err)
+	replica := &lagging{Buckets: buckets, key: kv.Definition(s.key).String()}
+	pool := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) })
+	start := s.start(1)
+
+	old, err := buckets.Get(t.Context(), s.names.StateBucket(0), replica.key)
+	require.NoError(t, err)
+	replica.frozen.Store(&old)
+	require.NoError(t, kv.Delete(t.Context(), s.store, kv.Definition(s.key), old.Revision))
+	s.handle(pool, invoker.Message{Completion: &schedule.Completion{
+		RequestID: start.RequestID, Status: schedule.StatusCompleted,
+	}})
+	_, err = kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
+	require.ErrorIs(t, err, kv.ErrNotFound)
+}

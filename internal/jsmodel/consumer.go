@@ -15,8 +15,10 @@ type consumer struct {
 	filters []string
 	// fresh are the sequences of messages that have not been delivered yet. Some may be gone.
 	fresh []uint64
-	// pending holds when each message that is delivered and not acknowledged comes again.
+	// pending holds when each message that is delivered and not acknowledged comes again; those in again come as soon as
+	// somebody asks, in this order.
 	pending    map[uint64]time.Time
+	again      []uint64
 	deliveries map[uint64]uint64
 }
 
@@ -53,6 +55,7 @@ func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) De
 	if len(c.fresh) > 0 && c.fresh[0] == sequence {
 		c.fresh = c.fresh[1:]
 	}
+	c.calm(sequence)
 	c.pending[sequence] = now.Add(c.config.AckWait)
 	c.deliveries[sequence]++
 	return Delivery{
@@ -61,37 +64,66 @@ func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) De
 }
 
 func (c *consumer) deliverable(now time.Time) []uint64 {
-	var again []uint64
-	for sequence, at := range c.pending {
-		switch {
-		case c.stream.messages[sequence] == nil:
+	for sequence := range c.pending {
+		if c.stream.messages[sequence] == nil {
 			c.settle(sequence) // replaced or removed
-		case !at.After(now):
-			again = append(again, sequence)
 		}
 	}
-	slices.Sort(again)
-	if len(c.pending)-len(again) >= c.config.MaxAckPending && c.config.MaxAckPending > 0 {
-		return again
+	c.expire(now)
+	room := len(c.fresh)
+	if most := c.config.MaxAckPending; most > 0 {
+		room = max(most-len(c.pending), 0)
 	}
 	c.fresh = slices.DeleteFunc(c.fresh, func(sequence uint64) bool { return c.stream.messages[sequence] == nil })
-	return append(again, c.fresh...)
+	return slices.Concat(c.again, c.fresh[:min(room, len(c.fresh))])
+}
+
+// expire makes deliverable what has not been acknowledged in time. Its next time begins now, for when it is not taken.
+func (c *consumer) expire(now time.Time) {
+	var expired []uint64
+	for sequence, at := range c.pending {
+		if !at.After(now) && !slices.Contains(c.again, sequence) {
+			expired = append(expired, sequence)
+		}
+	}
+	if len(expired) == 0 {
+		return
+	}
+	slices.Sort(expired)
+	c.again = append(c.again, expired...)
+	later := now.Add(c.config.AckWait).Sub(c.pending[expired[0]])
+	for _, sequence := range expired {
+		c.pending[sequence] = c.pending[sequence].Add(later)
+	}
 }
 
 func (c *consumer) wants(subject string) bool {
 	return slices.ContainsFunc(c.filters, func(filter string) bool { return Matches(filter, subject) })
 }
 
+// calm makes a message wait for its time.
+func (c *consumer) calm(sequence uint64) {
+	c.again = slices.DeleteFunc(c.again, func(other uint64) bool { return other == sequence })
+}
+
 func (c *consumer) settle(sequence uint64) {
+	c.calm(sequence)
 	delete(c.pending, sequence)
 	delete(c.deliveries, sequence)
 }
 
-// NextDelivery returns when a consumer delivers something again by itself; zero for never.
+// longAgo is when what is due already has become due.
+var longAgo = time.Unix(0, 0)
+
+// NextDelivery returns when a consumer delivers something again by itself: a time in the past if it would now, zero for
+// never.
 func (s *Server) NextDelivery() time.Time {
 	var next time.Time
 	for _, name := range s.names {
 		for _, c := range s.streams[name].consumers {
+			if len(c.again) > 0 {
+				return longAgo
+			}
 			for at := range maps.Values(c.pending) {
 				if next.IsZero() || at.Before(next) {
 					next = at
@@ -121,16 +153,22 @@ func (s *Server) settle(d *Delivery) {
 }
 
 // Nak gives a message back, to be delivered again after a delay.
-func (s *Server) Nak(now time.Time, d *Delivery, delay time.Duration) { s.postpone(d, now.Add(delay)) }
-
-// Progress extends the time for the acknowledgement.
-func (s *Server) Progress(now time.Time, d *Delivery) {
-	s.postpone(d, now.Add(s.streams[d.Stream].consumers[d.Consumer].config.AckWait))
+func (s *Server) Nak(now time.Time, d *Delivery, delay time.Duration) {
+	c := s.streams[d.Stream].consumers[d.Consumer]
+	switch _, pending := c.pending[d.Sequence]; {
+	case !pending:
+	case delay > 0:
+		c.calm(d.Sequence)
+		c.pending[d.Sequence] = now.Add(delay)
+	case !slices.Contains(c.again, d.Sequence):
+		c.again = append(c.again, d.Sequence)
+	}
 }
 
-func (s *Server) postpone(d *Delivery, until time.Time) {
+// Progress extends the time for the acknowledgement. It does not take back that a message was given back.
+func (s *Server) Progress(now time.Time, d *Delivery) {
 	c := s.streams[d.Stream].consumers[d.Consumer]
 	if _, pending := c.pending[d.Sequence]; pending {
-		c.pending[d.Sequence] = until
+		c.pending[d.Sequence] = now.Add(c.config.AckWait)
 	}
 }

@@ -123,12 +123,7 @@ func (s *Server) Remove(stream string, sequence uint64) bool {
 }
 
 // Purge removes the messages of a subject.
-func (s *Server) Purge(stream, subject string) {
-	st := s.streams[stream]
-	for _, m := range slices.Clone(st.subjects[subject]) {
-		st.remove(m)
-	}
-}
+func (s *Server) Purge(stream, subject string) { s.streams[stream].purge(subject) }
 
 // Advance does what the time does: it expires messages and message IDs.
 func (s *Server) Advance(now time.Time) {
@@ -164,14 +159,14 @@ func (s *Server) Next() time.Time {
 func (s *Server) Fire(now time.Time, due Message) {
 	header := nats.Header{}
 	for name, values := range due.Header {
-		if !strings.HasPrefix(name, "Nats-Schedule") && !strings.HasPrefix(name, "Nats-Expected-") &&
+		if !strings.HasPrefix(name, headerSchedule) && !strings.HasPrefix(name, "Nats-Expected-") &&
 			name != jetstream.MsgIDHeader && name != jetstream.MsgTTLHeader && name != jetstream.MsgRollup {
 			header[name] = values
 		}
 	}
-	header.Set("Nats-Scheduler", due.Subject)
-	header.Set("Nats-Schedule-Next", "purge")
-	msg := &nats.Msg{Subject: due.Header.Get("Nats-Schedule-Target"), Header: header, Data: due.Data}
+	header.Set(headerScheduler, due.Subject)
+	header.Set(headerNext, nextPurge)
+	msg := &nats.Msg{Subject: due.Header.Get(headerTarget), Header: header, Data: due.Data}
 	// What the server fires itself it does not check.
 	for _, name := range s.names {
 		if st := s.streams[name]; st.takes(msg.Subject) {

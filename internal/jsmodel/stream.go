@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -60,23 +58,10 @@ func (st *stream) inOrder() []*message {
 	return slices.SortedFunc(maps.Values(st.messages), func(a, b *message) int { return cmp.Compare(a.Sequence, b.Sequence) })
 }
 
-// publish checks a message and stores it: first the expected sequence, then the delay, then whether it is a repeat.
+// publish stores a message unless a check fails or it is a repeat.
 func (st *stream) publish(now time.Time, msg *nats.Msg) (Ack, error) {
 	ack := Ack{Stream: st.config.Name}
-	if text := msg.Header.Get(nats.ExpectedLastSubjSeqHdr); text != "" {
-		want, _ := strconv.ParseUint(text, 10, 64)
-		var have uint64
-		if last := st.last(msg.Subject); last != nil {
-			have = last.Sequence
-		}
-		if want != have {
-			return ack, &jetstream.APIError{
-				Code: 400, ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence,
-				Description: "wrong last sequence: " + strconv.FormatUint(have, 10),
-			}
-		}
-	}
-	if err := st.checkSchedule(msg); err != nil {
+	if err := st.check(msg); err != nil {
 		return ack, err
 	}
 	if id := msg.Header.Get(jetstream.MsgIDHeader); id != "" {
@@ -85,57 +70,29 @@ func (st *stream) publish(now time.Time, msg *nats.Msg) (Ack, error) {
 			return ack, nil
 		}
 	}
+	if err := st.checkRest(msg); err != nil {
+		return ack, err
+	}
 	ack.Sequence = st.store(now, msg)
 	return ack, nil
 }
 
-// checkSchedule refuses a delayed message that the stream could not deliver.
-func (st *stream) checkSchedule(msg *nats.Msg) error {
-	if scheduler := msg.Header.Get("Nats-Scheduler"); scheduler != "" {
-		timer := st.last(scheduler)
-		if scheduler == msg.Subject || timer != nil && timer.Header.Get("Nats-Schedule") == "" {
-			return &jetstream.APIError{Code: 400, ErrorCode: 10211, Description: "message schedule invalid scheduler"}
-		}
-	}
-	if msg.Header.Get("Nats-Schedule") == "" {
-		return nil
-	}
-	if _, ok := delay(msg.Header); !ok {
-		return &jetstream.APIError{Code: 400, ErrorCode: 10189, Description: "message schedule pattern is invalid"}
-	}
-	if target := msg.Header.Get("Nats-Schedule-Target"); target == msg.Subject || !st.takes(target) {
-		return &jetstream.APIError{Code: 400, ErrorCode: 10190, Description: "message schedule target is invalid"}
-	}
-	return nil
-}
-
-// delay returns when a message is to be delivered.
-func delay(header nats.Header) (at time.Time, ok bool) {
-	text, ok := strings.CutPrefix(header.Get("Nats-Schedule"), "@at ")
-	if !ok {
-		return at, false
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	return at, err == nil
-}
-
 // store stores a message without a check, and does what its headers ask for.
 func (st *stream) store(now time.Time, msg *nats.Msg) uint64 {
-	at, delayed := delay(msg.Header)
 	st.sequence++
 	m := &message{
 		Message: Message{Sequence: st.sequence, Subject: msg.Subject, Header: maps.Clone(msg.Header), Data: msg.Data, Stored: now},
 		before:  st.last(msg.Subject),
 	}
-	if ttl, err := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)); err == nil {
-		m.expires = now.Add(ttl)
+	at, err := delay(m.Header)
+	if delayed := err == nil && !at.IsZero(); delayed {
+		st.delayed[m.Sequence] = at
+		m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject) // as the server does
 	}
-	if msg.Header.Get(jetstream.MsgRollup) == jetstream.MsgRollupSubject || delayed {
-		st.purge(msg.Subject)
-	}
+	m.expires = st.expires(m)
 	st.expireBy(m.expires)
-	if st.config.MaxAge > 0 {
-		st.expireBy(now.Add(st.config.MaxAge))
+	if rollupOf(m.Header) == jetstream.MsgRollupSubject {
+		st.purge(msg.Subject)
 	}
 	for _, c := range st.consumers {
 		if c.wants(msg.Subject) {
@@ -147,22 +104,26 @@ func (st *stream) store(now time.Time, msg *nats.Msg) uint64 {
 	if most := st.config.MaxMsgsPerSubject; most > 0 && int64(len(st.subjects[msg.Subject])) > most {
 		st.remove(st.subjects[msg.Subject][0])
 	}
-	if delayed {
-		st.delayed[m.Sequence] = at
+	if m.Header.Get(headerNext) == nextPurge {
+		st.purge(m.Header.Get(headerScheduler))
 	}
-	if msg.Header.Get("Nats-Schedule-Next") == "purge" {
-		st.purge(msg.Header.Get("Nats-Scheduler"))
-	}
-	if id := msg.Header.Get(jetstream.MsgIDHeader); id != "" {
+	if id := m.Header.Get(jetstream.MsgIDHeader); id != "" {
 		st.ids[id] = remembered{m.Sequence, now}
 		st.expireBy(now.Add(st.config.Duplicates))
 	}
 	return m.Sequence
 }
 
+// purge removes the messages of a subject. The server forgets, with that, what the consumers of the subject were about to
+// deliver again, whatever it is: it comes when the time for its acknowledgement is over.
 func (st *stream) purge(subject string) {
 	for _, m := range slices.Clone(st.subjects[subject]) {
 		st.remove(m)
+	}
+	for _, c := range st.consumers {
+		if c.wants(subject) {
+			c.again = nil
+		}
 	}
 }
 
@@ -175,6 +136,21 @@ func (st *stream) remove(m *message) {
 		return
 	}
 	st.subjects[m.Subject] = rest
+}
+
+// expires returns when a message goes by itself.
+func (st *stream) expires(m *message) time.Time {
+	life := st.config.MaxAge
+	switch ttl, err := ttlOf(m.Header); {
+	case err == nil && ttl == never:
+		return time.Time{}
+	case err == nil && ttl > 0 && (life == 0 || ttl < life):
+		life = ttl
+	}
+	if life == 0 {
+		return time.Time{}
+	}
+	return m.Stored.Add(life)
 }
 
 // expireBy notes that something expires at a time.
@@ -197,12 +173,8 @@ func (st *stream) expire(now time.Time) {
 		}
 	}
 	for _, m := range st.messages {
-		end := m.expires
-		if aged := m.Stored.Add(st.config.MaxAge); st.config.MaxAge > 0 && (end.IsZero() || aged.Before(end)) {
-			end = aged
-		}
-		if end.IsZero() || now.Before(end) {
-			st.expireBy(end)
+		if m.expires.IsZero() || now.Before(m.expires) {
+			st.expireBy(m.expires)
 		} else {
 			st.remove(m)
 		}

@@ -9,12 +9,19 @@ import (
 // requestTimeout is how long a client waits for an answer of JetStream: some 5 s, and never as long as anything else.
 const requestTimeout = 4987654321 * time.Nanosecond
 
-// The calls that change nothing.
+// The calls that change nothing, those that store something, and those that remove it.
 const (
 	whatGet    = "get"
 	whatLeader = "leader"
 	whatLast   = "last"
 	whatKeys   = "keys"
+
+	whatPublish = "publish"
+	whatCreate  = "create"
+	whatUpdate  = "update"
+	whatDelete  = "delete"
+	whatRemove  = "remove"
+	whatPurge   = "purge"
 )
 
 // errDead is what a process that was killed gets for whatever it still tries: nothing of it reaches anybody.
@@ -27,10 +34,20 @@ type call struct {
 	asker        string // whose request it is part of, in a frontend that may have several in hand
 	apply        func(now time.Time) error
 	reads        bool // it changes nothing
+	stores       bool // JetStream needs room for it
 	sent         bool // it has left the process
 	local        bool // it is about the process itself, and nothing can come between
 	done         chan error
 	finished     bool
+	// twins are calls of the same process that read or remove the same at the same moment. Nothing tells which of its
+	// goroutines is which, so all of them have one fate, and the same answer at the same time.
+	twins []*call
+}
+
+// isTwin reports whether two calls cannot be told apart, and need not be.
+func (c *call) isTwin(other *call) bool {
+	harmless := c.reads || c.what == whatRemove || c.what == whatPurge
+	return harmless && c.node == other.node && c.what == other.what && c.detail == other.detail && c.asker == other.asker
 }
 
 func (c *call) String() string { return c.node.name + " " + c.what + " " + c.detail }
@@ -39,6 +56,9 @@ func (c *call) finish(err error) {
 	if !c.finished {
 		c.finished = true
 		c.done <- err
+	}
+	for _, twin := range c.twins {
+		twin.finish(err)
 	}
 }
 
@@ -55,6 +75,8 @@ func (n *node) do(ctx context.Context, what, detail string, apply func(now time.
 	switch what {
 	case whatGet, whatLeader, whatLast, whatKeys:
 		c.reads = true
+	case whatPublish, whatCreate, whatUpdate, whatDelete:
+		c.stores = true
 	}
 	n.world.submit(c)
 	select {

@@ -1,11 +1,11 @@
 package simulation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -25,11 +25,12 @@ func record[T any](w *world, of schedule.Key, key kv.Key[T]) (value T, ok bool) 
 	return value, true
 }
 
+func keyOf(id string) schedule.Key { return schedule.Key{Namespace: namespace, ID: id} }
+
 // history is the events of a schedule, in order.
 func (w *world) history(id string) []schedule.Event {
-	key := schedule.Key{Namespace: namespace, ID: id}
 	var all []schedule.Event
-	for _, m := range w.server.Messages(w.names.EventStream(), w.names.Events(key)) {
+	for _, m := range w.server.Messages(w.names.EventStream(), w.names.Events(keyOf(id))) {
 		var e schedule.Event
 		if err := json.Unmarshal(m.Data, &e); err != nil {
 			panic(err)
@@ -58,7 +59,7 @@ func (w *world) busy() string {
 		}
 	}
 	for i := range w.plan.Schedules {
-		key := schedule.Key{Namespace: namespace, ID: fmt.Sprintf("s%d", i)}
+		key := keyOf(fmt.Sprintf("s%d", i))
 		state, ok := record(w, key, kv.Invoker(key))
 		if ok && slices.ContainsFunc(state.Starts, func(s schedule.BufferedStart) bool {
 			return s.Phase != schedule.PhaseCompleted
@@ -70,162 +71,148 @@ func (w *world) busy() string {
 }
 
 // check looks at what there is in the end.
-func (w *world) check() []string {
+func (w *world) check() []Finding {
 	findings := slices.Clone(w.ledger.findings)
-	find := func(format string, args ...any) { findings = append(findings, fmt.Sprintf(format, args...)) }
+	find := func(kind, id, format string, args ...any) {
+		findings = append(findings, Finding{kind, id, fmt.Sprintf(format, args...)})
+	}
 	for requestID, r := range w.ledger.runs {
 		if !r.over {
-			find("run %s of %s has not ended", requestID, r.workflowID)
+			find("endless", r.scheduleID, "run %s of %s has not ended", requestID, r.workflowID)
 		}
 	}
 	if letters := w.server.Messages(w.names.DeadLetterStream(), ">"); len(letters) > 0 {
-		find("%d dead letters, the first: %v", len(letters), letters[0].Header)
+		find("dead letter", "", "%d of them, the first: %v", len(letters), letters[0].Header)
 	}
 	for i := range w.plan.Schedules {
 		findings = append(findings, w.checkSchedule(fmt.Sprintf("s%d", i))...)
 	}
 	for _, r := range w.replies {
 		if r.verb == "create" && r.err != nil && schedule.CodeOf(r.err) != schedule.CodeAlreadyExists {
-			find("create of %s: %v", r.id, r.err)
+			find("refused", r.id, "create: %v", r.err)
 		}
 	}
-	slices.Sort(findings)
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Schedule, b.Schedule), cmp.Compare(a.Text, b.Text))
+	})
 	return findings
 }
 
-// checkSchedule compares the events of a schedule with its counters, its spec and the requests of people.
-func (w *world) checkSchedule(id string) (findings []string) {
-	find := func(format string, args ...any) { findings = append(findings, id+": "+fmt.Sprintf(format, args...)) }
-	key := schedule.Key{Namespace: namespace, ID: id}
-	shard := subjects.ShardOf(key, shards)
+// checkSchedule compares what there is of a schedule, and what its events say, with its spec, with what people have asked
+// for, and with what the world has seen.
+func (w *world) checkSchedule(id string) []Finding {
 	d, ok := w.stored(id)
+	c := &checker{world: w, id: id, key: keyOf(id), definition: &d}
 	if !ok {
-		return w.checkGone(key)
+		c.gone()
+		return c.findings
 	}
-	state, _ := record(w, key, kv.Invoker(key))
-	events := slices.DeleteFunc(w.history(id), func(e schedule.Event) bool {
+	c.events = slices.DeleteFunc(w.history(id), func(e schedule.Event) bool {
 		return !strings.HasPrefix(e.ID, d.Incarnation+"-") // of an earlier schedule of the same ID
 	})
+	c.counters()
+	c.leftovers()
+	c.fates()
+	c.due()
+	c.runs()
+	c.requests()
+	c.pauses()
+	c.limit()
+	c.order()
+	return c.findings
+}
+
+// checker looks at one schedule in the end.
+type checker struct {
+	*world
+	id         string
+	key        schedule.Key
+	definition *schedule.Definition
+	events     []schedule.Event
+	findings   []Finding
+}
+
+func (c *checker) find(kind, format string, args ...any) {
+	c.findings = append(c.findings, Finding{kind, c.id, fmt.Sprintf(format, args...)})
+}
+
+// counters are what the events add up to, each of them once.
+func (c *checker) counters() {
+	state, _ := record(c.world, c.key, kv.Invoker(c.key))
 	var counters schedule.Counters
 	ids := map[string]bool{}
-	for _, e := range events {
+	for _, e := range c.events {
 		if ids[e.ID] {
-			find("event %s is there twice", e.ID)
+			c.find("events", "%s is there twice", e.ID)
 		}
 		ids[e.ID] = true
 		counters.Add(e)
 	}
 	if counters != state.Counters {
-		find("counters %+v, by the events %+v", state.Counters, counters)
+		c.find("counters", "%+v, by the events %+v", state.Counters, counters)
 	}
-	if !d.Schedule.State.Paused && len(w.server.Messages(w.names.TaskStream(shard), w.names.DueTimer(shard, key))) != 1 {
-		find("has no timer")
-	}
-	findings = append(findings, w.checkFates(id, &d, events)...)
-	return append(findings, w.checkRequests(id, d.CreateTime, events)...)
 }
 
-// checkGone makes sure that nothing is left of a schedule that was deleted.
-func (w *world) checkGone(key schedule.Key) (findings []string) {
-	if !slices.ContainsFunc(w.replies, func(r reply) bool { return r.id == key.ID && r.verb == "delete" }) {
-		return []string{key.ID + ": is gone, and nobody has deleted it"}
+// leftovers: a schedule that is not paused has its timer, and when all is quiet no trigger or backfill is left.
+func (c *checker) leftovers() {
+	shard := subjects.ShardOf(c.key, shards)
+	timers := len(c.server.Messages(c.names.TaskStream(shard), c.names.DueTimer(shard, c.key)))
+	if !c.definition.Schedule.State.Paused && timers != 1 {
+		c.find("timer", "it has none")
 	}
-	shard := subjects.ShardOf(key, shards)
-	bucket := w.names.StateBucket(shard)
-	for _, m := range w.server.Messages("KV_"+bucket, ">") {
-		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+key.ID+".") {
-			findings = append(findings, key.ID+": was deleted and has left "+m.Subject)
+	bucket := c.names.StateBucket(shard)
+	for _, m := range c.server.Messages("KV_"+bucket, "$KV."+bucket+"."+subjects.BackfillKeys(c.key)) {
+		if m.Header.Get("KV-Operation") == "" {
+			c.find("leftover", "%s", m.Subject)
 		}
 	}
-	for _, m := range w.server.Messages(w.names.TaskStream(shard), ">") {
-		if strings.HasSuffix(m.Subject, "."+key.ID) || strings.Contains(m.Subject, "."+key.ID+".") {
-			findings = append(findings, key.ID+": was deleted and has left "+m.Subject)
-		}
-	}
-	return findings
 }
 
-// fates are the kinds of event that say what became of an action.
-var fates = []schedule.EventKind{schedule.EventStarted, schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped}
-
-// checkFates makes sure that each action has one fate, and that each due time of a schedule that nobody has changed has
-// one.
-func (w *world) checkFates(id string, d *schedule.Definition, events []schedule.Event) (findings []string) {
-	find := func(format string, args ...any) { findings = append(findings, id+": "+fmt.Sprintf(format, args...)) }
-	had := map[string]int{}
-	spans := 0
-	for _, e := range events {
-		if !slices.Contains(fates, e.Kind) {
-			continue
-		}
-		if e.Count > 1 || e.Nominal.IsZero() {
-			spans++
-			continue
-		}
-		fate := e.Source + " " + e.Nominal.UTC().Format(time.RFC3339Nano)
-		if had[fate]++; had[fate] > 1 {
-			find("%s has %d fates, the last: %s", fate, had[fate], e.Kind)
+// gone: nothing is left of a schedule that was deleted.
+func (c *checker) gone() {
+	if !slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "delete" }) {
+		c.find("gone", "nobody has deleted it")
+		return
+	}
+	shard := subjects.ShardOf(c.key, shards)
+	for _, m := range c.server.Messages("KV_"+c.names.StateBucket(shard), ">") {
+		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") {
+			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}
-	paused := slices.ContainsFunc(events, func(e schedule.Event) bool { return e.Kind == schedule.EventPaused })
-	if w.changed(id) || paused || spans > 0 || d.Schedule.State.LimitedActions || d.Schedule.State.Paused {
-		return findings
-	}
-	every := time.Duration(d.Schedule.Spec.Intervals[0].Every)
-	from := d.CreateTime.Add(2 * w.plan.Skew).UnixNano() // the clock of another process may have been ahead
-	at := time.Unix(0, from-from%int64(every)).Add(every)
-	for ; !at.After(d.Schedule.Spec.EndTime); at = at.Add(every) {
-		if fate := schedule.SourceAuto + " " + at.UTC().Format(time.RFC3339Nano); had[fate] == 0 {
-			find("missed: nothing became of %s", fate)
+	for _, m := range c.server.Messages(c.names.TaskStream(shard), ">") {
+		if strings.HasSuffix(m.Subject, "."+c.id) || strings.Contains(m.Subject, "."+c.id+".") {
+			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}
-	return findings
 }
 
-// changed reports whether anybody has changed what a schedule is due by.
-func (w *world) changed(id string) bool {
-	return slices.ContainsFunc(w.replies, func(r reply) bool {
-		return r.id == id && r.err == nil && (r.verb == "pause" || r.verb == "update")
-	})
-}
-
-// checkRequests makes sure that what people have asked for, and were told is done, has been done.
-func (w *world) checkRequests(id string, since time.Time, events []schedule.Event) (findings []string) {
-	find := func(format string, args ...any) { findings = append(findings, id+": "+fmt.Sprintf(format, args...)) }
-	for _, r := range w.replies {
-		if r.id != id || r.err != nil || r.at.Before(since) {
-			continue
-		}
-		if slices.ContainsFunc(w.replies, func(other reply) bool { return other.verb == "delete" && other.id == id }) {
-			continue // what one schedule was asked for, another of the same ID does not do
-		}
-		canceled := slices.ContainsFunc(w.replies, func(c reply) bool { return c.verb == "cancelBackfill" && c.id == id })
-		if requestID, _ := r.body["requestId"].(string); !slices.ContainsFunc(events, func(e schedule.Event) bool {
-			return e.RequestID == requestID
-		}) && requestID != "" && r.verb != "unskip" && r.verb != "delete" {
-			find("no event tells of %s %s", r.verb, requestID)
-		}
-		if canceled {
-			continue
-		}
-		switch answer := r.answer.(type) {
-		case *schedule.TriggerReply:
-			count := 0
-			for _, e := range events {
-				if e.Source == answer.TriggerID && slices.Contains(fates, e.Kind) {
-					count++
-				}
-			}
-			if count != 1 {
-				find("trigger %s has %d fates", answer.TriggerID, count)
-			}
-		case *schedule.BackfillReply:
-			if !slices.ContainsFunc(events, func(e schedule.Event) bool {
-				return e.Source == answer.BackfillID && e.Kind == schedule.EventBackfillCompleted
-			}) {
-				find("backfill %s has not completed", answer.BackfillID)
-			}
+// checkState looks at the record of an invoker when it is written: no more starts have gone out, and no more wait, than the
+// policy allows. Policies and limits of the simulation's schedules stay what they were drawn as.
+func (w *world) checkState(key string, data []byte) {
+	id := strings.TrimSuffix(strings.TrimPrefix(key, namespace+"."), ".invoker")
+	d := w.drawn[id]
+	if d == nil || d.replaced || d.limit == 0 {
+		return
+	}
+	var state schedule.InvokerState
+	if err := schedule.Unmarshal(data, &state); err != nil {
+		panic(err)
+	}
+	out, waiting := 0, 0
+	for i := range state.Starts {
+		switch state.Starts[i].Phase {
+		case schedule.PhaseReady, schedule.PhaseStarted:
+			out++
+		case schedule.PhasePending, schedule.PhaseDeferred:
+			waiting++
 		}
 	}
-	return findings
+	if out > d.limit {
+		w.ledger.find("overlap", id, "%d runs are recorded, at most %d may be", out, d.limit)
+	}
+	most := map[schedule.OverlapPolicy]int{schedule.OverlapSkip: 0, schedule.OverlapBufferOne: 1}
+	if limit, ok := most[d.policy]; ok && waiting > limit {
+		w.ledger.find("buffer", id, "%d starts wait under %s", waiting, d.policy)
+	}
 }

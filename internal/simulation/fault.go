@@ -1,35 +1,62 @@
 package simulation
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
 
 // fault counts what goes wrong.
-func (w *world) fault(kind, _ string) { w.faults[kind]++ }
+func (w *world) fault(kind string) { w.faults[kind]++ }
 
 // arrange plans the faults that do not depend on what the processes do.
 func (w *world) arrange(begin time.Time) {
+	rng := rand.New(rand.NewPCG(w.seed, streamFaults))
 	some := func(count int, happen func(now time.Time)) {
 		for range count {
-			w.at(begin.Add(w.duration(0, w.plan.Duration)), happen)
+			w.at(begin.Add(between(rng, 0, w.plan.Duration)), happen)
 		}
 	}
-	some(w.plan.Restarts, func(now time.Time) { w.stop(w.anyNode(), now) })
-	some(w.plan.Suspensions, func(now time.Time) { w.suspend(w.anyNode(), now) })
+	anyNode := func() *node { return w.nodes[rng.IntN(len(w.nodes))] }
+	some(w.plan.Restarts, func(now time.Time) { w.stop(anyNode(), now) })
+	some(w.plan.Suspensions, func(now time.Time) { w.suspend(anyNode(), now, between(rng, time.Second, 30*time.Second)) })
 	some(w.plan.Outages, func(now time.Time) {
-		w.fault("outage", "")
-		w.setOutage(now.Add(w.duration(100*time.Millisecond, 20*time.Second)))
-		w.trace.note(now, "OUTAGE", w.outage.Sub(now).String())
-		w.at(w.outage, func(time.Time) { w.stir() })
+		w.setOutage(w.breakdown(now, "outage", between(rng, 100*time.Millisecond, 20*time.Second)))
+	})
+	some(w.plan.Full, func(now time.Time) {
+		w.full = w.breakdown(now, "full", between(rng, time.Second, 15*time.Second))
+	})
+	some(w.plan.PowerCuts, func(now time.Time) {
+		w.fault("power cut")
+		for _, n := range w.nodes {
+			w.crash(n, now, "with all the others: "+n.name)
+		}
 	})
 	if w.plan.Skew > 0 {
 		some(3, func(now time.Time) {
-			n := w.anyNode()
-			n.skew.Store(int64(w.duration(-w.plan.Skew, w.plan.Skew)))
-			w.fault("clock jump", n.name)
-			w.trace.note(now, "CLOCK", n.name+" is off by "+time.Duration(n.skew.Load()).String())
+			n := anyNode()
+			skew := between(rng, -w.plan.Skew, w.plan.Skew)
+			n.skew.Store(int64(skew))
+			w.fault("clock jump")
+			w.trace.note(now, "CLOCK", n.name+" is off by "+skew.String())
 		})
 	}
 	w.at(begin.Add(w.plan.Duration), func(now time.Time) { w.calmDown(now) })
 }
+
+// breakdown is a time for which JetStream does not do what it should.
+func (w *world) breakdown(now time.Time, what string, d time.Duration) (until time.Time) {
+	w.fault(what)
+	w.trace.note(now, "BREAKDOWN", what+" for "+d.String())
+	until = now.Add(d)
+	w.troubled = maxTime(w.troubled, until)
+	w.at(until, func(time.Time) { w.stir() })
+	return until
+}
+
+// errFull is what the server says to a message for which it has no room.
+var errFull = &jetstream.APIError{Code: 500, ErrorCode: 10047, Description: "insufficient storage resources available"}
 
 // setOutage says until when nobody reaches JetStream. The processes see it too: they have no connection.
 func (w *world) setOutage(until time.Time) {
@@ -41,6 +68,7 @@ func (w *world) setOutage(until time.Time) {
 func (w *world) calmDown(now time.Time) {
 	w.trace.note(now, "CALM", "")
 	w.calm = true
+	w.full = now
 	w.setOutage(now)
 	w.stir()
 	for _, n := range w.nodes {
@@ -50,5 +78,3 @@ func (w *world) calmDown(now time.Time) {
 		}
 	}
 }
-
-func (w *world) anyNode() *node { return w.nodes[w.rng.IntN(len(w.nodes))] }

@@ -11,46 +11,81 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+// Finding is something that must not be.
+type Finding struct {
+	// Kind is the promise that is broken, in a word; Schedule is whose, empty if it is nobody's alone.
+	Kind, Schedule string
+	Text           string
+}
+
+// String is the finding in a line.
+func (f Finding) String() string {
+	if f.Schedule == "" {
+		return f.Kind + ": " + f.Text
+	}
+	return f.Kind + ": " + f.Schedule + ": " + f.Text
+}
+
 // ledger is what the world itself has seen of the runs: at the action stream, at the callbacks and in the workers' code.
 type ledger struct {
 	runs map[string]*run // by request ID
+	// order has those that the action stream has taken, in order.
+	order []*run
 	// open are those of each schedule that have been stored and have not ended.
 	open     map[string]map[string]bool
-	findings []string
+	findings []Finding
+	// coded counts the runs that a worker's code began with more than once.
+	coded int
 }
 
 // run is one start, whatever became of it.
 type run struct {
+	requestID  string
 	scheduleID string
 	nominal    time.Time
 	workflowID string
-	stored     int // how often the action stream took it
-	code       int // how often a worker began with it
+	at         time.Time // when the action stream took it first
+	stored     int       // how often it did
 	over       bool
+	// begun is where and when a worker's code began with it last.
+	begun struct {
+		node *node
+		at   time.Time
+	}
+}
+
+// automated reports whether nobody has asked for the run.
+func (r *run) automated() bool {
+	return strings.HasPrefix(r.requestID, "sched-"+schedule.SourceAuto+"-")
 }
 
 func newLedger() *ledger {
 	return &ledger{runs: map[string]*run{}, open: map[string]map[string]bool{}}
 }
 
-func (l *ledger) find(format string, args ...any) {
-	l.findings = append(l.findings, fmt.Sprintf(format, args...))
+func (l *ledger) find(kind, id, format string, args ...any) {
+	l.findings = append(l.findings, Finding{kind, id, fmt.Sprintf(format, args...)})
 }
 
 func (l *ledger) run(requestID string) *run {
 	if l.runs[requestID] == nil {
-		l.runs[requestID] = &run{}
+		l.runs[requestID] = &run{requestID: requestID}
 	}
 	return l.runs[requestID]
 }
 
 // published tells the ledger what a stream has taken.
-func (w *world) published(stream string, msg *nats.Msg, _ time.Time) {
+func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	switch {
 	case stream == w.names.ActionStream():
 		var request schedule.ActionRequest
 		if json.Unmarshal(msg.Data, &request) == nil {
-			w.ledger.start(&request, w.overlaps[request.ScheduleID])
+			d := w.drawn[request.ScheduleID]
+			limit := d.limit
+			if d.replaced {
+				limit = 0
+			}
+			w.ledger.start(&request, limit, now)
 		}
 	case stream == w.names.ControlStream():
 		var control schedule.Control
@@ -65,14 +100,17 @@ func (w *world) published(stream string, msg *nats.Msg, _ time.Time) {
 	}
 }
 
-// start notes that the action stream has taken a run, and finds what must not be: the same one twice, or two at once where
-// the policy forbids it.
-func (l *ledger) start(request *schedule.ActionRequest, exclusive bool) {
+// start notes that the action stream has taken a run, and finds what must not be: the same one twice, or more at once than
+// the policy allows; a limit of 0 allows any number.
+func (l *ledger) start(request *schedule.ActionRequest, limit int, now time.Time) {
 	r := l.run(request.RequestID)
 	r.scheduleID, r.nominal, r.workflowID = request.ScheduleID, request.NominalTime, request.WorkflowID
 	if r.stored++; r.stored > 1 {
-		l.find("doubled: %s was started %d times", request.WorkflowID, r.stored)
+		l.find("doubled", r.scheduleID, "%s was started %d times", request.WorkflowID, r.stored)
+		return
 	}
+	r.at = now
+	l.order = append(l.order, r)
 	if r.over {
 		return // a slow message: it has been terminated by now, and no worker will run it
 	}
@@ -81,8 +119,8 @@ func (l *ledger) start(request *schedule.ActionRequest, exclusive bool) {
 		open = map[string]bool{}
 		l.open[request.ScheduleID] = open
 	}
-	if exclusive && len(open) > 0 {
-		l.find("overlap: %s was started while %d others of its schedule ran", request.WorkflowID, len(open))
+	if limit > 0 && len(open) >= limit {
+		l.find("overlap", r.scheduleID, "%s was started while %d others of its schedule ran", request.WorkflowID, len(open))
 	}
 	open[request.RequestID] = true
 }
@@ -93,5 +131,16 @@ func (l *ledger) end(requestID string) {
 	delete(l.open[r.scheduleID], requestID)
 }
 
-// begin notes that a worker's code begins with a run.
-func (l *ledger) begin(request *schedule.ActionRequest, _ *node) { l.run(request.RequestID).code++ }
+// begin notes that a worker's code begins with a run. That it begins once more must have a reason: something has gone
+// wrong for the worker that had the run before, or for all, since that took it.
+func (l *ledger) begin(request *schedule.ActionRequest, n *node, now time.Time) {
+	r := l.run(request.RequestID)
+	if before := r.begun; before.node != nil {
+		l.coded++
+		if before.node.troubled.Before(before.at) && n.world.troubled.Before(before.at) {
+			l.find("repeated", r.scheduleID, "%s began on %s at %s, and on %s for no reason", request.WorkflowID,
+				before.node.name, before.at.Sub(n.world.trace.begin), n.name)
+		}
+	}
+	r.begun.node, r.begun.at = n, now
+}

@@ -11,3 +11,6 @@ func TestMain(m *testing.M) {
 	debug.SetGCPercent(800)
 	os.Exit(m.Run())
 }
+
+// raceEnabled says that the race detector is on.
+var raceEnabled bool

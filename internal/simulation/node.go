@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +28,7 @@ type node struct {
 	skew atomic.Int64
 	// suspended is until when the process stands still.
 	suspended time.Time
+	troubled  time.Time // when something last went wrong for it
 	dead      bool
 	stopping  bool
 	role      string
@@ -62,7 +65,7 @@ func (n *node) publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err
 	if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
 		detail += " #" + id // of several events of a kind each has its own, and its place
 	}
-	err = n.do(ctx, "publish", detail, func(now time.Time) error {
+	err = n.do(ctx, whatPublish, detail, func(now time.Time) error {
 		ack, err := n.world.server.Publish(now, copied)
 		sequence = ack.Sequence
 		if err == nil && !ack.Duplicate {
@@ -103,7 +106,7 @@ func (n *node) Last(ctx context.Context, stream, subject string) (m leader.Messa
 
 // Remove implements bus.Bus.
 func (n *node) Remove(ctx context.Context, stream string, sequence uint64) error {
-	return n.do(ctx, "remove", stream, func(time.Time) error {
+	return n.do(ctx, whatRemove, stream+" "+strconv.FormatUint(sequence, 10), func(time.Time) error {
 		n.world.server.Remove(stream, sequence)
 		return nil
 	})
@@ -111,7 +114,7 @@ func (n *node) Remove(ctx context.Context, stream string, sequence uint64) error
 
 // Purge implements bus.Bus.
 func (n *node) Purge(ctx context.Context, stream, subject string) error {
-	return n.do(ctx, "purge", subject, func(time.Time) error {
+	return n.do(ctx, whatPurge, subject, func(time.Time) error {
 		n.world.server.Purge(stream, subject)
 		return nil
 	})
@@ -155,8 +158,8 @@ func (n *node) get(ctx context.Context, what, bucket, key string) (entry kv.Entr
 	stream, subject := "KV_"+bucket, "$KV."+bucket+"."+key
 	err = n.do(ctx, what, key, func(time.Time) error {
 		sequence := n.world.server.LastSequence(stream)
-		if what == whatGet && n.world.chance(n.world.plan.Stale) {
-			sequence -= min(sequence, n.world.rng.Uint64N(20))
+		if what == whatGet {
+			sequence -= min(sequence, n.world.lag)
 		}
 		m, ok := n.world.server.LastAt(stream, subject, sequence)
 		if !ok || m.Header.Get("KV-Operation") != "" {
@@ -170,14 +173,14 @@ func (n *node) get(ctx context.Context, what, bucket, key string) (entry kv.Entr
 
 // Create implements kv.Buckets.
 func (n *node) Create(ctx context.Context, bucket, key string, data []byte) (uint64, error) {
-	return n.write(ctx, "create", bucket, key, data, nil, func(last jsmodel.Message, ok bool) bool {
+	return n.write(ctx, whatCreate, bucket, key, data, nil, func(last jsmodel.Message, ok bool) bool {
 		return !ok || last.Header.Get("KV-Operation") != ""
 	})
 }
 
 // Update implements kv.Buckets.
 func (n *node) Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error) {
-	return n.write(ctx, "update", bucket, key, data, nil, func(last jsmodel.Message, ok bool) bool {
+	return n.write(ctx, whatUpdate, bucket, key, data, nil, func(last jsmodel.Message, ok bool) bool {
 		return last.Sequence == revision
 	})
 }
@@ -188,7 +191,7 @@ func (n *node) Delete(ctx context.Context, bucket, key string, revision uint64) 
 		"KV-Operation": {"PURGE"}, jetstream.MsgRollup: {jetstream.MsgRollupSubject},
 		jetstream.MsgTTLHeader: {subjects.TombstoneAge.String()},
 	}
-	_, err := n.write(ctx, "delete", bucket, key, nil, header, func(last jsmodel.Message, _ bool) bool {
+	_, err := n.write(ctx, whatDelete, bucket, key, nil, header, func(last jsmodel.Message, _ bool) bool {
 		return last.Sequence == revision
 	})
 	return err
@@ -208,6 +211,9 @@ func (n *node) write(
 		}
 		ack, err := n.world.server.Publish(now, &nats.Msg{Subject: subject, Header: header, Data: data})
 		revision = ack.Sequence
+		if err == nil && strings.HasSuffix(key, ".invoker") && what != whatDelete {
+			n.world.checkState(key, data)
+		}
 		return err
 	})
 	return revision, err

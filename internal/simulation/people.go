@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -12,103 +13,167 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// person makes requests to the API, as a client does: what was perhaps not carried out is asked again under the same
-// request ID.
+// request is one that somebody makes to the API, as a client does: what was perhaps not carried out is asked again under
+// the same request ID.
 type request struct {
 	verb, id string
 	body     map[string]any
+	// from is when it was first asked, to when it was known what has come of it. Both are zero before that.
+	from, to time.Time
+	answer   any
+	err      error
 }
 
-// reply is what came of a request.
-type reply struct {
-	request
-	answer any
-	err    error
-	at     time.Time
+// changes reports whether it may make a schedule run that did not before, or be another one.
+func (r *request) changes() bool {
+	switch r.verb {
+	case "create", "update", "unpause", "patch", "delete":
+		return true
+	}
+	return false
 }
 
-// overlapPolicies are those of the schedules, in turn.
+// drawn is what a schedule was made like.
+type drawn struct {
+	policy schedule.OverlapPolicy
+	// limit is how many runs there may be at once; 0 for any number.
+	limit int
+	// actions is how many automated ones there may be; -1 for any number.
+	actions int
+	// replaced says that the schedule is deleted at some time, and perhaps made again.
+	replaced bool
+}
+
+// overlapPolicies are those of the schedules.
 var overlapPolicies = []schedule.OverlapPolicy{
 	schedule.OverlapAllowAll, schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll,
 	schedule.OverlapCancelOther, schedule.OverlapTerminateOther,
 }
 
-// settle plans what people ask for.
+// people plans what people ask for.
 func (w *world) people(begin time.Time) {
+	p := &people{world: w, rng: rand.New(rand.NewPCG(w.seed, streamPeople)), begin: begin}
 	for i := range w.plan.Schedules {
 		id := fmt.Sprintf("s%d", i)
-		policy := overlapPolicies[w.rng.IntN(len(overlapPolicies))]
-		w.overlaps[id] = policy != schedule.OverlapAllowAll
-		w.ask(begin.Add(w.duration(20*time.Millisecond, 5*time.Second)), request{"create", id, w.definition(begin, policy)})
+		policy := overlapPolicies[p.rng.IntN(len(overlapPolicies))]
+		w.drawn[id] = &drawn{policy: policy, actions: -1}
+		w.ask(begin.Add(between(p.rng, 20*time.Millisecond, 5*time.Second)), request{verb: "create", id: id, body: p.definition(w.drawn[id])})
 	}
 	for range w.plan.Requests {
-		id := fmt.Sprintf("s%d", w.rng.IntN(w.plan.Schedules))
-		at := begin.Add(w.duration(5*time.Second, w.plan.Duration))
-		if w.rng.IntN(12) > 0 {
-			w.ask(at, w.anyRequest(id, begin))
+		id := fmt.Sprintf("s%d", p.rng.IntN(w.plan.Schedules))
+		at := begin.Add(between(p.rng, 5*time.Second, w.plan.Duration))
+		if p.rng.IntN(12) > 0 {
+			w.ask(at, p.anyRequest(id))
 			continue
 		}
-		w.ask(at, request{"delete", id, map[string]any{}})
-		if w.rng.IntN(3) > 0 { // the same policy as before, since runs of the old one go on
-			w.ask(at.Add(w.duration(0, 3*time.Second)), request{"create", id, w.definition(begin, schedule.OverlapAllowAll)})
+		w.ask(at, request{verb: "delete", id: id, body: map[string]any{}})
+		if p.rng.IntN(3) > 0 { // with a policy that allows what is left of the old one
+			next := &drawn{policy: schedule.OverlapAllowAll}
+			w.ask(at.Add(between(p.rng, 0, 3*time.Second)), request{verb: "create", id: id, body: p.definition(next)})
 		}
-		w.overlaps[id] = false
+		w.drawn[id].replaced = true
 	}
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
 		id := fmt.Sprintf("s%d", i)
-		w.ask(begin.Add(w.plan.Duration+time.Second), request{"unpause", id, map[string]any{}})
+		w.ask(begin.Add(w.plan.Duration+time.Second), request{verb: "unpause", id: id, body: map[string]any{}})
 	}
 }
 
+// people draws what people ask for.
+type people struct {
+	world *world
+	rng   *rand.Rand
+	begin time.Time
+}
+
+func (p *people) one(of int) bool { return p.rng.IntN(of) == 0 }
+
 // definition is what a schedule of the simulation looks like. It ends with the time in which things go wrong.
-func (w *world) definition(begin time.Time, policy schedule.OverlapPolicy) map[string]any {
-	spec := map[string]any{
-		"intervals": []any{map[string]any{"every": fmt.Sprintf("%ds", 1+w.rng.IntN(10))}},
-		"endTime":   begin.Add(w.plan.Duration).UTC().Truncate(time.Second).Format(time.RFC3339),
-	}
-	if w.rng.IntN(3) == 0 {
+func (p *people) definition(d *drawn) map[string]any {
+	end := p.begin.Add(p.world.plan.Duration).UTC().Truncate(time.Second)
+	spec := map[string]any{"intervals": p.intervals(), "endTime": end.Format(time.RFC3339)}
+	if p.one(3) {
 		spec["jitter"] = "700ms"
 	}
-	action := map[string]any{"type": "t", "taskQueue": taskQueue}
-	if w.rng.IntN(3) == 0 {
-		action["runTimeout"] = fmt.Sprintf("%ds", 2+w.rng.IntN(8))
-	}
-	policies := map[string]any{"overlap": string(policy)}
-	if w.rng.IntN(6) == 0 {
-		policies["pauseOnFailure"] = true
+	if p.one(5) {
+		from := p.begin.Add(between(p.rng, 0, p.world.plan.Duration)).UTC().Truncate(time.Second)
+		spec["blackouts"] = []any{map[string]any{
+			"from": from.Format(time.RFC3339), "to": from.Add(time.Duration(1+p.rng.IntN(10)) * time.Second).Format(time.RFC3339),
+		}}
 	}
 	state := map[string]any{}
-	if w.rng.IntN(6) == 0 {
-		state["limitedActions"], state["remainingActions"] = true, 1+w.rng.IntN(10)
+	if p.one(6) {
+		d.actions = 1 + p.rng.IntN(10)
+		state["limitedActions"], state["remainingActions"] = true, d.actions
 	}
-	return map[string]any{"spec": spec, "action": action, "policies": policies, "state": state}
+	return map[string]any{"spec": spec, "action": p.action(), "policies": p.policies(d), "state": state}
+}
+
+func (p *people) intervals() []any {
+	return []any{map[string]any{"every": fmt.Sprintf("%ds", 1+p.rng.IntN(10))}}
+}
+
+func (p *people) action() map[string]any {
+	action := map[string]any{"type": "t", "taskQueue": taskQueue}
+	if p.one(3) {
+		action["runTimeout"] = fmt.Sprintf("%ds", 2+p.rng.IntN(8))
+	}
+	if p.one(4) {
+		action["retryPolicy"] = map[string]any{"initialInterval": "1s", "backoffCoefficient": 1, "maximumAttempts": 2 + p.rng.IntN(3)}
+	}
+	return action
+}
+
+func (p *people) policies(d *drawn) map[string]any {
+	policies := map[string]any{"overlap": string(d.policy)}
+	limit := 1
+	if p.one(4) {
+		limit = 2 + p.rng.IntN(2)
+		policies["concurrencyLimit"] = limit
+	}
+	if d.policy != schedule.OverlapAllowAll {
+		d.limit = limit
+	}
+	if p.one(6) {
+		policies["pauseOnFailure"] = true
+	}
+	if p.one(4) {
+		policies["catchupWindow"] = "10s"
+	}
+	if p.one(5) {
+		policies["catchupMode"] = "latest"
+	}
+	if p.one(8) {
+		policies["keepOriginalWorkflowId"] = true
+	}
+	return policies
 }
 
 // anyRequest draws something that people do.
-func (w *world) anyRequest(id string, begin time.Time) request {
-	switch w.rng.IntN(11) {
+func (p *people) anyRequest(id string) request {
+	switch p.rng.IntN(11) {
 	case 0:
-		return request{"pause", id, map[string]any{"note": "maintenance"}}
+		return request{verb: "pause", id: id, body: map[string]any{"note": "maintenance"}}
 	case 1, 2:
-		return request{"unpause", id, map[string]any{}}
+		return request{verb: "unpause", id: id, body: map[string]any{}}
 	case 3, 4:
-		return request{"trigger", id, map[string]any{}}
+		return request{verb: "trigger", id: id, body: map[string]any{}}
 	case 5:
-		from := begin.Add(-w.duration(time.Second, 2*time.Minute)).UTC().Truncate(time.Second)
-		return request{"backfill", id, map[string]any{
-			"start": from.Format(time.RFC3339), "end": from.Add(w.duration(0, time.Minute)).Truncate(time.Second).Format(time.RFC3339),
+		from := p.begin.Add(-between(p.rng, time.Second, 2*time.Minute)).UTC().Truncate(time.Second)
+		return request{verb: "backfill", id: id, body: map[string]any{
+			"start": from.Format(time.RFC3339), "end": from.Add(between(p.rng, 0, time.Minute)).Truncate(time.Second).Format(time.RFC3339),
 		}}
 	case 6:
-		return request{"skip", id, map[string]any{"count": 1 + w.rng.IntN(3)}}
+		return request{verb: "skip", id: id, body: map[string]any{"count": 1 + p.rng.IntN(3)}}
 	case 7:
-		return request{"update", id, nil}
+		return request{verb: "update", id: id}
 	case 8:
-		return request{"unskip", id, map[string]any{}}
+		return request{verb: "unskip", id: id, body: map[string]any{}}
 	case 9:
-		return request{"cancelBackfill", id, nil}
+		return request{verb: "cancelBackfill", id: id}
 	}
-	return request{"patch", id, map[string]any{"unpause": map[string]any{}, "trigger": map[string]any{}}}
+	return request{verb: "patch", id: id, body: map[string]any{"unpause": map[string]any{}, "trigger": map[string]any{}}}
 }
 
 // ask makes a request at a time, and again until it is known what has come of it.
@@ -116,7 +181,9 @@ func (w *world) ask(at time.Time, r request) {
 	w.asking++
 	requestID := fmt.Sprintf("request-%d", w.asking)
 	w.unanswered++
+	asked := &r
 	w.at(at, func(now time.Time) {
+		r := asked
 		switch r.verb {
 		case "update":
 			r.body = w.update(r.id)
@@ -132,6 +199,8 @@ func (w *world) ask(at time.Time, r request) {
 		if r.verb != "cancelBackfill" {
 			r.body["requestId"] = requestID
 		}
+		r.from = now
+		w.open = append(w.open, r)
 		w.try(r, now)
 	})
 }
@@ -147,13 +216,13 @@ func (w *world) update(id string) map[string]any {
 	if err != nil || json.Unmarshal(data, &body) != nil {
 		panic("simulation: a definition that cannot be encoded")
 	}
-	body["spec"].(map[string]any)["intervals"] = []any{map[string]any{"every": fmt.Sprintf("%ds", 1+w.rng.IntN(10))}}
+	body["spec"].(map[string]any)["intervals"] = (&people{rng: w.rng}).intervals()
 	return body
 }
 
 // anyBackfill names a trigger or backfill in progress; nil if there is none.
 func (w *world) anyBackfill(id string) map[string]any {
-	key := schedule.Key{Namespace: namespace, ID: id}
+	key := keyOf(id)
 	bucket := w.names.StateBucket(subjects.ShardOf(key, shards))
 	for _, m := range w.server.Messages("KV_"+bucket, "$KV."+bucket+"."+subjects.BackfillKeys(key)) {
 		if m.Header.Get("KV-Operation") == "" {
@@ -165,12 +234,12 @@ func (w *world) anyBackfill(id string) map[string]any {
 
 // stored is the definition that the bucket has.
 func (w *world) stored(id string) (d schedule.Definition, ok bool) {
-	key := schedule.Key{Namespace: namespace, ID: id}
+	key := keyOf(id)
 	return record(w, key, kv.Definition(key))
 }
 
 // try asks a frontend.
-func (w *world) try(r request, now time.Time) {
+func (w *world) try(r *request, now time.Time) {
 	n := w.nodes[w.rng.IntN(each)]
 	body, err := json.Marshal(r.body)
 	if err != nil {
@@ -178,27 +247,29 @@ func (w *world) try(r request, now time.Time) {
 	}
 	w.trace.note(now, "asks "+n.name, r.verb+" "+string(body))
 	w.tries++
-	ctx := context.WithValue(context.Background(), askerKey{}, fmt.Sprintf("%08d", w.tries))
+	asker := fmt.Sprintf("%08d", w.tries)
+	ctx := context.WithValue(context.Background(), askerKey{}, asker)
 	go func() {
 		answer, err := n.api.Answer(ctx, namespace, r.verb, "somebody", body)
 		if n.Closed() {
 			err = errDead // the answer reaches nobody
 		}
-		n.note("answer to "+r.verb, func() { w.answered(reply{r, answer, err, time.Now()}) })
+		n.note("answer to "+asker, func() { w.answered(r, answer, err, time.Now()) })
 	}()
 }
 
-func (w *world) answered(r reply) {
+func (w *world) answered(r *request, answer any, err error, now time.Time) {
 	text := "done"
-	if r.err != nil {
-		text = r.err.Error()
+	if err != nil {
+		text = err.Error()
 	}
-	w.trace.note(r.at, "answer", r.verb+" "+r.id+": "+text)
+	w.trace.note(now, "answer", r.verb+" "+r.id+": "+text)
 	w.stir()
-	if r.err != nil && !refused(r.err) {
-		w.at(r.at.Add(w.duration(time.Second, 3*time.Second)), func(now time.Time) { w.try(r.request, now) })
+	if err != nil && !refused(err) {
+		w.at(now.Add(w.duration(time.Second, 3*time.Second)), func(now time.Time) { w.try(r, now) })
 		return
 	}
+	r.to, r.answer, r.err = now, answer, err
 	w.unanswered--
 	w.replies = append(w.replies, r)
 }

@@ -14,22 +14,28 @@ type Plan struct {
 	Requests int
 
 	// Crash is the chance that a process is killed before, and after, a call of it takes effect.
-	Crash float64
+	Crash float64 `json:",omitzero"`
 	// LostRequest and LostReply are the chances that a call, or the answer to it, is lost.
-	LostRequest, LostReply float64
+	LostRequest, LostReply float64 `json:",omitzero"`
+	// Duplicate is the chance that a published message arrives twice.
+	Duplicate float64 `json:",omitzero"`
 	// Stale is the chance that a replica answers that is behind.
-	Stale float64
+	Stale float64 `json:",omitzero"`
 	// Slow says that a few messages take seconds.
-	Slow bool
+	Slow bool `json:",omitzero"`
 	// Skew is how far the clocks of processes are off, at most, in both directions; they jump now and then.
-	Skew time.Duration
+	Skew time.Duration `json:",omitzero"`
 	// Restarts, Suspensions and Outages are how often a process is stopped in order, how often one stands still for a
 	// while, and how often JetStream cannot be reached.
-	Restarts, Suspensions, Outages int
+	Restarts, Suspensions, Outages int `json:",omitzero"`
+	// PowerCuts is how often all processes are killed at once, Full how often JetStream has no room for anything new for a
+	// while.
+	PowerCuts, Full int `json:",omitzero"`
 }
 
-// planOf draws a plan from a seed.
-func planOf(rng *rand.Rand) Plan {
+// PlanOf draws the plan of a seed.
+func PlanOf(seed uint64) Plan {
+	rng := rand.New(rand.NewPCG(seed, streamPlan))
 	some := func(p float64) float64 {
 		if rng.IntN(3) == 0 {
 			return 0
@@ -38,8 +44,18 @@ func planOf(rng *rand.Rand) Plan {
 	}
 	return Plan{
 		Schedules: 1 + rng.IntN(4), Duration: time.Duration(20+rng.IntN(40)) * time.Second, Requests: rng.IntN(20),
-		Crash: some(0.004), LostRequest: some(0.01), LostReply: some(0.01), Stale: some(0.3), Slow: rng.IntN(2) == 0,
-		Skew:     time.Duration(some(2) * float64(time.Second)),
+		Crash: some(0.004), LostRequest: some(0.01), LostReply: some(0.01), Duplicate: some(0.01), Stale: some(0.3),
+		Slow: rng.IntN(2) == 0, Skew: time.Duration(some(2) * float64(time.Second)),
 		Restarts: rng.IntN(4), Suspensions: rng.IntN(3), Outages: rng.IntN(2),
+		PowerCuts: rng.IntN(4) / 3, Full: rng.IntN(3) / 2,
 	}
 }
+
+// Each matter draws from a stream of numbers of its own, so that a plan with one kind of fault less is still much the same
+// simulation.
+const (
+	streamNetwork uint64 = iota
+	streamPlan
+	streamPeople
+	streamFaults
+)

@@ -107,9 +107,9 @@ func (w *world) crash(n *node, now time.Time, when string) {
 	if n.dead || w.calm {
 		return
 	}
-	w.fault("crash", when)
+	w.fault("crash")
 	w.trace.note(now, "CRASH", when)
-	n.dead = true
+	n.dead, n.troubled = true, now
 	close(n.died)
 	n.cancel()
 	if !n.stopping { // else another one is on its way
@@ -122,9 +122,9 @@ func (w *world) stop(n *node, now time.Time) {
 	if n.dead || n.stopping {
 		return
 	}
-	w.fault("restart", n.name)
+	w.fault("restart")
 	w.trace.note(now, "STOP", n.name)
-	n.stopping = true
+	n.stopping, n.troubled = true, now
 	n.cancel()
 	w.replace(n, now)
 }
@@ -143,10 +143,10 @@ func (w *world) replace(n *node, now time.Time) {
 }
 
 // suspend makes a process stand still.
-func (w *world) suspend(n *node, now time.Time) {
-	until := now.Add(w.duration(time.Second, 30*time.Second))
-	w.fault("suspension", n.name)
-	w.trace.note(now, "SUSPEND", n.name+" for "+until.Sub(now).String())
-	n.suspended = until
-	w.at(until, func(time.Time) { w.stir() })
+func (w *world) suspend(n *node, now time.Time, d time.Duration) {
+	w.fault("suspension")
+	w.trace.note(now, "SUSPEND", n.name+" for "+d.String())
+	n.suspended = now.Add(d)
+	n.troubled = n.suspended
+	w.at(n.suspended, func(time.Time) { w.stir() })
 }

@@ -17,11 +17,13 @@ const drainLimit = time.Hour
 type Report struct {
 	Seed     uint64
 	Plan     Plan
-	Findings []string
+	Findings []Finding
 	// Faults counts what went wrong, by kind; Runs what was started, Steps everything that happened.
 	Faults      map[string]int
 	Runs, Steps int
-	trace       *trace
+	// Repeated counts the runs that a worker's code began more than once, for a reason.
+	Repeated int
+	trace    *trace
 }
 
 // Run simulates an installation under the faults of a plan. It must be called outside of a bubble.
@@ -34,11 +36,11 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 		w.arrange(begin)
 		w.run(begin.Add(plan.Duration + drainLimit))
 		if !w.quiet() {
-			w.ledger.find("does not come to rest: %s", w.busy())
+			w.ledger.find("unrest", "", "does not come to rest: %s", w.busy())
 		}
 		report = Report{
 			Seed: seed, Plan: plan, Findings: w.check(), Faults: w.faults,
-			Runs: len(w.ledger.runs), Steps: len(w.trace.lines), trace: &w.trace,
+			Runs: len(w.ledger.runs), Steps: len(w.trace.lines), Repeated: w.ledger.coded, trace: &w.trace,
 		}
 		w.shutDown()
 	})
@@ -52,8 +54,8 @@ func newWorld(seed uint64, plan Plan) *world {
 		streams = append(streams, jsmodel.Bucket(names.BucketConfig(names.StateBucket(shard), 1)))
 	}
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 0)), plan: plan, names: names, server: jsmodel.New(streams...),
-		trace: trace{begin: time.Now()}, ledger: newLedger(), overlaps: map[string]bool{},
+		seed: seed, rng: rand.New(rand.NewPCG(seed, streamNetwork)), plan: plan, names: names, server: jsmodel.New(streams...),
+		trace: trace{begin: time.Now()}, ledger: newLedger(), drawn: map[string]*drawn{},
 		firing: map[string]bool{}, faults: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
 	for shard := range shards {

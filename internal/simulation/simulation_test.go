@@ -1,86 +1,215 @@
 package simulation
 
 import (
-	"math/rand/v2"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
+// How to repeat a simulation: see the package documentation.
+const (
+	envSeed = "CARILLON_SEED"
+	envPlan = "CARILLON_PLAN"
+	// envSeeds is how many new seeds TestSeeds tries instead of its own number, all of them from the time.
+	envSeeds = "CARILLON_SEEDS"
+)
+
 func TestWithoutFaults(t *testing.T) {
+	t.Parallel()
 	report := Run(t, 1, Plan{Schedules: 3, Duration: 30 * time.Second, Requests: 10})
-	if len(report.Findings) > 0 {
-		report.trace.write(os.Stdout, 200)
-	}
-	require.Empty(t, report.Findings)
+	failIfFound(t, report)
 	require.Greater(t, report.Runs, 5)
-	t.Log(report.Runs, report.Steps)
+	require.Empty(t, report.Faults)
 }
 
+// TestSeed repeats one simulation.
 func TestSeed(t *testing.T) {
-	seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
-	if err != nil {
-		t.Skip("no SEED")
+	text := os.Getenv(envSeed)
+	if text == "" {
+		t.Skipf("no %s", envSeed)
 	}
-	report := Run(t, seed, planOf(rand.New(rand.NewPCG(seed, 1))))
-	file, err := os.Create("/tmp/trace.txt")
+	seed, err := strconv.ParseUint(text, 10, 64)
 	require.NoError(t, err)
-	report.trace.write(file, 0)
-	for _, f := range report.Findings {
-		t.Error(f)
+	plan := PlanOf(seed)
+	if text := os.Getenv(envPlan); text != "" {
+		plan = Plan{}
+		require.NoError(t, json.Unmarshal([]byte(text), &plan))
+	}
+	report := Run(t, seed, plan)
+	t.Logf("the whole trace: %s", save(t, report))
+	failIfFound(t, report)
+}
+
+// TestSeeds simulates under many seeds: the same ones each time, and new ones.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	fixed, fresh := uint64(2000), uint64(500)
+	switch {
+	case raceEnabled: // which takes ten times as long
+		fixed, fresh = 60, 15
+	case testing.Short():
+		fixed, fresh = 200, 50
+	}
+	if text := os.Getenv(envSeeds); text != "" {
+		var err error
+		fixed = 0
+		fresh, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	first := uint64(time.Now().UnixMilli())
+	t.Logf("seeds 0 to %d, and the new ones %d to %d", fixed, first, first+fresh-1)
+	seeds := make(chan uint64, fixed+fresh)
+	for seed := range fixed {
+		seeds <- seed
+	}
+	for i := range fresh {
+		seeds <- first + i
+	}
+	close(seeds)
+	var sum tally
+	begin := time.Now()
+	t.Run("all", func(t *testing.T) {
+		for i := range runtime.GOMAXPROCS(0) {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				for seed := range seeds {
+					report := Run(t, seed, PlanOf(seed))
+					sum.add(&report)
+					if len(report.Findings) > 0 {
+						explain(t, report)
+					}
+				}
+			})
+		}
+	})
+	t.Logf("%s in %s", &sum, time.Since(begin).Round(time.Millisecond))
+}
+
+// tally adds up reports.
+type tally struct {
+	mu                 sync.Mutex
+	seeds, runs, steps int
+	repeated           int
+	faults             map[string]int
+}
+
+func (s *tally) add(r *Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faults == nil {
+		s.faults = map[string]int{}
+	}
+	s.seeds++
+	s.runs += r.Runs
+	s.steps += r.Steps
+	s.repeated += r.Repeated
+	for kind, n := range r.Faults {
+		s.faults[kind] += n
 	}
 }
 
-func TestSeeds(t *testing.T) {
-	begin := time.Now()
-	faults := map[string]int{}
-	runs, steps := 0, 0
-	count := uint64(100)
-	if text := os.Getenv("SEEDS"); text != "" {
-		count, _ = strconv.ParseUint(text, 10, 64)
+func (s *tally) String() string {
+	var faults []string
+	for _, kind := range slices.Sorted(maps.Keys(s.faults)) {
+		faults = append(faults, fmt.Sprintf("%s %d", kind, s.faults[kind]))
 	}
-	for seed := range count {
-		report := Run(t, seed, planOf(rand.New(rand.NewPCG(seed, 1))))
-		for kind, n := range report.Faults {
-			faults[kind] += n
-		}
-		runs += report.Runs
-		steps += report.Steps
-		if len(report.Findings) > 0 {
-			t.Errorf("seed %d: %+v: %q", seed, report.Plan, report.Findings)
-		}
+	return fmt.Sprintf("%d seeds, %d runs (%d begun more than once), %d steps; faults: %s",
+		s.seeds, s.runs, s.repeated, s.steps, strings.Join(faults, ", "))
+}
+
+// explain says all about a simulation that has found something, and about the smallest plan that still does.
+func explain(t *testing.T, report Report) {
+	t.Errorf("seed %d, %s", report.Seed, describe(t, report))
+	if smaller := Shrink(t, report, 200); smaller.Plan != report.Plan {
+		report = smaller
+		t.Logf("seed %d, shrunk: %s", report.Seed, describe(t, report))
 	}
-	t.Logf("%d seeds in %s: %d runs, %d steps, faults %v", count, time.Since(begin), runs, steps, faults)
+	t.Logf("the whole trace: %s (kept with -artifacts)", save(t, report))
+	t.Logf("what concerns the first finding:\n%s", strings.Join(report.trace.about(report.Findings[0].Schedule, 80), "\n"))
+}
+
+// failIfFound fails the test with what has been found.
+func failIfFound(t *testing.T, report Report) {
+	t.Helper()
+	if len(report.Findings) == 0 {
+		return
+	}
+	t.Errorf("seed %d, %s", report.Seed, describe(t, report))
+	t.Logf("what concerns the first finding:\n%s", strings.Join(report.trace.about(report.Findings[0].Schedule, 200), "\n"))
+}
+
+// describe is plan and findings, and how to have them again.
+func describe(t *testing.T, report Report) string {
+	plan, err := json.Marshal(report.Plan)
+	require.NoError(t, err)
+	text := fmt.Sprintf("plan %s found:\n", plan)
+	for _, f := range report.Findings {
+		text += "    " + f.String() + "\n"
+	}
+	command := fmt.Sprintf("%s=%d ", envSeed, report.Seed)
+	if report.Plan != PlanOf(report.Seed) {
+		command += fmt.Sprintf("%s='%s' ", envPlan, plan)
+	}
+	return text + "  again: " + command + "go test ./internal/simulation -run 'TestSeed$' -v -artifacts"
+}
+
+// save writes the whole trace to a file.
+func save(t *testing.T, report Report) string {
+	path := filepath.Join(t.ArtifactDir(), fmt.Sprintf("trace-%d.txt", report.Seed))
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	report.trace.write(file)
+	require.NoError(t, file.Close())
+	return path
 }
 
 // TestSameSeedSameTrace is what makes a failing seed worth something.
 func TestSameSeedSameTrace(t *testing.T) {
-	for seed := range uint64(20) {
-		plan := planOf(rand.New(rand.NewPCG(seed, 1)))
-		first, second := Run(t, seed, plan), Run(t, seed, plan)
-		require.Equal(t, first.trace.hash(), second.trace.hash(), "seed %d", seed)
+	t.Parallel()
+	count := uint64(25)
+	if text := os.Getenv(envSeeds); text != "" {
+		var err error
+		count, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	for seed := range count {
+		first, second := Run(t, seed, PlanOf(seed)), Run(t, seed, PlanOf(seed))
+		if first.trace.hash() != second.trace.hash() {
+			t.Errorf("seed %d: %s", seed, difference(first.trace, second.trace))
+		}
 	}
 }
 
-func TestDiff(t *testing.T) {
-	count := uint64(300)
-	if text := os.Getenv("SEEDS"); text != "" {
-		count, _ = strconv.ParseUint(text, 10, 64)
+// difference shows where two traces part.
+func difference(a, b *trace) string {
+	at := 0
+	for at < min(len(a.lines), len(b.lines)) && a.lines[at].String() == b.lines[at].String() {
+		at++
 	}
-	for seed := range count {
-		plan := planOf(rand.New(rand.NewPCG(seed, 1)))
-		first, second := Run(t, seed, plan), Run(t, seed, plan)
-		for i := range first.trace.lines {
-			if i >= len(second.trace.lines) || first.trace.lines[i].String() != second.trace.lines[i].String() {
-				for j := max(0, i-20); j < i+6; j++ {
-					t.Log(seed, first.trace.lines[j].String(), " | ", second.trace.lines[j].String())
-				}
-				t.Log("=====")
-				break
-			}
+	show := func(t *trace) string {
+		var text strings.Builder
+		for _, l := range t.lines[max(0, at-5):min(at+5, len(t.lines))] {
+			fmt.Fprintln(&text, l)
 		}
+		return text.String()
 	}
+	return fmt.Sprintf("line %d\n%s\nand\n%s", at, show(a), show(b))
+}
+
+// TestShrink: what does not matter to a finding goes. Here it is the duration alone that matters.
+func TestShrink(t *testing.T) {
+	t.Parallel()
+	report := Report{Seed: 3, Plan: PlanOf(3), Findings: []Finding{{Kind: "nothing of that kind"}}}
+	require.Equal(t, report.Plan, Shrink(t, report, 3).Plan, "a plan that finds nothing is not smaller")
 }

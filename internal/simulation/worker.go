@@ -50,12 +50,15 @@ func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
 		panic("simulation: the action stream holds what is no request")
 	}
 	begin := w.node.now()
-	status := w.work(ctx, &request, msg)
+	completion := &schedule.Completion{
+		RequestID: request.RequestID, RunID: request.RunID, StartTime: begin.UTC(), Worker: w.node.name,
+	}
+	w.work(ctx, &request, msg, completion)
 	switch {
 	case ctx.Err() != nil:
 		_ = msg.Nak()
 		return
-	case status != "" && !w.report(ctx, &request, status, begin):
+	case completion.Status != "" && !w.report(ctx, &request, completion):
 		return
 	}
 	for attempt := 0; attempt < 3 && msg.DoubleAck(ctx) != nil; attempt++ {
@@ -63,29 +66,35 @@ func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
 	}
 }
 
-// work is the run itself. It returns how the run ended, empty if there is nothing to report.
-func (w *worker) work(ctx context.Context, request *schedule.ActionRequest, msg jetstream.Msg) schedule.Status {
+// work is the run itself. It says how the run ended; the status is empty if there is nothing to report.
+func (w *worker) work(ctx context.Context, request *schedule.ActionRequest, msg jetstream.Msg, c *schedule.Completion) {
+	late := func() bool { return !request.Deadline.IsZero() && w.node.now().After(request.Deadline) }
 	control, known := w.control(ctx, request)
-	if !known && !request.Deadline.IsZero() && w.node.now().After(request.Deadline) {
-		return schedule.StatusTimedOut
+	if !known && late() {
+		c.Status = schedule.StatusTimedOut
+		return
 	}
 	if !known {
-		w.node.note("code "+request.RequestID, func() { w.node.world.ledger.begin(request, w.node) })
+		w.node.note("code "+request.RequestID, func() { w.node.world.ledger.begin(request, w.node, time.Now()) })
 	}
-	for left := durationOf(request.RequestID); !known && left > 0 && ctx.Err() == nil; left -= heartbeat {
+	fate := fateOf(request)
+	for left := fate.duration; !known && left > 0 && ctx.Err() == nil; left -= heartbeat {
 		pause(ctx, min(left, heartbeat))
 		_ = msg.InProgress()
 		control, known = w.control(ctx, request)
 	}
+	c.Attempt = fate.attempts
 	switch {
 	case control == schedule.ControlTerminate:
-		return ""
 	case control == schedule.ControlCancel:
-		return schedule.StatusCanceled
-	case !request.Deadline.IsZero() && w.node.now().After(request.Deadline):
-		return schedule.StatusTimedOut
+		c.Status = schedule.StatusCanceled
+	case late():
+		c.Status = schedule.StatusTimedOut
+	case fate.fails:
+		c.Status, c.Failure = schedule.StatusFailed, &schedule.Failure{Type: "broken", Message: "it broke"}
+	default:
+		c.Status = schedule.StatusCompleted
 	}
-	return schedule.StatusCompleted
 }
 
 // control looks for a cancel or terminate of a run.
@@ -101,11 +110,9 @@ func (w *worker) control(ctx context.Context, request *schedule.ActionRequest) (
 }
 
 // report stores the completion, as long as it takes.
-func (w *worker) report(ctx context.Context, request *schedule.ActionRequest, status schedule.Status, begin time.Time) bool {
-	body, err := json.Marshal(&schedule.Completion{
-		RequestID: request.RequestID, RunID: request.RunID, Status: status, StartTime: begin.UTC(),
-		CloseTime: w.node.now().UTC(), Attempt: 1, Worker: w.node.name,
-	})
+func (w *worker) report(ctx context.Context, request *schedule.ActionRequest, c *schedule.Completion) bool {
+	c.CloseTime = w.node.now().UTC()
+	body, err := json.Marshal(c)
 	if err != nil {
 		panic(err)
 	}
@@ -120,11 +127,34 @@ func (w *worker) report(ctx context.Context, request *schedule.ActionRequest, st
 	return true
 }
 
-// durationOf draws how long a run takes: not at all as a rule, seconds now and then.
-func durationOf(requestID string) time.Duration {
+// fate is how a run goes.
+type fate struct {
+	duration time.Duration // of all attempts, and the pauses between them
+	attempts int
+	fails    bool // the last attempt did
+}
+
+// fateOf draws from its request ID how a run goes: whatever worker it comes to, it goes the same.
+func fateOf(request *schedule.ActionRequest) fate {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(requestID))
-	switch dice := h.Sum32(); {
+	_, _ = h.Write([]byte(request.RequestID))
+	dice := h.Sum32()
+	f := fate{duration: durationOf(dice), attempts: 1}
+	if dice%11 > 0 {
+		return f
+	}
+	f.fails = true
+	for failures := 1 + dice%3; f.fails && request.RetryPolicy != nil && f.attempts < request.RetryPolicy.MaximumAttempts; {
+		f.attempts++
+		f.duration += time.Second + durationOf(dice)
+		f.fails = f.attempts <= int(failures)
+	}
+	return f
+}
+
+// durationOf draws how long an attempt takes: not at all as a rule, seconds now and then.
+func durationOf(dice uint32) time.Duration {
+	switch {
 	case dice%2 == 0:
 		return time.Duration(dice%100) * time.Millisecond
 	case dice%5 > 0:

@@ -21,7 +21,8 @@ import (
 // in one synctest bubble, whose clock is virtual, and one thing at a time: the world lets every goroutine run until it
 // waits, and then carries out the next event. What comes when is drawn from the seed.
 type world struct {
-	rng    *rand.Rand
+	seed   uint64
+	rng    *rand.Rand // of what happens on the way; people and planned faults have their own
 	plan   Plan
 	names  subjects.Names
 	server *jsmodel.Server
@@ -29,27 +30,31 @@ type world struct {
 
 	nodes  []*node
 	ledger *ledger
-	// overlaps says of each schedule whether its runs exclude each other.
-	overlaps map[string]bool
-	queue    events
-	order    uint64 // of events of the same time
-	firing   map[string]bool
-	pulled   []consumerName // those that somebody has ever pulled from
-	alarm    *time.Timer
+	// drawn says what each schedule was made like.
+	drawn  map[string]*drawn
+	queue  events
+	order  uint64 // of events of the same time
+	firing map[string]bool
+	pulled []consumerName // those that somebody has ever pulled from
+	alarm  *time.Timer
 	// unserved says that something has changed since JetStream last had its turn, unseen since it was last asked whether
 	// all is quiet. wake is when JetStream has something to do by itself.
 	unserved, unseen bool
 	wake             time.Time
 	outage           time.Time    // until when nobody reaches JetStream
 	reachable        atomic.Int64 // the same, for the goroutines of processes
+	full             time.Time    // until when it takes nothing new
+	troubled         time.Time    // until when everybody had reason to do things twice
+	lag              uint64       // how many messages the replica is behind that answers now
 	calm             bool         // nothing goes wrong any more
 	faults           map[string]int
 	started          int
 
 	// asking counts the requests of people, unanswered those without an answer yet.
 	asking, unanswered int
-	tries              int // of all requests
-	replies            []reply
+	tries              int        // of all requests
+	replies            []*request // those that have been answered
+	open               []*request // all that have been asked
 
 	mu      sync.Mutex
 	arrived []*call
@@ -168,7 +173,11 @@ func (w *world) takeIn() {
 		return cmp.Or(cmp.Compare(a.node.number, b.node.number), cmp.Compare(a.what, b.what), cmp.Compare(a.detail, b.detail),
 			cmp.Compare(a.asker, b.asker))
 	})
-	for _, c := range arrived {
+	for len(arrived) > 0 {
+		c := arrived[0]
+		for arrived = arrived[1:]; len(arrived) > 0 && c.isTwin(arrived[0]); arrived = arrived[1:] {
+			c.twins = append(c.twins, arrived[0])
+		}
 		w.begin(c, time.Now())
 	}
 }
@@ -190,7 +199,9 @@ func (w *world) begin(c *call, now time.Time) {
 		c.finish(errDead)
 		return
 	case w.chance(w.plan.LostRequest):
-		w.fault("lost request", c.String())
+		w.fault("lost request")
+		c.node.troubled = now
+		w.trace.note(now, "LOST", "request "+c.String())
 		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
 		return
 	}
@@ -212,20 +223,46 @@ func (w *world) apply(c *call, now time.Time) {
 		}
 	}
 	w.server.Advance(now)
-	err := c.apply(now)
+	err := error(errFull)
+	if !c.stores || !now.Before(w.full) {
+		w.lag = 0
+		if c.what == whatGet && w.chance(w.plan.Stale) {
+			w.lag = w.rng.Uint64N(20)
+		}
+		err = c.apply(now)
+		for _, twin := range c.twins {
+			_ = twin.apply(now)
+		}
+	}
 	if !c.reads {
 		w.stir()
 	}
-	w.trace.add(now, c.node, c, err)
+	w.trace.add(now, c.node.name+" ", c, err)
+	if c.what == whatPublish && w.chance(w.plan.Duplicate) {
+		w.repeat(c, now)
+	}
 	switch {
 	case w.chance(w.plan.Crash):
 		w.crash(c.node, now, "after "+c.String())
 	case w.chance(w.plan.LostReply):
-		w.fault("lost reply", c.String())
+		w.fault("lost reply")
+		c.node.troubled = now
+		w.trace.note(now, "LOST", "reply to "+c.String())
 		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
 		return
 	}
 	w.reply(c, now, err)
+}
+
+// repeat carries a call out once more, some time later, and tells nobody: the network, or a client that tries again.
+func (w *world) repeat(c *call, now time.Time) {
+	w.fault("duplicate")
+	w.at(now.Add(w.duration(0, 5*time.Second)), func(now time.Time) {
+		w.server.Advance(now)
+		again := *c
+		w.trace.add(now, "DUPLICATE "+c.node.name+" ", &again, again.apply(now))
+		w.stir()
+	})
 }
 
 func (w *world) reply(c *call, now time.Time, err error) {
@@ -252,6 +289,9 @@ func (w *world) serve(now time.Time) {
 		w.at(now.Add(w.duration(0, 250*time.Millisecond)), func(now time.Time) {
 			delete(w.firing, id)
 			w.stir()
+			if now.Before(w.full) {
+				return // it stays, and is tried again
+			}
 			w.trace.note(now, "timer", due.Subject)
 			w.server.Fire(now, due)
 			w.published("", &nats.Msg{Subject: due.Header.Get(timer.HeaderTarget), Data: due.Data}, now)
@@ -289,8 +329,10 @@ func (w *world) deliver(c consumerName, now time.Time) {
 
 func (w *world) chance(p float64) bool { return p > 0 && !w.calm && w.rng.Float64() < p }
 
-func (w *world) duration(from, to time.Duration) time.Duration {
-	return from + time.Duration(w.rng.Int64N(int64(to-from)))
+func (w *world) duration(from, to time.Duration) time.Duration { return between(w.rng, from, to) }
+
+func between(rng *rand.Rand, from, to time.Duration) time.Duration {
+	return from + time.Duration(rng.Int64N(int64(to-from)))
 }
 
 // latency is how long something is on its way: short as a rule, and long now and then.
@@ -306,6 +348,13 @@ func (w *world) latency() time.Duration {
 
 func minTime(a, b time.Time) time.Time {
 	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
 		return a
 	}
 	return b

@@ -1,0 +1,234 @@
+package simulation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// fates are the kinds of event that say what became of an action.
+var fates = []schedule.EventKind{schedule.EventStarted, schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped}
+
+// isSpan reports whether an event tells of several actions, or of one without naming it.
+func isSpan(e *schedule.Event) bool { return e.Count > 1 || e.Nominal.IsZero() }
+
+func fateKey(source string, nominal time.Time) string {
+	return source + " " + nominal.UTC().Format(time.RFC3339Nano)
+}
+
+// fates: each action has one at most.
+func (c *checker) fates() {
+	had := map[string]int{}
+	for i := range c.events {
+		if e := &c.events[i]; slices.Contains(fates, e.Kind) && !isSpan(e) {
+			key := fateKey(e.Source, e.Nominal)
+			if had[key]++; had[key] > 1 {
+				c.find("fates", "%s has %d, the last: %s", key, had[key], e.Kind)
+			}
+		}
+	}
+}
+
+// due: each due time of a schedule that nobody has changed has a fate, of its own or as one of several that were given up
+// together; and as many were given up as the events say.
+func (c *checker) due() {
+	state := &c.definition.Schedule.State
+	paused := slices.ContainsFunc(c.events, func(e schedule.Event) bool { return e.Kind == schedule.EventPaused })
+	if c.changed() || paused || state.LimitedActions || state.Paused {
+		return
+	}
+	had := map[string]bool{}
+	var spans []*schedule.Event
+	givenUp := 0
+	for i := range c.events {
+		switch e := &c.events[i]; {
+		case !slices.Contains(fates, e.Kind) || e.Source != schedule.SourceAuto:
+		case isSpan(e):
+			spans = append(spans, e)
+			givenUp += max(e.Count, 1)
+		default:
+			had[fateKey(e.Source, e.Nominal)] = true
+		}
+	}
+	// The clock of another process may have been ahead; and what is due by its jitter may have its time before that.
+	from, other := c.definition.CreateTime.Add(2*c.plan.Skew), 0
+	times := c.times(c.definition.CreateTime.Add(-2*c.plan.Skew - time.Second))
+	for _, at := range times {
+		switch fate := fateKey(schedule.SourceAuto, at); {
+		case had[fate]:
+		case slices.ContainsFunc(spans, func(e *schedule.Event) bool { return within(e, at) }):
+			other++
+		case at.After(from):
+			c.find("missed", "nothing became of %s", fate)
+		}
+	}
+	// More may have been given up than are without a fate of their own: where a generator has handed over what was due, and
+	// died before it wrote that down, what has started by then is late when it is handed over again, and is counted a
+	// second time. The invoker has no spec by which to tell which of them it knows.
+	if other > givenUp {
+		c.find("missed", "%d actions were given up together, by the events %d", other, givenUp)
+	}
+	for _, e := range spans {
+		known := 0
+		for _, at := range times {
+			if within(e, at) {
+				known++
+			}
+		}
+		if e.Count > known {
+			c.find("missed", "%d actions were given up from %s to %s, where there are %d", e.Count, e.First, e.Last, known)
+		}
+	}
+}
+
+// within reports whether a time is one that an event about several may mean.
+func within(e *schedule.Event, at time.Time) bool { return !at.Before(e.First) && !at.After(e.Last) }
+
+// times are those that the spec gives after a time, by counting: every so many seconds since 1970, outside of the blackouts.
+func (c *checker) times(after time.Time) []time.Time {
+	spec := &c.definition.Schedule.Spec
+	every := time.Duration(spec.Intervals[0].Every)
+	var times []time.Time
+	at := time.Unix(0, after.UnixNano()-after.UnixNano()%int64(every)).Add(every)
+	for ; !at.After(spec.EndTime); at = at.Add(every) {
+		if !slices.ContainsFunc(spec.Blackouts, func(b schedule.Blackout) bool { return !at.Before(b.From) && at.Before(b.To) }) {
+			times = append(times, at)
+		}
+	}
+	return times
+}
+
+// changed reports whether anybody has changed what the schedule is due by.
+func (c *checker) changed() bool {
+	return slices.ContainsFunc(c.open, func(r *request) bool {
+		return r.id == c.id && (r.verb == "pause" || r.verb == "update")
+	})
+}
+
+// runs: what the world has seen of them is what the events say. Each that has started has ended, once, and what the action
+// stream has taken without that is known as given up.
+func (c *checker) runs() {
+	if c.drawn[c.id].replaced {
+		return
+	}
+	type story struct {
+		started, completed, givenUp int
+		status                      schedule.Status
+	}
+	stories := map[string]*story{}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.RequestID == "" || !strings.HasPrefix(e.RequestID, "sched-") {
+			continue
+		}
+		s := stories[e.RequestID]
+		if s == nil {
+			s = &story{}
+			stories[e.RequestID] = s
+		}
+		switch e.Kind {
+		case schedule.EventStarted:
+			s.started++
+		case schedule.EventCompleted:
+			s.completed++
+			s.status = e.Status
+		case schedule.EventDropped, schedule.EventMissed, schedule.EventSkipped:
+			s.givenUp++
+		}
+	}
+	for requestID, s := range stories {
+		r := c.ledger.runs[requestID]
+		seen := r != nil && r.stored > 0
+		switch {
+		case s.started != s.completed || s.started > 1:
+			c.find("runs", "%s has started %d times and completed %d times, by the events", requestID, s.started, s.completed)
+		case s.started == 1 && !seen && s.status != schedule.StatusTerminated && s.status != schedule.StatusTimedOut:
+			// Who made a start ready may have published it and died. One that is terminated meanwhile counts as started, and one
+			// whose timeout is over, for the timer is armed first. So a run timeout that is shorter than it takes to find out
+			// that a process is dead may cost an action, which ends as timed out, and has never run.
+			c.find("runs", "%s has started by the events, and nobody has seen it", requestID)
+		}
+	}
+	for requestID, r := range c.ledger.runs {
+		if r.scheduleID != c.id || r.stored == 0 {
+			continue
+		}
+		if s := stories[requestID]; s == nil || s.started+s.givenUp == 0 {
+			c.find("runs", "%s was started, and no event tells of it", requestID)
+		}
+	}
+}
+
+// pauses: nothing that is due after a pause has been acknowledged, and before anybody asks for its end, starts.
+func (c *checker) pauses() {
+	margin := 2*c.plan.Skew + time.Second
+	for _, p := range c.replies {
+		if p.id != c.id || p.verb != "pause" || p.err != nil {
+			continue
+		}
+		from, to := p.to.Add(margin), c.endOfPause(p).Add(-margin)
+		for _, r := range c.ledger.order {
+			if r.scheduleID == c.id && r.automated() && r.nominal.After(from) && r.nominal.Before(to) {
+				c.find("paused", "%s was started, paused since %s", r.workflowID, p.to.Sub(c.trace.begin))
+			}
+		}
+	}
+}
+
+// endOfPause is from when on a pause may be over: somebody has asked for something that ends it, perhaps before the pause,
+// and had no answer by then.
+func (c *checker) endOfPause(p *request) time.Time {
+	end := c.trace.begin.Add(c.plan.Duration + drainLimit)
+	for _, r := range c.open {
+		if r.id == c.id && r.changes() && (r.to.IsZero() || r.to.After(p.from)) {
+			end = minTime(end, r.from)
+		}
+	}
+	return end
+}
+
+// limit: no more automated actions start than the schedule was made with.
+func (c *checker) limit() {
+	most := c.drawn[c.id].actions
+	if most < 0 || c.drawn[c.id].replaced || slices.ContainsFunc(c.open, func(r *request) bool {
+		return r.id == c.id && r.verb == "update" // which counts anew
+	}) {
+		return
+	}
+	started := 0
+	for _, r := range c.ledger.order {
+		if r.scheduleID == c.id && r.automated() {
+			started++
+		}
+	}
+	if started > most {
+		c.find("limit", "%d actions were started, at most %d may be", started, most)
+	}
+}
+
+// order: under buffer all with one run at a time, starts go in the order in which they were buffered; and where nothing
+// goes wrong that brings hand-offs out of order, that is the order of their times.
+func (c *checker) order() {
+	d := c.drawn[c.id]
+	if d.replaced || d.policy != schedule.OverlapBufferAll || d.limit != 1 {
+		return
+	}
+	place := map[string]int{}
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == schedule.EventBuffered {
+			place[e.RequestID] = numberOf(e.ID)
+		}
+	}
+	var before *run
+	for _, r := range c.ledger.order {
+		if r.scheduleID != c.id {
+			continue
+		}
+		if before != nil && place[r.requestID] < place[before.requestID] {
+			c.find("order", "%s was started after %s, and was buffered before it", r.workflowID, before.workflowID)
+		}
+		before = r
+	}
+}

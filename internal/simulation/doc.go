@@ -1,0 +1,53 @@
+// Package simulation runs all of Carillon under faults, in virtual time, and checks that it keeps its promises: each due
+// action inside its catch-up window is started once or accounted for, none is started twice, overlap policies hold at every
+// instant, the counters are what the events add up to, and when the faults stop everything comes to rest.
+//
+// # What is simulated
+//
+// The real code of the generator, invoker, backfiller and frontend pools, two processes of each, runs in one synctest
+// bubble, over two shards. What they ask of NATS goes to a world that carries out one thing at a time: reads and writes of
+// buckets, publishes, deliveries and acknowledgements on internal/jsmodel, a model of JetStream. How long everything is on
+// its way, and what goes wrong, is drawn from a seed:
+//
+//   - a process is killed before or after any of its calls takes effect, or all are at once; one is stopped in order, or
+//     stands still for up to half a minute; a new one takes its place
+//   - requests and replies are lost, also where the write has happened; a published message arrives twice; a few messages
+//     take seconds and are overtaken
+//   - a replica answers that has not seen the newest writes
+//   - clocks of processes are off, and jump, also back
+//   - JetStream cannot be reached for up to 20 s, or has no room for anything new
+//   - people create, update, pause, unpause, trigger, backfill, cancel, skip, delete and create again in between, and ask
+//     once more, under the same request ID, for what they have no answer to
+//
+// # What is not
+//
+// Workers are models that follow docs/worker-protocol.md; how long a run takes, how often it is tried and whether it fails
+// follows from its request ID. JetStream is a model too, and so is the client library: connections, its buffers and
+// its reconnects are not there. What a process computes takes no time. Nothing is ever lost that JetStream has
+// acknowledged; power loss and clusters that disagree are the matter of other tests.
+//
+// # Checks
+//
+// A run that is started twice, too many runs at once, too many that wait, a worker's code that begins a second time for no
+// reason: these are found when they happen (ledger.go, check.go). What can only be told in the end is compared in the end,
+// against a reading of the spec that shares no code with the product (check_actions.go, check_requests.go). Each check
+// says in a comment what it leaves out, and why.
+//
+// # Repeating a seed
+//
+// A seed, with the plan that is drawn from it, always gives the same trace; TestSameSeedSameTrace sees to that. A failing
+// test prints the command which repeats it:
+//
+//	CARILLON_SEED=1234 go test ./internal/simulation -run 'TestSeed$' -v -artifacts
+//
+// with CARILLON_PLAN='{"Schedules":1,…}' in front where the failure remains under a smaller plan than that of the seed. The
+// whole trace is written to the test's artifacts. CARILLON_SEEDS=10000 makes TestSeeds try as many new seeds, and nothing
+// else.
+//
+// What makes a simulation repeatable is that between two events every goroutine waits, that calls which arrive at the same
+// moment are put in an order of their own, and that the world gives a process one message at a time. What can break it: two
+// goroutines of one process that are woken by the same event and race; a select with several ready cases; an order of a
+// map that decides what is asked first.
+//
+// The package may import everything; only tests may import it.
+package simulation

@@ -1,0 +1,68 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+)
+
+// Shrink looks for a smaller plan under which a simulation still finds something of the same kind: fewer kinds of faults,
+// fewer schedules, fewer requests, a shorter time. It tries no more than so many, and returns the smallest report.
+func Shrink(t *testing.T, report Report, tries int) Report {
+	for again := true; again; {
+		again = false
+		for _, simpler := range simplifications {
+			plan := report.Plan
+			simpler(&plan)
+			if plan == report.Plan {
+				continue
+			}
+			if tries == 0 {
+				return report
+			}
+			tries--
+			if smaller := Run(t, report.Seed, plan); smaller.sameKind(&report) {
+				report, again = smaller, true
+			}
+		}
+	}
+	return report
+}
+
+// sameKind reports whether both have found something of one kind.
+func (r *Report) sameKind(other *Report) bool {
+	for _, a := range r.Findings {
+		for _, b := range other.Findings {
+			if a.Kind == b.Kind {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// simplifications make a plan a little simpler, those first that make the most of a difference to who reads the trace.
+var simplifications = []func(*Plan){
+	func(p *Plan) { p.Skew = 0 },
+	func(p *Plan) { p.Slow = false },
+	func(p *Plan) { p.Stale = 0 },
+	func(p *Plan) { p.Duplicate = 0 },
+	func(p *Plan) { p.Crash = 0 },
+	func(p *Plan) { p.LostRequest = 0 },
+	func(p *Plan) { p.LostReply = 0 },
+	func(p *Plan) { p.PowerCuts = 0 },
+	func(p *Plan) { p.Full = 0 },
+	func(p *Plan) { p.Outages = 0 },
+	func(p *Plan) { p.Suspensions = 0 },
+	func(p *Plan) { p.Restarts = 0 },
+	func(p *Plan) { p.Suspensions = min(p.Suspensions, 1) },
+	func(p *Plan) { p.Restarts = min(p.Restarts, 1) },
+	func(p *Plan) { p.Requests /= 2 },
+	func(p *Plan) { p.Requests = max(p.Requests-1, 0) },
+	func(p *Plan) { p.Schedules = 1 },
+	func(p *Plan) { p.Schedules = max(p.Schedules-1, 1) },
+	func(p *Plan) { p.Duration = max(p.Duration/2, shortest) },
+	func(p *Plan) { p.Duration = max(p.Duration-5*time.Second, shortest) },
+}
+
+// shortest is the shortest time in which something may go wrong: people begin within 5 s.
+const shortest = 8 * time.Second
