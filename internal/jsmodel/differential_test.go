@@ -335,7 +335,9 @@ func TestSameAsTheServer(t *testing.T) {
 	})
 }
 
-func pick[T any](rt *rapid.T, what string, from ...T) T { return rapid.SampledFrom(from).Draw(rt, what) }
+func pick[T any](rt *rapid.T, what string, from ...T) T {
+	return rapid.SampledFrom(from).Draw(rt, what)
+}
 
 // expected is the sequence that a message expects of its subject: often the right one.
 func (p *pair) expected(rt *rapid.T, header nats.Header, subject string) {
@@ -362,7 +364,9 @@ func (p *pair) message(rt *rapid.T, subject string) *nats.Msg {
 	return msg
 }
 
-func (p *pair) publishSomething(rt *rapid.T) { _ = p.publish(p.message(rt, pick(rt, "subject", p.all()...))) }
+func (p *pair) publishSomething(rt *rapid.T) {
+	_ = p.publish(p.message(rt, pick(rt, "subject", p.all()...)))
+}
 
 func at(at time.Time) string { return "@at " + at.UTC().Format(time.RFC3339Nano) }
 
