@@ -33,7 +33,7 @@ server that "carillon server" runs on this machine.`,
 		a.createCommand(), a.updateCommand(), a.editCommand(), a.patchCommand(), a.describeCommand(), a.listCommand(),
 		a.pauseCommand(), a.unpauseCommand(), a.triggerCommand(), a.deleteCommand(),
 		a.backfillCommand(), a.cancelBackfillCommand(), a.skipCommand(), a.unskipCommand(),
-		a.historyCommand(), a.watchCommand(), a.nextCommand(), a.countCommand(),
+		a.historyCommand(), a.watchCommand(), a.nextCommand(), a.countCommand(), a.auditCommand(),
 	)
 	return cmd
 }

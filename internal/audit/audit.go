@@ -1,0 +1,353 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+// Fate is what became of a time of the spec.
+type Fate string
+
+// The fates.
+const (
+	Started     Fate = "started"
+	Skipped     Fate = "skipped"
+	OnRequest   Fate = "skipped_on_request"
+	Missed      Fate = "missed"
+	Dropped     Fate = "dropped"
+	Waiting     Fate = "waiting"     // in the buffer
+	Paused      Fate = "paused"      // not due: the schedule was paused
+	Exhausted   Fate = "exhausted"   // not due: no action was left
+	Unexplained Fate = "unexplained" // also a finding
+)
+
+// Kind is what is wrong.
+type Kind string
+
+// The kinds of findings.
+const (
+	// KindMissed: a time of the spec, and nothing says what became of it.
+	KindMissed Kind = "unexplained"
+	// KindDoubled: an action has more than one fate, or was started twice.
+	KindDoubled Kind = "doubled"
+	// KindUnexpected: an automated action at a time that the spec does not give.
+	KindUnexpected Kind = "unexpected"
+	// KindCount: an event speaks for another number of actions than the spec has.
+	KindCount Kind = "count"
+	// KindLost: a start or run whose end no event tells, and which the schedule does not know of any more.
+	KindLost Kind = "lost"
+)
+
+// Finding is something that is not as it should be.
+type Finding struct {
+	Kind Kind `json:"kind"`
+	// Nominal is the time concerned; zero if there is none.
+	Nominal time.Time `json:"nominalTime,omitzero"`
+	// Source is schedule.SourceAuto, or the ID of a trigger or backfill.
+	Source string `json:"source,omitempty"`
+	// Text explains it in one line.
+	Text string `json:"text"`
+}
+
+// Input is what an audit goes by.
+type Input struct {
+	// Description is the schedule as it is now, Events are its history, the oldest first; those of earlier schedules of the
+	// same ID are left out.
+	Description *schedule.Description
+	Events      []schedule.Event
+	// From and To bound the times, both inclusive. Zero From means from the last update on.
+	From, To time.Time
+	// Now is the time of the audit. What is younger than Slack may still be under way, and counts as settled.
+	Now   time.Time
+	Slack time.Duration
+}
+
+// Report is what came of an audit.
+type Report struct {
+	ID string `json:"id"`
+	// From and To are what was audited: times with From < actual time ≤ To.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// Fates counts the times of the spec by what became of them, Manual the starts that people asked for.
+	Fates  map[Fate]int `json:"fates"`
+	Manual map[Fate]int `json:"manual,omitempty"`
+	// Findings are empty if everything is explained.
+	Findings []Finding `json:"findings"`
+}
+
+// Run audits one schedule. The error is that of a spec which cannot be compiled.
+func Run(in Input) (Report, error) {
+	spec, err := specproc.Compile(in.Description.Spec)
+	if err != nil {
+		return Report{}, err
+	}
+	d := in.Description
+	a := auditor{Input: in, spec: spec, report: Report{ID: d.ID, Fates: map[Fate]int{}, Manual: map[Fate]int{}, Findings: []Finding{}}}
+	a.report.From = latest(in.From.Add(-1), latest(d.Info.CreateTime, d.Info.UpdateTime))
+	a.report.To = earliest(in.To, in.Now.Add(-in.Slack))
+	a.Events = ofNewest(in.Events)
+	a.read()
+	a.walk()
+	a.unexpected()
+	a.running()
+	a.requests()
+	slices.SortStableFunc(a.report.Findings, func(x, y Finding) int { return x.Nominal.Compare(y.Nominal) })
+	return a.report, nil
+}
+
+// ofNewest leaves out what concerns earlier schedules of the same ID. Events are named after the incarnation.
+func ofNewest(events []schedule.Event) []schedule.Event {
+	incarnation := ""
+	for i := range events {
+		if events[i].Kind == schedule.EventCreated {
+			incarnation, _, _ = strings.Cut(events[i].ID, "-"+string(schedule.EventCreated)+"-")
+		}
+	}
+	if incarnation == "" {
+		return events // the history is kept for a limited time
+	}
+	var own []schedule.Event
+	for i := range events {
+		if strings.HasPrefix(events[i].ID, incarnation+"-") {
+			own = append(own, events[i])
+		}
+	}
+	return own
+}
+
+// auditor is an audit in progress.
+type auditor struct {
+	Input
+	spec   *specproc.Spec
+	report Report
+
+	fates    map[action][]*schedule.Event
+	spans    []*span
+	buffered map[action]bool
+	paused   []interval
+	lastAuto time.Time // nominal time of the newest automated start
+}
+
+// action names an action: of one source, a nominal time comes once.
+type action struct {
+	source  string
+	nominal int64
+}
+
+func actionOf(e *schedule.Event) action { return action{e.Source, e.Nominal.UnixNano()} }
+
+// span is an event that speaks for several actions, and how many of them the spec has.
+type span struct {
+	*schedule.Event
+	matched int
+}
+
+func (s *span) holds(t time.Time) bool { return !t.Before(s.First) && !t.After(s.Last) }
+
+type interval struct{ from, to time.Time }
+
+// fateOf is what an event says about an action; false if it says nothing about its end.
+func fateOf(e *schedule.Event) (Fate, bool) {
+	switch e.Kind {
+	case schedule.EventStarted:
+		return Started, true
+	case schedule.EventMissed:
+		return Missed, true
+	case schedule.EventDropped:
+		return Dropped, true
+	case schedule.EventSkipped:
+		if e.Overlap == "" {
+			return OnRequest, true
+		}
+		return Skipped, true
+	}
+	return "", false
+}
+
+// read sorts the events.
+func (a *auditor) read() {
+	a.fates, a.buffered = map[action][]*schedule.Event{}, map[action]bool{}
+	for i := range a.Events {
+		e := &a.Events[i]
+		_, end := fateOf(e)
+		switch {
+		case end && e.Nominal.IsZero():
+			a.spans = append(a.spans, &span{Event: e})
+		case end:
+			a.fates[actionOf(e)] = append(a.fates[actionOf(e)], e)
+			if e.Kind == schedule.EventStarted && e.Source == schedule.SourceAuto {
+				a.lastAuto = latest(a.lastAuto, e.Nominal)
+			}
+		case e.Kind == schedule.EventBuffered:
+			a.buffered[actionOf(e)] = true
+		}
+	}
+	a.paused = pauses(a.Events, a.Description.State.Paused)
+}
+
+// pauses are when the schedule was paused, by its events. Where it began paused, that is since the beginning of time.
+func pauses(events []schedule.Event, now bool) []interval {
+	changes := slices.Clone(events)
+	changes = slices.DeleteFunc(changes, func(e schedule.Event) bool {
+		return e.Kind != schedule.EventPaused && e.Kind != schedule.EventUnpaused
+	})
+	slices.SortStableFunc(changes, func(x, y schedule.Event) int { return x.Time.Compare(y.Time) })
+	var all []interval
+	var since time.Time
+	open := len(changes) > 0 && changes[0].Kind == schedule.EventUnpaused || len(changes) == 0 && now
+	for i := range changes {
+		switch paused := changes[i].Kind == schedule.EventPaused; {
+		case paused && !open:
+			since, open = changes[i].Time, true
+		case !paused && open:
+			all, open = append(all, interval{since, changes[i].Time}), false
+		}
+	}
+	if open || now {
+		all = append(all, interval{since, time.Unix(1<<40, 0)})
+	}
+	return all
+}
+
+func (a *auditor) find(kind Kind, nominal time.Time, source, format string, args ...any) {
+	a.report.Findings = append(a.report.Findings, Finding{kind, nominal, source, fmt.Sprintf(format, args...)})
+}
+
+// walk goes through the times of the spec.
+func (a *auditor) walk() {
+	waiting := 0
+	for t := range a.spec.Between(a.report.From, a.report.To, a.Description.Namespace+"-"+a.Description.ID) {
+		fate := a.fate(t)
+		a.report.Fates[fate]++
+		switch fate {
+		case Waiting:
+			waiting++
+		case Unexplained:
+			a.find(KindMissed, t.Nominal, schedule.SourceAuto, "due at %s, and nothing says what became of it", stamp(t.Actual))
+		}
+	}
+	if size := a.Description.Info.BufferSize; waiting > size {
+		a.find(KindLost, time.Time{}, schedule.SourceAuto,
+			"%d starts have been put into the buffer and not left it, by the events; it holds %d", waiting, size)
+	}
+	for _, s := range a.spans {
+		if s.matched != s.Count && s.First.After(a.report.From) && !s.Last.After(a.report.To) && s.Source == schedule.SourceAuto {
+			a.find(KindCount, s.First, s.Source, "an event says that %d actions from %s to %s were %s; the spec has %d such times",
+				s.Count, stamp(s.First), stamp(s.Last), s.Kind, s.matched)
+		}
+	}
+}
+
+// fate explains one time of the spec.
+func (a *auditor) fate(t specproc.Time) Fate {
+	key := action{schedule.SourceAuto, t.Nominal.UnixNano()}
+	fates := a.fates[key]
+	delete(a.fates, key)
+	a.once(fates)
+	for _, s := range a.spans {
+		if s.Source != schedule.SourceAuto || !s.holds(t.Nominal) {
+			continue
+		}
+		if len(fates) > 0 {
+			continue // it is among those that the event does not speak for
+		}
+		s.matched++
+		fate, _ := fateOf(s.Event)
+		return fate
+	}
+	switch {
+	case len(fates) > 0:
+		fate, _ := fateOf(fates[0])
+		return fate
+	case a.buffered[key]:
+		return Waiting
+	case a.wasPaused(t.Actual):
+		return Paused
+	case a.exhausted(t.Nominal):
+		return Exhausted
+	case slices.ContainsFunc(a.Description.Info.Skips, t.Nominal.Equal):
+		return OnRequest
+	}
+	return Unexplained
+}
+
+// once finds an action with several fates. A start that is given up may have been published all the same; what follows it
+// then is its termination, and no second start.
+func (a *auditor) once(fates []*schedule.Event) {
+	starts := 0
+	for _, e := range fates {
+		if e.Kind == schedule.EventStarted {
+			starts++
+		}
+	}
+	if len(fates) > 1 {
+		e := fates[len(fates)-1]
+		a.find(KindDoubled, e.Nominal, e.Source, "has %d fates, %d of them starts; the last is %s at %s",
+			len(fates), starts, e.Kind, stamp(e.Time))
+	}
+}
+
+func (a *auditor) wasPaused(at time.Time) bool {
+	return slices.ContainsFunc(a.paused, func(i interval) bool {
+		return at.After(i.from.Add(-a.Slack)) && at.Before(i.to.Add(a.Slack))
+	})
+}
+
+// exhausted reports whether no automated action was left by then.
+func (a *auditor) exhausted(nominal time.Time) bool {
+	state := a.Description.State
+	return state.LimitedActions && state.RemainingActions == 0 && nominal.After(a.lastAuto)
+}
+
+// unexpected finds automated actions at times that the spec does not give. What is left in fates after the walk is none
+// of its times.
+func (a *auditor) unexpected() {
+	for _, fates := range a.fates {
+		e := fates[0]
+		if e.Source == schedule.SourceAuto && e.Actual.After(a.report.From) && !e.Actual.After(a.report.To) {
+			a.find(KindUnexpected, e.Nominal, e.Source, "was %s, and the spec gives no such time", e.Kind)
+		}
+	}
+}
+
+// running finds runs that have begun and not ended, and which the schedule does not know of.
+func (a *auditor) running() {
+	open, known := map[string]*schedule.Event{}, map[string]bool{}
+	for i := range a.Events {
+		switch e := &a.Events[i]; e.Kind {
+		case schedule.EventStarted:
+			open[e.RequestID] = e
+		case schedule.EventCompleted:
+			known[e.RequestID] = true // it may be stored before the other
+		}
+	}
+	for _, run := range a.Description.Info.RunningWorkflows {
+		known[run.RequestID] = true
+	}
+	for requestID, e := range open {
+		if !known[requestID] && e.Time.Before(a.Now.Add(-a.Slack)) && e.Time.After(a.report.From) {
+			a.find(KindLost, e.Nominal, e.Source, "run %s was started and has not ended, and the schedule does not know of it", e.RunID)
+		}
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
