@@ -88,9 +88,10 @@ func Run(in Input) (Report, error) {
 	}
 	d := in.Description
 	a := auditor{Input: in, spec: spec, report: Report{ID: d.ID, Fates: map[Fate]int{}, Manual: map[Fate]int{}, Findings: []Finding{}}}
-	a.report.From = latest(in.From.Add(-1), latest(d.Info.CreateTime, d.Info.UpdateTime))
+	a.since = latest(d.Info.CreateTime, d.Info.UpdateTime)
+	a.Events, a.since = ofNewest(in.Events, a.since)
+	a.report.From = latest(in.From.Add(-1), a.since)
 	a.report.To = earliest(in.To, in.Now.Add(-in.Slack))
-	a.Events = ofNewest(in.Events)
 	a.read()
 	a.walk()
 	a.unexpected()
@@ -100,24 +101,28 @@ func Run(in Input) (Report, error) {
 	return a.report, nil
 }
 
-// ofNewest leaves out what concerns earlier schedules of the same ID. Events are named after the incarnation.
-func ofNewest(events []schedule.Event) []schedule.Event {
+// ofNewest leaves out repeats, and what concerns earlier schedules of the same ID: events are named after the incarnation.
+// It returns since when they tell everything: the history is kept for a limited time, and may not go back to the creation.
+func ofNewest(events []schedule.Event, since time.Time) ([]schedule.Event, time.Time) {
 	incarnation := ""
 	for i := range events {
 		if events[i].Kind == schedule.EventCreated {
 			incarnation, _, _ = strings.Cut(events[i].ID, "-"+string(schedule.EventCreated)+"-")
 		}
 	}
-	if incarnation == "" {
-		return events // the history is kept for a limited time
-	}
 	var own []schedule.Event
+	known := map[string]bool{}
 	for i := range events {
-		if strings.HasPrefix(events[i].ID, incarnation+"-") {
+		id := events[i].ID
+		if !known[id] && (incarnation == "" || strings.HasPrefix(id, incarnation+"-")) {
+			known[id] = true
 			own = append(own, events[i])
 		}
 	}
-	return own
+	if incarnation == "" && len(own) > 0 {
+		since = latest(since, own[0].Time)
+	}
+	return own, since
 }
 
 // auditor is an audit in progress.
@@ -125,12 +130,15 @@ type auditor struct {
 	Input
 	spec   *specproc.Spec
 	report Report
+	// since is when what is known of the spec, and what the events tell, begins.
+	since time.Time
 
 	fates    map[action][]*schedule.Event
 	spans    []*span
 	buffered map[action]bool
 	paused   []interval
-	lastAuto time.Time // nominal time of the newest automated start
+	lastAuto time.Time   // nominal time of the newest automated start
+	auto     []time.Time // when something automated came due, by the events
 }
 
 // action names an action: of one source, a nominal time comes once.
@@ -141,10 +149,11 @@ type action struct {
 
 func actionOf(e *schedule.Event) action { return action{e.Source, e.Nominal.UnixNano()} }
 
-// span is an event that speaks for several actions, and how many of them the spec has.
+// span is an event that speaks for several actions, and how many times of the spec it may speak for: those that nothing
+// else explains, and others. A generator that was cut short may count what has been started meanwhile.
 type span struct {
 	*schedule.Event
-	matched int
+	matched, others int
 }
 
 func (s *span) holds(t time.Time) bool { return !t.Before(s.First) && !t.After(s.Last) }
@@ -175,6 +184,9 @@ func (a *auditor) read() {
 	for i := range a.Events {
 		e := &a.Events[i]
 		_, end := fateOf(e)
+		if e.Source == schedule.SourceAuto && (e.Kind == schedule.EventBuffered || e.Kind == schedule.EventMissed) {
+			a.auto = append(a.auto, e.Time)
+		}
 		switch {
 		case end && e.Nominal.IsZero():
 			a.spans = append(a.spans, &span{Event: e})
@@ -187,14 +199,15 @@ func (a *auditor) read() {
 			a.buffered[actionOf(e)] = true
 		}
 	}
-	a.paused = pauses(a.Events, a.Description.State.Paused)
+	a.paused = pauses(a.Events, a.since, a.Description.State.Paused)
 }
 
-// pauses are when the schedule was paused, by its events. Where it began paused, that is since the beginning of time.
-func pauses(events []schedule.Event, now bool) []interval {
+// pauses are when the schedule was paused since a time, by its events. What it was then, the first of them tells: an update,
+// with which an audit begins, may pause and unpause as well.
+func pauses(events []schedule.Event, from time.Time, now bool) []interval {
 	changes := slices.Clone(events)
 	changes = slices.DeleteFunc(changes, func(e schedule.Event) bool {
-		return e.Kind != schedule.EventPaused && e.Kind != schedule.EventUnpaused
+		return e.Kind != schedule.EventPaused && e.Kind != schedule.EventUnpaused || !e.Time.After(from)
 	})
 	slices.SortStableFunc(changes, func(x, y schedule.Event) int { return x.Time.Compare(y.Time) })
 	var all []interval
@@ -236,7 +249,8 @@ func (a *auditor) walk() {
 			"%d starts have been put into the buffer and not left it, by the events; it holds %d", waiting, size)
 	}
 	for _, s := range a.spans {
-		if s.matched != s.Count && s.First.After(a.report.From) && !s.Last.After(a.report.To) && s.Source == schedule.SourceAuto {
+		within := s.Source == schedule.SourceAuto && s.First.After(a.report.From) && !s.Last.After(a.report.To)
+		if within && (s.Count < s.matched || s.Count > s.matched+s.others) {
 			a.find(KindCount, s.First, s.Source, "an event says that %d actions from %s to %s were %s; the spec has %d such times",
 				s.Count, stamp(s.First), stamp(s.Last), s.Kind, s.matched)
 		}
@@ -254,7 +268,8 @@ func (a *auditor) fate(t specproc.Time) Fate {
 			continue
 		}
 		if len(fates) > 0 {
-			continue // it is among those that the event does not speak for
+			s.others++
+			continue
 		}
 		s.matched++
 		fate, _ := fateOf(s.Event)
@@ -263,10 +278,13 @@ func (a *auditor) fate(t specproc.Time) Fate {
 	switch {
 	case len(fates) > 0:
 		fate, _ := fateOf(fates[0])
+		if fate == Started && a.wasPaused(t.Actual, -a.Slack) {
+			a.find(KindUnexpected, t.Nominal, schedule.SourceAuto, "was started while the schedule was paused")
+		}
 		return fate
 	case a.buffered[key]:
 		return Waiting
-	case a.wasPaused(t.Actual):
+	case a.wasPaused(t.Actual, a.Slack), a.overtaken(t.Actual):
 		return Paused
 	case a.exhausted(t.Nominal):
 		return Exhausted
@@ -292,9 +310,23 @@ func (a *auditor) once(fates []*schedule.Event) {
 	}
 }
 
-func (a *auditor) wasPaused(at time.Time) bool {
+// wasPaused reports whether a time lies in a pause, give or take so much.
+func (a *auditor) wasPaused(at time.Time, slack time.Duration) bool {
 	return slices.ContainsFunc(a.paused, func(i interval) bool {
-		return at.After(i.from.Add(-a.Slack)) && at.Before(i.to.Add(a.Slack))
+		return at.After(i.from.Add(-slack)) && at.Before(i.to.Add(slack))
+	})
+}
+
+// overtaken reports whether a pause came before anybody had looked at a time, as when no generator was there: what is due
+// then, and not in the buffer, is not done (SEMANTICS §3). Nothing automated has happened in between.
+func (a *auditor) overtaken(at time.Time) bool {
+	return slices.ContainsFunc(a.paused, func(i interval) bool {
+		if !i.from.After(at) {
+			return false
+		}
+		return !slices.ContainsFunc(a.auto, func(happened time.Time) bool {
+			return happened.After(at) && happened.Before(i.from)
+		})
 	})
 }
 

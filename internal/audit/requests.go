@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -10,57 +11,108 @@ import (
 // request is a trigger or backfill, by its events.
 type request struct {
 	asked, ended *schedule.Event
-	fates        int
+	fates        []*schedule.Event
+}
+
+// count is how many actions have a fate.
+func (r *request) count() int {
+	count := 0
+	for _, e := range r.fates {
+		count += max(e.Count, 1)
+	}
+	return count
 }
 
 // requests compares what people have asked for with what was started.
 func (a *auditor) requests() {
 	all := map[string]*request{}
-	at := func(source string) *request {
-		if all[source] == nil {
-			all[source] = &request{}
-		}
-		return all[source]
-	}
 	for i := range a.Events {
 		e := &a.Events[i]
 		if e.Source == "" || e.Source == schedule.SourceAuto {
 			continue
 		}
-		fate, end := fateOf(e)
-		switch {
+		if all[e.Source] == nil {
+			all[e.Source] = &request{}
+		}
+		r := all[e.Source]
+		switch fate, end := fateOf(e); {
 		case end:
-			at(e.Source).fates += max(e.Count, 1)
+			r.fates = append(r.fates, e)
 			a.report.Manual[fate] += max(e.Count, 1)
 		case e.Kind == schedule.EventTriggered, e.Kind == schedule.EventBackfillRequested:
-			at(e.Source).asked = e
+			r.asked = e
 		case e.Kind == schedule.EventBackfillCompleted, e.Kind == schedule.EventBackfillCanceled:
-			at(e.Source).ended = e
+			r.ended = e
 		}
 	}
-	for source, r := range all {
-		if r.asked != nil && r.asked.Time.After(a.report.From) && r.asked.Time.Before(a.Now.Add(-a.Slack)) {
-			a.request(source, r)
-		}
+	for _, source := range slices.Sorted(maps.Keys(all)) {
+		a.request(source, all[source])
 	}
 }
 
+// request looks at one of them, if it is old enough to be settled and not older than the events.
 func (a *auditor) request(source string, r *request) {
 	pending := slices.ContainsFunc(a.Description.Info.Backfills, func(p schedule.BackfillProgress) bool {
 		return p.BackfillID == source
 	})
-	switch asked := r.asked; {
+	settled := func(e *schedule.Event) bool { return e.Time.After(a.report.From) && e.Time.Before(a.Now.Add(-a.Slack)) }
+	switch {
 	case pending:
-	case asked.Kind == schedule.EventTriggered && r.fates == 0 && r.ended == nil:
-		a.find(KindLost, asked.Time, source, "trigger of %s: nothing says what became of it", stamp(asked.Time))
-	case asked.Kind == schedule.EventTriggered && r.fates > 1:
-		a.find(KindDoubled, asked.Time, source, "trigger of %s has %d fates", stamp(asked.Time), r.fates)
-	case asked.Kind == schedule.EventTriggered:
-	case r.ended == nil:
+	case r.asked == nil:
+		if len(r.fates) > 0 && settled(r.fates[0]) {
+			a.find(KindUnexpected, r.fates[0].Nominal, source, "was %s, and nobody has asked for it", r.fates[0].Kind)
+		}
+	case !settled(r.asked):
+	case r.asked.Kind == schedule.EventTriggered:
+		a.trigger(source, r)
+	default:
+		a.backfill(source, r)
+	}
+}
+
+func (a *auditor) trigger(source string, r *request) {
+	switch at := r.asked.Time; {
+	case len(r.fates) == 0 && r.ended == nil:
+		a.find(KindLost, at, source, "trigger of %s: nothing says what became of it", stamp(at))
+	case r.count() > 1:
+		a.find(KindDoubled, at, source, "trigger of %s has %d fates", stamp(at), r.count())
+	}
+}
+
+func (a *auditor) backfill(source string, r *request) {
+	if r.ended == nil {
 		a.find(KindLost, time.Time{}, source, "backfill of %s to %s: it is not in progress, and no event ends it",
-			stamp(asked.First), stamp(asked.Last))
-	case r.ended.Count != r.fates:
+			stamp(r.asked.First), stamp(r.asked.Last))
+		return
+	}
+	if r.ended.Count != r.count() {
 		a.find(KindCount, time.Time{}, source, "backfill of %s to %s: ended with %d actions, and %d have a fate",
-			stamp(asked.First), stamp(asked.Last), r.ended.Count, r.fates)
+			stamp(r.asked.First), stamp(r.asked.Last), r.ended.Count, r.count())
+		return
+	}
+	had := map[int64]int{}
+	for _, e := range r.fates {
+		if e.Nominal.IsZero() {
+			return // a span: the numbers agree
+		}
+		had[e.Nominal.UnixNano()]++
+	}
+	a.compare(source, r, had)
+}
+
+// compare compares the times of a range with those that have a fate.
+func (a *auditor) compare(source string, r *request, had map[int64]int) {
+	for t := range a.spec.Between(r.asked.First.Add(-1), r.asked.Last, a.Description.Namespace+"-"+a.Description.ID) {
+		key := t.Nominal.UnixNano()
+		switch count := had[key]; {
+		case count == 0 && r.ended.Kind == schedule.EventBackfillCompleted:
+			a.find(KindMissed, t.Nominal, source, "is a time of the backfill, and nothing says what became of it")
+		case count > 1:
+			a.find(KindDoubled, t.Nominal, source, "has %d fates", count)
+		}
+		delete(had, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(had)) {
+		a.find(KindUnexpected, time.Unix(0, key).UTC(), source, "was started by the backfill, and is none of its times")
 	}
 }
