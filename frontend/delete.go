@@ -31,15 +31,13 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 func (a *api) afterDelete(ctx context.Context, def *schedule.Definition, from origin) {
 	key := def.Key()
 	wake := schedule.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: schedule.ReasonDeleted}
-	effects := []effect{
-		a.wakeGenerator(key, wake),
-		a.wakeInvoker(key, wake),
-		a.tell(changeEvent(def, schedule.EventDeleted, wake.Version, "", from)),
-	}
+	a.follow(ctx, key, a.wakeGenerator(key, wake), a.wakeInvoker(key, wake),
+		a.tell(changeEvent(def, schedule.EventDeleted, wake.Version, "", from)))
 	backfills, err := a.backfillIDs(ctx, key)
 	if err != nil {
 		a.logFor(key).WarnContext(ctx, "backfills of a deleted schedule not woken", "error", err)
 	}
+	var effects []effect
 	for _, id := range backfills {
 		effects = append(effects, a.wakeBackfill(key, id, wake))
 	}

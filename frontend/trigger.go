@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -101,8 +100,7 @@ func (a *api) backfillIDs(ctx context.Context, key schedule.Key) ([]string, erro
 	}
 	ids := make([]string, len(records))
 	for i, record := range records {
-		name := record.String()
-		ids[i] = name[strings.LastIndexByte(name, '.')+1:]
+		ids[i] = kv.BackfillID(record)
 	}
 	return ids, nil
 }

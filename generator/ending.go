@@ -33,6 +33,9 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wa
 	if err := p.tellInvoker(ctx, key, p.config.Names.DueTimer(shard, key)); err != nil {
 		return err
 	}
+	if err := p.tellBackfiller(ctx, key); err != nil {
+		return err
+	}
 	return kv.Delete(ctx, p.config.Store, kv.Generator(key), record.Revision)
 }
 
@@ -42,6 +45,23 @@ func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key, timerSubject s
 	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
 	subject := p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key)
 	return task.PublishAndPurge(ctx, p.config.Bus, subject, timerSubject, wake)
+}
+
+// tellBackfiller makes the backfiller forget the triggers and backfills of a schedule that is gone. Whoever wrote their
+// records may not have lived to wake it.
+func (p *Pool) tellBackfiller(ctx context.Context, key schedule.Key) error {
+	requests, err := kv.Backfills(ctx, p.config.Store, key)
+	if err != nil {
+		return err
+	}
+	shard := p.config.Store.ShardOf(key)
+	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
+	for _, request := range requests {
+		if err := task.Publish(ctx, p.config.Bus, p.config.Names.Backfill(shard, key, kv.BackfillID(request)), wake); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close ends an exhausted schedule: the definition goes, then all that is kept of it. The event comes first, under an ID

@@ -80,3 +80,18 @@ func TestALaggingReplicaGivesNothingUp(t *testing.T) {
 	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonDue})
 	require.Empty(t, b.handOffs("s"))
 }
+
+// TestForgetWakesTheBackfiller: a frontend that died has left a request of a schedule that is gone.
+func TestForgetWakesTheBackfiller(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(3600))
+	p := b.pool()
+	b.handle(p, "s", schedule.Wake{Version: 1, Reason: schedule.ReasonCreated})
+	request := schedule.BackfillState{Incarnation: d.Value.Incarnation, ID: "t1", Trigger: &schedule.Trigger{}}
+	_, err := kv.Put(t.Context(), b.store, kv.Backfill(keyOf("s"), "t1"), &request, 0)
+	require.NoError(t, err)
+	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
+	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	require.NotNil(t, b.last(b.names.Backfill(0, keyOf("s"), "t1")))
+}

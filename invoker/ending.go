@@ -15,7 +15,7 @@ import (
 func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	record, err := kv.GetLeader(ctx, p.config.Store, kv.Invoker(key))
 	if errors.Is(err, kv.ErrNotFound) {
-		return nil
+		return p.forgetResult(ctx, key)
 	}
 	if err != nil {
 		return err
@@ -39,6 +39,19 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
+}
+
+// forgetResult removes a last result that is left without a record: one that was written while another process forgot the
+// schedule. It is read before the schedule is known to be gone, so that it is not that of a new one.
+func (p *Pool) forgetResult(ctx context.Context, key schedule.Key) error {
+	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Result(key)))
+	if err != nil || record.Revision == 0 {
+		return err
+	}
+	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
+		return err
+	}
+	return kv.Delete(ctx, p.config.Store, kv.Result(key), record.Revision)
 }
 
 // abandoned are the events about the starts that a schedule takes with it. A repeat gives the same IDs.

@@ -70,3 +70,20 @@ func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {
 	_, err = kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
 	require.ErrorIs(t, err, kv.ErrNotFound)
 }
+
+// TestAResultIsNotLeftBehind: it was written while another process forgot the schedule, and the record was in vain.
+func TestAResultIsNotLeftBehind(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	start := s.start(1)
+	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+	require.NoError(t, err)
+	_, err = kv.Put(t.Context(), s.store, kv.Result(s.key), &schedule.Result{Incarnation: record.Value.Incarnation}, 0)
+	require.NoError(t, err)
+	require.NoError(t, kv.Delete(t.Context(), s.store, kv.Definition(s.key), record.Revision))
+	s.handle(s.newPool(), invoker.Message{Completion: &schedule.Completion{
+		RequestID: start.RequestID, Status: schedule.StatusCompleted,
+	}})
+	_, err = kv.GetLeader(t.Context(), s.store, kv.Result(s.key))
+	require.ErrorIs(t, err, kv.ErrNotFound)
+}

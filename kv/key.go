@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"strings"
+
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -37,4 +39,9 @@ func Result(key schedule.Key) Key[schedule.Result] {
 // Backfill is the record of one backfill or trigger, created by the frontend and owned by the backfiller.
 func Backfill(key schedule.Key, id string) Key[schedule.BackfillState] {
 	return Key[schedule.BackfillState]{key, subjects.BackfillKey(key, id)}
+}
+
+// BackfillID returns the ID of the backfill or trigger whose record a key names.
+func BackfillID(key Key[schedule.BackfillState]) string {
+	return key.name[strings.LastIndexByte(key.name, '.')+1:]
 }

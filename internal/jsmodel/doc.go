@@ -4,7 +4,15 @@
 // told the time. What a network and crashes add to that, delays, lost replies, repeats, another order, is the matter of
 // the simulation around it; the model is what every server of a cluster agrees on.
 //
-// That the model behaves as the server does is tested by carrying out the same random operations on both.
+// That the model behaves as the server does is tested by carrying out the same random operations on both. Not modelled is
+// what Carillon does not use, or cannot rely on:
+//
+//   - delayed messages that repeat, take their content from another subject, or ask for a TTL or a rollup of their target;
+//     rollups of a whole stream; expected sequences of a stream or of other subjects; wildcards in a purge;
+//   - that a bucket refuses to remove single messages, and marks keys whose messages expire: only tombstones have a TTL;
+//   - limits of bytes and messages, and back-off and the greatest number of deliveries of consumers;
+//   - that a server may ignore, after a purge of a message in somebody's hands, that earlier deliveries of the consumer
+//     are given back: those come again when the time for their acknowledgement is over. It depends on a race in the server.
 //
 // It may be imported by internal/simulation and tests, and must never become part of the product.
 package jsmodel

@@ -20,3 +20,14 @@ var Codes = map[string]jetstream.ErrorCode{
 	"schedule rollup":     codeScheduleRollup,
 	"scheduler invalid":   codeSchedulerInvalid,
 }
+
+// Pending counts what a consumer has delivered, is there and is not acknowledged.
+func (s *Server) Pending(stream, name string) (count int) {
+	c := s.streams[stream].consumers[name]
+	for sequence := range c.pending {
+		if c.stream.messages[sequence] != nil {
+			count++
+		}
+	}
+	return count
+}

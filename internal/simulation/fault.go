@@ -50,7 +50,7 @@ func (w *world) breakdown(now time.Time, what string, d time.Duration) (until ti
 	w.fault(what)
 	w.trace.note(now, "BREAKDOWN", what+" for "+d.String())
 	until = now.Add(d)
-	w.troubled = maxTime(w.troubled, until)
+	w.troubled, w.unrecorded = maxTime(w.troubled, until), true
 	w.at(until, func(time.Time) { w.stir() })
 	return until
 }

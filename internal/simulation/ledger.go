@@ -3,12 +3,14 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // Finding is something that must not be.
@@ -47,11 +49,21 @@ type run struct {
 	at         time.Time // when the action stream took it first
 	stored     int       // how often it did
 	over       bool
-	// begun is where and when a worker's code began with it last.
-	begun struct {
-		node *node
-		at   time.Time
-	}
+	// begun is where a worker's code began with it.
+	begun []beginning
+}
+
+// beginning is a worker whose code began with a run, and when that worker had received it.
+type beginning struct {
+	node *node
+	at   time.Time
+}
+
+// hasReason reports whether something has gone wrong since, for the worker or for all, for which a run may begin once more.
+// A message may have waited in the client for as long as the acknowledgement may.
+func (b *beginning) hasReason() bool {
+	since := b.at.Add(-subjects.ActionAckWait)
+	return !b.node.troubled.Before(since) || !b.node.world.troubled.Before(since)
 }
 
 // automated reports whether nobody has asked for the run.
@@ -132,15 +144,17 @@ func (l *ledger) end(requestID string) {
 }
 
 // begin notes that a worker's code begins with a run. That it begins once more must have a reason: something has gone
-// wrong for the worker that had the run before, or for all, since that took it.
-func (l *ledger) begin(request *schedule.ActionRequest, n *node, now time.Time) {
+// wrong for one of the workers that have had it, or for all. It need not be the last one: who had it before may give it
+// back late.
+func (l *ledger) begin(request *schedule.ActionRequest, n *node, received time.Time) {
 	r := l.run(request.RequestID)
-	if before := r.begun; before.node != nil {
+	if len(r.begun) > 0 {
 		l.coded++
-		if before.node.troubled.Before(before.at) && n.world.troubled.Before(before.at) {
-			l.find("repeated", r.scheduleID, "%s began on %s at %s, and on %s for no reason", request.WorkflowID,
-				before.node.name, before.at.Sub(n.world.trace.begin), n.name)
+		if !slices.ContainsFunc(r.begun, func(b beginning) bool { return b.hasReason() }) {
+			last := r.begun[len(r.begun)-1]
+			l.find("repeated", r.scheduleID, "%s began on %s, which had it at %s, and on %s for no reason", request.WorkflowID,
+				last.node.name, last.at.Sub(n.world.trace.begin), n.name)
 		}
 	}
-	r.begun.node, r.begun.at = n, now
+	r.begun = append(r.begun, beginning{n, received})
 }

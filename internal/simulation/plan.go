@@ -43,7 +43,7 @@ func PlanOf(seed uint64) Plan {
 		return p * rng.Float64()
 	}
 	return Plan{
-		Schedules: 1 + rng.IntN(4), Duration: time.Duration(20+rng.IntN(40)) * time.Second, Requests: rng.IntN(20),
+		Schedules: 1 + rng.IntN(4), Duration: time.Duration(15+rng.IntN(35)) * time.Second, Requests: rng.IntN(20),
 		Crash: some(0.004), LostRequest: some(0.01), LostReply: some(0.01), Duplicate: some(0.01), Stale: some(0.3),
 		Slow: rng.IntN(2) == 0, Skew: time.Duration(some(2) * float64(time.Second)),
 		Restarts: rng.IntN(4), Suspensions: rng.IntN(3), Outages: rng.IntN(2),

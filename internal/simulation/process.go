@@ -109,7 +109,8 @@ func (w *world) crash(n *node, now time.Time, when string) {
 	}
 	w.fault("crash")
 	w.trace.note(now, "CRASH", when)
-	n.dead, n.troubled = true, now
+	n.dead = true
+	n.trouble(now)
 	close(n.died)
 	n.cancel()
 	if !n.stopping { // else another one is on its way
@@ -124,7 +125,8 @@ func (w *world) stop(n *node, now time.Time) {
 	}
 	w.fault("restart")
 	w.trace.note(now, "STOP", n.name)
-	n.stopping, n.troubled = true, now
+	n.stopping = true
+	n.trouble(now)
 	n.cancel()
 	w.replace(n, now)
 }
@@ -147,6 +149,14 @@ func (w *world) suspend(n *node, now time.Time, d time.Duration) {
 	w.fault("suspension")
 	w.trace.note(now, "SUSPEND", n.name+" for "+d.String())
 	n.suspended = now.Add(d)
-	n.troubled = n.suspended
+	n.trouble(n.suspended)
 	w.at(n.suspended, func(time.Time) { w.stir() })
+}
+
+// trouble notes that something has gone wrong for a process: what it was at may be done again, by itself or another.
+func (n *node) trouble(until time.Time) {
+	n.troubled = until
+	if n.role == roleGenerator {
+		n.world.unrecorded = true
+	}
 }

@@ -1,13 +1,10 @@
 package simulation
 
-import (
-	"testing"
-	"time"
-)
+import "time"
 
 // Shrink looks for a smaller plan under which a simulation still finds something of the same kind: fewer kinds of faults,
-// fewer schedules, fewer requests, a shorter time. It tries no more than so many, and returns the smallest report.
-func Shrink(t *testing.T, report Report, tries int) Report {
+// fewer schedules, fewer requests, a shorter time. It tries no more than so many, by run, and returns the smallest report.
+func Shrink(report Report, tries int, run func(seed uint64, plan Plan) Report) Report {
 	for again := true; again; {
 		again = false
 		for _, simpler := range simplifications {
@@ -20,7 +17,7 @@ func Shrink(t *testing.T, report Report, tries int) Report {
 				return report
 			}
 			tries--
-			if smaller := Run(t, report.Seed, plan); smaller.sameKind(&report) {
+			if smaller := run(report.Seed, plan); smaller.sameKind(&report) {
 				report, again = smaller, true
 			}
 		}

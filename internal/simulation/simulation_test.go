@@ -131,7 +131,8 @@ func (s *tally) String() string {
 // explain says all about a simulation that has found something, and about the smallest plan that still does.
 func explain(t *testing.T, report Report) {
 	t.Errorf("seed %d, %s", report.Seed, describe(t, report))
-	if smaller := Shrink(t, report, 200); smaller.Plan != report.Plan {
+	again := func(seed uint64, plan Plan) Report { return Run(t, seed, plan) }
+	if smaller := Shrink(report, 200, again); smaller.Plan != report.Plan {
 		report = smaller
 		t.Logf("seed %d, shrunk: %s", report.Seed, describe(t, report))
 	}
@@ -207,9 +208,21 @@ func difference(a, b *trace) string {
 	return fmt.Sprintf("line %d\n%s\nand\n%s", at, show(a), show(b))
 }
 
-// TestShrink: what does not matter to a finding goes. Here it is the duration alone that matters.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	report := Report{Seed: 3, Plan: PlanOf(3), Findings: []Finding{{Kind: "nothing of that kind"}}}
-	require.Equal(t, report.Plan, Shrink(t, report, 3).Plan, "a plan that finds nothing is not smaller")
+	// What fails here needs crashes, and two schedules.
+	run := func(seed uint64, plan Plan) Report {
+		report := Report{Seed: seed, Plan: plan}
+		if plan.Crash > 0 && plan.Schedules > 1 {
+			report.Findings = []Finding{{Kind: "broken"}}
+		}
+		return report
+	}
+	plan := Plan{
+		Schedules: 4, Duration: 31 * time.Second, Requests: 11, Crash: 0.1, LostReply: 0.1, Slow: true, Restarts: 3, Full: 1,
+	}
+	require.Equal(t, Plan{Schedules: 2, Duration: shortest, Crash: 0.1}, Shrink(run(1, plan), 200, run).Plan)
+	require.Equal(t, plan.Duration, Shrink(run(1, plan), 5, run).Plan.Duration, "no more tries than allowed")
+	other := Report{Plan: plan, Findings: []Finding{{Kind: "something else"}}}
+	require.Equal(t, plan, Shrink(other, 200, run).Plan, "another finding is not a smaller one")
 }

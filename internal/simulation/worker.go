@@ -49,11 +49,11 @@ func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
 	if json.Unmarshal(msg.Data(), &request) != nil {
 		panic("simulation: the action stream holds what is no request")
 	}
-	begin := w.node.now()
+	begin, received := w.node.now(), time.Now()
 	completion := &schedule.Completion{
 		RequestID: request.RequestID, RunID: request.RunID, StartTime: begin.UTC(), Worker: w.node.name,
 	}
-	w.work(ctx, &request, msg, completion)
+	w.work(ctx, &request, msg, received, completion)
 	switch {
 	case ctx.Err() != nil:
 		_ = msg.Nak()
@@ -67,7 +67,9 @@ func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
 }
 
 // work is the run itself. It says how the run ended; the status is empty if there is nothing to report.
-func (w *worker) work(ctx context.Context, request *schedule.ActionRequest, msg jetstream.Msg, c *schedule.Completion) {
+func (w *worker) work(
+	ctx context.Context, request *schedule.ActionRequest, msg jetstream.Msg, received time.Time, c *schedule.Completion,
+) {
 	late := func() bool { return !request.Deadline.IsZero() && w.node.now().After(request.Deadline) }
 	control, known := w.control(ctx, request)
 	if !known && late() {
@@ -75,7 +77,7 @@ func (w *worker) work(ctx context.Context, request *schedule.ActionRequest, msg 
 		return
 	}
 	if !known {
-		w.node.note("code "+request.RequestID, func() { w.node.world.ledger.begin(request, w.node, time.Now()) })
+		w.node.note("code "+request.RequestID, func() { w.node.world.ledger.begin(request, w.node, received) })
 	}
 	fate := fateOf(request)
 	for left := fate.duration; !known && left > 0 && ctx.Err() == nil; left -= heartbeat {

@@ -45,6 +45,7 @@ type world struct {
 	reachable        atomic.Int64 // the same, for the goroutines of processes
 	full             time.Time    // until when it takes nothing new
 	troubled         time.Time    // until when everybody had reason to do things twice
+	unrecorded       bool         // something may have been handed over that no generator knows of
 	lag              uint64       // how many messages the replica is behind that answers now
 	calm             bool         // nothing goes wrong any more
 	faults           map[string]int
@@ -200,7 +201,7 @@ func (w *world) begin(c *call, now time.Time) {
 		return
 	case w.chance(w.plan.LostRequest):
 		w.fault("lost request")
-		c.node.troubled = now
+		c.node.trouble(now)
 		w.trace.note(now, "LOST", "request "+c.String())
 		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
 		return
@@ -246,7 +247,7 @@ func (w *world) apply(c *call, now time.Time) {
 		w.crash(c.node, now, "after "+c.String())
 	case w.chance(w.plan.LostReply):
 		w.fault("lost reply")
-		c.node.troubled = now
+		c.node.trouble(now)
 		w.trace.note(now, "LOST", "reply to "+c.String())
 		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
 		return
