@@ -83,8 +83,8 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 // watchHeap notes how large the heap is, ten times a second, and returns a function that ends that and tells the most. NATS
 // is in it.
-func watchHeap(b *testing.B) (peak func() uint64) {
-	ctx, cancel := context.WithCancel(b.Context())
+func watchHeap(tb testing.TB) (peak func() uint64) {
+	ctx, cancel := context.WithCancel(tb.Context())
 	var watching sync.WaitGroup
 	var most uint64
 	watching.Go(func() {
