@@ -44,6 +44,7 @@ dependency, and "carillon server" brings its own.`,
 	root.AddCommand(inGroup(groupOne, a.roleCommands()...)...)
 	root.AddCommand(inGroup(groupUse, a.scheduleCommand(), a.runCommand(), a.specCommand(), a.versionCommand())...)
 	root.AddCommand(inGroup(groupUse, a.dlqCommand())...)
+	root.AddCommand(inGroup(groupUse, a.clusterCommand())...)
 	makeParent(root)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)

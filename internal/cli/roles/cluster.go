@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
@@ -73,13 +74,19 @@ func (c *Cluster) Frontend() (Role, <-chan struct{}, error) {
 	return Role{"frontend", f.Run}, f.Ready(), nil
 }
 
-// Generator returns the role that finds out what is due.
+// Generator returns the role that finds out what is due, and looks after what is stored about schedules.
 func (c *Cluster) Generator() (Role, error) {
 	pool, err := generator.New(generator.Config{JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger})
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"generator", pool.Run}, nil
+	scrubber, err := consistency.NewScrubber(consistency.ScrubberConfig{Config: consistency.Config{
+		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Logger: c.options.Logger,
+	}})
+	if err != nil {
+		return Role{}, err
+	}
+	return Role{"generator", together(pool.Run, scrubber.Run)}, nil
 }
 
 // Invoker returns the role that starts what is due, and looks after the task queues where that goes.

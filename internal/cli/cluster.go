@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func (a *app) clusterCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Look after what an installation has stored",
+		Long: `Looks after what an installation has stored. These commands talk to NATS directly
+and need no other process of Carillon.`,
+		Example: `  carillon cluster check
+  carillon cluster check --repair`,
+	}
+	makeParent(cmd)
+	cmd.AddCommand(a.clusterCheckCommand())
+	return cmd
+}
+
+// callCluster connects to NATS, reads the facts of the installation, makes a call and closes the connection.
+func (a *app) callCluster(ctx context.Context, call func(context.Context, jetstream.JetStream, topology.Facts) error) error {
+	servers := a.global.natsURL()
+	conn, err := nats.Connect(servers, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
+	if err != nil {
+		return explainConnect(redact(servers), err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	facts, err := a.clusterFacts(ctx, js)
+	if err != nil {
+		return err
+	}
+	return call(ctx, js, facts)
+}
+
+// clusterFacts reads what all processes of the installation agree on. Other than topology.Ensure it sets up nothing: a
+// wrong prefix is more likely than a new installation.
+func (a *app) clusterFacts(ctx context.Context, js jetstream.JetStream) (topology.Facts, error) {
+	name := a.global.names.ClusterBucket()
+	bucket, err := js.KeyValue(ctx, name)
+	var entry jetstream.KeyValueEntry
+	if err == nil {
+		entry, err = bucket.Get(ctx, "cluster")
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) {
+		return topology.Facts{}, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no bucket %s: no installation has this prefix", name)
+	}
+	if err != nil {
+		return topology.Facts{}, fmt.Errorf("read the facts of the installation: %w", err)
+	}
+	var facts topology.Facts
+	if err := json.Unmarshal(entry.Value(), &facts); err != nil || facts.Shards < 1 {
+		return facts, fmt.Errorf("the bucket %s does not hold the facts of an installation", name)
+	}
+	if facts.FormatVersion != topology.FormatVersion {
+		return facts, schedule.Errorf(schedule.CodeFailedPrecondition,
+			"the installation stores format version %d, and this program knows version %d", facts.FormatVersion, topology.FormatVersion)
+	}
+	return facts, nil
+}

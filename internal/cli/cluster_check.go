@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+)
+
+// clusterCheck is the flags of cluster check.
+type clusterCheck struct {
+	repair bool
+	pause  time.Duration
+}
+
+func (a *app) clusterCheckCommand() *cobra.Command {
+	var output outputFlag
+	var check clusterCheck
+	cmd := &cobra.Command{
+		Use:   "check [flags]",
+		Short: "Find and repair inconsistencies between schedules, their timers, tasks and runs",
+		Long: `Compares what is stored about each schedule: its definition, the records of the
+pools, timers, tasks and runs. It names what does not fit together and what
+--repair does about it, and exits with 1 if anything is left. What it finds it
+looks at once more after a pause, since schedules move meanwhile. Before it calls a
+run lost it asks the workers. It looks at all namespaces, unless --namespace is
+given. docs/consistency.md says more.`,
+		Example: `  carillon cluster check
+  carillon cluster check --repair
+  carillon cluster check -o json | jq -r '.findings[].kind'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if check.pause <= 0 {
+				return usagef("--confirm-after: %s is not more than 0s", check.pause)
+			}
+			namespace := ""
+			if cmd.Flags().Changed("namespace") {
+				namespace = a.global.namespace
+			}
+			report, err := a.checkCluster(cmd.Context(), check, namespace)
+			if err != nil {
+				return err
+			}
+			if err := a.print(output, report, func(w io.Writer) error { return writeReport(w, &report, check.repair) }); err != nil {
+				return err
+			}
+			return leftOver(&report, check.repair)
+		},
+	}
+	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&check.repair, "repair", false, "repair what can be repaired, then look again")
+		flags.DurationVar(&check.pause, "confirm-after", consistency.DefaultPause, "count what is still inconsistent after `DURATION`")
+	})
+	output.define(cmd)
+	return cmd
+}
+
+func (a *app) checkCluster(ctx context.Context, check clusterCheck, namespace string) (report consistency.Report, err error) {
+	err = a.callCluster(ctx, func(ctx context.Context, js jetstream.JetStream, facts topology.Facts) error {
+		checker, err := consistency.New(ctx, consistency.Config{
+			JS: js, Names: a.global.names, Shards: facts.Shards, Pause: check.pause, Identity: a.identity(), Now: a.env.Now,
+		})
+		if err != nil {
+			return err
+		}
+		defer checker.Close()
+		report, err = checker.Check(ctx, namespace, check.repair)
+		return err
+	})
+	return report, err
+}
+
+// writeReport writes one line for each inconsistency, and one for all.
+func writeReport(w io.Writer, report *consistency.Report, repair bool) error {
+	if len(report.Findings) > 0 {
+		rows := [][]string{{"SCHEDULE", "KIND", "WHAT"}}
+		for i := range report.Findings {
+			f := &report.Findings[i]
+			rows = append(rows, []string{
+				plain(f.Namespace + "/" + f.ScheduleID), string(f.Kind), plain(f.What + "; " + repairText(f)),
+			})
+		}
+		if err := render.Table(w, rows); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s looked at: %s\n", plural(report.Schedules, "schedule"), verdict(report, repair))
+	return err
+}
+
+func verdict(report *consistency.Report, repair bool) string {
+	found := countFindings(len(report.Findings))
+	switch {
+	case len(report.Findings) == 0:
+		return "consistent"
+	case repair:
+		return fmt.Sprintf("%s, %d repaired", found, len(report.Findings)-report.Open())
+	}
+	return found
+}
+
+// repairText is what --repair does, has done, or could not do about a finding.
+func repairText(f *consistency.Finding) string {
+	switch {
+	case f.Repaired:
+		return "repaired: " + f.Repair
+	case f.Problem != "":
+		return "not repaired: " + f.Problem
+	case !f.Repairable:
+		return "by hand: " + f.Repair
+	}
+	return "--repair: " + f.Repair
+}
+
+// leftOver is the error of a check that leaves something inconsistent.
+func leftOver(report *consistency.Report, repair bool) error {
+	open, repairable := report.Open(), 0
+	for i := range report.Findings {
+		if f := &report.Findings[i]; f.Repairable && !f.Repaired {
+			repairable++
+		}
+	}
+	switch {
+	case open == 0:
+		return nil
+	case repair || repairable == 0:
+		return fmt.Errorf("%s left", countFindings(open))
+	}
+	return withHint(fmt.Errorf("%s left", countFindings(open)), "carillon cluster check --repair repairs %d", repairable)
+}
+
+// countFindings writes "1 inconsistency" or "5 inconsistencies".
+func countFindings(n int) string {
+	if n == 1 {
+		return "1 inconsistency"
+	}
+	return fmt.Sprintf("%d inconsistencies", n)
+}
+
+// plain leaves out what could move the cursor: a name may come from a subject that anybody has published on.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}

@@ -1,0 +1,104 @@
+package consistency_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// busyPause is far shorter than the pause is in earnest.
+const busyPause = 500 * time.Millisecond
+
+func TestBusySystemIsConsistent(t *testing.T) {
+	t.Parallel()
+	conn, js := natstest.Connect(t, natstest.Shared(t))
+	newSiteOn(t, conn, js, 1, busyPause).isConsistentWhileBusy(40)
+}
+
+// TestBusyClusterIsConsistent does the same where replicas lag behind their leaders.
+func TestBusyClusterIsConsistent(t *testing.T) {
+	t.Parallel()
+	cluster := natstest.Cluster(t, 3)
+	conn, js := natstest.Connect(t, cluster.URLs())
+	newSiteOn(t, conn, js, 3, busyPause).isConsistentWhileBusy(10)
+}
+
+// isConsistentWhileBusy checks again and again while everything moves. A scrubber, which would mend, looks as well.
+func (s *site) isConsistentWhileBusy(schedules int) {
+	s.Helper()
+	s.work()
+	policies := schedule.OverlapPolicies()
+	for i := range schedules {
+		s.create(fmt.Sprint("busy-", i), time.Second, func(r *schedule.CreateRequest) {
+			r.Policies.Overlap = policies[i%len(policies)]
+			r.Action.RunTimeout = schedule.Duration(time.Duration(i%2) * time.Minute)
+		})
+	}
+	ctx, cancel := context.WithTimeout(s.Context(), 4*time.Second)
+	defer cancel()
+	var log bytes.Buffer
+	scrubber := s.scrubber(slog.New(slog.NewTextHandler(&log, nil)))
+	var running sync.WaitGroup
+	defer func() {
+		running.Wait()
+		assert.Empty(s, log.String(), "what the scrubber has found")
+	}()
+	running.Go(func() { assert.NoError(s, scrubber.Run(ctx)) })
+	running.Go(func() { s.disturb(ctx, schedules) })
+	looks := 0
+	for ctx.Err() == nil {
+		report, err := s.checker.Check(ctx, "", false)
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		require.NoError(s, err)
+		for _, f := range report.Findings {
+			assert.Fail(s, "inconsistent", "%s %s %s: %s", f.ScheduleID, f.Kind, f.About, f.What)
+		}
+		looks++
+	}
+	assert.Positive(s, looks)
+}
+
+// disturb changes schedules, triggers and backfills, deletes and creates.
+func (s *site) disturb(ctx context.Context, schedules int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		id := fmt.Sprint("busy-", n%schedules)
+		end := time.Now().Truncate(time.Second)
+		var err error
+		switch n % 5 {
+		case 0:
+			_, err = s.api.Trigger(ctx, schedule.TriggerRequest{ID: id})
+		case 1:
+			_, err = s.api.Backfill(ctx, schedule.BackfillRequest{
+				ID: id, BackfillRange: schedule.BackfillRange{Start: end.Add(-20 * time.Second), End: end, Overlap: schedule.OverlapAllowAll},
+			})
+		case 2:
+			err = errors.Join(s.api.Pause(ctx, id, ""), s.api.Unpause(ctx, id, ""))
+		case 3:
+			err = s.api.Delete(ctx, fmt.Sprint("short-", n-5))
+			if schedule.CodeOf(err) == schedule.CodeNotFound {
+				err = nil
+			}
+		case 4:
+			_, err = s.api.Create(ctx, schedule.CreateRequest{ID: fmt.Sprint("short-", n-1), TriggerNow: true, Schedule: schedule.Schedule{
+				Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}},
+				Action: schedule.Action{Type: "record", TaskQueue: "q"},
+			}})
+		}
+		if ctx.Err() == nil && schedule.CodeOf(err) != schedule.CodeResourceExhausted {
+			assert.NoError(s, err)
+		}
+	}
+}

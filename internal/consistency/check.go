@@ -1,0 +1,268 @@
+package consistency
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// The defaults of [Config].
+const (
+	// DefaultPause is long enough for what a process held that has died: another has it by then.
+	DefaultPause       = 2 * subjects.TaskAckWait
+	DefaultConcurrency = 32
+)
+
+// Config is what a [Checker] needs. JS and Shards are required; the zero value of every other field is its default.
+type Config struct {
+	JS jetstream.JetStream
+	// Names are those of the installation. Default: subjects.Default().
+	Names subjects.Names
+	// Shards is how many shards the installation has.
+	Shards int
+	// Pause is between a look and the one that confirms it. Default: [DefaultPause].
+	Pause time.Duration
+	// Concurrency is how many schedules are looked at side by side. Default: [DefaultConcurrency].
+	Concurrency int
+	// Identity says who asks, for the events of what is replayed.
+	Identity string
+	// Logger gets what a [Scrubber] finds and does. Default: slog.Default().
+	Logger *slog.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.JS == nil || c.Shards < 1 {
+		return c, errors.New("consistency: Config.JS and Config.Shards are required")
+	}
+	if c.Names == (subjects.Names{}) {
+		c.Names = subjects.Default()
+	}
+	if c.Pause <= 0 {
+		c.Pause = DefaultPause
+	}
+	if c.Concurrency <= 0 {
+		c.Concurrency = DefaultConcurrency
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c, nil
+}
+
+// Report is the outcome of a check.
+type Report struct {
+	// Schedules is how many schedules were looked at, those included of which there is only something left.
+	Schedules int `json:"schedules"`
+	// Findings are ordered by namespace and schedule, never nil.
+	Findings []Finding `json:"findings"`
+}
+
+// Open counts the findings that have not been repaired.
+func (r *Report) Open() int {
+	open := 0
+	for i := range r.Findings {
+		if !r.Findings[i].Repaired {
+			open++
+		}
+	}
+	return open
+}
+
+// Checker compares what is stored about schedules. Make it with New and close it in the end; it is safe for concurrent use.
+type Checker struct {
+	config Config
+	reader reader
+	mender mender
+}
+
+// New returns a checker of an installation that has been set up.
+func New(ctx context.Context, config Config) (*Checker, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	buckets, err := kv.OpenBuckets(ctx, config.JS, config.Names, config.Shards)
+	if err != nil {
+		return nil, err
+	}
+	own, err := bus.New(config.JS)
+	if err != nil {
+		return nil, err
+	}
+	store := kv.NewStore(buckets, config.Names, config.Shards)
+	letters := deadletter.NewReader(config.JS, config.Names).As(config.Identity)
+	return &Checker{
+		config: config,
+		reader: reader{
+			js: config.JS, bus: own, buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now,
+		},
+		mender: mender{bus: own, buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now},
+	}, nil
+}
+
+// Close ends what goes on in the background. The connection stays open.
+func (c *Checker) Close() { c.reader.bus.Close() }
+
+// Check looks at all schedules of a namespace, an empty one meaning all of them, and confirms what it finds after a pause.
+// Asked to repair, it mends that, and looks a third time.
+func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Report, error) {
+	report := Report{Findings: []Finding{}}
+	var suspects []Finding
+	for shard := range c.config.Shards {
+		count, found, err := c.lookAtShard(ctx, shard, namespace)
+		if err != nil {
+			return report, err
+		}
+		report.Schedules += count
+		suspects = append(suspects, found...)
+	}
+	found, err := c.lookAgain(ctx, suspects)
+	if err != nil {
+		return report, err
+	}
+	report.Findings = append(report.Findings, found...)
+	if !repair || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Repairable }) {
+		return report, nil
+	}
+	for i := range report.Findings {
+		c.mend(ctx, &report.Findings[i])
+	}
+	return report, c.review(ctx, report.Findings)
+}
+
+// review finds out which findings are gone.
+func (c *Checker) review(ctx context.Context, findings []Finding) error {
+	remaining, err := c.lookAgain(ctx, findings)
+	if err != nil {
+		return err
+	}
+	for i := range findings {
+		f := &findings[i]
+		still := slices.ContainsFunc(remaining, func(other Finding) bool { return other.same(f) })
+		f.Repaired = !still
+		if still && f.Repairable && f.Problem == "" {
+			f.Problem = "it is still so after the repair"
+		}
+	}
+	return nil
+}
+
+// mend repairs a finding, if that is possible.
+func (c *Checker) mend(ctx context.Context, f *Finding) {
+	if f.mend == nil {
+		return
+	}
+	if err := f.mend.carryOut(ctx, &c.mender, f.Key()); err != nil {
+		f.Problem = err.Error()
+	}
+}
+
+// lookAtShard looks at the schedules of a shard for the first time, at whatever replica answers.
+func (c *Checker) lookAtShard(ctx context.Context, shard int, namespace string) (int, []Finding, error) {
+	v, err := c.reader.surveyShard(ctx, shard, namespace)
+	if err != nil {
+		return 0, nil, err
+	}
+	keys := make([]schedule.Key, 0, len(v.found))
+	for key := range v.found {
+		keys = append(keys, key)
+	}
+	found, err := c.each(ctx, keys, func(ctx context.Context, key schedule.Key) ([]Finding, error) {
+		s, err := c.reader.snapshot(ctx, c.reader.buckets.Get, v, key)
+		if err != nil {
+			return nil, err
+		}
+		return Inspect(s), nil
+	})
+	return len(keys), found, err
+}
+
+// look looks at one schedule, at the leader.
+func (c *Checker) look(ctx context.Context, key schedule.Key) ([]Finding, error) {
+	v, err := c.reader.surveySchedule(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.reader.snapshot(ctx, c.reader.buckets.GetLeader, v, key)
+	if err != nil {
+		return nil, err
+	}
+	return Inspect(s), nil
+}
+
+// lookAgain returns, after a pause, those findings that are still so.
+func (c *Checker) lookAgain(ctx context.Context, suspects []Finding) ([]Finding, error) {
+	if len(suspects) == 0 {
+		return nil, nil
+	}
+	var keys []schedule.Key
+	for i := range suspects {
+		keys = append(keys, suspects[i].Key())
+	}
+	slices.SortFunc(keys, compareKeys)
+	if err := wait(ctx, c.config.Pause); err != nil {
+		return nil, err
+	}
+	found, err := c.each(ctx, slices.Compact(keys), c.look)
+	return confirmed(suspects, found), err
+}
+
+// each looks at schedules side by side, and returns what it finds in the order of the schedules.
+func (c *Checker) each(
+	ctx context.Context, keys []schedule.Key, look func(context.Context, schedule.Key) ([]Finding, error),
+) ([]Finding, error) {
+	var mu sync.Mutex
+	var all []Finding
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(c.config.Concurrency)
+	for _, key := range keys {
+		group.Go(func() error {
+			found, err := look(ctx, key)
+			if err != nil {
+				return fmt.Errorf("look at %s: %w", key, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, found...)
+			return nil
+		})
+	}
+	err := group.Wait()
+	slices.SortStableFunc(all, func(a, b Finding) int { return compareKeys(a.Key(), b.Key()) })
+	return all, err
+}
+
+func compareKeys(a, b schedule.Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
+}
+
+// wait waits, unless ctx ends before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

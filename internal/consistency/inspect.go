@@ -1,0 +1,186 @@
+package consistency
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// overdue is how long after its time a timer is taken for one that will not fire. An election of NATS takes seconds.
+const overdue = time.Minute
+
+// Inspect says what is inconsistent in a snapshot. It is a pure function.
+func Inspect(s Snapshot) []Finding {
+	in := inspector{Snapshot: s}
+	in.unreadable()
+	in.tasks()
+	switch {
+	case !s.Definition.there():
+		in.gone()
+	case s.Definition.legible():
+		in.generator()
+		in.invoker()
+		in.runs()
+		in.backfills()
+	}
+	return in.findings
+}
+
+type inspector struct {
+	Snapshot
+	findings []Finding
+}
+
+// found adds a finding that mend repairs.
+func (in *inspector) found(kind Kind, about, evidence string, m mend, repair, what string, args ...any) *Finding {
+	in.findings = append(in.findings, Finding{
+		Kind: kind, Namespace: in.Key.Namespace, ScheduleID: in.Key.ID, About: about, evidence: evidence, mend: m,
+		What: fmt.Sprintf(what, args...), Repair: repair, Repairable: m != nil,
+	})
+	return &in.findings[len(in.findings)-1]
+}
+
+// askedFor is the same for what only a person may decide to repair.
+func (in *inspector) askedFor(kind Kind, about, evidence string, m mend, repair, what string, args ...any) {
+	in.found(kind, about, evidence, m, repair, what, args...).asked = true
+}
+
+func revision(revisions ...uint64) string { return fmt.Sprint(revisions) }
+
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// wake is what to say to a pool.
+func (in *inspector) wake() schedule.Wake {
+	d := &in.Definition.Value
+	return schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry}
+}
+
+// tasks finds the messages that no pool will ever be given. Their pools take a repeat for what it is.
+func (in *inspector) tasks() {
+	for i := range in.Tasks {
+		t := &in.Tasks[i]
+		if t.Passed {
+			in.found(TaskStranded, t.Subject, revision(t.Sequence), again{t.Subject, t.Sequence}, "send it again",
+				"the message on %s waits for its pool, whose consumer has passed over it", t.Subject)
+		}
+	}
+}
+
+// generator checks that the generator knows the schedule and will look at it when the next action is due.
+func (in *inspector) generator() {
+	d, g := &in.Definition.Value, &in.Generator
+	if in.generating() {
+		return
+	}
+	switch {
+	case !g.there() || g.legible() && g.Value.Incarnation != d.Incarnation:
+		in.noGenerator()
+	case !g.legible():
+	case g.Value.Version < d.Version:
+		in.found(ChangeUnseen, "", revision(in.Definition.Revision, g.Revision), wakeGenerator{wake: in.wake()},
+			"wake the generator", "the generator has seen version %d of the definition and not version %d", g.Value.Version, d.Version)
+	default:
+		in.dueTimer()
+		in.handOff()
+	}
+}
+
+// noGenerator rebuilds the record from what the invoker has taken over. To begin anew is right for a schedule that has
+// never had anything due: of any other one it would count everything since its creation once more.
+func (in *inspector) noGenerator() {
+	evidence := revision(in.Definition.Revision, in.Generator.Revision)
+	const what = "the generator has no record of the schedule"
+	if in.settled().IsZero() {
+		in.found(GeneratorMissing, "", evidence, wakeGenerator{wake: in.wake()}, "wake the generator, which begins anew", what)
+		return
+	}
+	in.found(GeneratorMissing, "", evidence, in.rebuild(), "write one that goes on after "+instant(in.settled())+
+		", the last time the invoker was given, and wake the generator", what)
+}
+
+// settled is up to when all actions have been handed over, as far as anybody but the generator knows; zero where nobody
+// knows of any.
+func (in *inspector) settled() time.Time {
+	last := in.LastBuffered
+	for _, span := range in.covered() {
+		if span.To.After(last) {
+			last = span.To
+		}
+	}
+	return last
+}
+
+// rebuild makes a generator's record. Nobody is waiting to tell it of the newest version of the definition: it has seen
+// that.
+func (in *inspector) rebuild() mend {
+	d := &in.Definition.Value
+	mark := in.settled()
+	if mark.IsZero() {
+		mark = d.CreateTime
+	}
+	state := schedule.GeneratorState{
+		Incarnation: d.Incarnation, Mark: mark, HandedOff: mark, Version: d.Version, LastNominal: in.lastNominal(mark),
+	}
+	return putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()}
+}
+
+// lastNominal is the newest nominal time up to a mark that the invoker remembers.
+func (in *inspector) lastNominal(mark time.Time) time.Time {
+	var last time.Time
+	if in.covered() == nil {
+		return last
+	}
+	for i := range in.Invoker.Value.Starts {
+		s := &in.Invoker.Value.Starts[i]
+		if s.Source == schedule.SourceAuto && !s.Actual.After(mark) && s.Nominal.After(last) {
+			last = s.Nominal
+		}
+	}
+	return last
+}
+
+// dueTimer checks that the generator will be woken when it wants to be.
+func (in *inspector) dueTimer() {
+	g := &in.Generator.Value
+	at, what := g.Next, "the next action is due"
+	if at.IsZero() {
+		at, what = g.IdleDeadline, "the schedule is to close"
+	}
+	if at.IsZero() || in.Definition.Value.Schedule.State.Paused {
+		return
+	}
+	evidence := revision(in.Definition.Revision, in.Generator.Revision)
+	m := wakeGenerator{wake: in.wake()}
+	switch {
+	case !in.timer(timerDue, ""):
+		in.found(DueTimerMissing, "", evidence, m, "wake the generator, which sets it",
+			"no timer is set for %s, when %s", instant(at), what)
+	case in.Now.Sub(at) > overdue:
+		in.found(DueTimerMissing, "", evidence, m, "wake the generator, which sets it anew",
+			"the timer for %s, when %s, has not fired", instant(at), what)
+	}
+}
+
+// handOff checks that what the generator has handed over has arrived. The invoker has to have something: one that has lost
+// its record does not say what it had.
+func (in *inspector) handOff() {
+	covered, g := in.covered(), &in.Generator.Value
+	if len(covered) == 0 || in.invoking() {
+		return
+	}
+	arrived := covered[0].To
+	if len(covered) == 1 && !g.HandedOff.After(arrived) {
+		return
+	}
+	until := g.HandedOff
+	if len(covered) > 1 {
+		until = covered[1].From
+	}
+	state := *g
+	state.Mark, state.HandedOff, state.LastNominal = arrived, arrived, in.lastNominal(arrived)
+	in.askedFor(HandOffLost, "", revision(in.Generator.Revision)+instant(arrived),
+		putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()},
+		"set the generator back to "+instant(arrived)+": it hands over again what is still within the catch-up window",
+		"what was due after %s and up to %s has not reached the invoker", instant(arrived), instant(until))
+}

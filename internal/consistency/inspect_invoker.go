@@ -1,0 +1,141 @@
+package consistency
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// invoker checks that what is to be executed will be.
+func (in *inspector) invoker() {
+	d, inv := &in.Definition.Value, &in.Invoker
+	if in.invoking() || inv.there() && !inv.legible() {
+		return
+	}
+	if !inv.there() || inv.Value.Incarnation != d.Incarnation {
+		in.noInvoker()
+		return
+	}
+	if why := in.stalled(); why != "" {
+		in.found(StartsStalled, "", revision(inv.Revision), wakeInvoker{wake: in.wake()}, "wake the invoker", "%s", why)
+	}
+	for _, source := range slices.Sorted(maps.Keys(inv.Value.Sources)) {
+		b, looked := in.Backfills[source]
+		if source != schedule.SourceAuto && looked && !b.there() {
+			in.found(SourceStale, source, "", wakeInvoker{wake: in.wake()}, "wake the invoker, which forgets it",
+				"the invoker keeps room for trigger or backfill %s, which is over", source)
+		}
+	}
+}
+
+// noInvoker: there need not be a record before something has been due.
+func (in *inspector) noInvoker() {
+	g := &in.Generator
+	if !g.legible() || g.Value.Incarnation != in.Definition.Value.Incarnation ||
+		!g.Value.HandedOff.After(in.Definition.Value.CreateTime) {
+		return
+	}
+	in.found(InvokerMissing, "", revision(in.Definition.Revision), wakeInvoker{wake: in.wake()},
+		"wake the invoker, which begins anew", "the invoker's record is gone, and with it the counters and whatever waited or ran")
+}
+
+// stalled says what waits for a wake that will not come; nothing if all is well.
+func (in *inspector) stalled() string {
+	ready, running, waiting, late := 0, 0, 0, false
+	for i := range in.Invoker.Value.Starts {
+		switch s := &in.Invoker.Value.Starts[i]; s.Phase {
+		case schedule.PhaseReady:
+			ready++
+			late = late || !s.BackoffUntil.IsZero() && in.Now.Sub(s.BackoffUntil) > overdue
+		case schedule.PhaseStarted:
+			running++
+		case schedule.PhasePending:
+			return "a start waits to be decided on, and nothing wakes the invoker"
+		case schedule.PhaseDeferred:
+			waiting++
+		}
+	}
+	controls := len(in.Invoker.Value.Controls)
+	switch retry := in.timer(timerRetry, ""); {
+	case ready > 0 && !retry:
+		return plural(ready, "start") + " ready to execute, and nothing wakes the invoker"
+	case controls > 0 && !retry:
+		return plural(controls, "cancel or terminate") + " to deliver, and nothing wakes the invoker"
+	case late:
+		return "a start is to be tried again, and the timer for that has not fired"
+	case waiting > 0 && ready+running == 0:
+		return plural(waiting, "start") + " waiting for a run to end, and none is running"
+	}
+	return ""
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "a " + word + " is"
+	}
+	return strconv.Itoa(n) + " " + word + "s are"
+}
+
+// runs checks that somebody has what counts as running. A run that is being terminated has been taken out of the stream.
+func (in *inspector) runs() {
+	inv := &in.Invoker
+	if !inv.legible() || inv.Value.Incarnation != in.Definition.Value.Incarnation {
+		return
+	}
+	for i := range inv.Value.Starts {
+		start := &inv.Value.Starts[i]
+		run, looked := in.Runs[start.RequestID]
+		if !start.Running() || !looked || run.Known || in.terminating(start) {
+			continue
+		}
+		evidence := instant(start.StartTime)
+		switch {
+		case run.Callback != 0:
+			in.askedFor(CompletionDead, start.RequestID, evidence, replay{run.Callback}, "replay it",
+				"run %s has ended, and its completion is dead letter %d", start.RunID, run.Callback)
+		case run.Request != 0:
+			in.askedFor(RequestDead, start.RequestID, evidence, replay{run.Request}, "replay it",
+				"run %s has not begun: its start request is dead letter %d", start.RunID, run.Request)
+		default:
+			m, repair := in.mendLost(start)
+			in.found(RunLost, start.RequestID, evidence, m, repair,
+				"run %s of %s counts as running since %s, and is in no queue, with no worker, and has no completion",
+				start.RunID, start.WorkflowID, instant(start.StartTime))
+		}
+	}
+}
+
+// mendLost ends a lost run, unless the schedule says that this is for a person to do.
+func (in *inspector) mendLost(start *schedule.BufferedStart) (m mend, repair string) {
+	if in.Definition.Value.Schedule.Policies.LostRuns == schedule.LostRunWait {
+		return nil, "the schedule waits for lost runs: update it to lostRuns " + string(schedule.LostRunFail) +
+			", with which --repair ends it, or publish its completion"
+	}
+	return reportLost{*start}, "complete it as failed, of type " + schedule.FailureLost
+}
+
+func (in *inspector) terminating(start *schedule.BufferedStart) bool {
+	return slices.ContainsFunc(in.Invoker.Value.Controls, func(c schedule.PendingControl) bool {
+		return c.RequestID == start.RequestID && c.Kind == schedule.ControlTerminate
+	})
+}
+
+// backfills checks that each trigger and backfill belongs to the schedule, and that somebody will look at it.
+func (in *inspector) backfills() {
+	for _, id := range slices.Sorted(maps.Keys(in.Backfills)) {
+		b := in.Backfills[id]
+		if !b.legible() || in.backfilling(id) {
+			continue
+		}
+		m := wakeBackfill{id: id, wake: in.wake()}
+		if b.Value.Incarnation != in.Definition.Value.Incarnation {
+			in.found(BackfillOrphaned, id, revision(b.Revision), m, "wake the backfiller, which removes it",
+				"trigger or backfill %s is of an earlier schedule of this ID", id)
+			continue
+		}
+		in.found(BackfillStalled, id, revision(b.Revision), m, "wake the backfiller, which goes on with it",
+			"trigger or backfill %s is not over, and nothing wakes the backfiller", id)
+	}
+}

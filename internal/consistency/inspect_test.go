@@ -1,0 +1,229 @@
+package consistency
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+var (
+	created = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	now     = created.Add(time.Hour)
+	next    = now.Add(time.Minute)
+)
+
+// healthy is a schedule with a run, another start that waits for it, and a backfill.
+func healthy() Snapshot {
+	span := schedule.Span{From: created, To: now}
+	return Snapshot{
+		Key: schedule.Key{Namespace: "default", ID: "a"}, Now: now, Bucket: "b",
+		Definition: stored(schedule.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 2, CreateTime: created}),
+		Generator:  stored(schedule.GeneratorState{Incarnation: "i", Version: 2, Mark: now, HandedOff: now, Next: next}),
+		Invoker: stored(schedule.InvokerState{
+			Incarnation: "i",
+			Starts: []schedule.BufferedStart{
+				{RequestID: "r1", Phase: schedule.PhaseStarted, Source: schedule.SourceAuto, Nominal: now, Actual: now},
+				{RequestID: "r2", Phase: schedule.PhaseDeferred},
+			},
+			Sources: map[string]schedule.SourceProgress{schedule.SourceAuto: {Covered: []schedule.Span{span}}, "b1": {}},
+		}),
+		Result:    stored(schedule.Result{Incarnation: "i"}),
+		Backfills: map[string]Stored[schedule.BackfillState]{"b1": stored(schedule.BackfillState{ID: "b1", Incarnation: "i"})},
+		Timers:    []Timer{{Kind: timerDue}, {Kind: timerBackfill, What: "b1"}},
+		Runs:      map[string]Run{"r1": {Known: true}},
+	}
+}
+
+func stored[T any](value T) Stored[T] { return Stored[T]{Value: value, Revision: 7} }
+
+func damaged[T any]() Stored[T] { return Stored[T]{Revision: 7, Err: errors.New("cut")} }
+
+// inspection is a change of one thing of a healthy schedule, and what is found then.
+type inspection struct {
+	change func(*Snapshot)
+	want   []Kind
+}
+
+func inspections() map[string]inspection {
+	task := func(role, what string) Task { return Task{Task: subjects.Task{Role: role, What: what}, Sequence: 5} }
+	timers := func(s *Snapshot, kinds ...string) {
+		s.Timers = s.Timers[:0]
+		for _, kind := range kinds {
+			s.Timers = append(s.Timers, Timer{Kind: kind, What: "b1"})
+		}
+	}
+	nothing := func(s *Snapshot) { *s = Snapshot{Key: s.Key, Now: s.Now} }
+	return map[string]inspection{
+		"healthy":          {func(*Snapshot) {}, nil},
+		"nothing":          {nothing, nil},
+		"timer missing":    {func(s *Snapshot) { timers(s, timerBackfill) }, []Kind{DueTimerMissing}},
+		"timer just fired": {func(s *Snapshot) { timers(s, timerBackfill); s.Tasks = []Task{task(roleGenerate, "due")} }, nil},
+		"timer and guard":  {func(s *Snapshot) { timers(s, timerBackfill, timerGuard) }, nil},
+		"timer late":       {func(s *Snapshot) { s.Now = next.Add(overdue) }, nil},
+		"timer too late":   {func(s *Snapshot) { s.Now = next.Add(overdue + 1) }, []Kind{DueTimerMissing}},
+		"paused":           {func(s *Snapshot) { timers(s, timerBackfill); s.Definition.Value.Schedule.State.Paused = true }, nil},
+		"exhausted":        {func(s *Snapshot) { timers(s, timerBackfill); s.Generator.Value.Next = time.Time{} }, nil},
+		"idle without timer": {func(s *Snapshot) {
+			timers(s, timerBackfill)
+			s.Generator.Value.Next, s.Generator.Value.IdleDeadline = time.Time{}, next
+		}, []Kind{DueTimerMissing}},
+		"version unseen":     {func(s *Snapshot) { s.Definition.Value.Version++ }, []Kind{ChangeUnseen}},
+		"version guarded":    {func(s *Snapshot) { s.Definition.Value.Version++; s.Timers = append(s.Timers, Timer{Kind: timerGuard}) }, nil},
+		"no generator":       {func(s *Snapshot) { s.Generator = Stored[schedule.GeneratorState]{} }, []Kind{GeneratorMissing}},
+		"other generator":    {func(s *Snapshot) { s.Generator.Value.Incarnation = "h" }, []Kind{GeneratorMissing}},
+		"damaged generator":  {func(s *Snapshot) { s.Generator = damaged[schedule.GeneratorState]() }, []Kind{RecordDamaged}},
+		"damaged definition": {func(s *Snapshot) { s.Definition = damaged[schedule.Definition]() }, []Kind{RecordDamaged}},
+		"damaged invoker":    {func(s *Snapshot) { s.Invoker = damaged[schedule.InvokerState]() }, []Kind{RecordDamaged}},
+		"foreign result":     {func(s *Snapshot) { s.Result = damaged[schedule.Result](); s.Result.Foreign = true }, []Kind{RecordForeign}},
+		"hand-off lost":      {func(s *Snapshot) { s.Generator.Value.HandedOff = next }, []Kind{HandOffLost}},
+		"hand-off under way": {func(s *Snapshot) { s.Generator.Value.HandedOff = next; s.Tasks = []Task{task(roleInvoke, "x")} }, nil},
+		"gap in the hand-offs": {func(s *Snapshot) {
+			s.Invoker.Value.Sources[schedule.SourceAuto] = schedule.SourceProgress{
+				Covered: []schedule.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
+			}
+		}, []Kind{HandOffLost}},
+		"no invoker":     {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{} }, []Kind{InvokerMissing}},
+		"no invoker yet": {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{}; s.Generator.Value.HandedOff = created }, nil},
+		"ready":          {func(s *Snapshot) { s.Invoker.Value.Starts[1].Phase = schedule.PhaseReady }, []Kind{StartsStalled}},
+		"ready, retried": {func(s *Snapshot) {
+			s.Invoker.Value.Starts[1].Phase = schedule.PhaseReady
+			s.Timers = append(s.Timers, Timer{Kind: timerRetry})
+		}, nil},
+		"retry too late": {func(s *Snapshot) {
+			s.Invoker.Value.Starts[1].Phase, s.Invoker.Value.Starts[1].BackoffUntil = schedule.PhaseReady, now.Add(-overdue-1)
+			s.Timers = append(s.Timers, Timer{Kind: timerRetry})
+		}, []Kind{StartsStalled}},
+		"undecided":         {func(s *Snapshot) { s.Invoker.Value.Starts[1].Phase = schedule.PhasePending }, []Kind{StartsStalled}},
+		"control to go":     {func(s *Snapshot) { s.Invoker.Value.Controls = make([]schedule.PendingControl, 2) }, []Kind{StartsStalled}},
+		"waits for nothing": {func(s *Snapshot) { s.Invoker.Value.Starts = s.Invoker.Value.Starts[1:] }, []Kind{StartsStalled}},
+		"run lost":          {func(s *Snapshot) { s.Runs["r1"] = Run{} }, []Kind{RunLost}},
+		"run waited for": {func(s *Snapshot) {
+			s.Runs["r1"] = Run{}
+			s.Definition.Value.Schedule.Policies.LostRuns = schedule.LostRunWait
+		}, []Kind{RunLost}},
+		"run just begun": {func(s *Snapshot) { s.Runs = nil }, nil},
+		"run just ended": {func(s *Snapshot) { s.Runs["r1"] = Run{}; s.Invoker.Value.Starts = nil }, nil},
+		"run terminated": {func(s *Snapshot) {
+			s.Runs["r1"] = Run{}
+			s.Invoker.Value.Controls = []schedule.PendingControl{{Kind: schedule.ControlTerminate, RequestID: "r1"}}
+			s.Timers = append(s.Timers, Timer{Kind: timerRetry})
+		}, nil},
+		"completion dead":  {func(s *Snapshot) { s.Runs["r1"] = Run{Callback: 3} }, []Kind{CompletionDead}},
+		"request dead":     {func(s *Snapshot) { s.Runs["r1"] = Run{Request: 3} }, []Kind{RequestDead}},
+		"passed over":      {func(s *Snapshot) { s.Tasks = []Task{{Task: subjects.Task{Role: roleInvoke}, Passed: true}} }, []Kind{TaskStranded}},
+		"backfill stalled": {func(s *Snapshot) { timers(s, timerDue) }, []Kind{BackfillStalled}},
+		"backfill woken":   {func(s *Snapshot) { timers(s, timerDue); s.Tasks = []Task{task(roleBackfill, "b1")} }, nil},
+		"backfill of another": {func(s *Snapshot) {
+			timers(s, timerDue)
+			s.Backfills["b1"] = stored(schedule.BackfillState{ID: "b1", Incarnation: "h"})
+		}, []Kind{BackfillOrphaned}},
+		"backfill over":  {func(s *Snapshot) { s.Backfills["b1"] = Stored[schedule.BackfillState]{} }, []Kind{SourceStale}},
+		"backfill added": {func(s *Snapshot) { delete(s.Backfills, "b1") }, nil},
+		"deleted": {func(s *Snapshot) { s.Definition = Stored[schedule.Definition]{}; timers(s, timerDue) },
+			[]Kind{RecordOrphaned, RecordOrphaned, BackfillOrphaned}},
+		"being deleted": {func(s *Snapshot) {
+			s.Definition = Stored[schedule.Definition]{}
+			s.Tasks = []Task{task(roleGenerate, "w"), task(roleInvoke, "w"), task(roleBackfill, "b1")}
+		}, nil},
+		"deleted, and damaged": {func(s *Snapshot) {
+			nothing(s)
+			s.Invoker, s.Result = damaged[schedule.InvokerState](), stored(schedule.Result{})
+		}, []Kind{RecordDamaged}},
+		"result left": {func(s *Snapshot) { nothing(s); s.Result = stored(schedule.Result{}) }, []Kind{RecordOrphaned}},
+		"timers left": {func(s *Snapshot) { nothing(s); timers(s, timerDue, timerRetry, timerBackfill, timerTimeout) },
+			[]Kind{TimerOrphaned, TimerOrphaned, TimerOrphaned}},
+	}
+}
+
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	for name, test := range inspections() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := healthy()
+			test.change(&s)
+			var kinds []Kind
+			for _, f := range Inspect(s) {
+				kinds = append(kinds, f.Kind)
+				assert.Equal(t, s.Key, f.Key())
+				assert.NotEmpty(t, f.What)
+				assert.NotEmpty(t, f.Repair)
+				assert.Equal(t, f.mend != nil, f.Repairable)
+			}
+			assert.Equal(t, test.want, kinds)
+		})
+	}
+}
+
+// TestRebuiltGenerator goes on where the invoker, or the event history, knows that it had been.
+func TestRebuiltGenerator(t *testing.T) {
+	t.Parallel()
+	rebuilt := func(change func(*Snapshot)) any {
+		s := healthy()
+		s.Generator = Stored[schedule.GeneratorState]{Revision: 9, Err: errors.New("cut")}
+		change(&s)
+		found := Inspect(s)
+		require.Len(t, found, 1)
+		assert.True(t, found[0].Automatic())
+		return found[0].mend
+	}
+	put := rebuilt(func(*Snapshot) {}).(putGenerator)
+	assert.EqualValues(t, 9, put.revision)
+	assert.Equal(t, schedule.GeneratorState{Incarnation: "i", Version: 2, Mark: now, HandedOff: now, LastNominal: now}, put.state)
+
+	put = rebuilt(func(s *Snapshot) {
+		s.Invoker = Stored[schedule.InvokerState]{}
+		s.LastBuffered = now.Add(-time.Minute)
+	}).(putGenerator)
+	assert.Equal(t, now.Add(-time.Minute), put.state.Mark)
+
+	put = rebuilt(func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{} }).(putGenerator)
+	assert.Equal(t, created, put.state.Mark, "nothing has ever been due")
+}
+
+// TestConfirmed: what has moved between two looks is something else.
+func TestConfirmed(t *testing.T) {
+	t.Parallel()
+	s := healthy()
+	s.Timers, s.Runs["r1"] = nil, Run{}
+	first := Inspect(s)
+	require.Len(t, first, 3)
+	require.Len(t, confirmed(first, Inspect(s)), 3)
+	s.Generator.Revision++
+	kinds := []Kind{}
+	for _, f := range confirmed(first, Inspect(s)) {
+		kinds = append(kinds, f.Kind)
+	}
+	require.Equal(t, []Kind{RunLost, BackfillStalled}, kinds)
+	require.Empty(t, confirmed(nil, first))
+}
+
+func TestTimerSubjects(t *testing.T) {
+	t.Parallel()
+	names, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b *"}
+	for subject, want := range map[string]Timer{
+		names.DueTimer(3, key):            {Kind: timerDue},
+		names.RetryTimer(3, key):          {Kind: timerRetry},
+		names.GuardTimer(3, key, 7):       {Kind: timerGuard, What: "7"},
+		names.BackfillTimer(3, key, "b1"): {Kind: timerBackfill, What: "b1"},
+		names.TimeoutTimer(3, key, "r1"):  {Kind: timerTimeout, What: "r1"},
+	} {
+		found, timer, ok := parseTimer(names, subject)
+		require.True(t, ok, subject)
+		want.Subject = subject
+		require.Equal(t, want, timer)
+		require.Equal(t, key, found)
+	}
+	for _, subject := range []string{
+		names.InvokeWake(3, key), "carillon.timer.3.due.default", "carillon.timer.3.due.default.=", "other.timer.3.due.default.a", "",
+	} {
+		_, _, ok := parseTimer(names, subject)
+		require.False(t, ok, subject)
+	}
+}

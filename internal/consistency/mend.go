@@ -1,0 +1,186 @@
+package consistency
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// mend is what to do about a finding. Each is harmless where somebody else has done it, or where what was wrong is right
+// by now.
+type mend interface {
+	carryOut(ctx context.Context, m *mender, key schedule.Key) error
+}
+
+// mender is what mends need.
+type mender struct {
+	bus     bus.Bus
+	buckets kv.Buckets
+	store   *kv.Store
+	names   subjects.Names
+	letters *deadletter.Reader
+	now     func() time.Time
+}
+
+// wakeGenerator, wakeInvoker and wakeBackfill wake a pool, and remove a timer in the same step if one is named.
+type (
+	wakeGenerator struct {
+		wake  schedule.Wake
+		timer string
+	}
+	wakeInvoker struct {
+		wake  schedule.Wake
+		timer string
+	}
+	wakeBackfill struct {
+		id    string
+		wake  schedule.Wake
+		timer string
+	}
+)
+
+func (w wakeGenerator) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	return m.wake(ctx, m.names.Generate(m.store.ShardOf(key), key, subjects.WhatGuard), w.timer, &w.wake)
+}
+
+func (w wakeInvoker) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	return m.wake(ctx, m.names.InvokeWake(m.store.ShardOf(key), key), w.timer, &w.wake)
+}
+
+func (w wakeBackfill) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	return m.wake(ctx, m.names.Backfill(m.store.ShardOf(key), key, w.id), w.timer, &w.wake)
+}
+
+// wake sends a wake unless one waits already: that one may say more.
+func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *schedule.Wake) error {
+	body, err := schedule.Marshal(wake)
+	if err != nil {
+		return err
+	}
+	header := nats.Header{nats.ExpectedLastSubjSeqHdr: {"0"}}
+	timer.PurgeHeader(header, timerSubject)
+	return m.publish(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+}
+
+// publish stores a message that says which sequence its subject is at. If it is at another, somebody was faster.
+func (m *mender) publish(ctx context.Context, msg *nats.Msg) error {
+	err := m.bus.Publish(ctx, msg)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("consistency: publish on %s: %w", msg.Subject, err)
+	}
+	return nil
+}
+
+// again replaces a message by a copy of itself, which its consumer has not passed over.
+type again struct {
+	subject  string
+	sequence uint64
+}
+
+func (a again) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	stored, err := m.bus.Last(ctx, m.names.TaskStream(m.store.ShardOf(key)), a.subject)
+	if errors.Is(err, leader.ErrNone) || err == nil && stored.Sequence != a.sequence {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	header := stored.Header
+	// It is another message to the stream, and what it has done there once it must not do again.
+	for _, name := range []string{
+		nats.MsgIdHdr, nats.ExpectedLastSubjSeqHdr, timer.HeaderAt, timer.HeaderTarget, timer.HeaderScheduler, timer.HeaderNext,
+	} {
+		header.Del(name)
+	}
+	header.Set(nats.ExpectedLastSubjSeqHdr, fmt.Sprint(a.sequence))
+	return m.publish(ctx, &nats.Msg{Subject: a.subject, Header: header, Data: stored.Data})
+}
+
+// reportLost completes a run that nobody has, and so never will be completed. A completion that has come in meanwhile
+// stands.
+type reportLost struct{ start schedule.BufferedStart }
+
+func (r reportLost) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	start := &r.start
+	body, err := json.Marshal(&schedule.Completion{
+		RequestID: start.RequestID, RunID: start.RunID, Status: schedule.StatusFailed, CloseTime: m.now().UTC(),
+		Failure: &schedule.Failure{
+			Type:    schedule.FailureLost,
+			Message: "the run is lost: its start request has left the queue, no worker says that it has it, and no completion has come",
+		},
+	})
+	if err != nil {
+		return err
+	}
+	shard := m.store.ShardOf(key)
+	header := nats.Header{nats.ExpectedLastSubjSeqHdr: {"0"}}
+	timer.PurgeHeader(header, m.names.TimeoutTimer(shard, key, start.RequestID))
+	subject := m.names.Callback(shard, key, start.TaskQueue, start.RequestID)
+	return m.publish(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+}
+
+// replay sends the message of a dead letter again.
+type replay struct{ letter uint64 }
+
+func (r replay) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
+	_, err := m.letters.Replay(ctx, r.letter)
+	return err
+}
+
+// putGenerator writes the generator's record and wakes the generator.
+type putGenerator struct {
+	state    schedule.GeneratorState
+	revision uint64
+	wake     schedule.Wake
+}
+
+func (p putGenerator) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	if _, err := kv.Put(ctx, m.store, kv.Generator(key), &p.state, p.revision); err != nil {
+		return err
+	}
+	return wakeGenerator{wake: p.wake}.carryOut(ctx, m, key)
+}
+
+// removeRecord removes a record, if gone only as long as there is no definition; then it does something else.
+type removeRecord struct {
+	name     string
+	revision uint64
+	gone     bool
+	then     mend
+}
+
+func (r removeRecord) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	if r.gone {
+		if err := kv.EnsureGone(ctx, m.store, key); err != nil {
+			return err
+		}
+	}
+	if r.revision == 0 {
+		return fmt.Errorf("consistency: %s has no revision", r.name) // it would mean any
+	}
+	if err := m.buckets.Delete(ctx, m.names.StateBucket(m.store.ShardOf(key)), r.name, r.revision); err != nil {
+		return fmt.Errorf("consistency: remove %s: %w", r.name, err)
+	}
+	if r.then == nil {
+		return nil
+	}
+	return r.then.carryOut(ctx, m, key)
+}

@@ -1,0 +1,153 @@
+package consistency
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// reader makes snapshots. It is safe for concurrent use.
+type reader struct {
+	js      jetstream.JetStream
+	bus     bus.Bus
+	buckets kv.Buckets
+	store   *kv.Store
+	names   subjects.Names
+	letters *deadletter.Reader
+	now     func() time.Time
+}
+
+// get reads an entry of a bucket.
+type get func(ctx context.Context, bucket, key string) (kv.Entry, error)
+
+// snapshot reads what a survey has found of a schedule, the records by the given function.
+//
+// The records are read before runs are looked for: that of the invoker says which there are.
+func (r *reader) snapshot(ctx context.Context, get get, v *survey, key schedule.Key) (Snapshot, error) {
+	l := v.of(key)
+	s := Snapshot{Key: key, Bucket: r.names.StateBucket(v.shard), Timers: l.timers}
+	if err := r.tasks(ctx, v, l, &s); err != nil {
+		return s, err
+	}
+	if err := r.records(ctx, get, l, &s); err != nil {
+		return s, err
+	}
+	if err := r.runs(ctx, v.shard, &s); err != nil {
+		return s, err
+	}
+	if s.Definition.legible() && !s.generatorKnown() {
+		var err error
+		if s.LastBuffered, err = r.lastBuffered(ctx, &s.Definition.Value); err != nil {
+			return s, err
+		}
+	}
+	s.Now = r.now()
+	return s, nil
+}
+
+func (s *Snapshot) generatorKnown() bool {
+	return s.Generator.legible() && s.Generator.Value.Incarnation == s.Definition.Value.Incarnation
+}
+
+func (r *reader) tasks(ctx context.Context, v *survey, l *listing, s *Snapshot) error {
+	for _, subject := range l.tasks {
+		parsed, err := r.names.ParseTask(subject)
+		if err != nil {
+			continue
+		}
+		task := Task{Task: parsed, Subject: subject}
+		stored, err := r.bus.Last(ctx, r.names.TaskStream(v.shard), subject)
+		switch {
+		case errors.Is(err, leader.ErrNone): // done in the meantime; whoever did it may be about to do what follows
+		case err != nil:
+			return err
+		default:
+			task.Sequence, task.Passed = stored.Sequence, stored.Sequence <= v.floors[poolOf(parsed.Role)]
+		}
+		s.Tasks = append(s.Tasks, task)
+	}
+	return nil
+}
+
+// records reads the records of a schedule, and those of the backfills that anything names.
+func (r *reader) records(ctx context.Context, get get, l *listing, s *Snapshot) error {
+	err := errors.Join(
+		read(ctx, get, s.Bucket, kv.Generator(s.Key).String(), &s.Generator),
+		read(ctx, get, s.Bucket, kv.Invoker(s.Key).String(), &s.Invoker),
+		read(ctx, get, s.Bucket, kv.Result(s.Key).String(), &s.Result),
+		read(ctx, get, s.Bucket, kv.Definition(s.Key).String(), &s.Definition),
+	)
+	if err != nil {
+		return err
+	}
+	ids := map[string]bool{}
+	for _, id := range l.backfills {
+		ids[id] = true
+	}
+	for i := range l.timers {
+		if l.timers[i].Kind == timerBackfill {
+			ids[l.timers[i].What] = true
+		}
+	}
+	if s.Invoker.legible() {
+		for source := range s.Invoker.Value.Sources {
+			ids[source] = source != schedule.SourceAuto
+		}
+	}
+	s.Backfills = map[string]Stored[schedule.BackfillState]{}
+	for id, wanted := range ids {
+		if !wanted {
+			continue
+		}
+		var record Stored[schedule.BackfillState]
+		if err := read(ctx, get, s.Bucket, kv.Backfill(s.Key, id).String(), &record); err != nil {
+			return err
+		}
+		s.Backfills[id] = record
+	}
+	return nil
+}
+
+// read reads one record. One that is not there, or cannot be decoded, is no error.
+func read[T any](ctx context.Context, get get, bucket, key string, into *Stored[T]) error {
+	entry, err := get(ctx, bucket, key)
+	if errors.Is(err, kv.ErrNotFound) {
+		*into = Stored[T]{}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("consistency: read %s: %w", key, err)
+	}
+	*into = Stored[T]{Revision: entry.Revision}
+	into.Err = schedule.Unmarshal(entry.Data, &into.Value)
+	into.Foreign = into.Err != nil && len(entry.Data) > 0 && entry.Data[0] != schedule.FormatVersion
+	return nil
+}
+
+// lastBuffered is when the invoker last took over a start of a schedule, by the event history.
+func (r *reader) lastBuffered(ctx context.Context, d *schedule.Definition) (time.Time, error) {
+	stored, err := r.bus.Last(ctx, r.names.EventStream(), r.names.Event(d.Key(), schedule.EventBuffered))
+	if errors.Is(err, leader.ErrNone) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	var event schedule.Event
+	if json.Unmarshal(stored.Data, &event) != nil || !strings.HasPrefix(event.ID, d.Incarnation+"-") {
+		return time.Time{}, nil
+	}
+	return event.Time, nil
+}

@@ -1,0 +1,163 @@
+package consistency
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/alive"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// maxQuestions is how many runs of one schedule the workers are asked for at once. A question that nobody answers takes
+// seconds.
+const maxQuestions = 256
+
+// runs finds out where the runs are that count as running.
+//
+// The order matters. A worker has a run until it has reported, and acknowledges its request only then; a completion stays in
+// the task stream until the invoker has recorded it; what cannot be processed goes to the dead letters before it leaves its
+// stream. So whoever asks the worker first, then looks for the completion, then among the dead letters, and then reads the
+// record again, has not looked each time just where the run was no more, or not yet.
+func (r *reader) runs(ctx context.Context, shard int, s *Snapshot) error {
+	s.Runs = map[string]Run{}
+	if !s.Invoker.legible() || !s.Definition.legible() || s.Invoker.Value.Incarnation != s.Definition.Value.Incarnation {
+		return nil
+	}
+	var running []*schedule.BufferedStart
+	for i := range s.Invoker.Value.Starts {
+		if start := &s.Invoker.Value.Starts[i]; start.Running() {
+			running = append(running, start)
+		}
+	}
+	missing, err := r.missing(ctx, shard, s, running)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if missing, err = r.withoutWorker(ctx, s, missing); err != nil {
+		return err
+	}
+	if missing, err = r.missing(ctx, shard, s, missing); err != nil || len(missing) == 0 {
+		return err
+	}
+	if err := r.deadRuns(ctx, shard, s, missing); err != nil {
+		return err
+	}
+	return read(ctx, r.buckets.GetLeader, s.Bucket, kv.Invoker(s.Key).String(), &s.Invoker)
+}
+
+// missing returns those runs that no stream knows, and notes which are known.
+func (r *reader) missing(
+	ctx context.Context, shard int, s *Snapshot, starts []*schedule.BufferedStart,
+) (missing []*schedule.BufferedStart, err error) {
+	for _, start := range starts {
+		known, err := r.known(ctx, shard, s.Key, start)
+		if err != nil {
+			return nil, err
+		}
+		s.Runs[start.RequestID] = Run{Known: known}
+		if !known {
+			missing = append(missing, start)
+		}
+	}
+	return missing, nil
+}
+
+// withoutWorker returns those runs that no worker says it has, and notes the others as known.
+func (r *reader) withoutWorker(
+	ctx context.Context, s *Snapshot, starts []*schedule.BufferedStart,
+) (missing []*schedule.BufferedStart, err error) {
+	has := make([]bool, len(starts))
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(maxQuestions)
+	for i, start := range starts {
+		group.Go(func() (err error) {
+			_, has[i], err = alive.Ask(asking, r.js.Conn(), r.names, s.Key.Namespace, start.TaskQueue, start.RunID)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // nobody has had the time to answer
+	}
+	for i, start := range starts {
+		s.Runs[start.RequestID] = Run{Known: has[i]}
+		if !has[i] {
+			missing = append(missing, start)
+		}
+	}
+	return missing, nil
+}
+
+// known looks for a run in its queue, then for its completion.
+func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *schedule.BufferedStart) (bool, error) {
+	subject := r.names.Action(key.Namespace, start.TaskQueue, start.WorkflowID)
+	stored, err := r.bus.Last(ctx, r.names.ActionStream(), subject)
+	switch {
+	case err == nil && stored.Header.Get(nats.MsgIdHdr) == start.RequestID:
+		return true, nil
+	case err != nil && !errors.Is(err, leader.ErrNone):
+		return false, err
+	}
+	_, err = r.bus.Last(ctx, r.names.TaskStream(shard), r.names.Callback(shard, key, start.TaskQueue, start.RequestID))
+	if errors.Is(err, leader.ErrNone) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// deadRuns looks among the dead letters for the completions and requests of runs.
+func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing []*schedule.BufferedStart) error {
+	letters, err := r.letters.List(ctx, deadletter.Filter{})
+	if err != nil {
+		return err
+	}
+	for _, start := range missing {
+		callback := r.names.Callback(shard, s.Key, start.TaskQueue, start.RequestID)
+		request := r.names.Action(s.Key.Namespace, start.TaskQueue, start.WorkflowID)
+		run := s.Runs[start.RequestID]
+		for i := range letters {
+			switch letters[i].Origin.Subject {
+			case callback:
+				run.Callback = letters[i].Sequence
+			case request:
+				is, err := r.isRequestOf(ctx, letters[i].Sequence, start)
+				if err != nil {
+					return err
+				}
+				if is {
+					run.Request = letters[i].Sequence
+				}
+			}
+		}
+		s.Runs[start.RequestID] = run
+	}
+	return nil
+}
+
+// isRequestOf reads whether a letter about a workflow ID is about one run of it. One that does not say is, if it has come
+// since the run began.
+func (r *reader) isRequestOf(ctx context.Context, letter uint64, start *schedule.BufferedStart) (bool, error) {
+	message, err := r.letters.Get(ctx, letter)
+	if schedule.CodeOf(err) == schedule.CodeNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var request struct {
+		RequestID string `json:"requestId"`
+	}
+	if json.Unmarshal(message.Data, &request) != nil || request.RequestID == "" {
+		return message.Time.After(start.StartTime), nil
+	}
+	return request.RequestID == start.RequestID, nil
+}

@@ -1,0 +1,185 @@
+package consistency
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// The defaults of [ScrubberConfig].
+const (
+	DefaultPeriod = 10 * time.Minute
+	DefaultRate   = 4
+)
+
+// maxSuspects bounds what a scrubber has seen once. What is beyond is found again by the next pass.
+const maxSuspects = 1000
+
+// ScrubberConfig is what a [Scrubber] needs, beside what a [Checker] does.
+type ScrubberConfig struct {
+	Config
+	// Period is from the beginning of one pass to that of the next, at least. The first begins at a random time within it.
+	// Default: [DefaultPeriod].
+	Period time.Duration
+	// Rate is how many schedules are looked at in a second. Default: [DefaultRate].
+	Rate float64
+}
+
+// Scrubber looks at all schedules again and again, at a low rate, and mends what may be mended without a person. Any number
+// of them may run at once: what two of them do about one thing is harmless, and the more there are the sooner each schedule
+// has its turn.
+type Scrubber struct {
+	config  ScrubberConfig
+	checker *Checker
+	// suspects are what was found once, the oldest first.
+	suspects []suspect
+}
+
+// suspect is what was found of one schedule, and when to look again.
+type suspect struct {
+	key      schedule.Key
+	findings []Finding
+	due      time.Time
+}
+
+// NewScrubber returns a scrubber that does nothing until Run is called. Errors are about the configuration.
+func NewScrubber(config ScrubberConfig) (*Scrubber, error) {
+	var err error
+	if config.Config, err = config.withDefaults(); err != nil {
+		return nil, err
+	}
+	if config.Period <= 0 {
+		config.Period = DefaultPeriod
+	}
+	if config.Rate <= 0 {
+		config.Rate = DefaultRate
+	}
+	config.Logger = config.Logger.With("component", "scrubber")
+	return &Scrubber{config: config}, nil
+}
+
+// Run looks at schedules until ctx ends, and then returns nil. What goes wrong is logged, and tried again by the next pass.
+// It may be called once.
+func (s *Scrubber) Run(ctx context.Context) error {
+	// Nobody waits for the first pass, and processes that start together shall not look at the same things.
+	if wait(ctx, rand.N(s.config.Period)) != nil || !s.open(ctx) {
+		return nil
+	}
+	defer s.checker.Close()
+	// The order stays: each schedule has its turn a period after the last one, whatever the length of a pass.
+	shards := rand.Perm(s.config.Shards)
+	for {
+		next := s.now().Add(s.config.Period)
+		for _, shard := range shards {
+			if err := s.pass(ctx, shard); err != nil && ctx.Err() == nil {
+				s.config.Logger.WarnContext(ctx, "schedules not looked at", "shard", shard, "error", err)
+			}
+		}
+		if s.settle(ctx, next) != nil {
+			return nil
+		}
+	}
+}
+
+// open makes the checker. It is false when ctx has ended before.
+func (s *Scrubber) open(ctx context.Context) bool {
+	for {
+		var err error
+		if s.checker, err = New(ctx, s.config.Config); err == nil {
+			return true
+		}
+		if ctx.Err() == nil {
+			s.config.Logger.WarnContext(ctx, "schedules not looked at", "error", err)
+		}
+		if wait(ctx, s.config.Period) != nil {
+			return false
+		}
+	}
+}
+
+func (s *Scrubber) now() time.Time { return s.config.Now() }
+
+// pass looks at each schedule of a shard once.
+func (s *Scrubber) pass(ctx context.Context, shard int) error {
+	v, err := s.checker.reader.surveyShard(ctx, shard, "")
+	if err != nil {
+		return err
+	}
+	interval := time.Duration(float64(time.Second) / s.config.Rate)
+	failures := 0
+	var first error
+	for _, key := range slices.SortedFunc(maps.Keys(v.found), compareKeys) {
+		if err := wait(ctx, interval); err != nil {
+			return err
+		}
+		found, err := s.checker.look(ctx, key)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failures++
+			first = cmp.Or(first, err)
+			continue
+		}
+		s.suspect(key, found)
+		s.confirm(ctx)
+	}
+	if failures > 0 {
+		return fmt.Errorf("%d schedules, the first: %w", failures, first)
+	}
+	return nil
+}
+
+// settle spends the time until the next pass with what has been found.
+func (s *Scrubber) settle(ctx context.Context, end time.Time) error {
+	for len(s.suspects) > 0 {
+		if err := wait(ctx, s.suspects[0].due.Sub(s.now())); err != nil {
+			return err
+		}
+		s.confirm(ctx)
+	}
+	return wait(ctx, end.Sub(s.now()))
+}
+
+// suspect notes what was found of a schedule.
+func (s *Scrubber) suspect(key schedule.Key, found []Finding) {
+	if len(found) > 0 && len(s.suspects) < maxSuspects {
+		s.suspects = append(s.suspects, suspect{key, found, s.now().Add(s.config.Pause)})
+	}
+}
+
+// confirm looks again at the suspects that are due, and mends what is still so.
+func (s *Scrubber) confirm(ctx context.Context) {
+	for len(s.suspects) > 0 && !s.now().Before(s.suspects[0].due) {
+		first := s.suspects[0]
+		s.suspects = s.suspects[1:]
+		found, err := s.checker.look(ctx, first.key)
+		if err != nil {
+			continue // the next pass finds it
+		}
+		for _, f := range confirmed(first.findings, found) {
+			s.mend(ctx, &f)
+		}
+	}
+}
+
+// mend repairs what may be repaired without a person, and tells of it and of the rest.
+func (s *Scrubber) mend(ctx context.Context, f *Finding) {
+	log := s.config.Logger.With("namespace", f.Namespace, "schedule_id", f.ScheduleID, "kind", f.Kind, "about", f.About)
+	if !f.Automatic() {
+		log.WarnContext(ctx, "inconsistency left to a person: carillon cluster check", "what", f.What, "repair", f.Repair)
+		return
+	}
+	s.checker.mend(ctx, f)
+	if f.Problem != "" {
+		log.WarnContext(ctx, "inconsistency not repaired", "what", f.What, "error", f.Problem)
+		return
+	}
+	log.WarnContext(ctx, "inconsistency repaired", "what", f.What, "repair", f.Repair)
+}

@@ -1,0 +1,320 @@
+package consistency_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/backfiller"
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+	"github.com/carillon-scheduler/carillon/worker"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+// site is an installation with every role but the worker.
+type site struct {
+	*testing.T
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	pause   time.Duration // between two looks
+	names   subjects.Names
+	store   *kv.Store
+	api     *client.Client
+	checker *consistency.Checker
+
+	mu   sync.Mutex
+	runs map[string]map[time.Time]int // how often which nominal time of which schedule has run
+}
+
+// newSite is for damage that nothing but a check touches, so that a moment is enough to confirm it.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	conn, js := natstest.Connect(t, natstest.Shared(t))
+	return newSiteOn(t, conn, js, 1, 100*time.Millisecond)
+}
+
+func newSiteOn(t *testing.T, conn *nats.Conn, js jetstream.JetStream, replicas int, pause time.Duration) *site {
+	t.Helper()
+	s := &site{T: t, conn: conn, js: js, pause: pause, names: natstest.Names(t), runs: map[string]map[time.Time]int{}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := topology.Ensure(ctx, js, s.names, topology.Settings{Shards: 2, Replicas: replicas})
+	require.NoError(t, err)
+	s.store, err = kv.Open(t.Context(), js, s.names, 2)
+	require.NoError(t, err)
+	s.api, err = client.New(conn, client.Config{Prefix: s.names.Prefix()})
+	require.NoError(t, err)
+	s.checker, err = consistency.New(t.Context(), s.config())
+	require.NoError(t, err)
+	t.Cleanup(s.checker.Close)
+	s.startRoles()
+	return s
+}
+
+func (s *site) config() consistency.Config {
+	return consistency.Config{
+		JS: s.js, Names: s.names, Shards: 2, Pause: s.pause, Logger: natstest.Logger(s), Identity: "test",
+	}
+}
+
+func (s *site) startRoles() {
+	s.Helper()
+	logger := natstest.Logger(s)
+	front, err := frontend.New(frontend.Config{Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	require.NoError(s, err)
+	gen, err := generator.New(generator.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	require.NoError(s, err)
+	inv, err := invoker.New(invoker.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	require.NoError(s, err)
+	back, err := backfiller.New(backfiller.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	require.NoError(s, err)
+	s.background(front.Run, gen.Run, inv.Run, back.Run)
+	select {
+	case <-front.Ready():
+	case <-time.After(patience):
+		require.Fail(s, "the frontend is not ready")
+	}
+}
+
+// background runs functions until the end of the test.
+func (s *site) background(runs ...func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range runs {
+		group.Go(func() error { return run(ctx) })
+	}
+	s.Cleanup(func() {
+		cancel()
+		assert.NoError(s, group.Wait())
+	})
+}
+
+// work runs a worker on the queue "q" that notes what runs.
+func (s *site) work() {
+	s.Helper()
+	w, err := worker.New(s.conn, worker.Config{TaskQueue: "q", Prefix: s.names.Prefix(), Logger: natstest.Logger(s)})
+	require.NoError(s, err)
+	w.Register("record", func(_ context.Context, run *worker.Run) (any, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.runs[run.ScheduleID] == nil {
+			s.runs[run.ScheduleID] = map[time.Time]int{}
+		}
+		s.runs[run.ScheduleID][run.NominalTime]++
+		return "done", nil
+	})
+	s.background(w.Run)
+}
+
+// ran is how many runs a schedule has had. Each has run once.
+func (s *site) ran(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for nominal, times := range s.runs[id] {
+		require.Equal(s, 1, times, "%s of %s", nominal, id)
+	}
+	return len(s.runs[id])
+}
+
+// leftOutNothing checks that every action from the first to the last has run.
+func (s *site) leftOutNothing(id string, period time.Duration) {
+	s.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var first, last time.Time
+	for nominal := range s.runs[id] {
+		if first.IsZero() || nominal.Before(first) {
+			first = nominal
+		}
+		if nominal.After(last) {
+			last = nominal
+		}
+	}
+	assert.Len(s, s.runs[id], int(last.Sub(first)/period)+1, "%s: actions from the first to the last", id)
+}
+
+func (s *site) eventually(what string, holds func() bool) {
+	s.Helper()
+	natstest.Eventually(s, patience, what, holds)
+}
+
+// create makes a schedule that records on the queue "q".
+func (s *site) create(id string, every time.Duration, change ...func(*schedule.CreateRequest)) schedule.Key {
+	s.Helper()
+	request := schedule.CreateRequest{ID: id, Schedule: schedule.Schedule{
+		Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(every)}}},
+		Action: schedule.Action{Type: "record", TaskQueue: "q"},
+		// What was due while the schedule stood still is due at once.
+		Policies: schedule.Policies{Overlap: schedule.OverlapBufferAll},
+	}}
+	for _, c := range change {
+		c(&request)
+	}
+	_, err := s.api.Create(s.Context(), request)
+	require.NoError(s, err)
+	key := schedule.Key{Namespace: "default", ID: id}
+	s.eventually("the generator has seen it", func() bool {
+		_, err := kv.GetLeader(s.Context(), s.store, kv.Generator(key))
+		return err == nil
+	})
+	return key
+}
+
+func (s *site) trigger(id string) {
+	s.Helper()
+	_, err := s.api.Trigger(s.Context(), schedule.TriggerRequest{ID: id})
+	require.NoError(s, err)
+}
+
+// completes waits until a run has completed.
+func (s *site) completes(id string, start schedule.BufferedStart) {
+	s.Helper()
+	s.eventually("it has completed", func() bool {
+		run, err := s.api.Run(s.Context(), id, start.RunID)
+		return err == nil && run.Run.Status == schedule.StatusCompleted
+	})
+}
+
+// failsAsLost waits until a run has failed, and checks why.
+func (s *site) failsAsLost(id string, start schedule.BufferedStart) {
+	s.Helper()
+	var run schedule.RunReply
+	s.eventually("the run has failed", func() bool {
+		var err error
+		run, err = s.api.Run(s.Context(), id, start.RunID)
+		require.NoError(s, err)
+		return run.Run.Status == schedule.StatusFailed
+	})
+	require.Equal(s, schedule.FailureLost, run.Run.Failure.Type)
+}
+
+func (s *site) describe(id string) schedule.Description {
+	s.Helper()
+	d, err := s.api.Describe(s.Context(), id)
+	require.NoError(s, err)
+	return d
+}
+
+func (s *site) shard(key schedule.Key) int { return s.store.ShardOf(key) }
+
+// there reports whether a stream has messages on a subject.
+func (s *site) there(stream, subject string) bool {
+	s.Helper()
+	info, err := s.js.Stream(s.Context(), stream)
+	require.NoError(s, err)
+	state, err := info.Info(s.Context(), jetstream.WithSubjectFilter(subject))
+	require.NoError(s, err)
+	return len(state.State.Subjects) > 0
+}
+
+// purge removes the messages of a subject.
+func (s *site) purge(stream, subject string) {
+	s.Helper()
+	handle, err := s.js.Stream(s.Context(), stream)
+	require.NoError(s, err)
+	require.NoError(s, handle.Purge(s.Context(), jetstream.WithPurgeSubject(subject)))
+}
+
+// silence removes the due timer of a schedule while it waits there, so that nothing wakes the generator.
+func (s *site) silence(key schedule.Key) {
+	s.Helper()
+	stream, shard := s.names.TaskStream(s.shard(key)), s.shard(key)
+	timer, tasks := s.names.DueTimer(shard, key), s.names.Generate(shard, key, "*")
+	guard := s.names.GuardTimer(shard, key, 1)
+	s.eventually("its timer is removed", func() bool {
+		if !s.there(stream, timer) || s.there(stream, tasks) || s.there(stream, guard) {
+			return false
+		}
+		s.purge(stream, timer)
+		return !s.there(stream, timer) && !s.there(stream, tasks)
+	})
+}
+
+// finds checks for inconsistencies, and mends them if asked to.
+func (s *site) finds(repair bool) []consistency.Finding {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	report, err := s.checker.Check(ctx, "", repair)
+	require.NoError(s, err)
+	for _, f := range report.Findings {
+		s.Logf("%s %s %s: %s; repair: %s; repaired %t %s", f.ScheduleID, f.Kind, f.About, f.What, f.Repair, f.Repaired, f.Problem)
+		assert.NotEmpty(s, f.What)
+		assert.NotEmpty(s, f.Repair)
+	}
+	return report.Findings
+}
+
+// mends checks that there is just what is expected, and that all of it can be mended.
+func (s *site) mends(kinds ...consistency.Kind) {
+	s.Helper()
+	require.ElementsMatch(s, kinds, kindsOf(s.finds(false)))
+	found := s.finds(true)
+	require.ElementsMatch(s, kinds, kindsOf(found))
+	for _, f := range found {
+		require.True(s, f.Repaired, "%s: %s", f.Kind, f.Problem)
+	}
+	s.eventually("nothing is wrong", func() bool { return len(s.finds(false)) == 0 })
+}
+
+func kindsOf(findings []consistency.Finding) []consistency.Kind {
+	kinds := []consistency.Kind{}
+	for _, f := range findings {
+		kinds = append(kinds, f.Kind)
+	}
+	return kinds
+}
+
+// put writes a record over what is there.
+func put[T any](s *site, key kv.Key[T], change func(*T)) {
+	s.Helper()
+	record, err := kv.OrZero(kv.GetLeader(s.Context(), s.store, key))
+	require.NoError(s, err)
+	change(&record.Value)
+	_, err = kv.Put(s.Context(), s.store, key, &record.Value, record.Revision)
+	require.NoError(s, err)
+}
+
+// remove removes a record.
+func remove[T any](s *site, key kv.Key[T]) {
+	s.Helper()
+	record, err := kv.GetLeader(s.Context(), s.store, key)
+	require.NoError(s, err)
+	require.NoError(s, kv.Delete(s.Context(), s.store, key, record.Revision))
+}
+
+// isGone reports whether there is no such record.
+func isGone[T any](s *site, key kv.Key[T]) bool {
+	_, err := kv.GetLeader(s.Context(), s.store, key)
+	return errors.Is(err, kv.ErrNotFound)
+}
+
+// truncate cuts a record in half.
+func truncate[T any](s *site, key schedule.Key, record kv.Key[T]) {
+	s.Helper()
+	bucket, err := s.js.KeyValue(s.Context(), s.names.StateBucket(s.shard(key)))
+	require.NoError(s, err)
+	entry, err := bucket.Get(s.Context(), record.String())
+	require.NoError(s, err)
+	_, err = bucket.Put(s.Context(), record.String(), entry.Value()[:len(entry.Value())/2])
+	require.NoError(s, err)
+}

@@ -1,0 +1,145 @@
+package consistency
+
+import (
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Snapshot is what is stored about one schedule at about one moment.
+type Snapshot struct {
+	Key schedule.Key
+	Now time.Time
+	// Bucket holds the records of the schedule.
+	Bucket string
+
+	Definition Stored[schedule.Definition]
+	Generator  Stored[schedule.GeneratorState]
+	Invoker    Stored[schedule.InvokerState]
+	Result     Stored[schedule.Result]
+	// Backfills has the records of triggers and backfills by ID. One that somebody names and that is not there has
+	// revision 0.
+	Backfills map[string]Stored[schedule.BackfillState]
+
+	// Tasks are the messages for the pools, Timers the delayed ones.
+	Tasks  []Task
+	Timers []Timer
+	// Runs says of runs that count as running, by request ID, where they are. One that has only just begun is not there.
+	Runs map[string]Run
+	// LastBuffered is when the invoker last took over a start, says the event history; looked up where the record of the
+	// generator is needed and not there.
+	LastBuffered time.Time
+}
+
+// Stored is a record as it is stored.
+type Stored[T any] struct {
+	Value T
+	// Revision is 0 where there is no record.
+	Revision uint64
+	// Err is why it cannot be decoded. Foreign says that it is of a release with another format.
+	Err     error
+	Foreign bool
+}
+
+// there reports whether there is a record, legible or not.
+func (s *Stored[T]) there() bool { return s.Revision != 0 }
+
+// legible reports whether there is a record that can be read.
+func (s *Stored[T]) legible() bool { return s.there() && s.Err == nil }
+
+// Task is a message that waits for a pool, or is in its hands.
+type Task struct {
+	subjects.Task
+	Subject  string
+	Sequence uint64
+	// Passed says that the consumer of the pool takes it for acknowledged.
+	Passed bool
+}
+
+// Timer is a delayed message.
+type Timer struct {
+	Subject string
+	// Kind is "due", "guard", "retry", "backfill" or "timeout"; What names the version, backfill or request.
+	Kind, What string
+}
+
+// Run is where a run is that counts as running.
+type Run struct {
+	// Known says that its request is in the action stream, or its completion in the task stream, or that a worker has it.
+	Known bool
+	// Callback and Request are the dead letters of its completion and of its request; 0 where there are none.
+	Callback, Request uint64
+}
+
+// The roles of tasks, as subjects.Task names them, and the kinds of timer.
+const (
+	roleGenerate = "generate"
+	roleInvoke   = "invoke"
+	roleBackfill = "backfill"
+	roleCallback = "callback"
+
+	timerDue      = "due"
+	timerGuard    = "guard"
+	timerRetry    = "retry"
+	timerBackfill = "backfill"
+	timerTimeout  = "timeout"
+)
+
+// generating reports whether the generator is about to look at the schedule anyway.
+func (s *Snapshot) generating() bool { return s.task(roleGenerate, "") || s.timer(timerGuard, "") }
+
+// invoking reports the same of the invoker.
+func (s *Snapshot) invoking() bool { return s.task(roleInvoke, "") || s.task(roleCallback, "") }
+
+// backfilling reports the same of the backfiller and one request.
+func (s *Snapshot) backfilling(id string) bool {
+	return s.task(roleBackfill, id) || s.timer(timerBackfill, id)
+}
+
+// task reports whether there is a task of a role; an empty what means any.
+func (s *Snapshot) task(role, what string) bool {
+	for i := range s.Tasks {
+		if s.Tasks[i].Role == role && (what == "" || s.Tasks[i].What == what) {
+			return true
+		}
+	}
+	return false
+}
+
+// timer reports whether there is a timer of a kind; an empty what means any.
+func (s *Snapshot) timer(kind, what string) bool {
+	for i := range s.Timers {
+		if s.Timers[i].Kind == kind && (what == "" || s.Timers[i].What == what) {
+			return true
+		}
+	}
+	return false
+}
+
+// covered are the ranges of automated actions that the invoker has taken over; none of another incarnation.
+func (s *Snapshot) covered() []schedule.Span {
+	if !s.Invoker.legible() || s.Invoker.Value.Incarnation != s.Definition.Value.Incarnation {
+		return nil
+	}
+	return s.Invoker.Value.Sources[schedule.SourceAuto].Covered
+}
+
+// parseTimer takes apart a timer subject: its schedule, and which timer it is.
+func parseTimer(names subjects.Names, subject string) (schedule.Key, Timer, bool) {
+	rest, ok := strings.CutPrefix(subject, names.Prefix()+".timer.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) < 4 || len(tokens) > 5 {
+		return schedule.Key{}, Timer{}, false
+	}
+	id, err := subjects.Unescape(tokens[3])
+	if err != nil {
+		return schedule.Key{}, Timer{}, false
+	}
+	timer := Timer{Subject: subject, Kind: tokens[1]}
+	if len(tokens) == 5 {
+		timer.What = tokens[4]
+	}
+	return schedule.Key{Namespace: tokens[2], ID: id}, timer, true
+}

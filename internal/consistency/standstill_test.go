@@ -1,0 +1,147 @@
+package consistency_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// period leaves time to remove a timer before it fires.
+const period = 2 * time.Second
+
+// standstill is damage that makes a schedule stand still.
+type standstill struct {
+	id string
+	// period is what the schedule has once it is mended.
+	period time.Duration
+	// plant does it to a schedule that has run, and that nothing wakes any more.
+	plant func(*site, schedule.Key)
+	kinds []consistency.Kind
+}
+
+// standstills are all of them, the one that a scrubber leaves to people first.
+func standstills() []standstill {
+	one := func(kinds ...consistency.Kind) []consistency.Kind { return kinds }
+	return []standstill{
+		{"lost-hand-off", period, loseHandOff, one(consistency.DueTimerMissing, consistency.HandOffLost)},
+		{"no-timer", period, func(*site, schedule.Key) {}, one(consistency.DueTimerMissing)},
+		{"no-generator", period, func(s *site, key schedule.Key) { remove(s, kv.Generator(key)) }, one(consistency.GeneratorMissing)},
+		{"truncated-generator", period, func(s *site, key schedule.Key) { truncate(s, key, kv.Generator(key)) },
+			one(consistency.RecordDamaged)},
+		{"no-invoker", period, func(s *site, key schedule.Key) { remove(s, kv.Invoker(key)) },
+			one(consistency.DueTimerMissing, consistency.InvokerMissing)},
+		// The event history tells how far the two had come.
+		{"neither", period, func(s *site, key schedule.Key) { remove(s, kv.Generator(key)); remove(s, kv.Invoker(key)) },
+			one(consistency.GeneratorMissing)},
+		{"unseen-change", time.Second, changeUnseen, one(consistency.ChangeUnseen)},
+	}
+}
+
+// loseHandOff lets the generator believe that it has handed over the next action.
+func loseHandOff(s *site, key schedule.Key) {
+	s.Helper()
+	var next time.Time
+	put(s, kv.Generator(key), func(g *schedule.GeneratorState) { next = g.Next })
+	s.eventually("another is due", func() bool { return time.Now().After(next.Add(100 * time.Millisecond)) })
+	put(s, kv.Generator(key), func(g *schedule.GeneratorState) {
+		g.Mark, g.HandedOff, g.LastNominal, g.Next = next, next, next, next.Add(period)
+	})
+}
+
+// changeUnseen changes a definition and tells nobody.
+func changeUnseen(s *site, key schedule.Key) {
+	s.Helper()
+	put(s, kv.Definition(key), func(d *schedule.Definition) {
+		d.Version++
+		d.Schedule.Spec.Intervals[0].Every = schedule.Duration(time.Second)
+		d.UpdateTime = time.Now().UTC()
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[key.ID] = nil // those of the earlier period do not count
+}
+
+// standStill plants damage in a schedule each.
+func (s *site) standStill(all []standstill) {
+	s.Helper()
+	for _, damage := range all {
+		s.create(damage.id, period)
+	}
+	for _, damage := range all {
+		key := schedule.Key{Namespace: "default", ID: damage.id}
+		s.eventually("it runs", func() bool { return s.ran(damage.id) > 0 })
+		s.silence(key)
+		s.eventually("nothing runs", func() bool { return len(s.describe(damage.id).Info.RunningWorkflows) == 0 })
+		damage.plant(s, key)
+	}
+}
+
+// goOn waits until the schedules have run some more times, and checks that they have left out nothing.
+func (s *site) goOn(all []standstill) {
+	s.Helper()
+	before := map[string]int{}
+	for _, damage := range all {
+		before[damage.id] = s.ran(damage.id)
+	}
+	for _, damage := range all {
+		s.eventually(damage.id+" runs on", func() bool { return s.ran(damage.id) >= before[damage.id]+2 })
+		s.leftOutNothing(damage.id, damage.period)
+		info := s.describe(damage.id).Info
+		assert.Zero(s, info.MissedCatchupWindow+info.OverlapSkipped+info.BufferDropped, damage.id)
+	}
+}
+
+func TestRepairOfSchedulesThatStandStill(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.work()
+	all := standstills()
+	s.standStill(all)
+	want, got := map[string][]consistency.Kind{}, map[string][]consistency.Kind{}
+	for _, damage := range all {
+		want[damage.id] = damage.kinds
+	}
+	for _, f := range s.finds(true) {
+		got[f.ScheduleID] = append(got[f.ScheduleID], f.Kind)
+		assert.True(t, f.Repaired, "%s %s: %s", f.ScheduleID, f.Kind, f.Problem)
+	}
+	require.Equal(t, want, got)
+	s.goOn(all)
+	s.eventually("nothing is wrong", func() bool { return len(s.finds(false)) == 0 })
+}
+
+func TestScrubberMendsSchedulesThatStandStill(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.work()
+	all := standstills()[1:]
+	s.standStill(all)
+	s.background(s.scrubber(nil).Run)
+	s.goOn(all)
+	s.eventually("nothing is wrong", func() bool { return len(s.finds(false)) == 0 })
+}
+
+func TestGeneratorThatHasNeverSeenTheSchedule(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.work()
+	key := schedule.Key{Namespace: "default", ID: "a"}
+	put(s, kv.Definition(key), func(d *schedule.Definition) {
+		*d = schedule.Definition{
+			Namespace: key.Namespace, ID: key.ID, Incarnation: "i", Version: 1, CreateTime: time.Now().UTC(),
+			Schedule: schedule.Schedule{
+				Spec:     schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}},
+				Action:   schedule.Action{Type: "record", TaskQueue: "q"},
+				Policies: schedule.Policies{Overlap: schedule.OverlapBufferAll},
+			},
+		}
+	})
+	s.mends(consistency.GeneratorMissing)
+	s.goOn([]standstill{{id: "a", period: time.Second}})
+}
