@@ -54,7 +54,7 @@ func TestBackfillOfAPausedSchedule(t *testing.T) {
 	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	const count = 1200 // more than the buffer holds
 	id := s.backfill("b", from, count, schedule.OverlapAllowAll)
-	s.awaitBackfills("b", time.Minute)
+	s.awaitBackfills("b", patience)
 	requireEachOnce(t, runs.of("b"), from, count)
 	s.requireCountersFromEvents("b")
 	var completed []schedule.Event
@@ -125,7 +125,7 @@ func TestAHundredBackfillsAtOnce(t *testing.T) {
 	})
 	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeResourceExhausted})
 	g.letAll()
-	s.awaitBackfills("b", 2*time.Minute)
+	s.awaitBackfills("b", patience)
 	var times []time.Time
 	for _, run := range g.arrived("b")[1:] {
 		times = append(times, run.NominalTime)
@@ -155,7 +155,7 @@ func TestUpdateDuringABackfill(t *testing.T) {
 	_, err := s.client.Update(t.Context(), schedule.UpdateRequest{ID: "b", Schedule: change})
 	require.NoError(t, err)
 	g.letAll()
-	s.awaitBackfills("b", time.Minute)
+	s.awaitBackfills("b", patience)
 	seen := map[string]int{}
 	for i, run := range g.arrived("b") {
 		seen[run.NominalTime.String()]++

@@ -53,7 +53,7 @@ func id(i int) string { return fmt.Sprintf("beat-%d", i) }
 // awaitRuns waits until each schedule has run that often.
 func awaitRuns(t *testing.T, runs *ledger, schedules, count int) {
 	t.Helper()
-	natstest.Eventually(t, time.Minute, fmt.Sprintf("every schedule to have run %d times", count), func() bool {
+	natstest.Eventually(t, patience, fmt.Sprintf("every schedule to have run %d times", count), func() bool {
 		for i := range schedules {
 			if len(runs.of(id(i))) < count {
 				return false
@@ -67,7 +67,7 @@ func awaitRuns(t *testing.T, runs *ledger, schedules, count int) {
 // for what is late out of order.
 func awaitUntil(t *testing.T, runs *ledger, schedules int, end time.Time) {
 	t.Helper()
-	natstest.Eventually(t, time.Minute, "every schedule to have run up to the end", func() bool {
+	natstest.Eventually(t, patience, "every schedule to have run up to the end", func() bool {
 		for i := range schedules {
 			all := runs.of(id(i))
 			if len(all) == 0 || all[len(all)-1].Nominal.Before(end.Add(2*time.Second)) {

@@ -79,7 +79,7 @@ func TestKillTheServerInTheMiddleOfRequests(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	for _, id := range ids {
-		s.awaitBackfills(id, 90*time.Second)
+		s.awaitBackfills(id, patience)
 	}
 	requireEachOnce(t, runs.of("parallel"), from, parallel)
 	requireEachOnce(t, runs.of("one-by-one"), from, oneByOne)

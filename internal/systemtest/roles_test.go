@@ -88,7 +88,7 @@ type load struct {
 	ended     time.Time
 }
 
-const backfilled = 300
+const backfilled = 150
 
 var backfilledFrom = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
@@ -140,8 +140,8 @@ func (l *load) end() {
 func (l *load) check(runs *ledger) {
 	t := l.s.t.(*testing.T)
 	awaitUntil(t, runs, l.schedules(), l.ended)
-	l.s.awaitBackfills("one-by-one", time.Minute)
-	l.s.awaitBackfills("triggered", time.Minute)
+	l.s.awaitBackfills("one-by-one", patience)
+	l.s.awaitBackfills("triggered", patience)
 	var latest time.Duration
 	for i := range l.created {
 		all := upTo(runs.of(id(i)), l.ended)

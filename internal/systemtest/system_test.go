@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// patience is how long a test waits for what takes seconds, on a machine that has much else to do.
+const patience = 3 * time.Minute
+
 // system is one installation with every role but the worker, in this process.
 type system struct {
 	t      testing.TB
