@@ -6,8 +6,8 @@
 // backfills of a patch it makes records of (decisions 17 and 23). It never starts anything itself.
 //
 // [Decide] is the whole decision, pure and without I/O. The [Pool] around it reads the definition and the generator's
-// record, hands over, writes the record with a compare-and-set and arms the timer, in that order (DESIGN §4), so that a
-// crash between any two steps is mended by the redelivery of the message.
+// record, hands over, arms the timer and writes the record with a compare-and-set, in that order, so that a crash between
+// any two steps is mended by the redelivery of the message.
 //
 // State: the record [schedule.GeneratorState]. Timers: subjects.DueTimer, armed a lead ahead of the due time because the
 // server's own timers are coarse; within the lead the pool holds the message and waits to the millisecond.

@@ -2,8 +2,11 @@ package generator
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -14,37 +17,64 @@ import (
 // schedule did not live to.
 //
 // Meanwhile a new schedule of the same ID may have come. Its record then conflicts, and the next attempt arms the timer
-// that this one has removed. Without a record there is no timer to remove.
+// that this one has removed. Without a record there may be a timer: who armed it was refused the record.
 func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wake) error {
 	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Generator(key)))
+	if err != nil {
+		return err
+	}
+	// Both before the schedule is known to be gone, so that they are not those of a new one.
+	timer, err := p.armed(ctx, key)
 	if err != nil {
 		return err
 	}
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
-	if record.Revision == 0 {
-		return p.tellInvoker(ctx, key, "")
-	}
-	if err := p.publishDeleted(ctx, key, record.Value.Incarnation, wakes); err != nil {
+	if err := p.tellInvoker(ctx, key); err != nil {
 		return err
 	}
-	shard := p.config.Store.ShardOf(key)
-	if err := p.tellInvoker(ctx, key, p.config.Names.DueTimer(shard, key)); err != nil {
+	if record.Revision == 0 {
+		return p.disarm(ctx, key, timer)
+	}
+	if err := p.publishDeleted(ctx, key, record.Value.Incarnation, wakes); err != nil {
 		return err
 	}
 	if err := p.tellBackfiller(ctx, key); err != nil {
 		return err
 	}
+	if err := p.disarm(ctx, key, timer); err != nil {
+		return err
+	}
 	return kv.Delete(ctx, p.config.Store, kv.Generator(key), record.Revision)
 }
 
-// tellInvoker makes the invoker forget a schedule that is gone. Storing the message removes the timer.
-func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key, timerSubject string) error {
+// armed is the sequence of the timer of a schedule, 0 if there is none.
+func (p *Pool) armed(ctx context.Context, key schedule.Key) (uint64, error) {
+	shard := p.config.Store.ShardOf(key)
+	timer, err := p.config.Bus.Last(ctx, p.config.Names.TaskStream(shard), p.config.Names.DueTimer(shard, key))
+	if errors.Is(err, leader.ErrNone) {
+		return 0, nil
+	}
+	return timer.Sequence, err
+}
+
+// disarm removes that timer and no later one, which may be that of a new schedule of the same ID.
+func (p *Pool) disarm(ctx context.Context, key schedule.Key, timer uint64) error {
+	if timer == 0 {
+		return nil
+	}
+	if err := p.config.Bus.Remove(ctx, p.config.Names.TaskStream(p.config.Store.ShardOf(key)), timer); err != nil {
+		return fmt.Errorf("generator: remove timer of %s: %w", key, err)
+	}
+	return nil
+}
+
+// tellInvoker makes the invoker forget a schedule that is gone.
+func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key) error {
 	// Whatever definition a lagging replica still has, it is older than its deletion.
 	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
-	subject := p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key)
-	return task.PublishAndPurge(ctx, p.config.Bus, subject, timerSubject, wake)
+	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key), wake)
 }
 
 // tellBackfiller makes the backfiller forget the triggers and backfills of a schedule that is gone. Whoever wrote their

@@ -5,9 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -81,6 +85,27 @@ func TestALaggingReplicaGivesNothingUp(t *testing.T) {
 	require.Empty(t, b.handOffs("s"))
 }
 
+// TestALaggingReplicaRunsNothingTwiceAfterAnUpdate: an update has given a time a later jitter. By a record of before it was
+// handed over, it would be due once more.
+func TestALaggingReplicaRunsNothingTwiceAfterAnUpdate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	due := time.Now().UTC().Truncate(time.Second).Add(-30 * time.Second)
+	b.put(schedule.Definition{
+		Namespace: "default", ID: "s", Incarnation: "of-s", Version: 2, CreateTime: due.Add(-time.Minute), UpdateTime: due,
+		Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{due}, Jitter: schedule.Duration(20 * time.Second)}},
+	}, 0)
+	state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: due.Add(-time.Second), HandedOff: due.Add(-time.Second)}
+	revision, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
+	require.NoError(t, err)
+	p := b.behind(kv.Generator(keyOf("s")).String())
+	state.Mark, state.HandedOff, state.LastNominal = due, due, due
+	_, err = kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, revision)
+	require.NoError(t, err)
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	require.Empty(t, b.handOffs("s"))
+}
+
 // TestForgetWakesTheBackfiller: a frontend that died has left a request of a schedule that is gone.
 func TestForgetWakesTheBackfiller(t *testing.T) {
 	t.Parallel()
@@ -94,4 +119,109 @@ func TestForgetWakesTheBackfiller(t *testing.T) {
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
 	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
 	require.NotNil(t, b.last(b.names.Backfill(0, keyOf("s"), "t1")))
+}
+
+// interrupted is a bus on which something happens before the first message of a subject is stored.
+type interrupted struct {
+	bus.Bus
+	subject string
+	before  func()
+	sent    []*nats.Msg
+}
+
+func (i *interrupted) Publish(ctx context.Context, msg *nats.Msg) error {
+	if before := i.before; msg.Subject == i.subject && before != nil {
+		i.before = nil
+		before()
+	}
+	i.sent = append(i.sent, msg)
+	return i.Bus.Publish(ctx, msg)
+}
+
+// interrupted is a pool to which something happens before it arms the timer of a schedule.
+func (b *testBundle) interrupted(id string, before func()) (*Pool, *interrupted) {
+	b.Helper()
+	on := &interrupted{Bus: natstest.Bus(b, b.js), subject: b.names.DueTimer(0, keyOf(id)), before: before}
+	return b.pool(func(c *Config) { c.Bus = on }), on
+}
+
+// TestATimerArmedLateIsRemoved: the schedule is deleted and forgotten while another process is about to arm its timer.
+func TestATimerArmedLateIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, fresh := range []bool{true, false} {
+		b := setup(t)
+		d := b.define("s", seconds(3600))
+		if !fresh {
+			b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+			d.Value.Version++
+			d = b.put(d.Value, d.Revision)
+		}
+		p, _ := b.interrupted("s", func() {
+			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
+			b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: d.Value.Version + 1, Reason: schedule.ReasonDeleted})
+		})
+		b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: d.Value.Version, Reason: schedule.ReasonUpdated})
+		_, found := b.state("s")
+		require.False(t, found)
+		require.False(t, b.armed("s"))
+	}
+}
+
+// TestATimerArmedLateWakesNoLater: an update that makes the schedule due sooner is seen by another process, while this one
+// is about to arm the timer by the definition of before.
+func TestATimerArmedLateWakesNoLater(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(100*3600))
+	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	armedFor := func() string { return b.last(b.names.DueTimer(0, keyOf("s"))).Header.Get(timer.HeaderAt) }
+	later, sooner := armedFor(), ""
+	p, _ := b.interrupted("s", func() {
+		d.Value.Version, d.Value.Schedule.Spec = 2, seconds(3600)
+		b.put(d.Value, d.Revision)
+		b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+		sooner = armedFor()
+	})
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonFinished})
+	require.NotEqual(t, later, sooner)
+	require.Equal(t, sooner, armedFor())
+}
+
+// TestARepeatOfForgettingSparesTheNextTimer: a message that the network repeats, or brings late, must not remove the timer
+// of a schedule that has been created since.
+func TestARepeatOfForgettingSparesTheNextTimer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(3600))
+	p, on := b.interrupted("s", nil)
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	require.True(t, b.armed("s"))
+	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
+	on.sent = nil
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonDeleted})
+	require.False(t, b.armed("s"))
+	forgetting := on.sent
+	require.NotEmpty(t, forgetting)
+	b.define("s", seconds(3600))
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	for _, msg := range forgetting {
+		require.NoError(t, on.Bus.Publish(t.Context(), msg))
+	}
+	require.True(t, b.armed("s"))
+}
+
+// TestARequestIsGuarded: the process that makes a record of a request dies before it has told the backfiller.
+func TestARequestIsGuarded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(3600))
+	d.Value.Version = 2
+	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-s", ID: "t1", Trigger: &schedule.Trigger{}}}
+	b.put(d.Value, d.Revision)
+	on := &interrupted{Bus: natstest.Bus(t, b.js), subject: b.names.Backfill(0, keyOf("s"), "t1")}
+	guarded := false
+	on.before = func() { guarded = b.last(b.names.BackfillTimer(0, keyOf("s"), "t1")) != nil }
+	b.handle(b.pool(func(c *Config) { c.Bus = on }), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	require.True(t, guarded)
+	require.Nil(t, b.last(b.names.BackfillTimer(0, keyOf("s"), "t1")), "it is not needed any more")
 }

@@ -140,24 +140,29 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 	if err != nil {
 		return time.Time{}, err
 	}
-	if gaveUp(decision.HandOff) && !again {
+	if isDelicate(&decision) && !again {
 		return time.Time{}, errUnconfirmed
 	}
 	if decision.Close {
 		return time.Time{}, p.close(ctx, definition)
 	}
-	if err := p.commit(ctx, &definition.Value, decision, record.Revision); err != nil {
-		return time.Time{}, err
+	if !again {
+		holdUntil = p.holdUntil(decision)
 	}
-	return p.sleep(ctx, &definition.Value, decision, !again)
+	return holdUntil, p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
 }
 
-// errUnconfirmed asks for another attempt that goes by what the leader says. A replica that lags behind shows an old mark:
-// what has been handed over since would be found late, and counted as missed although it has been started.
-var errUnconfirmed = fmt.Errorf("%w: generator: actions to give up, says a replica", kv.ErrConflict)
+// errUnconfirmed asks for another attempt that goes by what the leader says.
+var errUnconfirmed = fmt.Errorf("%w: generator: a hand-off that no repeat mends, by the word of a replica", kv.ErrConflict)
 
-// gaveUp reports whether a hand-off says of actions that they will not be started.
-func gaveUp(e *schedule.Enqueue) bool { return e != nil && e.Missed+e.Superseded+e.Dropped > 0 }
+// isDelicate reports whether a hand-off does harm if it is made by an old mark, as a replica shows it that lags behind. What
+// has been handed over since is as a rule the same again, and known. But some of it may be late by now, and be counted as
+// missed although it has been started; and by a new version of the definition it may have another jitter, and be started
+// twice.
+func isDelicate(d *Decision) bool {
+	e := d.HandOff
+	return e != nil && (d.Updated || e.Missed+e.Superseded+e.Dropped > 0)
+}
 
 // definition reads the definition, from the leader if there is no record: of a schedule that has been deleted, a lagging
 // replica would bring the record and the timer back.
@@ -223,10 +228,33 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 	return nil
 }
 
-// commit hands over what is due and what the definition has brought, and writes the record, in this order: a repeated
-// hand-off is harmless, a lost one is an action missed.
-func (p *Pool) commit(ctx context.Context, d *schedule.Definition, decision Decision, revision uint64) error {
-	key := d.Key()
+// commit hands over what is due, sees that the schedule is looked at again, and writes the record, in this order: a
+// repeated hand-off is harmless, a lost one is an action missed. The timer comes before the record, and not without it: by
+// its compare-and-set, the process that writes last is the one that has armed last.
+func (p *Pool) commit(ctx context.Context, d *schedule.Definition, decision Decision, revision uint64, sleep bool) error {
+	if err := p.publish(ctx, d, decision); err != nil {
+		return err
+	}
+	sleep = sleep && !decision.WakeAt.IsZero()
+	if sleep {
+		if err := p.arm(ctx, d, decision); err != nil {
+			return err
+		}
+	}
+	if !decision.Changed && !sleep {
+		return nil
+	}
+	if _, err := kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), &decision.State, revision); err != nil {
+		return err
+	}
+	if revision != 0 {
+		return nil // a schedule that was forgotten meanwhile would have been a conflict
+	}
+	return p.stillThere(ctx, d)
+}
+
+// publish hands over what is due, and what the definition has brought.
+func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Decision) error {
 	if err := p.events.Ensure(ctx, p.config.Now(), decision.Events...); err != nil {
 		return err
 	}
@@ -241,28 +269,40 @@ func (p *Pool) commit(ctx context.Context, d *schedule.Definition, decision Deci
 			return err
 		}
 	}
-	if decision.HandOff != nil {
-		if err := p.handOff(ctx, key, decision.HandOff); err != nil {
-			return err
-		}
-	}
-	if !decision.Changed {
+	if decision.HandOff == nil {
 		return nil
 	}
-	_, err := kv.Put(ctx, p.config.Store, kv.Generator(key), &decision.State, revision)
+	return p.handOff(ctx, d.Key(), decision.HandOff)
+}
+
+// stillThere asks the leader whether a schedule is there still, after the first write of a record: who has forgotten it in
+// between has found nothing. The next attempt removes what this one has made.
+func (p *Pool) stillThere(ctx context.Context, d *schedule.Definition) error {
+	_, err := kv.GetLeader(ctx, p.config.Store, kv.Definition(d.Key()))
+	if errors.Is(err, kv.ErrNotFound) {
+		return fmt.Errorf("%w: generator: %s has been deleted", kv.ErrConflict, d.Key())
+	}
 	return err
 }
 
+// requestGuard is how long after a crash at the worst moment the backfiller learns of a request.
+const requestGuard = 10 * time.Second
+
 // request makes a record of a trigger or backfill that came with a definition, and wakes the backfiller. A record that is
-// there, or was, is that of an earlier attempt.
+// there, or was, is that of an earlier attempt. The guard comes first: a schedule that is deleted and created again
+// meanwhile does not know of the requests of the one before, and nobody would ever remove the record.
 func (p *Pool) request(ctx context.Context, d *schedule.Definition, request *schedule.BackfillState) error {
-	key, shard := d.Key(), p.config.Store.ShardOf(d.Key())
-	_, err := kv.Insert(ctx, p.config.Store, kv.Backfill(key, request.ID), request)
+	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
+	subject, guard := names.Backfill(shard, d.Key(), request.ID), names.BackfillTimer(shard, d.Key(), request.ID)
+	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
+	if err := task.Arm(ctx, p.config.Bus, guard, subject, p.config.Now().Add(requestGuard), wake); err != nil {
+		return err
+	}
+	_, err := kv.Insert(ctx, p.config.Store, kv.Backfill(d.Key(), request.ID), request)
 	if err != nil && !errors.Is(err, kv.ErrConflict) {
 		return err
 	}
-	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
-	return task.Publish(telemetry.WithTraceparent(ctx, request.Trace), p.config.Bus, p.config.Names.Backfill(shard, key, request.ID), wake)
+	return task.PublishAndPurge(telemetry.WithTraceparent(ctx, request.Trace), p.config.Bus, subject, guard, wake)
 }
 
 func (p *Pool) wakeInvoker(ctx context.Context, d *schedule.Definition) error {
@@ -274,23 +314,25 @@ func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueu
 	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span), e)
 }
 
-// sleep sees that the schedule is looked at again: by holding the message when that is soon and mayHold allows it, else
-// by its timer. After a conflict the message is not held: another process is at work on the same schedule, and if both
-// held what they have, each due time would be worked out twice for ever. The timer's message joins what the other holds.
-func (p *Pool) sleep(ctx context.Context, d *schedule.Definition, decision Decision, mayHold bool) (holdUntil time.Time, err error) {
-	at := decision.WakeAt
-	if at.IsZero() {
-		return time.Time{}, nil
+// holdUntil is until when to hold the message, if the next due time is that soon; else a timer does it. After a conflict
+// the message is not held: another process is at work on the same schedule, and if both held what they have, each due time
+// would be worked out twice for ever. The timer's message joins what the other holds.
+func (p *Pool) holdUntil(decision Decision) time.Time {
+	if decision.Reason == schedule.ReasonDue && decision.WakeAt.Sub(p.config.Now()) <= p.config.Lead {
+		return decision.WakeAt
 	}
+	return time.Time{}
+}
+
+// arm arms the timer of a schedule.
+func (p *Pool) arm(ctx context.Context, d *schedule.Definition, decision Decision) error {
+	at := decision.WakeAt
 	if decision.Reason == schedule.ReasonDue {
-		if mayHold && at.Sub(p.config.Now()) <= p.config.Lead {
-			return at, nil
-		}
 		at = at.Add(-p.config.Lead)
 	}
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
-	return time.Time{}, task.Arm(ctx, p.config.Bus,
+	return task.Arm(ctx, p.config.Bus,
 		names.DueTimer(shard, d.Key()), names.Generate(shard, d.Key(), subjects.WhatDue), at, wake)
 }
 

@@ -19,5 +19,5 @@
 //
 // State: the records [schedule.InvokerState] and [schedule.Result]. Timer: subjects.RetryTimer.
 //
-// The package imports schedule, subjects, kv and internal packages, and no other pool.
+// The package imports schedule, specproc, subjects, kv and internal packages, and no other pool.
 package invoker

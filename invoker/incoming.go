@@ -2,7 +2,6 @@ package invoker
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -25,6 +24,7 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 		m.repeat(e, progress)
 		return
 	}
+	e = m.trim(e, progress)
 	waiting := m.waiting()
 	for i := range e.Starts {
 		start := e.Starts[i]
@@ -190,25 +190,20 @@ func outcomeOf(c *schedule.Completion) schedule.Outcome {
 
 // pauseOnFailure pauses the schedule if its policy says so, with a note that names the run and the reason.
 func (m *machine) pauseOnFailure(start *schedule.BufferedStart, c schedule.Completion) {
+	failed := c.Status == schedule.StatusFailed || c.Status == schedule.StatusTimedOut
+	if m.paused || !failed || !m.definition.Schedule.Policies.PauseOnFailure {
+		return
+	}
 	why := ""
 	if c.Failure != nil && c.Failure.Message != "" {
 		why = ": " + c.Failure.Message
 	}
-	cause := fmt.Sprintf("paused on failure: run %s of %s ", start.RunID, start.WorkflowID)
-	note := shorten(cause+string(c.Status)+why, schedule.MaxNoteBytes)
-	failed := c.Status == schedule.StatusFailed || c.Status == schedule.StatusTimedOut
-	switch notes := m.definition.Schedule.State.Notes; {
-	case m.paused && strings.HasPrefix(notes, cause):
-		// An attempt that was cut short has paused the schedule and lost the event. It may have gone by another completion of
-		// the run: its worker's or its timer's.
-		note = notes
-	case m.paused || !failed || !m.definition.Schedule.Policies.PauseOnFailure:
-		return
-	default:
-		m.paused, m.out.PauseNote = true, note
+	note := fmt.Sprintf("paused on failure: run %s of %s %s%s", start.RunID, start.WorkflowID, c.Status, why)
+	d := m.definition
+	m.paused, m.out.Pause = true, &schedule.Event{
+		ID: schedule.PausedEventID(d.Incarnation, d.Version+1), Time: m.now.UTC(),
+		Namespace: d.Namespace, ScheduleID: d.ID, Kind: schedule.EventPaused,
+		RequestID: start.RequestID, WorkflowID: start.WorkflowID, RunID: start.RunID, Source: start.Source,
+		Reason: shorten(note, schedule.MaxNoteBytes), Trace: start.Trace,
 	}
-	m.event(schedule.Event{
-		Kind: schedule.EventPaused, RequestID: start.RequestID, WorkflowID: start.WorkflowID, RunID: start.RunID,
-		Source: start.Source, Reason: note, Trace: start.Trace,
-	})
 }

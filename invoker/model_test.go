@@ -205,9 +205,9 @@ func (m *model) step(in invoker.Input) {
 	}
 	before := m.state
 	m.transition(in)
-	if m.last.PauseNote != "" {
+	if m.last.Pause != nil {
 		m.d.Version++
-		m.d.Schedule.State.Paused, m.d.Schedule.State.Notes = true, m.last.PauseNote
+		m.d.Schedule.State.Paused, m.d.Schedule.State.Notes = true, m.last.Pause.Reason
 	}
 	m.check(before)
 }

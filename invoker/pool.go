@@ -109,8 +109,8 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 
 // errUnconfirmed asks for another attempt that goes by what the leader says. A write makes sure that nothing was missed;
 // where there is nothing to write, the replica that was asked may not know yet of the run that has ended, or of the start
-// that is to be tried again.
-var errUnconfirmed = fmt.Errorf("%w: invoker: nothing to do, says a replica", kv.ErrConflict)
+// that is to be tried again. And a pause is written before the record: the run that has failed may be over already.
+var errUnconfirmed = fmt.Errorf("%w: invoker: nothing to do or to pause, says a replica", kv.ErrConflict)
 
 // transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
 // attempt has executed is found done by the next.
@@ -134,8 +134,11 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Me
 	if err != nil {
 		return err
 	}
+	if in.Spec, err = recountingSpec(&definition.Value, in); err != nil {
+		return err
+	}
 	out := Transition(&definition.Value, s.record.Value, in, p.config.Now())
-	if !out.Changed && !again {
+	if (!out.Changed || out.Pause != nil) && !again {
 		return errUnconfirmed
 	}
 	if err := s.commit(ctx, out); err != nil {

@@ -277,6 +277,8 @@ func TestPauseOnFailureIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.GetLastMsgForSubject(t.Context(), s.names.GenerateWake(0, s.key, 2))
 	require.NoError(t, err, "the generator is woken")
+	_, err = stream.GetLastMsgForSubject(t.Context(), s.names.GuardTimer(0, s.key, 2))
+	require.ErrorIs(t, err, jetstream.ErrMsgNotFound)
 }
 
 func TestDeleteRemovesTheRecords(t *testing.T) {

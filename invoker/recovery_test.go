@@ -1,7 +1,10 @@
 package invoker_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -148,28 +151,56 @@ func TestASuspendedProcess(t *testing.T) {
 	require.Equal(t, schedule.PhaseCompleted, s.phase(1))
 }
 
-// TestDiedAfterThePause: pause-on-failure is in the definition, but the completion has not been recorded.
+// dying is a bucket that refuses every write of a key for as long as it is dying.
+type dying struct {
+	kv.Buckets
+	key   string
+	dying atomic.Bool
+}
+
+func (d *dying) Update(ctx context.Context, bucket, key string, value []byte, last uint64) (uint64, error) {
+	if key == d.key && d.dying.Load() {
+		return 0, errors.New("the process has died")
+	}
+	return d.Buckets.Update(ctx, bucket, key, value, last)
+}
+
+// TestDiedAfterThePause: pause-on-failure is in the definition, but the completion has not been recorded. It is told, once,
+// also where somebody ends the pause before the completion comes again.
 func TestDiedAfterThePause(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, pauseOnFailure)
-	s.due(1)
-	stop := s.run(s.newPool())
-	run := s.take()
-	s.idle()
-	stop()
-	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
-	require.NoError(t, err)
-	record.Value.Version++
-	record.Value.Schedule.State.Paused = true
-	record.Value.Schedule.State.Notes = "paused on failure: run " + run.RunID + " of " + run.WorkflowID + " failed"
-	_, err = kv.Put(t.Context(), s.store, kv.Definition(s.key), &record.Value, record.Revision)
-	require.NoError(t, err)
-	s.finish(run, schedule.StatusFailed, "")
-	s.run(s.newPool())
-	s.awaitPhase(1, schedule.PhaseCompleted)
-	s.idle()
-	require.Contains(t, s.events(), schedule.EventPaused)
-	require.EqualValues(t, 2, s.definition().Version, "once")
+	for _, unpaused := range []bool{false, true} {
+		s := newSite(t, pauseOnFailure)
+		buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
+		require.NoError(t, err)
+		bucket := &dying{Buckets: buckets, key: kv.Invoker(s.key).String()}
+		stop := s.run(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(bucket, s.names, 1) }))
+		s.due(1)
+		run := s.take()
+		s.idle()
+		bucket.dying.Store(true)
+		s.finish(run, schedule.StatusFailed, "")
+		natstest.Eventually(t, patience, "it is paused", func() bool { return s.definition().Schedule.State.Paused })
+		natstest.Eventually(t, patience, "it is told", func() bool { return slices.Contains(s.events(), schedule.EventPaused) })
+		stop()
+		record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+		require.NoError(t, err)
+		require.Len(t, record.Value.Events, 1)
+		require.EqualValues(t, 2, record.Value.Events[0].Version)
+		require.Equal(t, schedule.PausedEventID(record.Value.Incarnation, 2), record.Value.Events[0].Event.ID)
+		want := 1
+		if unpaused { // the run has failed since
+			want = 2
+			record.Value.Version++
+			record.Value.Schedule.State.Paused = false
+			_, err = kv.Put(t.Context(), s.store, kv.Definition(s.key), &record.Value, record.Revision)
+			require.NoError(t, err)
+		}
+		s.run(s.newPool())
+		s.awaitPhase(1, schedule.PhaseCompleted)
+		s.idle()
+		require.Len(t, slices.DeleteFunc(s.events(), func(k schedule.EventKind) bool { return k != schedule.EventPaused }), want)
+	}
 }
 
 // TestEventsLongAgoAreNotRepeated: the record keeps the events of the last transition. Another process that takes the

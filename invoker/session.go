@@ -59,8 +59,8 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 		s.config.Logger.DebugContext(ctx, "messages ignored", "namespace", s.key.Namespace, "schedule_id", s.key.ID,
 			"reason", reason, "count", count)
 	}
-	if out.PauseNote != "" {
-		if err := s.pause(ctx, out.PauseNote); err != nil {
+	if out.Pause != nil {
+		if err := s.pause(ctx, *out.Pause); err != nil {
 			return err
 		}
 	}
@@ -107,25 +107,6 @@ func (s *session) put(ctx context.Context, state *schedule.InvokerState) (uint64
 	}
 	state.Outbox = nil
 	return kv.Put(ctx, s.config.Store, kv.Invoker(s.key), state, s.record.Revision)
-}
-
-// pausedBy is who has paused a schedule where nobody has.
-const pausedBy = "pause on failure"
-
-// pause writes pause-on-failure into the definition. A definition that another has changed is read again by the next
-// attempt, which pauses it then.
-func (s *session) pause(ctx context.Context, note string) error {
-	d := s.definition.Value
-	d.Version++
-	d.Schedule.State.Paused, d.Schedule.State.Notes = true, note
-	d.PausedBy, d.PauseTime = pausedBy, s.config.Now().UTC()
-	revision, err := kv.Put(ctx, s.config.Store, kv.Definition(s.key), &d, s.definition.Revision)
-	if err != nil {
-		return err
-	}
-	s.definition = kv.Record[schedule.Definition]{Value: d, Revision: revision}
-	subject := s.config.Names.GenerateWake(s.shard(), s.key, d.Version)
-	return task.Publish(ctx, s.config.Bus, subject, s.wake(schedule.ReasonPaused))
 }
 
 // writeResult brings the record of the last result up to date.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 // The limits of SEMANTICS §6.
@@ -32,6 +33,9 @@ type Input struct {
 	Withdrawn []string
 	// Finished are the sources whose backfill is over; what is known of them is forgotten.
 	Finished []string
+	// Spec is that of the definition, compiled. It is needed where a hand-off gives up actions, some of which an earlier one
+	// has told of already; without it they count twice.
+	Spec *specproc.Spec
 }
 
 // Traced is a message with the traceparent it came under.
@@ -47,8 +51,9 @@ type Outcome struct {
 	Changed bool
 	// Ended are the completions that counted, in order; they make up the last result.
 	Ended []schedule.Completion
-	// PauseNote, if not empty, pauses the schedule for the reason it says. The transition has assumed that already.
-	PauseNote string
+	// Pause, if any, tells of a failure that pauses the schedule, for the reason it says. The transition has assumed that
+	// already.
+	Pause *schedule.Event
 	// Ignored counts the messages that said nothing new, by reason. The reasons are few and fixed.
 	Ignored map[string]int
 }
@@ -56,6 +61,7 @@ type Outcome struct {
 // Transition applies what has come in, then settles which starts are ready. It is a pure function.
 func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, now time.Time) Outcome {
 	m := newMachine(d, state, now)
+	m.spec = in.Spec
 	for _, c := range in.Completions {
 		m.complete(c)
 	}
@@ -92,6 +98,7 @@ type machine struct {
 	now        time.Time
 	state      schedule.InvokerState
 	paused     bool
+	spec       *specproc.Spec // nil if it is not needed
 	out        Outcome
 	// index has the positions of the starts by request ID, once they have been asked for.
 	index map[string]int

@@ -556,51 +556,27 @@ func TestPauseOnFailure(t *testing.T) {
 			k.events()
 			k.complete(1, status)
 			if status != schedule.StatusFailed && status != schedule.StatusTimedOut {
-				require.Empty(t, k.last.PauseNote)
+				require.Nil(t, k.last.Pause)
 				require.Equal(t, "1 completed, 2 ready, 3 deferred, 4 deferred", k.phases())
 				return
 			}
 			note := "paused on failure: run " + k.find(1).RunID + " of nightly-2026-03-01T12:00:01Z " + string(status) + ": boom"
-			require.Equal(t, note, k.last.PauseNote)
-			require.Equal(t, "1 completed, paused, 2 dropped", k.events())
+			run := k.find(1)
+			require.Equal(t, &schedule.Event{
+				ID: k.d.Incarnation + "-paused-2", Time: k.now.UTC(), Namespace: k.d.Namespace, ScheduleID: k.d.ID,
+				Kind: schedule.EventPaused, RequestID: run.RequestID, WorkflowID: run.WorkflowID, RunID: run.RunID,
+				Source: schedule.SourceAuto, Reason: note, Trace: run.Trace,
+			}, k.last.Pause)
+			require.Equal(t, "1 completed, 2 dropped", k.events(), "the pause is told by the definition")
 			require.Equal(t, "1 completed, 3 ready, 4 deferred", k.phases(), "the manual one goes on")
 
 			// The shell writes the pause into the definition.
 			k.d.Schedule.State.Paused, k.d.Schedule.State.Notes = true, note
 			k.work(invoker.Accepted)
 			k.complete(3, schedule.StatusFailed)
-			require.Empty(t, k.last.PauseNote, "it is paused already")
+			require.Nil(t, k.last.Pause, "it is paused already")
 			require.Equal(t, "3 started, 3 completed, 4 dropped", k.events())
 		})
-	}
-}
-
-// TestPauseOnFailureCutShort: the definition was paused, then the process died before it wrote its record.
-func TestPauseOnFailureCutShort(t *testing.T) {
-	t.Parallel()
-	k := newDesk(t, pauseOnFailure)
-	k.running(1)
-	k.d.Version++
-	k.d.Schedule.State.Paused = true
-	k.d.Schedule.State.Notes = "paused on failure: run " + k.find(1).RunID + " of nightly-2026-03-01T12:00:01Z failed: boom"
-	k.complete(1, schedule.StatusFailed)
-	require.Empty(t, k.last.PauseNote)
-	require.Equal(t, "1 completed, paused", k.events())
-}
-
-// TestPauseOnFailureCutShortByAnotherCompletion: the worker and the timeout timer have both ended the run, and the process
-// that was cut short went by the one, the next by the other.
-func TestPauseOnFailureCutShortByAnotherCompletion(t *testing.T) {
-	t.Parallel()
-	for _, status := range []schedule.Status{schedule.StatusFailed, schedule.StatusTimedOut, schedule.StatusCompleted} {
-		k := newDesk(t, pauseOnFailure)
-		k.running(1)
-		k.d.Version++
-		k.d.Schedule.State.Paused = true
-		k.d.Schedule.State.Notes = "paused on failure: run " + k.find(1).RunID + " of nightly-2026-03-01T12:00:01Z timed_out: no completion"
-		k.complete(1, status)
-		require.Empty(t, k.last.PauseNote)
-		require.Equal(t, "1 completed, paused", k.events(), status)
 	}
 }
 
@@ -611,8 +587,8 @@ func TestPauseOnFailureNoteIsBounded(t *testing.T) {
 	c := k.completion(1, schedule.StatusFailed)
 	c.Failure.Message = strings.Repeat("ü", 5000)
 	k.transition(invoker.Input{Completions: []schedule.Completion{c}})
-	require.LessOrEqual(t, len(k.last.PauseNote), schedule.MaxNoteBytes)
-	require.Greater(t, len(k.last.PauseNote), schedule.MaxNoteBytes-3)
+	require.LessOrEqual(t, len(k.last.Pause.Reason), schedule.MaxNoteBytes)
+	require.Greater(t, len(k.last.Pause.Reason), schedule.MaxNoteBytes-3)
 	for _, e := range k.news {
 		require.LessOrEqual(t, len(e.Reason), schedule.MaxNoteBytes)
 	}

@@ -19,6 +19,11 @@ func (b *BackfillState) Requested(key Key) Event {
 	return event
 }
 
+// PausedEventID is the ID of the event that tells of a pause, which has made that version of the definition.
+func PausedEventID(incarnation string, version uint64) string {
+	return incarnation + "-" + string(EventPaused) + "-" + strconv.FormatUint(version, 10)
+}
+
 // DeletedEventID is the ID of the event that tells of the deletion of a schedule, which the version counts as another
 // change.
 func DeletedEventID(incarnation string, version uint64) string {

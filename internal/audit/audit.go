@@ -62,8 +62,10 @@ type Input struct {
 	Events      []schedule.Event
 	// From and To bound the times, both inclusive. Zero From means from the last update on.
 	From, To time.Time
-	// Now is the time of the audit. What is younger than Slack may still be under way, and counts as settled.
-	Now   time.Time
+	// Now is the time of the audit.
+	Now time.Time
+	// Slack is how long something may be under way, also from when a change was asked for, which is the time that is
+	// recorded, until it was made; and how far clocks may be apart.
 	Slack time.Duration
 }
 
@@ -88,7 +90,10 @@ func Run(in Input) (Report, error) {
 	}
 	d := in.Description
 	a := auditor{Input: in, spec: spec, report: Report{ID: d.ID, Fates: map[Fate]int{}, Manual: map[Fate]int{}, Findings: []Finding{}}}
-	a.since = latest(d.Info.CreateTime, d.Info.UpdateTime)
+	a.since = d.Info.CreateTime
+	if !d.Info.UpdateTime.IsZero() {
+		a.since = latest(a.since, d.Info.UpdateTime.Add(in.Slack))
+	}
 	a.Events, a.since = ofNewest(in.Events, a.since)
 	a.report.From = latest(in.From.Add(-1), a.since)
 	a.report.To = earliest(in.To, in.Now.Add(-in.Slack))
@@ -138,7 +143,7 @@ type auditor struct {
 	buffered map[action]bool
 	paused   []interval
 	lastAuto time.Time   // nominal time of the newest automated start
-	auto     []time.Time // when something automated came due, by the events
+	auto     []time.Time // due times that were handed over or given up
 }
 
 // action names an action: of one source, a nominal time comes once.
@@ -150,15 +155,13 @@ type action struct {
 func actionOf(e *schedule.Event) action { return action{e.Source, e.Nominal.UnixNano()} }
 
 // span is an event that speaks for several actions, and how many times of the spec it may speak for: those that nothing
-// else explains, and others. A generator that was cut short may count what has been started meanwhile.
+// else explains, and others. A generator that was cut short may count what has been started meanwhile, or given up.
 type span struct {
 	*schedule.Event
 	matched, others int
 }
 
 func (s *span) holds(t time.Time) bool { return !t.Before(s.First) && !t.After(s.Last) }
-
-type interval struct{ from, to time.Time }
 
 // fateOf is what an event says about an action; false if it says nothing about its end.
 func fateOf(e *schedule.Event) (Fate, bool) {
@@ -184,8 +187,8 @@ func (a *auditor) read() {
 	for i := range a.Events {
 		e := &a.Events[i]
 		_, end := fateOf(e)
-		if e.Source == schedule.SourceAuto && (e.Kind == schedule.EventBuffered || e.Kind == schedule.EventMissed) {
-			a.auto = append(a.auto, e.Time)
+		if e.Source == schedule.SourceAuto && (end || e.Kind == schedule.EventBuffered) {
+			a.auto = append(a.auto, latest(e.Actual, e.Last))
 		}
 		switch {
 		case end && e.Nominal.IsZero():
@@ -202,51 +205,27 @@ func (a *auditor) read() {
 	a.paused = pauses(a.Events, a.since, a.Description.State.Paused)
 }
 
-// pauses are when the schedule was paused since a time, by its events. What it was then, the first of them tells: an update,
-// with which an audit begins, may pause and unpause as well.
-func pauses(events []schedule.Event, from time.Time, now bool) []interval {
-	changes := slices.Clone(events)
-	changes = slices.DeleteFunc(changes, func(e schedule.Event) bool {
-		return e.Kind != schedule.EventPaused && e.Kind != schedule.EventUnpaused || !e.Time.After(from)
-	})
-	slices.SortStableFunc(changes, func(x, y schedule.Event) int { return x.Time.Compare(y.Time) })
-	var all []interval
-	var since time.Time
-	open := len(changes) > 0 && changes[0].Kind == schedule.EventUnpaused || len(changes) == 0 && now
-	for i := range changes {
-		switch paused := changes[i].Kind == schedule.EventPaused; {
-		case paused && !open:
-			since, open = changes[i].Time, true
-		case !paused && open:
-			all, open = append(all, interval{since, changes[i].Time}), false
-		}
-	}
-	if open || now {
-		all = append(all, interval{since, time.Unix(1<<40, 0)})
-	}
-	return all
-}
-
 func (a *auditor) find(kind Kind, nominal time.Time, source, format string, args ...any) {
 	a.report.Findings = append(a.report.Findings, Finding{kind, nominal, source, fmt.Sprintf(format, args...)})
 }
 
 // walk goes through the times of the spec.
 func (a *auditor) walk() {
-	waiting := 0
+	var waiting []time.Time
 	for t := range a.spec.Between(a.report.From, a.report.To, a.Description.Namespace+"-"+a.Description.ID) {
 		fate := a.fate(t)
 		a.report.Fates[fate]++
 		switch fate {
 		case Waiting:
-			waiting++
+			waiting = append(waiting, t.Nominal)
 		case Unexplained:
 			a.find(KindMissed, t.Nominal, schedule.SourceAuto, "due at %s, and nothing says what became of it", stamp(t.Actual))
 		}
 	}
-	if size := a.Description.Info.BufferSize; waiting > size {
-		a.find(KindLost, time.Time{}, schedule.SourceAuto,
-			"%d starts have been put into the buffer and not left it, by the events; it holds %d", waiting, size)
+	if size := a.Description.Info.BufferSize; len(waiting) > size {
+		// The buffer is left in order, as a rule.
+		a.find(KindLost, waiting[0], schedule.SourceAuto,
+			"%d starts from here on have been put into the buffer and not left it, by the events; it holds %d", len(waiting), size)
 	}
 	for _, s := range a.spans {
 		within := s.Source == schedule.SourceAuto && s.First.After(a.report.From) && !s.Last.After(a.report.To)
@@ -263,28 +242,31 @@ func (a *auditor) fate(t specproc.Time) Fate {
 	fates := a.fates[key]
 	delete(a.fates, key)
 	a.once(fates)
+	var given *span
 	for _, s := range a.spans {
-		if s.Source != schedule.SourceAuto || !s.holds(t.Nominal) {
-			continue
-		}
-		if len(fates) > 0 {
+		switch {
+		case s.Source != schedule.SourceAuto || !s.holds(t.Nominal):
+		case len(fates) > 0 || given != nil:
 			s.others++
-			continue
+		default:
+			s.matched++
+			given = s
 		}
-		s.matched++
-		fate, _ := fateOf(s.Event)
+	}
+	if given != nil {
+		fate, _ := fateOf(given.Event)
 		return fate
 	}
 	switch {
 	case len(fates) > 0:
 		fate, _ := fateOf(fates[0])
-		if fate == Started && a.wasPaused(t.Actual, -a.Slack) {
+		if fate == Started && a.wasCertainlyPaused(t.Actual) {
 			a.find(KindUnexpected, t.Nominal, schedule.SourceAuto, "was started while the schedule was paused")
 		}
 		return fate
 	case a.buffered[key]:
 		return Waiting
-	case a.wasPaused(t.Actual, a.Slack), a.overtaken(t.Actual):
+	case a.wasPaused(t.Actual), a.overtaken(t.Actual):
 		return Paused
 	case a.exhausted(t.Nominal):
 		return Exhausted
@@ -308,26 +290,6 @@ func (a *auditor) once(fates []*schedule.Event) {
 		a.find(KindDoubled, e.Nominal, e.Source, "has %d fates, %d of them starts; the last is %s at %s",
 			len(fates), starts, e.Kind, stamp(e.Time))
 	}
-}
-
-// wasPaused reports whether a time lies in a pause, give or take so much.
-func (a *auditor) wasPaused(at time.Time, slack time.Duration) bool {
-	return slices.ContainsFunc(a.paused, func(i interval) bool {
-		return at.After(i.from.Add(-slack)) && at.Before(i.to.Add(slack))
-	})
-}
-
-// overtaken reports whether a pause came before anybody had looked at a time, as when no generator was there: what is due
-// then, and not in the buffer, is not done (SEMANTICS §3). Nothing automated has happened in between.
-func (a *auditor) overtaken(at time.Time) bool {
-	return slices.ContainsFunc(a.paused, func(i interval) bool {
-		if !i.from.After(at) {
-			return false
-		}
-		return !slices.ContainsFunc(a.auto, func(happened time.Time) bool {
-			return happened.After(at) && happened.Before(i.from)
-		})
-	})
 }
 
 // exhausted reports whether no automated action was left by then.

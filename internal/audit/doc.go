@@ -5,7 +5,8 @@
 // started twice, or that no spec and no request explains. `carillon schedule audit`, the simulation and the chaos runs
 // use it.
 //
-// An audit begins with the last update of the spec at the earliest: events do not say what the spec was before.
+// An audit begins with the last update of the spec at the earliest: events do not say what the spec was before. docs/audit.md
+// has the rest of what it cannot see.
 //
 // The package imports schedule and specproc, and must never read anything itself.
 package audit

@@ -38,6 +38,16 @@ func TestHistoriesOfAllKinds(t *testing.T) {
 				schedule.Event{ID: "i-unpaused-3", Kind: schedule.EventUnpaused, Time: minute(8)})
 			all(h, 3, 4, 6, 7, 8)
 		}, []audit.Kind{audit.KindUnexpected}},
+		"unpaused without having been paused": {func(h *history) {
+			all(h)
+			h.add(schedule.Event{ID: "i-unpaused-2", Kind: schedule.EventUnpaused, Time: minute(8)})
+		}, []audit.Kind{}},
+		"paused by a process whose clock is behind": {func(h *history) {
+			all(h, 5, 6, 7, 8)
+			h.add(schedule.Event{ID: "i-unpaused-2", Kind: schedule.EventUnpaused, Time: minute(4).Add(30 * time.Second)},
+				schedule.Event{ID: "i-paused-3", Kind: schedule.EventPaused, Time: minute(4).Add(29 * time.Second)},
+				schedule.Event{ID: "i-unpaused-4", Kind: schedule.EventUnpaused, Time: minute(8).Add(30 * time.Second)})
+		}, []audit.Kind{}},
 		"a repeat of an event under its ID": {func(h *history) {
 			all(h)
 			for _, e := range h.events {
@@ -56,6 +66,14 @@ func TestHistoriesOfAllKinds(t *testing.T) {
 			all(h, 5)
 			h.add(schedule.Event{Kind: schedule.EventMissed, Count: 2, First: minute(4), Last: minute(5), Source: schedule.SourceAuto, Time: minute(7)})
 		}, []audit.Kind{}},
+		"a crashed generator counts one that was given up": {func(h *history) {
+			all(h, 4, 5)
+			missed := schedule.Event{Kind: schedule.EventMissed, Count: 1, First: minute(4), Last: minute(4), Source: schedule.SourceAuto}
+			missed.Time = minute(6)
+			again := missed
+			again.Count, again.Last, again.Time = 2, minute(5), minute(7)
+			h.add(missed, again)
+		}, []audit.Kind{}},
 		"the history does not go back to the creation": {func(h *history) {
 			all(h, 1, 2, 3)
 			h.events = h.events[1:]
@@ -69,6 +87,13 @@ func TestHistoriesOfAllKinds(t *testing.T) {
 			h.add(schedule.Event{Kind: schedule.EventBackfillRequested, Source: "b", Time: minute(3), First: minute(-5), Last: minute(-5)},
 				start, done, schedule.Event{Kind: schedule.EventBackfillCompleted, Source: "b", Time: minute(4), Count: 1})
 		}, []audit.Kind{audit.KindUnexpected, audit.KindMissed}},
+		"a backfill was canceled with a batch on its way": {func(h *history) {
+			all(h)
+			dropped := of(schedule.EventDropped, -5)
+			dropped.Source, dropped.RequestID = "b", "b1"
+			h.add(schedule.Event{Kind: schedule.EventBackfillRequested, Source: "b", Time: minute(3), First: minute(-5), Last: minute(-4)},
+				dropped, schedule.Event{Kind: schedule.EventBackfillCanceled, Source: "b", Time: minute(4)})
+		}, []audit.Kind{}},
 		"a start that nobody has asked for": {func(h *history) {
 			all(h)
 			start := of(schedule.EventStarted, 4)

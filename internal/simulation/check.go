@@ -119,6 +119,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.pauses()
 	c.limit()
 	c.order()
+	c.audit()
 	return c.findings
 }
 
@@ -171,30 +172,23 @@ func (c *checker) leftovers() {
 	}
 }
 
-// gone: nothing is left of a schedule that was deleted, but perhaps its timer, and the generator's record with it: one that
-// was armed by a slow message or a process that lags behind goes when it is due, and takes the record along. The next due
-// time of a schedule that is over is the end of the idle time, which is too long to wait for here.
+// gone: nothing is left of a schedule that was deleted, but perhaps a timer that a message has armed which arrived twice,
+// and late. It goes when it is due, and finds nothing; that may be the end of the idle time, which is too long to wait for.
 func (c *checker) gone() {
 	if !slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "delete" }) {
 		c.find("gone", "nobody has deleted it")
 		return
 	}
 	shard := subjects.ShardOf(c.key, shards)
-	timer := c.names.DueTimer(shard, c.key)
-	_, armed := c.server.Last(c.names.TaskStream(shard), timer)
 	for _, m := range c.server.Messages("KV_"+c.names.StateBucket(shard), ">") {
-		healing := armed && strings.HasSuffix(m.Subject, "."+kv.Generator(c.key).String())
-		if c.unrecorded && strings.Contains(m.Subject, "."+c.id+".backfill.") {
-			// A request that came with the definition has a record, and whoever made that lost the answer and did not come to
-			// wake the backfiller. If the frontend that deletes the schedule dies as well, nobody knows of the record.
-			continue
-		}
-		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") && !healing {
+		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}
+	timer := c.names.DueTimer(shard, c.key)
 	for _, m := range c.server.Messages(c.names.TaskStream(shard), ">") {
-		if m.Subject != timer && (strings.HasSuffix(m.Subject, "."+c.id) || strings.Contains(m.Subject, "."+c.id+".")) {
+		repeated := m.Subject == timer && c.plan.Duplicate > 0
+		if (strings.HasSuffix(m.Subject, "."+c.id) || strings.Contains(m.Subject, "."+c.id+".")) && !repeated {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}

@@ -36,7 +36,7 @@ func (c *checker) fates() {
 func (c *checker) due() {
 	state := &c.definition.Schedule.State
 	paused := slices.ContainsFunc(c.events, func(e schedule.Event) bool { return e.Kind == schedule.EventPaused })
-	if c.changed() || paused || c.pausedUnseen() || state.LimitedActions || state.Paused {
+	if c.changed() || paused || state.LimitedActions || state.Paused {
 		return
 	}
 	had := map[string]bool{}
@@ -60,14 +60,11 @@ func (c *checker) due() {
 		case had[fate]:
 		case slices.ContainsFunc(spans, func(e *schedule.Event) bool { return within(e, at) }):
 			other++
-		case at.After(from) && !c.blurred():
+		case at.After(from):
 			c.find("missed", "nothing became of %s", fate)
 		}
 	}
-	// More may have been given up than are without a fate of their own: where a generator has handed over what was due, and
-	// died or was held up before it wrote that down, what has started by then is late when it is handed over again, and is
-	// counted a second time. The invoker has no spec by which to tell which of them it knows.
-	if other > givenUp || other < givenUp && !c.unrecorded && !c.plan.Slow {
+	if other != givenUp {
 		c.find("missed", "%d actions were given up together, by the events %d", other, givenUp)
 	}
 	for _, e := range spans {
@@ -81,22 +78,6 @@ func (c *checker) due() {
 			c.find("missed", "%d actions were given up from %s to %s, where there are %d", e.Count, e.First, e.Last, known)
 		}
 	}
-}
-
-// pausedUnseen reports whether a failure may have paused the schedule without an event: who paused it was cut short, and
-// somebody ended the pause before the completion came again.
-func (c *checker) pausedUnseen() bool {
-	return c.definition.Schedule.Policies.PauseOnFailure && slices.ContainsFunc(c.open, func(r *request) bool {
-		return r.id == c.id && (r.verb == "unpause" || r.verb == "patch") && r.from.Before(c.trace.begin.Add(c.plan.Duration))
-	})
-}
-
-// blurred reports whether events about several actions may leave some out. Where a catch-up window and the mode latest come
-// together, what is handed over again, later, is partly missed that was superseded before; the invoker subtracts what it
-// has counted of each kind, and where too little remains of one, no event tells of the newest of that kind.
-func (c *checker) blurred() bool {
-	policies := &c.definition.Schedule.Policies
-	return (c.unrecorded || c.plan.Slow) && policies.CatchupMode == schedule.CatchupLatest && policies.CatchupWindow > 0
 }
 
 // within reports whether a time is one that an event about several may mean.
@@ -244,7 +225,7 @@ func (c *checker) order() {
 	}
 	var before *run
 	for _, r := range c.ledger.order {
-		if r.scheduleID != c.id {
+		if r.scheduleID != c.id || r.late {
 			continue
 		}
 		if before != nil && place[r.requestID] < place[before.requestID] {

@@ -30,8 +30,8 @@
 //
 // A run that is started twice, too many runs at once, too many that wait, a worker's code that begins a second time for no
 // reason: these are found when they happen (ledger.go, check.go). What can only be told in the end is compared in the end,
-// against a reading of the spec that shares no code with the product (check_actions.go, check_requests.go). Each check
-// says in a comment what it leaves out, and why.
+// against a reading of the spec that shares no code with the product (check_actions.go, check_requests.go), and by
+// internal/audit (check_audit.go). Each check says in a comment what it leaves out, and why.
 //
 // # Repeating a seed
 //

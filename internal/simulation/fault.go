@@ -7,6 +7,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// longestSuspension is how long a process stands still, at most.
+const longestSuspension = 30 * time.Second
+
 // fault counts what goes wrong.
 func (w *world) fault(kind string) { w.faults[kind]++ }
 
@@ -20,7 +23,7 @@ func (w *world) arrange(begin time.Time) {
 	}
 	anyNode := func() *node { return w.nodes[rng.IntN(len(w.nodes))] }
 	some(w.plan.Restarts, func(now time.Time) { w.stop(anyNode(), now) })
-	some(w.plan.Suspensions, func(now time.Time) { w.suspend(anyNode(), now, between(rng, time.Second, 30*time.Second)) })
+	some(w.plan.Suspensions, func(now time.Time) { w.suspend(anyNode(), now, between(rng, time.Second, longestSuspension)) })
 	some(w.plan.Outages, func(now time.Time) {
 		w.setOutage(w.breakdown(now, "outage", between(rng, 100*time.Millisecond, 20*time.Second)))
 	})
@@ -50,7 +53,7 @@ func (w *world) breakdown(now time.Time, what string, d time.Duration) (until ti
 	w.fault(what)
 	w.trace.note(now, "BREAKDOWN", what+" for "+d.String())
 	until = now.Add(d)
-	w.troubled, w.unrecorded = maxTime(w.troubled, until), true
+	w.troubled = maxTime(w.troubled, until)
 	w.at(until, func(time.Time) { w.stir() })
 	return until
 }

@@ -49,6 +49,7 @@ type run struct {
 	at         time.Time // when the action stream took it first
 	stored     int       // how often it did
 	over       bool
+	late       bool // it was over when the action stream took it: no worker runs it
 	// begun is where a worker's code began with it.
 	begun []beginning
 }
@@ -123,8 +124,8 @@ func (l *ledger) start(request *schedule.ActionRequest, limit int, now time.Time
 	}
 	r.at = now
 	l.order = append(l.order, r)
-	if r.over {
-		return // a slow message: it has been terminated by now, and no worker will run it
+	if r.late = r.over; r.late {
+		return // a slow message: it has been terminated by now
 	}
 	open := l.open[request.ScheduleID]
 	if open == nil {
@@ -148,13 +149,14 @@ func (l *ledger) end(requestID string) {
 // back late.
 func (l *ledger) begin(request *schedule.ActionRequest, n *node, received time.Time) {
 	r := l.run(request.RequestID)
-	if len(r.begun) > 0 {
-		l.coded++
-		if !slices.ContainsFunc(r.begun, func(b beginning) bool { return b.hasReason() }) {
-			last := r.begun[len(r.begun)-1]
-			l.find("repeated", r.scheduleID, "%s began on %s, which had it at %s, and on %s for no reason", request.WorkflowID,
-				last.node.name, last.at.Sub(n.world.trace.begin), n.name)
-		}
-	}
 	r.begun = append(r.begun, beginning{n, received})
+	if len(r.begun) == 1 {
+		return
+	}
+	l.coded++
+	if !slices.ContainsFunc(r.begun, func(b beginning) bool { return b.hasReason() }) {
+		last := r.begun[len(r.begun)-2]
+		l.find("repeated", r.scheduleID, "%s began on %s, which had it at %s, and on %s for no reason", request.WorkflowID,
+			last.node.name, last.at.Sub(n.world.trace.begin), n.name)
+	}
 }

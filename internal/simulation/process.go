@@ -154,9 +154,4 @@ func (w *world) suspend(n *node, now time.Time, d time.Duration) {
 }
 
 // trouble notes that something has gone wrong for a process: what it was at may be done again, by itself or another.
-func (n *node) trouble(until time.Time) {
-	n.troubled = until
-	if n.role == roleGenerator {
-		n.world.unrecorded = true
-	}
-}
+func (n *node) trouble(until time.Time) { n.troubled = until }

@@ -45,7 +45,6 @@ type world struct {
 	reachable        atomic.Int64 // the same, for the goroutines of processes
 	full             time.Time    // until when it takes nothing new
 	troubled         time.Time    // until when everybody had reason to do things twice
-	unrecorded       bool         // something may have been handed over that no generator knows of
 	lag              uint64       // how many messages the replica is behind that answers now
 	calm             bool         // nothing goes wrong any more
 	faults           map[string]int
@@ -229,6 +228,7 @@ func (w *world) apply(c *call, now time.Time) {
 		w.lag = 0
 		if c.what == whatGet && w.chance(w.plan.Stale) {
 			w.lag = w.rng.Uint64N(20)
+			w.fault("stale read")
 		}
 		err = c.apply(now)
 		for _, twin := range c.twins {
@@ -336,6 +336,9 @@ func between(rng *rand.Rand, from, to time.Duration) time.Duration {
 	return from + time.Duration(rng.Int64N(int64(to-from)))
 }
 
+// slowest is how long a message is on its way, at most.
+const slowest = 3 * time.Second
+
 // latency is how long something is on its way: short as a rule, and long now and then.
 func (w *world) latency() time.Duration {
 	switch dice := w.rng.IntN(1000); {
@@ -344,7 +347,8 @@ func (w *world) latency() time.Duration {
 	case dice < 995 || !w.plan.Slow:
 		return w.duration(time.Millisecond, 20*time.Millisecond)
 	}
-	return w.duration(20*time.Millisecond, 3*time.Second)
+	w.fault("slow message")
+	return w.duration(20*time.Millisecond, slowest)
 }
 
 func minTime(a, b time.Time) time.Time {

@@ -1,0 +1,76 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/audit"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// audit: the schedule's own history explains every time of its spec, and everything that was started, as it does to
+// whoever runs `carillon schedule audit`.
+func (c *checker) audit() {
+	now, slack := time.Now(), c.auditSlack()
+	report, err := audit.Run(audit.Input{
+		Description: c.description(), Events: c.history(c.id), To: now, Now: now.Add(slack), Slack: slack,
+	})
+	if err != nil {
+		c.find("audit", "%v", err)
+	}
+	for _, f := range report.Findings {
+		if f.Kind == audit.KindUnexpected && f.Source == schedule.SourceAuto && c.plan.Stale > 0 {
+			continue // a replica that lags behind shows a definition of before an update or a pause, see pauses
+		}
+		c.find("audit", "%s: %s: %s", f.Kind, f.Source, f.Text)
+	}
+}
+
+// auditSlack is how far clocks may be apart, and how long it may take from when a change is recorded to have been asked for
+// until it is made: as long as anybody has waited for one, and as a process stands still or a message is on its way.
+func (c *checker) auditSlack() time.Duration {
+	slack := 2*c.plan.Skew + time.Second
+	if c.plan.Slow {
+		slack += slowest
+	}
+	if c.plan.Suspensions > 0 {
+		slack += longestSuspension
+	}
+	longest := time.Duration(0)
+	for _, r := range c.replies {
+		if r.id == c.id && (r.verb == "pause" || r.verb == "update") {
+			longest = max(longest, r.to.Sub(r.from))
+		}
+	}
+	return slack + longest
+}
+
+// description is as much of a description as an audit looks at.
+func (c *checker) description() *schedule.Description {
+	d := c.definition
+	state, _ := record(c.world, c.key, kv.Invoker(c.key))
+	if state.Incarnation != d.Incarnation {
+		state = schedule.InvokerState{}
+	}
+	description := &schedule.Description{Namespace: d.Namespace, ID: d.ID, Schedule: d.Schedule}
+	description.State.RemainingActions = state.RemainingActions(d)
+	info := &description.Info
+	info.CreateTime, info.UpdateTime, info.Skips = d.CreateTime, d.UpdateTime, d.Skips
+	for i := range state.Starts {
+		switch s := &state.Starts[i]; {
+		case s.Waiting():
+			info.BufferSize++
+		case s.Running():
+			info.RunningWorkflows = append(info.RunningWorkflows, schedule.Run{RequestID: s.RequestID})
+		}
+	}
+	bucket := c.names.StateBucket(subjects.ShardOf(c.key, shards))
+	for _, m := range c.server.Messages("KV_"+bucket, "$KV."+bucket+"."+subjects.BackfillKeys(c.key)) {
+		if m.Header.Get("KV-Operation") == "" {
+			id := m.Subject[len("$KV."+bucket+"."+subjects.BackfillKeys(c.key))-1:]
+			info.Backfills = append(info.Backfills, schedule.BackfillProgress{BackfillID: id})
+		}
+	}
+	return description
+}

@@ -1,0 +1,47 @@
+package invoker
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// pausedBy is who has paused a schedule where nobody has.
+const pausedBy = "pause on failure"
+
+// pauseGuard is how long after a crash at the worst moment a pause is told of.
+const pauseGuard = 10 * time.Second
+
+// pause writes pause-on-failure into the definition, as a frontend makes a change (decision 32): the event is part of it,
+// and the generator stores it once more. The record of the invoker may never be written, by this process or on the strength
+// of what it knows; the pause stands all the same. A definition that another has changed is read again by the next attempt,
+// which pauses it then.
+func (s *session) pause(ctx context.Context, event schedule.Event) error {
+	d := s.definition.Value
+	d.Version++
+	d.Schedule.State.Paused, d.Schedule.State.Notes = true, event.Reason
+	d.PausedBy, d.PauseTime = pausedBy, event.Time
+	d.Events = append(slices.Clone(d.Events), schedule.DefinitionEvent{Version: d.Version, Event: event})
+	shard, names := s.shard(), s.config.Names
+	guard := names.GuardTimer(shard, s.key, d.Version)
+	err := task.Arm(ctx, s.config.Bus, guard, names.Generate(shard, s.key, subjects.WhatGuard),
+		s.config.Now().Add(pauseGuard), &schedule.Wake{Version: d.Version, Reason: schedule.ReasonGuard})
+	if err != nil {
+		return err
+	}
+	revision, err := kv.Put(ctx, s.config.Store, kv.Definition(s.key), &d, s.definition.Revision)
+	if err != nil {
+		return err
+	}
+	s.definition = kv.Record[schedule.Definition]{Value: d, Revision: revision}
+	if err := s.events.Publish(ctx, event); err != nil {
+		return err
+	}
+	return task.PublishAndPurge(ctx, s.config.Bus, names.GenerateWake(shard, s.key, d.Version), guard,
+		s.wake(schedule.ReasonPaused))
+}
