@@ -84,10 +84,15 @@ func (b *NATS) Last(ctx context.Context, stream, subject string) (leader.Message
 // Remove implements [Bus].
 func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error {
 	s, err := b.js.Stream(ctx, stream)
-	if err == nil {
-		err = s.DeleteMsg(ctx, sequence)
+	if err != nil {
+		return err
 	}
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+	err = s.DeleteMsg(ctx, sequence)
+	if !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+		return err
+	}
+	// Why the server has refused is only in the text of the error.
+	if _, missing := s.GetMsg(ctx, sequence); errors.Is(missing, jetstream.ErrMsgNotFound) {
 		return nil
 	}
 	return err
