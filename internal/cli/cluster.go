@@ -24,7 +24,7 @@ and need no other process of Carillon.`,
   carillon cluster check --repair`,
 	}
 	makeParent(cmd)
-	cmd.AddCommand(a.clusterCheckCommand())
+	cmd.AddCommand(a.clusterCheckCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand())
 	return cmd
 }
 

@@ -1,0 +1,217 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Progress tells what goes on: a step, such as "copy CARILLON_EVENTS", and how many of the steps are done.
+type Progress func(step string, done, of int)
+
+func (p Progress) tell(step string, done, of int) {
+	if p != nil {
+		p(step, done, of)
+	}
+}
+
+// CreateConfig is what [Create] needs. JS, Names and Facts are required.
+type CreateConfig struct {
+	JS    jetstream.JetStream
+	Names subjects.Names
+	Facts topology.Facts
+	// Version is that of the program.
+	Version  string
+	Progress Progress
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Create makes a backup in a folder that does not exist. The folder is there when all of it is; a backup that fails leaves
+// nothing.
+func Create(ctx context.Context, config CreateConfig, dir string) (*Manifest, error) {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return nil, schedule.Errorf(schedule.CodeAlreadyExists, "%s exists already", dir)
+	}
+	dir = filepath.Clean(dir)
+	partial, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-partial-")
+	if err != nil {
+		return nil, err
+	}
+	c := creation{CreateConfig: config, api: newAPI(config.JS), dir: partial}
+	manifest, err := c.run(ctx)
+	if err == nil {
+		err = os.Rename(partial, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(partial))
+	}
+	return manifest, syncDir(filepath.Dir(dir))
+}
+
+// syncDir makes sure that the name of the backup is on the disk.
+func syncDir(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// creation is a backup in progress.
+type creation struct {
+	CreateConfig
+	api  api
+	dir  string
+	done int
+}
+
+func (c *creation) run(ctx context.Context) (*Manifest, error) {
+	m := &Manifest{
+		Format: Format, FormatVersion: topology.FormatVersion, Version: c.Version, Prefix: c.Names.Prefix(),
+		Shards: c.Facts.Shards, Replicas: c.Facts.Replicas, Begun: c.Now().UTC(),
+	}
+	streams := streamNames(c.Names, m.Shards)
+	for _, name := range streams {
+		c.Progress.tell("copy "+name, c.done, 2*len(streams))
+		stream, err := c.snapshot(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("copy %s: %w", name, err)
+		}
+		m.Streams = append(m.Streams, stream)
+		c.done++
+	}
+	if err := c.complete(ctx, m); err != nil {
+		return nil, err
+	}
+	m.Moment = c.Now().UTC()
+	c.Progress.tell("done", c.done, c.done)
+	return m, writeManifest(c.dir, m)
+}
+
+func (c *creation) snapshot(ctx context.Context, name string) (Stream, error) {
+	var s snapshot
+	file, err := writeFile(c.dir, name+".snapshot", func(w io.Writer) (err error) {
+		s, err = c.api.download(ctx, name, w)
+		return err
+	})
+	if err != nil {
+		return Stream{}, err
+	}
+	state, err := s.sequences()
+	return Stream{Name: name, Config: s.Config, State: s.State, Messages: state.Messages, Snapshot: file}, err
+}
+
+// complete copies what the streams have got since their snapshots. The order is what makes the copies go together. A pool
+// writes a record, then publishes what follows from it, then what it has done; a worker reports, then acknowledges; and a
+// report stays until it has been recorded. So whatever has left one of the streams is in one that comes later.
+func (c *creation) complete(ctx context.Context, m *Manifest) error {
+	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ActionStream())
+	for shard := range m.Shards {
+		order = append(order, c.Names.TaskStream(shard))
+	}
+	order = append(order, c.Names.DeadLetterStream(), c.Names.EventStream())
+	for _, name := range order {
+		c.Progress.tell("complete "+name, c.done, 2*len(order))
+		stream, err := m.stream(name)
+		if err == nil {
+			err = c.tail(ctx, stream)
+		}
+		if err != nil {
+			return fmt.Errorf("complete %s: %w", name, err)
+		}
+		c.done++
+	}
+	return nil
+}
+
+func (c *creation) lastSequence(ctx context.Context, name string) (uint64, error) {
+	var last uint64
+	err := patiently(ctx, func() error {
+		stream, err := c.JS.Stream(ctx, name)
+		if err == nil {
+			last = stream.CachedInfo().State.LastSeq
+		}
+		return err
+	})
+	return last, err
+}
+
+func (c *creation) tail(ctx context.Context, stream *Stream) error {
+	var state sequences
+	if err := json.Unmarshal(stream.State, &state); err != nil {
+		return err
+	}
+	file, err := writeFile(c.dir, stream.Name+".tail", func(w io.Writer) error {
+		return c.since(ctx, stream, state.LastSeq, func(m *message) error {
+			stream.TailMessages++
+			return writeTail(w, m)
+		})
+	})
+	stream.Tail = file
+	return err
+}
+
+// since visits what a stream has got after a sequence.
+func (c *creation) since(ctx context.Context, stream *Stream, after uint64, visit func(*message) error) error {
+	var config struct {
+		Retention string   `json:"retention"`
+		Subjects  []string `json:"subjects"`
+	}
+	if err := json.Unmarshal(stream.Config, &config); err != nil {
+		return err
+	}
+	if config.Retention != "workqueue" {
+		return c.api.follow(ctx, stream.Name, after, visit)
+	}
+	last, err := c.lastSequence(ctx, stream.Name)
+	if err != nil {
+		return err
+	}
+	for _, subject := range c.needed(stream.Name) {
+		if err := c.api.walk(ctx, stream.Name, after+1, last, subject, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needed are the subjects of a work queue that nothing else gives back. Wakes and timers follow from the records, hand-offs
+// are made again; a completion, and the timer that ends a run in spite of its worker, are nowhere else.
+func (c *creation) needed(stream string) []string {
+	for shard := range c.Facts.Shards {
+		if stream == c.Names.TaskStream(shard) {
+			return []string{callbacks(c.Names, shard), timeoutTimers(c.Names, shard)}
+		}
+	}
+	return []string{">"}
+}
+
+// callbacks matches the completions of a shard.
+func callbacks(names subjects.Names, shard int) string {
+	return fmt.Sprintf("%s.callback.%d.>", names.Prefix(), shard)
+}
+
+// timeoutTimers matches the timers of a shard that end runs.
+func timeoutTimers(names subjects.Names, shard int) string {
+	return fmt.Sprintf("%s.timer.%d.timeout.>", names.Prefix(), shard)
+}
+
+// handOffs matches the tasks of the invoker of a shard.
+func handOffs(names subjects.Names, shard int) string {
+	return fmt.Sprintf("%s.task.%d.invoke.>", names.Prefix(), shard)
+}

@@ -1,0 +1,142 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// evidence is what the streams other than those of the records know, by schedule.
+type evidence struct {
+	names    subjects.Names
+	shards   int
+	events   map[schedule.Key][]schedule.Event
+	queued   map[schedule.Key]map[string]queued
+	reported map[schedule.Key]map[string]bool
+	// handOffs are the subjects of the hand-offs that wait.
+	handOffs map[string]bool
+	letters  map[schedule.Key][]deadletter.Letter
+}
+
+// gather reads the restored streams, and the events from the backup: those that came after the snapshot, which are all
+// that the records may not know.
+func (r *restoration) gather(ctx context.Context) (*evidence, error) {
+	e := &evidence{
+		names: r.names, shards: r.manifest.Shards, events: map[schedule.Key][]schedule.Event{},
+		queued: map[schedule.Key]map[string]queued{}, reported: map[schedule.Key]map[string]bool{},
+		handOffs: map[string]bool{}, letters: map[schedule.Key][]deadletter.Letter{},
+	}
+	stream, err := r.manifest.stream(r.names.EventStream())
+	if err != nil {
+		return nil, err
+	}
+	if err := readTail(r.dir, stream, e.addEvent); err != nil {
+		return nil, err
+	}
+	if err := r.visit(ctx, r.names.ActionStream(), ">", e.addRequest); err != nil {
+		return nil, err
+	}
+	for shard := range r.manifest.Shards {
+		for _, subject := range []string{callbacks(r.names, shard), handOffs(r.names, shard)} {
+			if err := r.visit(ctx, r.names.TaskStream(shard), subject, e.addTask); err != nil {
+				return nil, err
+			}
+		}
+	}
+	letters, err := deadletter.NewReader(r.JS, r.names).List(ctx, deadletter.Filter{})
+	for i := range letters {
+		key := schedule.Key{Namespace: letters[i].Namespace, ID: letters[i].ScheduleID}
+		e.letters[key] = append(e.letters[key], letters[i])
+	}
+	return e, err
+}
+
+// visit visits all messages of a stream that a subject matches.
+func (r *restoration) visit(ctx context.Context, name, subject string, visit func(*message) error) error {
+	stream, err := r.JS.Stream(ctx, name)
+	if err != nil {
+		return err
+	}
+	return r.api.walk(ctx, name, 1, stream.CachedInfo().State.LastSeq, subject, visit)
+}
+
+// addEvent notes an event. What is none says nothing; whoever reads the history leaves it out, too.
+func (e *evidence) addEvent(m *message) error {
+	var event schedule.Event
+	if json.Unmarshal(m.Data, &event) == nil {
+		key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
+		e.events[key] = append(e.events[key], event)
+	}
+	return nil
+}
+
+// addRequest notes a start request.
+func (e *evidence) addRequest(m *message) error {
+	var request schedule.ActionRequest
+	id := m.Header.Get(nats.MsgIdHdr)
+	if json.Unmarshal(m.Data, &request) != nil || request.RequestID != id {
+		return nil // of nobody here
+	}
+	key := schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID}
+	if e.queued[key] == nil {
+		e.queued[key] = map[string]queued{}
+	}
+	e.queued[key][id] = queued{Sequence: m.Sequence, TaskQueue: request.TaskQueue}
+	return nil
+}
+
+// addTask notes a completion or hand-off.
+func (e *evidence) addTask(m *message) error {
+	task, err := e.names.ParseTask(m.Subject)
+	switch {
+	case err != nil:
+	case task.Role == "callback":
+		if e.reported[task.Key] == nil {
+			e.reported[task.Key] = map[string]bool{}
+		}
+		e.reported[task.Key][task.What] = true
+	case task.What != subjects.WhatWake:
+		e.handOffs[m.Subject] = true
+	}
+	return nil
+}
+
+// handedOver reports whether a hand-off of a schedule waits.
+func (e *evidence) handedOver(key schedule.Key) func(string, schedule.Span) bool {
+	return func(source string, span schedule.Span) bool {
+		return e.handOffs[e.names.InvokeEnqueue(subjects.ShardOf(key, e.shards), key, source, span)]
+	}
+}
+
+// dead returns the requests, among the runs of a schedule, of which a dead letter speaks.
+func (e *evidence) dead(key schedule.Key, state *schedule.InvokerState) map[string]bool {
+	dead := map[string]bool{}
+	if len(e.letters[key]) == 0 {
+		return dead
+	}
+	requests := map[string]string{} // by subject
+	for i := range state.Starts {
+		if s := &state.Starts[i]; s.Running() {
+			requests[e.names.Action(key.Namespace, s.TaskQueue, s.WorkflowID)] = s.RequestID
+		}
+	}
+	for i := range e.events[key] {
+		if event := &e.events[key][i]; event.Kind == schedule.EventStarted {
+			requests[e.names.Action(key.Namespace, event.TaskQueue, event.WorkflowID)] = event.RequestID
+		}
+	}
+	for i := range e.letters[key] {
+		origin := e.letters[key][i].Origin.Subject
+		if task, err := e.names.ParseTask(origin); err == nil && task.Role == "callback" {
+			dead[task.What] = true
+		} else if id, ok := requests[origin]; ok {
+			dead[id] = true
+		}
+	}
+	return dead
+}

@@ -1,0 +1,57 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// patience is how long a cluster may take to elect a leader, or to make a consumer it has promised.
+	patience      = 30 * time.Second
+	patienceDelay = 100 * time.Millisecond
+)
+
+// patiently repeats a step that does no harm when it is done twice, as long as it fails for a reason that passes.
+func patiently(ctx context.Context, step func() error) error {
+	deadline := time.Now().Add(patience)
+	for {
+		err := step()
+		if err == nil || !passing(err) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		if err := wait(ctx, patienceDelay); err != nil {
+			return err
+		}
+	}
+}
+
+// passing reports whether an error passes by itself: nobody is there to answer, or not yet.
+func passing(err error) bool {
+	for _, known := range []error{
+		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
+		context.DeadlineExceeded,
+	} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == http.StatusServiceUnavailable
+}
+
+// wait waits, unless ctx ends before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,390 @@
+package backup
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+// known is what a backup has of one schedule. Its records are of one moment. The other streams are of later ones, the
+// events of the last.
+type known struct {
+	Definition schedule.Definition
+	// Generator and Invoker are zero where there is no record.
+	Generator schedule.GeneratorState
+	Invoker   schedule.InvokerState
+	Backfills map[string]schedule.BackfillState
+	// Events are those that were stored after the moment of the records, or shortly before.
+	Events []schedule.Event
+	// Queued are the start requests in the action stream, by request ID.
+	Queued map[string]queued
+	// Reported are the request IDs whose completion waits in the task stream, Dead those of which a dead letter speaks.
+	Reported, Dead map[string]bool
+	// HandedOver reports whether the hand-off of a source and span waits in the task stream.
+	HandedOver func(source string, span schedule.Span) bool
+	// Spec is the compiled spec of the definition.
+	Spec *specproc.Spec
+}
+
+// queued is a start request in the action stream.
+type queued struct {
+	Sequence  uint64
+	TaskQueue string
+}
+
+// Counts say what was done to the records, so that they go together again.
+type Counts struct {
+	// Buffered, Started, Completed and GivenUp are what only the events knew: actions that had come due, runs that had
+	// begun and ended, actions that were skipped, missed or dropped.
+	Buffered  int `json:"buffered"`
+	Started   int `json:"started"`
+	Completed int `json:"completed"`
+	GivenUp   int `json:"givenUp"`
+	// Requeued are runs that had begun after the start requests were copied: they are started again.
+	Requeued int `json:"requeued"`
+	// Withdrawn are start requests whose runs had ended.
+	Withdrawn int `json:"withdrawn"`
+	// HandOffs are hand-offs to the invoker, of due actions or of a backfill, that are made again.
+	HandOffs int `json:"handOffs"`
+	// Forgotten are triggers, and starts of backfills, that were requested after the records had been copied.
+	Forgotten int `json:"forgotten"`
+	// Paused and Deleted are schedules that had been paused on failure, or deleted, since their records were copied.
+	Paused  int `json:"paused"`
+	Deleted int `json:"deleted"`
+	// Assumed are actions that count as done because the restore was told when to go on from.
+	Assumed int `json:"assumed"`
+}
+
+func (c *Counts) add(o Counts) {
+	c.Buffered += o.Buffered
+	c.Started += o.Started
+	c.Completed += o.Completed
+	c.GivenUp += o.GivenUp
+	c.Requeued += o.Requeued
+	c.Withdrawn += o.Withdrawn
+	c.HandOffs += o.HandOffs
+	c.Forgotten += o.Forgotten
+	c.Paused += o.Paused
+	c.Deleted += o.Deleted
+	c.Assumed += o.Assumed
+}
+
+// plan is what to make of what is known.
+type plan struct {
+	Invoker          schedule.InvokerState
+	InvokerChanged   bool
+	Generator        schedule.GeneratorState
+	GeneratorChanged bool
+	// Paused is the definition, paused on failure; nil if it stays as it is. Deleted says that it goes.
+	Paused  *schedule.Definition
+	Deleted bool
+	// HandOff is one that the generator would have made; nil if it makes its own.
+	HandOff *schedule.Enqueue
+	// Backfills are the records that change.
+	Backfills []schedule.BackfillState
+	// Ended are the completions that the events tell of, in order, for the last result.
+	Ended []schedule.Completion
+	// Withdraw are the sequences of start requests to remove.
+	Withdraw []uint64
+	// Forget are the IDs of events that are not true any more.
+	Forget []string
+	Counts Counts
+}
+
+// reconcile brings the records of a schedule to what the other streams know. It is a pure function.
+//
+// The high water mark of the invoker's record is its EventSequence: each transition numbers its events and publishes them
+// after the record, so those with higher numbers are what has happened since, and nothing else is. They are applied in
+// order. Then each run is looked for, in the order in which it leaves traces: its request, its completion, its event.
+func reconcile(k *known) plan {
+	r := &reconciliation{known: k}
+	r.plan.Invoker, r.plan.Generator = k.Invoker, k.Generator
+	r.state = &r.plan.Invoker
+	r.begin()
+	if r.deleted() {
+		r.plan.Deleted = true
+		r.plan.Counts.Deleted = 1
+		return r.plan
+	}
+	for _, e := range r.news() {
+		r.apply(e)
+	}
+	r.locate()
+	r.handOffs()
+	r.withdraw()
+	r.plan.Invoker.Starts = slices.DeleteFunc(r.state.Starts, func(s schedule.BufferedStart) bool { return s.Phase == removed })
+	return r.plan
+}
+
+// removed is the phase of a start that leaves the buffer in the end.
+const removed schedule.Phase = ""
+
+type reconciliation struct {
+	*known
+	plan  plan
+	state *schedule.InvokerState
+}
+
+// begin makes copies of what is changed in place, and an empty record where there is none of this incarnation.
+func (r *reconciliation) begin() {
+	if r.state.Incarnation != r.Definition.Incarnation {
+		*r.state = schedule.InvokerState{Incarnation: r.Definition.Incarnation, LimitVersion: r.Definition.LimitVersion}
+	}
+	if r.Generator.Incarnation != r.Definition.Incarnation {
+		r.plan.Generator = schedule.GeneratorState{}
+	}
+	r.state.Starts = slices.Clone(r.state.Starts)
+	r.state.Controls = slices.Clone(r.state.Controls)
+	sources := map[string]schedule.SourceProgress{}
+	for name, progress := range r.state.Sources {
+		progress.Covered = slices.Clone(progress.Covered)
+		sources[name] = progress
+	}
+	r.state.Sources = sources
+}
+
+// deleted reports whether the schedule was deleted, or closed, after its records were copied.
+func (r *reconciliation) deleted() bool {
+	return slices.ContainsFunc(r.Events, func(e schedule.Event) bool {
+		return (e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed) &&
+			strings.HasPrefix(e.ID, r.Definition.Incarnation+"-")
+	})
+}
+
+// news are the events that the invoker's record does not know, each once, in the order of their numbers.
+func (r *reconciliation) news() []*schedule.Event {
+	numbers := map[uint64]*schedule.Event{}
+	for i := range r.Events {
+		if n, ok := r.number(r.Events[i].ID); ok && n > r.state.EventSequence {
+			numbers[n] = &r.Events[i]
+		}
+	}
+	var events []*schedule.Event
+	for n, e := range numbers {
+		events = append(events, e)
+		r.state.EventSequence = max(r.state.EventSequence, n)
+	}
+	slices.SortFunc(events, func(a, b *schedule.Event) int {
+		x, _ := r.number(a.ID)
+		y, _ := r.number(b.ID)
+		return cmp.Compare(x, y)
+	})
+	return events
+}
+
+// number returns the number that the invoker gave an event; false for the events of others, and of other incarnations.
+func (r *reconciliation) number(id string) (uint64, bool) {
+	text, own := strings.CutPrefix(id, r.Definition.Incarnation+"-")
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, own && err == nil
+}
+
+func (r *reconciliation) find(requestID string) *schedule.BufferedStart {
+	for i := range r.state.Starts {
+		if s := &r.state.Starts[i]; s.RequestID == requestID && s.Phase != removed {
+			return s
+		}
+	}
+	return nil
+}
+
+// apply does to the record what the transition did that the event tells of.
+func (r *reconciliation) apply(e *schedule.Event) {
+	r.plan.InvokerChanged = true
+	r.state.Counters.Add(*e)
+	if e.RequestID == "" {
+		r.applySpan(e)
+		return
+	}
+	if !e.Actual.IsZero() {
+		r.cover(e.Source, schedule.Span{From: e.Actual.Add(-1), To: e.Actual})
+	}
+	switch e.Kind {
+	case schedule.EventBuffered:
+		r.plan.Counts.Buffered++
+		r.startOf(e)
+	case schedule.EventDeferred:
+		r.startOf(e).Phase = schedule.PhaseDeferred
+	case schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped:
+		r.plan.Counts.GivenUp++
+		if s := r.find(e.RequestID); s != nil {
+			s.Phase = removed
+		}
+	case schedule.EventRetried:
+		s := r.startOf(e)
+		r.ready(s, e.TaskQueue)
+		s.Attempt++
+	case schedule.EventStarted:
+		r.plan.Counts.Started++
+		s := r.startOf(e)
+		r.ready(s, e.TaskQueue)
+		s.Phase, s.RunID, s.StartTime = schedule.PhaseStarted, e.RunID, e.Time
+	case schedule.EventCancelRequested:
+		r.end(e, schedule.ControlCancel)
+	case schedule.EventTerminated:
+		r.end(e, schedule.ControlTerminate)
+	case schedule.EventCompleted:
+		r.plan.Counts.Completed++
+		r.complete(e)
+	case schedule.EventPaused:
+		r.pause(e)
+	}
+}
+
+// applySpan is about actions that never were starts of their own. What has been counted of them is noted as what the
+// newest hand-off had: it is repeated, and its repeat counts only what is new.
+func (r *reconciliation) applySpan(e *schedule.Event) {
+	if e.Count == 0 {
+		return
+	}
+	r.plan.Counts.GivenUp += e.Count
+	from := r.arrived(e.Source)
+	r.cover(e.Source, schedule.Span{From: e.First.Add(-1), To: e.Last})
+	progress, known := r.state.Sources[e.Source]
+	if !known {
+		return
+	}
+	if !progress.LastFrom.Equal(from) {
+		progress.LastFrom, progress.LastMissed, progress.LastDropped, progress.LastSuperseded = from, 0, 0, 0
+	}
+	switch {
+	case e.Kind == schedule.EventDropped:
+		progress.LastDropped += e.Count
+	case strings.HasPrefix(e.Reason, "superseded"):
+		progress.LastSuperseded += e.Count
+	default:
+		progress.LastMissed += e.Count
+	}
+	r.state.Sources[e.Source] = progress
+}
+
+// startOf returns the start that an event is about, which it adds to the buffer if it is new.
+func (r *reconciliation) startOf(e *schedule.Event) *schedule.BufferedStart {
+	if s := r.find(e.RequestID); s != nil {
+		return s
+	}
+	s := schedule.BufferedStart{
+		RequestID: e.RequestID, WorkflowID: e.WorkflowID, Nominal: e.Nominal, Actual: e.Actual, Manual: e.Manual,
+		Source: e.Source, Identity: e.Identity, Trace: e.Trace, Phase: schedule.PhasePending,
+	}
+	switch b := r.Backfills[e.Source]; {
+	case b.Trigger != nil:
+		s.Overlap, s.Overridden = b.Trigger.Overlap, b.Trigger.Overrides()
+	case b.Range != nil:
+		s.Overlap = b.Range.Overlap
+	}
+	r.state.Starts = append(r.state.Starts, s)
+	return &r.state.Starts[len(r.state.Starts)-1]
+}
+
+// ready marks a start as one that has been chosen.
+func (r *reconciliation) ready(s *schedule.BufferedStart, taskQueue string) {
+	if s.Phase == schedule.PhasePending || s.Phase == schedule.PhaseDeferred {
+		if r.Definition.Schedule.State.LimitedActions && !s.Manual {
+			r.state.LimitUsed++
+		}
+		s.Phase = schedule.PhaseReady
+	}
+	s.Attempt, s.BackoffUntil = max(s.Attempt, 1), time.Time{}
+	s.RunID, s.TaskQueue = schedule.RunID(s.RequestID), taskQueue
+}
+
+// end notes that a run has been asked to end, and that it is asked again: nobody knows whether it has heard.
+func (r *reconciliation) end(e *schedule.Event, kind schedule.ControlKind) {
+	s := r.find(e.RequestID)
+	if s == nil {
+		return
+	}
+	r.ready(s, e.TaskQueue) // it may have been about to be started
+	s.Ending = kind
+	r.state.Controls = append(r.state.Controls, schedule.PendingControl{
+		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
+	})
+}
+
+func (r *reconciliation) complete(e *schedule.Event) {
+	s := r.startOf(e)
+	s.Phase, s.Status, s.CodeTime, s.CloseTime = schedule.PhaseCompleted, e.Status, e.CodeTime, e.CloseTime
+	s.RunAttempt, s.Worker, s.Outcome = e.Attempt, e.Worker, e.Outcome
+	s.BackoffUntil = time.Time{}
+	r.state.Controls = slices.DeleteFunc(r.state.Controls, func(c schedule.PendingControl) bool { return c.RequestID == e.RequestID })
+	if e.ResultBytes > len(e.Outcome.Result) {
+		return // the event does not have all of the result
+	}
+	r.plan.Ended = append(r.plan.Ended, schedule.Completion{
+		RequestID: e.RequestID, Status: e.Status, Result: e.Outcome.Result, Failure: e.Outcome.Failure, CloseTime: e.CloseTime,
+	})
+}
+
+// pause is pause on failure, which the invoker writes into the definition before it tells of it.
+func (r *reconciliation) pause(e *schedule.Event) {
+	if r.Definition.Schedule.State.Paused || r.plan.Paused != nil {
+		return
+	}
+	d := r.Definition
+	d.Version++
+	d.Schedule.State.Paused, d.Schedule.State.Notes = true, e.Reason
+	d.PausedBy, d.PauseTime = "pause on failure", e.Time
+	r.plan.Paused = &d
+	r.plan.Counts.Paused = 1
+}
+
+// cover notes that a source's times of a span have been taken over. Of a source that neither the record nor a backfill
+// speaks of, nothing is noted: it is over.
+func (r *reconciliation) cover(source string, span schedule.Span) {
+	if source == "" {
+		return
+	}
+	progress, known := r.state.Sources[source]
+	if _, pending := r.Backfills[source]; !known && !pending && source != schedule.SourceAuto {
+		return
+	}
+	if len(progress.Covered) == 0 {
+		// What the chain of hand-offs begins with comes first, also if it is nothing.
+		progress.Covered = []schedule.Span{{From: r.origin(source), To: r.origin(source)}}
+	}
+	progress.Covered = join(append(progress.Covered, span))
+	r.state.Sources[source] = progress
+}
+
+// join puts spans in order, and makes one of those that touch.
+func join(spans []schedule.Span) []schedule.Span {
+	slices.SortFunc(spans, func(a, b schedule.Span) int { return a.From.Compare(b.From) })
+	joined := spans[:1]
+	for _, s := range spans[1:] {
+		last := &joined[len(joined)-1]
+		switch {
+		case s.From.After(last.To):
+			joined = append(joined, s)
+		case s.To.After(last.To):
+			last.To = s.To
+		}
+	}
+	return joined
+}
+
+// origin is where the chain of hand-offs of a source begins.
+func (r *reconciliation) origin(source string) time.Time {
+	b, manual := r.Backfills[source]
+	switch {
+	case !manual:
+		return r.Definition.CreateTime
+	case b.Trigger != nil:
+		return b.RequestTime.Add(-1)
+	}
+	return b.Range.Start.Add(-1)
+}
+
+// arrived is up to when all hand-offs of a source have arrived.
+func (r *reconciliation) arrived(source string) time.Time {
+	covered := r.state.Sources[source].Covered
+	if len(covered) == 0 {
+		return r.origin(source)
+	}
+	return covered[0].To
+}

@@ -1,0 +1,227 @@
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+
+// TestEventsBringARecordForward lets the invoker's own functions go through random histories. From the record of any
+// moment and the events since, the record of a later moment follows: what waits, runs and has ended, and the counters. And
+// a generator of the earlier moment, which hands over everything since once more, adds nothing.
+func TestEventsBringARecordForward(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistory(t)
+		for range rapid.IntRange(1, 30).Draw(t, "before") {
+			h.step(t)
+		}
+		early := *h
+		h.events = nil
+		for range rapid.IntRange(0, 30).Draw(t, "since") {
+			h.step(t)
+		}
+		p := reconcile(h.known(early.state))
+		requireSame(t, h, &p.Invoker)
+		requireNothingNew(t, h, &early, &p.Invoker)
+	})
+}
+
+// history is what happens to one schedule.
+type history struct {
+	definition schedule.Definition
+	state      schedule.InvokerState
+	events     []schedule.Event
+	now        time.Time
+	// handOffs are all that were made; each has the counts that a repeat of it would have.
+	handOffs []schedule.Enqueue
+	nominals int
+}
+
+func newHistory(t *rapid.T) *history {
+	d := schedule.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 3, LimitVersion: 3, CreateTime: epoch}
+	d.Schedule.Action.TaskQueue = "q"
+	d.Schedule.Policies.Overlap = rapid.SampledFrom([]schedule.OverlapPolicy{
+		schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther,
+		schedule.OverlapTerminateOther, schedule.OverlapAllowAll,
+	}).Draw(t, "policy")
+	d.Schedule.Policies.ConcurrencyLimit = rapid.IntRange(1, 3).Draw(t, "concurrency")
+	if rapid.Bool().Draw(t, "limited") {
+		d.Schedule.State.LimitedActions, d.Schedule.State.RemainingActions = true, rapid.IntRange(0, 20).Draw(t, "remaining")
+	}
+	return &history{definition: d, now: epoch}
+}
+
+func (h *history) step(t *rapid.T) {
+	h.now = h.now.Add(time.Second)
+	switch rapid.SampledFrom([]string{"due", "due", "execute", "execute", "complete"}).Draw(t, "step") {
+	case "due":
+		h.due(t)
+	case "execute":
+		h.execute(t)
+	case "complete":
+		h.complete(t)
+	}
+}
+
+func (h *history) keep(out invoker.Outcome) {
+	h.events = append(h.events, out.State.Outbox...)
+	h.state = out.State
+	h.state.Outbox = nil
+}
+
+// due hands over what has come due since the last hand-off.
+func (h *history) due(t *rapid.T) {
+	from := epoch
+	if n := len(h.handOffs); n > 0 {
+		from = h.handOffs[n-1].To
+	}
+	e := schedule.Enqueue{
+		Incarnation: "i", Version: 3, Source: schedule.SourceAuto, Span: schedule.Span{From: from, To: h.now},
+		Missed: rapid.IntRange(0, 2).Draw(t, "missed"),
+	}
+	if e.Missed > 0 {
+		e.MissedSpan = schedule.Span{From: from.Add(time.Millisecond), To: from.Add(2 * time.Millisecond)}
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "starts") {
+		h.nominals++
+		at := h.now.Add(time.Duration(i-5) * time.Millisecond)
+		start := schedule.NewStart(&h.definition, schedule.SourceAuto, at, at)
+		start.Skip = rapid.IntRange(0, 9).Draw(t, "skip") == 0
+		e.Starts = append(e.Starts, start)
+	}
+	if e.Missed == 0 && len(e.Starts) == 0 {
+		return
+	}
+	h.handOffs = append(h.handOffs, e)
+	h.keep(invoker.Transition(&h.definition, h.state, invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: e}}}, h.now))
+}
+
+// refused is why a start is not accepted.
+const refused = "refused"
+
+// execute does some of the work there is.
+func (h *history) execute(t *rapid.T) {
+	work := invoker.WorkOf(&h.state, h.now)
+	var report invoker.Report
+	for _, s := range work.Starts {
+		result := rapid.SampledFrom([]invoker.Result{invoker.Accepted, invoker.Accepted, invoker.Refused, invoker.Failed}).Draw(t, "result")
+		report.Starts = append(report.Starts, invoker.StartReport{RequestID: s.RequestID, Result: result, Reason: refused, At: h.now})
+	}
+	if rapid.Bool().Draw(t, "delivered") {
+		report.Delivered = work.Controls
+	}
+	h.keep(invoker.Apply(&h.definition, h.state, report, h.now))
+}
+
+// complete ends a run.
+func (h *history) complete(t *rapid.T) {
+	var running []string
+	for i := range h.state.Starts {
+		if h.state.Starts[i].Running() {
+			running = append(running, h.state.Starts[i].RequestID)
+		}
+	}
+	if len(running) == 0 {
+		return
+	}
+	c := schedule.Completion{RequestID: rapid.SampledFrom(running).Draw(t, "run"), CloseTime: h.now, Status: schedule.StatusCompleted}
+	h.keep(invoker.Transition(&h.definition, h.state, invoker.Input{Completions: []schedule.Completion{c}}, h.now))
+}
+
+// known is what a backup has whose records are of an earlier moment, and whose other streams are of this one. The events
+// come in any order, and some of them twice.
+func (h *history) known(early schedule.InvokerState) *known {
+	k := &known{
+		Definition: h.definition, Invoker: early, Events: slices.Clone(h.events), Queued: map[string]queued{},
+		HandedOver: func(string, schedule.Span) bool { return false },
+	}
+	slices.Reverse(k.Events)
+	k.Events = append(k.Events, h.events...)
+	for i := range h.state.Starts {
+		if s := &h.state.Starts[i]; s.Running() {
+			k.Queued[s.RequestID] = queued{Sequence: uint64(i + 1), TaskQueue: "q"}
+		}
+	}
+	return k
+}
+
+// requireSame compares what a record that was brought forward says with what is so.
+func requireSame(t *rapid.T, h *history, have *schedule.InvokerState) {
+	require.Equal(t, h.state.Counters, have.Counters)
+	require.Equal(t, h.state.EventSequence, have.EventSequence)
+	require.ElementsMatch(t, phases(&h.state), phases(have))
+	chosen := 0
+	for i := range h.state.Starts {
+		if s := &h.state.Starts[i]; s.Phase == schedule.PhaseReady && s.Attempt == 1 {
+			chosen++
+		}
+	}
+	for i := range h.events {
+		if h.events[i].Kind == schedule.EventDropped && h.events[i].Reason == refused {
+			chosen++
+		}
+	}
+	// That a start has been chosen no event tells before it is executed. If it was not, it is chosen again; if it was
+	// refused, it takes none of the remaining actions: no more are started than the limit says.
+	require.LessOrEqual(t, have.LimitUsed, h.state.LimitUsed)
+	require.GreaterOrEqual(t, have.LimitUsed, h.state.LimitUsed-chosen)
+	for _, control := range h.state.Controls {
+		if s := find(have, control.RequestID); s != nil && s.Phase != schedule.PhaseCompleted {
+			require.Contains(t, have.Controls, control)
+		}
+	}
+}
+
+// phases says of each start that has not ended whether it waits or runs.
+func phases(state *schedule.InvokerState) []string {
+	var all []string
+	for i := range state.Starts {
+		if s := &state.Starts[i]; s.Phase != schedule.PhaseCompleted {
+			all = append(all, fmt.Sprint(s.RequestID, " running: ", s.Running(), " ending: ", s.Running() && s.Ending != ""))
+		}
+	}
+	return all
+}
+
+func find(state *schedule.InvokerState, requestID string) *schedule.BufferedStart {
+	for i := range state.Starts {
+		if state.Starts[i].RequestID == requestID {
+			return &state.Starts[i]
+		}
+	}
+	return nil
+}
+
+// requireNothingNew makes the hand-off that a generator of the earlier moment makes: all in one.
+func requireNothingNew(t *rapid.T, h, early *history, state *schedule.InvokerState) {
+	since := h.handOffs[len(early.handOffs):]
+	if len(since) == 0 {
+		return
+	}
+	again := since[0]
+	again.Starts = slices.Clone(again.Starts)
+	for _, e := range since[1:] {
+		again.To = e.To
+		again.Missed += e.Missed
+		again.Starts = append(again.Starts, e.Starts...)
+	}
+	before := state.Counters
+	out := invoker.Transition(&h.definition, *state, invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: again}}}, h.now)
+	for _, e := range out.State.Outbox {
+		require.NotEqual(t, schedule.EventBuffered, e.Kind)
+		require.Zero(t, e.Count)
+	}
+	require.Equal(t, before.MissedCatchup, out.State.Counters.MissedCatchup)
+	require.Equal(t, before.SkippedOnRequest, out.State.Counters.SkippedOnRequest)
+	require.Len(t, out.State.Sources[schedule.SourceAuto].Covered, 1)
+}
