@@ -24,11 +24,12 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 		m.repeat(e, progress)
 		return
 	}
-	e = m.trim(e, progress)
+	settled := settle(e, &progress)
+	e = m.trim(e, progress, settled)
 	waiting := m.waiting()
 	for i := range e.Starts {
 		start := e.Starts[i]
-		if !covers(progress.Covered, start.Actual) && m.find(start.RequestID) == nil {
+		if start.Nominal.After(settled) && !covers(progress.Covered, start.Actual) && m.find(start.RequestID) == nil {
 			start.Trace = trace
 			m.take(start, &progress, &waiting)
 		}

@@ -72,3 +72,56 @@ func giveUp(e *schedule.Enqueue, last int) {
 		e.To = second(last)
 	}
 }
+
+// TestHandedOverBeforeAnUpdate: a generator died after it had handed over some actions, and before it wrote that down. An
+// update then moves their times by another jitter behind what has been covered.
+func TestHandedOverBeforeAnUpdate(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	handOff := func(version uint64, from, to int, nominals ...int) {
+		e := schedule.Enqueue{
+			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: schedule.Span{From: second(from), To: second(to)},
+		}
+		for _, n := range nominals {
+			start := k.start(schedule.SourceAuto, n, "")
+			if version > 1 {
+				start.Actual = start.Nominal.Add(5 * time.Second)
+				start.RequestID += "-later"
+			}
+			e.Starts = append(e.Starts, start)
+		}
+		k.transition(invoker.Input{Enqueues: traced(e).Enqueues})
+	}
+	handOff(1, 0, 2, 1, 2)
+	handOff(2, 0, 9, 1, 2, 3, 4)
+	var nominals []time.Time
+	for i := range k.state.Starts {
+		nominals = append(nominals, k.state.Starts[i].Nominal.UTC())
+	}
+	require.Equal(t, []time.Time{second(1), second(2), second(3), second(4)}, nominals)
+	handOff(2, 9, 12, 5, 6, 7)
+	require.Len(t, k.state.Starts, 7)
+	handOff(2, 13, 20, 14)
+	handOff(1, 12, 13, 13) // which that one has overtaken
+	require.Len(t, k.state.Starts, 9)
+}
+
+// TestGivenUpOnceAfterAnUpdate is the same for what is given up by the time it is handed over again.
+func TestGivenUpOnceAfterAnUpdate(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
+	spec, err := specproc.Compile(k.d.Schedule.Spec)
+	require.NoError(t, err)
+	begin := schedule.Span{From: origin, To: origin}
+	first := schedule.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
+	giveUp(&first, 2)
+	k.transition(invoker.Input{Enqueues: traced(first).Enqueues, Spec: spec})
+	k.d.Version = 2
+	again := schedule.Enqueue{Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: begin}
+	giveUp(&again, 5)
+	again.From = second(2)
+	again.MissedSpan.From = second(1) // by another jitter
+	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
+	require.EqualValues(t, 5, k.state.Counters.MissedCatchup)
+}

@@ -69,6 +69,7 @@ func withoutLater(record any) {
 		progress := r.Sources[SourceAuto]
 		progress.LastSuperseded = 0
 		progress.LastCount, progress.Complete, progress.Withdrawn = 0, false, false
+		progress.Version, progress.LastNominal, progress.Settled = 0, time.Time{}, time.Time{}
 		r.Sources[SourceAuto] = progress
 		startWithoutLater(&r.Starts[0])
 		r.Counters.SkippedOnRequest = 0

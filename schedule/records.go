@@ -144,6 +144,11 @@ type SourceProgress struct {
 	LastCount int  `json:"lastCount,omitempty"`
 	Complete  bool `json:"complete,omitempty"`
 	Withdrawn bool `json:"withdrawn,omitempty"`
+	// Version is the newest version of the definition that automated actions have been handed over by, LastNominal the
+	// newest nominal time of those, and Settled what that was before the first one by Version. Zero for manual sources.
+	Version     uint64    `json:"version,omitempty"`
+	LastNominal time.Time `json:"lastNominal,omitzero"`
+	Settled     time.Time `json:"settled,omitzero"`
 }
 
 // Span is a range of time, From exclusive, To inclusive.

@@ -203,7 +203,7 @@ func golden() map[string]any {
 			}},
 			Sources: map[string]SourceProgress{
 				SourceAuto: {Covered: []Span{span}, LastFrom: at(8), LastMissed: 1, LastDropped: 2, LastSuperseded: 3,
-					LastCount: 4, Complete: true, Withdrawn: true},
+					LastCount: 4, Complete: true, Withdrawn: true, Version: 4, LastNominal: whole(3), Settled: whole(2)},
 			},
 			LimitVersion: 3, LimitUsed: 2, HasResult: true,
 			Counters: Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6, SkippedOnRequest: 5},

@@ -48,6 +48,12 @@ func TestHistoriesOfAllKinds(t *testing.T) {
 				schedule.Event{ID: "i-paused-3", Kind: schedule.EventPaused, Time: minute(4).Add(29 * time.Second)},
 				schedule.Event{ID: "i-unpaused-4", Kind: schedule.EventUnpaused, Time: minute(8).Add(30 * time.Second)})
 		}, []audit.Kind{}},
+		"paused by a process whose clock says before the creation": {func(h *history) {
+			all(h)
+			h.add(schedule.Event{ID: "i-unpaused-2", Kind: schedule.EventUnpaused, Time: minute(2)},
+				schedule.Event{ID: "i-paused-3", Kind: schedule.EventPaused, Time: minute(0).Add(-time.Second)})
+			h.description.Schedule.State.Paused = true
+		}, []audit.Kind{}},
 		"a repeat of an event under its ID": {func(h *history) {
 			all(h)
 			for _, e := range h.events {

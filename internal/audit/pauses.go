@@ -34,10 +34,12 @@ func pauses(events []schedule.Event, from time.Time, now bool) []interval {
 			since, open = changes[i].Time, true
 		case !paused && open:
 			all, open = append(all, interval{since, changes[i].Time, !since.IsZero()}), false
+			since = time.Time{}
 		}
 	}
 	if open || now {
-		all = append(all, interval{since, time.Unix(1<<40, 0), true})
+		// By the clock of who has paused it, that may have been before the audit begins.
+		all = append(all, interval{since, time.Unix(1<<40, 0), !since.IsZero() || len(changes) == 0})
 	}
 	return all
 }
