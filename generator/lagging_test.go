@@ -225,3 +225,28 @@ func TestARequestIsGuarded(t *testing.T) {
 	require.True(t, guarded)
 	require.Nil(t, b.last(b.names.BackfillTimer(0, keyOf("s"), "t1")), "it is not needed any more")
 }
+
+// TestALaggingReplicaStartsNothingByAnOldDefinition: what an update, or a pause, that was acknowledged has taken away is not
+// handed over any more, and what it has brought is not lost.
+func TestALaggingReplicaStartsNothingByAnOldDefinition(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	now := time.Now().UTC().Truncate(time.Second)
+	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	d := b.put(schedule.Definition{
+		Namespace: "default", ID: "s", Incarnation: "of-s", Version: 1, CreateTime: at(-60),
+		Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{at(-2)}}},
+	}, 0)
+	state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: at(-20), HandedOff: at(-20)}
+	_, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
+	require.NoError(t, err)
+	p := b.behind(kv.Definition(keyOf("s")).String())
+	d.Value.Version, d.Value.UpdateTime = 2, at(-10)
+	d.Value.Schedule.Spec.At = []time.Time{at(-3)}
+	b.put(d.Value, d.Revision)
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonDue})
+	handOffs := b.handOffs("s")
+	require.Len(t, handOffs, 1)
+	require.Len(t, handOffs[0].Starts, 1)
+	require.Equal(t, at(-3), handOffs[0].Starts[0].Nominal.UTC())
+}

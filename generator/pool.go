@@ -137,6 +137,12 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 		return time.Time{}, err
 	}
 	decision, err := p.decide(ctx, &definition.Value, record.Value)
+	if err == nil && decision.HandOff != nil && record.Revision != 0 {
+		definition, decision, err = p.confirm(ctx, key, definition, decision, record.Value)
+		if errors.Is(err, kv.ErrNotFound) {
+			return time.Time{}, p.forget(ctx, key, wakes)
+		}
+	}
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -150,6 +156,20 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 		holdUntil = p.holdUntil(decision)
 	}
 	return holdUntil, p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
+}
+
+// confirm makes sure that something is handed over by the definition as it is: the replica that was asked may be cut off from
+// the others for a while, and not know yet of a pause or an update that was acknowledged long ago. What an old definition
+// gives must not start any more; and the time up to now would count as done, so that what the new one gives would be lost.
+func (p *Pool) confirm(
+	ctx context.Context, key schedule.Key, definition kv.Record[schedule.Definition], decision Decision, state schedule.GeneratorState,
+) (kv.Record[schedule.Definition], Decision, error) {
+	latest, err := kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
+	if err != nil || latest.Revision == definition.Revision {
+		return definition, decision, err
+	}
+	decision, err = p.decide(ctx, &latest.Value, state)
+	return latest, decision, err
 }
 
 // errUnconfirmed asks for another attempt that goes by what the leader says.

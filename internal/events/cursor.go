@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,8 +28,13 @@ type position struct {
 
 // cursor walks over stored events in order. It is used by one goroutine and closed at its end.
 type cursor struct {
-	js       jetstream.JetStream
+	reader   *Reader
+	query    *Query
 	consumer jetstream.Consumer
+	// from is where it has begun or, once something has come, what comes next. Delivered is the number of the last message
+	// among those of the consumer.
+	from      position
+	delivered uint64
 	// pending counts the events that have not been fetched, batch holds those that have.
 	pending uint64
 	batch   []jetstream.Msg
@@ -54,7 +60,8 @@ func (r *Reader) open(ctx context.Context, query *Query, from position, most int
 		return nil, fmt.Errorf("events: read: %w", err)
 	}
 	return &cursor{
-		js: r.js, consumer: consumer, pending: consumer.CachedInfo().NumPending, most: min(max(most, 1), fetchSize),
+		reader: r, query: query, consumer: consumer, from: from, pending: consumer.CachedInfo().NumPending,
+		most: min(max(most, 1), fetchSize),
 	}, nil
 }
 
@@ -63,7 +70,18 @@ func (c *cursor) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteWait)
 	defer cancel()
 	info := c.consumer.CachedInfo()
-	_ = c.js.DeleteConsumer(ctx, info.Stream, info.Name)
+	_ = c.reader.js.DeleteConsumer(ctx, info.Stream, info.Name)
+}
+
+// reopen begins anew with what comes after the last event that has arrived.
+func (c *cursor) reopen(ctx context.Context) error {
+	c.close(ctx)
+	anew, err := c.reader.open(ctx, c.query, c.from, c.most)
+	if err != nil {
+		return err
+	}
+	c.consumer, c.pending, c.delivered = anew.consumer, anew.pending, 0
+	return nil
 }
 
 // next returns the next event that can be read; false when there is none.
@@ -85,37 +103,61 @@ func (c *cursor) next(ctx context.Context) (Entry, bool, error) {
 	}
 }
 
-// fetch fills the batch. It asks for no more than there is, so it does not wait for events to come.
+// fetch fills the batch. It asks for no more than there is, so it does not wait for events to come. The server takes for
+// read what it has sent, though it may be lost with the connection; so the messages are counted.
 func (c *cursor) fetch(ctx context.Context) error {
-	if c.pending == 0 {
-		return nil
+	for c.pending > 0 {
+		lost, err := c.receive(ctx)
+		if err != nil {
+			return fmt.Errorf("events: read: %w", err)
+		}
+		if len(c.batch) > 0 {
+			return nil // if some are lost, the next one tells
+		}
+		if !lost {
+			c.pending = 0 // those that were counted have been removed since
+			return nil
+		}
+		if err := c.reopen(ctx); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// receive appends messages to the batch, up to a gap. Lost says that something was sent that has not arrived.
+func (c *cursor) receive(ctx context.Context) (lost bool, err error) {
 	limit, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
 	batch, err := c.consumer.Fetch(int(min(c.pending, uint64(c.most))), jetstream.FetchContext(limit))
 	if err != nil {
-		return fmt.Errorf("events: read: %w", err)
+		return false, err
 	}
-	for msg := range batch.Messages() {
-		c.batch = append(c.batch, msg)
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("events: read: %w", ctx.Err())
-	}
-	if len(c.batch) == 0 {
-		// Those that were counted have been removed since, or the server has failed.
-		c.pending = 0
-		if err := batch.Error(); err != nil && limit.Err() == nil {
-			return fmt.Errorf("events: read: %w", err)
+	for msg := range batch.Messages() { // to the end, which ends the fetch
+		meta, err := msg.Metadata()
+		if err != nil {
+			return false, err
 		}
-		return nil
+		if lost = lost || meta.Sequence.Consumer != c.delivered+1; lost {
+			continue
+		}
+		c.batch = append(c.batch, msg)
+		c.delivered, c.pending, c.from = meta.Sequence.Consumer, meta.NumPending, position{sequence: meta.Sequence.Stream + 1}
 	}
-	meta, err := c.batch[len(c.batch)-1].Metadata()
-	if err != nil {
-		return fmt.Errorf("events: read: %w", err)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case lost || len(c.batch) > 0:
+		return lost, nil
 	}
-	c.pending = meta.NumPending
-	return nil
+	info, err := c.consumer.Info(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		return true, nil // it has gone with its node
+	case batch.Error() != nil && limit.Err() == nil:
+		return false, batch.Error()
+	}
+	return err == nil && info.Delivered.Consumer > c.delivered, err
 }
 
 func entryOf(msg jetstream.Msg) (entry Entry, err error) {

@@ -143,6 +143,35 @@ func (s *Server) SyncAlways() bool {
 	return config != nil && config.SyncAlways
 }
 
+// LimitStore lets clients store no more than so many bytes from now on, together with what there is; 0 lifts the limit. What
+// exceeds it is refused. It is for tests of what a full disk does. The server does not give up the streams that it leads for
+// that, as it would with a full disk, and their delayed messages that fall due meanwhile wait for another leader: see StepDown.
+func (s *Server) LimitStore(bytes int64) error {
+	if bytes == 0 {
+		bytes = -1
+	}
+	limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: bytes, MaxStreams: -1, MaxConsumers: -1}
+	if err := s.nats.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+		return fmt.Errorf("natsserver: limit the store: %w", err)
+	}
+	return nil
+}
+
+// StepDown lets other nodes of the cluster lead the streams that this one leads.
+func (s *Server) StepDown() error {
+	led, err := s.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true, StreamLeaderOnly: true})
+	if err != nil {
+		return fmt.Errorf("natsserver: step down: %w", err)
+	}
+	var errs []error
+	for _, account := range led.AccountDetails {
+		for i := range account.Streams {
+			errs = append(errs, s.nats.JetStreamStepdownStream(account.Name, account.Streams[i].Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Shutdown stops the server and returns when it has written everything, closed its connections and let go of the data
 // folder. Further calls do nothing.
 func (s *Server) Shutdown() { s.stop() }

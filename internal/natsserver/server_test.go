@@ -31,6 +31,29 @@ func TestSyncModeReachesTheServer(t *testing.T) {
 	require.False(t, start(t, natsserver.Options{Sync: natsserver.SyncInterval}).SyncAlways())
 }
 
+// TestLimitStore refuses what is too much for as long as there is a limit.
+func TestLimitStore(t *testing.T) {
+	t.Parallel()
+	server := start(t, natsserver.Options{})
+	conn, err := server.Connect()
+	require.NoError(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}})
+	require.NoError(t, err)
+	store := func() error {
+		_, err := js.Publish(t.Context(), "s", []byte("text"))
+		return err
+	}
+	require.NoError(t, store())
+	require.NoError(t, server.LimitStore(1))
+	var refused *jetstream.APIError
+	require.ErrorAs(t, store(), &refused)
+	require.NoError(t, server.LimitStore(0))
+	require.NoError(t, store())
+}
+
 func TestDataFolderIsForTheOwner(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "data")
