@@ -3,6 +3,7 @@ module github.com/carillon-scheduler/carillon
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/agnivade/levenshtein v1.2.2
 	github.com/dgryski/go-farm v0.0.0-20240924180020-3414d57e47da
 	github.com/gofrs/flock v0.13.1

@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// host is the NATS that a run uses: embedded, in a folder of its own, or one that is there.
+type host struct {
+	url     string
+	options []nats.Option
+	sync    natsserver.SyncMode
+	log     *slog.Logger
+
+	dir      string
+	embedded *natsserver.Server
+}
+
+// openHost makes the data folder and starts the embedded server, unless there is a URL.
+func openHost(ctx context.Context, c *Config) (*host, error) {
+	h := &host{url: c.URL, options: c.Options, sync: c.Sync, log: c.Logger, dir: c.Dir}
+	if h.url != "" {
+		return h, nil
+	}
+	if err := h.makeDir(); err != nil {
+		return nil, err
+	}
+	if err := h.start(ctx); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// makeDir makes a folder of its own in the one that was asked for, or where temporary files are.
+func (h *host) makeDir() error {
+	var err error
+	if h.dir != "" {
+		err = os.MkdirAll(h.dir, 0o700)
+	}
+	if err == nil {
+		h.dir, err = os.MkdirTemp(h.dir, "carillon-bench-")
+	}
+	if err != nil {
+		return fmt.Errorf("bench: data folder: %w", err)
+	}
+	return nil
+}
+
+// start starts the embedded server.
+func (h *host) start(ctx context.Context) (err error) {
+	h.embedded, err = natsserver.Start(ctx, natsserver.Options{Dir: h.dir, Port: -1, Sync: h.sync, Logger: h.log})
+	return err
+}
+
+// stop stops the embedded server. Its data stays.
+func (h *host) stop() {
+	if h.embedded != nil {
+		h.embedded.Shutdown()
+		h.embedded = nil
+	}
+}
+
+// dial connects as a client would.
+func (h *host) dial(options ...nats.Option) (*nats.Conn, error) {
+	if h.embedded != nil {
+		return h.embedded.Connect(options...)
+	}
+	return nats.Connect(h.url, append(options, h.options...)...)
+}
+
+// close stops the embedded server and removes its data.
+func (h *host) close() error {
+	h.stop()
+	if h.url != "" {
+		return nil
+	}
+	return os.RemoveAll(h.dir)
+}
+
+// disk is how many bytes the data takes: that of the files, or what another server says of the streams.
+func (h *host) disk(streams traffic) (int64, error) {
+	if h.embedded == nil {
+		return int64(streams.bytes), nil
+	}
+	var bytes int64
+	err := filepath.WalkDir(h.dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return ignoreGone(err)
+		}
+		info, err := entry.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return ignoreGone(err)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("bench: size of the data: %w", err)
+	}
+	return bytes, nil
+}
+
+// ignoreGone makes nothing of files that a running server removes meanwhile.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// name is how a result calls it.
+func (h *host) name() string {
+	if h.url == "" {
+		return "embedded"
+	}
+	return h.url
+}
+
+// clear removes the streams of an installation from a server that stays.
+func (h *host) clear(ctx context.Context, js jetstream.JetStream, names subjects.Names, shards int) error {
+	if h.url == "" || js == nil {
+		return nil
+	}
+	var errs []error
+	for name := range streamKinds(names, shards) {
+		if err := js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			errs = append(errs, fmt.Errorf("bench: remove stream %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
+	"github.com/carillon-scheduler/carillon/worker"
+)
+
+const (
+	taskQueue  = "bench"
+	actionType = "bench"
+	namespace  = worker.DefaultNamespace
+
+	// drain and grace are those of a server that stops.
+	drain = 2500 * time.Millisecond
+	grace = 10 * time.Second
+)
+
+// installation is an installation that runs: all roles and a worker on one connection, as in a server, and a client on
+// another.
+type installation struct {
+	names   subjects.Names
+	cluster *roles.Cluster
+	client  *client.Client
+	// js is that of the client.
+	js jetstream.JetStream
+
+	conn   *roles.Connection
+	asks   *nats.Conn
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// startInstallation starts all roles and returns when requests are answered. If a role ends by itself, fail is called. The
+// installation is to be closed also if there is an error.
+func startInstallation(
+	ctx context.Context, h *host, c *Config, names subjects.Names, handler worker.Handler, fail context.CancelCauseFunc,
+) (i *installation, err error) {
+	i = &installation{names: names, ended: make(chan error, 1)}
+	if i.conn, err = roles.Connect(ctx, c.Logger, "carillon-bench", h.dial); err != nil {
+		return i, err
+	}
+	if err := i.connectClient(h); err != nil {
+		return i, err
+	}
+	i.cluster, err = roles.Open(ctx, i.conn, names, topology.Settings{Shards: c.Shards, Replicas: c.Replicas},
+		roles.Options{Logger: c.Logger, Version: c.Version, Drain: drain})
+	if err != nil {
+		return i, err
+	}
+	w, err := worker.New(i.conn.Conn, worker.Config{
+		Namespace: namespace, TaskQueue: taskQueue, Prefix: names.Prefix(), Concurrency: c.Concurrency,
+		DrainTimeout: drain, Logger: c.Logger,
+	})
+	if err != nil {
+		return i, err
+	}
+	w.Register(actionType, handler)
+	return i, i.run(ctx, c.Logger, roles.Role{Name: "worker", Run: w.Run}, fail)
+}
+
+// connectClient gives the clients, and what is measured around them, a connection of their own.
+func (i *installation) connectClient(h *host) (err error) {
+	if i.asks, err = h.dial(nats.Name("carillon-bench-client"), nats.MaxReconnects(-1)); err != nil {
+		return fmt.Errorf("bench: connect to NATS: %w", err)
+	}
+	if i.js, err = jetstream.New(i.asks); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	i.client, err = client.New(i.asks, client.Config{Namespace: namespace, Prefix: i.names.Prefix(), Identity: "bench"})
+	return err
+}
+
+// run starts the roles, in the stages of a server, and waits until the frontend is ready.
+func (i *installation) run(ctx context.Context, log *slog.Logger, work roles.Role, fail context.CancelCauseFunc) error {
+	front, ready, err1 := i.cluster.Frontend()
+	generator, err2 := i.cluster.Generator()
+	backfiller, err3 := i.cluster.Backfiller()
+	invoker, err4 := i.cluster.Invoker()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
+	}
+	// The roles end when they are told to, which is after the measurement even if that is broken off.
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	i.cancel = cancel
+	go func() {
+		err := roles.Supervise(running, log, grace,
+			roles.Stage{front}, roles.Stage{generator, backfiller}, roles.Stage{work}, roles.Stage{invoker},
+			roles.Stage{i.conn.Role()})
+		if running.Err() == nil {
+			fail(fmt.Errorf("bench: %w", err))
+		}
+		i.ended <- err
+	}()
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// stopRoles stops the roles in order. The client stays connected.
+func (i *installation) stopRoles() error {
+	if i.cancel == nil {
+		return nil
+	}
+	i.cancel()
+	i.cancel = nil
+	return <-i.ended
+}
+
+// close stops the roles and closes the connections.
+func (i *installation) close() error {
+	err := i.stopRoles()
+	if i.asks != nil {
+		i.asks.Close()
+	}
+	if i.conn != nil {
+		i.conn.Close()
+	}
+	return err
+}
+
+// shards is the number of shards, as far as it is known.
+func (i *installation) shards() int {
+	if i.cluster == nil {
+		return 0
+	}
+	return i.cluster.Facts.Shards
+}

@@ -1,0 +1,76 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	rawPublishers = 64
+	rawBytes      = 600
+	// rawWarmup is which part of the time is added before, and not measured.
+	rawWarmup = 4
+)
+
+// rawPuts measures what the server does without Carillon: how many messages it stores in a second, from publishers that
+// wait for each acknowledgement. The stream it uses is removed again.
+func rawPuts(
+	ctx context.Context, js jetstream.JetStream, names subjects.Names, replicas int, d time.Duration,
+) (rate Rate, err error) {
+	config := jetstream.StreamConfig{
+		Name: rawStream(names), Subjects: []string{names.Prefix() + ".bench.>"},
+		Storage: jetstream.FileStorage, Replicas: replicas, AllowDirect: true,
+	}
+	if _, err := js.CreateStream(ctx, config); err != nil {
+		return 0, fmt.Errorf("bench: create a scratch stream: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, js.DeleteStream(context.WithoutCancel(ctx), config.Name))
+	}()
+	var stored atomic.Int64
+	publishing, stop := context.WithCancel(ctx)
+	defer stop()
+	var publishers errgroup.Group
+	for i := range rawPublishers {
+		subject, payload := rawSubject(names, i), make([]byte, rawBytes)
+		publishers.Go(func() error {
+			for publishing.Err() == nil {
+				// The context of the run ends a publish; the end of the measurement only ends the loop.
+				if _, err := js.Publish(ctx, subject, payload); err != nil {
+					return fmt.Errorf("bench: publish: %w", err)
+				}
+				stored.Add(1)
+			}
+			return nil
+		})
+	}
+	rate = rateOver(ctx, &stored, d)
+	stop()
+	return rate, errors.Join(publishers.Wait(), ctx.Err())
+}
+
+// rateOver returns how fast a counter grows, once it has warmed up.
+func rateOver(ctx context.Context, counter *atomic.Int64, d time.Duration) Rate {
+	sleep(ctx, d/rawWarmup)
+	before, from := counter.Load(), time.Now()
+	sleep(ctx, d)
+	return Rate(float64(counter.Load()-before) / time.Since(from).Seconds())
+}
+
+// sleep waits, until ctx ends at most.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,236 @@
+package bench
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+)
+
+// Result is what came of a run. As JSON it is one object, whose keys say their units.
+type Result struct {
+	Scenario    string      `json:"scenario"`
+	Parameters  Parameters  `json:"parameters"`
+	Environment Environment `json:"environment"`
+	// Offered is how many actions were due in a second, Completed how many completions were stored in a second, both
+	// while it was measured.
+	Offered   Rate `json:"offered_per_s"`
+	Completed Rate `json:"completed_per_s"`
+	// Due counts all actions of the run, warm-up included, Started those whose code has begun, Missed those whose code has
+	// not, Doubled how often code began again. Unexpected and Early count runs that no spec explains, and those that began
+	// before they were due.
+	Due        int `json:"due"`
+	Started    int `json:"started"`
+	Missed     int `json:"missed"`
+	Doubled    int `json:"doubled"`
+	Unexpected int `json:"unexpected"`
+	Early      int `json:"early"`
+	// Lateness is from due to the code of the worker; nil where nothing is due.
+	Lateness *Quantiles `json:"lateness_ms"`
+	// Elapsed is for how long it was measured.
+	Elapsed Seconds `json:"elapsed_s"`
+	// CPU is what the process used in that time, NATS included if it is embedded; Cores is that by the second.
+	CPU   Seconds `json:"cpu_seconds"`
+	Cores Rate    `json:"cpu_cores"`
+	// PeakRSS is the most memory the process had during the run, RSS what it had at the end.
+	PeakRSS int64 `json:"peak_rss_bytes"`
+	RSS     int64 `json:"rss_bytes"`
+	Disk    int64 `json:"disk_bytes"`
+	// Messages is how many messages were stored for each action; MessagesByStream says where.
+	Messages         Rate            `json:"messages_per_action"`
+	MessagesByStream map[string]Rate `json:"messages_per_action_by_stream,omitempty"`
+	// RawPuts is what the same server does without Carillon.
+	RawPuts Rate `json:"raw_puts_per_s"`
+	// Operations are the kinds of request of the API.
+	Operations map[string]Operation `json:"operations,omitempty"`
+	// Times are further durations of the scenario, Rates further rates, by name.
+	Times map[string]Seconds `json:"times_s,omitempty"`
+	Rates map[string]Rate    `json:"rates_per_s,omitempty"`
+}
+
+// Environment is where a run took place.
+type Environment struct {
+	// NATS is "embedded", or the URL.
+	NATS        string `json:"nats"`
+	NATSVersion string `json:"nats_version"`
+	// Sync is that of the embedded server.
+	Sync        string `json:"sync,omitempty"`
+	Shards      int    `json:"shards"`
+	Replicas    int    `json:"replicas"`
+	Concurrency int    `json:"worker_concurrency"`
+	Version     string `json:"version"`
+	Go          string `json:"go"`
+	CPUs        int    `json:"cpus"`
+	// Profiled says that profiles were taken, which costs time.
+	Profiled bool `json:"profiled,omitempty"`
+}
+
+// Operation is how one kind of request fared.
+type Operation struct {
+	Count  int  `json:"count"`
+	PerS   Rate `json:"per_s"`
+	Errors int  `json:"errors"`
+	// Latency is from the request to its answer.
+	Latency *Quantiles `json:"latency_ms"`
+}
+
+// Rate is a figure of which three digits after the point are enough.
+type Rate float64
+
+// MarshalJSON implements json.Marshaler.
+func (r Rate) MarshalJSON() ([]byte, error) { return number(float64(r)), nil }
+
+// OK reports whether everything that was due ran once.
+func (r *Result) OK() bool { return r.Missed+r.Doubled+r.Unexpected+r.Early == 0 }
+
+// number is a JSON number of at most three digits after the point.
+func number(f float64) []byte {
+	return strconv.AppendFloat(nil, math.Round(f*1000)/1000, 'f', -1, 64)
+}
+
+// apply takes over what a ledger says.
+func (r *Result) apply(t tally) {
+	r.Due, r.Started, r.Missed, r.Doubled = t.due, t.started, t.missed, t.doubled
+	r.Unexpected, r.Early = t.unexpected, t.early
+}
+
+// Write writes the result for people, as a table.
+func (r *Result) Write(w io.Writer) error {
+	var t table
+	t.row(r.Scenario, "%s", r.Parameters.words())
+	t.row("on", "%s", r.Environment.words())
+	if r.Due > 0 {
+		t.row("actions", "%d due, %d started, %d missed, %d doubled%s", r.Due, r.Started, r.Missed, r.Doubled, r.strange())
+		t.row("rate", "%s%s/s completed", r.offer(), digits(r.Completed))
+	}
+	t.quantiles("lateness", r.Lateness)
+	for _, name := range slices.Sorted(maps.Keys(r.Operations)) {
+		o := r.Operations[name]
+		t.row(name, "%d, %s/s, %d errors", o.Count, digits(o.PerS), o.Errors)
+		t.quantiles("", o.Latency)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Times)) {
+		t.row(words(name), "%.3f s", seconds(r.Times[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Rates)) {
+		t.row(words(name), "%s/s", digits(r.Rates[name]))
+	}
+	t.row("CPU", "%.2f s in %.2f s: %.3f cores", seconds(r.CPU), seconds(r.Elapsed), float64(r.Cores))
+	t.row("memory", "%s at most, %s at the end", mebibytes(r.PeakRSS), mebibytes(r.RSS))
+	t.row("disk", "%s", mebibytes(r.Disk))
+	if r.Messages > 0 {
+		t.row("messages", "%.2f for each action: %s", float64(r.Messages), byStream(r.MessagesByStream))
+	}
+	t.row("raw puts", "%s/s, %s", digits(r.RawPuts), r.share())
+	return render.Table(w, t.rows)
+}
+
+// share is how much of the raw rate the actions come to.
+func (r *Result) share() string {
+	if r.Completed == 0 || r.RawPuts == 0 {
+		return "64 publishers, 600 B"
+	}
+	return fmt.Sprintf("64 publishers, 600 B: %.1f for each action completed", float64(r.RawPuts/r.Completed))
+}
+
+// offer is empty where everything is asked for at once.
+func (r *Result) offer() string {
+	if r.Offered == 0 {
+		return ""
+	}
+	return digits(r.Offered) + "/s offered, "
+}
+
+func (r *Result) strange() string {
+	if r.Unexpected+r.Early == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d unexpected, %d early", r.Unexpected, r.Early)
+}
+
+// words names the parameters that are set.
+func (p Parameters) words() string {
+	text, err := json.Marshal(p)
+	var values map[string]any
+	if err == nil {
+		err = json.Unmarshal(text, &values)
+	}
+	if err != nil {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		key, unit := strings.TrimSuffix(name, "_s"), ""
+		if key != name {
+			unit = "s"
+		}
+		value := values[name]
+		if f, ok := value.(float64); ok {
+			value = string(number(f))
+		}
+		parts = append(parts, fmt.Sprintf("%s %v%s", key, value, unit))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (e Environment) words() string {
+	sync := ""
+	if e.Sync != "" {
+		sync = ", sync " + e.Sync
+	}
+	profiled := ""
+	if e.Profiled {
+		profiled = ", with profiles"
+	}
+	return fmt.Sprintf("NATS %s %s%s, shards %d, replicas %d, %d CPUs, %s%s",
+		e.NATSVersion, e.NATS, sync, e.Shards, e.Replicas, e.CPUs, e.Go, profiled)
+}
+
+// byStream lists the streams, the one with most messages first.
+func byStream(messages map[string]Rate) string {
+	names := slices.SortedFunc(maps.Keys(messages), func(a, b string) int {
+		return cmp.Or(cmp.Compare(messages[b], messages[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %.2f", words(name), float64(messages[name]))
+	}
+	return strings.Join(names, ", ")
+}
+
+// table collects the rows of a table.
+type table struct{ rows [][]string }
+
+func (t *table) row(name, format string, args ...any) {
+	t.rows = append(t.rows, []string{name, fmt.Sprintf(format, args...)})
+}
+
+func (t *table) quantiles(name string, q *Quantiles) {
+	if q != nil {
+		t.row(name, "p50 %s  p90 %s  p99 %s  p99.9 %s  max %s ms",
+			digits(q.P50), digits(q.P90), digits(q.P99), digits(q.P999), digits(q.Max))
+	}
+}
+
+// digits writes a figure with the digits that mean something.
+func digits[F ~float64](f F) string {
+	switch {
+	case f >= 100:
+		return strconv.FormatFloat(float64(f), 'f', 0, 64)
+	case f >= 10:
+		return strconv.FormatFloat(float64(f), 'f', 1, 64)
+	}
+	return strconv.FormatFloat(float64(f), 'f', 2, 64)
+}
+
+func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
+
+func seconds(s Seconds) float64 { return float64(s) / 1e9 }

@@ -1,0 +1,249 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/subjects"
+	"github.com/carillon-scheduler/carillon/worker"
+)
+
+// Config says where to measure. The zero value of each field but Names is its default.
+type Config struct {
+	// URL is the NATS server to use, Options how to connect to it. Without a URL one is embedded.
+	URL     string
+	Options []nats.Option
+	// Names are those of the installation. On a server that is there they are made unique, so that the installation
+	// that may be there is left alone; what the run has made is removed at its end.
+	Names subjects.Names
+	// Sync is that of the embedded server: natsserver.SyncInterval by default. Dir is where it makes a folder for its
+	// data, which is removed at the end: where temporary files are, by default.
+	Sync natsserver.SyncMode
+	Dir  string
+	// Shards and Replicas are those of the installation, Concurrency is that of the worker.
+	Shards, Replicas, Concurrency int
+	// Profiles is a folder for profiles; empty for none.
+	Profiles string
+	// RawDuration is for how long the raw rate is measured; 2 s by default.
+	RawDuration time.Duration
+	// Patience is how long nothing may happen before what has not happened counts as missed; 20 s by default.
+	Patience time.Duration
+	// Version is that of this program.
+	Version string
+	Logger  *slog.Logger
+	// Progress is told what is going on, and how far it has come; total is zero where that is not known.
+	Progress func(stage string, done, total int)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Sync == "" {
+		c.Sync = natsserver.SyncInterval
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = worker.DefaultConcurrency
+	}
+	if c.RawDuration == 0 {
+		c.RawDuration = 2 * time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = 20 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Progress == nil {
+		c.Progress = func(string, int, int) {}
+	}
+	return c
+}
+
+// session is one run of a scenario.
+type session struct {
+	Parameters
+	config Config
+	names  subjects.Names
+	host   *host
+	*installation
+	profiler *profiler
+	result   *Result
+
+	// onRun is told of each run as its code begins.
+	onRun atomic.Pointer[func(run *worker.Run, at time.Time)]
+	fail  context.CancelCauseFunc
+}
+
+// Run measures a scenario on an installation of its own, which is removed again. The error is about what could not be done
+// at all; that actions were missed or doubled stands in the result.
+func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Result, err error) {
+	if err := scenario.Check(p); err != nil {
+		return nil, err
+	}
+	s := &session{Parameters: p, config: c.withDefaults(), names: c.Names}
+	s.result = &Result{Scenario: scenario.Name, Parameters: p}
+	if s.profiler, err = newProfiler(c.Profiles, scenario.Name); err != nil {
+		return nil, err
+	}
+	debug.FreeOSMemory() // so that each of several runs in one process begins alike
+	resetPeak()
+	ctx, s.fail = context.WithCancelCause(ctx)
+	defer s.fail(nil)
+	defer func() {
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			err = cause
+		}
+		err = errors.Join(err, s.profiler.stop(), s.close(ctx))
+	}()
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := scenario.measure(ctx, s); err != nil {
+		return nil, err
+	}
+	return s.result, s.finish(ctx)
+}
+
+// open starts NATS and the installation.
+func (s *session) open(ctx context.Context) (err error) {
+	s.config.Progress("starting", 0, 0)
+	if s.host, err = openHost(ctx, &s.config); err != nil {
+		return err
+	}
+	if s.config.URL != "" {
+		if s.names, err = uniqueNames(s.names); err != nil {
+			return err
+		}
+	}
+	if err := s.install(ctx); err != nil {
+		return err
+	}
+	s.result.Environment = s.environment()
+	return nil
+}
+
+func (s *session) install(ctx context.Context) (err error) {
+	s.installation, err = startInstallation(ctx, s.host, &s.config, s.names, s.handle, s.fail)
+	return err
+}
+
+// handle is the code of all actions.
+func (s *session) handle(_ context.Context, run *worker.Run) (any, error) {
+	at := time.Now()
+	if note := s.onRun.Load(); note != nil {
+		(*note)(run, at)
+	}
+	return nil, nil
+}
+
+// follow notes the runs in a ledger from now on.
+func (s *session) follow(l *ledger) {
+	note := func(run *worker.Run, at time.Time) { l.begin(run.ScheduleID, run.NominalTime, at) }
+	s.onRun.Store(&note)
+}
+
+// finish takes the figures that every scenario has.
+func (s *session) finish(ctx context.Context) error {
+	if err := s.profiler.stop(); err != nil {
+		return err
+	}
+	r := s.result
+	rss, peak := memory()
+	if r.RSS == 0 {
+		r.RSS, r.PeakRSS = rss, peak
+	}
+	streams, err := s.traffic(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Disk, err = s.host.disk(streams); err != nil {
+		return err
+	}
+	if err := s.settle(ctx); err != nil { // the server should have nothing else to do
+		return err
+	}
+	s.config.Progress("raw puts", 0, 0)
+	r.RawPuts, err = rawPuts(ctx, s.js, s.names, max(s.config.Replicas, 1), s.config.RawDuration)
+	return err
+}
+
+// close stops everything and removes what the run has made.
+func (s *session) close(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	s.config.Progress("removing", 0, 0)
+	if i := s.installation; i != nil {
+		shards := max(s.config.Shards, i.shards())
+		err = errors.Join(i.stopRoles(), s.host.clear(ctx, i.js, s.names, shards), i.close())
+	}
+	if s.host != nil {
+		err = errors.Join(err, s.host.close())
+	}
+	return err
+}
+
+// uniqueNames returns names that no other installation has.
+func uniqueNames(names subjects.Names) (subjects.Names, error) {
+	const longest = 20 // of 32, beside what follows
+	prefix := strings.TrimRight(names.Prefix()[:min(len(names.Prefix()), longest)], "-")
+	return subjects.New(fmt.Sprintf("%s-bench-%05x", prefix, rand.Uint32N(1<<20)))
+}
+
+func (s *session) environment() Environment {
+	e := Environment{
+		NATS: s.host.name(), NATSVersion: s.asks.ConnectedServerVersion(),
+		Shards: s.cluster.Facts.Shards, Replicas: s.cluster.Facts.Replicas, Concurrency: s.config.Concurrency,
+		Version: s.config.Version, Go: runtime.Version(), CPUs: runtime.GOMAXPROCS(0), Profiled: s.profiler != nil,
+	}
+	if s.host.url == "" {
+		e.Sync = string(s.config.Sync)
+	} else {
+		e.NATS = s.asks.ConnectedUrlRedacted()
+	}
+	return e
+}
+
+// gauge is what the process and the streams have used up to a moment.
+type gauge struct {
+	at      time.Time
+	cpu     time.Duration
+	traffic traffic
+}
+
+// begin starts the measurement.
+func (s *session) begin(ctx context.Context) (gauge, error) {
+	if err := s.profiler.start(); err != nil {
+		return gauge{}, err
+	}
+	return s.gauge(ctx)
+}
+
+// end ends it, and notes what was used meanwhile.
+func (s *session) end(ctx context.Context, from gauge) (gauge, error) {
+	to, err := s.gauge(ctx)
+	if err != nil {
+		return to, err
+	}
+	elapsed, cpu := to.at.Sub(from.at), to.cpu-from.cpu
+	s.result.Elapsed, s.result.CPU = Seconds(elapsed), Seconds(cpu)
+	s.result.Cores = Rate(cpu.Seconds() / elapsed.Seconds())
+	return to, s.profiler.stop()
+}
+
+func (s *session) gauge(ctx context.Context) (gauge, error) {
+	streams, err := s.traffic(ctx)
+	return gauge{at: time.Now(), cpu: cpuTime(), traffic: streams}, err
+}
+
+func (s *session) traffic(ctx context.Context) (traffic, error) {
+	return readTraffic(ctx, s.js, streamKinds(s.names, s.cluster.Facts.Shards))
+}

@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+)
+
+// tiny are parameters with which a scenario takes few seconds.
+func tiny(s Scenario) Parameters {
+	p := s.Defaults
+	p.Schedules = min(p.Schedules, 30)
+	p.Warmup, p.Duration = 0, min(p.Duration, Seconds(time.Second))
+	p.Actions = min(p.Actions, 200)
+	p.Clients = min(p.Clients, 2)
+	p.Active = min(p.Active, 3)
+	if s.takes(ParamRate) {
+		p.Rate = 20
+	}
+	if s.takes(ParamDormant) {
+		p.Dormant = 5
+	}
+	return p
+}
+
+func config(t *testing.T) Config {
+	return Config{
+		Names: natstest.Names(t), Logger: natstest.Logger(t), Dir: t.TempDir(), Shards: 2,
+		RawDuration: 50 * time.Millisecond, Patience: time.Minute,
+	}
+}
+
+// TestEveryScenario runs each one small. What the figures are is up to the machine; that they are there, and that everything
+// ran once, is not.
+func TestEveryScenario(t *testing.T) {
+	t.Parallel()
+	for _, scenario := range Scenarios() {
+		t.Run(scenario.Name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && scenario.Name != "herd" {
+				t.Skip("it takes seconds")
+			}
+			c := config(t)
+			r, err := Run(t.Context(), scenario, tiny(scenario), c)
+			require.NoError(t, err)
+			checkResult(t, r)
+			left, err := os.ReadDir(c.Dir)
+			require.NoError(t, err)
+			assert.Empty(t, left, "the data is removed")
+		})
+	}
+}
+
+func checkResult(t *testing.T, r *Result) {
+	t.Helper()
+	assert.True(t, r.OK(), "%+v", r)
+	assert.Equal(t, r.Due, r.Started)
+	assert.Positive(t, r.RawPuts)
+	assert.Positive(t, r.Disk)
+	assert.Positive(t, r.Elapsed)
+	assert.Equal(t, 2, r.Environment.Shards)
+	if slices.Contains([]string{"api", "idle"}, r.Scenario) {
+		assert.Zero(t, r.Due)
+		assert.Nil(t, r.Lateness)
+		checkOperations(t, r)
+		return
+	}
+	assert.Positive(t, r.Due)
+	assert.NotNil(t, r.Lateness)
+	if slices.Contains([]string{"herd", "backfill"}, r.Scenario) { // elsewhere a busy machine may complete nothing in time
+		assert.Positive(t, r.Completed)
+		assert.Positive(t, r.Messages)
+		assert.Positive(t, r.Times["last_completed"])
+	}
+}
+
+func checkOperations(t *testing.T, r *Result) {
+	t.Helper()
+	if r.Scenario == "api" {
+		assert.Len(t, r.Operations, 4)
+		assert.Equal(t, r.Parameters.Schedules, r.Operations["create"].Count)
+	}
+	for name, o := range r.Operations {
+		assert.Zero(t, o.Errors, name)
+		assert.NotNil(t, o.Latency, name)
+	}
+}
+
+// TestOnAServerThatIsThere leaves nothing behind, and writes profiles.
+func TestOnAServerThatIsThere(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	server := natstest.Server(t)
+	c := config(t)
+	c.URL, c.Profiles = server.ClientURL(), filepath.Join(t.TempDir(), "profiles")
+	s := herdScenario()
+	r, err := Run(t.Context(), s, tiny(s), c)
+	require.NoError(t, err)
+	checkResult(t, r)
+	assert.Equal(t, server.ClientURL(), r.Environment.NATS)
+	assert.Empty(t, r.Environment.Sync, "that of another server is not known")
+	_, js := natstest.Connect(t, server)
+	for name := range js.StreamNames(t.Context()).Name() {
+		assert.Fail(t, "left behind: "+name)
+	}
+	for _, kind := range []string{"cpu", "heap", "block", "mutex"} {
+		assert.FileExists(t, filepath.Join(c.Profiles, "herd-"+kind+".pprof"))
+	}
+}
+
+// TestBrokenOff: a run that is broken off says so, and leaves nothing behind.
+func TestBrokenOff(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.Progress = func(stage string, _, _ int) {
+		if stage == "warming up" {
+			cancel()
+		}
+	}
+	s := steadyScenario()
+	_, err := Run(ctx, s, tiny(s), c)
+	require.ErrorIs(t, err, context.Canceled)
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func TestRefusedBeforeAnythingIsDone(t *testing.T) {
+	t.Parallel()
+	_, err := Run(t.Context(), steadyScenario(), Parameters{}, Config{})
+	require.ErrorContains(t, err, "schedules")
+}

@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Seconds is a duration that is a number of seconds in JSON.
+type Seconds time.Duration
+
+// MarshalJSON implements json.Marshaler.
+func (s Seconds) MarshalJSON() ([]byte, error) { return number(time.Duration(s).Seconds()), nil }
+
+// Parameters are what a scenario can be told. Those that it has no use for are zero.
+type Parameters struct {
+	// Schedules is how many schedules the scenario is about.
+	Schedules int `json:"schedules,omitempty"`
+	// Interval is how often each of them is due.
+	Interval Seconds `json:"interval_s,omitempty"`
+	// Warmup is how long the load lasts before it is measured, Duration how long it is measured.
+	Warmup   Seconds `json:"warmup_s,omitempty"`
+	Duration Seconds `json:"duration_s,omitempty"`
+	// Actions is how many actions a backfill asks for, of each schedule.
+	Actions int `json:"actions,omitempty"`
+	// Overlap is the overlap policy: one of those that drop nothing.
+	Overlap schedule.OverlapPolicy `json:"overlap,omitempty"`
+	// Clients is how many clients ask side by side, each waiting for its answer.
+	Clients int `json:"clients,omitempty"`
+	// Rate is a rate of actions per second that is known to be the best; zero means to look for it.
+	Rate int `json:"rate,omitempty"`
+	// Dormant is how many schedules lie beside those, of which none is due within months.
+	Dormant int `json:"dormant,omitempty"`
+	// Active is how many schedules are due every second beside those.
+	Active int `json:"active,omitempty"`
+}
+
+// The names of the parameters, as flags and messages call them.
+const (
+	ParamSchedules = "schedules"
+	ParamInterval  = "interval"
+	ParamWarmup    = "warmup"
+	ParamDuration  = "duration"
+	ParamActions   = "actions"
+	ParamOverlap   = "overlap"
+	ParamClients   = "clients"
+	ParamRate      = "rate"
+	ParamDormant   = "dormant"
+	ParamActive    = "active"
+)
+
+// MaxSchedules bounds the schedules of one run.
+const MaxSchedules = 1_000_000
+
+// Overlaps returns the policies a scenario may have: those that drop no action.
+func Overlaps() []schedule.OverlapPolicy {
+	return []schedule.OverlapPolicy{schedule.OverlapAllowAll, schedule.OverlapBufferAll}
+}
+
+// Scenario is something that can be measured.
+type Scenario struct {
+	Name string
+	// Short says in one line what it measures.
+	Short string
+	// Takes are the names of the parameters it can be told, Defaults what they are otherwise.
+	Takes    []string
+	Defaults Parameters
+
+	measure func(context.Context, *session) error
+}
+
+// Scenarios returns all scenarios, in the order in which they are best run.
+func Scenarios() []Scenario {
+	return []Scenario{
+		steadyScenario(), herdScenario(), backfillScenario(), triggerScenario(), apiScenario(),
+		idleScenario(), recoverScenario(), overloadScenario(),
+	}
+}
+
+// Check refuses parameters with which the scenario cannot be run.
+func (s Scenario) Check(p Parameters) error {
+	for _, bound := range []struct {
+		name              string
+		value, least, max int
+	}{
+		{ParamSchedules, p.Schedules, 1, MaxSchedules},
+		{ParamActions, p.Actions, 1, 1_000_000},
+		{ParamClients, p.Clients, 1, 1_000},
+		{ParamRate, p.Rate, 0, 100_000},
+		{ParamDormant, p.Dormant, 0, MaxSchedules},
+		{ParamActive, p.Active, 1, 10_000},
+	} {
+		if s.takes(bound.name) && (bound.value < bound.least || bound.value > bound.max) {
+			return schedule.Invalid(bound.name, "%d is out of range: use %d to %d", bound.value, bound.least, bound.max)
+		}
+	}
+	for _, span := range []struct {
+		name  string
+		value Seconds
+		least time.Duration
+	}{
+		{ParamInterval, p.Interval, time.Second},
+		{ParamWarmup, p.Warmup, 0},
+		{ParamDuration, p.Duration, time.Second},
+	} {
+		value := time.Duration(span.value)
+		if s.takes(span.name) && (value < span.least || value > time.Hour || value%time.Second != 0) {
+			return schedule.Invalid(span.name, "%s is out of range: use whole seconds, %s to 1h", value, span.least)
+		}
+	}
+	if s.takes(ParamOverlap) && !slices.Contains(Overlaps(), p.Overlap) {
+		return schedule.Invalid(ParamOverlap, "%q must be one of %v", p.Overlap, Overlaps())
+	}
+	return nil
+}
+
+func (s Scenario) takes(name string) bool { return slices.Contains(s.Takes, name) }

@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// kvStream is what NATS puts before the name of a bucket to name its stream.
+const kvStream = "KV_"
+
+// streamKinds returns the kind of every stream of an installation, by its name.
+func streamKinds(names subjects.Names, shards int) map[string]string {
+	kinds := map[string]string{
+		names.ActionStream():             "actions",
+		names.ControlStream():            "control",
+		names.EventStream():              "events",
+		names.DeadLetterStream():         "dead_letters",
+		kvStream + names.ClusterBucket(): "cluster",
+		kvStream + names.StateBucket(0):  "state",
+		names.TaskStream(0):              "tasks",
+	}
+	for shard := range shards {
+		kinds[names.TaskStream(shard)] = "tasks"
+		kinds[kvStream+names.StateBucket(shard)] = "state"
+	}
+	return kinds
+}
+
+// traffic is how many messages have been stored so far, by kind of stream, and how many bytes the streams hold.
+type traffic struct {
+	messages map[string]uint64
+	bytes    uint64
+}
+
+// readTraffic asks how far the sequences of all streams are. Each message that is stored gets one, a record that is
+// written over and a message that replaces another included.
+func readTraffic(ctx context.Context, js jetstream.JetStream, kinds map[string]string) (traffic, error) {
+	t := traffic{messages: map[string]uint64{}}
+	for name, kind := range kinds {
+		stream, err := js.Stream(ctx, name)
+		if err != nil {
+			return t, fmt.Errorf("bench: read stream %s: %w", name, err)
+		}
+		state := stream.CachedInfo().State
+		t.messages[kind] += state.LastSeq
+		t.bytes += state.Bytes
+	}
+	return t, nil
+}
+
+// each divides the messages stored since an earlier reading by a number of actions. Kinds without any are left out.
+func (t traffic) each(before traffic, actions int) (all Rate, byStream map[string]Rate) {
+	if actions == 0 {
+		return 0, nil
+	}
+	byStream = map[string]Rate{}
+	for kind, count := range t.messages {
+		if stored := count - before.messages[kind]; stored > 0 {
+			byStream[kind] = Rate(float64(stored) / float64(actions))
+		}
+	}
+	for rate := range maps.Values(byStream) {
+		all += rate
+	}
+	return all, byStream
+}
+
+// rawStream and rawSubject are the scratch stream of [rawPuts].
+func rawStream(names subjects.Names) string { return names.EventStream() + "_BENCH" }
+
+func rawSubject(names subjects.Names, publisher int) string {
+	return names.Prefix() + ".bench." + strconv.Itoa(publisher)
+}

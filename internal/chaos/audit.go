@@ -1,0 +1,38 @@
+package chaos
+
+import (
+	"github.com/carillon-scheduler/carillon/internal/audit"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// auditAll does what `carillon schedule audit --all` does: it asks of each schedule whether its own history explains it. That
+// is a second opinion, which knows neither the ledger nor the requests; what it finds is a problem like any other. But
+// it takes the time of a pause or an update at its word, and so misses times just before, or wonders at times just after,
+// which nobody can be sure of.
+func auditAll(e *Evidence, uncertain map[dueTime]bool) []Problem {
+	events := map[string][]schedule.Event{}
+	for i := range e.Events {
+		id := e.Events[i].ScheduleID
+		events[id] = append(events[id], e.Events[i])
+	}
+	var problems []Problem
+	for _, id := range scheduleIDs(e.Requests) {
+		d, ok := e.Schedules[id]
+		if !ok {
+			continue
+		}
+		report, err := audit.Run(audit.Input{Description: &d, Events: events[id], To: e.Now, Now: e.Now})
+		if err != nil {
+			problems = append(problems, Problem{Kind: kindUnexplained, ScheduleID: id, What: err.Error()})
+		}
+		for _, f := range report.Findings {
+			if (f.Kind == audit.KindMissed || f.Kind == audit.KindUnexpected) && uncertain[dueTime{id, f.Nominal.Unix()}] {
+				continue
+			}
+			problems = append(problems, Problem{
+				Kind: kindUnexplained, ScheduleID: id, Nominal: f.Nominal, What: string(f.Kind) + ": " + f.Text,
+			})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,75 @@
+package chaos
+
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Evidence is all that is known about a run at its end.
+type Evidence struct {
+	Namespace string
+	// Now is when it was gathered.
+	Now time.Time
+	// Requests are what was asked of the API, in the order in which it was sent.
+	Requests []Request
+	// Events are the event history, in the order of the stream, each once.
+	Events []schedule.Event
+	// Ledger is what the code of the actions noted, in the order of time for each life.
+	Ledger []Note
+	// Lives are those of the processes, by [Note.Life].
+	Lives map[string]Life
+	// Outages are when a fault of NATS was in effect.
+	Outages []Period
+	// Schedules are as describe shows them at the end.
+	Schedules map[string]schedule.Description
+}
+
+// Request is a request to the API and what came of it.
+type Request struct {
+	Operation
+	// Sent is when it was first sent, Answered when it was acknowledged, which is zero if that never was.
+	Sent, Answered time.Time
+	// Refused is the error of one that was understood and refused.
+	Refused string
+	// Source is the ID of a trigger or backfill. Since is the create time or the update time of the schedule afterwards.
+	Source string
+	Since  time.Time
+}
+
+// Acknowledged reports whether the request has been accepted.
+func (r *Request) Acknowledged() bool { return !r.Answered.IsZero() && r.Refused == "" }
+
+// Note is what the code of an action notes when it begins and when it ends.
+type Note struct {
+	// Life names the life of the worker process.
+	Life string    `json:"-"`
+	At   time.Time `json:"at"`
+	// End tells the end from the beginning. Cause is why the code ended before its time, empty if it did not.
+	End        bool      `json:"end,omitempty"`
+	Cause      string    `json:"cause,omitempty"`
+	ScheduleID string    `json:"schedule_id"`
+	RequestID  string    `json:"request_id"`
+	Nominal    time.Time `json:"nominal"`
+	Attempt    int       `json:"attempt"`
+}
+
+// Life is one life of a process, from its start to its end.
+type Life struct {
+	Process string `json:"process"`
+	Number  int    `json:"number"`
+	Period
+	// Suspended are when it was suspended.
+	Suspended []Period `json:"suspended,omitempty"`
+}
+
+// Period is a stretch of time. A zero To means that it has not ended.
+type Period struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to,omitzero"`
+}
+
+// overlaps reports whether the period has a moment in common with the time from one instant to another.
+func (p Period) overlaps(from, to time.Time) bool {
+	return !p.From.After(to) && (p.To.IsZero() || !p.To.Before(from))
+}

@@ -1,0 +1,106 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+)
+
+// nodeHost is where the nodes listen. It is not the address of the links between them, so that the nodes cannot get around
+// a link that is cut: of each other they know the address that a connection came from, and there nobody listens.
+const nodeHost = "127.0.0.2"
+
+// NodeConfig is what a NATS node needs to know. It is handed to its process as JSON.
+type NodeConfig struct {
+	Dir, Name        string
+	Port, RoutesPort int
+	// Routes are the links to the other nodes.
+	Routes []string
+}
+
+// maxStore bounds what each node stores, fullStore what one does whose storage is full, in bytes.
+const (
+	maxStore  = 8 << 30
+	fullStore = 1
+)
+
+// nodeStart bounds the start of a node, on a machine that is busy.
+const nodeStart = time.Minute
+
+// RunNode runs a NATS node until ctx ends. Text is a [NodeConfig] as JSON. Signals tell it that its storage is full, and that
+// it is not any more.
+func RunNode(ctx context.Context, log *slog.Logger, text string) error {
+	signals, stop := fillSignals() // first, since they would end the process
+	defer stop()
+	var config NodeConfig
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return fmt.Errorf("the configuration of the node: %w", err)
+	}
+	starting, cancel := context.WithTimeout(ctx, nodeStart)
+	defer cancel()
+	server, err := natsserver.Start(starting, natsserver.Options{
+		Dir: config.Dir, Name: config.Name, Host: nodeHost, Port: config.Port, Sync: natsserver.SyncAlways,
+		MaxStore: maxStore, Logger: log,
+		Cluster: &natsserver.ClusterOptions{Name: "chaos", Port: config.RoutesPort, Routes: config.Routes},
+	})
+	if err != nil {
+		return err
+	}
+	defer server.Shutdown()
+	return obey(ctx, log, server, signals)
+}
+
+// fullStep is how often a full node gives up the streams that it leads.
+const fullStep = time.Second
+
+// obey fills and empties the storage of a node as it is told. A node whose disk is full refuses to store, and gives up the
+// streams that it leads; a limit that can be set while it runs does the first only, hence the rest.
+func obey(ctx context.Context, log *slog.Logger, node *natsserver.Server, signals <-chan os.Signal) error {
+	tick := time.NewTicker(fullStep)
+	defer tick.Stop()
+	for full := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case s := <-signals:
+			was, limit := full, int64(0)
+			if full = isFill(s); full {
+				limit = fullStore
+			}
+			if err := node.LimitStore(limit); err != nil {
+				return err
+			}
+			if !was || full {
+				continue
+			}
+		case <-tick.C:
+			if !full {
+				continue
+			}
+		}
+		if err := node.StepDown(); err != nil {
+			log.Warn("not stepped down", "error", err) // there may be no other leader just now
+		}
+	}
+}
+
+// freePorts finds ports of the nodes' host that nobody listens on.
+func freePorts(ctx context.Context, n int) ([]int, error) {
+	var config net.ListenConfig
+	ports := make([]int, n)
+	for i := range ports {
+		listener, err := config.Listen(ctx, "tcp", nodeHost+":0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close() // only when all are chosen, or the same would come twice
+		ports[i] = listener.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}

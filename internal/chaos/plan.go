@@ -1,0 +1,200 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Kind is a kind of fault.
+type Kind string
+
+// The kinds of fault. What is killed is killed by SIGKILL and started again at the end of the fault, what is suspended is
+// suspended by SIGSTOP and goes on at its end.
+const (
+	KillRole    Kind = "kill_role"
+	KillRoles   Kind = "kill_all_roles"
+	SuspendRole Kind = "suspend_role"
+	KillNode    Kind = "kill_node"
+	KillNodes   Kind = "kill_all_nodes"
+	SuspendNode Kind = "suspend_node"
+	// CutNode cuts a NATS node off from the two others, CutLink two nodes from each other. Clients still reach all of them.
+	CutNode Kind = "cut_node"
+	CutLink Kind = "cut_link"
+	// FillQuota leaves a NATS node no storage: it refuses what it would have to store as the leader of a stream.
+	FillQuota Kind = "fill_quota"
+)
+
+// OfNATS reports whether a fault is one of the NATS cluster, and not of the roles.
+func (k Kind) OfNATS() bool {
+	return slices.Contains([]Kind{KillNode, KillNodes, SuspendNode, CutNode, CutLink, FillQuota}, k)
+}
+
+// The size of the installation.
+const (
+	nodeCount       = 3
+	processesOfRole = 2
+)
+
+// roles are the roles that run as processes of their own.
+var roles = []string{"frontend", "generator", "invoker", "backfiller", workerRole}
+
+const workerRole = "worker"
+
+// Fault is one fault. Begin and End count from the beginning of the run.
+type Fault struct {
+	Kind       Kind
+	Begin, End time.Duration
+	// Victims are names of processes: one or more that are killed or suspended, the node or the two nodes that are cut off.
+	Victims []string
+}
+
+func (f *Fault) String() string {
+	return fmt.Sprintf("%s %v for %s", f.Kind, f.Victims, (f.End - f.Begin).Round(time.Millisecond))
+}
+
+// nodeNames and roleNames are the names of the processes.
+func nodeNames() []string { return numbered("nats", nodeCount) }
+
+func roleNames() []string {
+	var names []string
+	for _, role := range roles {
+		names = append(names, numbered(role, processesOfRole)...)
+	}
+	return names
+}
+
+func numbered(word string, count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", word, i)
+	}
+	return names
+}
+
+// span is a range to choose a duration from.
+type span struct{ from, to time.Duration }
+
+func (s span) choose(random *rand.Rand) time.Duration {
+	return s.from + time.Duration(random.Int64N(int64(s.to-s.from))).Round(time.Millisecond)
+}
+
+// card is a kind of fault with how long it lasts and whom it hits.
+type card struct {
+	kind    Kind
+	length  span
+	victims func(*rand.Rand) []string
+}
+
+// track is a series of faults one after the other, as a game of cards: each card of the deck is played once before any is
+// played again, so that also a short run sees many kinds.
+type track struct {
+	deck []card
+	// gap is the time between two faults.
+	gap span
+}
+
+// firstFault is when the first fault begins at the earliest.
+const firstFault = 2 * time.Second
+
+// NewPlan works out all faults of a run, in the order in which they begin. Faults of NATS never overlap: the cluster keeps
+// a majority, unless all nodes are meant. Of the roles there are two series, one for the first process of each and one for
+// the second, so that at times both are away. The same seed and duration always give the same plan.
+func NewPlan(seed uint64, duration time.Duration) []Fault {
+	var plan []Fault
+	for i, t := range []track{nodeTrack(), roleTrack(0), roleTrack(1)} {
+		plan = append(plan, t.play(rand.New(rand.NewPCG(seed, uint64(i+1))), duration)...)
+	}
+	slices.SortStableFunc(plan, func(a, b Fault) int { return cmp.Compare(a.Begin, b.Begin) })
+	return plan
+}
+
+func (t *track) play(random *rand.Rand, duration time.Duration) []Fault {
+	var faults []Fault
+	at := firstFault + t.gap.choose(random)/2
+	for {
+		for _, i := range random.Perm(len(t.deck)) {
+			c := t.deck[i]
+			f := Fault{Kind: c.kind, Begin: at, End: at + c.length.choose(random), Victims: c.victims(random)}
+			at = f.End + t.gap.choose(random)
+			if f.Begin >= duration {
+				return faults
+			}
+			f.End = min(f.End, duration)
+			faults = append(faults, f)
+		}
+	}
+}
+
+// nodeTrack leaves a node that was away some time to catch up before the next goes. The suspensions and cuts are long
+// enough for elections, which take up to nine seconds, and for the acknowledgement waits to pass.
+func nodeTrack() track {
+	short, long := span{500 * time.Millisecond, 4 * time.Second}, span{3 * time.Second, 14 * time.Second}
+	one := func(random *rand.Rand) []string { return []string{pick(random, nodeNames())} }
+	all := func(*rand.Rand) []string { return nodeNames() }
+	pair := func(random *rand.Rand) []string {
+		alone := random.IntN(nodeCount)
+		return slices.Delete(nodeNames(), alone, alone+1)
+	}
+	return track{
+		deck: []card{
+			{KillNode, short, one}, {KillNode, short, one}, {KillNodes, short, all},
+			{SuspendNode, long, one}, {CutNode, long, one}, {CutLink, long, pair}, {FillQuota, long, one},
+		},
+		gap: span{3 * time.Second, 8 * time.Second},
+	}
+}
+
+// roleTrack hits the processes with one index. A suspension outlasts the acknowledgement wait of a task, 5 s, and most
+// of them that of an action, 10 s: others take over what the process believes to hold still when it wakes up.
+func roleTrack(index int) track {
+	one := func(random *rand.Rand) []string {
+		return []string{fmt.Sprintf("%s-%d", pick(random, roles), index)}
+	}
+	t := track{
+		deck: []card{
+			{KillRole, span{100 * time.Millisecond, 2 * time.Second}, one}, {SuspendRole, span{6 * time.Second, 14 * time.Second}, one},
+			{KillRole, span{100 * time.Millisecond, 2 * time.Second}, one}, {KillRole, span{3 * time.Second, 9 * time.Second}, one},
+		},
+		gap: span{500 * time.Millisecond, 3 * time.Second},
+	}
+	if index == 0 {
+		all := func(*rand.Rand) []string { return roleNames() }
+		t.deck = append(t.deck, card{KillRoles, span{100 * time.Millisecond, 3 * time.Second}, all})
+	}
+	return t
+}
+
+func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
+
+// step is the beginning or the end of a fault.
+type step struct {
+	at    time.Duration
+	fault *Fault
+	begin bool
+}
+
+// steps are the beginnings and ends of all faults in order; of those at the same time, ends come first.
+func steps(plan []Fault) []step {
+	var all []step
+	for i := range plan {
+		f := &plan[i]
+		all = append(all, step{f.Begin, f, true}, step{f.End, f, false})
+	}
+	slices.SortStableFunc(all, func(a, b step) int {
+		if order := cmp.Compare(a.at, b.at); order != 0 {
+			return order
+		}
+		return boolOrder(a.begin) - boolOrder(b.begin)
+	})
+	return all
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,346 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The defaults of a [Config].
+const (
+	DefaultDuration  = 2 * time.Minute
+	DefaultSchedules = 200
+	DefaultSettle    = 3 * time.Minute
+)
+
+// The bounds of a [Config].
+const (
+	MinDuration  = 10 * time.Second
+	MaxSchedules = 10_000
+)
+
+// startTimeout bounds the start of the installation.
+const startTimeout = 2 * time.Minute
+
+// Config says what a run is like. All fields are required.
+type Config struct {
+	// Duration is how long schedules fire and faults happen. Setting up and coming to rest take longer.
+	Duration time.Duration
+	// Seed decides which faults happen when, and what is asked of the API.
+	Seed uint64
+	// Schedules is how many there are.
+	Schedules int
+	// Settle bounds how long everything may take to come to rest after the last fault.
+	Settle time.Duration
+	// Dir is an empty folder for the data and the logs.
+	Dir string
+	// Binary is the program to run, which has the commands of the roles, [NodeCommand] and [WorkerCommand].
+	Binary string
+	// Progress is called about every second, with what is going on, in one line.
+	Progress func(string)
+}
+
+// Run runs an installation under faults and judges what came of it. When it returns, all its processes are gone. Its error
+// says that the run could not be made; what the run has found is in the report.
+func Run(ctx context.Context, config Config) (*Report, error) {
+	if supported != nil {
+		return nil, supported
+	}
+	in, err := newInstallation(ctx, config.Dir, config.Binary)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	journal, err := openJournal(config.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer journal.close()
+	r := &trial{config: config, installation: in, journal: journal, faults: map[Kind]int{}}
+	if err := r.setUp(ctx); err != nil {
+		return nil, fmt.Errorf("the installation does not start; its logs are in %s: %w", config.Dir, err)
+	}
+	defer r.observer.close()
+	if err := r.endure(ctx); err != nil {
+		return nil, err
+	}
+	return r.settle(ctx)
+}
+
+// trial is one run.
+type trial struct {
+	config       Config
+	installation *installation
+	journal      *journal
+	observer     *observer
+	caller       *caller
+	calls        chan struct{} // closed when the caller has ended
+	stopCalls    context.CancelFunc
+	began        time.Time
+
+	mu      sync.Mutex
+	faults  map[Kind]int
+	outages []Period
+	now     []string // the faults in effect
+}
+
+// setUp starts the installation and waits until it answers.
+func (r *trial) setUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	r.progress("starting")
+	if err := r.installation.start(slices.Concat(nodeNames(), roleNames())...); err != nil {
+		return err
+	}
+	var err error
+	if r.observer, err = observe(r.installation.urls); err != nil {
+		return err
+	}
+	if err := r.observer.awaitAPI(ctx); err != nil {
+		r.observer.close()
+		return err
+	}
+	return nil
+}
+
+// endure makes the requests and the faults, at their times.
+func (r *trial) endure(ctx context.Context) error {
+	r.began = time.Now()
+	operations := NewWorkload(r.config.Seed, r.config.Schedules, r.config.Duration, r.began.Add(r.config.Duration))
+	r.caller = newCaller(r.observer.client, operations)
+	calls, stop := context.WithCancel(ctx)
+	r.stopCalls, r.calls = stop, make(chan struct{})
+	go func() {
+		defer close(r.calls)
+		r.caller.run(calls)
+	}()
+	err := r.follow(ctx, operations, steps(NewPlan(r.config.Seed, r.config.Duration)))
+	r.caller.done()
+	if err != nil {
+		r.endCalls()
+	}
+	return err
+}
+
+// endCalls gives up the requests without an answer.
+func (r *trial) endCalls() {
+	r.stopCalls()
+	<-r.calls
+}
+
+// follow goes through the operations and the steps of the faults, both in order of time.
+func (r *trial) follow(ctx context.Context, operations []Operation, steps []step) error {
+	for second := time.Duration(0); ; {
+		at := r.config.Duration
+		if len(operations) > 0 {
+			at = min(at, operations[0].At)
+		}
+		if len(steps) > 0 {
+			at = min(at, steps[0].at)
+		}
+		at = min(at, second)
+		pause(ctx, time.Until(r.began.Add(at)))
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case len(operations) > 0 && operations[0].At <= at:
+			r.caller.request(operations[0])
+			operations = operations[1:]
+		case len(steps) > 0 && steps[0].at <= at:
+			if err := r.take(steps[0]); err != nil {
+				return err
+			}
+			steps = steps[1:]
+		case at >= r.config.Duration:
+			return nil
+		default:
+			r.report(at)
+			second += time.Second
+		}
+	}
+}
+
+// take begins or ends a fault.
+func (r *trial) take(s step) error {
+	name := s.fault.String()
+	if !s.begin {
+		err := r.installation.end(s.fault)
+		r.ended(s.fault, name)
+		return err
+	}
+	r.mu.Lock()
+	r.faults[s.fault.Kind]++
+	r.now = append(r.now, name)
+	if s.fault.Kind.OfNATS() {
+		r.outages = append(r.outages, Period{From: time.Now()})
+	}
+	r.mu.Unlock()
+	r.journal.note("begin "+name, nil)
+	return r.installation.begin(s.fault)
+}
+
+func (r *trial) ended(f *Fault, name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.now, name); i >= 0 {
+		r.now = slices.Delete(r.now, i, i+1)
+	}
+	if f.Kind.OfNATS() {
+		r.outages[len(r.outages)-1].To = time.Now() // they never overlap
+	}
+	r.journal.note("end "+name, nil)
+}
+
+func (r *trial) report(at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	total := 0
+	for _, count := range r.faults {
+		total += count
+	}
+	r.progress("%s of %s: %d faults, %d requests, %d without an answer yet; now: %v",
+		at, r.config.Duration, total, len(r.caller.all()), r.caller.open(), r.now)
+}
+
+func (r *trial) progress(format string, args ...any) { r.config.Progress(fmt.Sprintf(format, args...)) }
+
+const (
+	settlePoll = 2 * time.Second
+	// stillFor is how long nothing may happen before the run is at its end: longer than the acknowledgement wait of an
+	// action, after which a lost lease would be seen.
+	stillFor = 12 * time.Second
+)
+
+// settle ends all faults, waits until everything has come to rest, and judges.
+func (r *trial) settle(ctx context.Context) (*Report, error) {
+	defer r.endCalls()
+	if err := r.installation.heal(); err != nil {
+		return nil, err
+	}
+	r.journal.note("all faults are over", nil)
+	healed := time.Now()
+	deadline := healed.Add(r.config.Settle)
+	var last rest
+	for {
+		now, err := r.look(ctx)
+		if err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			r.journal.note("cannot look", err)
+		}
+		now.still(&last)
+		last = now
+		overdue := time.Now().After(deadline)
+		if overdue && err != nil {
+			return nil, fmt.Errorf("the installation does not answer %s after the last fault: %w", r.config.Settle, err)
+		}
+		if err == nil && (overdue || now.over()) {
+			return r.judge(now, healed), nil
+		}
+		r.progress("waiting for rest: %d schedules are busy, %d requests without an answer, %d events, %d problems as yet",
+			now.busy, r.caller.open(), now.events, len(now.findings.Problems))
+		pause(ctx, settlePoll)
+	}
+}
+
+// rest is how much is going on at a moment.
+type rest struct {
+	evidence    *Evidence
+	findings    Findings
+	busy, open  int
+	events, ran int
+	// since is when the events and the ledger had grown last.
+	since time.Time
+}
+
+func (n *rest) still(last *rest) {
+	if n.evidence == nil || last.evidence == nil || n.events != last.events || n.ran != last.ran {
+		n.since = time.Now()
+		return
+	}
+	n.since = last.since
+}
+
+// over reports whether nothing more is to be expected: nothing goes on, and has not for a while. Where something is missed,
+// it may just be late; then it gets all the time there is.
+func (n *rest) over() bool {
+	return n.busy == 0 && n.open == 0 && n.findings.Missed+n.findings.Lost+n.findings.Unexplained == 0 && time.Since(n.since) >= stillFor
+}
+
+// look gathers the evidence there is, and judges it.
+func (r *trial) look(ctx context.Context) (rest, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	// In this order: what is described is in the history by then, unless something still goes on.
+	all, busy, err := r.observer.schedules(ctx)
+	if err != nil {
+		return rest{}, err
+	}
+	if err := r.observer.readEvents(ctx); err != nil {
+		return rest{}, err
+	}
+	ledger, err := readLedgers(ledgerDir(r.config.Dir))
+	if err != nil {
+		return rest{}, err
+	}
+	r.mu.Lock()
+	outages := slices.Clone(r.outages)
+	r.mu.Unlock()
+	e := &Evidence{
+		Namespace: r.observer.client.Namespace(), Now: time.Now(), Requests: r.caller.all(), Events: r.observer.told, Ledger: ledger,
+		Lives: r.installation.lives(), Outages: outages, Schedules: all,
+	}
+	return rest{
+		evidence: e, findings: Check(e), busy: busy, open: r.caller.open(), events: len(e.Events), ran: len(ledger),
+	}, nil
+}
+
+// judge makes the report.
+func (r *trial) judge(now rest, healed time.Time) *Report {
+	report := &Report{
+		Seed: r.config.Seed, DurationSeconds: r.config.Duration.Seconds(), Schedules: r.config.Schedules,
+		SettleSeconds: now.since.Sub(healed).Round(time.Millisecond).Seconds(),
+		Settled:       now.busy == 0 && now.open == 0, Findings: now.findings,
+		Faults: r.faults, Requests: map[Verb]int{}, Exits: r.installation.exits(),
+		Events: now.events,
+	}
+	for i := range now.evidence.Requests {
+		q := &now.evidence.Requests[i]
+		switch {
+		case q.Refused != "":
+			report.Refused++
+			r.journal.note("refused "+string(q.Verb)+" "+q.ID, errors.New(q.Refused))
+		case q.Answered.IsZero():
+			report.Unanswered++
+		default:
+			report.Requests[q.Verb]++
+		}
+	}
+	for i := range now.evidence.Ledger {
+		if !now.evidence.Ledger[i].End {
+			report.Begun++
+		}
+	}
+	r.journal.evidence(now.evidence)
+	return report
+}
+
+// EnsureEmpty makes sure that a folder for a run is there and empty.
+func EnsureEmpty(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s is not empty", dir)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/bench"
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/worker"
+)
+
+// errBench is the error of a run whose figures are worth nothing, errBenchInterrupted that of one that has none.
+var (
+	errBench            = errors.New("actions were missed, or ran twice, early or without being due")
+	errBenchInterrupted = errors.New("the run was interrupted: nothing has been measured")
+)
+
+// benchOptions are the flags of the bench commands.
+type benchOptions struct {
+	bench.Parameters
+	bench.Config
+	overlap string
+	sync    string
+	json    bool
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure how late actions start, how many there may be, and what they cost",
+		Long: `Measures Carillon on this machine: all roles and a worker in this process, as
+"carillon server" runs them, on an embedded NATS server with data in a temporary
+folder. With --nats an existing NATS server is used, under names of its own, and
+left as it was.
+
+Every action is followed until its code has run; the exit code is 1 if one was
+missed or doubled. See docs/performance/README.md.`,
+		Example: `  carillon bench steady --schedules 1000 --duration 20s
+  carillon bench herd --schedules 10000 --sync always
+  carillon bench all --json > figures.json`,
+	}
+	makeParent(cmd)
+	for _, scenario := range bench.Scenarios() {
+		cmd.AddCommand(a.benchScenarioCommand(scenario))
+	}
+	cmd.AddCommand(a.benchAllCommand())
+	return cmd
+}
+
+func (a *app) benchScenarioCommand(scenario bench.Scenario) *cobra.Command {
+	o := benchOptions{Parameters: scenario.Defaults}
+	cmd := &cobra.Command{
+		Use:   scenario.Name + " [flags]",
+		Short: "Measure " + scenario.Short,
+		Long:  "Measures " + scenario.Short + ".\nSee docs/performance/README.md.",
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runBench(cmd, &o, func(ctx context.Context) error { return a.benchOne(ctx, scenario, o.Parameters, &o) })
+		},
+	}
+	o.defineParameters(cmd, scenario)
+	o.define(cmd)
+	return cmd
+}
+
+func (a *app) benchAllCommand() *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use:   "all [flags]",
+		Short: "Measure all of these, one after the other, each as it is by default",
+		Long: `Measures all scenarios, one after the other, each as it is by default and on an
+installation of its own. That takes several minutes. With --json there is one
+object for each.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runBench(cmd, &o, func(ctx context.Context) error { return a.benchAll(ctx, &o) })
+		},
+	}
+	o.define(cmd)
+	return cmd
+}
+
+// defineParameters defines the flags of the parameters that a scenario takes.
+func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scenario) {
+	o.overlap = string(scenario.Defaults.Overlap)
+	addFlags(cmd, "Scenario", func(flags *pflag.FlagSet) {
+		number := func(name string, to *int, usage string) {
+			if slices.Contains(scenario.Takes, name) {
+				flags.IntVar(to, name, *to, usage)
+			}
+		}
+		span := func(name string, to *bench.Seconds, usage string) {
+			if slices.Contains(scenario.Takes, name) {
+				flags.DurationVar((*time.Duration)(to), name, time.Duration(*to), usage)
+			}
+		}
+		number(bench.ParamSchedules, &o.Schedules, "use `N` schedules")
+		number(bench.ParamActions, &o.Actions, "ask for `N` actions of each schedule")
+		number(bench.ParamActive, &o.Active, "let `N` more schedules be due every second")
+		number(bench.ParamDormant, &o.Dormant, "put `N` dormant schedules beside them")
+		number(bench.ParamClients, &o.Clients, "let `N` clients ask side by side")
+		number(bench.ParamRate, &o.Rate, "take `N` actions per second for the highest rate; 0 looks for it")
+		span(bench.ParamInterval, &o.Interval, "let each be due every `DURATION`, in whole seconds")
+		span(bench.ParamWarmup, &o.Warmup, "do not measure the first `DURATION`")
+		span(bench.ParamDuration, &o.Duration, "measure for `DURATION`")
+		if slices.Contains(scenario.Takes, bench.ParamOverlap) {
+			var words []string
+			for _, policy := range bench.Overlaps() {
+				words = append(words, string(policy))
+			}
+			flags.Var(flagconf.NewEnum(&o.overlap, words...), bench.ParamOverlap,
+				"overlap `POLICY`: allow_all, or buffer_all for one run of a schedule after the other")
+		}
+	})
+}
+
+// define defines the flags that every scenario has.
+func (o *benchOptions) define(cmd *cobra.Command) {
+	o.sync = string(natsserver.SyncInterval)
+	addFlags(cmd, "Measurement", func(flags *pflag.FlagSet) {
+		flags.Var(flagconf.NewEnum(&o.sync, string(natsserver.SyncAlways), string(natsserver.SyncInterval)), "sync",
+			"write through to the disk `WHEN`: always, as a server does by default, or interval; of the embedded server only")
+		flags.StringVar(&o.Dir, "data", "", "make the temporary folder in `DIR`, to measure its disk")
+		flags.IntVar(&o.Concurrency, "concurrency", worker.DefaultConcurrency, "run `N` actions at once")
+		flags.IntVar(&o.Shards, "shards", 0, "divide the schedules into `N` shards; 0 means 4")
+		flags.IntVar(&o.Replicas, "replicas", 0, "let `N` NATS servers keep all data: 1, 3 or 5; 0 means 1")
+		flags.StringVar(&o.Profiles, "profile", "", "write profiles of processor, heap, blocking and mutexes to `DIR`")
+		flags.BoolVar(&o.json, "json", false, "print the result as JSON")
+	})
+}
+
+// runBench prepares what is the same for all scenarios.
+func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Context) error) error {
+	if !cmd.Flags().Changed(flagLogLevel) {
+		a.global.logLevel = "error" // warnings of a busy machine would run through the progress
+	}
+	if o.Concurrency < 1 {
+		return usagef("--concurrency: %d is out of range: use 1 or more", o.Concurrency)
+	}
+	o.Parameters.Overlap = schedule.OverlapPolicy(o.overlap)
+	o.Config.Sync = natsserver.SyncMode(o.sync)
+	o.URL, o.Options, o.Names = a.global.nats, a.credentials(), a.global.names
+	o.Version, o.Logger = readBuild().semantic(), a.logger()
+	// As in a server, or the traces would cost nothing here.
+	shutdown, err := sdk.Setup(cmd.Context(), "carillon-bench", readBuild().Version)
+	if err != nil {
+		return err
+	}
+	defer closeTelemetry(cmd.Context(), o.Logger, shutdown)
+	return run(cmd.Context())
+}
+
+func (a *app) benchAll(ctx context.Context, o *benchOptions) error {
+	var failed error
+	for _, scenario := range bench.Scenarios() {
+		err := a.benchOne(ctx, scenario, scenario.Defaults, o)
+		switch {
+		case errors.Is(err, errBench):
+			failed = err
+		case err != nil:
+			return err
+		case !o.json:
+			_, _ = a.env.Stdout.Write([]byte("\n"))
+		}
+	}
+	return failed
+}
+
+func (a *app) benchOne(ctx context.Context, scenario bench.Scenario, p bench.Parameters, o *benchOptions) error {
+	if err := scenario.Check(p); err != nil {
+		return err
+	}
+	progress := a.newBenchProgress(scenario.Name)
+	config := o.Config
+	config.Progress = progress.show
+	result, err := bench.Run(ctx, scenario, p, config)
+	progress.end()
+	if err != nil && ctx.Err() != nil {
+		return errBenchInterrupted // other commands have done what they were told then
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.printBench(result, o.json); err != nil {
+		return err
+	}
+	if !result.OK() {
+		return errBench
+	}
+	return nil
+}
+
+func (a *app) printBench(result *bench.Result, asJSON bool) error {
+	if !asJSON {
+		return result.Write(a.env.Stdout)
+	}
+	text, err := indentedJSON(result)
+	if err != nil {
+		return err
+	}
+	_, err = a.env.Stdout.Write(text)
+	return err
+}
