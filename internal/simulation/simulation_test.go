@@ -23,6 +23,8 @@ const (
 	envPlan = "CARILLON_PLAN"
 	// envSeeds is how many new seeds TestSeeds tries instead of its own number, all of them from the time.
 	envSeeds = "CARILLON_SEEDS"
+	// envFirst is the first of the new seeds; by default it comes from the clock.
+	envFirst = "CARILLON_FIRST_SEED"
 )
 
 func TestWithoutFaults(t *testing.T) {
@@ -68,6 +70,11 @@ func TestSeeds(t *testing.T) {
 		require.NoError(t, err)
 	}
 	first := uint64(time.Now().UnixMilli())
+	if text := os.Getenv(envFirst); text != "" {
+		var err error
+		first, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
 	t.Logf("seeds 0 to %d, and the new ones %d to %d", fixed, first, first+fresh-1)
 	seeds := make(chan uint64, fixed+fresh)
 	for seed := range fixed {
