@@ -265,7 +265,7 @@ func TestDeletedScheduleIsForgotten(t *testing.T) {
 	record := b.define("hourly", seconds(3600))
 	b.run(b.pool())
 	b.wake("hourly", schedule.Wake{})
-	b.eventually("the timer is armed", func() bool { return b.armed("hourly") })
+	b.eventually("the timer is armed and the record written", func() bool { _, exists := b.state("hourly"); return exists && b.armed("hourly") })
 
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("hourly")), record.Revision))
 	b.wake("hourly", schedule.Wake{Version: 1, Reason: schedule.ReasonGuard}) // who deleted it did not live to say so
