@@ -72,6 +72,7 @@ type Pool struct {
 	config Config
 	specs  *speccache.Cache
 	events *events.Publisher
+	held   held
 }
 
 // New returns a pool that is not running yet.
@@ -108,9 +109,12 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	ctx, span := telemetry.StartTransition(ctx, "generate", key, traceOf(group))
 	defer span.End()
 	var holdUntil time.Time
+	one := attempt{key: key, wakes: wakes(group), due: p.held.take(key, group)}
 	err := kv.Attempt(func(again bool) (err error) {
-		holdUntil, err = p.transition(ctx, key, wakes(group), again)
-		return err
+		one.contested = again && !errors.Is(one.failure, errUnconfirmed)
+		one.again = again
+		holdUntil, one.failure = p.transition(ctx, &one)
+		return one.failure
 	})
 	switch {
 	case err != nil:
@@ -121,14 +125,27 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	return loop.Hold(holdUntil)
 }
 
-// transition makes one attempt, again after a conflict. It returns until when to hold the messages, if that is needed.
-func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedule.Wake, again bool) (holdUntil time.Time, err error) {
-	record, err := kv.Load(ctx, p.config.Store, kv.Generator(key), again)
+// attempt is one of a transition.
+type attempt struct {
+	key   schedule.Key
+	wakes []schedule.Wake
+	// due is what the messages have been held for, zero if they were not.
+	due time.Time
+	// again says that there was an attempt before, contested that another process has come first.
+	again, contested bool
+	// failure is that of the attempt before.
+	failure error
+}
+
+// transition makes one attempt. It returns until when to hold the messages, if that is needed.
+func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
+	key := a.key
+	record, err := kv.Load(ctx, p.config.Store, kv.Generator(key), a.again)
 	if err != nil {
 		return time.Time{}, err
 	}
 	// A message that is held may be older than what was last done for the schedule; the record tells.
-	wakes = append(wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
+	wakes := append(a.wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
 	definition, err := p.definition(ctx, key, wakes, record.Revision == 0)
 	if errors.Is(err, kv.ErrNotFound) {
 		return time.Time{}, p.forget(ctx, key, wakes)
@@ -146,14 +163,21 @@ func (p *Pool) transition(ctx context.Context, key schedule.Key, wakes []schedul
 	if err != nil {
 		return time.Time{}, err
 	}
-	if isDelicate(&decision) && !again {
+	if isDelicate(&decision) && !a.again {
 		return time.Time{}, errUnconfirmed
+	}
+	if isDone(a.due, &record.Value, &decision) {
+		return time.Time{}, nil
 	}
 	if decision.Close {
 		return time.Time{}, p.close(ctx, definition)
 	}
-	if !again {
-		holdUntil = p.holdUntil(decision)
+	holdUntil = p.holdUntil(decision)
+	if !holdUntil.IsZero() {
+		p.held.note(key, holdUntil)
+		if a.contested {
+			holdUntil = holdUntil.Add(yieldTime)
+		}
 	}
 	return holdUntil, p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
 }
@@ -334,9 +358,7 @@ func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueu
 	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span), e)
 }
 
-// holdUntil is until when to hold the message, if the next due time is that soon; else a timer does it. After a conflict
-// the message is not held: another process is at work on the same schedule, and if both held what they have, each due time
-// would be worked out twice for ever. The timer's message joins what the other holds.
+// holdUntil is until when to hold the message, if the next due time is that soon; else a timer does it.
 func (p *Pool) holdUntil(decision Decision) time.Time {
 	if decision.Reason == schedule.ReasonDue && decision.WakeAt.Sub(p.config.Now()) <= p.config.Lead {
 		return decision.WakeAt

@@ -285,7 +285,7 @@ func TestForgetSparesANewScheduleOfTheSameID(t *testing.T) {
 	b := setup(t)
 	p := b.pool()
 	d := b.define("hourly", seconds(3600)).Value
-	_, err := p.transition(t.Context(), d.Key(), nil, false)
+	_, err := p.transition(t.Context(), &attempt{key: d.Key()})
 	require.NoError(t, err)
 	require.True(t, b.armed("hourly"))
 	require.ErrorIs(t, p.forget(t.Context(), d.Key(), nil), kv.ErrConflict)
@@ -299,7 +299,7 @@ func TestNothingToForget(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.pool()
-	_, err := p.transition(t.Context(), keyOf("never-was"), nil, false)
+	_, err := p.transition(t.Context(), &attempt{key: keyOf("never-was")})
 	require.NoError(t, err)
 	require.NotNil(t, b.last(b.names.InvokeWake(0, keyOf("never-was"))), "the invoker may have something")
 }
@@ -414,7 +414,7 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 	b.put(d, record.Revision)
 
 	step := func() (open bool) {
-		_, err := p.transition(t.Context(), d.Key(), nil, false)
+		_, err := p.transition(t.Context(), &attempt{key: d.Key()})
 		require.NoError(t, err)
 		_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
 		return err == nil
@@ -459,7 +459,7 @@ func TestLimitedActionsAreReadFromTheInvoker(t *testing.T) {
 		Incarnation: d.Incarnation, LimitVersion: 1, LimitUsed: 2,
 	}, 0)
 	require.NoError(t, err)
-	_, err = p.transition(t.Context(), d.Key(), nil, false)
+	_, err = p.transition(t.Context(), &attempt{key: d.Key()})
 	require.NoError(t, err)
 	handOffs := b.handOffs("limited")
 	require.Len(t, handOffs, 1)
