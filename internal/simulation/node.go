@@ -50,30 +50,41 @@ func (n *node) now() time.Time { return time.Now().Add(time.Duration(n.skew.Load
 
 const maxPayload = 1 << 20
 
-// Publish implements bus.Bus.
-func (n *node) Publish(ctx context.Context, msg *nats.Msg) error {
-	_, err := n.publish(ctx, msg)
-	return err
+// ask makes a call that is answered with something. What the call has given stays here: it may be carried out, or repeated,
+// when nobody waits for it any more.
+func ask[T any](ctx context.Context, n *node, what, detail string, apply func(now time.Time) (T, error)) (T, error) {
+	var answer, none T
+	answered := false
+	err := n.do(ctx, what, detail, func(now time.Time) error {
+		given, err := apply(now)
+		if !answered {
+			answer, answered = given, true
+		}
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return answer, nil
 }
 
-func (n *node) publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err error) {
+// Publish implements bus.Bus.
+func (n *node) Publish(ctx context.Context, msg *nats.Msg) error {
 	if msg.Size() > maxPayload {
-		return 0, nats.ErrMaxPayload
+		return nats.ErrMaxPayload
 	}
 	copied := &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}
 	detail := msg.Subject
 	if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
 		detail += " #" + id // of several events of a kind each has its own, and its place
 	}
-	err = n.do(ctx, whatPublish, detail, func(now time.Time) error {
+	return n.do(ctx, whatPublish, detail, func(now time.Time) error {
 		ack, err := n.world.server.Publish(now, copied)
-		sequence = ack.Sequence
 		if err == nil && !ack.Duplicate {
 			n.world.published(ack.Stream, copied, now)
 		}
 		return err
 	})
-	return sequence, err
 }
 
 // PublishAll implements bus.Bus.
@@ -92,16 +103,14 @@ func (n *node) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
 }
 
 // Last implements bus.Bus.
-func (n *node) Last(ctx context.Context, stream, subject string) (m leader.Message, err error) {
-	err = n.do(ctx, whatLast, subject, func(time.Time) error {
+func (n *node) Last(ctx context.Context, stream, subject string) (leader.Message, error) {
+	return ask(ctx, n, whatLast, subject, func(time.Time) (leader.Message, error) {
 		found, ok := n.world.server.Last(stream, subject)
 		if !ok {
-			return leader.ErrNone
+			return leader.Message{}, leader.ErrNone
 		}
-		m = leader.Message{Sequence: found.Sequence, Header: found.Header, Data: found.Data}
-		return nil
+		return leader.Message{Sequence: found.Sequence, Header: found.Header, Data: found.Data}, nil
 	})
-	return m, err
 }
 
 // Remove implements bus.Bus.
@@ -154,21 +163,19 @@ func (n *node) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, err
 	return n.get(ctx, whatLeader, bucket, key)
 }
 
-func (n *node) get(ctx context.Context, what, bucket, key string) (entry kv.Entry, err error) {
+func (n *node) get(ctx context.Context, what, bucket, key string) (kv.Entry, error) {
 	stream, subject := "KV_"+bucket, "$KV."+bucket+"."+key
-	err = n.do(ctx, what, key, func(time.Time) error {
+	return ask(ctx, n, what, key, func(time.Time) (kv.Entry, error) {
 		sequence := n.world.server.LastSequence(stream)
 		if what == whatGet {
 			sequence -= min(sequence, n.world.lag)
 		}
 		m, ok := n.world.server.LastAt(stream, subject, sequence)
 		if !ok || m.Header.Get("KV-Operation") != "" {
-			return kv.ErrNotFound
+			return kv.Entry{}, kv.ErrNotFound
 		}
-		entry = kv.Entry{Data: m.Data, Revision: m.Sequence}
-		return nil
+		return kv.Entry{Data: m.Data, Revision: m.Sequence}, nil
 	})
-	return entry, err
 }
 
 // Create implements kv.Buckets.
@@ -200,35 +207,32 @@ func (n *node) Delete(ctx context.Context, bucket, key string, revision uint64) 
 func (n *node) write(
 	ctx context.Context, what, bucket, key string, data []byte, header nats.Header,
 	allowed func(last jsmodel.Message, ok bool) bool,
-) (revision uint64, err error) {
+) (uint64, error) {
 	stream, subject := "KV_"+bucket, "$KV."+bucket+"."+key
 	if len(data) > maxPayload {
 		return 0, nats.ErrMaxPayload
 	}
-	err = n.do(ctx, what, key, func(now time.Time) error {
+	return ask(ctx, n, what, key, func(now time.Time) (uint64, error) {
 		if !allowed(n.world.server.Last(stream, subject)) {
-			return kv.ErrConflict
+			return 0, kv.ErrConflict
 		}
 		ack, err := n.world.server.Publish(now, &nats.Msg{Subject: subject, Header: header, Data: data})
-		revision = ack.Sequence
 		if err == nil && strings.HasSuffix(key, ".invoker") && what != whatDelete {
 			n.world.checkState(key, data)
 		}
-		return err
+		return ack.Sequence, err
 	})
-	return revision, err
 }
 
 // Keys implements kv.Buckets.
-func (n *node) Keys(ctx context.Context, bucket, filter string) (keys []string, err error) {
+func (n *node) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
 	prefix := "$KV." + bucket + "."
-	err = n.do(ctx, whatKeys, filter, func(time.Time) error {
+	return ask(ctx, n, whatKeys, filter, func(time.Time) (keys []string, err error) {
 		for _, m := range n.world.server.Messages("KV_"+bucket, prefix+filter) {
 			if m.Header.Get("KV-Operation") == "" {
 				keys = append(keys, m.Subject[len(prefix):])
 			}
 		}
-		return nil
+		return keys, nil
 	})
-	return keys, err
 }
