@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 // patience bounds each wait of the tests, on a machine that is busy.
 const patience = time.Minute
 
-// cluster starts the nodes of an installation, and a stream on them.
+// cluster starts the nodes of an installation, and a stream on them. The connection is to a node other than the first, which
+// is for the tests to cut off.
 func cluster(t *testing.T) (*installation, jetstream.JetStream) {
 	t.Helper()
 	if testing.Short() {
@@ -27,7 +29,8 @@ func cluster(t *testing.T) (*installation, jetstream.JetStream) {
 	require.NoError(t, err)
 	t.Cleanup(in.close)
 	require.NoError(t, in.start(nodeNames()...))
-	o, err := observe(in.urls)
+	_, others, _ := strings.Cut(in.urls, ",")
+	o, err := observe(others)
 	require.NoError(t, err)
 	t.Cleanup(o.close)
 	js, err := jetstream.New(o.conn)
@@ -97,12 +100,18 @@ func TestNodeThatIsCutOff(t *testing.T) {
 			return false, err
 		}
 		group := stream.CachedInfo().Cluster
+		if group.Leader == "" {
+			return false, errors.New("there is no leader")
+		}
 		for _, replica := range group.Replicas {
-			if group.Leader != fault.Victims[0] && replica.Name == fault.Victims[0] {
-				return replica.Current && replica.Active < 2*time.Second, nil
+			// Of the node, or if it leads, or does not know better yet, of all others.
+			if group.Leader == fault.Victims[0] || replica.Name == fault.Victims[0] {
+				if !replica.Current || replica.Active > 2*time.Second {
+					return false, nil
+				}
 			}
 		}
-		return false, errors.New("the node leads, or does not know better yet")
+		return true, nil
 	}
 	await := func(want bool) {
 		until(t, func(ctx context.Context) error {
