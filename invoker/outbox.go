@@ -65,45 +65,42 @@ func (s *session) publishOutbox(ctx context.Context) error {
 
 // unpublished returns the events of a left-over outbox that may not be in the event stream. What happened a moment ago
 // the stream itself tells from a repeat, by the message ID. What is older has been published as a rule, by another
-// process: then the last event of its kind in the stream is the same or a later one.
+// process: the stream knows the last event of each kind. That one proves nothing for those before it, since of events that
+// were published at once any may be lost; they are stored again, and readers drop repeats.
 func (p *Pool) unpublished(ctx context.Context, outbox []schedule.Event) ([]schedule.Event, error) {
 	var events []schedule.Event
-	published := map[schedule.EventKind]uint64{}
+	last := map[schedule.EventKind]string{}
 	for _, event := range outbox {
 		if p.config.Now().Sub(event.Time) < subjects.DuplicateWindow/2 {
 			events = append(events, event)
 			continue
 		}
-		last, known := published[event.Kind]
+		id, known := last[event.Kind]
 		if !known {
 			var err error
-			if last, err = p.lastPublished(ctx, &event); err != nil {
+			if id, err = p.lastPublished(ctx, &event); err != nil {
 				return nil, err
 			}
-			published[event.Kind] = last
+			last[event.Kind] = id
 		}
-		if _, number := splitEventID(event.ID); number > last {
+		if event.ID != id {
 			events = append(events, event)
 		}
 	}
 	return events, nil
 }
 
-// lastPublished is the number of the last event in the stream of the same kind and incarnation, 0 if there is none.
-func (p *Pool) lastPublished(ctx context.Context, event *schedule.Event) (uint64, error) {
+// lastPublished is the ID of the last event in the stream of the same schedule and kind, empty if there is none.
+func (p *Pool) lastPublished(ctx context.Context, event *schedule.Event) (string, error) {
 	subject := p.config.Names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind)
 	last, err := p.config.Bus.Last(ctx, p.config.Names.EventStream(), subject)
 	if errors.Is(err, leader.ErrNone) {
-		return 0, nil
+		return "", nil
 	}
 	if err != nil {
-		return 0, err
+		return "", err
 	}
-	incarnation, number := splitEventID(last.Header.Get(jetstream.MsgIDHeader))
-	if own, _ := splitEventID(event.ID); own != incarnation {
-		return 0, nil
-	}
-	return number, nil
+	return last.Header.Get(jetstream.MsgIDHeader), nil
 }
 
 // eventID names the event of that number of an incarnation.

@@ -126,11 +126,10 @@ func (n Names) deadLetterConfig(replicas int) jetstream.StreamConfig {
 // TaskConsumers are the consumers of one task stream, one for each pool. Their filters do not overlap, as work-queue
 // retention demands, and leave out the timers, which nobody consumes.
 func (n Names) TaskConsumers(shard int) []jetstream.ConsumerConfig {
-	s := strconv.Itoa(shard)
-	task := n.prefix + ".task." + s
+	task := n.prefix + ".task." + strconv.Itoa(shard)
 	return []jetstream.ConsumerConfig{
 		taskConsumer(PoolGenerator, task+".generate.>"),
-		taskConsumer(PoolInvoker, task+".invoke.>", n.prefix+".callback."+s+".>"),
+		taskConsumer(PoolInvoker, n.InvokerTasks(shard), n.Callbacks(shard)),
 		taskConsumer(PoolBackfiller, task+".backfill.>"),
 	}
 }

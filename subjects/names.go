@@ -91,6 +91,11 @@ func (n Names) InvokeEnqueue(shard int, key schedule.Key, source string, span sc
 	return n.task(shard, "invoke", key, what)
 }
 
+// InvokerTasks matches the wakes and hand-offs for the invokers of a shard.
+func (n Names) InvokerTasks(shard int) string {
+	return n.prefix + ".task." + strconv.Itoa(shard) + ".invoke.>"
+}
+
 // Backfill is the subject that runs one backfiller.
 func (n Names) Backfill(shard int, key schedule.Key, id string) string {
 	return n.task(shard, "backfill", key, id)
@@ -124,8 +129,18 @@ func (n Names) TimeoutTimer(shard int, key schedule.Key, requestID string) strin
 	return n.timer(shard, "timeout", key) + "." + requestID
 }
 
+// TimeoutTimers matches the timers of the runs of a shard.
+func (n Names) TimeoutTimers(shard int) string {
+	return n.prefix + ".timer." + strconv.Itoa(shard) + ".timeout.>"
+}
+
 func (n Names) timer(shard int, kind string, key schedule.Key) string {
 	return n.prefix + ".timer." + strconv.Itoa(shard) + "." + kind + "." + key.Namespace + "." + Escape(key.ID)
+}
+
+// Callbacks matches the completions of the runs of a shard.
+func (n Names) Callbacks(shard int) string {
+	return n.prefix + ".callback." + strconv.Itoa(shard) + ".>"
 }
 
 // Callback is the subject of the completion of one run. The task queue is there for permissions.

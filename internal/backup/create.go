@@ -195,23 +195,8 @@ func (c *creation) since(ctx context.Context, stream *Stream, after uint64, visi
 func (c *creation) needed(stream string) []string {
 	for shard := range c.Facts.Shards {
 		if stream == c.Names.TaskStream(shard) {
-			return []string{callbacks(c.Names, shard), timeoutTimers(c.Names, shard)}
+			return []string{c.Names.Callbacks(shard), c.Names.TimeoutTimers(shard)}
 		}
 	}
 	return []string{">"}
-}
-
-// callbacks matches the completions of a shard.
-func callbacks(names subjects.Names, shard int) string {
-	return fmt.Sprintf("%s.callback.%d.>", names.Prefix(), shard)
-}
-
-// timeoutTimers matches the timers of a shard that end runs.
-func timeoutTimers(names subjects.Names, shard int) string {
-	return fmt.Sprintf("%s.timer.%d.timeout.>", names.Prefix(), shard)
-}
-
-// handOffs matches the tasks of the invoker of a shard.
-func handOffs(names subjects.Names, shard int) string {
-	return fmt.Sprintf("%s.task.%d.invoke.>", names.Prefix(), shard)
 }

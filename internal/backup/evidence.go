@@ -42,7 +42,7 @@ func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 		return nil, err
 	}
 	for shard := range r.manifest.Shards {
-		for _, subject := range []string{callbacks(r.names, shard), handOffs(r.names, shard)} {
+		for _, subject := range []string{r.names.Callbacks(shard), r.names.InvokerTasks(shard)} {
 			if err := r.visit(ctx, r.names.TaskStream(shard), subject, e.addTask); err != nil {
 				return nil, err
 			}
