@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -73,6 +75,9 @@ type Pool struct {
 	specs  *speccache.Cache
 	events *events.Publisher
 	held   held
+	// records and definitions are as they were last known here.
+	records     *recent.Records[schedule.GeneratorState]
+	definitions *recent.Records[schedule.Definition]
 }
 
 // New returns a pool that is not running yet.
@@ -85,7 +90,11 @@ func New(config Config) (*Pool, error) {
 	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
 		return nil, fmt.Errorf("generator: %w", err)
 	}
-	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: events.NewPublisher(config.Bus, config.Names)}, nil
+	return &Pool{
+		config: config, specs: speccache.New(speccache.DefaultSize), events: events.NewPublisher(config.Bus, config.Names),
+		records:     recent.New(recent.DefaultSize, kv.Generator),
+		definitions: recent.New(recent.DefaultSize, kv.Definition),
+	}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
@@ -109,7 +118,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	ctx, span := telemetry.StartTransition(ctx, "generate", key, traceOf(group))
 	defer span.End()
 	var holdUntil time.Time
-	one := attempt{key: key, wakes: wakes(group), due: p.held.take(key, group)}
+	one := attempt{key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group)}
 	err := kv.Attempt(func(again bool) (err error) {
 		one.contested = again && !errors.Is(one.failure, errUnconfirmed)
 		one.again = again
@@ -118,6 +127,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	})
 	switch {
 	case err != nil:
+		p.forgetRecent(key)
 		return loop.Retry(err)
 	case holdUntil.IsZero():
 		return loop.Done()
@@ -131,6 +141,9 @@ type attempt struct {
 	wakes []schedule.Wake
 	// due is what the messages have been held for, zero if they were not.
 	due time.Time
+	// routine says that nothing has come but due times. What is done then does not need to be done by the newest definition
+	// or, where something is handed over, is confirmed.
+	routine bool
 	// again says that there was an attempt before, contested that another process has come first.
 	again, contested bool
 	// failure is that of the attempt before.
@@ -140,14 +153,15 @@ type attempt struct {
 // transition makes one attempt. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	key := a.key
-	record, err := kv.Load(ctx, p.config.Store, kv.Generator(key), a.again)
+	record, err := p.record(ctx, a)
 	if err != nil {
 		return time.Time{}, err
 	}
 	// A message that is held may be older than what was last done for the schedule; the record tells.
 	wakes := append(a.wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
-	definition, err := p.definition(ctx, key, wakes, record.Revision == 0)
+	definition, err := p.definition(ctx, a, wakes, record.Revision == 0)
 	if errors.Is(err, kv.ErrNotFound) {
+		p.forgetRecent(key)
 		return time.Time{}, p.forget(ctx, key, wakes)
 	}
 	if err != nil {
@@ -157,6 +171,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if err == nil && decision.HandOff != nil && record.Revision != 0 {
 		definition, decision, err = p.confirm(ctx, key, definition, decision, record.Value)
 		if errors.Is(err, kv.ErrNotFound) {
+			p.forgetRecent(key)
 			return time.Time{}, p.forget(ctx, key, wakes)
 		}
 	}
@@ -170,6 +185,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, nil
 	}
 	if decision.Close {
+		p.forgetRecent(key)
 		return time.Time{}, p.close(ctx, definition)
 	}
 	holdUntil = p.holdUntil(decision)
@@ -179,7 +195,34 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 			holdUntil = holdUntil.Add(yieldTime)
 		}
 	}
-	return holdUntil, p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
+	revision, err := p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
+	if err != nil {
+		return time.Time{}, err
+	}
+	if revision != record.Revision {
+		record = kv.Record[schedule.GeneratorState]{Value: decision.State, Revision: revision}
+	}
+	p.records.Keep(key, record)
+	p.definitions.Keep(key, definition)
+	return holdUntil, nil
+}
+
+// recordAge is how long after the next due time that it gives a record may still be as it was last known here.
+const recordAge = 2 * time.Second
+
+// record reads the record, unless it is known and nothing else than a due time has come. What is known is old where its next
+// time has passed: another process is looking after the schedule then.
+func (p *Pool) record(ctx context.Context, a *attempt) (kv.Record[schedule.GeneratorState], error) {
+	known, ok := p.records.Get(a.key)
+	if ok && a.routine && !a.again && p.config.Now().Before(known.Value.Next.Add(recordAge)) {
+		return known, nil
+	}
+	return kv.Load(ctx, p.config.Store, kv.Generator(a.key), a.again)
+}
+
+func (p *Pool) forgetRecent(key schedule.Key) {
+	p.records.Drop(key)
+	p.definitions.Drop(key)
 }
 
 // confirm makes sure that something is handed over by the definition as it is: the replica that was asked may be cut off from
@@ -188,7 +231,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 func (p *Pool) confirm(
 	ctx context.Context, key schedule.Key, definition kv.Record[schedule.Definition], decision Decision, state schedule.GeneratorState,
 ) (kv.Record[schedule.Definition], Decision, error) {
-	latest, err := kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
+	latest, err := kv.RefreshLeader(ctx, p.config.Store, kv.Definition(key), definition)
 	if err != nil || latest.Revision == definition.Revision {
 		return definition, decision, err
 	}
@@ -209,14 +252,19 @@ func isDelicate(d *Decision) bool {
 }
 
 // definition reads the definition, from the leader if there is no record: of a schedule that has been deleted, a lagging
-// replica would bring the record and the timer back.
+// replica would bring the record and the timer back. Where nothing else than a due time has come, one that is known will do:
+// it may be long out of date, but nothing is handed over by it.
 func (p *Pool) definition(
-	ctx context.Context, key schedule.Key, wakes []schedule.Wake, fresh bool,
+	ctx context.Context, a *attempt, wakes []schedule.Wake, fresh bool,
 ) (kv.Record[schedule.Definition], error) {
 	if fresh {
-		return kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
+		return kv.GetLeader(ctx, p.config.Store, kv.Definition(a.key))
 	}
-	return kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
+	known, ok := p.definitions.Get(a.key)
+	if ok && a.routine && !a.again && !kv.Behind(&known.Value, wakes...) {
+		return known, nil
+	}
+	return kv.DefinitionFor(ctx, p.config.Store, a.key, wakes...)
 }
 
 // decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or
@@ -274,27 +322,27 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 
 // commit hands over what is due, sees that the schedule is looked at again, and writes the record, in this order: a
 // repeated hand-off is harmless, a lost one is an action missed. The timer comes before the record, and not without it: by
-// its compare-and-set, the process that writes last is the one that has armed last.
-func (p *Pool) commit(ctx context.Context, d *schedule.Definition, decision Decision, revision uint64, sleep bool) error {
+// its compare-and-set, the process that writes last is the one that has armed last. It returns the revision of the record.
+func (p *Pool) commit(
+	ctx context.Context, d *schedule.Definition, decision Decision, revision uint64, sleep bool,
+) (uint64, error) {
 	if err := p.publish(ctx, d, decision); err != nil {
-		return err
+		return 0, err
 	}
 	sleep = sleep && !decision.WakeAt.IsZero()
 	if sleep {
 		if err := p.arm(ctx, d, decision); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if !decision.Changed && !sleep {
-		return nil
+		return revision, nil
 	}
-	if _, err := kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), &decision.State, revision); err != nil {
-		return err
+	next, err := kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), &decision.State, revision)
+	if err != nil || revision != 0 {
+		return next, err // a schedule that was forgotten meanwhile would have been a conflict
 	}
-	if revision != 0 {
-		return nil // a schedule that was forgotten meanwhile would have been a conflict
-	}
-	return p.stillThere(ctx, d)
+	return next, p.stillThere(ctx, d)
 }
 
 // publish hands over what is due, and what the definition has brought.
@@ -376,6 +424,13 @@ func (p *Pool) arm(ctx context.Context, d *schedule.Definition, decision Decisio
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
 	return task.Arm(ctx, p.config.Bus,
 		names.DueTimer(shard, d.Key()), names.Generate(shard, d.Key(), subjects.WhatDue), at, wake)
+}
+
+// isRoutine reports whether all messages of a group are of timers that have fired, or have been dealt with and held since.
+func isRoutine(group []loop.Message[schedule.Wake]) bool {
+	return !slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool {
+		return !m.Held && m.Body.Reason != schedule.ReasonDue
+	})
 }
 
 func wakes(group []loop.Message[schedule.Wake]) []schedule.Wake {

@@ -105,13 +105,14 @@ func versions(group []loop.Message[Message]) []schedule.Wake {
 	return wakes
 }
 
-// input sorts the messages of a group.
+// input sorts the messages of a group. One that was held has been dealt with.
 func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState) (Input, error) {
 	var in Input
 	looked := false
 	for i := range group {
 		body := group[i].Body
 		switch {
+		case group[i].Held:
 		case body.Completion != nil:
 			in.Completions = append(in.Completions, *body.Completion)
 		case body.Enqueue != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -65,6 +66,9 @@ type Pool struct {
 	published *lru.Cache[schedule.Key, published]
 	// left holds what sessions have left to the next ones.
 	left *lru.Cache[schedule.Key, remainder]
+	// records and definitions are as they were last known here.
+	records     *recent.Records[schedule.InvokerState]
+	definitions *recent.Records[schedule.Definition]
 }
 
 // New returns a pool that is not running yet.
@@ -84,7 +88,11 @@ func New(config Config) (*Pool, error) {
 	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	return &Pool{config: config, events: events.NewPublisher(config.Bus, config.Names), published: known, left: left}, nil
+	return &Pool{
+		config: config, events: events.NewPublisher(config.Bus, config.Names), published: known, left: left,
+		records:     recent.New(recent.DefaultSize, kv.Invoker),
+		definitions: recent.New(recent.DefaultSize, kv.Definition),
+	}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
@@ -100,11 +108,32 @@ func (p *Pool) Run(ctx context.Context) error {
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
 	ctx, span := telemetry.StartTransition(ctx, "invoke", key, group[0].Header)
 	defer span.End()
-	err := kv.Attempt(func(again bool) error { return p.transition(ctx, key, group, again) })
-	if err != nil {
+	a := attempt{key: key, group: group, left: p.takeLeft(key)}
+	var holdUntil time.Time
+	err := kv.Attempt(func(again bool) (err error) {
+		a.again = again
+		holdUntil, err = p.transition(ctx, &a)
+		return err
+	})
+	switch {
+	case err != nil:
+		p.forgetRecent(key)
+		p.leave(key, a.left)
 		return loop.Retry(err)
+	case holdUntil.IsZero():
+		return loop.Done()
 	}
-	return loop.Done()
+	return loop.Hold(holdUntil)
+}
+
+// attempt is one of a transition.
+type attempt struct {
+	key   schedule.Key
+	group []loop.Message[Message]
+	// left is what the session before has left.
+	left remainder
+	// again says that there was an attempt before.
+	again bool
 }
 
 // errUnconfirmed asks for another attempt that goes by what the leader says. A write makes sure that nothing was missed;
@@ -113,54 +142,71 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 var errUnconfirmed = fmt.Errorf("%w: invoker: nothing to do or to pause, says a replica", kv.ErrConflict)
 
 // transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
-// attempt has executed is found done by the next.
-func (p *Pool) transition(ctx context.Context, key schedule.Key, group []loop.Message[Message], again bool) error {
-	record, err := kv.Load(ctx, p.config.Store, kv.Invoker(key), again)
+// attempt has executed is found done by the next. It returns until when to hold the messages, if that is needed.
+func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
+	record, err := p.records.Load(ctx, p.config.Store, a.key, a.again)
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
-	definition, err := p.definition(ctx, key, group, &record.Value, again)
+	definition, err := p.definition(ctx, a, &record.Value)
 	if errors.Is(err, kv.ErrNotFound) {
-		return p.forget(ctx, key)
+		p.forgetRecent(a.key)
+		return time.Time{}, p.forget(ctx, a.key)
 	}
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
-	s := newSession(p, key, definition, record)
+	s := newSession(p, a, definition, record)
 	if err := s.takeLeftOver(ctx); err != nil {
-		return err
+		return time.Time{}, err
 	}
-	in, err := p.input(ctx, key, group, &record.Value)
+	in, err := p.input(ctx, a.key, a.group, &record.Value)
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
 	if in.Spec, err = recountingSpec(&definition.Value, in); err != nil {
-		return err
+		return time.Time{}, err
 	}
+	in.Report = a.left.report
 	out := Transition(&definition.Value, s.record.Value, in, p.config.Now())
-	if (!out.Changed || out.Pause != nil) && !again {
-		return errUnconfirmed
+	if (!out.Changed || out.Pause != nil) && !a.again {
+		return time.Time{}, errUnconfirmed
 	}
 	if err := s.commit(ctx, out); err != nil {
-		return err
+		return time.Time{}, err
 	}
+	a.left.report = Report{}
 	if err := s.execute(ctx); err != nil {
-		return err
+		return time.Time{}, err
 	}
-	return s.wakeOthers(ctx)
+	if err := s.wakeOthers(ctx); err != nil {
+		return time.Time{}, err
+	}
+	p.records.Keep(a.key, s.record)
+	p.definitions.Keep(a.key, s.definition)
+	p.leave(a.key, s.rest)
+	return s.holdUntil, nil
 }
 
 // definition reads the definition. One that is older than the messages or the record say comes from a replica that lags
 // behind; to go by it could even reset the record. Where there is no record, nothing tells: a completion of a schedule that
 // has been deleted would make one again, and nobody would ever remove it.
+//
+// It is asked for each time, though it hardly ever changes: what has been paused must not go on.
 func (p *Pool) definition(
-	ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState, again bool,
+	ctx context.Context, a *attempt, state *schedule.InvokerState,
 ) (kv.Record[schedule.Definition], error) {
-	if again || state.Incarnation == "" {
-		return kv.GetLeader(ctx, p.config.Store, kv.Definition(key))
+	if a.again || state.Incarnation == "" {
+		return kv.GetLeader(ctx, p.config.Store, kv.Definition(a.key))
 	}
-	known := schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion}
-	return kv.DefinitionFor(ctx, p.config.Store, key, append(versions(group), known)...)
+	wakes := append(versions(a.group), schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion})
+	known, _ := p.definitions.Get(a.key)
+	return kv.RefreshDefinition(ctx, p.config.Store, a.key, known, wakes...)
+}
+
+func (p *Pool) forgetRecent(key schedule.Key) {
+	p.records.Drop(key)
+	p.definitions.Drop(key)
 }
 
 // wallClock is for spans of time in which the machine may have been suspended, which the monotonic clock leaves out.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,24 +29,38 @@ type session struct {
 	fresh map[string]time.Time
 	// more says that there is work left for a later group of messages.
 	more bool
+	// rest is for the next session; holdUntil is when there is to be one at the latest, to record what is left.
+	rest      remainder
+	holdUntil time.Time
 }
 
-// remainder is what a session leaves to the next one of the same process: if the record is still the same, the starts that
-// are fresh.
+// remainder is what a session leaves to the next one of the same process.
 type remainder struct {
+	// fresh are the fresh starts, if the record is still of that revision.
 	revision uint64
 	fresh    map[string]time.Time
+	// report is what came of work, and is not in the record yet.
+	report Report
+}
+
+func (p *Pool) takeLeft(key schedule.Key) remainder {
+	left, _ := p.left.Peek(key)
+	p.left.Remove(key)
+	return left
+}
+
+func (p *Pool) leave(key schedule.Key, left remainder) {
+	if len(left.fresh) > 0 || left.report.size() > 0 {
+		p.left.Add(key, left)
+	}
 }
 
 func newSession(
-	p *Pool, key schedule.Key, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState],
+	p *Pool, a *attempt, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState],
 ) *session {
-	s := &session{Pool: p, key: key, definition: d, record: record, fresh: map[string]time.Time{}}
-	if left, ok := p.left.Get(key); ok {
-		p.left.Remove(key)
-		if left.revision == record.Revision {
-			s.fresh = left.fresh
-		}
+	s := &session{Pool: p, key: a.key, definition: d, record: record, fresh: map[string]time.Time{}}
+	if a.left.revision == record.Revision {
+		maps.Copy(s.fresh, a.left.fresh)
 	}
 	return s
 }
@@ -151,12 +167,16 @@ func (s *session) execute(ctx context.Context) error {
 		}
 		if done >= RoundLimit || round == maxRounds {
 			s.more = true
-			s.left.Add(s.key, remainder{revision: s.record.Revision, fresh: s.fresh})
+			s.rest = remainder{revision: s.record.Revision, fresh: s.fresh}
 			return nil
 		}
 		report, err := s.perform(ctx, work)
 		if err != nil {
 			return err
+		}
+		if s.mayWait(report) {
+			s.rest.report, s.holdUntil = report, s.config.Now().Add(recordDelay)
+			return nil
 		}
 		done += work.size()
 		changed, err := s.conclude(ctx, report)
@@ -168,6 +188,30 @@ func (s *session) execute(ctx context.Context) error {
 		}
 	}
 	return s.armRetry(ctx)
+}
+
+const (
+	// recordDelay is how long the news that runs have been started may wait for other news of the schedule, to be written
+	// together. Many runs are over by then.
+	recordDelay = 100 * time.Millisecond
+	// maxWaiting is how many such runs there may be. Another process that comes by meanwhile has to look for each of them.
+	maxWaiting = 4
+)
+
+// mayWait reports whether what came of the work can be recorded later: nothing but runs that have been started, and nothing
+// else to do. Should the process die, the messages come again, and find ready starts that may have been published.
+func (s *session) mayWait(report Report) bool {
+	if len(report.Starts) > maxWaiting || len(s.record.Value.Controls) > 0 {
+		return false
+	}
+	ready := 0
+	for i := range s.record.Value.Starts {
+		if s.record.Value.Starts[i].Phase == schedule.PhaseReady {
+			ready++
+		}
+	}
+	return ready == len(report.Starts) &&
+		!slices.ContainsFunc(report.Starts, func(r StartReport) bool { return r.Result != Accepted })
 }
 
 // conclude records what came of the work. Where another process has written the record meanwhile, a completion perhaps,

@@ -259,13 +259,19 @@ func (s *site) afterHandOff(e schedule.Enqueue) schedule.InvokerState {
 	return invoker.Transition(s.definition(), schedule.InvokerState{}, in, time.Now()).State
 }
 
-// handle makes a pool handle one wake, and nothing else, without a loop.
+// handle makes a pool handle messages, and nothing else, without a loop; what it holds it gets once more.
 func (s *site) handle(pool *invoker.Pool, bodies ...invoker.Message) {
 	var group []loop.Message[invoker.Message]
 	for _, body := range bodies {
 		group = append(group, loop.Message[invoker.Message]{Task: subjects.Task{Key: s.key}, Body: body})
 	}
-	require.Equal(s.t, loop.Done(), pool.Handle(s.t.Context(), s.key, group))
+	verdict := pool.Handle(s.t.Context(), s.key, group)
+	for verdict.IsHold() {
+		newest := group[len(group)-1]
+		newest.Held = true
+		verdict = pool.Handle(s.t.Context(), s.key, []loop.Message[invoker.Message]{newest})
+	}
+	require.Equal(s.t, loop.Done(), verdict)
 }
 
 var wakeUp = invoker.Message{Wake: &schedule.Wake{Reason: schedule.ReasonRetry}}

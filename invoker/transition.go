@@ -26,6 +26,8 @@ const (
 
 // Input is what has come in for one schedule.
 type Input struct {
+	// Report is what came of earlier work of the state, if that has not been recorded yet.
+	Report      Report
 	Enqueues    []Traced[schedule.Enqueue]
 	Completions []schedule.Completion
 	// Withdrawn are the sources whose trigger or backfill has been canceled: what waits of them is dropped, and what still
@@ -62,6 +64,7 @@ type Outcome struct {
 func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, now time.Time) Outcome {
 	m := newMachine(d, state, now)
 	m.spec = in.Spec
+	m.report(in.Report)
 	for _, c := range in.Completions {
 		m.complete(c)
 	}
@@ -82,14 +85,19 @@ func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, n
 // Apply records what came of the work of a state, then settles which starts are ready now. It is a pure function.
 func Apply(d *schedule.Definition, state schedule.InvokerState, report Report, now time.Time) Outcome {
 	m := newMachine(d, state, now)
+	m.report(report)
+	m.settle()
+	return m.outcome()
+}
+
+// report records what came of work.
+func (m *machine) report(report Report) {
 	for _, r := range report.Starts {
 		m.executed(r)
 	}
 	for _, c := range report.Delivered {
 		m.delivered(c)
 	}
-	m.settle()
-	return m.outcome()
 }
 
 // machine works on a copy of the record.

@@ -93,6 +93,8 @@ type Report struct {
 	Delivered []schedule.PendingControl
 }
 
+func (r Report) size() int { return len(r.Starts) + len(r.Delivered) }
+
 // executed records what came of one start.
 func (m *machine) executed(r StartReport) {
 	start := m.find(r.RequestID)
@@ -103,6 +105,7 @@ func (m *machine) executed(r StartReport) {
 	case Accepted:
 		start.StartTime = r.At.UTC()
 		m.started(start)
+		m.state.Outbox[len(m.state.Outbox)-1].Time = start.StartTime // a moment ago
 	case Refused:
 		m.drop(start, r.Reason)
 	case Failed:

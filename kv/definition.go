@@ -11,18 +11,26 @@ import (
 // definition, another incarnation or an older version than a wake says, the leader decides. Zero wakes trust the
 // replica's word that a definition is there, but never that it is not.
 func DefinitionFor(ctx context.Context, s *Store, key schedule.Key, wakes ...schedule.Wake) (Record[schedule.Definition], error) {
-	record, err := Get(ctx, s, Definition(key))
+	return RefreshDefinition(ctx, s, key, Record[schedule.Definition]{}, wakes...)
+}
+
+// RefreshDefinition is DefinitionFor for who has the definition as it was; see [Refresh].
+func RefreshDefinition(
+	ctx context.Context, s *Store, key schedule.Key, known Record[schedule.Definition], wakes ...schedule.Wake,
+) (Record[schedule.Definition], error) {
+	record, err := Refresh(ctx, s, Definition(key), known)
 	switch {
 	case errors.Is(err, ErrNotFound):
 	case err != nil:
 		return record, err
-	case !behind(&record.Value, wakes):
+	case !Behind(&record.Value, wakes...):
 		return record, nil
 	}
 	return GetLeader(ctx, s, Definition(key))
 }
 
-func behind(d *schedule.Definition, wakes []schedule.Wake) bool {
+// Behind reports whether a definition is older than messages say: of another incarnation, or of an earlier version.
+func Behind(d *schedule.Definition, wakes ...schedule.Wake) bool {
 	for _, wake := range wakes {
 		if wake.Incarnation != "" && wake.Incarnation != d.Incarnation || d.Version < wake.Version {
 			return true

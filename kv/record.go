@@ -36,6 +36,26 @@ func GetLeader[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], err
 	return decode[T](key.name, entry, err)
 }
 
+// Refresh is Get for who has the record as it was: at the same revision it is the same, and known is returned, which is
+// not decoded once more.
+func Refresh[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
+	entry, err := s.buckets.Get(ctx, s.bucket(key.schedule), key.name)
+	return refreshed(key, known, entry, err)
+}
+
+// RefreshLeader is GetLeader for who has the record as it was; see [Refresh].
+func RefreshLeader[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
+	entry, err := s.buckets.GetLeader(ctx, s.bucket(key.schedule), key.name)
+	return refreshed(key, known, entry, err)
+}
+
+func refreshed[T any](key Key[T], known Record[T], entry Entry, err error) (Record[T], error) {
+	if err == nil && entry.Revision == known.Revision {
+		return known, nil
+	}
+	return decode[T](key.name, entry, err)
+}
+
 // Put writes a record if its revision is still the given one; 0 means that it must not exist. It returns the new
 // revision. The error is ErrConflict or one of NATS; after the latter the write may or may not have happened.
 func Put[T any](ctx context.Context, s *Store, key Key[T], value *T, revision uint64) (uint64, error) {

@@ -42,6 +42,9 @@ func Done() Verdict { return Verdict{} }
 // done what its messages ask for may hold.
 func Hold(until time.Time) Verdict { return Verdict{until: until} }
 
+// IsHold reports whether Hold made a verdict.
+func (v Verdict) IsHold() bool { return !v.until.IsZero() }
+
 // Retry gives the group back for a later attempt, by this or another process. Permanent errors count: after
 // Config.MaxDeliveries the message goes to the dead letter stream. An error is permanent if [Permanent] made it, or if it
 // says that what is stored cannot be read or is not valid. Before that counts, each message of a group is handled alone,

@@ -1,0 +1,64 @@
+// Package recent keeps the records that a pool has read or written last, decoded. A schedule that fires every second would
+// otherwise be read and decoded several times a second, by the process that has just written it.
+//
+// What is kept is like what a replica says that lags behind: another process may have written the record since. So it may
+// stand for the first read of a transition, and for nothing that needs the word of the leader. The compare-and-set of the
+// write finds out; then the record is read from the leader, and kept anew. Who keeps a record must not change what it
+// refers to.
+//
+// The package may be imported by the pools. It imports kv, and knows nothing of what the records mean.
+package recent
+
+import (
+	"context"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// DefaultSize is how many records of a kind a pool keeps. That of an invoker has some 10 KB in memory.
+const DefaultSize = 4096
+
+// Records are the last records of one kind, by schedule. It is safe for concurrent use.
+type Records[T any] struct {
+	records *lru.Cache[schedule.Key, kv.Record[T]]
+	key     func(schedule.Key) kv.Key[T]
+}
+
+// New returns records of the kind that key names, at most size of them, which is at least 1.
+func New[T any](size int, key func(schedule.Key) kv.Key[T]) *Records[T] {
+	records, err := lru.New[schedule.Key, kv.Record[T]](max(size, 1))
+	if err != nil {
+		panic("recent: " + err.Error()) // only for a size below 1
+	}
+	return &Records[T]{records: records, key: key}
+}
+
+// Get returns the record of a schedule as it was last known here; false if it is not.
+func (r *Records[T]) Get(key schedule.Key) (kv.Record[T], bool) { return r.records.Get(key) }
+
+// Load is [kv.Load] for a transition: what is known here stands for what a replica says. What it reads is not kept, since
+// the transition may fail.
+func (r *Records[T]) Load(ctx context.Context, store *kv.Store, key schedule.Key, again bool) (kv.Record[T], error) {
+	if again {
+		r.Drop(key)
+	}
+	if record, known := r.records.Get(key); known {
+		return record, nil
+	}
+	return kv.Load(ctx, store, r.key(key), again)
+}
+
+// Keep remembers a record. One that does not exist, of revision 0, is forgotten.
+func (r *Records[T]) Keep(key schedule.Key, record kv.Record[T]) {
+	if record.Revision == 0 {
+		r.Drop(key)
+		return
+	}
+	r.records.Add(key, record)
+}
+
+// Drop forgets the record of a schedule.
+func (r *Records[T]) Drop(key schedule.Key) { r.records.Remove(key) }
