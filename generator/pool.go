@@ -35,8 +35,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-	// Lead is how long before the due time the timer fires; the pool waits the rest itself. 1 s by default. The server's
-	// timers are up to 250 ms late, so much less makes actions late.
+	// Lead is how long before the due time the timer fires; the pool waits the rest itself. 2 s by default. The server's
+	// timers are up to 250 ms late, so much less makes actions late. What is due again within the lead needs no timer.
 	Lead time.Duration
 	// IdleTime is how long an exhausted schedule stays open; 7 days by default, negative for ever.
 	IdleTime time.Duration
@@ -50,7 +50,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.Lead == 0 {
-		c.Lead = time.Second
+		c.Lead = 2 * time.Second
 	}
 	if c.IdleTime == 0 {
 		c.IdleTime = 7 * 24 * time.Hour

@@ -177,7 +177,7 @@ func TestConfig(t *testing.T) {
 		require.ErrorContains(t, err, "Config.Lead")
 	}
 	p := b.pool(idleAfter(-1))
-	require.Equal(t, time.Second, p.config.Lead)
+	require.Equal(t, 2*time.Second, p.config.Lead)
 }
 
 func TestHandsOverWhenDue(t *testing.T) {

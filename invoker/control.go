@@ -16,6 +16,9 @@ import (
 // deliverAll delivers controls side by side, those for one workflow ID in order: the control stream keeps the last. It
 // returns the delivered ones; the others are tried again.
 func (s *session) deliverAll(ctx context.Context, controls []schedule.PendingControl) []schedule.PendingControl {
+	if len(controls) == 0 {
+		return nil
+	}
 	lanes := map[string][]int{}
 	for i, c := range controls {
 		subject := s.config.Names.Control(s.key.Namespace, c.TaskQueue, c.WorkflowID)

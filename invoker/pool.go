@@ -192,7 +192,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 // behind; to go by it could even reset the record. Where there is no record, nothing tells: a completion of a schedule that
 // has been deleted would make one again, and nobody would ever remove it.
 //
-// It is asked for each time, though it hardly ever changes: what has been paused must not go on.
+// It is asked for whenever something might start, though it hardly ever changes: what has been paused must not go on.
 func (p *Pool) definition(
 	ctx context.Context, a *attempt, state *schedule.InvokerState,
 ) (kv.Record[schedule.Definition], error) {
@@ -200,8 +200,28 @@ func (p *Pool) definition(
 		return kv.GetLeader(ctx, p.config.Store, kv.Definition(a.key))
 	}
 	wakes := append(versions(a.group), schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion})
-	known, _ := p.definitions.Get(a.key)
+	known, ok := p.definitions.Get(a.key)
+	if ok && a.onlyEnds(state) && !kv.Behind(&known.Value, wakes...) {
+		return known, nil
+	}
 	return kv.RefreshDefinition(ctx, p.config.Store, a.key, known, wakes...)
+}
+
+// onlyEnds reports whether nothing can start now, whatever the definition says: no start waits, and nothing has come but
+// completions.
+func (a *attempt) onlyEnds(state *schedule.InvokerState) bool {
+	for i := range a.group {
+		if !a.group[i].Held && a.group[i].Body.Completion == nil {
+			return false
+		}
+	}
+	waiting := 0
+	for i := range state.Starts {
+		if state.Starts[i].Waiting() {
+			waiting++
+		}
+	}
+	return waiting == len(a.left.report.Starts) // which have been started
 }
 
 func (p *Pool) forgetRecent(key schedule.Key) {

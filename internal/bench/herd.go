@@ -35,7 +35,7 @@ func measureHerd(ctx context.Context, s *session) error {
 }
 
 // timerLead is how long before a time its timer fires; the work begins then.
-const timerLead = time.Second
+const timerLead = 2 * time.Second
 
 // burst measures actions that are all due at one moment, until the last of them is completed. It calls trigger when it has
 // begun to measure.
