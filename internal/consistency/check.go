@@ -143,9 +143,7 @@ func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Rep
 	if !repair || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Repairable }) {
 		return report, nil
 	}
-	for i := range report.Findings {
-		c.mend(ctx, &report.Findings[i])
-	}
+	c.mendAll(ctx, report.Findings)
 	return report, c.review(ctx, report.Findings)
 }
 
@@ -164,6 +162,26 @@ func (c *Checker) review(ctx context.Context, findings []Finding) error {
 		}
 	}
 	return nil
+}
+
+// mendAll repairs findings: first those whose record is written or removed, since a generator that another of them wakes may
+// write the same one.
+func (c *Checker) mendAll(ctx context.Context, findings []Finding) {
+	for _, records := range []bool{true, false} {
+		for i := range findings {
+			if changesRecord(findings[i].mend) == records {
+				c.mend(ctx, &findings[i])
+			}
+		}
+	}
+}
+
+func changesRecord(m mend) bool {
+	switch m.(type) {
+	case putGenerator, removeRecord:
+		return true
+	}
+	return false
 }
 
 // mend repairs a finding, if that is possible.

@@ -12,8 +12,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// period leaves time to remove a timer before it fires.
-const period = 2 * time.Second
+// period leaves time to remove a timer before it fires, which it does two seconds ahead.
+const period = 4 * time.Second
 
 // standstill is damage that makes a schedule stand still.
 type standstill struct {
