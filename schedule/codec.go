@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 
-	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
@@ -19,6 +17,8 @@ const FormatVersion byte = 1
 // with another FormatVersion.
 var ErrFormat = errors.New("not a record this release can read")
 
+var errNoValue = errors.New("there is no value")
+
 // Marshal encodes a record or message for storage: FormatVersion, then the value as msgpack, field names as in JSON, zero
 // fields left out. It encodes the types of this package: structs with json tags, possibly embedded, whose fields are
 // scalars, times, byte strings, and slices, string maps and pointers of those. Durations are nanoseconds; times keep
@@ -27,22 +27,24 @@ var ErrFormat = errors.New("not a record this release can read")
 // Marshal fails for nil, for a value of another kind, and for one that Unmarshal would refuse: a list or map of more than 65,536
 // entries. The result belongs to the caller. Safe for concurrent use.
 func Marshal(v any) ([]byte, error) {
-	w := encoders.Get().(*recordEncoder)
-	defer w.release()
-	w.buf.WriteByte(FormatVersion)
-	if err := w.encoder.Encode(v); err != nil {
+	if v == nil {
+		return nil, fmt.Errorf("encode %T: %w", v, errNoValue)
+	}
+	c, err := codecOf(reflect.TypeOf(v))
+	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
-	record := w.buf.Bytes()
-	if record[1] == msgpcode.Nil {
-		return nil, fmt.Errorf("encode %T: there is no value", v)
+	w := writers.Get().(*recordWriter)
+	defer w.release()
+	w.data = append(w.data, FormatVersion)
+	c.write(w, reflect.ValueOf(v))
+	switch {
+	case w.err != nil:
+		return nil, fmt.Errorf("encode %T: %w", v, w.err)
+	case w.data[1] == msgpcode.Nil:
+		return nil, fmt.Errorf("encode %T: %w", v, errNoValue)
 	}
-	if len(record) > maxRecordEntries { // a smaller one cannot hold too many entries
-		if err := checkRecord(record[1:], reflect.TypeOf(v)); err != nil {
-			return nil, fmt.Errorf("encode %T: %w", v, err)
-		}
-	}
-	return bytes.Clone(record), nil
+	return bytes.Clone(w.data), nil
 }
 
 // Unmarshal decodes what Marshal wrote into the value that into points to. What it held before is replaced; on an error
@@ -52,8 +54,8 @@ func Marshal(v any) ([]byte, error) {
 // unknown to the type are ignored: a newer release may have written them. Data that is empty, cut short, followed by
 // more bytes, of another version or of another shape gives an error that wraps [ErrFormat].
 //
-// The data may come from anywhere: it is checked before it is decoded, so that it can claim neither more memory than in
-// proportion to its own size nor a deep stack. The result does not refer to data. Safe for concurrent use.
+// The data may come from anywhere: what it claims is checked before anything trusts it, so that it can take neither more
+// memory than in proportion to its own size nor a deep stack. The result does not refer to data. Safe for concurrent use.
 func Unmarshal(data []byte, into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -63,15 +65,15 @@ func Unmarshal(data []byte, into any) error {
 	if err := checkVersion(data); err != nil {
 		return fmt.Errorf("decode %s: %w", t, err)
 	}
-	if err := checkRecord(data[1:], t); err != nil {
+	c, err := codecOf(t)
+	if err != nil {
 		return fmt.Errorf("decode %s: %w", t, err)
 	}
-	fresh := reflect.New(t)
-	if err := decodeRecord(data[1:], fresh); err != nil {
-		return fmt.Errorf("decode %s: %w: %w", t, ErrFormat, err)
+	fresh := reflect.New(t).Elem()
+	if err := readRecord(data[1:], c, fresh); err != nil {
+		return fmt.Errorf("decode %s: %w", t, err)
 	}
-	normalize(fresh.Elem())
-	target.Elem().Set(fresh.Elem())
+	target.Elem().Set(fresh)
 	return nil
 }
 
@@ -83,48 +85,4 @@ func checkVersion(data []byte) error {
 		return fmt.Errorf("%w: format version %d, this release reads version %d", ErrFormat, data[0], FormatVersion)
 	}
 	return nil
-}
-
-func decodeRecord(body []byte, into reflect.Value) error {
-	decoder := decoders.Get().(*msgpack.Decoder)
-	decoder.Reset(bytes.NewReader(body))
-	decoder.SetCustomStructTag("json")
-	err := decoder.DecodeValue(into.Elem())
-	if len(body) <= maxPooledBytes {
-		decoder.Reset(nil)
-		decoders.Put(decoder)
-	}
-	return err
-}
-
-// The pools are our own. Those of the msgpack library are shared with the rest of the program.
-var (
-	encoders = sync.Pool{New: func() any { return newRecordEncoder() }}
-	decoders = sync.Pool{New: func() any { return msgpack.NewDecoder(nil) }}
-)
-
-// maxPooledBytes keeps one large record from holding its memory for ever.
-const maxPooledBytes = 64 << 10
-
-// recordEncoder is an encoder with the buffer it writes to, for reuse.
-type recordEncoder struct {
-	buf     bytes.Buffer
-	encoder *msgpack.Encoder
-}
-
-func newRecordEncoder() *recordEncoder {
-	w := new(recordEncoder)
-	w.encoder = msgpack.NewEncoder(&w.buf)
-	w.encoder.SetCustomStructTag("json")
-	w.encoder.SetOmitEmpty(true)
-	w.encoder.UseCompactInts(true)
-	w.encoder.SetSortMapKeys(true)
-	return w
-}
-
-func (w *recordEncoder) release() {
-	if w.buf.Cap() <= maxPooledBytes {
-		w.buf.Reset()
-		encoders.Put(w)
-	}
 }

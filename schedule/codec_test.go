@@ -124,6 +124,11 @@ func TestUnmarshalErrors(t *testing.T) {
 		{"text for list", field("starts", 0xa1, 'x'), "byte 10: text where a []schedule.BufferedStart is expected"},
 		{"time for map", field("sources", 0xd6, 0xff, 0xde, 0xff, 0xff, 0), "byte 11: a time where a map[string]schedule.SourceProgress is expected"},
 		{"time for map within embedded", field("outbox", 0x91, 0x81, 0xa4, 't', 'i', 'm', 'e', 0xc0), "byte 17: a scalar where a time.Time is expected"},
+		{"truth for number", field("limitUsed", 0xc3), "byte 13: a scalar of another kind than expected"},
+		{"number for truth", field("hasResult", 1), "byte 13: a scalar of another kind than expected"},
+		{"fraction for number", field("limitUsed", 0xca, 0, 0, 0, 0), "byte 17: a scalar of another kind than expected"},
+		{"another extension", field("outbox", 0x91, 0x81, 0xa4, 't', 'i', 'm', 'e', 0xd4, 1, 0), "byte 19: an extension that is not a time"},
+		{"time of no form", field("outbox", 0x91, 0x81, 0xa4, 't', 'i', 'm', 'e', 0xd5, 0xff, 0, 0), "byte 20: a time of 2 bytes"},
 		{"claimed list", field("starts", 0xdd, 0, 0, 0xff, 0xff), "byte 14: the data is cut short"},
 		{"huge claimed list", field("starts", 0xdd, 0xff, 0xff, 0xff, 0xff), "byte 14: 4294967295 entries, at most 65536 are accepted"},
 		{"huge claimed map", field("sources", 0xdf, 0xff, 0xff, 0xff, 0xff), "byte 15: 4294967295 entries, at most 65536 are accepted"},
@@ -142,11 +147,25 @@ func TestUnmarshalErrors(t *testing.T) {
 	}
 }
 
-// What only the library finds wrong is reported like the rest.
-func TestUnmarshalBadScalar(t *testing.T) {
+// The msgpack library, with which earlier releases read records, accepts an embedded struct under the name of its type.
+func TestUnmarshalEmbeddedByName(t *testing.T) {
 	t.Parallel()
-	data := append([]byte{FormatVersion}, msgpackOf(t, map[string]any{"version": true})...)
-	require.ErrorIs(t, Unmarshal(data, new(Wake)), ErrFormat)
+	data := append([]byte{FormatVersion}, msgpackOf(t, map[string]any{
+		"source": "auto", "Span": map[string]any{"from": at(1)},
+	})...)
+	var got Enqueue
+	require.NoError(t, Unmarshal(data, &got))
+	require.Equal(t, Enqueue{Source: SourceAuto, Span: Span{From: at(1)}}, got)
+}
+
+// Of a list or map that stands twice, the last one counts.
+func TestUnmarshalRepeatedField(t *testing.T) {
+	t.Parallel()
+	body := "\x84\xa6starts\x92\x81\xa5phase\xa1x\x80\xa6starts\x91\x80" +
+		"\xa7sources\x81\xa1a\x80\xa7sources\x81\xa1b\x80"
+	var got InvokerState
+	require.NoError(t, Unmarshal(append([]byte{FormatVersion}, body...), &got))
+	require.Equal(t, InvokerState{Starts: make([]BufferedStart, 1), Sources: map[string]SourceProgress{"b": {}}}, got)
 }
 
 func TestUnmarshalCutShort(t *testing.T) {
@@ -192,6 +211,7 @@ func TestMarshalErrors(t *testing.T) {
 	}
 	_, err = Marshal(InvokerState{Starts: make([]BufferedStart, 1<<16+1)})
 	require.ErrorContains(t, err, "65537 entries, at most 65536 are accepted")
+	require.ErrorContains(t, Unmarshal([]byte{FormatVersion, 0x80}, &struct{ C chan int }{}), "unsupported chan int")
 }
 
 // Encoders and buffers are reused: no call may see what another wrote.
@@ -212,29 +232,4 @@ func msgpackOf(t *testing.T, v any) []byte {
 	data, err := msgpack.Marshal(v)
 	require.NoError(t, err)
 	return data
-}
-
-func BenchmarkMarshal(b *testing.B) {
-	state := benchmarkState()
-	for b.Loop() {
-		_, _ = Marshal(state)
-	}
-}
-
-func BenchmarkUnmarshal(b *testing.B) {
-	data, err := Marshal(benchmarkState())
-	require.NoError(b, err)
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		_ = Unmarshal(data, new(InvokerState))
-	}
-}
-
-// benchmarkState is an invoker record with ten starts.
-func benchmarkState() *InvokerState {
-	state := golden()["invoker"].(*InvokerState)
-	for len(state.Starts) < 10 {
-		state.Starts = append(state.Starts, fullStart())
-	}
-	return state
 }
