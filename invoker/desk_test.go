@@ -36,7 +36,7 @@ func newDesk(t require.TestingT, changes ...func(*schedule.Definition)) *desk {
 	d := &desk{
 		t: t, now: origin, handed: map[string]time.Time{}, seen: map[string]bool{},
 		d: schedule.Definition{
-			Namespace: "default", ID: "nightly", Incarnation: "inc", Version: 1, LimitVersion: 1,
+			Namespace: "default", ID: "nightly", Incarnation: "inc", CreateTime: origin, Version: 1, LimitVersion: 1,
 			Schedule: schedule.Schedule{Action: schedule.Action{Type: "record", TaskQueue: "q"}},
 		},
 	}

@@ -24,7 +24,7 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 		m.repeat(e, progress)
 		return
 	}
-	settled := settle(e, &progress)
+	settled := settle(e, &progress, m.definition.CreateTime)
 	e = m.trim(e, progress, settled)
 	waiting := m.waiting()
 	for i := range e.Starts {

@@ -30,15 +30,17 @@ func recountingSpec(d *schedule.Definition, in Input) (*specproc.Spec, error) {
 // a LastNominal of its own), unless it has died before it could write down that it had handed them over. Then an update that
 // changes the jitter has moved them to where nothing is covered.
 //
-// While a hand-off is missing that a later one has overtaken, nothing is known of its times.
-func settle(e *schedule.Enqueue, progress *schedule.SourceProgress) (until time.Time) {
+// While a hand-off is missing that a later one has overtaken, nothing is known of its times. The first of all begins when the
+// schedule was created.
+func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time.Time) (until time.Time) {
 	if e.Source != schedule.SourceAuto {
 		return time.Time{}
 	}
 	if e.Version > progress.Version {
 		progress.Version, progress.Settled = e.Version, progress.LastNominal
 	}
-	if e.Version == progress.Version && len(progress.Covered) == 1 {
+	whole := len(progress.Covered) == 1 && !progress.Covered[0].From.After(created)
+	if e.Version == progress.Version && whole {
 		until = progress.Settled
 	}
 	newest := []time.Time{progress.LastNominal, e.MissedSpan.To, e.SupersededSpan.To, e.DroppedSpan.To}

@@ -106,6 +106,25 @@ func TestHandedOverBeforeAnUpdate(t *testing.T) {
 	require.Len(t, k.state.Starts, 9)
 }
 
+// TestTheFirstHandOffIsOvertakenByAnUpdate: nothing is known of its times, though there is no gap in what is covered.
+func TestTheFirstHandOffIsOvertakenByAnUpdate(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	handOff := func(version uint64, from, to int, nominals ...int) {
+		e := schedule.Enqueue{
+			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: schedule.Span{From: second(from), To: second(to)},
+		}
+		for _, n := range nominals {
+			e.Starts = append(e.Starts, k.start(schedule.SourceAuto, n, ""))
+		}
+		k.transition(invoker.Input{Enqueues: traced(e).Enqueues})
+	}
+	handOff(1, 2, 3, 3)
+	handOff(2, 0, 4, 1, 2, 3, 4) // by a generator that a lagging replica has shown no record
+	handOff(1, 0, 2, 1, 2)
+	require.Len(t, k.state.Starts, 4)
+}
+
 // TestGivenUpOnceAfterAnUpdate is the same for what is given up by the time it is handed over again.
 func TestGivenUpOnceAfterAnUpdate(t *testing.T) {
 	t.Parallel()
