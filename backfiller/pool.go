@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -104,26 +105,58 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 
 // step makes one attempt at the next step of one request.
 func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake) error {
-	// The leader, because the frontend has written the record a moment ago and a replica may not have it yet.
-	record, err := kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, id))
+	r := p.read(ctx, key, id, wakes)
+	record, err := r.record, r.recordErr
 	if errors.Is(err, kv.ErrNotFound) {
 		return p.tellFinished(ctx, key, id)
 	}
 	if err != nil {
 		return err
 	}
-	definition, err := kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
+	definition, err := r.definition, r.definitionErr
 	if errors.Is(err, kv.ErrNotFound) || err == nil && definition.Value.Incarnation != record.Value.Incarnation {
 		return p.finish(ctx, key, id, record.Revision) // the schedule it was for is gone
 	}
 	if err != nil {
 		return err
 	}
-	in, err := p.input(ctx, &definition.Value, record.Value)
+	if r.invokerErr != nil {
+		return r.invokerErr
+	}
+	in, err := p.input(&definition.Value, record.Value, &r.invoker.Value)
 	if err != nil {
 		return err
 	}
 	return p.carryOut(ctx, &definition.Value, Decide(in), record.Revision)
+}
+
+// reading is the records that a step depends on. Not every step depends on all of them, so that each has an error of its
+// own.
+type reading struct {
+	record        kv.Record[schedule.BackfillState]
+	recordErr     error
+	definition    kv.Record[schedule.Definition]
+	definitionErr error
+	invoker       kv.Record[schedule.InvokerState]
+	invokerErr    error
+}
+
+// read reads what a step may depend on, all side by side: somebody waits for a trigger.
+func (p *Pool) read(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake) *reading {
+	var (
+		r    reading
+		side sync.WaitGroup
+	)
+	side.Go(func() {
+		r.definition, r.definitionErr = kv.DefinitionFor(ctx, p.config.Store, key, wakes...)
+	})
+	side.Go(func() {
+		r.invoker, r.invokerErr = kv.OrZero(kv.Get(ctx, p.config.Store, kv.Invoker(key)))
+	})
+	// The leader, because the frontend has written the record a moment ago and a replica may not have it yet.
+	r.record, r.recordErr = kv.GetLeader(ctx, p.config.Store, kv.Backfill(key, id))
+	side.Wait()
+	return &r
 }
 
 // carryOut does what has been decided: what goes to others first, then the record, then the timer.
@@ -154,18 +187,14 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 	return p.arm(ctx, d, id, decision.WakeAt)
 }
 
-func (p *Pool) input(ctx context.Context, d *schedule.Definition, state schedule.BackfillState) (Input, error) {
+func (p *Pool) input(d *schedule.Definition, state schedule.BackfillState, invoker *schedule.InvokerState) (Input, error) {
 	spec, err := p.specs.Get(d)
 	if err != nil {
 		return Input{}, err
 	}
-	invoker, err := kv.OrZero(kv.Get(ctx, p.config.Store, kv.Invoker(d.Key())))
-	if err != nil {
-		return Input{}, err
-	}
 	in := Input{Definition: d, Spec: spec, State: state, Now: p.config.Now()}
-	if invoker.Value.Incarnation == d.Incarnation {
-		in.Invoker = invoker.Value
+	if invoker.Incarnation == d.Incarnation {
+		in.Invoker = *invoker
 	}
 	return in, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -22,19 +23,25 @@ import (
 const maxWrites = 128
 
 // api does the reading and writing of the requests. Each verb is a method in a file of its own; requests come validated.
-// It keeps nothing between requests but which namespaces exist and compiled specs, and is safe for concurrent use.
+// It keeps nothing between requests but which namespaces exist, compiled specs and, for seconds, how many more triggers a
+// schedule has room for. It is safe for concurrent use.
 type api struct {
 	names      subjects.Names
 	js         jetstream.JetStream // for reads for people
+	replica    *replica.Reader     // the same
 	bus        bus.Bus
 	store      *kv.Store
 	namespaces *namespaces
-	events     *events.Publisher
-	specs      *speccache.Cache
-	log        *slog.Logger
-	now        func() time.Time
-	newID      func() string
-	guardDelay time.Duration
+	keys       *keyLists // exact
+	// keysAndTraces also has keys of schedules that are gone.
+	keysAndTraces *keyLists
+	rooms         *rooms
+	events        *events.Publisher
+	specs         *speccache.Cache
+	log           *slog.Logger
+	now           func() time.Time
+	newID         func() string
+	guardDelay    time.Duration
 	// queue looks at a task queue of a namespace.
 	queue func(ctx context.Context, namespace, queue string) (taskqueue.Status, error)
 	// maxReply returns how many bytes a reply may have.

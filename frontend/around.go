@@ -7,9 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -33,45 +30,70 @@ type surroundings struct {
 	deadLetter, replayed, noWorker *schedule.Event
 }
 
-// lookAround finds out what a full description needs, and adds the backfills to the records. What cannot be found out of
-// task queues and events is left out: describe is asked most of all when something is wrong.
-func (a *api) lookAround(ctx context.Context, def *schedule.Definition, all *records) (*surroundings, error) {
-	around := &surroundings{}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		all.backfills, err = a.backfills(ctx, def.Key())
-		return err
-	})
-	brief, cancel := context.WithTimeout(ctx, aroundWait)
-	defer cancel()
-	last := func(kind schedule.EventKind, into **schedule.Event) {
-		group.Go(func() error {
-			*into = a.lastEvent(brief, def, kind)
-			return nil
-		})
-	}
-	last(schedule.EventDeadLetter, &around.deadLetter)
-	last(schedule.EventReplayed, &around.replayed)
-	if queues := queuesInUse(def, &all.invoker); len(queues) > 0 {
-		last(schedule.EventNoWorker, &around.noWorker)
-		group.Go(func() error {
-			around.queues = a.lookAt(brief, def.Key(), queues)
-			return nil
-		})
-	}
-	around.warnings = specproc.Warnings(def.Schedule.Spec, a.now())
-	return around, group.Wait()
+// sight is what a full description shows, and what it is told from.
+type sight struct {
+	def     schedule.Definition
+	records records
+	// events are the last ones of some kinds; those that there are none of are left out.
+	events map[schedule.EventKind]*schedule.Event
 }
 
-// backfills reads the records of the triggers and backfills of a schedule. One that cannot be read is left out and logged.
-func (a *api) backfills(ctx context.Context, key schedule.Key) ([]schedule.BackfillState, error) {
-	keys, err := kv.Backfills(ctx, a.store, key)
-	if err != nil {
-		return nil, err
+// look reads what a full description needs of a schedule, all of it side by side.
+func (a *api) look(ctx context.Context, key schedule.Key) (*sight, error) {
+	var seen sight
+	err := sideBySide(
+		func() error {
+			batch, backfills, err := kv.ReadWhole(ctx, a.store, key)
+			if err != nil {
+				return err
+			}
+			if seen.def, seen.records, err = a.schedule(ctx, batch, key); err != nil {
+				return err
+			}
+			seen.records.backfills, err = a.backfillsIn(ctx, batch, backfills, key)
+			return err
+		},
+		func() error {
+			seen.events = a.lastEvents(ctx, key, schedule.EventDeadLetter, schedule.EventReplayed, schedule.EventNoWorker)
+			return nil
+		},
+	)
+	return &seen, err
+}
+
+// lookAround finds out what a full description needs beside what has been read. What cannot be found out of task queues is
+// left out: describe is asked most of all when something is wrong.
+func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
+	around := &surroundings{
+		warnings:   specproc.Warnings(seen.def.Schedule.Spec, a.now()),
+		deadLetter: seen.last(schedule.EventDeadLetter), replayed: seen.last(schedule.EventReplayed),
 	}
+	if queues := queuesInUse(&seen.def, &seen.records.invoker); len(queues) > 0 {
+		ctx, cancel := context.WithTimeout(ctx, aroundWait)
+		defer cancel()
+		around.noWorker = seen.last(schedule.EventNoWorker)
+		around.queues = a.lookAt(ctx, seen.def.Key(), queues)
+	}
+	return around
+}
+
+// last returns the last event of a kind since the schedule was created, nil if there is none.
+func (s *sight) last(kind schedule.EventKind) *schedule.Event {
+	event := s.events[kind]
+	if event == nil || event.Time.Before(s.def.CreateTime) {
+		return nil // that of an earlier schedule of the same ID
+	}
+	return event
+}
+
+// backfillsIn returns what a batch has of the triggers and backfills of a schedule. One that cannot be read is left out and
+// logged.
+func (a *api) backfillsIn(
+	ctx context.Context, batch *kv.Batch, keys []kv.Key[schedule.BackfillState], key schedule.Key,
+) ([]schedule.BackfillState, error) {
 	var all []schedule.BackfillState
 	for _, k := range keys {
-		record, err := kv.Get(ctx, a.store, k)
+		record, err := kv.From(ctx, batch, k)
 		switch {
 		case errors.Is(err, kv.ErrNotFound):
 		case errors.Is(err, kv.ErrCorrupt):
@@ -85,24 +107,31 @@ func (a *api) backfills(ctx context.Context, key schedule.Key) ([]schedule.Backf
 	return all, nil
 }
 
-// lastEvent returns the last event of a kind since the schedule was created, nil if there is none.
-func (a *api) lastEvent(ctx context.Context, def *schedule.Definition, kind schedule.EventKind) *schedule.Event {
-	msg, err := a.bus.Last(ctx, a.names.EventStream(), a.names.Event(def.Key(), kind))
-	if errors.Is(err, leader.ErrNone) {
-		return nil
+// lastEvents reads the last events of some kinds. What cannot be read is left out and logged.
+func (a *api) lastEvents(
+	ctx context.Context, key schedule.Key, kinds ...schedule.EventKind,
+) map[schedule.EventKind]*schedule.Event {
+	brief, cancel := context.WithTimeout(ctx, aroundWait)
+	defer cancel()
+	subjects := make([]string, len(kinds))
+	for i, kind := range kinds {
+		subjects[i] = a.names.Event(key, kind)
 	}
-	var event schedule.Event
-	if err == nil {
-		err = json.Unmarshal(msg.Data, &event)
-	}
+	// A rest, which there is of events larger than any, is left out too.
+	messages, _, err := a.replica.Last(brief, a.names.EventStream(), subjects...)
 	if err != nil {
-		a.logFor(def.Key()).WarnContext(ctx, "event left out of a description", "kind", string(kind), "error", err)
-		return nil
+		a.logFor(key).WarnContext(ctx, "events left out of a description", "error", err)
 	}
-	if event.Time.Before(def.CreateTime) {
-		return nil // that of an earlier schedule of the same ID
+	last := map[schedule.EventKind]*schedule.Event{}
+	for _, msg := range messages {
+		var event schedule.Event
+		if err := json.Unmarshal(msg.Data, &event); err != nil {
+			a.logFor(key).WarnContext(ctx, "event left out of a description", "subject", msg.Subject, "error", err)
+			continue
+		}
+		last[event.Kind] = &event
 	}
-	return &event
+	return last
 }
 
 // queuesInUse returns the task queues that runs in progress were sent to, the most recent first.

@@ -48,6 +48,9 @@ func (a *api) change(ctx context.Context, c change) (schedule.Definition, error)
 		a.afterRepeat(ctx, &current, c.requestID)
 		return current, nil
 	}
+	if len(done.requested) > 0 {
+		a.rooms.forget(c.key)
+	}
 	a.afterChange(ctx, done)
 	return done.next, nil
 }

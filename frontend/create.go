@@ -38,6 +38,7 @@ func (a *api) create(
 	if err != nil {
 		return schedule.Description{}, err
 	}
+	a.rooms.forget(key)
 	a.afterCreate(ctx, &def, req)
 	return describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, a.now()), nil
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -47,8 +49,9 @@ func New(config Config) (*Frontend, error) {
 	return &Frontend{
 		config: config,
 		api: &api{
-			names: config.Names, js: config.JS, store: config.Store,
-			namespaces: newNamespaces(config.JS, config.Names), log: config.Logger,
+			names: config.Names, js: config.JS, replica: replica.New(config.JS), store: config.Store,
+			namespaces: newNamespaces(config.JS, config.Names), rooms: newRooms(), log: config.Logger,
+			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: own, events: events.NewPublisher(own, config.Names), specs: speccache.New(specCacheSize),
 			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
 			queue: func(ctx context.Context, namespace, queue string) (taskqueue.Status, error) {

@@ -78,6 +78,33 @@ func TestListWhileSchedulesComeAndGo(t *testing.T) {
 	assert.Equal(t, stay, stayed, "what stays is listed once, whatever comes and goes")
 }
 
+// TestListIsFilledUp where schedules are gone, of which traces are left.
+func TestListIsFilledUp(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	for i := range 30 {
+		in.create(fmt.Sprintf("%02d", i), "")
+	}
+	for i := range 30 {
+		if i%10 != 9 {
+			_, err := answer[schedule.Empty](in, "delete", fmt.Sprintf(`{"id":"%02d"}`, i))
+			require.NoError(t, err)
+		}
+	}
+	ids, pages := in.listAll("", 3, nothing)
+	assert.Equal(t, []string{"09", "19", "29"}, ids)
+	assert.Equal(t, 1, pages)
+	ids, pages = in.listAll("1", 2, nothing)
+	assert.Equal(t, []string{"19"}, ids)
+	assert.Equal(t, 1, pages)
+	ids, pages = in.listAll("", 1, nothing)
+	assert.Equal(t, []string{"09", "19", "29"}, ids)
+	assert.Equal(t, 3, pages)
+	count, err := answer[schedule.CountReply](in, "count", `{}`)
+	require.NoError(t, err)
+	assert.Equal(t, 3, count.Count)
+}
+
 func TestListSurvivesACorruptRecord(t *testing.T) {
 	t.Parallel()
 	in := installed(t)

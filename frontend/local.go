@@ -35,7 +35,7 @@ type Local struct {
 func NewLocal(config LocalConfig) *Local {
 	a := &api{
 		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger,
-		events: events.NewPublisher(config.Bus, config.Names), specs: speccache.New(specCacheSize),
+		rooms: newRooms(), events: events.NewPublisher(config.Bus, config.Names), specs: speccache.New(specCacheSize),
 		now: config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
 		maxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },
 		queue: func(context.Context, string, string) (taskqueue.Status, error) {

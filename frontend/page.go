@@ -15,6 +15,43 @@ const (
 	tokenVersion = 1
 )
 
+// page is one page of a list in the making.
+type page struct {
+	keys   []schedule.Key // ordered by ID
+	prefix string
+	size   int
+	// entries are those of the page so far, encoded, and ids the schedules they are of.
+	entries [][]byte
+	ids     []string
+	// after is the ID up to which all has been looked at; more says that others follow.
+	after string
+	more  bool
+}
+
+// full reports whether nothing can be added any more.
+func (p *page) full() bool { return !p.more || len(p.entries) >= p.size }
+
+// next returns the keys that are to be looked at next: as many as there is room for, or at least some.
+func (p *page) next(least int) (keys []schedule.Key) {
+	keys, p.more = pageKeys(p.keys, p.prefix, p.after, max(p.size-len(p.entries), least))
+	if len(keys) > 0 {
+		p.after = keys[len(keys)-1].ID
+	}
+	return keys
+}
+
+func (p *page) add(id string, entry []byte) {
+	p.ids, p.entries = append(p.ids, id), append(p.entries, entry)
+}
+
+// cut leaves for the next page what this one, or a reply of limit bytes, cannot hold.
+func (p *page) cut(limit int) {
+	if fits := min(fitPage(p.entries, limit), p.size); fits < len(p.entries) {
+		p.after, p.more = p.ids[fits-1], true // each fits by itself, or it would have been left out
+		p.ids, p.entries = p.ids[:fits], p.entries[:fits]
+	}
+}
+
 // pageKeys cuts one page from keys, which are ordered by ID: the first size keys with the prefix and an ID greater than
 // after. More says that others follow.
 //

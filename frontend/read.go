@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,32 +13,25 @@ import (
 )
 
 const (
-	// listReaders bounds how many schedules of a page are read at once.
+	// listReaders bounds how many schedules of a page are made ready at once: most take no more than what was read.
 	listReaders = 16
 	// listOverhead is what the body of a list reply has beside its entries: a page token above all.
 	listOverhead = 1024
+	// maxRounds bounds how often a page is filled up where many schedules are gone. Then it is not full.
+	maxRounds = 10
 )
 
 // describe answers from replicas, which may show a change a moment after it was answered.
 func (a *api) describe(ctx context.Context, namespace string, req *schedule.IDRequest) (schedule.Description, error) {
-	record, err := a.definition(ctx, schedule.Key{Namespace: namespace, ID: req.ID})
+	seen, err := a.look(ctx, schedule.Key{Namespace: namespace, ID: req.ID})
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	def := &record.Value
-	all, err := a.records(ctx, def.Key())
-	if err != nil {
-		return schedule.Description{}, err
-	}
-	around, err := a.lookAround(ctx, def, &all)
-	if err != nil {
-		return schedule.Description{}, err
-	}
-	return describeFully(def, all, around, a.now()), nil
+	return describeFully(&seen.def, seen.records, a.lookAround(ctx, seen), a.now()), nil
 }
 
-// description adds to a definition what the pools know, and nothing that is to be found out around them: for lists, and for
-// replies to a change, which is about to change that.
+// description adds to a definition what the pools know, and nothing that is to be found out around them: for replies to a
+// change, which is about to change that.
 func (a *api) description(ctx context.Context, def *schedule.Definition) (schedule.Description, error) {
 	all, err := a.records(ctx, def.Key())
 	if err != nil {
@@ -48,12 +42,35 @@ func (a *api) description(ctx context.Context, def *schedule.Definition) (schedu
 
 // records reads what the pools keep of a schedule, without the backfills.
 func (a *api) records(ctx context.Context, key schedule.Key) (records, error) {
-	generator, err := kv.OrZero(kv.Get(ctx, a.store, kv.Generator(key)))
+	batch, err := kv.ReadPools(ctx, a.store, key)
 	if err != nil {
 		return records{}, err
 	}
-	invoker, err := kv.OrZero(kv.Get(ctx, a.store, kv.Invoker(key)))
+	return recordsIn(ctx, batch, key)
+}
+
+// recordsIn returns what a batch has of a schedule beside its definition.
+func recordsIn(ctx context.Context, batch *kv.Batch, key schedule.Key) (records, error) {
+	generator, err := kv.OrZero(kv.From(ctx, batch, kv.Generator(key)))
+	if err != nil {
+		return records{}, err
+	}
+	invoker, err := kv.OrZero(kv.From(ctx, batch, kv.Invoker(key)))
 	return records{generator: generator.Value, invoker: invoker.Value}, err
+}
+
+// schedule returns what a batch has of a schedule. A definition that its replica misses is asked of the leader, as
+// [api.definition] does.
+func (a *api) schedule(ctx context.Context, batch *kv.Batch, key schedule.Key) (schedule.Definition, records, error) {
+	definition, err := kv.From(ctx, batch, kv.Definition(key))
+	if errors.Is(err, kv.ErrNotFound) {
+		definition, err = a.newestDefinition(ctx, key)
+	}
+	if err != nil {
+		return schedule.Definition{}, records{}, err
+	}
+	all, err := recordsIn(ctx, batch, key)
+	return definition.Value, all, err
 }
 
 // listReply is a schedule.ListReply whose entries are encoded already, since their size decides how many there are.
@@ -69,62 +86,68 @@ func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequ
 	if err != nil {
 		return listReply{}, err
 	}
-	keys, err := kv.Schedules(ctx, a.store, namespace)
+	keys, err := a.keysAndTraces.of(ctx, namespace)
 	if err != nil {
 		return listReply{}, err
 	}
-	size := req.PageSize
-	if size == 0 {
-		size = defaultPageSize
-	}
-	page, more := pageKeys(keys, req.Prefix, after, size)
-	entries, err := a.entries(ctx, page)
-	if err != nil {
-		return listReply{}, err
-	}
-	reply := listReply{Schedules: []json.RawMessage{}}
-	if fits := fitPage(entries, a.maxReply()-listOverhead); fits < len(entries) {
-		entries, page, more = entries[:fits], page[:fits], true
-	}
-	for _, entry := range entries {
-		if entry != nil {
-			reply.Schedules = append(reply.Schedules, entry)
+	p := page{keys: keys, prefix: req.Prefix, after: after, size: cmp.Or(req.PageSize, defaultPageSize), more: true}
+	least := 0
+	for range maxRounds {
+		if p.full() {
+			break
 		}
+		if err := a.fill(ctx, &p, least); err != nil {
+			return listReply{}, err
+		}
+		least = defaultPageSize // where some are gone, more may be
 	}
-	if more {
-		reply.NextPageToken = encodePageToken(page[len(page)-1].ID)
+	p.cut(a.maxReply() - listOverhead)
+	reply := listReply{Schedules: rawMessages(p.entries)}
+	if p.more {
+		reply.NextPageToken = encodePageToken(p.after)
 	}
 	return reply, nil
 }
 
+// fill looks at the keys that come next, at least so many, and adds to a page what there is. Some may be traces of
+// schedules that are gone.
+func (a *api) fill(ctx context.Context, p *page, least int) error {
+	keys := p.next(least)
+	entries, err := a.entries(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, entry := range entries {
+		if entry != nil {
+			p.add(keys[i].ID, entry)
+		}
+	}
+	return nil
+}
+
 // entries describes the schedules of a page, in the same order. The entry of one that is left out is nil.
-func (a *api) entries(ctx context.Context, page []schedule.Key) ([][]byte, error) {
-	entries := make([][]byte, len(page))
+func (a *api) entries(ctx context.Context, keys []schedule.Key) ([][]byte, error) {
+	batch, err := kv.ReadBatch(ctx, a.store, keys...)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([][]byte, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listReaders)
-	for i, key := range page {
+	for i, key := range keys {
 		group.Go(func() (err error) {
-			entries[i], err = a.entry(ctx, key)
+			entries[i], err = a.entry(ctx, batch, key)
 			return err
 		})
 	}
 	return entries, group.Wait()
 }
 
-// listed is describe for a list.
-func (a *api) listed(ctx context.Context, key schedule.Key) (schedule.Description, error) {
-	record, err := a.definition(ctx, key)
-	if err != nil {
-		return schedule.Description{}, err
-	}
-	return a.description(ctx, &record.Value)
-}
-
 // entry encodes the description of one schedule for a list. It is nil where the schedule has vanished since the keys were
 // read, and where it cannot be shown at all: one bad schedule must not hide the others. Describe says what is wrong
 // with it.
-func (a *api) entry(ctx context.Context, key schedule.Key) ([]byte, error) {
-	description, err := a.listed(ctx, key)
+func (a *api) entry(ctx context.Context, batch *kv.Batch, key schedule.Key) ([]byte, error) {
+	def, all, err := a.schedule(ctx, batch, key)
 	switch {
 	case schedule.CodeOf(err) == schedule.CodeNotFound:
 		return nil, nil
@@ -134,7 +157,7 @@ func (a *api) entry(ctx context.Context, key schedule.Key) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	entry, err := schedule.EncodeJSON(description)
+	entry, err := schedule.EncodeJSON(describe(&def, all.generator, all.invoker, a.now()))
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +170,7 @@ func (a *api) entry(ctx context.Context, key schedule.Key) ([]byte, error) {
 
 // count counts the keys, whatever is behind them.
 func (a *api) count(ctx context.Context, namespace string, req *schedule.CountRequest) (schedule.CountReply, error) {
-	keys, err := kv.Schedules(ctx, a.store, namespace)
+	keys, err := a.keys.of(ctx, namespace)
 	if err != nil {
 		return schedule.CountReply{}, err
 	}

@@ -2,6 +2,7 @@ package frontend_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -99,4 +100,35 @@ func TestTooManyTriggersAreRefused(t *testing.T) {
 	_, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
 	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeResourceExhausted})
 	assert.ErrorContains(t, err, "100")
+}
+
+// TestTooManyTriggersOfAPatch are counted as soon as they are asked for, though the generator has made no records of them.
+func TestTooManyTriggersOfAPatch(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	_, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	day := `{"start":"2026-01-01T00:00:00Z","end":"2026-01-02T00:00:00Z"}`
+	_, err = answer[schedule.Description](in, "patch",
+		`{"id":"nightly","backfills":[`+strings.Repeat(day+",", 98)+day+`]}`)
+	require.NoError(t, err)
+	_, err = answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeResourceExhausted})
+}
+
+// TestTriggersOfASecond are told from each other, and all are there: most of them are taken in without a look at the others.
+func TestTriggersOfASecond(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	var all sync.WaitGroup
+	for range 60 {
+		all.Go(func() {
+			_, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	assert.Len(t, in.pending("nightly"), 60)
 }

@@ -10,12 +10,21 @@ type Entry struct {
 	Revision uint64
 }
 
+// NamedEntry is an entry and its key.
+type NamedEntry struct {
+	Key string
+	Entry
+}
+
 // Buckets is where a store keeps its records: those of an installation on NATS ([Open]), or of a simulation. Each write
 // is a compare-and-set. An implementation is safe for concurrent use, returns [ErrNotFound] and [ErrConflict] where they
 // apply, wrapped or not, and for the rest errors after which a write may or may not have happened.
 type Buckets interface {
 	// Get reads an entry from any replica.
 	Get(ctx context.Context, bucket, key string) (Entry, error)
+	// GetMatching reads all entries whose keys match one of the filters, in any order, as one replica has them at one
+	// moment. Where there are more than one answer holds, rest is true, and those that were found are some of them, or none.
+	GetMatching(ctx context.Context, bucket string, filters []string) (found []NamedEntry, rest bool, err error)
 	// GetLeader reads an entry from the leader.
 	GetLeader(ctx context.Context, bucket, key string) (Entry, error)
 	// Create writes a key that does not exist, or has been deleted.
@@ -24,6 +33,9 @@ type Buckets interface {
 	Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error)
 	// Delete removes a key that was last written at a revision, and leaves a trace of it for subjects.TombstoneAge.
 	Delete(ctx context.Context, bucket, key string, revision uint64) error
+	// Names lists, in any order, the keys that match a filter and have an entry or the trace of one. It costs a fraction of
+	// Keys. Where there are more than one answer holds, rest is true, and there are none.
+	Names(ctx context.Context, bucket, filter string) (names []string, rest bool, err error)
 	// Keys lists the keys that match a filter, in any order.
 	Keys(ctx context.Context, bucket, filter string) ([]string, error)
 }

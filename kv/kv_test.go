@@ -160,7 +160,8 @@ func TestErrorsOfNATSAreNotOurs(t *testing.T) {
 	_, getLeader := kv.GetLeader(ctx, b.store, k)
 	_, put := kv.Put(ctx, b.store, k, &value, 0)
 	_, list := kv.Schedules(ctx, b.store, "default")
-	for _, err := range []error{get, getLeader, put, kv.Delete(ctx, b.store, k, 1), list} {
+	_, traces := kv.SchedulesAndTraces(ctx, b.store, "default")
+	for _, err := range []error{get, getLeader, put, kv.Delete(ctx, b.store, k, 1), list, traces} {
 		require.ErrorIs(t, err, context.Canceled)
 		for _, ours := range []error{kv.ErrConflict, kv.ErrNotFound, kv.ErrCorrupt} {
 			require.NotErrorIs(t, err, ours)
@@ -177,6 +178,8 @@ func TestListOnAClosedConnection(t *testing.T) {
 	b := setupOn(t, js, topology.Settings{Shards: 1})
 	conn.Close()
 	_, err := kv.Schedules(t.Context(), b.store, "default")
+	require.Error(t, err)
+	_, err = kv.SchedulesAndTraces(t.Context(), b.store, "default")
 	require.Error(t, err)
 }
 
@@ -214,6 +217,9 @@ func TestListsKeepNamespacesAndSchedulesApart(t *testing.T) {
 		keys, err := kv.Schedules(ctx, b.store, namespace)
 		require.NoError(t, err)
 		require.Equal(t, want, keys)
+		keys, err = kv.SchedulesAndTraces(ctx, b.store, namespace)
+		require.NoError(t, err)
+		require.Equal(t, want, keys)
 	}
 	for _, id := range awkward {
 		key := schedule.Key{Namespace: "a", ID: id}
@@ -236,6 +242,16 @@ func TestListsLeaveOutWhatIsDeleted(t *testing.T) {
 	backfills, err := kv.Backfills(ctx, b.store, key)
 	require.NoError(t, err)
 	require.Empty(t, backfills)
+
+	revision, err = kv.Put(ctx, b.store, kv.Definition(key), &schedule.Definition{}, 0)
+	require.NoError(t, err)
+	require.NoError(t, kv.Delete(ctx, b.store, kv.Definition(key), revision))
+	keys, err := kv.Schedules(ctx, b.store, key.Namespace)
+	require.NoError(t, err)
+	require.Empty(t, keys)
+	keys, err = kv.SchedulesAndTraces(ctx, b.store, key.Namespace)
+	require.NoError(t, err)
+	require.Equal(t, []schedule.Key{key}, keys, "a trace is left")
 }
 
 // TestDefinitionForAsksTheLeaderWhenItMust. Whether it asks shows by the requests on the leader's subject.

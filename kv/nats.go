@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -16,10 +17,11 @@ import (
 type natsBuckets struct {
 	js      jetstream.JetStream
 	buckets map[string]jetstream.KeyValue
+	replica *replica.Reader
 }
 
 func openBuckets(ctx context.Context, js jetstream.JetStream, names []string) (*natsBuckets, error) {
-	b := &natsBuckets{js: js, buckets: make(map[string]jetstream.KeyValue, len(names))}
+	b := &natsBuckets{js: js, buckets: make(map[string]jetstream.KeyValue, len(names)), replica: replica.New(js)}
 	for _, name := range names {
 		bucket, err := js.KeyValue(ctx, name)
 		if err != nil {
@@ -36,6 +38,25 @@ func (b *natsBuckets) Get(ctx context.Context, bucket, key string) (Entry, error
 		return Entry{}, readError(err)
 	}
 	return Entry{entry.Value(), entry.Revision()}, nil
+}
+
+func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []string) ([]NamedEntry, bool, error) {
+	prefix := "$KV." + bucket + "."
+	onSubjects := make([]string, len(filters))
+	for i, filter := range filters {
+		onSubjects[i] = prefix + filter
+	}
+	messages, rest, err := b.replica.Last(ctx, "KV_"+bucket, onSubjects...)
+	if err != nil {
+		return nil, false, err
+	}
+	found := make([]NamedEntry, 0, len(messages))
+	for _, m := range messages {
+		if !isTombstone(m.Header) {
+			found = append(found, NamedEntry{m.Subject[len(prefix):], Entry{m.Data, m.Sequence}})
+		}
+	}
+	return found, rest, nil
 }
 
 func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry, error) {
@@ -62,6 +83,15 @@ func (b *natsBuckets) Update(ctx context.Context, bucket, key string, data []byt
 func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision uint64) error {
 	return writeError(b.buckets[bucket].Purge(ctx, key,
 		jetstream.LastRevision(revision), jetstream.PurgeTTL(subjects.TombstoneAge)))
+}
+
+func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
+	prefix := "$KV." + bucket + "."
+	names, rest, err := subjectsOf(ctx, b.js, "KV_"+bucket, prefix+filter)
+	for i, name := range names {
+		names[i] = name[len(prefix):]
+	}
+	return names, rest, err
 }
 
 func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string, error) {

@@ -153,6 +153,13 @@ func TestReplicaBehind(t *testing.T) {
 		require.Equal(t, want > 0, ok)
 		require.Equal(t, want, m.Sequence)
 	}
+	for behind, want := range [][]uint64{nil, {1}, {1, 2}, {2, 3}} {
+		var sequences []uint64
+		for _, m := range s.MessagesAt("S", "s.*", uint64(behind)) {
+			sequences = append(sequences, m.Sequence)
+		}
+		require.Equal(t, want, sequences)
+	}
 	_, err := s.Publish(time.Now(), &nats.Msg{Subject: "t"})
 	require.ErrorIs(t, err, nats.ErrNoResponders)
 }

@@ -1,6 +1,7 @@
 package jsmodel
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -95,6 +96,22 @@ func (s *Server) LastAt(stream, subject string, sequence uint64) (Message, bool)
 		return Message{}, false
 	}
 	return m.Message, true
+}
+
+// MessagesAt returns the last messages of all subjects that match a filter, in order of their sequences, as a replica knows
+// them that has seen no more than the messages up to a sequence. It is meant for the same streams as LastAt.
+func (s *Server) MessagesAt(stream, filter string, sequence uint64) []Message {
+	var found []Message
+	for subject := range s.streams[stream].subjects {
+		if !Matches(filter, subject) {
+			continue
+		}
+		if m, ok := s.LastAt(stream, subject, sequence); ok {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b Message) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return found
 }
 
 // LastSequence is the sequence of the newest message a stream has ever had.

@@ -4,5 +4,4 @@ package leader
 var (
 	Parse       = parse
 	ParseHeader = parseHeader
-	APIPrefix   = apiPrefix
 )

@@ -16,6 +16,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/replica"
 )
 
 // ErrNone: the subject has no message.
@@ -39,7 +41,7 @@ func Last(ctx context.Context, js jetstream.JetStream, stream, subject string) (
 	if err != nil {
 		return Message{}, err
 	}
-	reply, err := js.Conn().RequestWithContext(ctx, apiPrefix(js.Options())+"STREAM.MSG.GET."+stream, request)
+	reply, err := js.Conn().RequestWithContext(ctx, replica.APIPrefix(js.Options())+"STREAM.MSG.GET."+stream, request)
 	if err != nil {
 		return Message{}, fmt.Errorf("leader: read %s: %w", subject, err)
 	}
@@ -84,14 +86,4 @@ func parseHeader(block []byte) nats.Header {
 		}
 	}
 	return header
-}
-
-func apiPrefix(options jetstream.JetStreamOptions) string {
-	switch {
-	case options.Domain != "":
-		return "$JS." + options.Domain + ".API."
-	case options.APIPrefix != "":
-		return strings.TrimSuffix(options.APIPrefix, ".") + "."
-	}
-	return jetstream.DefaultAPIPrefix
 }

@@ -90,14 +90,6 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
-func TestAPIPrefix(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "$JS.API.", leader.APIPrefix(jetstream.JetStreamOptions{}))
-	require.Equal(t, "$JS.hub.API.", leader.APIPrefix(jetstream.JetStreamOptions{Domain: "hub"}))
-	require.Equal(t, "my.", leader.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my"}))
-	require.Equal(t, "my.", leader.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my."}))
-}
-
 // FuzzParse: whatever the answer, there is a message with a sequence or an error.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"message":{"seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))

@@ -168,7 +168,7 @@ func (n *node) get(ctx context.Context, what, bucket, key string) (kv.Entry, err
 	return ask(ctx, n, what, key, func(time.Time) (kv.Entry, error) {
 		sequence := n.world.server.LastSequence(stream)
 		if what == whatGet {
-			sequence -= min(sequence, n.world.lag)
+			sequence = n.world.seen(stream)
 		}
 		m, ok := n.world.server.LastAt(stream, subject, sequence)
 		if !ok || m.Header.Get("KV-Operation") != "" {
@@ -176,6 +176,38 @@ func (n *node) get(ctx context.Context, what, bucket, key string) (kv.Entry, err
 		}
 		return kv.Entry{Data: m.Data, Revision: m.Sequence}, nil
 	})
+}
+
+// seen is up to where the replica knows a stream that answers now.
+func (w *world) seen(stream string) uint64 {
+	sequence := w.server.LastSequence(stream)
+	return sequence - min(sequence, w.lag)
+}
+
+// mostMatching is how many entries the model has room for in an answer: few, so that there are often more. (The server looks
+// at 1,024 subjects, deleted ones included, and tells of none if there are more.)
+const mostMatching = 3
+
+// GetMatching implements kv.Buckets. A replica may answer that has not seen the newest writes.
+func (n *node) GetMatching(
+	ctx context.Context, bucket string, filters []string,
+) (found []kv.NamedEntry, rest bool, err error) {
+	stream, prefix := "KV_"+bucket, "$KV."+bucket+"."
+	found, err = ask(ctx, n, whatGet, strings.Join(filters, " "), func(time.Time) (found []kv.NamedEntry, err error) {
+		for _, filter := range filters {
+			for _, m := range n.world.server.MessagesAt(stream, prefix+filter, n.world.seen(stream)) {
+				if m.Header.Get("KV-Operation") == "" {
+					entry := kv.Entry{Data: m.Data, Revision: m.Sequence}
+					found = append(found, kv.NamedEntry{Key: m.Subject[len(prefix):], Entry: entry})
+				}
+			}
+		}
+		return found, nil
+	})
+	if len(found) > mostMatching {
+		return found[:mostMatching], true, err
+	}
+	return found, false, err
 }
 
 // Create implements kv.Buckets.
@@ -222,6 +254,18 @@ func (n *node) write(
 		}
 		return ack.Sequence, err
 	})
+}
+
+// Names implements kv.Buckets.
+func (n *node) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
+	prefix := "$KV." + bucket + "."
+	names, err := ask(ctx, n, whatKeys, "and traces of "+filter, func(time.Time) (names []string, err error) {
+		for _, m := range n.world.server.Messages("KV_"+bucket, prefix+filter) {
+			names = append(names, m.Subject[len(prefix):])
+		}
+		return names, nil
+	})
+	return names, false, err
 }
 
 // Keys implements kv.Buckets.

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -75,7 +75,7 @@ func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) 
 	if err != nil {
 		return nil, err
 	}
-	reply, err := js.Conn().RequestWithContext(ctx, apiPrefix(js.Options())+verb, body)
+	reply, err := js.Conn().RequestWithContext(ctx, replica.APIPrefix(js.Options())+verb, body)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("taskqueue: %s: no answer within %s: %w", verb, askWait, err)
 	}
@@ -83,14 +83,4 @@ func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) 
 		return nil, fmt.Errorf("taskqueue: %s: %w", verb, err)
 	}
 	return reply, nil
-}
-
-func apiPrefix(options jetstream.JetStreamOptions) string {
-	switch {
-	case options.Domain != "":
-		return "$JS." + options.Domain + ".API."
-	case options.APIPrefix != "":
-		return strings.TrimSuffix(options.APIPrefix, ".") + "."
-	}
-	return jetstream.DefaultAPIPrefix
 }

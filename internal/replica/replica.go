@@ -1,0 +1,235 @@
+// Package replica reads the newest messages of several subjects in one round trip, from any replica of their stream, which
+// may lag behind. Package leader reads one, as it was last stored.
+//
+// JetStream answers such a request ("multi_last" of a direct get, ADR-31) with a message for each subject and one that
+// marks the end, for which nats.go has no function. It may be imported by what reads from JetStream, and must never grow
+// beyond reading.
+package replica
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// timeout bounds a read whose context has no earlier deadline: while no replica can be reached nobody answers.
+	timeout = 5 * time.Second
+	// maxBytes is how much one answer may bring before it is cut: it must not fill the buffers of the connection.
+	maxBytes = 1 << 20
+)
+
+// errTorn says that a part of an answer has been lost on its way.
+var errTorn = errors.New("the answer is not complete: ask again")
+
+// Message is a stored message.
+type Message struct {
+	Subject  string
+	Sequence uint64
+	Header   nats.Header
+	Data     []byte
+}
+
+// Reader reads from the streams of a connection. It has one subscription, for as long as there is a connection, and is safe
+// for concurrent use.
+type Reader struct {
+	js jetstream.JetStream
+
+	mu      sync.Mutex
+	inbox   string // what the subjects of all answers begin with; empty without a subscription
+	asked   uint64
+	waiting map[string]*answer // by the last token of the subject
+}
+
+// New returns a reader. It subscribes when it is first used.
+func New(js jetstream.JetStream) *Reader {
+	return &Reader{js: js, waiting: map[string]*answer{}}
+}
+
+// Last returns the last message of each subject that matches one of the filters, as one replica has them at one moment, in
+// the order of their sequences. Where more match than it answers for, rest is true: then the messages are some of them, or
+// none.
+func (r *Reader) Last(ctx context.Context, stream string, filters ...string) (found []Message, rest bool, err error) {
+	found, rest, err = r.last(ctx, stream, filters)
+	if err != nil {
+		return nil, false, fmt.Errorf("replica: read %s of %s: %w", strings.Join(filters, ", "), stream, err)
+	}
+	return found, rest, nil
+}
+
+// request is a direct get.
+type request struct {
+	MultiLast []string `json:"multi_last"`
+	MaxBytes  int      `json:"max_bytes"`
+}
+
+func (r *Reader) last(ctx context.Context, stream string, filters []string) ([]Message, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, err := json.Marshal(request{MultiLast: filters, MaxBytes: maxBytes})
+	if err != nil {
+		return nil, false, err
+	}
+	reply, token, a, err := r.expect()
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.forget(token)
+	if err := r.js.Conn().PublishRequest(APIPrefix(r.js.Options())+"DIRECT.GET."+stream, reply, body); err != nil {
+		return nil, false, err
+	}
+	select {
+	case <-a.done:
+		return a.result()
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+}
+
+// expect makes ready for an answer, and returns the subject for it.
+func (r *Reader) expect() (reply, token string, a *answer, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.subscribe(); err != nil {
+		return "", "", nil, err
+	}
+	r.asked++
+	token = strconv.FormatUint(r.asked, 36)
+	a = &answer{done: make(chan struct{})}
+	r.waiting[token] = a
+	return r.inbox + token, token, a, nil
+}
+
+func (r *Reader) subscribe() error {
+	if r.inbox != "" {
+		return nil
+	}
+	inbox := r.js.Conn().NewInbox() + "."
+	subscription, err := r.js.Conn().Subscribe(inbox+"*", r.receive)
+	if err != nil {
+		return err
+	}
+	// Each answer is bounded, and somebody waits for it. To drop some of it would help nobody.
+	if err := subscription.SetPendingLimits(-1, -1); err != nil {
+		return errors.Join(err, subscription.Unsubscribe())
+	}
+	r.inbox = inbox
+	return nil
+}
+
+func (r *Reader) forget(token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, token)
+}
+
+// receive takes in a part of an answer. One that nobody waits for any more is dropped.
+func (r *Reader) receive(msg *nats.Msg) {
+	r.mu.Lock()
+	a := r.waiting[msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:]]
+	r.mu.Unlock()
+	if a != nil {
+		a.add(msg)
+	}
+}
+
+// answer collects the parts of one answer. Only receive adds to it, until done is closed.
+type answer struct {
+	parts []*nats.Msg
+	ended bool
+	done  chan struct{}
+}
+
+func (a *answer) add(msg *nats.Msg) {
+	if a.ended {
+		return
+	}
+	a.parts = append(a.parts, msg)
+	// Without a status it is a stored message, and others follow.
+	if a.ended = msg.Header.Get(headerStatus) != ""; a.ended {
+		close(a.done)
+	}
+}
+
+// The headers of an answer, and what the last part of one may say.
+const (
+	headerStatus      = "Status"
+	headerDescription = "Description"
+	headerPending     = "Nats-Num-Pending"
+	headerPrevious    = "Nats-Last-Sequence"
+
+	statusEnd     = "204"
+	statusNone    = "404"
+	statusTooMany = "413"
+	statusNobody  = "503"
+
+	// descriptionNone tells an answer without messages from one of which a message could not be read.
+	descriptionNone = "No Results"
+)
+
+// result makes messages of the parts.
+func (a *answer) result() (found []Message, rest bool, err error) {
+	last := len(a.parts) - 1
+	end := a.parts[last]
+	switch status, description := end.Header.Get(headerStatus), end.Header.Get(headerDescription); {
+	case status == statusEnd:
+		return messages(a.parts[:last], end)
+	case status == statusNone && description == descriptionNone:
+		return nil, false, nil
+	case status == statusTooMany:
+		return nil, true, nil
+	case status == statusNobody:
+		return nil, false, nats.ErrNoResponders
+	default:
+		return nil, false, fmt.Errorf("the server says %s %s", status, description)
+	}
+}
+
+// messages checks that the parts follow each other: each names the one before it. A part that got lost must not look like a
+// subject without a message.
+func messages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest bool, err error) {
+	found = make([]Message, len(parts))
+	previous := "0"
+	for i, part := range parts {
+		if found[i], err = message(part); err != nil {
+			return nil, false, err
+		}
+		if part.Header.Get(headerPrevious) != previous {
+			return nil, false, errTorn
+		}
+		previous = part.Header.Get(jetstream.SequenceHeader)
+	}
+	if end.Header.Get(headerPrevious) != previous {
+		return nil, false, errTorn
+	}
+	return found, end.Header.Get(headerPending) != "0", nil
+}
+
+func message(part *nats.Msg) (Message, error) {
+	sequence, err := strconv.ParseUint(part.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return Message{}, fmt.Errorf("a message without its sequence: %w", err)
+	}
+	return Message{
+		Subject: part.Header.Get(jetstream.SubjectHeader), Sequence: sequence, Header: part.Header, Data: part.Data,
+	}, nil
+}
+
+// APIPrefix is what the subjects of the JetStream API begin with on a connection with options.
+func APIPrefix(options jetstream.JetStreamOptions) string {
+	switch {
+	case options.Domain != "":
+		return "$JS." + options.Domain + ".API."
+	case options.APIPrefix != "":
+		return strings.TrimSuffix(options.APIPrefix, ".") + "."
+	}
+	return jetstream.DefaultAPIPrefix
+}
