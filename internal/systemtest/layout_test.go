@@ -19,17 +19,17 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
 		"internal/bus", "internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
-		"internal/deadletter", "internal/events",
+		"internal/deadletter", "internal/events", "internal/recent",
 	}
 	allowed := map[string][]string{
 		"schedule":   {},
 		"specproc":   {"schedule"},
 		"subjects":   {"schedule"},
-		"kv":         {"schedule", "subjects", "internal/leader"},
+		"kv":         {"schedule", "subjects", "internal/leader", "internal/replica"},
 		"generator":  pool,
 		"invoker":    pool,
 		"backfiller": pool,
-		"frontend":   append([]string{"internal/topology", "internal/taskqueue"}, pool...),
+		"frontend":   append([]string{"internal/topology", "internal/taskqueue", "internal/replica"}, pool...),
 		"client":     {"schedule", "subjects", "internal/telemetry"},
 		"worker":     {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter"},
 	}

@@ -69,8 +69,11 @@ func (o *overlapScenario) run(t *testing.T) {
 		})
 	}
 	natstest.Eventually(t, 30*time.Second, "runs to begin", func() bool { return len(g.arrived("o")) == o.began })
-	info := s.describe("o").Info
-	assert.Len(t, info.RunningWorkflows, o.running)
+	var info schedule.Info
+	natstest.Eventually(t, 30*time.Second, "runs to be recorded", func() bool {
+		info = s.describe("o").Info
+		return len(info.RunningWorkflows) == o.running
+	})
 	assert.Equal(t, o.waiting, info.BufferSize)
 	assert.Equal(t, o.skipped, info.OverlapSkipped)
 	assert.Equal(t, o.ended, s.statuses("o"))
