@@ -254,13 +254,14 @@ func TestListsLeaveOutWhatIsDeleted(t *testing.T) {
 	require.Equal(t, []schedule.Key{key}, keys, "a trace is left")
 }
 
-// TestDefinitionForAsksTheLeaderWhenItMust. Whether it asks shows by the requests on the leader's subject.
+// TestDefinitionForAsksTheLeaderWhenItMust. Here the only replica is the leader; whether it is asked once more shows by the
+// number of requests.
 func TestDefinitionForAsksTheLeaderWhenItMust(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
 	bucket := b.names.StateBucket(b.store.ShardOf(key))
-	asked, err := b.js.Conn().SubscribeSync("$JS.API.STREAM.MSG.GET.KV_" + bucket)
+	asked, err := b.js.Conn().SubscribeSync("$JS.API.DIRECT.GET.KV_" + bucket + ".>")
 	require.NoError(t, err)
 	asks := func(wakes ...schedule.Wake) bool {
 		_, err := kv.DefinitionFor(ctx, b.store, key, wakes...)
@@ -274,8 +275,12 @@ func TestDefinitionForAsksTheLeaderWhenItMust(t *testing.T) {
 			_, err := asked.NextMsg(time.Second)
 			require.NoError(t, err)
 		}
-		return n > 0
+		return n > 1
 	}
+	_, err = kv.GetLeader(ctx, b.store, kv.Definition(key)) // by now it is known that there is one replica
+	require.ErrorIs(t, err, kv.ErrNotFound)
+	_, err = asked.NextMsg(time.Second)
+	require.NoError(t, err)
 	assert.True(t, asks(), "a replica's word that there is none is not enough")
 	_, err = kv.Put(ctx, b.store, kv.Definition(key), &schedule.Definition{Incarnation: "i", Version: 3}, 0)
 	require.NoError(t, err)
@@ -342,9 +347,15 @@ func TestConflictsOnACluster(t *testing.T) {
 	_, err = kv.Put(t.Context(), b.store, k, &value, first)
 	require.ErrorIs(t, err, kv.ErrConflict)
 	require.ErrorIs(t, kv.Delete(t.Context(), b.store, k, first), kv.ErrConflict)
-	record, err := kv.GetLeader(t.Context(), b.store, k)
+	asked, err := js.Conn().SubscribeSync("$JS.API.STREAM.MSG.GET.>")
 	require.NoError(t, err)
-	require.Equal(t, second, record.Revision, "the leader has the newest")
+	for range 2 { // the first finds out how many replicas there are
+		record, err := kv.GetLeader(t.Context(), b.store, k)
+		require.NoError(t, err)
+		require.Equal(t, second, record.Revision, "the leader has the newest")
+		_, err = asked.NextMsg(time.Second)
+		require.NoError(t, err, "the leader is asked")
+	}
 	require.NoError(t, kv.Delete(t.Context(), b.store, k, second))
 	_, err = kv.GetLeader(t.Context(), b.store, k)
 	require.ErrorIs(t, err, kv.ErrNotFound)

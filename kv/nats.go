@@ -17,17 +17,21 @@ import (
 type natsBuckets struct {
 	js      jetstream.JetStream
 	buckets map[string]jetstream.KeyValue
+	single  map[string]*singleReplica
 	replica *replica.Reader
 }
 
 func openBuckets(ctx context.Context, js jetstream.JetStream, names []string) (*natsBuckets, error) {
-	b := &natsBuckets{js: js, buckets: make(map[string]jetstream.KeyValue, len(names)), replica: replica.New(js)}
+	b := &natsBuckets{
+		js: js, replica: replica.New(js),
+		buckets: make(map[string]jetstream.KeyValue, len(names)), single: make(map[string]*singleReplica, len(names)),
+	}
 	for _, name := range names {
 		bucket, err := js.KeyValue(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("kv: open bucket %s: %w", name, err)
 		}
-		b.buckets[name] = bucket
+		b.buckets[name], b.single[name] = bucket, &singleReplica{}
 	}
 	return b, nil
 }
@@ -59,7 +63,11 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 	return found, rest, nil
 }
 
+// GetLeader asks directly where there is one replica, which is the leader: that costs half.
 func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry, error) {
+	if b.single[bucket].is(ctx, b.buckets[bucket]) {
+		return b.Get(ctx, bucket, key)
+	}
 	message, err := leader.Last(ctx, b.js, "KV_"+bucket, "$KV."+bucket+"."+key)
 	if err != nil {
 		return Entry{}, readError(err)

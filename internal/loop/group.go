@@ -61,14 +61,37 @@ func (l *Loop[M]) start(work context.Context, key schedule.Key, g *group[M]) {
 		return
 	}
 	g.busy = true
-	l.running.Add(1)
-	go func() {
-		defer l.running.Done()
-		l.turns <- struct{}{}
-		defer func() { <-l.turns }()
-		for l.handleOnce(work, key, g) {
+	l.ready = append(l.ready, turn[M]{key, g})
+	if l.handlers == l.config.Concurrency {
+		return
+	}
+	l.handlers++
+	l.running.Go(func() { l.handleReady(work) })
+}
+
+// turn is a group that is ready to be handled.
+type turn[M any] struct {
+	key   schedule.Key
+	group *group[M]
+}
+
+// handleReady handles the groups that are ready, one after the other, until there are none. A goroutine for each would have
+// to grow its stack each time.
+func (l *Loop[M]) handleReady(work context.Context) {
+	for {
+		l.mu.Lock()
+		if len(l.ready) == 0 {
+			l.ready = nil // of a herd the array is large
+			l.handlers--
+			l.mu.Unlock()
+			return
 		}
-	}()
+		next := l.ready[0]
+		l.ready = l.ready[1:]
+		l.mu.Unlock()
+		for l.handleOnce(work, next.key, next.group) {
+		}
+	}
 }
 
 // handleOnce handles what the group has and reports whether more has arrived meanwhile.

@@ -77,12 +77,13 @@ type Loop[M any] struct {
 	config  Config
 	handler Handler[M]
 	slots   chan struct{} // one for each message in flight
-	turns   chan struct{} // one for each group being handled
 	metrics instruments
 	events  *events.Publisher // of dead letters
 
 	mu       sync.Mutex
 	groups   map[schedule.Key]*group[M]
+	ready    []turn[M] // groups to handle, in order
+	handlers int       // goroutines that do it
 	stopping bool
 	running  sync.WaitGroup
 }
@@ -94,7 +95,6 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 		config:  config,
 		handler: handler,
 		slots:   make(chan struct{}, config.MaxInFlight),
-		turns:   make(chan struct{}, config.Concurrency),
 		metrics: newInstruments(config.Pool),
 		events:  events.NewPublisher(config.Bus, config.Names),
 		groups:  map[schedule.Key]*group[M]{},

@@ -102,7 +102,8 @@ func requireReleased(t assert.TestingT, l *Loop[string]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	assert.Empty(t, l.slots, "slots")
-	assert.Empty(t, l.turns, "turns")
+	assert.Empty(t, l.ready, "groups to handle")
+	assert.Zero(t, l.handlers, "goroutines")
 	assert.Empty(t, l.groups, "groups")
 }
 
