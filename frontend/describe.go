@@ -51,7 +51,7 @@ func describe(
 			OverlapSkipped:      invoker.Counters.OverlapSkipped,
 			BufferDropped:       invoker.Counters.BufferDropped,
 			SkippedOnRequest:    invoker.Counters.SkippedOnRequest,
-			BufferSize:          countWaiting(invoker.Starts),
+			BufferSize:          schedule.CountWaiting(invoker.Starts),
 			RunningWorkflows:    runs(running(invoker.Starts)),
 			RecentActions:       runs(recent(invoker.Starts)),
 			FutureActionTimes:   timesAfter(generator.Future, now),
@@ -68,16 +68,6 @@ func describe(
 		d.State.RemainingActions = invoker.RemainingActions(def)
 	}
 	return d
-}
-
-func countWaiting(starts []schedule.BufferedStart) int {
-	n := 0
-	for i := range starts {
-		if starts[i].Waiting() {
-			n++
-		}
-	}
-	return n
 }
 
 func running(starts []schedule.BufferedStart) []schedule.BufferedStart {

@@ -26,7 +26,7 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 	}
 	settled := settle(e, &progress, m.definition.CreateTime)
 	e = m.trim(e, progress, settled)
-	waiting := m.waiting()
+	waiting := schedule.CountWaiting(m.state.Starts)
 	for i := range e.Starts {
 		start := e.Starts[i]
 		if start.Nominal.After(settled) && !covers(progress.Covered, start.Actual) && m.find(start.RequestID) == nil {

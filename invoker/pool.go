@@ -215,13 +215,7 @@ func (a *attempt) onlyEnds(state *schedule.InvokerState) bool {
 			return false
 		}
 	}
-	waiting := 0
-	for i := range state.Starts {
-		if state.Starts[i].Waiting() {
-			waiting++
-		}
-	}
-	return waiting == len(a.left.report.Starts) // which have been started
+	return schedule.CountWaiting(state.Starts) == len(a.left.report.Starts) // which have been started
 }
 
 func (p *Pool) forgetRecent(key schedule.Key) {

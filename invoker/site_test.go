@@ -261,10 +261,7 @@ func (s *site) afterHandOff(e schedule.Enqueue) schedule.InvokerState {
 
 // handle makes a pool handle messages, and nothing else, without a loop; what it holds it gets once more.
 func (s *site) handle(pool *invoker.Pool, bodies ...invoker.Message) {
-	var group []loop.Message[invoker.Message]
-	for _, body := range bodies {
-		group = append(group, loop.Message[invoker.Message]{Task: subjects.Task{Key: s.key}, Body: body})
-	}
+	group := s.group(false, bodies...)
 	verdict := pool.Handle(s.t.Context(), s.key, group)
 	for verdict.IsHold() {
 		newest := group[len(group)-1]

@@ -181,16 +181,6 @@ func (m *machine) compact() {
 	m.state.Starts = slices.DeleteFunc(m.state.Starts, func(s schedule.BufferedStart) bool { return s.Phase == removed })
 }
 
-func (m *machine) waiting() int {
-	count := 0
-	for i := range m.state.Starts {
-		if m.state.Starts[i].Waiting() {
-			count++
-		}
-	}
-	return count
-}
-
 func (m *machine) ignore(reason string) { m.out.Ignored[reason]++ }
 
 // event adds one to the outbox, and with it makes the transition one that must be written.

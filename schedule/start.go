@@ -95,6 +95,17 @@ func (s *BufferedStart) Waiting() bool {
 	return s.Phase == PhasePending || s.Phase == PhaseDeferred || s.Phase == PhaseReady
 }
 
+// CountWaiting returns how many of some starts are [BufferedStart.Waiting]: the size of the buffer.
+func CountWaiting(starts []BufferedStart) int {
+	count := 0
+	for i := range starts {
+		if starts[i].Waiting() {
+			count++
+		}
+	}
+	return count
+}
+
 // Running reports whether the start has been started and has not completed.
 func (s *BufferedStart) Running() bool { return s.Phase == PhaseStarted }
 

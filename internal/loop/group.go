@@ -141,7 +141,7 @@ func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[
 		}
 		return time.Time{}
 	}
-	if verdict.until.IsZero() {
+	if !verdict.IsHold() {
 		l.settle(work, key, items, verdict)
 	}
 	return verdict.until
@@ -199,7 +199,7 @@ func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M]
 	}
 	for _, it := range items {
 		switch {
-		case !verdict.until.IsZero():
+		case verdict.IsHold():
 			l.giveBackLater(it.raw, 1)
 		case verdict.err == nil:
 			l.ack(it.raw)
