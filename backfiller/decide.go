@@ -37,6 +37,8 @@ type Decision struct {
 	WakeAt time.Time
 	// Finished says that the request is over: the record goes, once the events are stored.
 	Finished bool
+	// WakeGenerator says that the generator has to know of the end: the schedule may be one that closes when it has been idle.
+	WakeGenerator bool
 	// Events tell of the request, when it is looked at for the first time, and of its end.
 	Events []schedule.Event
 }
@@ -50,16 +52,21 @@ func Decide(in Input) Decision {
 	if in.State.Mark.IsZero() {
 		// The frontend stores it too, but may not live to.
 		d.Events = append([]schedule.Event{in.State.Requested(in.Definition.Key())}, d.Events...)
+		// A trigger that the frontend has handed over is told of once, however long its start waits.
+		d.Changed = d.Changed || !d.Finished && !d.State.Mark.IsZero()
 	}
 	return d
 }
 
 func (in *Input) next() Decision {
 	state := in.State
+	if state.Trigger != nil && state.Mark.IsZero() && in.Invoker.HandedOver(state.ID, state.RequestTime) {
+		state = state.Triggered() // by the frontend
+	}
 	switch {
 	case state.Canceled:
 		return in.cancel(state)
-	case in.onItsWay():
+	case in.onItsWay(state):
 		return in.wait(state)
 	case state.Done && in.waiting() > 0:
 		return in.rest(state)
@@ -80,12 +87,8 @@ func (in *Input) known() bool {
 }
 
 // onItsWay reports whether the invoker has not taken over the last batch yet.
-func (in *Input) onItsWay() bool {
-	if in.State.Mark.IsZero() {
-		return false
-	}
-	covered := in.Invoker.Sources[in.State.ID].Covered
-	return len(covered) == 0 || covered[0].To.Before(in.State.Mark)
+func (in *Input) onItsWay(state schedule.BackfillState) bool {
+	return !state.Mark.IsZero() && !in.Invoker.HandedOver(state.ID, state.Mark)
 }
 
 // waiting counts the starts of the request that wait in the buffer.
@@ -113,13 +116,16 @@ func (in *Input) sharing() int {
 // cancel waits until the invoker has dropped what waited, and will drop what comes late.
 func (in *Input) cancel(state schedule.BackfillState) Decision {
 	switch {
+	case !in.known() && state.Mark.IsZero() && state.Trigger != nil:
+		// The frontend may have handed it over, or be about to. Only the invoker can say that it will not run.
+		return in.trigger(state)
 	case !in.known() && state.Mark.IsZero():
 		return in.finish(state, schedule.EventBackfillCanceled) // it has never handed over anything
 	case !in.Invoker.Sources[state.ID].Withdrawn:
 		d := in.wait(state)
 		d.WakeInvoker = true
 		return d
-	case in.onItsWay():
+	case in.onItsWay(state):
 		return in.wait(state)
 	case in.waiting() > 0:
 		return in.rest(state)
@@ -127,13 +133,11 @@ func (in *Input) cancel(state schedule.BackfillState) Decision {
 	return in.finish(state, schedule.EventBackfillCanceled)
 }
 
-// trigger hands over the one start of a trigger, whatever room there is.
+// trigger hands over the one start of a trigger, whatever room there is. The frontend has done so already if it lives.
 func (in *Input) trigger(state schedule.BackfillState) Decision {
-	at := state.RequestTime
-	start := schedule.NewStart(in.Definition, state.ID, at, at)
-	start.Overlap, start.Identity, start.Overridden = state.Trigger.Overlap, state.Identity, state.Trigger.Overrides()
-	state.Done = true
-	return in.handOver(state, []schedule.BufferedStart{start}, schedule.Span{From: at.Add(-1), To: at})
+	d := in.wait(state.Triggered())
+	d.Changed, d.HandOff = true, state.TriggerHandOff(in.Definition)
+	return d
 }
 
 // announce makes a range known to the invoker before anything of it is handed over: the room is shared among the backfills
@@ -223,9 +227,16 @@ func (in *Input) rest(state schedule.BackfillState) Decision {
 	return Decision{State: state, WakeAt: in.Now.Add(longestBackoff)}
 }
 
+// mayClose reports whether the schedule is one that is closed when nothing has happened for some time: it has no time left, or
+// perhaps no action. Until when that will be is reckoned from its last sign of life.
+func (in *Input) mayClose() bool {
+	_, more := in.Spec.NextDue(in.Now, in.Definition.JitterSeed())
+	return !more || in.Definition.Schedule.State.LimitedActions
+}
+
 // finish ends a request. A trigger that was not canceled is over with its start, of which other events tell.
 func (in *Input) finish(state schedule.BackfillState, kind schedule.EventKind) Decision {
-	d := Decision{State: state, Finished: true}
+	d := Decision{State: state, Finished: true, WakeGenerator: in.mayClose()}
 	if state.Trigger != nil && kind == schedule.EventBackfillCompleted {
 		return d
 	}
@@ -235,7 +246,7 @@ func (in *Input) finish(state schedule.BackfillState, kind schedule.EventKind) D
 		Count: state.Handed, Source: state.ID, Identity: state.Identity, Trace: state.Trace,
 	}
 	if state.Canceled {
-		event.Identity = state.CanceledBy
+		event.Identity, event.RequestID = state.CanceledBy, state.CancelRequestID
 	}
 	if state.Range != nil {
 		event.First, event.Last = state.Range.Start, state.Range.End

@@ -162,14 +162,14 @@ func TestTotal(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	canceled := func(in Input) Input {
-		in.State.Canceled, in.State.CanceledBy = true, "bob"
+		in.State.Canceled, in.State.CanceledBy, in.State.CancelRequestID = true, "bob", "r2"
 		return in
 	}
 	fresh := canceled(backfill(t, minutes(1), minutes(1000)))
 	require.Equal(t, Decision{State: fresh.State, Finished: true, Events: []schedule.Event{
 		fresh.State.Requested(fresh.Definition.Key()), {
 			ID: "i-backfill_canceled-b", Time: now, Namespace: "default", ScheduleID: "s", Kind: schedule.EventBackfillCanceled,
-			First: minutes(1), Last: minutes(1000), Source: "b", Identity: "bob",
+			First: minutes(1), Last: minutes(1000), Source: "b", Identity: "bob", RequestID: "r2",
 		},
 	}}, Decide(fresh), "it has never handed over anything")
 
@@ -279,6 +279,56 @@ func TestTriggerIgnoresRoom(t *testing.T) {
 	require.False(t, Decide(in).Finished, "what it overrides is needed until the start is executed")
 	in.take(now, 0, 0)
 	require.Equal(t, Decision{State: in.State, Finished: true}, Decide(in))
+}
+
+// TestTriggerThatWasHandedOver by the frontend needs no more than to be waited for.
+func TestTriggerThatWasHandedOver(t *testing.T) {
+	t.Parallel()
+	in := trigger(t)
+	requested := []schedule.Event{in.State.Requested(in.Definition.Key())}
+	in.take(now, 1, 0)
+	want := Decision{State: in.State.Triggered(), Changed: true, WakeAt: now.Add(time.Minute), Events: requested}
+	require.Equal(t, want, Decide(in))
+	again := in
+	again.State = want.State
+	require.Empty(t, Decide(again).Events, "it has been told of")
+	in.take(now, 0, 0)
+	require.Equal(t, Decision{State: in.State.Triggered(), Finished: true, Events: requested}, Decide(in))
+}
+
+// TestCanceledTrigger that the invoker does not know of may be on its way to it, from the frontend.
+func TestCanceledTrigger(t *testing.T) {
+	t.Parallel()
+	in := trigger(t)
+	in.State.Canceled, in.State.CanceledBy = true, "bob"
+	got := Decide(in)
+	require.NotNil(t, got.HandOff, "the invoker is to know of it, and to drop it")
+	require.False(t, got.Finished)
+	in.State = got.State
+	in.take(now, 0, 0)
+	in.Invoker.Sources["b"] = schedule.SourceProgress{Covered: []schedule.Span{{To: now}}, Withdrawn: true}
+	got = Decide(in)
+	require.True(t, got.Finished)
+	require.Equal(t, schedule.EventBackfillCanceled, got.Events[len(got.Events)-1].Kind)
+}
+
+// TestEndIsToldToTheGenerator of a schedule that may close, since it counts from the last sign of life.
+func TestEndIsToldToTheGenerator(t *testing.T) {
+	t.Parallel()
+	finished := func(change func(*schedule.Schedule)) bool {
+		in := trigger(t)
+		change(&in.Definition.Schedule)
+		var err error
+		in.Spec, err = specproc.Compile(in.Definition.Schedule.Spec)
+		require.NoError(t, err)
+		in.take(now, 0, 0)
+		got := Decide(in)
+		require.True(t, got.Finished)
+		return got.WakeGenerator
+	}
+	require.False(t, finished(func(*schedule.Schedule) {}))
+	require.True(t, finished(func(s *schedule.Schedule) { s.Spec.EndTime = start }))
+	require.True(t, finished(func(s *schedule.Schedule) { s.State.LimitedActions = true }))
 }
 
 // invoker is the invoker as far as hand-offs go.

@@ -3,7 +3,6 @@ package backfiller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -30,6 +30,8 @@ type Config struct {
 	Names subjects.Names
 	// Bus is that of JS by default. Run closes it.
 	Bus bus.Bus
+	// Namespaces says how long events are kept; nil says nothing.
+	Namespaces namespaces.Source
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -60,11 +62,11 @@ func New(config Config) (*Pool, error) {
 	if config.JS == nil && config.Bus == nil || config.Store == nil {
 		return nil, errors.New("backfiller: Config.JS and Config.Store are required")
 	}
-	var err error
-	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
-		return nil, fmt.Errorf("backfiller: %w", err)
-	}
-	return &Pool{config: config, specs: speccache.New(speccache.DefaultSize), events: events.NewPublisher(config.Bus, config.Names)}, nil
+	config.Bus = bus.Or(config.Bus, config.JS)
+	return &Pool{
+		config: config, specs: speccache.New(speccache.DefaultSize),
+		events: events.NewPublisher(config.Bus, config.Names, config.Namespaces),
+	}, nil
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
@@ -72,7 +74,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer p.config.Bus.Close()
 	return loop.New(loop.Config{
 		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolBackfiller, Shards: p.config.Store.Shards(),
-		Logger: p.config.Logger, Now: p.config.Now,
+		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
 	}, p).Run(ctx)
 }
 
@@ -88,14 +90,16 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	ctx, span := telemetry.StartTransition(ctx, "backfill", key, group[0].Header)
 	defer span.End()
 	var ids []string
+	again := false
 	wakes := make([]schedule.Wake, len(group))
 	for i := range group {
+		again = again || group[i].Deliveries > 1
 		ids = append(ids, group[i].Task.What)
 		wakes[i] = group[i].Body
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		err := kv.Attempt(func(bool) error { return p.step(ctx, key, id, wakes) })
+		err := kv.Attempt(func(bool) error { return p.step(ctx, key, id, wakes, again) })
 		if err != nil {
 			return loop.Retry(err)
 		}
@@ -103,19 +107,19 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	return loop.Done()
 }
 
-// step makes one attempt at the next step of one request.
-func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake) error {
+// step makes one attempt at the next step of one request. again says that another process may have died in the middle of it.
+func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake, again bool) error {
 	r := p.read(ctx, key, id, wakes)
 	record, err := r.record, r.recordErr
 	if errors.Is(err, kv.ErrNotFound) {
-		return p.tellFinished(ctx, key, id)
+		return p.tellFinished(ctx, key, id, again)
 	}
 	if err != nil {
 		return err
 	}
 	definition, err := r.definition, r.definitionErr
 	if errors.Is(err, kv.ErrNotFound) || err == nil && definition.Value.Incarnation != record.Value.Incarnation {
-		return p.finish(ctx, key, id, record.Revision) // the schedule it was for is gone
+		return p.finish(ctx, key, id, record.Revision, true) // the schedule it was for is gone
 	}
 	if err != nil {
 		return err
@@ -171,7 +175,7 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 		return err
 	}
 	if decision.Finished {
-		return p.finish(ctx, key, id, revision)
+		return p.finish(ctx, key, id, revision, decision.WakeGenerator)
 	}
 	if decision.Changed {
 		if _, err := kv.Put(ctx, p.config.Store, kv.Backfill(key, id), &decision.State, revision); err != nil {
@@ -205,20 +209,20 @@ func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueu
 	return task.Publish(telemetry.WithTraceparent(ctx, trace), p.config.Bus, subject, e)
 }
 
-// finish removes a request that is over, and tells the invoker and the generator.
-func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision uint64) error {
+// finish removes a request that is over, and tells the invoker and perhaps the generator.
+func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision uint64, wakeGenerator bool) error {
 	if err := kv.Delete(ctx, p.config.Store, kv.Backfill(key, id), revision); err != nil {
 		return err
 	}
-	return p.tellFinished(ctx, key, id)
+	return p.tellFinished(ctx, key, id, wakeGenerator)
 }
 
 // tellFinished also removes the request's timer, in the step that stores the first message.
-func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, id string) error {
+func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, id string, wakeGenerator bool) error {
 	wake := &schedule.Wake{Reason: schedule.ReasonFinished}
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
 	err := task.PublishAndPurge(ctx, p.config.Bus, names.InvokeWake(shard, key), names.BackfillTimer(shard, key, id), wake)
-	if err != nil {
+	if err != nil || !wakeGenerator {
 		return err
 	}
 	return task.Publish(ctx, p.config.Bus, names.Generate(shard, key, subjects.WhatFinished), wake)

@@ -189,9 +189,9 @@ func TestTriggerFromRequestToEnd(t *testing.T) {
 	b.invokerTook("t1", handOffs[0].Span, 0)
 	b.wake("t1")
 	b.eventually("the record is gone", func() bool { return !b.exists("t1") })
-	b.eventually("the generator is woken", func() bool { return b.last(b.names.Generate(0, b.key, subjects.WhatFinished)) != nil })
-	require.NotNil(t, b.last(b.names.InvokeWake(0, b.key)), "so is the invoker")
+	b.eventually("the invoker is woken", func() bool { return b.last(b.names.InvokeWake(0, b.key)) != nil })
 	require.False(t, b.armed("t1"), "and the timer is gone")
+	require.Nil(t, b.last(b.names.Generate(0, b.key, subjects.WhatFinished)), "the generator has no use for it")
 	handOffs, _ = b.handOffs("t1")
 	require.Len(t, handOffs, 1)
 }
@@ -274,9 +274,34 @@ func TestNoRecord(t *testing.T) {
 	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), b.names.BackfillTimer(0, b.key, "t1"), b.names.Backfill(0, b.key, "t1"), far, &schedule.Wake{}))
 	b.run(b.pool())
 	b.wake("t1")
-	b.eventually("the generator is woken", func() bool { return b.last(b.names.Generate(0, b.key, subjects.WhatFinished)) != nil })
-	require.NotNil(t, b.last(b.names.InvokeWake(0, b.key)))
+	b.eventually("the invoker is woken", func() bool { return b.last(b.names.InvokeWake(0, b.key)) != nil })
 	require.False(t, b.armed("t1"))
+	require.Nil(t, b.last(b.names.Generate(0, b.key, subjects.WhatFinished)))
+}
+
+// TestDiedBeforeItToldTheGenerator: who has removed the record may have died then.
+func TestDiedBeforeItToldTheGenerator(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	group := []loop.Message[schedule.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Deliveries: 2}}
+	require.Equal(t, loop.Done(), b.pool().Handle(t.Context(), b.key, group))
+	require.NotNil(t, b.last(b.names.Generate(0, b.key, subjects.WhatFinished)))
+}
+
+// TestTriggerOfAFrontend: its start has been handed over already, which the record does not say.
+func TestTriggerOfAFrontend(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.run(b.pool())
+	b.invokerTook("t1", schedule.Span{From: now.Add(-1), To: now}, 0)
+	b.request(triggerOf("t1"))
+	b.eventually("the record is gone", func() bool { return !b.exists("t1") })
+	handOffs, _ := b.handOffs("t1")
+	require.Empty(t, handOffs)
+	stream, err := b.js.Stream(t.Context(), b.names.EventStream())
+	require.NoError(t, err)
+	_, err = stream.GetLastMsgForSubject(t.Context(), b.names.Event(b.key, schedule.EventTriggered))
+	require.NoError(t, err, "the frontend may not have lived to tell")
 }
 
 // TestCorruptRecordDoesNotTakeOthersAlong: requests of one schedule are handled together.

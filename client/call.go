@@ -12,31 +12,29 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
 	// attemptTimeout is how long one attempt waits for an answer: longer than a frontend works on one, so that what it
 	// says in the end is heard.
 	attemptTimeout = 6 * time.Second
-	maxAttempts    = 5
 	// firstPause is the wait before the second attempt; it doubles.
 	firstPause = 100 * time.Millisecond
 )
 
-// repetition says whether a request may be carried out twice.
-type repetition bool
+// do makes a request about schedules; see call.
+func do[Reply any](ctx context.Context, c *Client, verb string, request any) (Reply, error) {
+	return call[Reply](ctx, c, c.names.API(c.namespace, subjects.ThingSchedule, verb), request)
+}
 
-const (
-	repeatable repetition = true
-	once       repetition = false
-)
-
-// do sends a request until there is an answer, as far as repetition allows, and decodes the reply.
-func do[Reply any](ctx context.Context, c *Client, verb string, may repetition, request any) (Reply, error) {
+// call sends a request to a subject of the API until there is an answer, and decodes the reply. The request may be carried out
+// twice without harm: it changes nothing, or bears an ID by which the frontend knows it again.
+func call[Reply any](ctx context.Context, c *Client, subject string, request any) (Reply, error) {
 	var reply Reply
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	message, err := c.message(ctx, verb, request)
+	message, err := c.message(ctx, subject, request)
 	if err != nil {
 		return reply, err
 	}
@@ -45,28 +43,30 @@ func do[Reply any](ctx context.Context, c *Client, verb string, may repetition, 
 		if err == nil {
 			return decodeReply[Reply](answer)
 		}
-		if attempt == maxAttempts || !mayRetry(err, may) || !pause(ctx, attempt) {
+		if attempt >= c.maximumAttempts || !mayRetry(err) || !pause(ctx, attempt, err) {
 			return reply, c.explain(ctx, err)
 		}
 	}
 }
 
-// message encodes a request. Its attempts are the same message.
-func (c *Client) message(ctx context.Context, verb string, request any) (*nats.Msg, error) {
+// message encodes a request. Its attempts are the same message, but for the time that each has.
+func (c *Client) message(ctx context.Context, subject string, request any) (*nats.Msg, error) {
 	body, err := schedule.EncodeJSON(request)
 	if err != nil {
 		return nil, err
 	}
-	message := &nats.Msg{Subject: c.names.API(c.namespace, verb), Header: nats.Header{}, Data: body}
+	message := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: body}
 	message.Header.Set(schedule.HeaderIdentity, headerText(c.identity))
 	telemetry.Inject(ctx, message.Header)
 	return message, nil
 }
 
-// ask makes one attempt.
+// ask makes one attempt. The frontend is told how long there is, so that it does nothing that nobody waits for.
 func (c *Client) ask(ctx context.Context, message *nats.Msg) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	end, _ := ctx.Deadline()
+	message.Header.Set(schedule.HeaderTimeout, time.Until(end).Round(time.Millisecond).String())
 	reply, err := c.conn.RequestMsgWithContext(ctx, message)
 	if err != nil {
 		return nil, err
@@ -97,24 +97,31 @@ func decodeReply[Reply any](data []byte) (Reply, error) {
 	return reply, nil
 }
 
-// mayRetry reports whether another attempt can do good and no harm.
-func mayRetry(err error, may repetition) bool {
-	if errors.Is(err, nats.ErrNoResponders) {
-		return true // nobody has received it
-	}
-	if may == once {
-		return false
-	}
-	return isTimeout(err) || schedule.CodeOf(err) == schedule.CodeUnavailable
+// mayRetry reports whether another attempt can do good.
+func mayRetry(err error) bool {
+	return errors.Is(err, nats.ErrNoResponders) || isTimeout(err) || retryAfter(err) > 0 ||
+		schedule.CodeOf(err) == schedule.CodeUnavailable
 }
 
 func isTimeout(err error) bool {
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// retryAfter is how long a refusal asks to wait; 0 if it does not.
+func retryAfter(err error) time.Duration {
+	if refused, ok := errors.AsType[*schedule.Error](err); ok {
+		return refused.RetryAfter.Std()
+	}
+	return 0
+}
+
 // pause waits before the next attempt, and reports whether there is time for one.
-func pause(ctx context.Context, attempt int) bool {
-	timer := time.NewTimer(firstPause << (attempt - 1))
+func pause(ctx context.Context, attempt int, err error) bool {
+	asked := retryAfter(err)
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < asked {
+		return false
+	}
+	timer := time.NewTimer(max(asked, firstPause<<min(attempt-1, 10)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

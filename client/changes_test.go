@@ -35,6 +35,10 @@ func TestChangesAreTriedAgainAsOneRequest(t *testing.T) {
 			return err
 		},
 		"trigger": func() error { _, err := c.Trigger(ctx, schedule.TriggerRequest{ID: "x"}); return err },
+		"delete":  func() error { return c.Delete(ctx, "x") },
+		"cancelBackfill": func() error {
+			return c.CancelBackfill(ctx, schedule.CancelBackfillRequest{ID: "x"})
+		},
 	} {
 		s := play(t, names, verb, unavailable, success(`{"id":"x"}`))
 		require.NoError(t, call(), verb)
@@ -55,13 +59,12 @@ func TestReadsAreTriedAgain(t *testing.T) {
 	c := connect(t, names)
 	ctx := t.Context()
 	for verb, call := range map[string]func() error{
-		"count":          func() error { _, err := c.Count(ctx, "x"); return err },
-		"matchingTimes":  func() error { _, err := c.MatchingTimes(ctx, schedule.MatchingTimesRequest{}); return err },
-		"preview":        func() error { _, err := c.Preview(ctx, schedule.PreviewRequest{}); return err },
-		"history":        func() error { _, err := c.History(ctx, schedule.HistoryRequest{}); return err },
-		"runs":           func() error { _, err := c.Runs(ctx, schedule.RunsRequest{}); return err },
-		"run":            func() error { _, err := c.Run(ctx, "x", "y"); return err },
-		"cancelBackfill": func() error { return c.CancelBackfill(ctx, schedule.CancelBackfillRequest{}) },
+		"count":         func() error { _, err := c.Count(ctx, "x"); return err },
+		"matchingTimes": func() error { _, err := c.MatchingTimes(ctx, schedule.MatchingTimesRequest{}); return err },
+		"preview":       func() error { _, err := c.Preview(ctx, schedule.PreviewRequest{}); return err },
+		"history":       func() error { _, err := c.History(ctx, schedule.HistoryRequest{}); return err },
+		"runs":          func() error { _, err := c.Runs(ctx, schedule.RunsRequest{}); return err },
+		"run":           func() error { _, err := c.Run(ctx, "x", "y"); return err },
 	} {
 		s := play(t, names, verb, unavailable, success(`{}`))
 		require.NoError(t, call(), verb)

@@ -13,6 +13,8 @@ import (
 const (
 	DefaultNamespace = "default"
 	DefaultTimeout   = 15 * time.Second
+	// DefaultMaximumAttempts is how often a request is sent at most.
+	DefaultMaximumAttempts = 5
 )
 
 // Config says whom a [Client] speaks to. The zero value of each field is its default.
@@ -25,6 +27,9 @@ type Config struct {
 	Identity string
 	// Timeout bounds one call with its retries; a context may end it earlier. Default: 15 s.
 	Timeout time.Duration
+	// MaximumAttempts is how often a request is sent at most; the pauses begin with 100 ms and double. 1 means once.
+	// Default: 5.
+	MaximumAttempts int
 }
 
 // Client sends requests to the frontends of one installation, for one namespace. It is made by [New] and safe for
@@ -35,6 +40,8 @@ type Client struct {
 	namespace string
 	identity  string
 	timeout   time.Duration
+
+	maximumAttempts int
 }
 
 // New returns a client that uses a connection, which stays the caller's. Nothing is sent; errors are about the
@@ -62,11 +69,18 @@ func New(conn *nats.Conn, config Config) (*Client, error) {
 	if config.Timeout == 0 {
 		config.Timeout = DefaultTimeout
 	}
+	if config.MaximumAttempts < 0 {
+		return nil, schedule.Invalid("maximumAttempts", "%d is negative: use 1 or more, or 0 for the default", config.MaximumAttempts)
+	}
+	if config.MaximumAttempts == 0 {
+		config.MaximumAttempts = DefaultMaximumAttempts
+	}
 	if config.Identity == "" {
 		config.Identity = defaultIdentity()
 	}
 	return &Client{
 		conn: conn, names: names, namespace: config.Namespace, identity: config.Identity, timeout: config.Timeout,
+		maximumAttempts: config.MaximumAttempts,
 	}, nil
 }
 

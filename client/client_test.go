@@ -160,6 +160,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"namespace": {conn, client.Config{Namespace: "No_Where"}},
 		"prefix":    {conn, client.Config{Prefix: "No.Where"}},
 		"timeout":   {conn, client.Config{Timeout: -1}},
+
+		"maximumAttempts": {conn, client.Config{MaximumAttempts: -1}},
 	} {
 		_, err := client.New(test.conn, test.config)
 		var e *schedule.Error

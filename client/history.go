@@ -9,23 +9,23 @@ import (
 
 // Count returns how many schedules there are whose ID begins with prefix.
 func (c *Client) Count(ctx context.Context, prefix string) (int, error) {
-	reply, err := do[schedule.CountReply](ctx, c, "count", repeatable, schedule.CountRequest{Prefix: prefix})
+	reply, err := do[schedule.CountReply](ctx, c, "count", schedule.CountRequest{Prefix: prefix})
 	return reply.Count, err
 }
 
 // MatchingTimes returns the times a schedule gives in a range, whatever has become of them.
 func (c *Client) MatchingTimes(ctx context.Context, req schedule.MatchingTimesRequest) (schedule.TimesReply, error) {
-	return do[schedule.TimesReply](ctx, c, "matchingTimes", repeatable, req)
+	return do[schedule.TimesReply](ctx, c, "matchingTimes", req)
 }
 
 // Preview returns when a spec that is not stored would be due.
 func (c *Client) Preview(ctx context.Context, req schedule.PreviewRequest) (schedule.TimesReply, error) {
-	return do[schedule.TimesReply](ctx, c, "preview", repeatable, req)
+	return do[schedule.TimesReply](ctx, c, "preview", req)
 }
 
 // History returns one page of events, each once. See [Client.Events].
 func (c *Client) History(ctx context.Context, req schedule.HistoryRequest) (schedule.HistoryReply, error) {
-	return do[schedule.HistoryReply](ctx, c, "history", repeatable, req)
+	return do[schedule.HistoryReply](ctx, c, "history", req)
 }
 
 // Events goes through the events that a request asks for, a page at a time. An error is the last thing that comes.
@@ -52,10 +52,10 @@ func (c *Client) Events(ctx context.Context, req schedule.HistoryRequest) iter.S
 
 // Runs returns the newest runs of a schedule or of the namespace, the newest first.
 func (c *Client) Runs(ctx context.Context, req schedule.RunsRequest) (schedule.RunsReply, error) {
-	return do[schedule.RunsReply](ctx, c, "runs", repeatable, req)
+	return do[schedule.RunsReply](ctx, c, "runs", req)
 }
 
 // Run returns one run of a schedule with what happened to it. It is named by its run ID, workflow ID or request ID.
 func (c *Client) Run(ctx context.Context, id, run string) (schedule.RunReply, error) {
-	return do[schedule.RunReply](ctx, c, "run", repeatable, schedule.RunRequest{ID: id, Run: run})
+	return do[schedule.RunReply](ctx, c, "run", schedule.RunRequest{ID: id, Run: run})
 }

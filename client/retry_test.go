@@ -32,7 +32,7 @@ func play(t *testing.T, names subjects.Names, verb string, answers ...*nats.Msg)
 	t.Helper()
 	s := &script{answers: answers}
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
-	_, err := conn.Subscribe(names.API("*", verb), s.answer)
+	_, err := conn.Subscribe(names.API("*", subjects.ThingSchedule, verb), s.answer)
 	require.NoError(t, err)
 	require.NoError(t, conn.Flush())
 	return s
@@ -118,14 +118,27 @@ func TestARequestIDOfTheCallerIsKept(t *testing.T) {
 	assert.JSONEq(t, `{"id":"x","requestId":"mine"}`, string(s.received()[0].Data))
 }
 
-func TestDeleteIsNotTriedAgain(t *testing.T) {
+func TestAttemptsSayHowLongTheyWait(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	c := connect(t, names)
-	s := play(t, names, "delete", unavailable, success(`{}`))
-	err := c.Delete(t.Context(), "x")
-	assert.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeUnavailable})
-	assert.Len(t, s.received(), 1)
+	s := play(t, names, "describe", unavailable, success(`{}`))
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	_, err := c.Describe(ctx, "x")
+	require.NoError(t, err)
+	_, err = c.Describe(t.Context(), "x")
+	require.NoError(t, err)
+	var waits []time.Duration
+	for _, request := range s.received() {
+		wait, err := time.ParseDuration(request.Header.Get(schedule.HeaderTimeout))
+		require.NoError(t, err)
+		waits = append(waits, wait)
+	}
+	require.Len(t, waits, 3)
+	assert.LessOrEqual(t, waits[0], 4*time.Second)
+	assert.Less(t, waits[1], waits[0], "the second attempt has less time")
+	assert.Greater(t, waits[2], 5*time.Second, "without a deadline it is longer than a frontend works on a request")
 }
 
 func TestRefusalsAreFinal(t *testing.T) {

@@ -20,26 +20,25 @@ func identify(requestID *string) {
 // this call safe; a caller that wants its own retries to be safe sets it.
 func (c *Client) Create(ctx context.Context, req schedule.CreateRequest) (schedule.Description, error) {
 	identify(&req.RequestID)
-	return do[schedule.Description](ctx, c, "create", repeatable, req)
+	return do[schedule.Description](ctx, c, "create", req)
 }
 
 // Describe returns a schedule and what became of it. A change that was made a moment ago may not show yet; a schedule
 // that was created does.
 func (c *Client) Describe(ctx context.Context, id string) (schedule.Description, error) {
-	return do[schedule.Description](ctx, c, "describe", repeatable, schedule.IDRequest{ID: id})
+	return do[schedule.Description](ctx, c, "describe", schedule.IDRequest{ID: id})
 }
 
 // List returns one page. It may hold fewer schedules than asked for also when others follow: only an empty NextPageToken
-// says that none do. See [Client.All].
+// says that none do. See [Client.Schedules].
 func (c *Client) List(ctx context.Context, req schedule.ListRequest) (schedule.ListReply, error) {
-	return do[schedule.ListReply](ctx, c, "list", repeatable, req)
+	return do[schedule.ListReply](ctx, c, "list", req)
 }
 
-// All goes through the schedules whose ID begins with prefix, ordered by ID, a page at a time. Those that are created or
-// deleted meanwhile may or may not come; all others come once. An error is the last thing that comes.
-func (c *Client) All(ctx context.Context, prefix string) iter.Seq2[schedule.Description, error] {
+// Schedules goes through the schedules that a request asks for, a page at a time. Those that are created or deleted meanwhile
+// may or may not come; all others come once. An error is the last thing that comes.
+func (c *Client) Schedules(ctx context.Context, req schedule.ListRequest) iter.Seq2[schedule.Description, error] {
 	return func(yield func(schedule.Description, error) bool) {
-		req := schedule.ListRequest{Prefix: prefix}
 		for {
 			page, err := c.List(ctx, req)
 			if err != nil {
@@ -59,9 +58,14 @@ func (c *Client) All(ctx context.Context, prefix string) iter.Seq2[schedule.Desc
 	}
 }
 
+// All goes through the schedules whose ID begins with prefix, ordered by ID, as [Client.Schedules] does.
+func (c *Client) All(ctx context.Context, prefix string) iter.Seq2[schedule.Description, error] {
+	return c.Schedules(ctx, schedule.ListRequest{Prefix: prefix})
+}
+
 // Delete deletes a schedule. Runs in progress go on.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	_, err := do[schedule.Empty](ctx, c, "delete", once, schedule.DeleteRequest{ID: id, RequestID: uuid.NewString()})
+	_, err := do[schedule.Empty](ctx, c, "delete", schedule.DeleteRequest{ID: id, RequestID: uuid.NewString()})
 	return err
 }
 
@@ -79,7 +83,7 @@ func (c *Client) Unpause(ctx context.Context, id, note string) error {
 
 func (c *Client) switchPaused(ctx context.Context, verb, id, note string) error {
 	req := schedule.NoteRequest{ID: id, Note: note, RequestID: uuid.NewString()}
-	_, err := do[schedule.Empty](ctx, c, verb, repeatable, req)
+	_, err := do[schedule.Empty](ctx, c, verb, req)
 	return err
 }
 
@@ -87,5 +91,5 @@ func (c *Client) switchPaused(ctx context.Context, verb, id, note string) error 
 // RequestID is replaced as in Create.
 func (c *Client) Trigger(ctx context.Context, req schedule.TriggerRequest) (schedule.TriggerReply, error) {
 	identify(&req.RequestID)
-	return do[schedule.TriggerReply](ctx, c, "trigger", repeatable, req)
+	return do[schedule.TriggerReply](ctx, c, "trigger", req)
 }

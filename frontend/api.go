@@ -10,7 +10,10 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/jobs"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -23,16 +26,22 @@ import (
 const maxWrites = 128
 
 // api does the reading and writing of the requests. Each verb is a method in a file of its own; requests come validated.
-// It keeps nothing between requests but which namespaces exist, compiled specs and, for seconds, how many more triggers a
-// schedule has room for. It is safe for concurrent use.
+// It keeps nothing between requests but a copy of the namespaces, what has been used of their limits, compiled specs and, for
+// seconds, how many more triggers a schedule has room for. It is safe for concurrent use.
 type api struct {
 	names      subjects.Names
 	js         jetstream.JetStream // for reads for people
 	replica    *replica.Reader     // the same
 	bus        bus.Bus
 	store      *kv.Store
-	namespaces *namespaces
-	keys       *keyLists // exact
+	namespaces *knownNamespaces
+	places     *namespaces.Places // nil in a simulation, where there is no end of them
+	rateLimits *rateLimits
+	peers      *peers
+	jobs       *jobs.Store
+	cluster    *clusterStore // holds the calendars; nil in a simulation, which has none
+	index      *search.Index // nil where there is none
+	keys       *keyLists     // exact
 	// keysAndTraces also has keys of schedules that are gone.
 	keysAndTraces *keyLists
 	rooms         *rooms

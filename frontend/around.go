@@ -24,6 +24,8 @@ const (
 type surroundings struct {
 	// warnings are those about the spec.
 	warnings []specproc.Warning
+	// freeze is that of the namespace, nil where it is not frozen now.
+	freeze *schedule.Freeze
 	// queues are how the task queues are that runs in progress were sent to.
 	queues map[string]taskqueue.Status
 	// deadLetter, replayed and noWorker are the last events of those kinds; nil where there is none.
@@ -65,8 +67,11 @@ func (a *api) look(ctx context.Context, key schedule.Key) (*sight, error) {
 // left out: describe is asked most of all when something is wrong.
 func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
 	around := &surroundings{
-		warnings:   specproc.Warnings(seen.def.Schedule.Spec, a.now()),
+		warnings:   specproc.WarningsWith(seen.def.Schedule.Spec, seen.def.NamedCalendars(), a.now()),
 		deadLetter: seen.last(schedule.EventDeadLetter), replayed: seen.last(schedule.EventReplayed),
+	}
+	if namespace, known := a.namespaces.table.Get(seen.def.Namespace); known && namespace.Freeze.Covers(a.now()) {
+		around.freeze = namespace.Freeze
 	}
 	if queues := queuesInUse(&seen.def, &seen.records.invoker); len(queues) > 0 {
 		ctx, cancel := context.WithTimeout(ctx, aroundWait)

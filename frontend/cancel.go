@@ -19,32 +19,43 @@ func (a *api) cancelBackfill(
 	if subjects.Escape(req.BackfillID) != req.BackfillID {
 		return schedule.Empty{}, errNoBackfill(key, req.BackfillID) // it would not be one token of a key
 	}
+	err := a.cancelAsked(ctx, key, req)
+	if schedule.CodeOf(err) == schedule.CodeNotFound {
+		if repeated, failed := a.hasCanceled(ctx, key, req); failed != nil || repeated {
+			return schedule.Empty{}, failed
+		}
+	}
+	return schedule.Empty{}, err
+}
+
+// cancelAsked cancels what is there.
+func (a *api) cancelAsked(ctx context.Context, key schedule.Key, req *schedule.CancelBackfillRequest) error {
 	for range maxWrites {
 		definition, err := a.newestDefinition(ctx, key)
 		if err != nil {
-			return schedule.Empty{}, err
+			return err
 		}
-		err = a.cancelRequest(ctx, &definition.Value, req.BackfillID)
+		err = a.cancelRequest(ctx, &definition.Value, req)
 		if errors.Is(err, kv.ErrConflict) {
 			continue
 		}
 		if err != nil {
-			return schedule.Empty{}, err
+			return err
 		}
 		wake := wakeFor(&definition.Value, schedule.ReasonCanceled)
 		a.follow(ctx, key, a.wakeInvoker(key, wake), a.wakeBackfill(key, req.BackfillID, wake))
-		return schedule.Empty{}, nil
+		return nil
 	}
-	return schedule.Empty{}, schedule.Errorf(schedule.CodeUnavailable,
+	return schedule.Errorf(schedule.CodeUnavailable,
 		"the backfill is being worked on by too many others: try again")
 }
 
 // cancelRequest makes one attempt to mark a record as canceled. ErrConflict says that it has been written in between.
-func (a *api) cancelRequest(ctx context.Context, def *schedule.Definition, id string) error {
-	key := def.Key()
+func (a *api) cancelRequest(ctx context.Context, def *schedule.Definition, req *schedule.CancelBackfillRequest) error {
+	key, id := def.Key(), req.BackfillID
 	record, err := kv.GetLeader(ctx, a.store, kv.Backfill(key, id))
 	if errors.Is(err, kv.ErrNotFound) {
-		return a.cancelPatched(ctx, def, id)
+		return a.cancelPatched(ctx, def, req)
 	}
 	switch {
 	case err != nil:
@@ -57,21 +68,25 @@ func (a *api) cancelRequest(ctx context.Context, def *schedule.Definition, id st
 	if err := a.armBackfillGuard(ctx, key, &record.Value); err != nil {
 		return err
 	}
-	record.Value.Canceled, record.Value.CanceledBy = true, identityOf(ctx)
+	markCanceled(ctx, &record.Value, req)
 	_, err = kv.Put(ctx, a.store, kv.Backfill(key, id), &record.Value, record.Revision)
 	return err
 }
 
 // cancelPatched cancels a request of a patch that the generator has not made a record of: it makes one that is canceled
 // from the beginning, which keeps the generator from making another.
-func (a *api) cancelPatched(ctx context.Context, def *schedule.Definition, id string) error {
-	request, err := a.patched(ctx, def, id)
+func (a *api) cancelPatched(ctx context.Context, def *schedule.Definition, req *schedule.CancelBackfillRequest) error {
+	request, err := a.patched(ctx, def, req.BackfillID)
 	if err != nil {
 		return err
 	}
-	request.Canceled, request.CanceledBy = true, identityOf(ctx)
+	markCanceled(ctx, &request, req)
 	_, err = a.putRequest(ctx, def.Key(), &request)
 	return err
+}
+
+func markCanceled(ctx context.Context, record *schedule.BackfillState, req *schedule.CancelBackfillRequest) {
+	record.Canceled, record.CanceledBy, record.CancelRequestID = true, identityOf(ctx), req.RequestID
 }
 
 // patched returns the request of a definition that has no record yet.

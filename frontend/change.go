@@ -16,6 +16,8 @@ type change struct {
 	token     uint64
 	// needsTimes and needsPending say which facts the edit depends on.
 	needsTimes, needsPending bool
+	// spec is the one to be put in place, if one is: the edit depends on the calendars that it names.
+	spec *schedule.Spec
 	// edit decides. It is called again after a conflict.
 	edit func(*edit) error
 }
@@ -79,6 +81,11 @@ func (a *api) facts(ctx context.Context, def *schedule.Definition, c *change) (f
 			return f, err
 		}
 	}
+	if c.spec != nil {
+		if f.calendars, err = a.calendarsOf(ctx, def.Namespace, c.spec); err != nil {
+			return f, err
+		}
+	}
 	if c.needsPending {
 		if f.pending, err = a.backfillIDs(ctx, def.Key()); err != nil {
 			return f, err
@@ -102,15 +109,11 @@ func (a *api) newestGenerator(ctx context.Context, key schedule.Key) (schedule.G
 	return record.Value, err
 }
 
-// afterChange wakes the generator, which works out what is due from now on, and after an update the invoker: by other
-// policies a start that waits may go.
+// afterChange wakes the generator, which works out what is due from now on, and wakes the invoker: by other policies a start
+// that waits may go.
 func (a *api) afterChange(ctx context.Context, done *edit) {
 	key, wake := done.next.Key(), wakeFor(&done.next, done.reason)
-	effects := []effect{a.wakeGenerator(key, wake), a.tell(slices.Concat(done.events, done.requested)...)}
-	if done.replaced {
-		effects = append(effects, a.wakeInvoker(key, wake))
-	}
-	a.follow(ctx, key, effects...)
+	a.follow(ctx, key, a.tellAndWake(key, wake, slices.Concat(done.events, done.requested)...))
 }
 
 // afterRepeat wakes the generator once more, in case that was not done before. The wake is that of the version which the

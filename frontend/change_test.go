@@ -50,7 +50,7 @@ func TestPauseAndUnpause(t *testing.T) {
 		want.Events = in.told("nightly", told...)
 		assert.Equal(t, want, got)
 		assert.Equal(t,
-			&schedule.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason},
+			&schedule.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason, Told: true},
 			in.wake("nightly", in.generateWake("nightly", version)))
 		assert.Nil(t, in.task("nightly", in.guard("nightly", version)))
 		_, event := in.events("nightly", test.kind)
@@ -117,9 +117,10 @@ func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {
 
 	want := &schedule.Wake{Incarnation: def.Incarnation, Version: def.Version + 1, Reason: schedule.ReasonDeleted}
 	shard := in.store.ShardOf(in.key("nightly"))
-	assert.Equal(t, want, in.wake("nightly", in.generateWake("nightly", want.Version)))
 	assert.Equal(t, want, in.wake("nightly", in.names.InvokeWake(shard, in.key("nightly"))))
 	assert.Equal(t, want, in.wake("nightly", in.backfill("nightly", trigger.TriggerID)))
+	want.Told = true
+	assert.Equal(t, want, in.wake("nightly", in.generateWake("nightly", want.Version)))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", def.Version+1)))
 	count, _ := in.events("nightly", schedule.EventDeleted)
 	assert.Equal(t, uint64(1), count)

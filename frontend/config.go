@@ -8,6 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -31,6 +33,10 @@ type Config struct {
 	JS jetstream.JetStream
 	// Store holds the records of an installation that has been set up.
 	Store *kv.Store
+	// Bus stores what the frontend has to say. Default: that of JS. Run closes it.
+	Bus bus.Bus
+	// Index answers queries, while somebody runs it. Default: none, and queries are refused.
+	Index *search.Index
 	// Names are those of the installation. Default: subjects.Default().
 	Names subjects.Names
 	// Version is what the micro service calls itself, a semantic version. Default: 0.0.0.
@@ -81,6 +87,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.JS = js
 	}
+	c.Bus = bus.Or(c.Bus, c.JS)
 	return c, nil
 }
 

@@ -23,6 +23,14 @@ func (a *api) create(
 	}
 	key, from := schedule.Key{Namespace: namespace, ID: req.ID}, a.origin(ctx, req.RequestID)
 	def := newDefinition(key, req, from, a.newID())
+	calendars, err := a.calendarsOf(ctx, namespace, &req.Spec)
+	if err != nil {
+		return a.repeatOr(ctx, key, req, err)
+	}
+	def.Calendars = calendars
+	if err := a.takePlace(ctx, key); err != nil {
+		return a.repeatOr(ctx, key, req, err)
+	}
 	if err := a.armGuard(ctx, key, def.Version); err != nil {
 		return schedule.Description{}, err
 	}
@@ -80,6 +88,16 @@ func (a *api) discard(ctx context.Context, key schedule.Key, requests []schedule
 	}
 }
 
+// repeatOr answers a create request that cannot be carried out as things are now: as it was answered before, or with an error.
+func (a *api) repeatOr(
+	ctx context.Context, key schedule.Key, req *schedule.CreateRequest, refused error,
+) (schedule.Description, error) {
+	if record, err := a.newestDefinition(ctx, key); err != nil || checkRepeat(&record.Value, req) != nil {
+		return schedule.Description{}, refused
+	}
+	return a.repeatCreate(ctx, key, req)
+}
+
 // repeatCreate answers a create request for an ID that is taken. If this is the request that took it, what follows the
 // write is done again, in case it was not done then.
 func (a *api) repeatCreate(
@@ -103,11 +121,24 @@ func (a *api) repeatCreate(
 func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *schedule.CreateRequest) {
 	from, key := a.origin(ctx, req.RequestID), def.Key()
 	events := []schedule.Event{changeEvent(def, schedule.EventCreated, 1, "", from)}
-	effects := []effect{a.wakeGenerator(key, wakeFor(def, schedule.ReasonCreated))}
+	var effects []effect
 	requests := initialRequests(def, req, from)
 	for i := range requests {
 		events = append(events, requests[i].Requested(key))
 		effects = append(effects, a.wakeBackfill(key, requests[i].ID, wakeFor(def, schedule.ReasonTriggered)))
 	}
-	a.follow(ctx, key, append(effects, a.tell(events...))...)
+	wake := wakeFor(def, schedule.ReasonCreated)
+	if def.Version == 1 && isSmall(def) {
+		wake.Created = def
+	}
+	a.follow(ctx, key, append(effects, a.tellAndWake(key, wake, events...))...)
+}
+
+// maxCreated is how large a definition may be that a wake brings along.
+const maxCreated = 4 << 10
+
+// isSmall reports whether a definition may go with the wake that tells of it.
+func isSmall(def *schedule.Definition) bool {
+	data, err := schedule.Marshal(def)
+	return err == nil && len(data) <= maxCreated
 }

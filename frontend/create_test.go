@@ -31,7 +31,7 @@ func TestCreateWritesWakesAndTells(t *testing.T) {
 	assert.Equal(t, created.Info.CreateTime, def.CreateTime)
 
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonCreated},
+		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonCreated, Told: true, Created: &def},
 		in.wake("nightly", in.generateWake("nightly", 1)))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", 1)), "the wake removes the guard")
 

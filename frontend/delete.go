@@ -11,6 +11,9 @@ import (
 // progress are left alone.
 func (a *api) delete(ctx context.Context, namespace string, req *schedule.DeleteRequest) (schedule.Empty, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
+	if repeated, err := a.hasDeleted(ctx, key, req.RequestID); err != nil || repeated {
+		return schedule.Empty{}, err
+	}
 	var deleted schedule.Definition
 	err := a.replace(ctx, key, func(current kv.Record[schedule.Definition]) (func(context.Context) error, error) {
 		if err := checkToken(&current.Value, req.ConflictToken); err != nil {
@@ -31,8 +34,8 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 func (a *api) afterDelete(ctx context.Context, def *schedule.Definition, from origin) {
 	key := def.Key()
 	wake := schedule.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: schedule.ReasonDeleted}
-	a.follow(ctx, key, a.wakeGenerator(key, wake), a.wakeInvoker(key, wake),
-		a.tell(changeEvent(def, schedule.EventDeleted, wake.Version, "", from)))
+	a.follow(ctx, key, a.wakeInvoker(key, wake),
+		a.tellAndWake(key, wake, changeEvent(def, schedule.EventDeleted, wake.Version, "", from)))
 	backfills, err := a.backfillIDs(ctx, key)
 	if err != nil {
 		a.logFor(key).WarnContext(ctx, "backfills of a deleted schedule not woken", "error", err)

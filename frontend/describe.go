@@ -59,6 +59,8 @@ func describe(
 			UpdateTime:          def.UpdateTime,
 			Skips:               skipsToCome(def, &generator),
 			IdleDeadline:        generator.IdleDeadline,
+			Calendars:           usesOf(def),
+			ReplanTime:          def.ReplanTime,
 		},
 	}
 	if def.Schedule.State.Paused {
@@ -132,7 +134,7 @@ func firstWaiting(starts []schedule.BufferedStart) []schedule.WaitingStart {
 		first = append(first, schedule.WaitingStart{
 			RequestID: s.RequestID, WorkflowID: s.WorkflowID, NominalTime: s.Nominal, DueTime: s.Actual,
 			Phase: s.Phase, Overlap: s.Overlap, Manual: s.Manual, Source: s.Source,
-			Attempt: s.Attempt, BackoffUntil: s.BackoffUntil,
+			Attempt: s.Attempt, BackoffUntil: s.BackoffUntil, Delay: s.Delay,
 		})
 	}
 	return first

@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -14,109 +15,151 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-const (
-	contentType = "Content-Type"
-	contentJSON = "application/json"
-	// replyOverhead is what a reply has beside its body, generously.
-	replyOverhead = 1024
-)
+// replyOverhead is what a reply has beside its body, generously.
+const replyOverhead = 1024
+
+var errOwnReply = schedule.Errorf(schedule.CodePermissionDenied,
+	"the reply was to go to a subject of the installation: nothing has been done")
+
+// call is a request that is being answered.
+type call struct {
+	endpoint *endpoint
+	request  micro.Request
+	arrived  time.Time
+	// body and reply are the formats of the one and of the other.
+	body, reply *bodyFormat
+	// limit is how long it may take; hurried says that its caller has chosen it.
+	limit   time.Duration
+	hurried bool
+	// refused is what is wrong with its headers, if anything.
+	refused error
+}
+
+func (f *Frontend) newCall(e *endpoint, request micro.Request) *call {
+	c := &call{endpoint: e, request: request, arrived: f.config.Now()}
+	var wrongFormat, wrongLimit error
+	c.body, c.reply, wrongFormat = formatsOf(request.Headers())
+	c.limit, c.hurried, wrongLimit = timeLimit(request.Headers().Get(schedule.HeaderTimeout), f.config.RequestTimeout)
+	c.refused = cmp.Or(wrongFormat, wrongLimit)
+	return c
+}
 
 // admit is the micro handler of an endpoint. Micro calls it for one request of a verb at a time, so it only takes the
 // request in; the work goes on in a goroutine, bounded by the gate.
 func (f *Frontend) admit(ctx context.Context, e *endpoint) micro.Handler {
 	return micro.HandlerFunc(func(request micro.Request) {
-		if refused := f.gate.enter(); refused != nil {
-			e.stats.count(0, refused)
-			f.respond(ctx, request, nil, refused)
+		if f.config.Names.IsOwn(request.Reply()) {
+			// An answer there would be the frontend speaking for its caller, where that may not.
+			e.stats.count(0, errOwnReply)
 			return
 		}
-		arrived := f.config.Now()
+		c := f.newCall(e, request)
+		if refused := f.gate.enter(); refused != nil {
+			e.stats.count(0, refused)
+			f.respond(ctx, c, nil, refused)
+			return
+		}
 		go func() {
 			defer f.gate.leave()
-			f.serve(ctx, e, request, arrived)
+			f.serve(ctx, c)
 		}()
 	})
 }
 
 // serve answers one request.
-func (f *Frontend) serve(ctx context.Context, e *endpoint, request micro.Request, arrived time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, f.config.RequestTimeout)
+func (f *Frontend) serve(ctx context.Context, c *call) {
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	ctx = telemetry.Extract(ctx, nats.Header(request.Headers()))
-	ctx = withIdentity(ctx, request.Headers().Get(schedule.HeaderIdentity))
-	ctx, span := telemetry.Tracer().Start(ctx, "schedule."+e.verb, trace.WithSpanKind(trace.SpanKindServer))
+	ctx = telemetry.Extract(ctx, nats.Header(c.request.Headers()))
+	ctx = withIdentity(ctx, c.request.Headers().Get(schedule.HeaderIdentity))
+	name := cmp.Or(c.endpoint.thing, subjects.ThingSchedule) + "." + c.endpoint.verb
+	ctx, span := telemetry.Tracer().Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 	defer span.End()
 
-	reply, err := f.answer(ctx, e, request)
+	reply, err := f.answer(ctx, c)
 	var failure *schedule.Error
 	if err != nil {
-		failure = f.explain(ctx, e, request, err)
+		failure = f.explain(ctx, c, err)
 		span.SetStatus(codes.Error, failure.Error())
 	}
-	f.respond(ctx, request, reply, failure)
-	e.stats.count(f.config.Now().Sub(arrived), failure)
+	f.respond(ctx, c, reply, failure)
+	c.endpoint.stats.count(f.config.Now().Sub(c.arrived), failure)
 }
 
 // answer waits for its turn and calls the handler. A panic is an error like others to the caller.
-func (f *Frontend) answer(ctx context.Context, e *endpoint, request micro.Request) (reply []byte, err error) {
+func (f *Frontend) answer(ctx context.Context, c *call) (reply []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			reply, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	select {
-	case f.turns <- struct{}{}:
-		defer func() { <-f.turns }()
-	case <-ctx.Done():
-		return nil, errNoTurn
+	if c.refused != nil {
+		return nil, c.refused
 	}
-	namespace, err := f.config.Names.NamespaceOfAPI(request.Subject())
+	namespace, err := f.config.Names.NamespaceOfAPI(c.request.Subject())
 	if err != nil {
 		return nil, err
 	}
-	if err := f.api.namespaces.check(ctx, namespace); err != nil {
+	if err := f.admitRate(ctx, c.endpoint, namespace); err != nil {
 		return nil, err
 	}
-	if err := checkContentType(request.Headers().Get(contentType)); err != nil {
-		return nil, err
-	}
-	value, err := e.handle(ctx, namespace, request.Data())
+	leave, err := f.turn(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return f.encode(value)
+	defer leave()
+	if err := f.api.namespaces.admit(ctx, c.endpoint, namespace); err != nil {
+		return nil, err
+	}
+	value, err := c.endpoint.handle.answer(ctx, namespace, c.request.Data(), c.body.decode)
+	if err != nil {
+		return nil, err
+	}
+	return f.encode(value, c.reply)
 }
 
-func (f *Frontend) encode(value any) ([]byte, error) {
-	body, err := schedule.EncodeJSON(value)
+// turn waits until there is room for one more request to be worked on. Whoever is let in must leave.
+func (f *Frontend) turn(ctx context.Context, c *call) (leave func(), err error) {
+	select {
+	case f.turns <- struct{}{}:
+		if ctx.Err() == nil {
+			return func() { <-f.turns }, nil
+		}
+		<-f.turns
+	case <-ctx.Done():
+	}
+	if c.hurried {
+		return nil, errTooLate(c.limit)
+	}
+	return nil, errNoTurn
+}
+
+func (f *Frontend) encode(value any, to *bodyFormat) ([]byte, error) {
+	body, err := to.encode(value)
 	if err != nil {
 		// Not wrapped: the code of err blames the caller, but whatever could be stored can be shown.
 		return nil, fmt.Errorf("encode the reply: %v", err) //nolint:errorlint
 	}
 	if limit := f.api.maxReply(); len(body) > limit {
 		return nil, schedule.Errorf(schedule.CodeResourceExhausted,
-			"the reply has %d bytes, and the NATS server accepts %d: raise its max_payload", len(body), limit)
+			"the reply has %d bytes, and the NATS server accepts %d: ask for less at once, or raise its max_payload",
+			len(body), limit)
 	}
 	return body, nil
 }
 
-// checkContentType refuses what is not JSON. Parameters such as a charset do not matter, and none means JSON.
-func checkContentType(header string) error {
-	media, _, _ := strings.Cut(header, ";")
-	if media = strings.TrimSpace(media); media == "" || strings.EqualFold(media, contentJSON) {
-		return nil
-	}
-	return schedule.Errorf(schedule.CodeInvalidArgument, "the content type %q is not accepted: use %s", media, contentJSON)
-}
-
 // explain turns an error into what the caller is told, and logs what the caller is not.
-func (f *Frontend) explain(ctx context.Context, e *endpoint, request micro.Request, err error) *schedule.Error {
+func (f *Frontend) explain(ctx context.Context, c *call, err error) *schedule.Error {
 	failure, told := forCaller(err)
+	if !told && failure.Code == schedule.CodeUnavailable && c.hurried && ctx.Err() != nil {
+		return errOverdue(c.limit)
+	}
 	if !told {
 		f.config.Logger.ErrorContext(ctx, "request failed",
-			"verb", e.verb, "subject", request.Subject(), "code", string(failure.Code), "error", err)
+			"verb", c.endpoint.name(), "subject", c.request.Subject(), "code", string(failure.Code), "error", err)
 	}
 	return failure
 }
@@ -128,22 +171,25 @@ type errorBody struct {
 
 // respond sends a reply. It goes around the request's own methods, which may only be called within the micro handler. A
 // message without a reply subject is carried out and not answered.
-func (f *Frontend) respond(ctx context.Context, request micro.Request, body []byte, failure *schedule.Error) {
-	if request.Reply() == "" {
+func (f *Frontend) respond(ctx context.Context, c *call, body []byte, failure *schedule.Error) {
+	if c.request.Reply() == "" {
 		return
 	}
-	if err := f.config.Conn.PublishMsg(replyTo(request.Reply(), body, failure)); err != nil {
-		f.config.Logger.WarnContext(ctx, "reply not sent", "subject", request.Subject(), "error", err)
+	if err := f.config.Conn.PublishMsg(replyTo(c.request.Reply(), c.reply, body, failure)); err != nil {
+		f.config.Logger.WarnContext(ctx, "reply not sent", "subject", c.request.Subject(), "error", err)
 	}
 }
 
-func replyTo(subject string, body []byte, failure *schedule.Error) *nats.Msg {
-	message := &nats.Msg{Subject: subject, Header: nats.Header{contentType: {contentJSON}}, Data: body}
+func replyTo(subject string, as *bodyFormat, body []byte, failure *schedule.Error) *nats.Msg {
+	message := &nats.Msg{Subject: subject, Header: nats.Header{headerContentType: {as.contentType}}, Data: body}
 	if failure != nil {
 		message.Header.Set(micro.ErrorHeader, oneLine(failure.Error()))
 		message.Header.Set(micro.ErrorCodeHeader, string(failure.Code))
-		// An Error is three strings: it can always be encoded.
-		message.Data, _ = schedule.EncodeJSON(errorBody{failure})
+		if failure.RetryAfter > 0 {
+			message.Header.Set(schedule.HeaderRetryAfter, failure.RetryAfter.String())
+		}
+		// An Error can always be encoded.
+		message.Data, _ = as.encode(errorBody{failure})
 	}
 	return message
 }

@@ -1,7 +1,7 @@
 // Package frontend is the API of Carillon: it answers requests to create, describe, list, change and delete schedules, to
 // start runs by hand and to look back. docs/api.md is its contract with callers.
 //
-// It is a NATS micro service on names.API("*", verb). All frontends of an installation share one queue group and keep
+// It is a NATS micro service on names.API("*", thing, verb). All frontends of an installation share one queue group and keep
 // nothing between requests that another would need, so any number of them may run, and any may die at any instruction.
 //
 // # What it writes
@@ -11,7 +11,11 @@
 //
 //  1. arm the guard, a delayed wake-up some seconds ahead;
 //  2. write the record, a compare-and-set: from here on the change is made, and will be answered as made;
-//  3. publish the wake, which removes the guard in the step that stores it, and the event.
+//  3. publish the event, and then the wake, which removes the guard in the step that stores it. It says that the event is
+//     stored, and of a schedule that has just been created it brings the definition, so that the generator asks for neither.
+//
+// The start of a trigger goes straight to the invoker instead, in step 3: somebody waits for it. Its guard stays, and brings in
+// the backfiller, which hands the start over again if the invoker does not know of it, and in the end removes the record.
 //
 // A frontend that dies between 2 and 3 leaves the guard to wake the pool: the change takes effect seconds late, and is
 // never lost. One that dies earlier has changed nothing, and the guard wakes a pool that finds nothing to do.
@@ -20,11 +24,23 @@
 // the definition for that reason, and the generator makes records of it. The definition also remembers the newest requests
 // that have changed it, so that a repeat of one of them, after a lost reply, is answered and changes nothing.
 //
+// # Namespaces
+//
+// The record of a namespace is a copy in the memory of each frontend (internal/namespaces); a request is let in by what that
+// says, before it takes the place of any other. Frontends tell each other every two seconds that they are there (beats.go), and
+// each accepts an equal share of the requests that a namespace may make (ratelimit.go). A schedule needs a place before it is
+// created, which is written down for all of them. A namespace is deleted by a background job (namespace_delete.go).
+//
+// # Calendars
+//
+// A definition keeps what the named calendars hold that its spec names, so that whatever is computed from it needs nothing else.
+// When a calendar changes, background jobs write the definitions anew that use it (replan.go says how none is left out).
+//
 // # Inside
 //
 // What a request makes of a schedule is decided by pure functions (decide.go, describe.go, page.go) and by [edit], which is
 // as pure; [api] does the reading and writing around them, a file for each verb; [Frontend] is the service around that:
-// subjects, concurrency, time limits, errors, an orderly stop.
+// subjects, formats, schemas, concurrency, time limits, errors, an orderly stop.
 //
 // # Who may use it
 //

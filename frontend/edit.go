@@ -15,6 +15,8 @@ type facts struct {
 	times times
 	// pending are the IDs of the triggers and backfills that have a record.
 	pending []string
+	// calendars are those that the spec to be put in place names.
+	calendars map[string]schedule.CalendarCopy
 }
 
 // edit is a change of a definition in the making. Its methods each make one change and say what happened; whoever began
@@ -23,9 +25,8 @@ type edit struct {
 	// next is the definition to write, events what it will have meant, requested what it will have asked for.
 	next              schedule.Definition
 	events, requested []schedule.Event
-	// reason is why the generator is woken; replaced says that the invoker is to look as well.
-	reason   schedule.Reason
-	replaced bool
+	// reason is why the generator is woken.
+	reason schedule.Reason
 
 	from  origin
 	facts facts
@@ -70,13 +71,13 @@ func appliedAs(def *schedule.Definition, requestID string) (version uint64, ok b
 func (e *edit) replace(s schedule.Schedule) {
 	paused := e.next.Schedule.State.Paused
 	e.next.Schedule, e.next.UpdateTime, e.next.LimitVersion = s, e.from.now, e.next.Version
+	e.next.Calendars = e.facts.calendars
 	switch {
 	case s.State.Paused && !paused:
 		e.notePaused()
 	case !s.State.Paused && paused:
 		e.noteUnpaused()
 	}
-	e.replaced = true
 	e.say(schedule.EventUpdated, "")
 }
 

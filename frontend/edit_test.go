@@ -88,7 +88,6 @@ func TestEditPause(t *testing.T) {
 			want := applied(test.before)
 			test.want(&want)
 			assert.Equal(t, want, e.next)
-			assert.False(t, e.replaced)
 			assert.Equal(t, []schedule.Event{changeEvent(&want, kind, 5, test.note, asked)}, e.events)
 		})
 	}
@@ -124,7 +123,6 @@ func TestEditReplace(t *testing.T) {
 			want.Schedule, want.UpdateTime, want.LimitVersion = other, noon, 5
 			test.want(&want)
 			assert.Equal(t, want, e.next)
-			assert.True(t, e.replaced)
 			assert.Equal(t, []schedule.Event{changeEvent(&want, schedule.EventUpdated, 5, "", asked)}, e.events)
 		})
 	}

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -36,6 +37,16 @@ func (a *api) wakeGenerator(key schedule.Key, wake schedule.Wake) effect {
 	return a.wake(a.names.GenerateWake(shard, key, wake.Version), a.names.GuardTimer(shard, key, wake.Version), wake)
 }
 
+// tellAndWake stores the events of a version of a definition, and wakes the generator, which need not store them again then.
+// What it does not know of it stores: the wake goes out in any case.
+func (a *api) tellAndWake(key schedule.Key, wake schedule.Wake, events ...schedule.Event) effect {
+	return func(ctx context.Context) error {
+		err := a.events.Publish(ctx, events...)
+		wake.Told = err == nil
+		return errors.Join(err, a.wakeGenerator(key, wake)(ctx))
+	}
+}
+
 func (a *api) wakeInvoker(key schedule.Key, wake schedule.Wake) effect {
 	return a.wake(a.names.InvokeWake(a.store.ShardOf(key), key), "", wake)
 }
@@ -43,6 +54,14 @@ func (a *api) wakeInvoker(key schedule.Key, wake schedule.Wake) effect {
 func (a *api) wakeBackfill(key schedule.Key, id string, wake schedule.Wake) effect {
 	shard := a.store.ShardOf(key)
 	return a.wake(a.names.Backfill(shard, key, id), a.names.BackfillTimer(shard, key, id), wake)
+}
+
+// handOff hands a start over to the invoker, in the trace of the request that asks for it.
+func (a *api) handOff(e *schedule.Enqueue, key schedule.Key, trace string) effect {
+	subject := a.names.InvokeEnqueue(a.store.ShardOf(key), key, e.Source, e.Span)
+	return func(ctx context.Context) error {
+		return task.Publish(telemetry.WithTraceparent(ctx, trace), a.bus, subject, e)
+	}
 }
 
 // wake publishes a wake on a task subject; storing it removes the guard.

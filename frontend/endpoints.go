@@ -1,29 +1,68 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// endpoint is one verb of the API.
+// endpoint is one verb of the API about one thing.
 type endpoint struct {
-	verb string
+	// thing is one of subjects.Thing…; empty means a schedule.
+	thing string
+	verb  string
 	// summary, request and reply are for people who ask the service what it offers.
 	summary, request, reply string
 	handle                  handler
 	stats                   verbStats
 }
 
-// handler answers the body of a request with a value to encode.
-type handler func(ctx context.Context, namespace string, body []byte) (any, error)
+// handler answers the requests of one verb.
+type handler struct {
+	// request and reply are the types of what is asked and answered.
+	request, reply reflect.Type
+	// answer answers a body, which decode can read, with a value to encode.
+	answer func(ctx context.Context, namespace string, body []byte, decode decoder) (any, error)
+}
+
+// decoder reads a body, by the rules of [schedule.DecodeJSON], into what the second argument points to.
+type decoder func(body []byte, into any) error
 
 // described is the reply of the verbs that answer with a schedule.
 const described = "the schedule, with info: what became of it"
 
+// name tells the endpoint from others: "create" of schedules, "namespace-create" of other things.
+func (e *endpoint) name() string {
+	if e.thing == "" {
+		return e.verb
+	}
+	return e.thing + "-" + e.verb
+}
+
+// subject is where requests for e come from, of any namespace.
+func (e *endpoint) subject(names subjects.Names) string {
+	return names.API("*", cmp.Or(e.thing, subjects.ThingSchedule), e.verb)
+}
+
+// reads reports whether e changes nothing.
+func (e *endpoint) reads() bool {
+	return slices.Contains([]string{
+		"describe", "list", "count", "matchingTimes", "preview", "history", "runs", "run",
+	}, e.verb)
+}
+
 // endpoints are all verbs.
-func (a *api) endpoints() []*endpoint { return append(a.writeEndpoints(), a.readEndpoints()...) }
+func (a *api) endpoints() []*endpoint {
+	return slices.Concat(
+		a.writeEndpoints(), a.runEndpoints(), a.calendarEndpoints(), a.bulkEndpoints(), a.readEndpoints(),
+		a.namespaceEndpoints(),
+	)
+}
 
 // writeEndpoints are the verbs that change something.
 func (a *api) writeEndpoints() []*endpoint {
@@ -44,7 +83,7 @@ func (a *api) writeEndpoints() []*endpoint {
 			reply:   described,
 		},
 		{
-			verb: "delete", summary: "Delete a schedule; its runs go on", handle: handle(a.delete),
+			verb: "delete", summary: "Delete a schedule; its runs go on; idempotent by requestId", handle: handle(a.delete),
 			request: "{id, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
@@ -73,22 +112,24 @@ func (a *api) writeEndpoints() []*endpoint {
 			request: "{id, start, end, overlap?, note?, requestId?}", reply: "{id, backfillId}",
 		},
 		{
-			verb: "cancelBackfill", summary: "End a backfill, or take back a trigger that waits",
-			handle: handle(a.cancelBackfill), request: "{id, backfillId}", reply: "{}",
+			verb: "cancelBackfill", summary: "End a backfill, or take back a trigger that waits; idempotent by requestId",
+			handle: handle(a.cancelBackfill), request: "{id, backfillId, requestId?}", reply: "{}",
 		},
 	}
 }
 
 // metadata is what INFO says about an endpoint.
-func (e *endpoint) metadata() map[string]string {
+func (e *endpoint) metadata() (map[string]string, error) {
+	request, reply, err := e.handle.schemas()
 	return map[string]string{
 		"description": e.summary, "request": e.request, "reply": e.reply,
+		"request_schema": request, "response_schema": reply,
 		"errors": strings.Join([]string{
 			string(schedule.CodeInvalidArgument), string(schedule.CodeNotFound), string(schedule.CodeAlreadyExists),
 			string(schedule.CodeFailedPrecondition), string(schedule.CodeResourceExhausted),
 			string(schedule.CodeUnavailable), string(schedule.CodeInternal),
 		}, " "),
-	}
+	}, err
 }
 
 // handle makes a handler of a function that takes a validated request.
@@ -96,17 +137,19 @@ func handle[Request any, Pointer interface {
 	*Request
 	Validate() error
 }, Reply any](answer func(context.Context, string, *Request) (Reply, error)) handler {
-	return func(ctx context.Context, namespace string, body []byte) (any, error) {
-		if len(body) == 0 {
-			body = []byte("{}") // nothing said, as in: list
-		}
-		var request Request
-		if err := schedule.DecodeJSON(body, &request); err != nil {
-			return nil, err
-		}
-		if err := Pointer(&request).Validate(); err != nil {
-			return nil, err
-		}
-		return answer(ctx, namespace, &request)
+	return handler{
+		request: reflect.TypeFor[Request](), reply: reflect.TypeFor[Reply](),
+		answer: func(ctx context.Context, namespace string, body []byte, decode decoder) (any, error) {
+			var request Request
+			if len(body) > 0 { // nothing said, as in: list
+				if err := decode(body, &request); err != nil {
+					return nil, err
+				}
+			}
+			if err := Pointer(&request).Validate(); err != nil {
+				return nil, err
+			}
+			return answer(ctx, namespace, &request)
+		},
 	}
 }

@@ -8,12 +8,12 @@ func (a *api) readEndpoints() []*endpoint {
 			request: "{id}", reply: described,
 		},
 		{
-			verb: "list", summary: "List the schedules of the namespace by ID", handle: handle(a.list),
-			request: "{pageSize?, pageToken?, prefix?}", reply: "{schedules, nextPageToken?}",
+			verb: "list", summary: "List the schedules of the namespace by ID, or those that a query finds", handle: handle(a.list),
+			request: "{pageSize?, pageToken?, prefix?, query?}", reply: "{schedules, nextPageToken?, indexedUpTo?}",
 		},
 		{
-			verb: "count", summary: "Count the schedules of the namespace", handle: handle(a.count),
-			request: "{prefix?}", reply: "{count}",
+			verb: "count", summary: "Count the schedules of the namespace, or those that a query finds", handle: handle(a.count),
+			request: "{prefix?, query?}", reply: "{count, indexedUpTo?}",
 		},
 		{
 			verb: "matchingTimes", summary: "List the times a schedule gives in a range", handle: handle(a.matchingTimes),

@@ -8,8 +8,9 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/jobs"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
@@ -42,17 +43,17 @@ func New(config Config) (*Frontend, error) {
 		return nil, schedule.Prefix("frontend", err)
 	}
 	config.Logger = config.Logger.With("component", "frontend")
-	own, err := bus.New(config.JS)
-	if err != nil {
-		return nil, fmt.Errorf("frontend: %w", err)
-	}
-	return &Frontend{
+	cluster, table := newClusterStore(config.JS, config.Names), namespaces.NewTable(config.JS, config.Names, config.Logger)
+	f := &Frontend{
 		config: config,
 		api: &api{
-			names: config.Names, js: config.JS, replica: replica.New(config.JS), store: config.Store,
-			namespaces: newNamespaces(config.JS, config.Names), rooms: newRooms(), log: config.Logger,
+			names: config.Names, js: config.JS, replica: replica.New(config.JS), store: config.Store, index: config.Index,
+			jobs:       jobs.NewStore(config.JS, config.Names),
+			cluster:    cluster,
+			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster.bucket)},
+			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger,
 			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
-			bus: own, events: events.NewPublisher(own, config.Names), specs: speccache.New(specCacheSize),
+			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: speccache.New(specCacheSize),
 			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
 			queue: func(ctx context.Context, namespace, queue string) (taskqueue.Status, error) {
 				return taskqueue.Look(ctx, config.JS, config.Names, namespace, queue)
@@ -62,7 +63,10 @@ func New(config Config) (*Frontend, error) {
 		gate:  newGate(config.Concurrency + config.Backlog),
 		turns: make(chan struct{}, config.Concurrency),
 		ready: make(chan struct{}),
-	}, nil
+	}
+	count := namespaces.Counter{AtMost: f.api.countAtMost, List: f.api.keys.of}
+	f.api.places = namespaces.NewPlaces(cluster.bucket, count, config.Now)
+	return f, nil
 }
 
 // Ready is closed when requests reach the frontend.
@@ -81,7 +85,13 @@ func (f *Frontend) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)
 	}
+	defer f.startJobs(ctx, service.Info().ID)() // they are given back while the service is drained
 	defer f.drain(service, abort)
+	leave, err := f.startNamespaces(ctx, service.Info().ID)
+	if err != nil {
+		return fmt.Errorf("frontend: listen to other frontends: %w", err)
+	}
+	defer leave()
 	if err := f.listen(work, service, endpoints); err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)
 	}
@@ -113,8 +123,12 @@ func (f *Frontend) addService(endpoints []*endpoint) (micro.Service, <-chan stru
 // listen returns when requests reach the service. They are worked on until work ends.
 func (f *Frontend) listen(work context.Context, service micro.Service, endpoints []*endpoint) error {
 	for _, e := range endpoints {
-		err := service.AddEndpoint(e.verb, f.admit(work, e),
-			micro.WithEndpointSubject(f.config.Names.API("*", e.verb)), micro.WithEndpointMetadata(e.metadata()))
+		metadata, err := e.metadata()
+		if err != nil {
+			return err
+		}
+		err = service.AddEndpoint(e.name(), f.admit(work, e),
+			micro.WithEndpointSubject(e.subject(f.config.Names)), micro.WithEndpointMetadata(metadata))
 		if err != nil {
 			return err
 		}
@@ -122,9 +136,9 @@ func (f *Frontend) listen(work context.Context, service micro.Service, endpoints
 	return f.config.Conn.FlushTimeout(f.config.RequestTimeout)
 }
 
-func statsOf(endpoints []*endpoint, verb string) any {
+func statsOf(endpoints []*endpoint, name string) any {
 	for _, e := range endpoints {
-		if e.verb == verb {
+		if e.name() == name {
 			return e.stats.counts()
 		}
 	}

@@ -51,18 +51,18 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	in.tell(
-		about("a.b", schedule.EventBuffered, "1", 1), about("other", schedule.EventStarted, "x", 2),
+		about("a.b", schedule.EventDeferred, "1", 1), about("other", schedule.EventStarted, "x", 2),
 		about("a.b", schedule.EventStarted, "1", 3), about("a.b", schedule.EventCompleted, "1", 4),
-		about("a.b", schedule.EventBuffered, "2", 5),
+		about("a.b", schedule.EventDeferred, "2", 5),
 	)
 	ids, next := in.page(`{"id":"a.b","pageSize":3}`)
-	assert.Equal(t, []string{"a.b-buffered-1", "a.b-started-1", "a.b-completed-1"}, ids)
+	assert.Equal(t, []string{"a.b-deferred-1", "a.b-started-1", "a.b-completed-1"}, ids)
 	require.NotEmpty(t, next)
 	ids, end := in.page(`{"id":"a.b","pageSize":3,"pageToken":"` + next + `"}`)
-	assert.Equal(t, []string{"a.b-buffered-2"}, ids)
+	assert.Equal(t, []string{"a.b-deferred-2"}, ids)
 	assert.Empty(t, end)
 	ids, end = in.page(`{"id":"a.b","pageSize":2,"newest":true}`)
-	assert.Equal(t, []string{"a.b-completed-1", "a.b-buffered-2"}, ids)
+	assert.Equal(t, []string{"a.b-completed-1", "a.b-deferred-2"}, ids)
 	assert.Empty(t, end)
 	ids, _ = in.page(`{"kinds":["started"]}`)
 	assert.Equal(t, []string{"other-started-x", "a.b-started-1"}, ids)

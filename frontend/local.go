@@ -35,7 +35,7 @@ type Local struct {
 func NewLocal(config LocalConfig) *Local {
 	a := &api{
 		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger,
-		rooms: newRooms(), events: events.NewPublisher(config.Bus, config.Names), specs: speccache.New(specCacheSize),
+		rooms: newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: speccache.New(specCacheSize),
 		now: config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
 		maxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },
 		queue: func(context.Context, string, string) (taskqueue.Status, error) {
@@ -44,7 +44,7 @@ func NewLocal(config LocalConfig) *Local {
 	}
 	l := &Local{verbs: map[string]handler{}}
 	for _, e := range a.writeEndpoints() {
-		l.verbs[e.verb] = e.handle
+		l.verbs[e.name()] = e.handle
 	}
 	return l
 }
@@ -52,11 +52,11 @@ func NewLocal(config LocalConfig) *Local {
 // Answer carries out one request with a JSON body, within the time that the service gives it. The reply is what the
 // service would encode.
 func (l *Local) Answer(ctx context.Context, namespace, verb, identity string, body []byte) (any, error) {
-	handle, ok := l.verbs[verb]
+	handler, ok := l.verbs[verb]
 	if !ok {
 		return nil, schedule.Errorf(schedule.CodeInvalidArgument, "there is no verb %q", verb)
 	}
 	ctx, cancel := context.WithTimeout(ctx, DefaultRequestTimeout)
 	defer cancel()
-	return handle(withIdentity(ctx, identity), namespace, body)
+	return handler.answer(withIdentity(ctx, identity), namespace, body, schedule.DecodeJSON)
 }

@@ -3,55 +3,106 @@ package frontend
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// namespaces knows which namespaces exist. It remembers those that do, since no namespace ever goes; of one that does not
-// it asks each time, since it may have come.
-type namespaces struct {
-	js     jetstream.JetStream
-	bucket string
-	known  sync.Map // name → struct{}
+// knownNamespaces finds the namespaces that requests are for.
+type knownNamespaces struct {
+	table   *namespaces.Table
+	records *namespaces.Records
 }
 
-func newNamespaces(js jetstream.JetStream, names subjects.Names) *namespaces {
-	return &namespaces{js: js, bucket: names.ClusterBucket()}
+// isKnown reports whether the table has a namespace. One that has just been created it may miss.
+func (n *knownNamespaces) isKnown(name string) bool {
+	_, known := n.table.Get(name)
+	return known
 }
 
-// check returns an error that names the namespace if it does not exist.
-func (n *namespaces) check(ctx context.Context, name string) error {
-	if _, ok := n.known.Load(name); ok {
+// find returns a namespace. What the table does not know is asked of the leader: a namespace is there as soon as its creation
+// has been answered.
+func (n *knownNamespaces) find(ctx context.Context, name string) (schedule.Namespace, error) {
+	if record, known := n.table.Get(name); known {
+		return record, nil
+	}
+	record, err := n.newest(ctx, name)
+	return record.Namespace, err
+}
+
+// newest reads a namespace as it was last written.
+func (n *knownNamespaces) newest(ctx context.Context, name string) (namespaces.Record, error) {
+	// The name comes from a subject, where it may be any token.
+	if schedule.ValidateNamespace(name) != nil {
+		return namespaces.Record{}, errNoNamespace(name)
+	}
+	record, err := n.records.Get(ctx, name)
+	if errors.Is(err, kv.ErrNotFound) {
+		return record, errNoNamespace(name)
+	}
+	return record, err
+}
+
+// admit refuses a request that its namespace does not take. Requests about namespaces find out by themselves.
+func (n *knownNamespaces) admit(ctx context.Context, e *endpoint, name string) error {
+	if e.thing == subjects.ThingNamespace {
 		return nil
 	}
-	exists, err := n.lookUp(ctx, name)
+	record, err := n.find(ctx, name)
 	if err != nil {
 		return err
 	}
-	if !exists {
-		return errNoNamespace(name)
+	if record.Deleting && !e.reads() {
+		return errDeleting(name)
 	}
-	n.known.Store(name, struct{}{})
 	return nil
 }
 
-func (n *namespaces) lookUp(ctx context.Context, name string) (bool, error) {
-	// The name comes from a subject, where it may be any token.
-	if schedule.ValidateNamespace(name) != nil {
-		return false, nil
+// admitRate refuses a request that comes faster than the limit of its namespace allows. Requests about namespaces do not count:
+// whoever looks after a namespace must get through to it.
+func (f *Frontend) admitRate(ctx context.Context, e *endpoint, name string) error {
+	record, known := f.api.namespaces.table.Get(name)
+	if !known || e.thing == subjects.ThingNamespace {
+		return nil
 	}
-	cluster, err := n.js.KeyValue(ctx, n.bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return false, schedule.Errorf(schedule.CodeUnavailable, "the cluster has no bucket %s: it is not set up", n.bucket)
+	now := f.config.Now()
+	if refused := f.api.rateLimits.admit(&record, f.api.peers.count(now), now); refused != nil {
+		telemetry.CountRefused(ctx, name, telemetry.LimitRequests)
+		return refused
 	}
+	telemetry.CountRequest(ctx, name)
+	return nil
+}
+
+// countAtMost counts the schedules of a namespace and those deleted within the last hour.
+func (a *api) countAtMost(ctx context.Context, namespace string) (int, error) {
+	count := 0
+	for shard := range a.store.Shards() {
+		bucket := a.names.StateBucket(shard)
+		here, err := a.bus.Subjects(ctx, "KV_"+bucket, "$KV."+bucket+"."+subjects.DefinitionKeys(namespace))
+		if err != nil {
+			return 0, err
+		}
+		count += here
+	}
+	return count, nil
+}
+
+// takePlace takes a place for a schedule that is about to be created.
+func (a *api) takePlace(ctx context.Context, key schedule.Key) error {
+	if a.places == nil {
+		return nil // in a simulation
+	}
+	record, err := a.namespaces.find(ctx, key.Namespace)
 	if err != nil {
-		return false, fmt.Errorf("open bucket %s: %w", n.bucket, err)
+		return err
 	}
-	return topology.NamespaceExists(ctx, cluster, name)
+	err = a.places.Take(ctx, key, maxSchedules(&record.Limits))
+	if schedule.CodeOf(err) == schedule.CodeResourceExhausted {
+		telemetry.CountRefused(ctx, key.Namespace, telemetry.LimitSchedules)
+	}
+	return err
 }

@@ -28,10 +28,12 @@ func reasons(def *schedule.Definition, all *records, around *surroundings) []sch
 	var notices []schedule.Notice
 	for _, reason := range []func() (code, message string){
 		func() (string, string) { return schedule.NoticePaused, whyPaused(def) },
+		func() (string, string) { return schedule.NoticeFrozen, whyFrozen(around.freeze) },
 		func() (string, string) { return schedule.NoticeNoTimes, whyNoTimes(def, around) },
 		func() (string, string) { return schedule.NoticeExhausted, whyExhausted(&all.generator, around) },
 		func() (string, string) { return schedule.NoticeNoActionsLeft, whyNoActions(def, all) },
 		func() (string, string) { return schedule.NoticeWaitingForOverlap, whyWaiting(def, &all.invoker) },
+		func() (string, string) { return schedule.NoticeDelayed, whyDelayed(&all.invoker) },
 		func() (string, string) { return schedule.NoticeRetrying, whyRetrying(&all.invoker) },
 		func() (string, string) { return schedule.NoticeNoWorker, whyNoWorker(around) },
 		func() (string, string) { return schedule.NoticeDeadLetter, whyDeadLetter(around) },
@@ -58,6 +60,21 @@ func whyPaused(def *schedule.Definition) string {
 		message += ": " + notes
 	}
 	return message
+}
+
+func whyFrozen(freeze *schedule.Freeze) string {
+	if freeze == nil {
+		return ""
+	}
+	message := "the namespace is frozen"
+	if freeze.By != "" {
+		message += " by " + freeze.By
+	}
+	message += " since " + format(freeze.From)
+	if !freeze.Until.IsZero() {
+		message += " until " + format(freeze.Until)
+	}
+	return message + ": " + freeze.Reason
 }
 
 func whyNoTimes(def *schedule.Definition, around *surroundings) string {
@@ -108,7 +125,7 @@ func whyNoActions(def *schedule.Definition, all *records) string {
 func whyWaiting(def *schedule.Definition, invoker *schedule.InvokerState) string {
 	current := running(invoker.Starts)
 	waiting := filter(invoker.Starts, func(s *schedule.BufferedStart) bool {
-		return s.Phase == schedule.PhaseDeferred || s.Phase == schedule.PhasePending
+		return s.Phase == schedule.PhaseDeferred || s.Phase == schedule.PhasePending && !s.Delayed()
 	})
 	if len(current) == 0 || len(waiting) == 0 {
 		return ""
@@ -132,6 +149,19 @@ func policiesOf(def *schedule.Definition, waiting []schedule.BufferedStart) []st
 		}
 	}
 	return policies
+}
+
+// whyDelayed says which limit of the namespace keeps starts waiting, by the first of them.
+func whyDelayed(invoker *schedule.InvokerState) string {
+	delayed := filter(invoker.Starts, (*schedule.BufferedStart).Delayed)
+	if len(delayed) == 0 {
+		return ""
+	}
+	message := counted(len(delayed), "start waits", "starts wait")
+	if delayed[0].Delay.By == schedule.DelayPendingRuns {
+		return message + " for other runs to end: the namespace has as many queued or in progress as its limit maxPendingRuns allows"
+	}
+	return message + " for other starts: the namespace limits them by actionsPerSecond, and its schedules take turns"
 }
 
 func whyRetrying(invoker *schedule.InvokerState) string {

@@ -47,6 +47,9 @@ func TestReasons(t *testing.T) {
 	retrying := func(attempt, at int) func(*schedule.BufferedStart) {
 		return func(s *schedule.BufferedStart) { s.Attempt, s.BackoffUntil = attempt, minutes(at) }
 	}
+	delayedBy := func(reason schedule.DelayReason) func(*schedule.BufferedStart) {
+		return func(s *schedule.BufferedStart) { s.Delay = &schedule.Delay{By: reason} }
+	}
 	policy := func(p schedule.OverlapPolicy) func(*schedule.BufferedStart) {
 		return func(s *schedule.BufferedStart) { s.Overlap = p }
 	}
@@ -131,6 +134,24 @@ func TestReasons(t *testing.T) {
 			[]schedule.Notice{{
 				Code: "waiting_for_overlap", Message: "3 starts wait for run r-b of w-b, in progress since " +
 					"2026-03-01T12:01:00Z, which has been asked to end: overlap policy cancel_other, buffer_all",
+			}},
+		},
+		{
+			"delayed by the rate of the namespace", hourly(), starts(
+				startOf("a", schedule.PhaseStarted), startOf("b", schedule.PhasePending, delayedBy(schedule.DelayActionRate)),
+				startOf("c", schedule.PhasePending, delayedBy(schedule.DelayActionRate)),
+			), surroundings{},
+			[]schedule.Notice{{
+				Code: "delayed", Message: "2 starts wait for other starts: the namespace limits them by actionsPerSecond, " +
+					"and its schedules take turns",
+			}},
+		},
+		{
+			"delayed by the runs of the namespace", hourly(),
+			starts(startOf("a", schedule.PhasePending, delayedBy(schedule.DelayPendingRuns))), surroundings{},
+			[]schedule.Notice{{
+				Code: "delayed", Message: "1 start waits for other runs to end: the namespace has as many queued or in progress " +
+					"as its limit maxPendingRuns allows",
 			}},
 		},
 		{"pending, and nothing runs", hourly(), starts(startOf("a", schedule.PhasePending)), surroundings{}, nil},

@@ -56,7 +56,7 @@ func TestPatchDoesSeveralThingsAtOnce(t *testing.T) {
 	assert.Empty(t, in.pending("nightly"), "the generator makes the records")
 
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 2, Reason: schedule.ReasonPaused},
+		&schedule.Wake{Incarnation: def.Incarnation, Version: 2, Reason: schedule.ReasonPaused, Told: true},
 		in.wake("nightly", in.generateWake("nightly", 2)))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", 2)))
 

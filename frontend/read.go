@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -77,11 +78,15 @@ func (a *api) schedule(ctx context.Context, batch *kv.Batch, key schedule.Key) (
 type listReply struct {
 	Schedules     []json.RawMessage `json:"schedules"`
 	NextPageToken string            `json:"nextPageToken,omitempty"`
+	IndexedUpTo   time.Time         `json:"indexedUpTo,omitzero"`
 }
 
 // list reads one page. It may hold fewer entries than asked for also when others follow: schedules vanish while it is
 // read, and a reply has a largest size.
 func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequest) (listReply, error) {
+	if req.Query != "" {
+		return a.search(ctx, namespace, req)
+	}
 	after, err := decodePageToken(req.PageToken)
 	if err != nil {
 		return listReply{}, err
@@ -168,8 +173,11 @@ func (a *api) entry(ctx context.Context, batch *kv.Batch, key schedule.Key) ([]b
 	return entry, nil
 }
 
-// count counts the keys, whatever is behind them.
+// count counts the keys, whatever is behind them, or what a query finds.
 func (a *api) count(ctx context.Context, namespace string, req *schedule.CountRequest) (schedule.CountReply, error) {
+	if req.Query != "" {
+		return a.countFound(ctx, namespace, req)
+	}
 	keys, err := a.keys.of(ctx, namespace)
 	if err != nil {
 		return schedule.CountReply{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // The contract of docs/api.md, byte for byte, as a client in any language sees it.
@@ -98,24 +99,31 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-func TestOtherContentTypesAreRefused(t *testing.T) {
-	t.Parallel()
-	in := installed(t)
-	for media, code := range map[string]string{
-		"application/json": "", "application/json; charset=utf-8": "", "application/msgpack": "invalid_argument",
-	} {
-		message := &nats.Msg{Subject: in.names.API("default", "list"), Header: nats.Header{"Content-Type": {media}}}
-		reply, err := in.conn.RequestMsg(message, patience)
-		require.NoError(t, err)
-		assert.Equal(t, code, reply.Header.Get(micro.ErrorCodeHeader), media)
-	}
-}
-
 func TestUnknownVerbHasNoResponder(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
-	_, err := in.conn.Request(in.names.API("default", "explode"), nil, patience)
+	_, err := in.conn.Request(in.names.API("default", subjects.ThingSchedule, "explode"), nil, patience)
 	assert.ErrorIs(t, err, nats.ErrNoResponders)
+}
+
+// TestNoAnswerToTheInstallation: a caller that may not publish on a subject of the installation must not have it done by the
+// answer to a request.
+func TestNoAnswerToTheInstallation(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	overheard, err := in.conn.SubscribeSync(in.names.Prefix() + ".event.default.x.created")
+	require.NoError(t, err)
+	inbox, err := in.conn.SubscribeSync(in.conn.NewInbox())
+	require.NoError(t, err)
+	for _, reply := range []string{overheard.Subject, inbox.Subject} { // answers come in the order of requests of a verb
+		require.NoError(t, in.conn.PublishRequest(in.names.API("default", subjects.ThingSchedule, "list"), reply, []byte("{}")))
+	}
+	_, err = inbox.NextMsg(patience)
+	require.NoError(t, err)
+	require.NoError(t, in.conn.Flush())
+	count, _, err := overheard.Pending()
+	require.NoError(t, err)
+	require.Zero(t, count)
 }
 
 func TestAnyIDCanBeUsed(t *testing.T) {

@@ -27,23 +27,24 @@ type rooms struct {
 
 // room is what a look has found.
 type room struct {
-	share int
-	until time.Time
+	incarnation string // of the schedule
+	share       int
+	until       time.Time
 	// taken are the IDs of those that have been taken in since, and may be pending. They are true once they are stored.
 	taken map[string]bool
 }
 
 func newRooms() *rooms { return &rooms{known: map[schedule.Key]*room{}} }
 
-// saw notes how many were pending at a time.
-func (r *rooms) saw(key schedule.Key, pending int, now time.Time) {
+// saw notes how many were pending at a time, of an incarnation of the schedule.
+func (r *rooms) saw(key schedule.Key, incarnation string, pending int, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.known) >= maxRooms {
 		clear(r.known)
 	}
 	share := max(schedule.MaxBackfills-pending, 0) / roomShare
-	r.known[key] = &room{share: share, until: now.Add(roomAge), taken: map[string]bool{}}
+	r.known[key] = &room{incarnation: incarnation, share: share, until: now.Add(roomAge), taken: map[string]bool{}}
 }
 
 // forget makes the next request look: others have been taken in that are not counted here.
@@ -59,6 +60,16 @@ func (r *rooms) has(key schedule.Key, now time.Time) bool {
 	defer r.mu.Unlock()
 	found := r.known[key]
 	return found != nil && len(found.taken) < found.share && now.Before(found.until)
+}
+
+// incarnationOf returns the incarnation of the schedule that was looked at; empty if that is not known any more.
+func (r *rooms) incarnationOf(key schedule.Key) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found := r.known[key]; found != nil {
+		return found.incarnation
+	}
+	return ""
 }
 
 // take takes one in, if there is room. half says that half of the room is taken: it is time to see what of that is over, so

@@ -37,14 +37,14 @@ func TestRoomAfterALook(t *testing.T) {
 	taken, _ := takeAll(r, now)
 	assert.Zero(t, taken, "nobody has looked")
 	for pending, want := range map[int]int{0: 25, 1: 24, 92: 2, 93: 1, 96: 1, 97: 0, 100: 0, 250: 0} {
-		r.saw(roomKey, pending, now)
+		r.saw(roomKey, "i1", pending, now)
 		taken, halves := takeAll(r, now)
 		assert.Equal(t, want, taken, pending)
 		if want > 0 {
 			assert.Equal(t, []int{(want + 1) / 2}, halves, pending)
 		}
 	}
-	r.saw(roomKey, 0, now)
+	r.saw(roomKey, "i1", 0, now)
 	assert.False(t, r.has(schedule.Key{Namespace: "default", ID: "hourly"}, now), "that of another schedule")
 	assert.False(t, r.has(roomKey, now.Add(roomAge)), "the look is too old")
 	assert.True(t, r.has(roomKey, now))
@@ -58,7 +58,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	now := time.Now()
 	r := newRooms()
 	assert.Empty(t, r.taken(roomKey))
-	r.saw(roomKey, 92, now)
+	r.saw(roomKey, "i1", 92, now)
 	taken, _ := takeAll(r, now)
 	assert.Equal(t, 2, taken)
 	r.stored(roomKey, "1")
@@ -84,7 +84,7 @@ func TestRoomIsNeverExceeded(t *testing.T) {
 			if pending == schedule.MaxBackfills {
 				break
 			}
-			r.saw(roomKey, pending+1, now)
+			r.saw(roomKey, "i1", pending+1, now)
 		}
 		pending++
 		assert.LessOrEqual(t, pending, schedule.MaxBackfills)
@@ -97,7 +97,7 @@ func TestRoomsAreForgottenWhereThereAreTooMany(t *testing.T) {
 	now := time.Now()
 	r := newRooms()
 	for i := range maxRooms + 1 {
-		r.saw(schedule.Key{Namespace: "default", ID: string(rune('a' + i))}, 0, now)
+		r.saw(schedule.Key{Namespace: "default", ID: string(rune('a' + i))}, "i1", 0, now)
 	}
 	assert.Len(t, r.known, 1)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -281,6 +282,9 @@ func newRunTrail(name string, own []schedule.Run) *runTrail {
 
 // add takes in an event and reports whether there may be more about the run.
 func (t *runTrail) add(e *schedule.Event) (more bool) {
+	if t.begins(e) {
+		return false
+	}
 	if e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed {
 		t.gone = t.gone || t.start == nil
 		return true
@@ -298,10 +302,24 @@ func (t *runTrail) add(e *schedule.Event) (more bool) {
 	case schedule.EventStarted:
 		t.settle(e)
 		t.start = e
-	case schedule.EventBuffered:
-		return t.requestID == "" // it is the first
 	}
 	return true
+}
+
+// clockSkew is how far apart the clocks of two processes may be.
+const clockSkew = time.Minute
+
+// begins reports whether an event is older than all about the run. Those of an automated start begin when it is due, those of
+// another when somebody asks for it.
+func (t *runTrail) begins(e *schedule.Event) bool {
+	if t.requestID == "" || len(t.events) == 0 {
+		return false
+	}
+	known := &t.events[0]
+	if known.Source == schedule.SourceAuto {
+		return e.Time.Before(known.Actual.Add(-clockSkew))
+	}
+	return e.Source == known.Source && (e.Kind == schedule.EventTriggered || e.Kind == schedule.EventBackfillRequested)
 }
 
 func (t *runTrail) concerns(e *schedule.Event) bool {

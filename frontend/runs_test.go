@@ -121,8 +121,8 @@ func TestNewestRuns(t *testing.T) {
 func TestRunTrail(t *testing.T) {
 	t.Parallel()
 	history := []schedule.Event{
-		runEvent(schedule.EventBuffered, "a", 0), runEvent(schedule.EventStarted, "a", 1), ended("a", 2, schedule.StatusFailed),
-		runEvent(schedule.EventBuffered, "b", 3), runEvent(schedule.EventDeferred, "b", 3), runEvent(schedule.EventBuffered, "c", 4),
+		runEvent(schedule.EventStarted, "a", 1), ended("a", 2, schedule.StatusFailed), runEvent(schedule.EventDeferred, "b", 3),
+		runEvent(schedule.EventDeferred, "c", 4),
 		runEvent(schedule.EventStarted, "b", 5), runEvent(schedule.EventSkipped, "c", 6), runEvent(schedule.EventCancelRequested, "b", 7),
 		ended("b", 8, schedule.StatusCanceled),
 	}
@@ -141,7 +141,7 @@ func TestRunTrail(t *testing.T) {
 		return run, kinds, ok
 	}
 	ofB := []schedule.EventKind{
-		schedule.EventBuffered, schedule.EventDeferred, schedule.EventStarted, schedule.EventCancelRequested, schedule.EventCompleted,
+		schedule.EventDeferred, schedule.EventStarted, schedule.EventCancelRequested, schedule.EventCompleted,
 	}
 	for _, name := range []string{"b", "r-b", "w"} {
 		run, kinds, ok := find(name)
@@ -153,7 +153,7 @@ func TestRunTrail(t *testing.T) {
 	run, kinds, ok := find("r-a")
 	require.True(t, ok)
 	assert.Equal(t, schedule.StatusFailed, run.Status)
-	assert.Equal(t, []schedule.EventKind{schedule.EventBuffered, schedule.EventStarted, schedule.EventCompleted}, kinds)
+	assert.Equal(t, []schedule.EventKind{schedule.EventStarted, schedule.EventCompleted}, kinds)
 
 	_, _, ok = find("c")
 	assert.False(t, ok, "it never ran")

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func TestServiceAnswersPingInfoAndStats(t *testing.T) {
@@ -37,8 +38,12 @@ func TestServiceAnswersPingInfoAndStats(t *testing.T) {
 	verbs := map[string]micro.EndpointInfo{}
 	for _, e := range info.Endpoints {
 		verbs[e.Name] = e
-		assert.Equal(t, in.names.API("*", e.Name), e.Subject)
-		for _, field := range []string{"description", "request", "reply", "errors"} {
+		thing, verb, other := strings.Cut(e.Name, "-")
+		if !other {
+			thing, verb = subjects.ThingSchedule, e.Name
+		}
+		assert.Equal(t, in.names.API("*", thing, verb), e.Subject)
+		for _, field := range []string{"description", "request", "reply", "errors", "request_schema", "response_schema"} {
 			assert.NotEmpty(t, e.Metadata[field], "%s of %s", field, e.Name)
 		}
 	}
@@ -124,7 +129,7 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	var stopped sync.WaitGroup
 	stopped.Go(stop)
 	natstest.Eventually(t, patience, "no new request is taken", func() bool {
-		_, err := in.conn.Request(in.names.API("default", "list"), nil, patience)
+		_, err := in.conn.Request(in.names.API("default", subjects.ThingSchedule, "list"), nil, patience)
 		return err != nil
 	})
 	close(release)
@@ -243,7 +248,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 func TestRequestWithoutReplySubjectIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
-	require.NoError(t, in.conn.Publish(in.names.API("default", "create"), []byte(createBody("nightly", ""))))
+	require.NoError(t, in.conn.Publish(in.names.API("default", subjects.ThingSchedule, "create"), []byte(createBody("nightly", ""))))
 	natstest.Eventually(t, patience, "the schedule is there", func() bool {
 		_, err := answer[schedule.Description](in, "describe", `{"id":"nightly"}`)
 		return err == nil

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -88,14 +89,14 @@ func (in *installation) key(id string) schedule.Key {
 // ask sends a request as any NATS client can.
 func (in *installation) ask(namespace, verb, body string) *nats.Msg {
 	in.t.Helper()
-	reply, err := in.conn.Request(in.names.API(namespace, verb), []byte(body), patience)
+	reply, err := in.conn.Request(in.names.API(namespace, subjects.ThingSchedule, verb), []byte(body), patience)
 	require.NoError(in.t, err)
 	return reply
 }
 
 // answer sends a request in the default namespace and decodes the reply. It may be called in any goroutine.
 func answer[Reply any](in *installation, verb, body string) (reply Reply, err error) {
-	message, err := in.conn.Request(in.names.API("default", verb), []byte(body), patience)
+	message, err := in.conn.Request(in.names.API("default", subjects.ThingSchedule, verb), []byte(body), patience)
 	if err != nil {
 		return reply, err
 	}
@@ -105,7 +106,7 @@ func answer[Reply any](in *installation, verb, body string) (reply Reply, err er
 // answerTo is answer for a caller who says who he is.
 func answerTo[Reply any](in *installation, identity, verb, body string) (reply Reply, err error) {
 	message, err := in.conn.RequestMsg(&nats.Msg{
-		Subject: in.names.API("default", verb), Header: nats.Header{"Carillon-Identity": {identity}}, Data: []byte(body),
+		Subject: in.names.API("default", subjects.ThingSchedule, verb), Header: nats.Header{"Carillon-Identity": {identity}}, Data: []byte(body),
 	}, patience)
 	if err != nil {
 		return reply, err
@@ -250,24 +251,24 @@ func (in *installation) putGenerator(id string, state schedule.GeneratorState) {
 	require.NoError(in.t, err)
 }
 
-// hookedJS is a JetStream that runs a hook before it stores a message, and fails with the hook.
-type hookedJS struct {
-	jetstream.JetStream
+// hookedBus runs a hook before it stores a message by itself, and fails with the hook.
+type hookedBus struct {
+	bus.Bus
 	before func(context.Context, *nats.Msg) error
 }
 
-func (h hookedJS) PublishMsg(
-	ctx context.Context, message *nats.Msg, opts ...jetstream.PublishOpt,
-) (*jetstream.PubAck, error) {
+func (h hookedBus) Publish(ctx context.Context, message *nats.Msg) error {
 	if err := h.before(ctx, message); err != nil {
-		return nil, err
+		return err
 	}
-	return h.JetStream.PublishMsg(ctx, message, opts...)
+	return h.Bus.Publish(ctx, message)
 }
 
-// hook makes a frontend run before ahead of every message it stores.
+// hook makes a frontend run before ahead of every message that it stores by itself: all but events and records.
 func hook(before func(context.Context, *nats.Msg) error) func(*frontend.Config) {
-	return func(c *frontend.Config) { c.JS = hookedJS{JetStream: c.JS, before: before} }
+	return func(c *frontend.Config) {
+		c.Bus = hookedBus{Bus: bus.New(c.JS), before: before}
+	}
 }
 
 // told checks which events a definition has for the generator, and returns them. The ones of its versions follow each

@@ -32,7 +32,7 @@ func TestSkipAndUnskip(t *testing.T) {
 	want.Events = in.told("nightly", schedule.EventCreated, schedule.EventSkipRequested)
 	assert.Equal(t, want, in.definition("nightly"))
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: before.Incarnation, Version: 2, Reason: schedule.ReasonUpdated},
+		&schedule.Wake{Incarnation: before.Incarnation, Version: 2, Reason: schedule.ReasonUpdated, Told: true},
 		in.wake("nightly", in.generateWake("nightly", 2)))
 	_, event := in.events("nightly", schedule.EventSkipRequested)
 	assert.Equal(t, 2, event.Count)

@@ -29,13 +29,19 @@ func (a *api) matchingTimes(
 
 // preview answers for a spec that is not stored.
 func (a *api) preview(
-	_ context.Context, namespace string, req *schedule.PreviewRequest,
+	ctx context.Context, namespace string, req *schedule.PreviewRequest,
 ) (schedule.TimesReply, error) {
 	spec := req.Spec
 	if req.ID == "" {
 		spec.Jitter = 0 // it depends on the schedule
 	}
-	compiled, err := specproc.Compile(spec)
+	copies, err := a.calendarsOf(ctx, namespace, &spec)
+	if err != nil {
+		return schedule.TimesReply{}, err
+	}
+	def := schedule.Definition{Namespace: namespace, ID: req.ID, Calendars: copies}
+	calendars := def.NamedCalendars()
+	compiled, err := specproc.CompileWith(spec, calendars)
 	if err != nil {
 		return schedule.TimesReply{}, schedule.Prefix("spec", err)
 	}
@@ -43,10 +49,9 @@ func (a *api) preview(
 	if from.IsZero() {
 		from = a.now()
 	}
-	seed := (&schedule.Definition{Namespace: namespace, ID: req.ID}).JitterSeed()
-	reply := times{spec: compiled, seed: seed}.between(from, time.Time{}, cmp.Or(req.Count, defaultTimes))
+	reply := times{spec: compiled, seed: def.JitterSeed()}.between(from, time.Time{}, cmp.Or(req.Count, defaultTimes))
 	reply.Words = []string{specproc.Describe(req.Spec)}
-	reply.Warnings = warnings(specproc.Warnings(req.Spec, from))
+	reply.Warnings = warnings(specproc.WarningsWith(req.Spec, calendars, from))
 	return reply, nil
 }
 

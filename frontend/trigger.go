@@ -47,28 +47,35 @@ func (a *api) request(
 	ctx context.Context, key schedule.Key, from origin, newRecord func(incarnation string) schedule.BackfillState,
 ) (string, error) {
 	look := !a.rooms.has(key, from.now)
-	def, pending, err := a.requested(ctx, key, look)
-	if err != nil {
+	asked := requested{}
+	if !look {
+		asked.record = newRecord(a.rooms.incarnationOf(key))
+	}
+	if err := a.prepare(ctx, key, &asked, look); err != nil {
 		return "", err
 	}
-	record := newRecord(def.Incarnation)
+	def, record := &asked.definition.Value, asked.record
+	guarded := record.Incarnation == def.Incarnation
+	if !guarded {
+		record = newRecord(def.Incarnation)
+	}
 	taken, half := false, false
 	if !look {
 		taken, half = a.rooms.take(key, record.ID, from.now)
 	}
 	if !taken {
-		if err := a.admit(ctx, def, pending, record.ID, look); err != nil {
+		if err := a.admit(ctx, def, asked.pending, record.ID, look); err != nil {
 			return "", err
 		}
 	}
 	// A conflict is a repeat of the request, whose record may be gone already.
-	if _, err := a.putRequest(ctx, key, &record); err != nil && !errors.Is(err, kv.ErrConflict) {
+	_, err := a.putGuarded(ctx, key, &record, guarded)
+	repeated := errors.Is(err, kv.ErrConflict)
+	if err != nil && !repeated {
 		return "", err
 	}
 	a.rooms.stored(key, record.ID)
-	effects := []effect{
-		a.wakeBackfill(key, record.ID, wakeFor(def, schedule.ReasonTriggered)), a.tell(record.Requested(key)),
-	}
+	effects := []effect{a.goOn(def, &record, repeated), a.tell(record.Requested(key))}
 	if half {
 		effects = append(effects, a.clearRoom(key))
 	}
@@ -76,26 +83,57 @@ func (a *api) request(
 	return record.ID, nil
 }
 
-// requested reads, side by side, the definition of a schedule, and, if they are to be looked at, the IDs of its triggers and
-// backfills that are pending.
-func (a *api) requested(ctx context.Context, key schedule.Key, look bool) (*schedule.Definition, []string, error) {
-	var (
-		definition kv.Record[schedule.Definition]
-		pending    []string
-	)
-	err := sideBySide(
+// goOn sees that a request whose record is stored is carried out. The start of a trigger goes straight to the invoker, since
+// somebody waits for it; should that fail, the guard wakes the backfiller, which does it again. A repeat of a request has been
+// made at another time than the record says, so that it must not: it would be another start.
+func (a *api) goOn(def *schedule.Definition, record *schedule.BackfillState, repeated bool) effect {
+	if record.Trigger == nil || repeated {
+		return a.wakeBackfill(def.Key(), record.ID, wakeFor(def, schedule.ReasonTriggered))
+	}
+	return a.handOff(record.TriggerHandOff(def), def.Key(), record.Trace)
+}
+
+// requested is what a request for starts is prepared with.
+type requested struct {
+	definition kv.Record[schedule.Definition]
+	// pending are the IDs of the triggers and backfills that are pending, if they are to be looked at.
+	pending []string
+	// record is the record as it will be if the schedule is the one that was asked last; empty if that is not known. It is
+	// guarded.
+	record schedule.BackfillState
+}
+
+// prepare reads what a request depends on and arms the guard of its record, all side by side. Should the schedule be another
+// one by now, nothing comes of that guard: the backfiller finds no record.
+func (a *api) prepare(ctx context.Context, key schedule.Key, r *requested, look bool) error {
+	return sideBySide(
 		func() (err error) {
-			definition, err = a.newestDefinition(ctx, key)
+			r.definition, err = a.newestDefinition(ctx, key)
 			return err
 		},
 		func() (err error) {
 			if look {
-				pending, err = a.backfillIDs(ctx, key)
+				r.pending, err = a.backfillIDs(ctx, key)
 			}
 			return err
 		},
+		func() error {
+			if r.record.Incarnation == "" {
+				return nil
+			}
+			return a.armBackfillGuard(ctx, key, &r.record)
+		},
 	)
-	return &definition.Value, pending, err
+}
+
+// putGuarded writes the record of a new backfill or trigger, whose guard may be armed already.
+func (a *api) putGuarded(ctx context.Context, key schedule.Key, record *schedule.BackfillState, guarded bool) (uint64, error) {
+	if !guarded {
+		if err := a.armBackfillGuard(ctx, key, record); err != nil {
+			return 0, err
+		}
+	}
+	return kv.Insert(ctx, a.store, kv.Backfill(key, record.ID), record)
 }
 
 // admit refuses a request that would be one too many to be pending; a repeat of one that is pending is not.
@@ -118,7 +156,7 @@ func (a *api) admit(
 	if err := checkPending(len(pending), 1); err != nil {
 		return err
 	}
-	a.rooms.saw(def.Key(), len(pending)+1, a.now())
+	a.rooms.saw(def.Key(), def.Incarnation, len(pending)+1, a.now())
 	return nil
 }
 
@@ -148,10 +186,7 @@ func (a *api) clearRoom(key schedule.Key) effect {
 
 // putRequest writes the record of a new backfill or trigger, guarded, and returns its revision.
 func (a *api) putRequest(ctx context.Context, key schedule.Key, record *schedule.BackfillState) (uint64, error) {
-	if err := a.armBackfillGuard(ctx, key, record); err != nil {
-		return 0, err
-	}
-	return kv.Insert(ctx, a.store, kv.Backfill(key, record.ID), record)
+	return a.putGuarded(ctx, key, record, false)
 }
 
 // backfillIDs returns the IDs of the backfills and triggers of a schedule that are not finished.

@@ -1,26 +1,31 @@
 package frontend_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-func TestTriggerWritesAndWakes(t *testing.T) {
+func TestTriggerWritesAndHandsOver(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
 	in.create("nightly", "")
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	reply, err := in.conn.RequestMsg(&nats.Msg{
-		Subject: in.names.API("default", "trigger"), Header: nats.Header{telemetry.HeaderTraceparent: {trace}},
+		Subject: in.names.API("default", subjects.ThingSchedule, "trigger"), Header: nats.Header{telemetry.HeaderTraceparent: {trace}},
 		Data: []byte(`{"id":"nightly","overlap":"allow_all","note":"by hand"}`),
 	}, patience)
 	require.NoError(t, err)
@@ -39,11 +44,64 @@ func TestTriggerWritesAndWakes(t *testing.T) {
 	traceID := strings.Split(trace, "-")[1]
 	assert.Contains(t, pending[0].Trace, traceID)
 
-	subject := in.backfill("nightly", trigger.TriggerID)
-	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonTriggered}, in.wake("nightly", subject))
-	assert.Contains(t, in.task("nightly", subject).Header.Get(telemetry.HeaderTraceparent), traceID)
-	assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", trigger.TriggerID)))
+	handOff, message := in.handOff("nightly", &pending[0])
+	assert.Equal(t, pending[0].TriggerHandOff(&def), handOff, "as the backfiller would make it of the record")
+	assert.Contains(t, message.Header.Get(telemetry.HeaderTraceparent), traceID)
+	assert.NotNil(t, in.task("nightly", in.backfillTimer("nightly", trigger.TriggerID)), "should the invoker not get it")
+	assert.Nil(t, in.task("nightly", in.backfill("nightly", trigger.TriggerID)))
+}
+
+// handOff returns the hand-off of a trigger, or nil.
+func (in *installation) handOff(id string, trigger *schedule.BackfillState) (*schedule.Enqueue, *jetstream.RawStreamMsg) {
+	in.t.Helper()
+	at := trigger.RequestTime
+	span := schedule.Span{From: at.Add(-1), To: at}
+	message := in.task(id, in.names.InvokeEnqueue(in.store.ShardOf(in.key(id)), in.key(id), trigger.ID, span))
+	if message == nil {
+		return nil, nil
+	}
+	var handOff schedule.Enqueue
+	require.NoError(in.t, schedule.Unmarshal(message.Data, &handOff))
+	return &handOff, message
+}
+
+// TestTriggerThatIsNotHandedOver is left to the backfiller, by the guard: its request has been answered.
+func TestTriggerThatIsNotHandedOver(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
+		if strings.Contains(m.Subject, ".invoke.") {
+			return errors.New("crash")
+		}
+		return nil
+	}))
+	in.create("nightly", "")
+	trigger, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	require.Len(t, in.pending("nightly"), 1)
+	natstest.Eventually(t, patience, "the backfiller is woken", func() bool {
+		return in.wake("nightly", in.backfill("nightly", trigger.TriggerID)) != nil
+	})
+}
+
+// TestRepeatedTriggerIsNotHandedOverAgain: it is made at another time than the record says, and would be another start.
+func TestRepeatedTriggerIsNotHandedOverAgain(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	for range 2 {
+		_, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly","requestId":"r1"}`)
+		require.NoError(t, err)
+	}
+	pending := in.pending("nightly")
+	require.Len(t, pending, 1)
+	stream, err := in.js.Stream(t.Context(), in.names.TaskStream(in.store.ShardOf(in.key("nightly"))))
+	require.NoError(t, err)
+	prefix := strings.TrimSuffix(in.names.InvokeWake(in.store.ShardOf(in.key("nightly")), in.key("nightly")), subjects.WhatWake)
+	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(prefix+"*"))
+	require.NoError(t, err)
+	assert.Len(t, info.State.Subjects, 1)
+	assert.NotNil(t, in.wake("nightly", in.backfill("nightly", pending[0].ID)), "the backfiller does what may not have been done")
 }
 
 func TestTriggerIsIdempotentByRequestID(t *testing.T) {
@@ -131,4 +189,31 @@ func TestTriggersOfASecond(t *testing.T) {
 	}
 	all.Wait()
 	assert.Len(t, in.pending("nightly"), 60)
+}
+
+// TestTriggerOfAnotherSchedule: one that was created under the same ID by another frontend, after this one has looked.
+func TestTriggerOfAnotherSchedule(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	trigger := func() string {
+		reply, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly","requestId":"r1"}`)
+		require.NoError(t, err)
+		return reply.TriggerID
+	}
+	first := trigger()
+	record, err := kv.Get(t.Context(), in.store, kv.Definition(in.key("nightly")))
+	require.NoError(t, err)
+	record.Value.Incarnation = "another"
+	_, err = kv.Put(t.Context(), in.store, kv.Definition(in.key("nightly")), &record.Value, record.Revision)
+	require.NoError(t, err)
+	second := trigger()
+	require.NotEqual(t, first, second)
+	for _, pending := range in.pending("nightly") {
+		assert.Equal(t, pending.ID == second, pending.Incarnation == "another")
+		handOff, _ := in.handOff("nightly", &pending)
+		require.NotNil(t, handOff)
+		assert.Equal(t, pending.Incarnation, handOff.Incarnation)
+	}
+	assert.NotNil(t, in.task("nightly", in.backfillTimer("nightly", second)), "it is guarded")
 }

@@ -12,7 +12,7 @@ func (a *api) update(
 ) (schedule.Description, error) {
 	def, err := a.change(ctx, change{
 		key:       schedule.Key{Namespace: namespace, ID: req.ID},
-		requestID: req.RequestID, token: req.ConflictToken,
+		requestID: req.RequestID, token: req.ConflictToken, spec: &req.Spec,
 		edit: func(e *edit) error {
 			e.replace(req.Schedule)
 			return nil

@@ -42,9 +42,8 @@ func TestUpdateReplacesWakesAndTells(t *testing.T) {
 	assert.False(t, got.UpdateTime.Before(got.CreateTime))
 	assert.Equal(t, got.UpdateTime, updated.Info.UpdateTime)
 
-	wake := &schedule.Wake{Incarnation: before.Incarnation, Version: 2, Reason: schedule.ReasonUpdated}
+	wake := &schedule.Wake{Incarnation: before.Incarnation, Version: 2, Reason: schedule.ReasonUpdated, Told: true}
 	assert.Equal(t, wake, in.wake("nightly", in.generateWake("nightly", 2)))
-	assert.Equal(t, wake, in.wake("nightly", in.names.InvokeWake(in.store.ShardOf(in.key("nightly")), in.key("nightly"))))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", 2)))
 	count, event := in.events("nightly", schedule.EventUpdated)
 	assert.Equal(t, uint64(1), count)

@@ -28,6 +28,10 @@ type Input struct {
 	// is whether starts wait or run, or backfills are in progress. All three matter to an exhausted schedule alone.
 	LastAction, Taken time.Time
 	Busy              bool
+	// Told are versions of the definition whose events have been stored.
+	Told []uint64
+	// Freeze is the newest of the namespace, whether it holds now or not; nil if there was none.
+	Freeze *schedule.Freeze
 	// IdleTime is how long an exhausted schedule stays open; 0 means for ever.
 	IdleTime time.Duration
 	Now      time.Time
@@ -65,11 +69,11 @@ func Decide(in Input) Decision {
 		state = schedule.GeneratorState{Incarnation: d.Incarnation, Mark: d.CreateTime, HandedOff: d.CreateTime}
 	}
 	begin := in.begin(state)
-	out := in.Spec.ProcessTimeRange(in.timeRange(in.passHandedOver(begin, state.LastNominal)))
+	out, frozen := in.process(in.passHandedOver(begin, state.LastNominal))
 
 	decision := Decision{
 		HandOff:  handOff(d, state.HandedOff, out),
-		Requests: newRequests(d, state.Version), Events: newEvents(d, state.Version),
+		Requests: newRequests(d, state.Version), Events: in.newEvents(state.Version),
 		Updated: !fresh && d.Version > state.Version,
 	}
 	state.Mark, state.Version = out.Mark, d.Version
@@ -77,6 +81,9 @@ func Decide(in Input) Decision {
 		state.Mark = now // behind it lie times that are not to come again; the next update may give others before those
 	}
 	if decision.HandOff != nil {
+		if frozen {
+			decision.HandOff.DropReason = in.Freeze.DropReason()
+		}
 		state.HandedOff = out.Mark
 		state.LastNominal = latest(state.LastNominal, lastNominal(out))
 	}
@@ -102,11 +109,11 @@ func (in *Input) begin(state schedule.GeneratorState) time.Time {
 	return latest(state.Mark, latest(in.Definition.UpdateTime, in.Definition.ActiveSince))
 }
 
-// timeRange is what there is to process, up to now. A clock behind its beginning gives an empty range.
-func (in *Input) timeRange(from time.Time) specproc.Range {
+// timeRange is a range to process.
+func (in *Input) timeRange(from, to time.Time) specproc.Range {
 	d := in.Definition
 	return specproc.Range{
-		From: from, To: latest(from, in.Now),
+		From: from, To: to,
 		Paused:       d.Schedule.State.Paused,
 		OutOfActions: in.outOfActions(),
 		UpdateTime:   d.UpdateTime, CatchupWindow: d.Schedule.Policies.Catchup(), CatchupMode: d.Schedule.Policies.CatchupMode,
@@ -185,12 +192,12 @@ func skips(d *schedule.Definition, nominal time.Time) bool {
 	return found
 }
 
-// newEvents are those that came with a version later than the given one.
-func newEvents(d *schedule.Definition, version uint64) []schedule.Event {
+// newEvents are those that came with a version later than the given one, and may not be stored yet.
+func (in *Input) newEvents(version uint64) []schedule.Event {
 	var events []schedule.Event
-	for i := range d.Events {
-		if d.Events[i].Version > version {
-			events = append(events, d.Events[i].Event)
+	for i := range in.Definition.Events {
+		if e := &in.Definition.Events[i]; e.Version > version && !slices.Contains(in.Told, e.Version) {
+			events = append(events, e.Event)
 		}
 	}
 	return events
@@ -218,7 +225,7 @@ func lastNominal(out specproc.Outcome) time.Time {
 
 // handOff packs what a range gave for the invoker, as the next link of the chain of hand-offs.
 func handOff(d *schedule.Definition, from time.Time, out specproc.Outcome) *schedule.Enqueue {
-	if len(out.Times) == 0 && out.Missed.Count == 0 && out.Dropped.Count == 0 && out.Superseded.Count == 0 {
+	if isEmpty(&out) {
 		return nil
 	}
 	e := &schedule.Enqueue{

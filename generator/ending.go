@@ -35,6 +35,9 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wa
 		return err
 	}
 	if record.Revision == 0 {
+		if err := kv.LeaveTrace(ctx, p.config.Store, kv.Generator(key)); err != nil {
+			return err
+		}
 		return p.disarm(ctx, key, timer)
 	}
 	if err := p.publishDeleted(ctx, key, record.Value.Incarnation, wakes); err != nil {
@@ -110,6 +113,14 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definiti
 // publishDeleted stores the event of a deletion, as the frontend that made it does, if it lives to. Its guard and its wake
 // both name the version by which the event is called.
 func (p *Pool) publishDeleted(ctx context.Context, key schedule.Key, incarnation string, wakes []schedule.Wake) error {
+	for _, wake := range wakes {
+		if wake.Reason == schedule.ReasonDeleted && wake.Told {
+			return nil
+		}
+	}
+	if incarnation == "" {
+		return nil // a trace in the making: see kv.LeaveTrace
+	}
 	for _, wake := range wakes {
 		if wake.Reason == schedule.ReasonDeleted || wake.Reason == schedule.ReasonGuard {
 			return p.events.Ensure(ctx, p.config.Now(), schedule.Event{

@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -35,9 +36,16 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
+	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
+	Definitions *recent.Records[schedule.Definition]
+	// Namespaces says which freezes there are; nil knows of none.
+	Namespaces namespaces.Source
 	// Lead is how long before the due time the timer fires; the pool waits the rest itself. 2 s by default. The server's
 	// timers are up to 250 ms late, so much less makes actions late. What is due again within the lead needs no timer.
 	Lead time.Duration
+	// MaxBacklog is how many messages of a shard the invoker may have before it until hand-offs of the shard wait, for 3 s at
+	// most: so those of a schedule go together. 4,096 by the number of shards by default, and not less than 256.
+	MaxBacklog int
 	// IdleTime is how long an exhausted schedule stays open; 7 days by default, negative for ever.
 	IdleTime time.Duration
 }
@@ -52,8 +60,17 @@ func (c Config) withDefaults() Config {
 	if c.Lead == 0 {
 		c.Lead = 2 * time.Second
 	}
+	if c.MaxBacklog == 0 && c.Store != nil {
+		c.MaxBacklog = max(defaultBacklog/c.Store.Shards(), leastBacklog)
+	}
 	if c.IdleTime == 0 {
 		c.IdleTime = 7 * 24 * time.Hour
+	}
+	if c.Definitions == nil {
+		c.Definitions = recent.Definitions()
+	}
+	if c.Namespaces == nil {
+		c.Namespaces = namespaces.Fixed(nil)
 	}
 	c.Logger = c.Logger.With("pool", subjects.PoolGenerator)
 	return c
@@ -66,6 +83,9 @@ func (c Config) validate() error {
 	if c.Lead < 0 || c.Lead > subjects.TaskAckWait {
 		return fmt.Errorf("generator: Config.Lead is %v, must be 0 to %v", c.Lead, subjects.TaskAckWait)
 	}
+	if c.MaxBacklog < 0 {
+		return fmt.Errorf("generator: Config.MaxBacklog is %d, must not be negative", c.MaxBacklog)
+	}
 	return nil
 }
 
@@ -75,6 +95,8 @@ type Pool struct {
 	specs  *speccache.Cache
 	events *events.Publisher
 	held   held
+	// backpressure is what it knows of the invoker.
+	backpressure backpressure
 	// records and definitions are as they were last known here.
 	records     *recent.Records[schedule.GeneratorState]
 	definitions *recent.Records[schedule.Definition]
@@ -86,14 +108,12 @@ func New(config Config) (*Pool, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	var err error
-	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
-		return nil, fmt.Errorf("generator: %w", err)
-	}
+	config.Bus = bus.Or(config.Bus, config.JS)
 	return &Pool{
-		config: config, specs: speccache.New(speccache.DefaultSize), events: events.NewPublisher(config.Bus, config.Names),
-		records:     recent.New(recent.DefaultSize, kv.Generator),
-		definitions: recent.New(recent.DefaultSize, kv.Definition),
+		config: config, specs: speccache.New(speccache.DefaultSize),
+		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
+		records: recent.New(recent.SmallSize, kv.Generator), definitions: config.Definitions,
+		backpressure: backpressure{limit: config.MaxBacklog},
 	}, nil
 }
 
@@ -102,7 +122,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer p.config.Bus.Close()
 	return loop.New(loop.Config{
 		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolGenerator, Shards: p.config.Store.Shards(),
-		Logger: p.config.Logger, Now: p.config.Now,
+		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
 	}, p).Run(ctx)
 }
 
@@ -118,7 +138,12 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	ctx, span := telemetry.StartTransition(ctx, "generate", key, traceOf(group))
 	defer span.End()
 	var holdUntil time.Time
-	one := attempt{key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group)}
+	one := attempt{
+		key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group), created: createdBy(group),
+	}
+	if until := p.heldBack(ctx, key, one.due); !until.IsZero() {
+		return loop.Hold(until)
+	}
 	err := kv.Attempt(func(again bool) (err error) {
 		one.contested = again && !errors.Is(one.failure, errUnconfirmed)
 		one.again = again
@@ -144,6 +169,8 @@ type attempt struct {
 	// routine says that nothing has come but due times. What is done then does not need to be done by the newest definition
 	// or, where something is handed over, is confirmed.
 	routine bool
+	// created is the message that the schedule has been created, if nothing else has come and it brings the definition.
+	created *loop.Message[schedule.Wake]
 	// again says that there was an attempt before, contested that another process has come first.
 	again, contested bool
 	// failure is that of the attempt before.
@@ -153,6 +180,11 @@ type attempt struct {
 // transition makes one attempt. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	key := a.key
+	if a.created != nil && !a.again {
+		if holdUntil, done, err := p.begin(ctx, a); done || err != nil {
+			return holdUntil, err
+		}
+	}
 	record, err := p.record(ctx, a)
 	if err != nil {
 		return time.Time{}, err
@@ -167,9 +199,9 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if err != nil {
 		return time.Time{}, err
 	}
-	decision, err := p.decide(ctx, &definition.Value, record.Value)
+	decision, err := p.decide(ctx, &definition.Value, record.Value, a.wakes)
 	if err == nil && decision.HandOff != nil && record.Revision != 0 {
-		definition, decision, err = p.confirm(ctx, key, definition, decision, record.Value)
+		definition, decision, err = p.confirm(ctx, a, definition, decision, record.Value)
 		if errors.Is(err, kv.ErrNotFound) {
 			p.forgetRecent(key)
 			return time.Time{}, p.forget(ctx, key, wakes)
@@ -195,6 +227,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 			holdUntil = holdUntil.Add(yieldTime)
 		}
 	}
+	p.definitions.Keep(key, definition) // before the invoker asks for it
 	revision, err := p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
 	if err != nil {
 		return time.Time{}, err
@@ -203,7 +236,6 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		record = kv.Record[schedule.GeneratorState]{Value: decision.State, Revision: revision}
 	}
 	p.records.Keep(key, record)
-	p.definitions.Keep(key, definition)
 	return holdUntil, nil
 }
 
@@ -229,13 +261,13 @@ func (p *Pool) forgetRecent(key schedule.Key) {
 // the others for a while, and not know yet of a pause or an update that was acknowledged long ago. What an old definition
 // gives must not start any more; and the time up to now would count as done, so that what the new one gives would be lost.
 func (p *Pool) confirm(
-	ctx context.Context, key schedule.Key, definition kv.Record[schedule.Definition], decision Decision, state schedule.GeneratorState,
+	ctx context.Context, a *attempt, definition kv.Record[schedule.Definition], decision Decision, state schedule.GeneratorState,
 ) (kv.Record[schedule.Definition], Decision, error) {
-	latest, err := kv.RefreshLeader(ctx, p.config.Store, kv.Definition(key), definition)
+	latest, err := kv.RefreshLeader(ctx, p.config.Store, kv.Definition(a.key), definition)
 	if err != nil || latest.Revision == definition.Revision {
 		return definition, decision, err
 	}
-	decision, err = p.decide(ctx, &latest.Value, state)
+	decision, err = p.decide(ctx, &latest.Value, state, a.wakes)
 	return latest, decision, err
 }
 
@@ -269,12 +301,18 @@ func (p *Pool) definition(
 
 // decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or
 // that have none left.
-func (p *Pool) decide(ctx context.Context, d *schedule.Definition, state schedule.GeneratorState) (Decision, error) {
+func (p *Pool) decide(
+	ctx context.Context, d *schedule.Definition, state schedule.GeneratorState, wakes []schedule.Wake,
+) (Decision, error) {
 	spec, err := p.specs.Get(d)
 	if err != nil {
 		return Decision{}, err
 	}
-	in := Input{Definition: d, Spec: spec, State: state, IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now()}
+	namespace, _ := p.config.Namespaces.Get(d.Namespace)
+	in := Input{
+		Definition: d, Spec: spec, State: state, Told: toldBy(d, wakes), IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now(),
+		Freeze: namespace.Freeze,
+	}
 	if d.Schedule.State.LimitedActions {
 		if err := p.readInvoker(ctx, &in, kv.Get); err != nil {
 			return Decision{}, err
@@ -356,7 +394,7 @@ func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Dec
 		}
 	}
 	if decision.Updated {
-		// Who wrote the definition may not have lived to tell the invoker.
+		// By other policies a start that waits may go. Frontends leave that to this pool, which sees every version.
 		if err := p.wakeInvoker(ctx, d); err != nil {
 			return err
 		}
@@ -364,7 +402,11 @@ func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Dec
 	if decision.HandOff == nil {
 		return nil
 	}
-	return p.handOff(ctx, d.Key(), decision.HandOff)
+	if err := p.handOff(ctx, d.Key(), decision.HandOff); err != nil {
+		return err
+	}
+	countFrozen(ctx, decision.HandOff)
+	return nil
 }
 
 // stillThere asks the leader whether a schedule is there still, after the first write of a record: who has forgotten it in
@@ -431,6 +473,17 @@ func isRoutine(group []loop.Message[schedule.Wake]) bool {
 	return !slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool {
 		return !m.Held && m.Body.Reason != schedule.ReasonDue
 	})
+}
+
+// toldBy returns the versions of a definition whose events have been stored, as wakes say.
+func toldBy(d *schedule.Definition, wakes []schedule.Wake) []uint64 {
+	var versions []uint64
+	for _, wake := range wakes {
+		if wake.Told && wake.Incarnation == d.Incarnation {
+			versions = append(versions, wake.Version)
+		}
+	}
+	return versions
 }
 
 func wakes(group []loop.Message[schedule.Wake]) []schedule.Wake {

@@ -150,6 +150,9 @@ func TestEventsOfAVersion(t *testing.T) {
 	got := Decide(in)
 	require.Equal(t, []schedule.Event{d.Events[2].Event, d.Events[3].Event}, got.Events)
 	require.True(t, got.Changed)
+	in.Told = []uint64{2}
+	require.Equal(t, []schedule.Event{d.Events[3].Event}, Decide(in).Events, "the other is stored already")
+	in.Told = nil
 	in.State = got.State
 	require.Empty(t, Decide(in).Events)
 }

@@ -1,6 +1,8 @@
 package invoker_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +63,7 @@ func BenchmarkTransitionOfABusySchedule(b *testing.B) {
 	}
 	for _, input := range inputs {
 		b.Run(input.name, func(b *testing.B) {
+			b.ReportAllocs()
 			for b.Loop() {
 				invoker.Transition(&k.d, k.state, input.in, k.now)
 			}
@@ -90,7 +93,89 @@ func BenchmarkTransitionOfABusySchedule(b *testing.B) {
 		}
 		require.Len(b, report.Starts, invoker.RoundLimit)
 		for b.Loop() {
-			invoker.Apply(&k.d, out.State, report, k.now)
+			invoker.Apply(&k.d, out.State, report, invoker.Bounds{}, k.now)
 		}
 	})
+}
+
+// ordinary is a schedule that is due every second, of which ten runs are over and so many in progress. All that it has told
+// of is published.
+func ordinary(b *testing.B, running int) *desk {
+	b.Helper()
+	k := newDesk(b, policy(schedule.OverlapAllowAll))
+	for n := range invoker.RecentLimit + running {
+		k.now = second(n + 1)
+		k.due(n + 1)
+		k.work(invoker.Accepted)
+		if n < invoker.RecentLimit {
+			k.complete(n+1, schedule.StatusCompleted)
+		}
+	}
+	return k
+}
+
+// BenchmarkTransition: what an action of an ordinary schedule takes, with nothing else in progress, and with a few others.
+func BenchmarkTransition(b *testing.B) {
+	for _, running := range []int{0, 5} {
+		k := ordinary(b, running)
+		n := invoker.RecentLimit + running + 1
+		k.now = second(n)
+		handOff := traced(k.handOff(schedule.SourceAuto, "", n))
+		idle := k.state
+		k.transition(handOff)
+		ready := k.state
+		report := invoker.Report{Starts: []invoker.StartReport{{RequestID: k.id(n), At: k.now}}}
+		k.apply(report)
+		started := k.state
+		completed := invoker.Input{Completions: []schedule.Completion{k.completion(n, schedule.StatusCompleted)}}
+		both := completed
+		both.Report = report
+		for _, step := range []struct {
+			name  string
+			state *schedule.InvokerState
+			in    invoker.Input
+		}{
+			{"hand-off", &idle, handOff}, {"started", &ready, invoker.Input{Report: report}}, {"completed", &started, completed},
+			{"started and completed", &ready, both}, {"wake", &started, invoker.Input{}},
+		} {
+			b.Run(fmt.Sprintf("%d running/%s", running, step.name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					invoker.Transition(&k.d, *step.state, step.in, k.now)
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("%d running/work", running), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				invoker.WorkOf(&ready, k.now)
+			}
+		})
+	}
+}
+
+// BenchmarkDecodeCompletion: what a worker sends.
+func BenchmarkDecodeCompletion(b *testing.B) {
+	k := ordinary(b, 1)
+	c := k.completion(invoker.RecentLimit+1, schedule.StatusCompleted)
+	c.RunID, c.Attempt, c.Worker, c.StartTime, c.Result = schedule.RunID(c.RequestID), 1, "host-1", k.now, []byte(`{"rows":7}`)
+	data, err := json.Marshal(c)
+	require.NoError(b, err)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = invoker.DecodeCompletion(c.RequestID, data)
+	}
+}
+
+// BenchmarkFold: the last result, after one more run.
+func BenchmarkFold(b *testing.B) {
+	k := ordinary(b, 1)
+	c := k.completion(invoker.RecentLimit+1, schedule.StatusCompleted)
+	c.Result = []byte(`{"rows":7}`)
+	last, _ := invoker.Fold(schedule.Result{}, k.d.Incarnation, []schedule.Completion{c})
+	b.ReportAllocs()
+	for b.Loop() {
+		invoker.Fold(last, k.d.Incarnation, []schedule.Completion{c})
+	}
 }

@@ -2,15 +2,9 @@ package invoker
 
 import (
 	"slices"
-	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
-
-// covers reports whether a time lies in a range that has been taken over already.
-func covers(spans []schedule.Span, t time.Time) bool {
-	return slices.ContainsFunc(spans, func(s schedule.Span) bool { return t.After(s.From) && !t.After(s.To) })
-}
 
 // contains reports whether a whole range has been taken over already.
 func contains(spans []schedule.Span, span schedule.Span) bool {

@@ -10,6 +10,10 @@
 // Work is executed in rounds, automated starts first, and what is left after a round waits for a later group of messages:
 // so that neither a start nor a cancel waits for the hundreds of starts of a backfill.
 //
+// What a namespace allows are the [Bounds] of a transition. A freeze drops automated starts as a pause does. Limits give [Room]: a
+// start without it stays pending, and the retry timer wakes its schedule at the time that it has been given, or when it may ask
+// again. The invokers of all processes deal out those times from one record for each namespace, a few at a time to a schedule.
+//
 // What makes a crash harmless: every start bears a request ID that is also its message ID; the action stream refuses a
 // second start of a workflow ID that is queued or running; a start that may have been published before is looked for,
 // in the queue, among the completions and in the record, before it is published again; hand-offs of one source form a
@@ -17,7 +21,7 @@
 // events wait in the record until they are published. Counters change with an event each, so that the events alone give
 // them back ([schedule.Counters.Add]).
 //
-// State: the records [schedule.InvokerState] and [schedule.Result]. Timer: subjects.RetryTimer.
+// State: the records [schedule.InvokerState], [schedule.Result] and [schedule.StartRate]. Timer: subjects.RetryTimer.
 //
 // The package imports schedule, specproc, subjects, kv and internal packages, and no other pool.
 package invoker

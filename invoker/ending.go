@@ -15,7 +15,7 @@ import (
 func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	record, err := kv.GetLeader(ctx, p.config.Store, kv.Invoker(key))
 	if errors.Is(err, kv.ErrNotFound) {
-		return p.forgetResult(ctx, key)
+		return p.forgetWithout(ctx, key)
 	}
 	if err != nil {
 		return err
@@ -39,6 +39,17 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
+}
+
+// forgetWithout makes sure that a schedule without a record will not get one by a definition that is gone.
+func (p *Pool) forgetWithout(ctx context.Context, key schedule.Key) error {
+	if err := p.forgetResult(ctx, key); err != nil {
+		return err
+	}
+	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
+		return err
+	}
+	return kv.LeaveTrace(ctx, p.config.Store, kv.Invoker(key))
 }
 
 // forgetResult removes a last result that is left without a record: one that was written while another process forgot the

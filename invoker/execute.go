@@ -238,7 +238,7 @@ func (s *session) send(ctx context.Context, start *schedule.BufferedStart, reque
 		},
 		Data: body,
 	}
-	telemetry.Inject(telemetry.WithTraceparent(ctx, start.Trace), msg.Header)
+	telemetry.InjectTraceparent(ctx, start.Trace, msg.Header)
 	return s.config.Bus.Publish(ctx, msg)
 }
 

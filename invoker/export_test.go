@@ -1,4 +1,16 @@
 package invoker
 
-// DecodeCompletion is decodeCompletion, for tests.
-var DecodeCompletion = decodeCompletion
+// Unexported functions, for tests.
+var (
+	DecodeCompletion = decodeCompletion
+	Promise          = promise
+	Turn             = turn
+	PacedRoom        = pacedRoom
+)
+
+// The times of a pace, for tests.
+const (
+	PaceBurst   = paceBurst
+	PaceHorizon = paceHorizon
+	StaleSlot   = staleSlot
+)

@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -11,6 +12,7 @@ const (
 	ignoredIncarnation = "other_incarnation"
 	ignoredRepeat      = "repeat"
 	ignoredUnknown     = "unknown_request"
+	ignoredQueue       = "other_task_queue"
 )
 
 // enqueue takes over a hand-off: the starts in it that no earlier hand-off of its source covered.
@@ -29,7 +31,7 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 	waiting := schedule.CountWaiting(m.state.Starts)
 	for i := range e.Starts {
 		start := e.Starts[i]
-		if start.Nominal.After(settled) && !covers(progress.Covered, start.Actual) && m.find(start.RequestID) == nil {
+		if start.Nominal.After(settled) && !progress.Covers(start.Actual) && m.find(start.RequestID) == nil {
 			start.Trace = trace
 			m.take(start, &progress, &waiting)
 		}
@@ -72,7 +74,6 @@ func (m *machine) take(start schedule.BufferedStart, progress *schedule.SourcePr
 	default:
 		m.add(start)
 		*waiting++
-		m.eventOf(schedule.EventBuffered, &start, "")
 	}
 }
 
@@ -113,7 +114,8 @@ func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceP
 	}
 	m.giveUp(schedule.EventMissed, missed, e.MissedSpan, e.Source, trace, "later than the catch-up window")
 	m.giveUp(schedule.EventMissed, superseded, e.SupersededSpan, e.Source, trace, "superseded: a newer one was due as well")
-	m.giveUp(schedule.EventDropped, dropped, e.DroppedSpan, e.Source, trace, "more due at once than the buffer holds")
+	m.giveUp(schedule.EventDropped, dropped, e.DroppedSpan, e.Source, trace,
+		cmp.Or(e.DropReason, "more due at once than the buffer holds"))
 }
 
 // giveUp counts due actions that will not be started, and tells of them in one event.
@@ -141,6 +143,10 @@ func (m *machine) complete(c schedule.Completion) {
 	start := m.find(c.RequestID)
 	if start == nil || start.Phase != schedule.PhaseStarted && start.Phase != schedule.PhaseReady {
 		m.ignore(ignoredUnknown)
+		return
+	}
+	if c.TaskQueue != "" && c.TaskQueue != start.TaskQueue {
+		m.ignore(ignoredQueue) // a worker may speak for its own queue only, and that is what its permissions let it name
 		return
 	}
 	if c.CloseTime.IsZero() || c.CloseTime.After(m.now) {

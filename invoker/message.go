@@ -24,6 +24,7 @@ type Message struct {
 	Wake       *schedule.Wake
 	Enqueue    *schedule.Enqueue
 	Completion *schedule.Completion
+	End        *schedule.EndRun
 }
 
 // Decode implements loop.Handler.
@@ -31,11 +32,19 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 	switch {
 	case task.Role == "callback":
 		completion, err := decodeCompletion(task.What, msg.Data())
-		return Message{Completion: completion}, err
+		if err != nil {
+			return Message{}, err
+		}
+		completion.TaskQueue = task.Queue
+		return Message{Completion: completion}, nil
 	case task.What == subjects.WhatWake:
 		var wake schedule.Wake
 		err := schedule.Unmarshal(msg.Data(), &wake)
 		return Message{Wake: &wake}, err
+	case task.IsEnd():
+		var end schedule.EndRun
+		err := schedule.Unmarshal(msg.Data(), &end)
+		return Message{End: &end}, err
 	default:
 		var enqueue schedule.Enqueue
 		err := schedule.Unmarshal(msg.Data(), &enqueue)
@@ -100,6 +109,8 @@ func versions(group []loop.Message[Message]) []schedule.Wake {
 			wakes = append(wakes, *body.Wake)
 		case body.Enqueue != nil:
 			wakes = append(wakes, schedule.Wake{Incarnation: body.Enqueue.Incarnation, Version: body.Enqueue.Version})
+		case body.End != nil:
+			wakes = append(wakes, schedule.Wake{Incarnation: body.End.Incarnation, Version: body.End.Version})
 		}
 	}
 	return wakes
@@ -115,6 +126,8 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 		case group[i].Held:
 		case body.Completion != nil:
 			in.Completions = append(in.Completions, *body.Completion)
+		case body.End != nil:
+			in.Ends = append(in.Ends, *body.End)
 		case body.Enqueue != nil:
 			known, err := p.sourceKnown(ctx, key, body.Enqueue.Source, state, &in)
 			if err != nil {

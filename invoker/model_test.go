@@ -56,6 +56,7 @@ func TestAnySequenceKeepsTheBooks(t *testing.T) {
 			"deliver":   m.deliver,
 			"complete":  m.completeSome,
 			"execute":   m.execute,
+			"by hand":   m.endByHand,
 			"pause":     func(t *rapid.T) { m.d.Schedule.State.Paused = rapid.Bool().Draw(t, "paused") },
 			"time passes": func(t *rapid.T) {
 				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 15).Draw(t, "seconds")) * time.Second)
@@ -217,10 +218,6 @@ func (m *model) check(before schedule.InvokerState) {
 	for _, e := range m.news {
 		m.counters.Add(e)
 		switch e.Kind {
-		case schedule.EventBuffered:
-			_, twice := m.taken[e.RequestID]
-			require.False(m.t, twice, "%s buffered twice", e.RequestID)
-			m.taken[e.RequestID] = e.Actual
 		case schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped, schedule.EventCompleted:
 			if e.RequestID != "" { // the others stand for actions that were never handed over
 				m.taken[e.RequestID] = e.Actual
@@ -229,7 +226,21 @@ func (m *model) check(before schedule.InvokerState) {
 		}
 	}
 	m.news = nil
+	m.checkTaken(before)
 	m.checkChoice(before)
+}
+
+// checkTaken checks what has come into the buffer, and is there still.
+func (m *model) checkTaken(before schedule.InvokerState) {
+	for i := range m.state.Starts {
+		s := &m.state.Starts[i]
+		if slices.ContainsFunc(before.Starts, func(b schedule.BufferedStart) bool { return b.RequestID == s.RequestID }) {
+			continue
+		}
+		_, twice := m.taken[s.RequestID]
+		require.False(m.t, twice, "%s taken over twice", s.RequestID)
+		m.taken[s.RequestID] = s.Actual
+	}
 }
 
 // checkChoice checks what has become ready.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -32,6 +34,10 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
+	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
+	Definitions *recent.Records[schedule.Definition]
+	// Namespaces says what limits and freezes there are; nil knows of none.
+	Namespaces namespaces.Source
 	// Concurrency is how many starts of one schedule are executed side by side; 64 by default.
 	Concurrency int
 }
@@ -45,6 +51,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = 64
+	}
+	if c.Definitions == nil {
+		c.Definitions = recent.Definitions()
+	}
+	if c.Namespaces == nil {
+		c.Namespaces = namespaces.Fixed(nil)
 	}
 	c.Logger = c.Logger.With("pool", subjects.PoolInvoker)
 	return c
@@ -69,6 +81,7 @@ type Pool struct {
 	// records and definitions are as they were last known here.
 	records     *recent.Records[schedule.InvokerState]
 	definitions *recent.Records[schedule.Definition]
+	throttle    *throttle
 }
 
 // New returns a pool that is not running yet.
@@ -85,13 +98,12 @@ func New(config Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	if config.Bus, err = bus.Or(config.Bus, config.JS); err != nil {
-		return nil, fmt.Errorf("invoker: %w", err)
-	}
+	config.Bus = bus.Or(config.Bus, config.JS)
 	return &Pool{
-		config: config, events: events.NewPublisher(config.Bus, config.Names), published: known, left: left,
-		records:     recent.New(recent.DefaultSize, kv.Invoker),
-		definitions: recent.New(recent.DefaultSize, kv.Definition),
+		config: config, published: known, left: left,
+		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
+		records: recent.New(recent.DefaultSize, kv.Invoker), definitions: config.Definitions,
+		throttle: newThrottle(&config),
 	}, nil
 }
 
@@ -100,7 +112,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer p.config.Bus.Close()
 	return loop.New(loop.Config{
 		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
-		Logger: p.config.Logger, Now: p.config.Now,
+		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
 	}, p).Run(ctx)
 }
 
@@ -108,7 +120,8 @@ func (p *Pool) Run(ctx context.Context) error {
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
 	ctx, span := telemetry.StartTransition(ctx, "invoke", key, group[0].Header)
 	defer span.End()
-	a := attempt{key: key, group: group, left: p.takeLeft(key)}
+	a := attempt{key: key, group: group, left: p.takeLeft(key), published: func() {}}
+	defer func() { a.published() }()
 	var holdUntil time.Time
 	err := kv.Attempt(func(again bool) (err error) {
 		a.again = again
@@ -120,11 +133,40 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 		p.forgetRecent(key)
 		p.leave(key, a.left)
 		return loop.Retry(err)
-	case holdUntil.IsZero():
-		return loop.Done()
+	case !holdUntil.IsZero():
+		return loop.Hold(holdUntil)
+	case a.rests:
+		return loop.Rest(p.config.Now().Add(restTime))
 	}
-	return loop.Hold(holdUntil)
+	return loop.Done()
 }
+
+const (
+	// manyRunning is from how many runs in progress on a schedule rests for restTime after a transition: its record is
+	// large, and their ends can be written down together.
+	manyRunning = 100
+	restTime    = 100 * time.Millisecond
+)
+
+// mayRest reports whether many runs are in progress, and nothing waits for the end of one: neither a start nor a backfill that
+// has more to hand over.
+func mayRest(state *schedule.InvokerState) bool {
+	for source, progress := range state.Sources {
+		if source != schedule.SourceAuto && !progress.Complete {
+			return false
+		}
+	}
+	running := 0
+	for i := range state.Starts {
+		if state.Starts[i].Running() {
+			running++
+		}
+	}
+	return running >= manyRunning && schedule.CountWaiting(state.Starts) == 0
+}
+
+// MayWait implements loop.Patient: the end of a run may wait for others.
+func (p *Pool) MayWait(m Message) bool { return m.Completion != nil }
 
 // attempt is one of a transition.
 type attempt struct {
@@ -132,8 +174,15 @@ type attempt struct {
 	group []loop.Message[Message]
 	// left is what the session before has left.
 	left remainder
-	// again says that there was an attempt before.
+	// again says that there was an attempt before; began is when this one did.
 	again bool
+	began time.Time
+	// rests says that the schedule may rest after the attempt.
+	rests bool
+	// room is what an attempt has been given to start; the next one goes on with it.
+	room *Room
+	// published tells that what was given room has been published.
+	published func()
 }
 
 // errUnconfirmed asks for another attempt that goes by what the leader says. A write makes sure that nothing was missed;
@@ -144,6 +193,7 @@ var errUnconfirmed = fmt.Errorf("%w: invoker: nothing to do or to pause, says a 
 // transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
 // attempt has executed is found done by the next. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
+	a.began = p.wallClock()
 	record, err := p.records.Load(ctx, p.config.Store, a.key, a.again)
 	if err != nil {
 		return time.Time{}, err
@@ -167,8 +217,12 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if in.Spec, err = recountingSpec(&definition.Value, in); err != nil {
 		return time.Time{}, err
 	}
-	in.Report = a.left.report
+	in.Report, in.Bounds = a.left.report, s.bounds
 	out := Transition(&definition.Value, s.record.Value, in, p.config.Now())
+	if out.Asks > 0 {
+		in.Bounds.Room = s.ask(ctx, a, out.Asks)
+		out = Transition(&definition.Value, s.record.Value, in, p.config.Now())
+	}
 	if (!out.Changed || out.Pause != nil) && !a.again {
 		return time.Time{}, errUnconfirmed
 	}
@@ -185,6 +239,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	p.records.Keep(a.key, s.record)
 	p.definitions.Keep(a.key, s.definition)
 	p.leave(a.key, s.rest)
+	a.rests = mayRest(&s.record.Value)
 	return s.holdUntil, nil
 }
 
@@ -192,7 +247,8 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 // behind; to go by it could even reset the record. Where there is no record, nothing tells: a completion of a schedule that
 // has been deleted would make one again, and nobody would ever remove it.
 //
-// It is asked for whenever something might start, though it hardly ever changes: what has been paused must not go on.
+// It is asked for whenever something might start, though it hardly ever changes: what has been paused must not go on. A
+// hand-off that was made a moment ago has asked already.
 func (p *Pool) definition(
 	ctx context.Context, a *attempt, state *schedule.InvokerState,
 ) (kv.Record[schedule.Definition], error) {
@@ -201,7 +257,7 @@ func (p *Pool) definition(
 	}
 	wakes := append(versions(a.group), schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion})
 	known, ok := p.definitions.Get(a.key)
-	if ok && a.onlyEnds(state) && !kv.Behind(&known.Value, wakes...) {
+	if ok && !kv.Behind(&known.Value, wakes...) && (a.onlyEnds(state) || a.isConfirmed(&known.Value, p.config.Now())) {
 		return known, nil
 	}
 	return kv.RefreshDefinition(ctx, p.config.Store, a.key, known, wakes...)
@@ -216,6 +272,18 @@ func (a *attempt) onlyEnds(state *schedule.InvokerState) bool {
 		}
 	}
 	return schedule.CountWaiting(state.Starts) == len(a.left.report.Starts) // which have been started
+}
+
+// confirmAge is for how long it counts that a hand-off was made by the definition as its leader has it.
+const confirmAge = time.Second
+
+// isConfirmed reports whether the generator has just found the definition to be the newest: it asks before it hands over
+// what is due. How long ago that was the clock of NATS says, which may be apart from this one either way.
+func (a *attempt) isConfirmed(d *schedule.Definition, now time.Time) bool {
+	return slices.ContainsFunc(a.group, func(m loop.Message[Message]) bool {
+		e := m.Body.Enqueue
+		return e != nil && e.Source == schedule.SourceAuto && e.Version == d.Version && now.Sub(m.Stored).Abs() < confirmAge
+	})
 }
 
 func (p *Pool) forgetRecent(key schedule.Key) {

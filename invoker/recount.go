@@ -19,7 +19,7 @@ func givenUp(e *schedule.Enqueue) int { return e.Missed + e.Superseded + e.Dropp
 func recountingSpec(d *schedule.Definition, in Input) (*specproc.Spec, error) {
 	for i := range in.Enqueues {
 		if givenUp(&in.Enqueues[i].Body) > 0 {
-			return specproc.Compile(d.Schedule.Spec)
+			return specproc.CompileDefinition(d)
 		}
 	}
 	return nil, nil
@@ -56,7 +56,8 @@ func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time
 // makes it again, and what is late by then it gives up, though it may have been started.
 func (m *machine) trim(e *schedule.Enqueue, progress schedule.SourceProgress, settled time.Time) *schedule.Enqueue {
 	from := coveredFrom(progress.Covered, e.From)
-	replaced := e.Version < m.definition.LimitVersion // the spec is another one by now
+	// The spec, or a calendar that it names, is another one by now.
+	replaced := e.Version < max(m.definition.LimitVersion, m.definition.CalendarsVersion)
 	known := from.After(e.From) || slices.ContainsFunc([]schedule.Span{e.MissedSpan, e.SupersededSpan, e.DroppedSpan},
 		func(nominals schedule.Span) bool { return !nominals.To.IsZero() && !nominals.From.After(settled) })
 	if m.spec == nil || replaced || !known || givenUp(e) == 0 || givenUp(e) > maxRecount {

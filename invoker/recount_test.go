@@ -65,6 +65,31 @@ func TestGivenUpOnce(t *testing.T) {
 	}
 }
 
+// TestRecountAfterACalendarChanged: by the calendar that there is now, other times may be due than were handed over.
+func TestRecountAfterACalendarChanged(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k.d.Schedule.Spec = schedule.Spec{
+		Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}, ExcludeCalendarsNamed: []string{"freeze"},
+	}
+	k.d.Calendars = map[string]schedule.CalendarCopy{"freeze": {}}
+	first := schedule.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: second(1)},
+		Starts: []schedule.BufferedStart{k.start(schedule.SourceAuto, 1, "")},
+	}
+	k.transition(invoker.Input{Enqueues: traced(first).Enqueues})
+	k.d.Version, k.d.CalendarsVersion = 2, 2
+	k.d.Calendars = map[string]schedule.CalendarCopy{"freeze": {Windows: []schedule.Blackout{{From: origin, To: second(60)}}}}
+	spec, err := specproc.CompileDefinition(&k.d)
+	require.NoError(t, err)
+	again := schedule.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: second(5)},
+	}
+	giveUp(&again, 5)
+	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
+	require.EqualValues(t, 5, k.state.Counters.MissedCatchup, "none is lost, though one counts twice")
+}
+
 // giveUp makes a hand-off say that everything up to a second was missed.
 func giveUp(e *schedule.Enqueue, last int) {
 	e.Missed, e.MissedSpan = last, schedule.Span{From: second(1), To: second(last)}

@@ -51,7 +51,7 @@ func TestDiedBeforeTheStartWasPublished(t *testing.T) {
 	s.awaitPhase(1, schedule.PhaseCompleted)
 	s.idle()
 	require.Zero(t, s.queued())
-	require.Equal(t, []schedule.EventKind{schedule.EventBuffered, schedule.EventStarted, schedule.EventCompleted}, s.events())
+	require.Equal(t, []schedule.EventKind{schedule.EventStarted, schedule.EventCompleted}, s.events())
 }
 
 func TestDiedBeforeTheStartWasRecorded(t *testing.T) {
@@ -221,7 +221,7 @@ func TestEventsLongAgoAreNotRepeated(t *testing.T) {
 	s.handle(s.newPool(anHourAgo), invoker.Message{Enqueue: &e})
 	require.NotEmpty(t, s.record().Outbox)
 	before := s.events()
-	require.Equal(t, []schedule.EventKind{schedule.EventBuffered, schedule.EventStarted}, before)
+	require.Equal(t, []schedule.EventKind{schedule.EventStarted}, before)
 	s.awaitForgetful()
 
 	s.handle(s.newPool(), wakeUp)
@@ -239,7 +239,7 @@ func TestEventsLongAgoAreNotRepeated(t *testing.T) {
 	_, err = kv.Put(t.Context(), s.store, kv.Invoker(s.key), &record.Value, record.Revision)
 	require.NoError(t, err)
 	arrived := record.Value.Outbox[len(record.Value.Outbox)-1]
-	require.NoError(t, events.NewPublisher(natstest.Bus(t, s.js), s.names).Publish(t.Context(), arrived))
+	require.NoError(t, events.NewPublisher(natstest.Bus(t, s.js), s.names, nil).Publish(t.Context(), arrived))
 	s.handle(s.newPool(), wakeUp)
 	require.Equal(t, append(before, schedule.EventSkipped, schedule.EventSkipped), s.events())
 }
@@ -247,7 +247,7 @@ func TestEventsLongAgoAreNotRepeated(t *testing.T) {
 // awaitForgetful waits until the event stream has forgotten the message IDs it knows now.
 func (s *site) awaitForgetful() {
 	s.t.Helper()
-	subject := s.names.Event(schedule.Key{Namespace: "default", ID: "probe"}, schedule.EventBuffered)
+	subject := s.names.Event(schedule.Key{Namespace: "default", ID: "probe"}, schedule.EventDeferred)
 	publish := func() bool {
 		ack, err := s.js.Publish(s.t.Context(), subject, nil, jetstream.WithMsgID("probe"))
 		require.NoError(s.t, err)

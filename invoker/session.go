@@ -24,11 +24,16 @@ type session struct {
 	key        schedule.Key
 	definition kv.Record[schedule.Definition]
 	record     kv.Record[schedule.InvokerState]
+	// began is when the definition was read, or before.
+	began time.Time
 	// fresh are the ready starts that this process has made ready and not tried to publish yet, and when that was: nobody
 	// can have published them before. Of any other one somebody may have, and not got as far as recording it.
 	fresh map[string]time.Time
 	// more says that there is work left for a later group of messages.
 	more bool
+	// limits are those of the namespace, bounds what it allows while nobody asks.
+	limits schedule.NamespaceLimits
+	bounds Bounds
 	// rest is for the next session; holdUntil is when there is to be one at the latest, to record what is left.
 	rest      remainder
 	holdUntil time.Time
@@ -58,11 +63,25 @@ func (p *Pool) leave(key schedule.Key, left remainder) {
 func newSession(
 	p *Pool, a *attempt, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState],
 ) *session {
-	s := &session{Pool: p, key: a.key, definition: d, record: record, fresh: map[string]time.Time{}}
+	s := &session{
+		Pool: p, key: a.key, definition: d, record: record, began: a.began, fresh: map[string]time.Time{},
+	}
 	if a.left.revision == record.Revision {
 		maps.Copy(s.fresh, a.left.fresh)
 	}
+	if namespace, known := p.config.Namespaces.Get(a.key.Namespace); known {
+		s.limits = namespace.Limits
+		s.bounds = Bounds{Freeze: namespace.Freeze, Room: roomless(&namespace.Limits)}
+	}
 	return s
+}
+
+// ask asks for room for the starts that could begin otherwise.
+func (s *session) ask(ctx context.Context, a *attempt, starts int) *Room {
+	if a.room == nil {
+		a.room, a.published = s.throttle.ask(ctx, s.key, &s.limits, starts)
+	}
+	return a.room
 }
 
 func (s *session) shard() int { return s.config.Store.ShardOf(s.key) }
@@ -91,6 +110,7 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 	if err != nil {
 		return err
 	}
+	countDelayed(ctx, out.Delayed)
 	s.refresh(&out.State, before)
 	s.record = kv.Record[schedule.InvokerState]{Value: out.State, Revision: revision}
 	return s.publishOutbox(ctx)
@@ -114,7 +134,7 @@ func (s *session) refresh(state *schedule.InvokerState, now time.Time) {
 // put writes the record. Where a thousand starts and their events make it larger than a message may be, the events go
 // first: a repeat of the transition gives the same ones, if nothing else has come in between.
 func (s *session) put(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
-	revision, err := kv.Put(ctx, s.config.Store, kv.Invoker(s.key), state, s.record.Revision)
+	revision, err := s.store(ctx, state)
 	if !errors.Is(err, nats.ErrMaxPayload) || len(state.Outbox) == 0 {
 		return revision, err
 	}
@@ -122,7 +142,37 @@ func (s *session) put(ctx context.Context, state *schedule.InvokerState) (uint64
 		return 0, err
 	}
 	state.Outbox = nil
-	return kv.Put(ctx, s.config.Store, kv.Invoker(s.key), state, s.record.Revision)
+	return s.store(ctx, state)
+}
+
+// store writes a record over the one that was read. Where there was none, the schedule may have been deleted since, and
+// forgotten: its trace tells, unless that is of an earlier schedule of the same ID.
+func (s *session) store(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
+	key := kv.Invoker(s.key)
+	if s.record.Revision != 0 {
+		return kv.Put(ctx, s.config.Store, key, state, s.record.Revision)
+	}
+	revision, err := kv.Insert(ctx, s.config.Store, key, state)
+	if err == nil && s.wallClock().Sub(s.began) < kv.TraceAge {
+		return revision, nil
+	}
+	if errors.Is(err, kv.ErrConflict) {
+		revision, err = kv.Put(ctx, s.config.Store, key, state, 0)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return revision, s.stillThere(ctx)
+}
+
+// stillThere asks the leader whether the schedule is there still; if it is not, the next attempt forgets what this one has
+// written.
+func (s *session) stillThere(ctx context.Context) error {
+	definition, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Definition(s.key)))
+	if err == nil && definition.Value.Incarnation != s.definition.Value.Incarnation {
+		return fmt.Errorf("%w: invoker: %s has been deleted or replaced", kv.ErrConflict, s.key)
+	}
+	return err
 }
 
 // writeResult brings the record of the last result up to date.
@@ -201,8 +251,8 @@ const (
 // mayWait reports whether what came of the work can be recorded later: nothing but runs that have been started, and nothing
 // else to do. Should the process die, the messages come again, and find ready starts that may have been published.
 func (s *session) mayWait(report Report) bool {
-	if len(report.Starts) > maxWaiting || len(s.record.Value.Controls) > 0 {
-		return false
+	if len(report.Starts) > maxWaiting || len(s.record.Value.Controls) > 0 || !delayedUntil(&s.record.Value).IsZero() {
+		return false // delayed starts need their timer
 	}
 	ready := 0
 	for i := range s.record.Value.Starts {
@@ -218,7 +268,7 @@ func (s *session) mayWait(report Report) bool {
 // it is recorded in that: it is as true there, and to find it out again would take several requests for each start.
 func (s *session) conclude(ctx context.Context, report Report) (changed bool, err error) {
 	for try := 0; ; try++ {
-		out := Apply(&s.definition.Value, s.record.Value, report, s.config.Now())
+		out := Apply(&s.definition.Value, s.record.Value, report, s.bounds, s.config.Now())
 		err := s.commit(ctx, out)
 		if !errors.Is(err, kv.ErrConflict) || try == maxReloads {
 			return out.Changed, err

@@ -13,6 +13,7 @@ func (m *machine) settle() {
 	m.expireRetries()
 	for m.resolve() {
 	}
+	m.noteAsk()
 }
 
 // resolve makes one pass and reports whether another is needed.
@@ -35,9 +36,22 @@ func (m *machine) resolve() bool {
 	each(r.Replaced, func(s *schedule.BufferedStart) { m.skip(s, "a later start of the same moment ends others") })
 	each(r.Blocked, func(s *schedule.BufferedStart) { m.skip(s, "a cancel or terminate would end it at once") })
 	m.end(r.Terminate, r.Cancel)
+	if m.bounds.Room != nil {
+		m.admit(pick(waiting, r.Beside, r.Chosen))
+		return false
+	}
 	each(r.Beside, m.ready)
 	each(r.Chosen, m.ready)
 	return false
+}
+
+// pick returns the starts at some indices.
+func pick(starts []*schedule.BufferedStart, indices ...[]int) []*schedule.BufferedStart {
+	var picked []*schedule.BufferedStart
+	for _, i := range slices.Concat(indices...) {
+		picked = append(picked, starts[i])
+	}
+	return picked
 }
 
 // contenders are the starts that wait, in buffer order, and the question about them.
@@ -58,7 +72,7 @@ func (m *machine) contenders() ([]*schedule.BufferedStart, Overlap) {
 }
 
 // dropUnfit gives up the starts that would start now, or end others, and may not execute: those that are too late, and
-// automated ones while the schedule is paused or has no actions left. They must cost no other start its place, so the
+// automated ones while the schedule is paused, its namespace is frozen or no actions are left. They must cost no other start its place, so the
 // policies are applied again without them. The deadline is checked first, so that a missed start takes no action.
 func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bool {
 	acting := slices.Concat(r.Beside, r.Chosen)
@@ -75,6 +89,8 @@ func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bo
 			m.miss(s)
 		case m.paused && !s.Manual:
 			m.drop(s, "the schedule is paused")
+		case m.isFrozen(s):
+			m.drop(s, m.bounds.Freeze.DropReason())
 		case m.limited(s) && left == 0:
 			m.drop(s, "no remaining actions")
 		default:
@@ -95,6 +111,7 @@ func (m *machine) policy(s *schedule.BufferedStart) schedule.OverlapPolicy {
 func (m *machine) deferStart(s *schedule.BufferedStart) {
 	if s.Phase == schedule.PhasePending {
 		s.Phase = schedule.PhaseDeferred
+		s.Delay = nil
 		event := startEvent(schedule.EventDeferred, s, "waits for a run to end, overlap policy "+string(m.policy(s)))
 		event.Overlap = m.policy(s)
 		m.event(event)
@@ -130,7 +147,7 @@ func (m *machine) ready(s *schedule.BufferedStart) {
 	if m.limited(s) {
 		m.state.LimitUsed++
 	}
-	s.Phase, s.Attempt = schedule.PhaseReady, 1
+	s.Phase, s.Attempt, s.Delay = schedule.PhaseReady, 1, nil
 	s.RunID, s.TaskQueue = schedule.RunID(s.RequestID), m.definition.Schedule.Action.TaskQueue
 	m.out.Changed = true
 }

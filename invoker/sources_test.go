@@ -139,6 +139,6 @@ func TestWithdrawnWithItsFirstHandOff(t *testing.T) {
 	in.Withdrawn = []string{"b"}
 	k.transition(in)
 	require.Empty(t, k.phases())
-	require.Equal(t, "1 buffered, 2 buffered, 1 dropped, 2 dropped", k.events())
+	require.Equal(t, "1 dropped, 2 dropped", k.events())
 	require.Equal(t, "b", k.wake())
 }

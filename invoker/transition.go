@@ -30,11 +30,15 @@ type Input struct {
 	Report      Report
 	Enqueues    []Traced[schedule.Enqueue]
 	Completions []schedule.Completion
+	// Ends are what somebody asks by hand to end.
+	Ends []schedule.EndRun
 	// Withdrawn are the sources whose trigger or backfill has been canceled: what waits of them is dropped, and what still
 	// comes. One that the state does not know, and nothing has come in of, is passed over.
 	Withdrawn []string
 	// Finished are the sources whose backfill is over; what is known of them is forgotten.
 	Finished []string
+	// Bounds are what the namespace allows.
+	Bounds Bounds
 	// Spec is that of the definition, compiled. It is needed where a hand-off gives up actions, some of which an earlier one
 	// has told of already; without it they count twice.
 	Spec *specproc.Spec
@@ -51,6 +55,10 @@ type Outcome struct {
 	// State is the new record; it need not be written unless Changed.
 	State   schedule.InvokerState
 	Changed bool
+	// Asks is how many starts ask for room that could begin otherwise: see [Room]. Delayed counts the starts that are delayed now
+	// and were not before, by reason.
+	Asks    int
+	Delayed map[schedule.DelayReason]int
 	// Ended are the completions that counted, in order; they make up the last result.
 	Ended []schedule.Completion
 	// Pause, if any, tells of a failure that pauses the schedule, for the reason it says. The transition has assumed that
@@ -62,14 +70,17 @@ type Outcome struct {
 
 // Transition applies what has come in, then settles which starts are ready. It is a pure function.
 func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, now time.Time) Outcome {
-	m := newMachine(d, state, now)
-	m.spec = in.Spec
+	m := newMachine(d, state, now, incoming(in.Enqueues))
+	m.spec, m.bounds = in.Spec, in.Bounds
 	m.report(in.Report)
 	for _, c := range in.Completions {
 		m.complete(c)
 	}
 	for _, e := range in.Enqueues {
 		m.enqueue(&e.Body, e.Trace)
+	}
+	for i := range in.Ends {
+		m.endRun(&in.Ends[i])
 	}
 	// After the hand-offs, since the first of a source makes it known.
 	for _, source := range in.Withdrawn {
@@ -83,11 +94,21 @@ func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, n
 }
 
 // Apply records what came of the work of a state, then settles which starts are ready now. It is a pure function.
-func Apply(d *schedule.Definition, state schedule.InvokerState, report Report, now time.Time) Outcome {
-	m := newMachine(d, state, now)
+func Apply(d *schedule.Definition, state schedule.InvokerState, report Report, bounds Bounds, now time.Time) Outcome {
+	m := newMachine(d, state, now, 0)
+	m.bounds = bounds
 	m.report(report)
 	m.settle()
 	return m.outcome()
+}
+
+// incoming is how many starts hand-offs bring.
+func incoming(handOffs []Traced[schedule.Enqueue]) int {
+	n := 0
+	for i := range handOffs {
+		n += len(handOffs[i].Body.Starts)
+	}
+	return n
 }
 
 // report records what came of work.
@@ -107,25 +128,28 @@ type machine struct {
 	state      schedule.InvokerState
 	paused     bool
 	spec       *specproc.Spec // nil if it is not needed
+	bounds     Bounds
+	slots      []time.Time // those of bounds that nobody has yet
+	placeless  int         // delayed starts without a time
 	out        Outcome
 	// index has the positions of the starts by request ID, once they have been asked for.
 	index map[string]int
 }
 
-func newMachine(d *schedule.Definition, state schedule.InvokerState, now time.Time) *machine {
+// newMachine copies what a transition changes. It makes room for as many more starts: they are large.
+func newMachine(d *schedule.Definition, state schedule.InvokerState, now time.Time, room int) *machine {
 	m := &machine{definition: d, now: now, state: state, paused: d.Schedule.State.Paused}
 	if state.Incarnation != d.Incarnation {
 		m.state = schedule.InvokerState{Incarnation: d.Incarnation, LimitVersion: d.LimitVersion}
 		m.out.Changed = true
 	}
-	m.state.Starts = slices.Clone(m.state.Starts)
+	m.state.Starts = append(slices.Grow(m.state.Starts[:0:0], len(m.state.Starts)+room), m.state.Starts...)
 	m.state.Controls = slices.Clone(m.state.Controls)
 	m.state.Sources = maps.Clone(m.state.Sources)
 	m.state.Outbox = slices.Clone(m.state.Outbox)
 	if m.state.LimitVersion != d.LimitVersion {
 		m.state.LimitVersion, m.state.LimitUsed = d.LimitVersion, 0
 	}
-	m.out.Ignored = map[string]int{}
 	return m
 }
 
@@ -150,8 +174,19 @@ func (m *machine) retain() {
 	}
 }
 
+// fewStarts is up to how many starts it is cheaper to go through them than to make an index.
+const fewStarts = 32
+
 // find returns the start of a request, nil if there is none. The pointer is good until compact.
 func (m *machine) find(requestID string) *schedule.BufferedStart {
+	if m.index == nil && len(m.state.Starts) <= fewStarts {
+		for i := range m.state.Starts {
+			if s := &m.state.Starts[i]; s.RequestID == requestID && s.Phase != removed {
+				return s
+			}
+		}
+		return nil
+	}
 	if m.index == nil {
 		m.index = make(map[string]int, len(m.state.Starts))
 		for i := range m.state.Starts {
@@ -181,7 +216,12 @@ func (m *machine) compact() {
 	m.state.Starts = slices.DeleteFunc(m.state.Starts, func(s schedule.BufferedStart) bool { return s.Phase == removed })
 }
 
-func (m *machine) ignore(reason string) { m.out.Ignored[reason]++ }
+func (m *machine) ignore(reason string) {
+	if m.out.Ignored == nil {
+		m.out.Ignored = map[string]int{}
+	}
+	m.out.Ignored[reason]++
+}
 
 // event adds one to the outbox, and with it makes the transition one that must be written.
 func (m *machine) event(e schedule.Event) {

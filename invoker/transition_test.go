@@ -31,10 +31,10 @@ func TestLifeOfAStart(t *testing.T) {
 	k.complete(1, schedule.StatusCompleted)
 	require.Equal(t, "1 completed", k.phases())
 	require.Equal(t, second(3), k.find(1).CloseTime)
-	require.Equal(t, "1 buffered, 1 started, 1 completed", k.events())
+	require.Equal(t, "1 started, 1 completed", k.events())
 	require.Equal(t, schedule.Counters{Actions: 1}, k.state.Counters)
 	require.Len(t, k.last.Ended, 1)
-	require.EqualValues(t, 3, k.state.EventSequence)
+	require.EqualValues(t, 2, k.state.EventSequence)
 }
 
 func TestHandOffsAreTakenOnce(t *testing.T) {
@@ -192,7 +192,7 @@ func TestIncarnations(t *testing.T) {
 	require.Equal(t, schedule.InvokerState{Incarnation: "next", LimitVersion: 1}, k.state)
 	k.due(1)
 	require.Equal(t, "1 ready", k.phases(), "what ran under the old one is another matter")
-	require.Equal(t, "1 buffered", k.events())
+	require.Equal(t, "", k.events())
 }
 
 func TestBufferLimit(t *testing.T) {
@@ -226,24 +226,24 @@ func TestBufferLimit(t *testing.T) {
 func TestOverlapPolicies(t *testing.T) {
 	t.Parallel()
 	tests := map[schedule.OverlapPolicy]struct{ phases, events string }{
-		"": {"1 started", "2 buffered, 3 buffered, 2 skipped, 3 skipped"},
+		"": {"1 started", "2 skipped, 3 skipped"},
 		schedule.OverlapSkip: {
-			"1 started", "2 buffered, 3 buffered, 2 skipped, 3 skipped",
+			"1 started", "2 skipped, 3 skipped",
 		},
 		schedule.OverlapBufferOne: {
-			"1 started, 2 deferred", "2 buffered, 3 buffered, 2 deferred, 3 skipped",
+			"1 started, 2 deferred", "2 deferred, 3 skipped",
 		},
 		schedule.OverlapBufferAll: {
-			"1 started, 2 deferred, 3 deferred", "2 buffered, 3 buffered, 2 deferred, 3 deferred",
+			"1 started, 2 deferred, 3 deferred", "2 deferred, 3 deferred",
 		},
 		schedule.OverlapCancelOther: {
-			"1 started, 2 deferred, 3 deferred", "2 buffered, 3 buffered, 2 deferred, 3 deferred, 1 cancel_requested",
+			"1 started, 2 deferred, 3 deferred", "2 deferred, 3 deferred, 1 cancel_requested",
 		},
 		schedule.OverlapTerminateOther: {
-			"1 started, 2 deferred, 3 deferred", "2 buffered, 3 buffered, 2 deferred, 3 deferred, 1 terminated",
+			"1 started, 2 deferred, 3 deferred", "2 deferred, 3 deferred, 1 terminated",
 		},
 		schedule.OverlapAllowAll: {
-			"1 started, 2 ready, 3 ready", "2 buffered, 3 buffered",
+			"1 started, 2 ready, 3 ready", "",
 		},
 	}
 	for p, test := range tests {
@@ -289,7 +289,7 @@ func TestStartsOfOneMoment(t *testing.T) {
 		traced(k.handOff("b3", schedule.OverlapAllowAll, 3)).Enqueues[0])
 	k.transition(in)
 	require.Equal(t, "2 ready, 3 ready", k.phases(), "1 has given way, before it ran")
-	require.Equal(t, "1 buffered, 2 buffered, 3 buffered, 1 skipped", k.events())
+	require.Equal(t, "1 skipped", k.events())
 
 	k.work(invoker.Accepted)
 	k.events()
@@ -297,7 +297,7 @@ func TestStartsOfOneMoment(t *testing.T) {
 	in.Enqueues = append(in.Enqueues, traced(k.handOff("b5", schedule.OverlapAllowAll, 5)).Enqueues[0])
 	k.transition(in)
 	require.Equal(t, "2 started, 3 started, 4 deferred", k.phases())
-	require.Equal(t, "4 buffered, 5 buffered, 4 deferred, 5 skipped, 2 terminated", k.events())
+	require.Equal(t, "4 deferred, 5 skipped, 2 terminated", k.events())
 	require.EqualValues(t, 2, k.state.Counters.OverlapSkipped)
 }
 
@@ -325,7 +325,7 @@ func TestDeadline(t *testing.T) {
 				require.Equal(t, "1 ready", k.phases())
 				return
 			}
-			require.Equal(t, "1 buffered, 1 missed", k.events())
+			require.Equal(t, "1 missed", k.events())
 			require.Equal(t, schedule.Counters{MissedCatchup: 1}, k.state.Counters)
 			require.Equal(t, 1, k.state.RemainingActions(&k.d), "a missed start takes no action")
 			k.trigger(1, "")
@@ -361,14 +361,14 @@ func TestAStartThatMayNotExecuteCostsNoOtherItsPlace(t *testing.T) {
 		k.due(2)
 		require.Equal(t, "1 started", k.phases())
 		require.Empty(t, k.state.Controls)
-		require.Equal(t, "2 buffered, 2 missed", k.events())
+		require.Equal(t, "2 missed", k.events())
 	})
 	t.Run("paused", func(t *testing.T) {
 		t.Parallel()
 		k := newDesk(t, paused)
 		k.transition(traced(k.handOff(schedule.SourceAuto, "", 1), k.handOff("b2", schedule.OverlapSkip, 2)))
 		require.Equal(t, "2 ready", k.phases())
-		require.Equal(t, "1 buffered, 2 buffered, 1 dropped", k.events())
+		require.Equal(t, "1 dropped", k.events())
 	})
 	t.Run("no actions left", func(t *testing.T) {
 		t.Parallel()
@@ -387,7 +387,7 @@ func TestLimitedActions(t *testing.T) {
 	k := newDesk(t, actions(2), policy(schedule.OverlapAllowAll))
 	k.due(1, 2, 3)
 	require.Equal(t, "1 ready, 2 ready", k.phases(), "the first in order")
-	require.Equal(t, "1 buffered, 2 buffered, 3 buffered, 3 dropped", k.events())
+	require.Equal(t, "3 dropped", k.events())
 	require.Zero(t, k.state.RemainingActions(&k.d))
 	k.trigger(4, "")
 	require.Equal(t, "1 ready, 2 ready, 4 ready", k.phases(), "manual ones go on")
@@ -428,7 +428,7 @@ func TestBackoff(t *testing.T) {
 		k.now = start.BackoffUntil
 		require.Len(t, invoker.WorkOf(&k.state, k.now).Starts, 1)
 	}
-	require.Equal(t, "1 buffered"+strings.Repeat(", 1 retried", 9), k.events())
+	require.Equal(t, "1 retried"+strings.Repeat(", 1 retried", 8), k.events())
 	id := k.find(1).RequestID
 	k.work(invoker.Failed)
 	require.Equal(t, "1 dropped", k.events(), "after the tenth attempt")
@@ -479,7 +479,7 @@ func TestAStartThatIsOverWaitsForItsCompletion(t *testing.T) {
 	c := k.completion(1, schedule.StatusCompleted)
 	c.StartTime = second(-5)
 	k.transition(invoker.Input{Completions: []schedule.Completion{c}})
-	require.Equal(t, "1 buffered, 1 started, 1 completed", k.events())
+	require.Equal(t, "1 started, 1 completed", k.events())
 	require.Equal(t, second(-5), k.find(1).StartTime)
 	require.Equal(t, schedule.Counters{Actions: 1}, k.state.Counters)
 }
@@ -509,6 +509,22 @@ func TestCompletionsThatSayNothingNew(t *testing.T) {
 	require.Equal(t, 1, k.last.Ignored["unknown_request"])
 	k.transition(invoker.Input{Completions: []schedule.Completion{done}})
 	require.False(t, k.last.Changed)
+}
+
+// TestCompletionsOfAnotherQueueAreIgnored: what the permissions of a worker let it say does not end the runs of others.
+func TestCompletionsOfAnotherQueueAreIgnored(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t)
+	k.running(1)
+	forged := k.completion(1, schedule.StatusFailed)
+	forged.TaskQueue = "another"
+	k.transition(invoker.Input{Completions: []schedule.Completion{forged}})
+	require.False(t, k.last.Changed)
+	require.Equal(t, 1, k.last.Ignored["other_task_queue"])
+	own := k.completion(1, schedule.StatusCompleted)
+	own.TaskQueue = "q"
+	k.transition(invoker.Input{Completions: []schedule.Completion{own}})
+	require.Len(t, k.last.Ended, 1)
 }
 
 // TestCloseTimes: a worker without a clock, or with one that is ahead, must not upset the order of runs.
@@ -625,7 +641,7 @@ func TestTerminateOther(t *testing.T) {
 	k.running(1)
 	k.due(2)
 	require.Equal(t, schedule.ControlTerminate, k.state.Controls[0].Kind)
-	require.Equal(t, "2 buffered, 2 deferred, 1 terminated", k.events())
+	require.Equal(t, "2 deferred, 1 terminated", k.events())
 	k.work(invoker.Accepted)
 	require.Equal(t, "1 completed, 2 ready", k.phases())
 	require.Equal(t, schedule.StatusTerminated, k.find(1).Status)

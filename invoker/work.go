@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -60,6 +61,9 @@ func RetryAt(state *schedule.InvokerState, now time.Time) time.Time {
 	}
 	if len(state.Controls) > 0 {
 		earlier(now.Add(firstBackoff))
+	}
+	if until := delayedUntil(state); !until.IsZero() {
+		earlier(until)
 	}
 	return at
 }
@@ -153,6 +157,6 @@ func (m *machine) delivered(c schedule.PendingControl) {
 	}
 	m.close(start, schedule.Completion{
 		RequestID: c.RequestID, Status: schedule.StatusTerminated, CloseTime: m.now.UTC(),
-		Failure: &schedule.Failure{Type: "terminated", Message: "terminated to make room for another start"},
+		Failure: &schedule.Failure{Type: "terminated", Message: cmp.Or(c.Reason, "terminated to make room for another start")},
 	})
 }

@@ -27,10 +27,21 @@ type Batch struct {
 // ReadBatch reads definitions, and what the pools keep of their schedules: the records that [Definition], [Generator] and
 // [Invoker] name.
 func ReadBatch(ctx context.Context, s *Store, keys ...schedule.Key) (*Batch, error) {
+	return readBatch(ctx, s, keys, func(key schedule.Key) []string {
+		return []string{Definition(key).name, Generator(key).name, Invoker(key).name}
+	})
+}
+
+// ReadDefinitions reads definitions alone: the records that [Definition] names.
+func ReadDefinitions(ctx context.Context, s *Store, keys ...schedule.Key) (*Batch, error) {
+	return readBatch(ctx, s, keys, func(key schedule.Key) []string { return []string{Definition(key).name} })
+}
+
+func readBatch(ctx context.Context, s *Store, keys []schedule.Key, of func(schedule.Key) []string) (*Batch, error) {
 	names := make([][]string, len(s.names)) // by shard
 	for _, key := range keys {
 		shard := s.ShardOf(key)
-		names[shard] = append(names[shard], Definition(key).name, Generator(key).name, Invoker(key).name)
+		names[shard] = append(names[shard], of(key)...)
 	}
 	var (
 		parts   []*part

@@ -9,6 +9,7 @@ import (
 
 // Key names one record of type T. The zero Key is not usable.
 type Key[T any] struct {
+	// schedule is whose record it is; the zero one stands for the cluster.
 	schedule schedule.Key
 	name     string
 }
@@ -39,6 +40,11 @@ func Result(key schedule.Key) Key[schedule.Result] {
 // Backfill is the record of one backfill or trigger, created by the frontend and owned by the backfiller.
 func Backfill(key schedule.Key, id string) Key[schedule.BackfillState] {
 	return Key[schedule.BackfillState]{key, subjects.BackfillKey(key, id)}
+}
+
+// StartRate is what the invokers share about the starts of a namespace that limits them. It is in the bucket of the cluster.
+func StartRate(namespace string) Key[schedule.StartRate] {
+	return Key[schedule.StartRate]{name: "rate." + namespace}
 }
 
 // BackfillID returns the ID of the backfill or trigger whose record a key names.

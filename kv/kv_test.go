@@ -69,6 +69,7 @@ func TestEveryRecordComesBack(t *testing.T) {
 		Sources: map[string]schedule.SourceProgress{"auto": {Covered: []schedule.Span{{From: when, To: when.Add(1)}}, LastFrom: when}},
 	})
 	roundTrip(b, kv.Result(key), schedule.Result{Incarnation: "i", Success: json.RawMessage(`{"n":1}`), CloseTime: when})
+	roundTrip(b, kv.StartRate("billing"), schedule.StartRate{Next: when, Rate: 2.5})
 	roundTrip(b, kv.Backfill(key, "b1"), schedule.BackfillState{Incarnation: "i", ID: "b1", RequestTime: when, Trigger: &schedule.Trigger{}})
 }
 

@@ -4,26 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// natsBuckets are the buckets of a connection to NATS. They are looked up once.
+// natsBuckets are the buckets of a connection to NATS. Those of the shards are looked up once.
 type natsBuckets struct {
-	js      jetstream.JetStream
-	buckets map[string]jetstream.KeyValue
-	single  map[string]*singleReplica
-	replica *replica.Reader
+	js        jetstream.JetStream
+	publisher *publish.Publisher
+	buckets   map[string]jetstream.KeyValue
+	single    map[string]*singleReplica
+	replica   *replica.Reader
 }
 
 func openBuckets(ctx context.Context, js jetstream.JetStream, names []string) (*natsBuckets, error) {
 	b := &natsBuckets{
-		js: js, replica: replica.New(js),
+		js: js, publisher: publish.New(js), replica: replica.New(js),
 		buckets: make(map[string]jetstream.KeyValue, len(names)), single: make(map[string]*singleReplica, len(names)),
 	}
 	for _, name := range names {
@@ -36,8 +39,20 @@ func openBuckets(ctx context.Context, js jetstream.JetStream, names []string) (*
 	return b, nil
 }
 
+// of returns a bucket. That of the cluster, which is seldom needed, and comes last when a backup is restored, is looked up.
+func (b *natsBuckets) of(ctx context.Context, name string) (jetstream.KeyValue, error) {
+	if bucket, known := b.buckets[name]; known {
+		return bucket, nil
+	}
+	return b.js.KeyValue(ctx, name)
+}
+
 func (b *natsBuckets) Get(ctx context.Context, bucket, key string) (Entry, error) {
-	entry, err := b.buckets[bucket].Get(ctx, key)
+	in, err := b.of(ctx, bucket)
+	if err != nil {
+		return Entry{}, err
+	}
+	entry, err := in.Get(ctx, key)
 	if err != nil {
 		return Entry{}, readError(err)
 	}
@@ -56,7 +71,7 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 	}
 	found := make([]NamedEntry, 0, len(messages))
 	for _, m := range messages {
-		if !isTombstone(m.Header) {
+		if !IsTombstone(m.Header) {
 			found = append(found, NamedEntry{m.Subject[len(prefix):], Entry{m.Data, m.Sequence}})
 		}
 	}
@@ -65,32 +80,51 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 
 // GetLeader asks directly where there is one replica, which is the leader: that costs half.
 func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry, error) {
-	if b.single[bucket].is(ctx, b.buckets[bucket]) {
+	if single, known := b.single[bucket]; known && single.is(ctx, b.buckets[bucket]) {
 		return b.Get(ctx, bucket, key)
 	}
 	message, err := leader.Last(ctx, b.js, "KV_"+bucket, "$KV."+bucket+"."+key)
 	if err != nil {
 		return Entry{}, readError(err)
 	}
-	if isTombstone(message.Header) {
+	if IsTombstone(message.Header) {
 		return Entry{}, ErrNotFound
 	}
 	return Entry{message.Data, message.Sequence}, nil
 }
 
+// Create leaves it to nats.go to write over what has been deleted.
 func (b *natsBuckets) Create(ctx context.Context, bucket, key string, data []byte) (uint64, error) {
-	revision, err := b.buckets[bucket].Create(ctx, key, data)
+	revision, err := b.Update(ctx, bucket, key, data, 0)
+	if !errors.Is(err, ErrConflict) {
+		return revision, err
+	}
+	in, err := b.of(ctx, bucket)
+	if err != nil {
+		return 0, err
+	}
+	revision, err = in.Create(ctx, key, data)
 	return revision, writeError(err)
 }
 
 func (b *natsBuckets) Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error) {
-	next, err := b.buckets[bucket].Update(ctx, key, data, revision)
-	return next, writeError(err)
+	written, err := b.publisher.Publish(ctx, &nats.Msg{
+		Subject: "$KV." + bucket + "." + key,
+		Header:  nats.Header{jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(revision, 10)}},
+		Data:    data,
+	})
+	if err != nil {
+		return 0, writeError(err)
+	}
+	return written, nil
 }
 
 func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision uint64) error {
-	return writeError(b.buckets[bucket].Purge(ctx, key,
-		jetstream.LastRevision(revision), jetstream.PurgeTTL(subjects.TombstoneAge)))
+	in, err := b.of(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	return writeError(in.Purge(ctx, key, jetstream.LastRevision(revision), jetstream.PurgeTTL(subjects.TombstoneAge)))
 }
 
 func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
@@ -100,27 +134,6 @@ func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]strin
 		names[i] = name[len(prefix):]
 	}
 	return names, rest, err
-}
-
-func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	lister, err := b.buckets[bucket].ListKeysFiltered(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for name := range lister.Keys() {
-		names = append(names, name)
-	}
-	// The lister ends in silence also when it could not finish.
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if b.js.Conn().IsClosed() {
-		return nil, jetstream.ErrConnectionClosed
-	}
-	return names, nil
 }
 
 // readError names the absence of a record. What cannot be a key, made of a subject that somebody else has published on,
@@ -151,7 +164,7 @@ func isConflict(err error) bool {
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
-// isTombstone reports whether the headers of a KV message mark a deleted record, by a client or by the server.
-func isTombstone(header nats.Header) bool {
+// IsTombstone reports whether the headers of a KV message mark a deleted record, by a client or by the server.
+func IsTombstone(header nats.Header) bool {
 	return header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != ""
 }

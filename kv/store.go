@@ -13,6 +13,7 @@ import (
 type Store struct {
 	buckets Buckets
 	names   []string // of the bucket of each shard
+	cluster string   // the bucket of what belongs to no schedule
 }
 
 // Open returns the store of an installation that has been set up with that many shards.
@@ -31,7 +32,7 @@ func OpenBuckets(ctx context.Context, js jetstream.JetStream, names subjects.Nam
 
 // NewStore returns a store that keeps its records in given buckets.
 func NewStore(buckets Buckets, names subjects.Names, shards int) *Store {
-	store := &Store{buckets: buckets, names: make([]string, shards)}
+	store := &Store{buckets: buckets, names: make([]string, shards), cluster: names.ClusterBucket()}
 	for shard := range shards {
 		store.names[shard] = names.StateBucket(shard)
 	}
@@ -44,4 +45,10 @@ func (s *Store) Shards() int { return len(s.names) }
 // ShardOf returns the shard of a schedule.
 func (s *Store) ShardOf(key schedule.Key) int { return subjects.ShardOf(key, len(s.names)) }
 
-func (s *Store) bucket(key schedule.Key) string { return s.names[s.ShardOf(key)] }
+// bucket is where the records of a schedule are, or of the cluster.
+func (s *Store) bucket(key schedule.Key) string {
+	if key == (schedule.Key{}) {
+		return s.cluster
+	}
+	return s.names[s.ShardOf(key)]
+}

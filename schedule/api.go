@@ -6,6 +6,13 @@ import "time"
 // event history, and proves nothing.
 const HeaderIdentity = "Carillon-Identity"
 
+// HeaderTimeout is the header of a request that says for how long its caller waits: a duration such as 1500ms. Nothing is done
+// for the request after that.
+const HeaderTimeout = "Carillon-Timeout"
+
+// HeaderRetryAfter is the header of a refusal that says when to ask again: the RetryAfter of its [Error].
+const HeaderRetryAfter = "Carillon-Retry-After"
+
 // CreateRequest creates a schedule. Its reply is a Description.
 type CreateRequest struct {
 	ID string `json:"id"`
@@ -63,7 +70,8 @@ type DeleteRequest struct {
 	ID string `json:"id"`
 	// ConflictToken is as in UpdateRequest.
 	ConflictToken uint64 `json:"conflictToken,omitempty"`
-	// RequestID is for the event history. A repeat finds no schedule.
+	// RequestID makes the request idempotent: a repeat succeeds also when the schedule is gone, and spares one that has been
+	// created since.
 	RequestID string `json:"requestId,omitempty"`
 }
 
@@ -135,6 +143,8 @@ type BackfillReply struct {
 type CancelBackfillRequest struct {
 	ID         string `json:"id"`
 	BackfillID string `json:"backfillId"`
+	// RequestID makes the request idempotent.
+	RequestID string `json:"requestId,omitempty"`
 }
 
 // TriggerRequest starts one run now.
@@ -151,7 +161,7 @@ type TriggerReply struct {
 	TriggerID string `json:"triggerId"`
 }
 
-// ListRequest lists the schedules of a namespace by ID.
+// ListRequest lists the schedules of a namespace by ID, or those that a query finds.
 type ListRequest struct {
 	// PageSize is at most 1,000; 0 means 100.
 	PageSize int `json:"pageSize,omitempty"`
@@ -159,24 +169,33 @@ type ListRequest struct {
 	PageToken string `json:"pageToken,omitempty"`
 	// Prefix keeps the IDs that begin with it.
 	Prefix string `json:"prefix,omitempty"`
+	// Query keeps the schedules that it finds, in its order (docs/search.md); at most [MaxQueryBytes]. It is answered from an
+	// index, which is a moment behind.
+	Query string `json:"query,omitempty"`
 }
 
-// ListReply is one page, ordered by ID.
+// ListReply is one page, ordered by ID, or as the query says.
 type ListReply struct {
 	Schedules []Description `json:"schedules"`
 	// NextPageToken is empty on the last page.
 	NextPageToken string `json:"nextPageToken,omitempty"`
+	// IndexedUpTo is, in the answer to a query, up to when all changes are in the index.
+	IndexedUpTo time.Time `json:"indexedUpTo,omitzero"`
 }
 
 // CountRequest counts the schedules of a namespace.
 type CountRequest struct {
 	// Prefix keeps the IDs that begin with it.
 	Prefix string `json:"prefix,omitempty"`
+	// Query is as in ListRequest.
+	Query string `json:"query,omitempty"`
 }
 
 // CountReply is the answer to CountRequest.
 type CountReply struct {
 	Count int `json:"count"`
+	// IndexedUpTo is as in ListReply.
+	IndexedUpTo time.Time `json:"indexedUpTo,omitzero"`
 }
 
 // MatchingTimesRequest asks for the times a schedule gives in a range, whatever has become of them.
@@ -308,6 +327,10 @@ type Info struct {
 	Skips []time.Time `json:"skips,omitempty"`
 	// IdleDeadline is when the schedule closes, since nothing is due any more; zero if that is not so.
 	IdleDeadline time.Time `json:"idleDeadline,omitzero"`
+	// Calendars are the named calendars of the spec, in its order, as the schedule goes by them. ReplanTime is when it was last
+	// brought up to date with a change of one.
+	Calendars  []CalendarUse `json:"calendars,omitempty"`
+	ReplanTime time.Time     `json:"replanTime,omitzero"`
 	// Reasons say why nothing runs, or not what might be expected; Warnings what may surprise about the spec.
 	Reasons  []Notice `json:"reasons,omitempty"`
 	Warnings []Notice `json:"warnings,omitempty"`
@@ -324,10 +347,12 @@ type Notice struct {
 // The codes of [Info.Reasons].
 const (
 	NoticePaused            = "paused"
+	NoticeFrozen            = "frozen"
 	NoticeNoTimes           = "no_times"
 	NoticeExhausted         = "exhausted"
 	NoticeNoActionsLeft     = "no_actions_left"
 	NoticeWaitingForOverlap = "waiting_for_overlap"
+	NoticeDelayed           = "delayed"
 	NoticeRetrying          = "retrying"
 	NoticeNoWorker          = "no_worker"
 	NoticeDeadLetter        = "dead_letter"
@@ -346,6 +371,8 @@ type WaitingStart struct {
 	// Attempt and BackoffUntil are those of a start that could not be made.
 	Attempt      int       `json:"attempt,omitempty"`
 	BackoffUntil time.Time `json:"backoffUntil,omitzero"`
+	// Delay is what a limit of the namespace does to the start; nil if there is none that keeps it waiting.
+	Delay *Delay `json:"delay,omitempty"`
 }
 
 // BackfillProgress is how far a trigger or backfill has come.

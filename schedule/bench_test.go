@@ -69,7 +69,7 @@ func benchmarkState(d *Definition, starts []BufferedStart) *InvokerState {
 		}},
 		LimitVersion: 1, Counters: Counters{Actions: 4711}, EventSequence: 9422,
 	}
-	for i, kind := range []EventKind{EventBuffered, EventStarted} {
+	for i, kind := range []EventKind{EventStarted, EventCompleted} {
 		state.Outbox = append(state.Outbox, Event{
 			ID: fmt.Sprintf("%s-%d", d.Incarnation, 9421+i), Time: newest.StartTime, Namespace: d.Namespace, ScheduleID: d.ID,
 			Kind: kind, RequestID: newest.RequestID, WorkflowID: newest.WorkflowID, RunID: newest.RunID,

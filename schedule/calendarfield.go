@@ -112,7 +112,7 @@ func (f *calendarField) parseItem(item string) (Range, error) {
 	}
 	step, ok := parseNumber(stepText)
 	if !ok || step < 1 {
-		return Range{}, Invalid(f.name, "%q has no valid step: write a number from 1 to %d after the slash", item, maxStep)
+		return Range{}, Invalid(f.name, "%q has no valid step: write a number from 1 to %d after the slash", shorten(item), maxStep)
 	}
 	r.Step = step
 	return r, nil
@@ -140,7 +140,7 @@ func (f *calendarField) parseSpan(span string, stepped bool) (Range, error) {
 		return Range{}, err
 	}
 	if end < start {
-		return Range{}, Invalid(f.name, "%q ends before it starts: write the smaller value first, or two ranges", span)
+		return Range{}, Invalid(f.name, "%q ends before it starts: write the smaller value first, or two ranges", shorten(span))
 	}
 	return Range{Start: start, End: end}, nil
 }
@@ -152,10 +152,10 @@ func (f *calendarField) parseValue(text string) (int, error) {
 	}
 	value, ok := parseNumber(text)
 	if !ok {
-		return 0, Invalid(f.name, "%q is not accepted: use %s", text, f.accepted())
+		return 0, Invalid(f.name, "%q is not accepted: use %s", shorten(text), f.accepted())
 	}
 	if value < f.min || value > f.top() {
-		return 0, Invalid(f.name, "%q is out of range: use %d to %d", text, f.min, f.top())
+		return 0, Invalid(f.name, "%q is out of range: use %d to %d", shorten(text), f.min, f.top())
 	}
 	return value, nil
 }

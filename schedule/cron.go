@@ -58,7 +58,8 @@ func ParseCron(text string) (CronExpression, error) {
 	cron := CronExpression{TimeZone: zone, Comment: comment}
 	switch {
 	case len(fields) == 0:
-		return CronExpression{}, Invalid("", "%q has no fields: write an expression such as \"0 9 * * mon-fri\"", text)
+		return CronExpression{}, Invalid("", "%q has no fields: write an expression such as \"0 9 * * mon-fri\"",
+			shorten(text))
 	case fields[0] == "@every":
 		cron.Interval, err = parseEvery(fields[1:])
 	case strings.HasPrefix(fields[0], "@"):
@@ -128,10 +129,10 @@ func parseMacro(fields []string, comment string) ([]StructuredCalendar, error) {
 	calendar, known := macros[fields[0]]
 	if !known {
 		return nil, Invalid("", "%q is not known: use @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly "+
-			"or @every", fields[0])
+			"or @every", shorten(fields[0]))
 	}
 	if len(fields) > 1 {
-		return nil, Invalid("", "%q follows %s: nothing but a comment may", fields[1], fields[0])
+		return nil, Invalid("", "%q follows %s: nothing but a comment may", shorten(fields[1]), fields[0])
 	}
 	return structuredAll(comment, calendar)
 }
@@ -147,7 +148,7 @@ func parseCronFields(fields []string, comment string) ([]StructuredCalendar, err
 		second, fields, year = fields[0], fields[1:6], fields[6]
 	default:
 		return nil, Invalid("", "%q has %d fields: write 5 (minute hour day-of-month month day-of-week), 6 (and year) "+
-			"or 7 (second in front)", strings.Join(fields, " "), len(fields))
+			"or 7 (second in front)", shorten(strings.Join(fields, " ")), len(fields))
 	}
 	field := func(i int) CalendarField { return CalendarField(fields[i]) }
 	calendar := Calendar{
@@ -205,13 +206,14 @@ func parseEvery(fields []string) (*Interval, error) {
 	every, ok := parseLongDuration(everyText)
 	if !ok {
 		return nil, Invalid("", "%q is not a duration: write @every with a number and a unit, such as 90s, 36h or 7d",
-			everyText)
+			shorten(everyText))
 	}
 	interval := &Interval{Every: Duration(every)}
 	if phased {
 		phase, ok := parseLongDuration(phaseText)
 		if !ok {
-			return nil, Invalid("", "%q is not a duration: write the phase after the slash as a number and a unit", phaseText)
+			return nil, Invalid("", "%q is not a duration: write the phase after the slash as a number and a unit",
+				shorten(phaseText))
 		}
 		interval.Phase = Duration(phase)
 	}

@@ -15,7 +15,8 @@ type Duration time.Duration
 func ParseDuration(text string) (Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration: write a number with a unit, such as 90s, 1h30m or 250ms", text)
+		return 0, fmt.Errorf("%q is not a duration: write a number with a unit, such as 90s, 1h30m or 250ms",
+			shorten(text))
 	}
 	return Duration(d), nil
 }
@@ -42,7 +43,7 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf("%s is not a duration: write a string with a unit, such as \"90s\"", data)
+		return fmt.Errorf("%s is not a duration: write a string with a unit, such as \"90s\"", describe(data))
 	}
 	parsed, err := ParseDuration(text)
 	if err != nil {

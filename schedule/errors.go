@@ -35,6 +35,9 @@ type Error struct {
 	Field string `json:"field,omitempty"`
 	// Message says what is wrong and what is accepted, without the field.
 	Message string `json:"message"`
+	// RetryAfter is how long to wait before the same request may be accepted, where that is known; it has not been worked on
+	// then. [HeaderRetryAfter] says the same.
+	RetryAfter Duration `json:"retryAfter,omitempty"`
 }
 
 // Error returns "field: message", or the message alone.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,12 +65,21 @@ func (b Blackout) Validate() error {
 	return nil
 }
 
+// The bounds of named calendars: how many dates and windows one holds together, how many of them a spec names, and how many
+// a namespace has. Definitions keep what the calendars hold that their spec names: all of it fits into a record beside the
+// largest input.
+const (
+	MaxCalendarEntries = 1000
+	MaxNamedCalendars  = 10
+	MaxCalendars       = 1000
+)
+
 // NamedCalendar holds dates and windows that schedules of a namespace share, such as the holidays of a country. A spec
 // refers to it by name, in [Spec.ExcludeCalendarsNamed]; its dates are then read in the zone of that spec.
 type NamedCalendar struct {
 	// Name is 1 to 255 bytes of text.
 	Name string `json:"name"`
-	// Dates and Windows hold at most [MaxSpecEntries] entries each.
+	// Dates and Windows hold at most [MaxCalendarEntries] entries together.
 	Dates   []DateRange `json:"dates,omitempty"`
 	Windows []Blackout  `json:"windows,omitempty"`
 }
@@ -79,12 +89,22 @@ func (c NamedCalendar) Validate() error {
 	if err := ValidateID("name", c.Name); err != nil {
 		return err
 	}
-	return validateExcluded("dates", c.Dates, "windows", c.Windows)
+	if entries := len(c.Dates) + len(c.Windows); entries > MaxCalendarEntries {
+		return Invalid("", "has %d dates and windows: at most %d are accepted", entries, MaxCalendarEntries)
+	}
+	return validateExcluded("dates", c.Dates, "windows", c.Windows, MaxCalendarEntries)
 }
 
-func validateExcluded(datePath string, dates []DateRange, windowPath string, windows []Blackout) error {
-	if err := validateEach(datePath, dates, MaxSpecEntries, DateRange.Validate); err != nil {
+// SameEntries reports whether two calendars take out the same, entry by entry.
+func (c NamedCalendar) SameEntries(other NamedCalendar) bool {
+	return slices.Equal(c.Dates, other.Dates) && slices.EqualFunc(c.Windows, other.Windows, func(a, b Blackout) bool {
+		return a.From.Equal(b.From) && a.To.Equal(b.To)
+	})
+}
+
+func validateExcluded(datePath string, dates []DateRange, windowPath string, windows []Blackout, limit int) error {
+	if err := validateEach(datePath, dates, limit, DateRange.Validate); err != nil {
 		return err
 	}
-	return validateEach(windowPath, windows, MaxSpecEntries, Blackout.Validate)
+	return validateEach(windowPath, windows, limit, Blackout.Validate)
 }

@@ -63,6 +63,7 @@ func withoutLater(record any) {
 		}
 		r.Schedule.Policies.CatchupMode, r.Schedule.Policies.LostRuns, r.Schedule.Action.HeartbeatTimeout = "", "", 0
 		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Events, r.Applied = "", time.Time{}, nil, nil, nil, nil
+		r.Calendars, r.CalendarsVersion, r.ReplanTime = nil, 0, time.Time{}
 	case *GeneratorState:
 		r.LastNominal = time.Time{}
 	case *InvokerState:
@@ -72,19 +73,24 @@ func withoutLater(record any) {
 		progress.Version, progress.LastNominal, progress.Settled = 0, time.Time{}, time.Time{}
 		r.Sources[SourceAuto] = progress
 		startWithoutLater(&r.Starts[0])
+		r.Controls[0].Reason, r.AskAt = "", time.Time{}
 		r.Counters.SkippedOnRequest = 0
 		eventWithoutLater(&r.Outbox[0])
 	case *BackfillState:
 		r.Total, r.TotalVersion, r.Identity, r.RequestID, r.Version, r.Canceled, r.CanceledBy = 0, 0, "", "", 0, false, ""
+		r.CancelRequestID = ""
 		r.Trigger.Input, r.Trigger.Headers, r.Trigger.Memo, r.Range.Note = nil, nil, nil, ""
+	case *Wake:
+		r.Told, r.Created = false, nil
 	case *Enqueue:
-		r.Superseded = 0
+		r.Superseded, r.DropReason = 0, ""
 		r.MissedSpan, r.DroppedSpan, r.SupersededSpan, r.Complete = Span{}, Span{}, Span{}, false
 		startWithoutLater(&r.Starts[0])
 	}
 }
 
 func startWithoutLater(s *BufferedStart) {
+	s.Delay = nil
 	s.Identity, s.Skip, s.Overridden, s.RunAttempt, s.Worker, s.Outcome = "", false, false, 0, "", Outcome{}
 }
 

@@ -33,6 +33,11 @@ type Wake struct {
 	Incarnation string `json:"incarnation,omitempty"`
 	Version     uint64 `json:"version,omitempty"`
 	Reason      Reason `json:"reason"`
+	// Told says that the events of that version have been stored.
+	Told bool `json:"told,omitempty"`
+	// Created is the definition itself where that version is the first, unless it is large: whoever gets the message need not
+	// ask for it. By now there may be another, or none.
+	Created *Definition `json:"created,omitempty"`
 }
 
 // Enqueue hands starts to the invoker: everything a source has due in (From, To].
@@ -44,9 +49,11 @@ type Enqueue struct {
 	Span
 	Starts []BufferedStart `json:"starts,omitempty"`
 	// Missed and Dropped count the due actions of the range that are not among Starts: later than the catch-up window,
-	// and beyond what one hand-off may hold.
+	// and beyond what one hand-off may hold or in a freeze of the namespace.
 	Missed  int `json:"missed,omitempty"`
 	Dropped int `json:"dropped,omitempty"`
+	// DropReason is why those were dropped; empty where one hand-off may hold no more.
+	DropReason string `json:"dropReason,omitempty"`
 	// Superseded counts the due actions of the range that a newer one among Starts stands for: see CatchupLatest. They
 	// are not among Missed, but count as missed.
 	Superseded int `json:"superseded,omitempty"`
@@ -113,6 +120,8 @@ type Completion struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Worker names the worker, for people.
 	Worker string `json:"worker,omitempty"`
+	// TaskQueue is the queue that the subject of the message names. Empty where it came in no message.
+	TaskQueue string `json:"-"`
 }
 
 // Liveness is the answer of a worker that has a run, to whoever asks on the run's alive subject. It is JSON. Workers that
@@ -153,9 +162,8 @@ const (
 	EventUnpaused EventKind = "unpaused"
 	EventDeleted  EventKind = "deleted"
 	EventClosed   EventKind = "closed"
-	// EventBuffered: a start is due, or was requested.
-	EventBuffered EventKind = "buffered"
-	// EventDeferred: a start waits for a run to end.
+	// EventDeferred: a start that is due, or was requested, waits for a run to end. One that need not wait begins with
+	// EventStarted.
 	EventDeferred EventKind = "deferred"
 	// EventSkipped: a start was dropped by its overlap policy.
 	EventSkipped EventKind = "skipped"
@@ -167,7 +175,7 @@ const (
 	EventStarted EventKind = "started"
 	// EventRetried: an attempt to start failed and will be repeated.
 	EventRetried EventKind = "retried"
-	// EventCancelRequested and EventTerminated: an overlap policy ends a run.
+	// EventCancelRequested and EventTerminated: an overlap policy, or somebody by hand, ends a run.
 	EventCancelRequested EventKind = "cancel_requested"
 	EventTerminated      EventKind = "terminated"
 	// EventCompleted: a run has ended; Status says how.
@@ -183,8 +191,12 @@ const (
 	// more.
 	EventSkipRequested EventKind = "skip_requested"
 	EventUnskipped     EventKind = "unskipped"
+	// EventReplanned: a named calendar of the spec has changed, and with it the times to come; Reason names it.
+	EventReplanned EventKind = "replanned"
 	// EventNoWorker: a run has waited for more than a minute on a task queue that no worker serves.
 	EventNoWorker EventKind = "no_worker"
+	// EventBulkFailed: a bulk operation could not do to the schedule what was asked; Reason says what and why.
+	EventBulkFailed EventKind = "bulk_failed"
 	// EventDeadLetter: a message about the schedule could not be processed and is in the dead letter stream.
 	// EventReplayed: it has been sent again.
 	EventDeadLetter EventKind = "dead_letter"
@@ -194,10 +206,10 @@ const (
 // EventKinds returns all kinds, in the order in which they are documented.
 func EventKinds() []EventKind {
 	return []EventKind{
-		EventCreated, EventUpdated, EventPaused, EventUnpaused, EventDeleted, EventClosed, EventBuffered, EventDeferred,
+		EventCreated, EventUpdated, EventPaused, EventUnpaused, EventDeleted, EventClosed, EventDeferred,
 		EventSkipped, EventMissed, EventDropped, EventStarted, EventRetried, EventCancelRequested, EventTerminated,
 		EventCompleted, EventTriggered, EventBackfillRequested, EventBackfillCompleted, EventBackfillCanceled,
-		EventSkipRequested, EventUnskipped, EventNoWorker, EventDeadLetter, EventReplayed,
+		EventSkipRequested, EventUnskipped, EventReplanned, EventBulkFailed, EventNoWorker, EventDeadLetter, EventReplayed,
 	}
 }
 

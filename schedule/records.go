@@ -24,6 +24,12 @@ type Definition struct {
 	CreateTime time.Time `json:"createTime"`
 	// ActiveSince is when the schedule was last unpaused: what was due while it was paused stays undone. Zero means never.
 	ActiveSince time.Time `json:"activeSince,omitzero"`
+	// Calendars are the named calendars of the spec as they were when this version was written, by name. They are part of
+	// the definition, so that whatever is computed from it needs nothing else. The frontend brings them up to date when one
+	// changes; CalendarsVersion is the version that last did so, and ReplanTime when that was; zero if none has.
+	Calendars        map[string]CalendarCopy `json:"calendars,omitempty"`
+	CalendarsVersion uint64                  `json:"calendarsVersion,omitempty"`
+	ReplanTime       time.Time               `json:"replanTime,omitzero"`
 	// UpdateTime is when spec, action, policies or state were last replaced; times of the spec before it are dropped.
 	// Zero means never updated. Pausing and unpausing do not move it.
 	UpdateTime time.Time `json:"updateTime,omitzero"`
@@ -70,6 +76,29 @@ func (d *Definition) Key() Key { return Key{Namespace: d.Namespace, ID: d.ID} }
 // JitterSeed returns the seed of the deterministic jitter (SEMANTICS §2).
 func (d *Definition) JitterSeed() string { return d.Namespace + "-" + d.ID }
 
+// CalendarCopy is what a definition keeps of a named calendar.
+type CalendarCopy struct {
+	// Incarnation is a UUID made when the calendar was created, Version that of the calendar. Edition is a UUID made for this
+	// version: after the restoration of a backup there may be another one of the same number.
+	Incarnation string      `json:"incarnation"`
+	Version     uint64      `json:"version"`
+	Edition     string      `json:"edition"`
+	Dates       []DateRange `json:"dates,omitempty"`
+	Windows     []Blackout  `json:"windows,omitempty"`
+}
+
+// NamedCalendars returns the calendars that the spec was last resolved to, by name.
+func (d *Definition) NamedCalendars() map[string]NamedCalendar {
+	if len(d.Calendars) == 0 {
+		return nil
+	}
+	calendars := make(map[string]NamedCalendar, len(d.Calendars))
+	for name, c := range d.Calendars {
+		calendars[name] = NamedCalendar{Name: name, Dates: c.Dates, Windows: c.Windows}
+	}
+	return calendars
+}
+
 // GeneratorState is what the generator remembers about a schedule.
 type GeneratorState struct {
 	Incarnation string `json:"incarnation"`
@@ -103,6 +132,8 @@ type InvokerState struct {
 	// LimitVersion and LimitUsed count the automated actions since the definition's LimitVersion.
 	LimitVersion uint64 `json:"limitVersion,omitempty"`
 	LimitUsed    int    `json:"limitUsed,omitempty"`
+	// AskAt is when to ask again whether delayed starts may begin that have not been given a time; zero if there are none.
+	AskAt time.Time `json:"askAt,omitzero"`
 	// HasResult says that a Result record exists.
 	HasResult bool     `json:"hasResult,omitempty"`
 	Counters  Counters `json:"counters"`
@@ -164,6 +195,8 @@ type PendingControl struct {
 	WorkflowID string      `json:"workflowId"`
 	RunID      string      `json:"runId"`
 	TaskQueue  string      `json:"taskQueue"`
+	// Reason says who wants the run to end, and why, where it is not to make room for another.
+	Reason string `json:"reason,omitempty"`
 }
 
 // BackfillState is one backfill or trigger request in progress. The frontend creates it, or the generator for a patch; the
@@ -196,9 +229,10 @@ type BackfillState struct {
 	RequestID string `json:"requestId,omitempty"`
 	// Version is, for a request of a patch, the version of the definition that brought it; zero for others.
 	Version uint64 `json:"version,omitempty"`
-	// Canceled says that a person has ended the backfill, CanceledBy who.
-	Canceled   bool   `json:"canceled,omitempty"`
-	CanceledBy string `json:"canceledBy,omitempty"`
+	// Canceled says that a person has ended the backfill, CanceledBy who and CancelRequestID by which request.
+	Canceled        bool   `json:"canceled,omitempty"`
+	CanceledBy      string `json:"canceledBy,omitempty"`
+	CancelRequestID string `json:"cancelRequestId,omitempty"`
 }
 
 // MaxBackfillTotal is how far the times of a backfill are counted in advance.

@@ -124,6 +124,7 @@ func fullStart() BufferedStart {
 		Phase:        PhaseCompleted,
 		Attempt:      2,
 		BackoffUntil: at(10),
+		Delay:        &Delay{By: DelayActionRate, NotBefore: at(11)},
 		TaskQueue:    "reports",
 		RunID:        "run-1",
 		StartTime:    at(11),
@@ -162,12 +163,27 @@ func fullTrigger() *Trigger {
 	}
 }
 
+func fullDefinition() *Definition {
+	return &Definition{
+		Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
+		Schedule: fullSchedule(), RequestID: "create-1", CreateTime: at(1), UpdateTime: at(2), ActiveSince: at(3),
+		PausedBy: "ann@desk", PauseTime: at(4), Skips: []time.Time{whole(9)}, Requests: []BackfillState{fullBackfill()},
+		Calendars: map[string]CalendarCopy{"holidays": {
+			Incarnation: "c1", Version: 2, Edition: "e2", Dates: []DateRange{"2026-12-25"}, Windows: []Blackout{{From: at(5), To: at(6)}},
+		}},
+		CalendarsVersion: 4, ReplanTime: at(5),
+		Events:  []DefinitionEvent{{Version: 3, Event: fullEvent()}},
+		Applied: []AppliedRequest{{RequestID: "r1", Version: 4}},
+	}
+}
+
 func fullBackfill() BackfillState {
 	return BackfillState{
 		Incarnation: "i1", ID: "b1", RequestTime: at(1), Trigger: fullTrigger(),
 		Range: &BackfillRange{Start: at(2), End: at(3), Overlap: OverlapSkip, Note: "the lost day"},
 		Mark:  at(2), Handed: 50, Total: 70, TotalVersion: 4, Attempt: 2, Done: true, Trace: "00-1-2-01",
 		Identity: "ann@desk", RequestID: "r1", Version: 4, Canceled: true, CanceledBy: "bob@desk",
+		CancelRequestID: "r2",
 	}
 }
 
@@ -184,13 +200,7 @@ func backfill() *BackfillState {
 func golden() map[string]any {
 	span := Span{From: at(8), To: at(9)}
 	return map[string]any{
-		"definition": &Definition{
-			Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
-			Schedule: fullSchedule(), RequestID: "create-1", CreateTime: at(1), UpdateTime: at(2), ActiveSince: at(3),
-			PausedBy: "ann@desk", PauseTime: at(4), Skips: []time.Time{whole(9)}, Requests: []BackfillState{fullBackfill()},
-			Events:  []DefinitionEvent{{Version: 3, Event: fullEvent()}},
-			Applied: []AppliedRequest{{RequestID: "r1", Version: 4}},
-		},
+		"definition": fullDefinition(),
 		"generator": &GeneratorState{
 			Incarnation: "i1", Mark: at(3), HandedOff: at(2), Version: 4, Next: at(4), Future: []time.Time{at(4), at(5)},
 			IdleDeadline: at(6), LastNominal: whole(3),
@@ -200,12 +210,13 @@ func golden() map[string]any {
 			Starts:      []BufferedStart{fullStart()},
 			Controls: []PendingControl{{
 				Kind: ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
+				Reason: "terminated by ann@desk",
 			}},
 			Sources: map[string]SourceProgress{
 				SourceAuto: {Covered: []Span{span}, LastFrom: at(8), LastMissed: 1, LastDropped: 2, LastSuperseded: 3,
 					LastCount: 4, Complete: true, Withdrawn: true, Version: 4, LastNominal: whole(3), Settled: whole(2)},
 			},
-			LimitVersion: 3, LimitUsed: 2, HasResult: true,
+			LimitVersion: 3, LimitUsed: 2, HasResult: true, AskAt: at(14),
 			Counters: Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6, SkippedOnRequest: 5},
 			Outbox:   []Event{fullEvent()}, EventSequence: 12,
 		},
@@ -213,10 +224,10 @@ func golden() map[string]any {
 		"result": &Result{
 			Incarnation: "i1", Success: json.RawMessage(`[1,2]`), Failure: fullFailure(), CloseTime: at(9),
 		},
-		"wake": &Wake{Incarnation: "i1", Version: 4, Reason: ReasonDue},
+		"wake": &Wake{Incarnation: "i1", Version: 4, Reason: ReasonDue, Told: true, Created: fullDefinition()},
 		"enqueue": &Enqueue{
 			Incarnation: "i1", Version: 4, Source: SourceAuto, Span: span, Starts: []BufferedStart{fullStart()},
-			Missed: 3, Dropped: 4, Superseded: 5, MissedSpan: span, DroppedSpan: span, SupersededSpan: span, Complete: true,
+			Missed: 3, Dropped: 4, DropReason: "frozen", Superseded: 5, MissedSpan: span, DroppedSpan: span, SupersededSpan: span, Complete: true,
 		},
 	}
 }

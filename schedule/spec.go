@@ -16,21 +16,22 @@ const MaxSpecEntries = 100
 // for a spec: after it succeeded, compiling s succeeds. An end before the start is not an error: such a spec is never
 // due.
 //
-// It knows no named calendars, so that a spec which names one is refused: see [Spec.ValidateWith].
-func (s Spec) Validate() error { return s.ValidateWith(nil) }
+// Whether the calendars that s names exist is not known here: see [Spec.ValidateWith].
+func (s Spec) Validate() error { return s.validate(s.validateNames) }
 
 // ValidateWith is Validate where named calendars exist: those of calendars, by name. A name that is not among them is an
 // error, as is a calendar that is not valid itself.
 func (s Spec) ValidateWith(calendars map[string]NamedCalendar) error {
+	return s.validate(func() error { return s.validateNamed(calendars) })
+}
+
+func (s Spec) validate(named func() error) error {
 	for _, check := range []func() error{
-		s.validateCalendars, s.validateIntervals, s.validateCron, s.validateAt, s.validateExcluded, s.validateJitter,
+		s.validateCalendars, s.validateIntervals, s.validateCron, s.validateAt, s.validateExcluded, s.validateJitter, named,
 	} {
 		if err := check(); err != nil {
 			return err
 		}
-	}
-	if err := s.validateNamed(calendars); err != nil {
-		return err
 	}
 	if err := s.DST.Validate(); err != nil {
 		return Prefix("dst", err)
@@ -91,11 +92,17 @@ func (s Spec) validateAt() error {
 }
 
 func (s Spec) validateExcluded() error {
-	return validateExcluded("excludeDates", s.ExcludeDates, "blackouts", s.Blackouts)
+	return validateExcluded("excludeDates", s.ExcludeDates, "blackouts", s.Blackouts, MaxSpecEntries)
+}
+
+func (s Spec) validateNames() error {
+	return validateEach("excludeCalendarsNamed", s.ExcludeCalendarsNamed, MaxNamedCalendars, func(name string) error {
+		return ValidateID("", name)
+	})
 }
 
 func (s Spec) validateNamed(calendars map[string]NamedCalendar) error {
-	return validateEach("excludeCalendarsNamed", s.ExcludeCalendarsNamed, MaxSpecEntries, func(name string) error {
+	return validateEach("excludeCalendarsNamed", s.ExcludeCalendarsNamed, MaxNamedCalendars, func(name string) error {
 		calendar, known := calendars[name]
 		switch {
 		case known:

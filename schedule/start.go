@@ -45,6 +45,8 @@ type BufferedStart struct {
 	Attempt int `json:"attempt,omitempty"`
 	// BackoffUntil is when the next attempt to start is due, after a failed one.
 	BackoffUntil time.Time `json:"backoffUntil,omitzero"`
+	// Delay says which limit of the namespace keeps a pending start waiting; nil if none does. It is replaced, never changed.
+	Delay *Delay `json:"delay,omitempty"`
 	// TaskQueue is where the run was sent.
 	TaskQueue string `json:"taskQueue,omitempty"`
 	// RunID identifies the execution; derived from RequestID, so that every retry yields the same.
@@ -94,6 +96,9 @@ const (
 func (s *BufferedStart) Waiting() bool {
 	return s.Phase == PhasePending || s.Phase == PhaseDeferred || s.Phase == PhaseReady
 }
+
+// Delayed reports whether a limit of the namespace keeps the start waiting. The retry timer wakes its schedule.
+func (s *BufferedStart) Delayed() bool { return s.Phase == PhasePending && s.Delay != nil }
 
 // CountWaiting returns how many of some starts are [BufferedStart.Waiting]: the size of the buffer.
 func CountWaiting(starts []BufferedStart) int {

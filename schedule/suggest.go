@@ -28,6 +28,9 @@ func nearest(word string, known []string) string {
 	return best
 }
 
+// Nearest returns the word among known that people most likely meant by word, or "" when none resembles it.
+func Nearest(word string, known []string) string { return nearest(word, known) }
+
 var plainer = strings.NewReplacer("_", "", "-", "")
 
 func plainWord(word string) string { return plainer.Replace(strings.ToLower(word)) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -13,9 +14,9 @@ func checkJSON(data []byte, maxDepth int) error {
 	if !utf8.Valid(data) {
 		return Errorf(CodeInvalidArgument, "is not valid UTF-8")
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return syntaxError(data, err)
+	if !json.Valid(data) {
+		var whole json.RawMessage
+		return syntaxError(data, json.Unmarshal(data, &whole))
 	}
 	return checkStructure(data, maxDepth)
 }
@@ -34,29 +35,26 @@ func syntaxError(data []byte, err error) error {
 
 // checkStructure looks for nesting beyond maxDepth and for duplicate keys in data, which is valid JSON.
 func checkStructure(data []byte, maxDepth int) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
+	text := textScanner{data: data}
 	var open containers
 	for {
-		token, err := decoder.Token()
-		if err != nil {
-			return Errorf(CodeInvalidArgument, "is not valid JSON: %v", err)
-		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, container{keys: make(map[string]struct{})})
-		case json.Delim('['):
-			open = append(open, container{last: step{index: -1}})
-		case json.Delim('}'), json.Delim(']'):
+		switch text.peek() {
+		case '{', '[':
+			open = append(open, container{isList: text.peek() == '[', index: -1})
+			if len(open) > maxDepth {
+				return tooDeep(maxDepth)
+			}
+			text.bracket()
+		case '}', ']':
 			open = open[:len(open)-1]
-		}
-		if len(open) > maxDepth {
-			return tooDeep(maxDepth)
+			text.bracket()
+		default:
+			text.scalar()
 		}
 		if len(open) == 0 {
 			return nil
 		}
-		if err := open.next(decoder); err != nil {
+		if err := open.next(&text); err != nil {
 			return err
 		}
 	}
@@ -68,42 +66,61 @@ func tooDeep(limit int) error {
 
 // container is an object or list that is being read.
 type container struct {
-	// keys are the keys seen so far; nil for a list.
-	keys map[string]struct{}
-	// last leads to the value that is being read.
-	last step
+	isList bool
+	// index is that of the element that is being read, key its key in an object.
+	index int
+	key   string
+	// few are the keys so far, many all of them once there are many.
+	few  []string
+	many map[string]struct{}
+}
+
+// manyKeys is from how many keys of an object on a map finds one sooner.
+const manyKeys = 16
+
+// add adds a key, and reports whether it was there.
+func (c *container) add(key string) (again bool) {
+	c.key = key
+	if c.many != nil {
+		_, again = c.many[key]
+		c.many[key] = struct{}{}
+		return again
+	}
+	if slices.Contains(c.few, key) {
+		return true
+	}
+	if c.few = append(c.few, key); len(c.few) == manyKeys {
+		c.many = make(map[string]struct{}, 2*manyKeys)
+		for _, k := range c.few {
+			c.many[k] = struct{}{}
+		}
+	}
+	return false
 }
 
 // containers are those around the place that is being read, outermost first.
 type containers []container
 
 // next moves the innermost container to its next value, if it has one.
-func (c containers) next(decoder *json.Decoder) error {
+func (c containers) next(text *textScanner) error {
 	inner := &c[len(c)-1]
 	switch {
-	case !decoder.More():
-		return nil
-	case inner.keys == nil:
-		inner.last.index++
-		return nil
-	}
-	token, err := decoder.Token()
-	if err != nil {
-		return Errorf(CodeInvalidArgument, "is not valid JSON: %v", err)
-	}
-	key, _ := token.(string)
-	inner.last.key = &key
-	if _, seen := inner.keys[key]; seen {
+	case !text.more():
+	case inner.isList:
+		inner.index++
+	case inner.add(text.key()):
 		return Invalid(c.trail().String(), "stands twice: use each key once")
 	}
-	inner.keys[key] = struct{}{}
 	return nil
 }
 
 func (c containers) trail() trail {
 	way := make(trail, len(c))
 	for i := range c {
-		way[i] = c[i].last
+		way[i].index = c[i].index
+		if !c[i].isList {
+			way[i].key = &c[i].key
+		}
 	}
 	return way
 }

@@ -9,75 +9,88 @@ import (
 
 // decodeChecked reads data, which checkJSON has accepted, into the zero value v.
 func decodeChecked(data []byte, v reflect.Value) error {
-	d := textDecoder{json.NewDecoder(bytes.NewReader(data))}
-	d.UseNumber()
-	present, err := d.value("", v)
+	d := textDecoder{textScanner{data: data}}
+	present, err := d.value(nil, v)
 	if err == nil && !present {
 		err = mismatch("", v.Type(), "null")
 	}
 	return err
 }
 
+// place is where a value stands in a text: under a key of what stands at up, or at an index if the key is missing. It becomes
+// a path only for an error.
+type place struct {
+	up    *place
+	key   string
+	index int
+}
+
+func (p *place) String() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.index >= 0:
+		return indexed(p.up.String(), p.index)
+	}
+	return joinKey(p.up.String(), p.key)
+}
+
 // textDecoder walks a JSON text and a Go type side by side. It nests as deep as the type does, not as the text.
-type textDecoder struct{ *json.Decoder }
+type textDecoder struct{ textScanner }
 
 // value reads the next JSON value into v and reports whether there was one other than null. Null leaves v alone.
-func (d textDecoder) value(path string, v reflect.Value) (present bool, err error) {
+func (d *textDecoder) value(at *place, v reflect.Value) (present bool, err error) {
 	t := v.Type()
 	switch {
 	case isLeaf(t):
-		return d.leaf(path, v)
+		return d.leaf(at, v)
 	case t.Kind() == reflect.Pointer:
-		return d.pointer(path, v)
+		return d.pointer(at, v)
 	}
-	want := json.Delim('{')
+	want := byte('{')
 	if t.Kind() == reflect.Slice {
-		want = json.Delim('[')
+		want = '['
 	}
-	token, err := d.Token()
-	if err != nil || token == nil {
-		return false, err
+	switch first := d.peek(); {
+	case first == 'n':
+		d.scalar()
+		return false, nil
+	case first != want:
+		return false, mismatch(at.String(), t, describe(d.raw()))
 	}
-	if token != want {
-		return false, mismatch(path, t, describeToken(token))
-	}
+	d.bracket()
 	switch t.Kind() {
 	case reflect.Struct:
-		err = d.object(path, v)
+		err = d.object(at, v)
 	case reflect.Map:
-		err = d.entries(path, v)
+		err = d.entries(at, v)
 	case reflect.Slice:
-		err = d.list(path, v)
+		err = d.list(at, v)
 	default:
 		err = Errorf(CodeInternal, "cannot read JSON into a %s", t)
 	}
-	if err == nil {
-		_, err = d.Token() // the closing bracket
-	}
+	d.bracket()
 	return true, err
 }
 
-func (d textDecoder) pointer(path string, v reflect.Value) (present bool, err error) {
+func (d *textDecoder) pointer(at *place, v reflect.Value) (present bool, err error) {
 	pointee := reflect.New(v.Type().Elem())
-	present, err = d.value(path, pointee.Elem())
+	present, err = d.value(at, pointee.Elem())
 	if present {
 		v.Set(pointee)
 	}
 	return present, err
 }
 
-func (d textDecoder) object(path string, v reflect.Value) error {
+func (d *textDecoder) object(at *place, v reflect.Value) error {
 	fields := fieldsOf(v.Type())
-	for d.More() {
-		key, err := d.key()
-		if err != nil {
-			return err
-		}
-		field, known := fields.byName[key]
+	for d.more() {
+		here := place{up: at, key: d.key(), index: -1}
+		field, known := fields.byName[here.key]
 		if !known {
-			return unknownField(joinKey(path, key), key, fields.names)
+			return unknownField(here.String(), here.key, fields.names)
 		}
-		if _, err := d.value(joinKey(path, key), v.FieldByIndex(field.index)); err != nil {
+		if _, err := d.value(&here, v.FieldByIndex(field.index)); err != nil {
 			return err
 		}
 	}
@@ -85,31 +98,28 @@ func (d textDecoder) object(path string, v reflect.Value) error {
 }
 
 // entries reads the entries of an object into a map with string keys. An empty object leaves the map nil.
-func (d textDecoder) entries(path string, v reflect.Value) error {
+func (d *textDecoder) entries(at *place, v reflect.Value) error {
 	t := v.Type()
-	for d.More() {
-		key, err := d.key()
-		if err != nil {
-			return err
-		}
+	for d.more() {
+		here := place{up: at, key: d.key(), index: -1}
 		entry := reflect.New(t.Elem()).Elem()
-		if err := d.required(joinKey(path, key), entry); err != nil {
+		if err := d.required(&here, entry); err != nil {
 			return err
 		}
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(t))
 		}
-		v.SetMapIndex(reflect.ValueOf(key).Convert(t.Key()), entry)
+		v.SetMapIndex(reflect.ValueOf(here.key).Convert(t.Key()), entry)
 	}
 	return nil
 }
 
 // list reads the elements of a list. An empty one leaves the slice nil.
-func (d textDecoder) list(path string, v reflect.Value) error {
+func (d *textDecoder) list(at *place, v reflect.Value) error {
 	zero := reflect.Zero(v.Type().Elem())
-	for i := 0; d.More(); i++ {
+	for i := 0; d.more(); i++ {
 		v.Set(reflect.Append(v, zero))
-		if err := d.required(indexed(path, i), v.Index(i)); err != nil {
+		if err := d.required(&place{up: at, index: i}, v.Index(i)); err != nil {
 			return err
 		}
 	}
@@ -117,38 +127,32 @@ func (d textDecoder) list(path string, v reflect.Value) error {
 }
 
 // required reads an element of a list or map, where null has no meaning.
-func (d textDecoder) required(path string, v reflect.Value) error {
-	present, err := d.value(path, v)
+func (d *textDecoder) required(at *place, v reflect.Value) error {
+	present, err := d.value(at, v)
 	if err == nil && !present {
-		err = mismatch(path, v.Type(), "null")
+		err = mismatch(at.String(), v.Type(), "null")
 	}
 	return err
 }
 
-func (d textDecoder) key() (string, error) {
-	token, err := d.Token()
-	key, _ := token.(string)
-	return key, err
-}
-
 // leaf reads a value whose type encoding/json knows how to read, or that reads itself.
-func (d textDecoder) leaf(path string, v reflect.Value) (present bool, err error) {
-	var text json.RawMessage
-	if err := d.Decode(&text); err != nil {
-		return false, err
-	}
-	if v.Type() == rawType {
+func (d *textDecoder) leaf(at *place, v reflect.Value) (present bool, err error) {
+	text := d.raw()
+	switch {
+	case v.Type() == rawType:
 		v.SetBytes(compacted(text))
 		return true, nil
-	}
-	if string(text) == "null" {
+	case string(text) == "null":
 		return false, nil
+	case isText(v.Type()) && isPlain(text):
+		v.SetString(string(text[1 : len(text)-1]))
+		return true, nil
 	}
 	if err := json.Unmarshal(text, v.Addr().Interface()); err != nil {
-		return true, leafError(path, v.Type(), text, err)
+		return true, leafError(at.String(), v.Type(), text, err)
 	}
 	if t, ok := v.Addr().Interface().(*time.Time); ok {
-		return true, toUTC(path, t)
+		return true, toUTC(at, t)
 	}
 	return true, nil
 }
@@ -164,10 +168,10 @@ func compacted(text []byte) []byte {
 }
 
 // toUTC makes t UTC. A time with an offset can leave, by that, the years that RFC 3339 can write.
-func toUTC(path string, t *time.Time) error {
+func toUTC(at *place, t *time.Time) error {
 	*t = t.UTC()
 	if year := t.Year(); year < 0 || year > 9999 {
-		return Invalid(path, "is out of range: use the years 0000 to 9999 in UTC")
+		return Invalid(at.String(), "is out of range: use the years 0000 to 9999 in UTC")
 	}
 	return nil
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // leafError puts err, which reading text into a value of type t gave, into our words; what a type that reads itself says
-// is kept.
+// is kept, which quotes no more than [shorten] leaves.
 func leafError(path string, t reflect.Type, text []byte, err error) error {
 	var wrongType *json.UnmarshalTypeError
 	custom := reflect.PointerTo(t).Implements(unmarshalerType) && t != timeType
 	if custom && !errors.As(err, &wrongType) {
-		return Invalid(path, "%s", shorten(err.Error()))
+		return Invalid(path, "%s", err)
 	}
 	return mismatch(path, t, describe(text))
 }
@@ -67,16 +67,4 @@ func describe(text []byte) string {
 		return "a list"
 	}
 	return shorten(string(text))
-}
-
-func describeToken(token json.Token) string {
-	if _, isDelim := token.(json.Delim); !isDelim {
-		if text, err := EncodeJSON(token); err == nil {
-			return describe(text)
-		}
-	}
-	if token == json.Delim('{') {
-		return "an object"
-	}
-	return "a list"
 }

@@ -11,6 +11,8 @@ const (
 	MaxPageSize = 1000
 	// MaxPageTokenBytes bounds a page token; those that list hands out are shorter.
 	MaxPageTokenBytes = 1024
+	// MaxQueryBytes bounds the query of a list.
+	MaxQueryBytes = 8 << 10
 )
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
@@ -131,11 +133,15 @@ func (r BackfillRequest) Validate() error {
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
 func (r CancelBackfillRequest) Validate() error {
-	return cmp.Or(ValidateID("id", r.ID), ValidateID("backfillId", r.BackfillID))
+	return cmp.Or(
+		ValidateID("id", r.ID), ValidateID("backfillId", r.BackfillID), validateOptionalID("requestId", r.RequestID),
+	)
 }
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
-func (r CountRequest) Validate() error { return validateOptionalID("prefix", r.Prefix) }
+func (r CountRequest) Validate() error {
+	return cmp.Or(validateOptionalID("prefix", r.Prefix), validateText("query", r.Query, MaxQueryBytes))
+}
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
 func (r MatchingTimesRequest) Validate() error {
@@ -211,6 +217,7 @@ func (r ListRequest) Validate() error {
 		validatePageSize("pageSize", r.PageSize),
 		validateText("pageToken", r.PageToken, MaxPageTokenBytes),
 		validateOptionalID("prefix", r.Prefix),
+		validateText("query", r.Query, MaxQueryBytes),
 	)
 }
 

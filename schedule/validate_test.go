@@ -22,7 +22,6 @@ func TestValidateAccepts(t *testing.T) {
 
 	full := fullSchedule()
 	require.NoError(t, full.Spec.ValidateWith(fullNamed()))
-	full.Spec.ExcludeCalendarsNamed = nil
 	require.NoError(t, full.Validate())
 
 	atLimits := validCreate()
@@ -119,7 +118,7 @@ func TestCreateRequestValidate(t *testing.T) {
 
 		{`spec.excludeDates[0]: "25.12.2026" is not a date: use one such as 2026-12-25, or a range such as 2026-12-24/2026-12-26`, func(r *CreateRequest) { r.Spec.ExcludeDates = []DateRange{"25.12.2026"} }},
 		{`spec.blackouts[0].to: 2026-03-01T09:30:15Z is not after from (2026-03-01T09:30:15Z): use a later time, it is the first one that is not blacked out`, func(r *CreateRequest) { r.Spec.Blackouts = []Blackout{{From: whole(9), To: whole(9)}} }},
-		{`spec.excludeCalendarsNamed[0]: named calendar "holidays" does not exist: the namespace has none`, func(r *CreateRequest) { r.Spec.ExcludeCalendarsNamed = []string{"holidays"} }},
+		{`spec.excludeCalendarsNamed[0]: is empty: use 1 to 255 bytes of text`, func(r *CreateRequest) { r.Spec.ExcludeCalendarsNamed = []string{""} }},
 		{`spec.dst.gap: "shfit" is not a gap policy, did you mean shift? Use one of skip, shift`, func(r *CreateRequest) { r.Spec.DST.Gap = "shfit" }},
 		{`spec.dst.repeat: "once" is not a repeat policy: use one of both, first, last`, func(r *CreateRequest) { r.Spec.DST.Repeat = "once" }},
 

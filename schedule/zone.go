@@ -23,7 +23,7 @@ func LoadZone(name string) (*time.Location, error) {
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, Invalid("", "%q is not a known time zone: use an IANA name such as Europe/Berlin, or UTC", name)
+		return nil, Invalid("", "%q is not a known time zone: use an IANA name such as Europe/Berlin, or UTC", shorten(name))
 	}
 	known, _ := loadedZones.LoadOrStore(name, loc)
 	return known.(*time.Location), nil

@@ -25,6 +25,9 @@ var benchSpecs = []struct {
 	{name: "interval", spec: schedule.Spec{
 		Intervals: []schedule.Interval{{Every: schedule.Duration(90 * time.Minute)}},
 	}},
+	{name: "calendar", spec: schedule.Spec{
+		Calendars: []schedule.Calendar{{Minute: "0,30", Hour: "8-18", DayOfWeek: "mon-fri"}}, TimeZone: "Europe/Berlin",
+	}},
 	{name: "ten-crons", spec: schedule.Spec{Cron: []string{
 		"0 0 * * *", "1 1 * * *", "2 2 * * *", "3 3 * * *", "4 4 * * *",
 		"5 5 * * *", "6 6 * * *", "7 7 * * *", "8 8 * * *", "9 9 * * *",
@@ -228,5 +231,26 @@ func BenchmarkMissed(b *testing.B) {
 	r := Range{From: benchAfter.AddDate(-3, 0, 0), To: benchAfter, CatchupWindow: 10 * time.Second, Limit: 1000}
 	for b.Loop() {
 		s.ProcessTimeRange(r)
+	}
+}
+
+// BenchmarkProcessTimeRange: one time that is due, and the next one, as the generator asks for it.
+func BenchmarkProcessTimeRange(b *testing.B) {
+	for _, bench := range benchSpecs {
+		if bench.pathological {
+			continue
+		}
+		b.Run(bench.name, func(b *testing.B) {
+			s := mustCompile(b, bench.spec)
+			due, ok := s.NextDue(benchAfter, "default-nightly")
+			require.True(b, ok)
+			r := Range{
+				From: due.Actual.Add(-time.Second), To: due.Actual, CatchupWindow: time.Hour, Limit: 1000, Seed: "default-nightly",
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				s.ProcessTimeRange(r)
+			}
+		})
 	}
 }

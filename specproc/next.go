@@ -108,11 +108,12 @@ func (s *Spec) delay(nominal int64, t time.Time, seed string) int64 {
 	if following := s.nextRaw(nominal); following != never {
 		limit = min(limit, (following-nominal)*1000)
 	}
-	text, err := t.AppendBinary(make([]byte, 0, 16+len(seed)))
+	text, err := t.AppendBinary(make([]byte, 0, 128)) // on the stack
 	if err != nil {
 		panic("specproc: a UTC time has no binary form: " + err.Error())
 	}
-	fingerprint := farm.Fingerprint32(append(text, seed...))
+	// The same as Fingerprint32, which is in assembly where there is one, and moves to the heap what it is given.
+	fingerprint := farm.Hash32(append(text, seed...))
 	high, low := bits.Mul64(uint64(fingerprint), uint64(limit))
 	return int64(high<<32 | low>>32)
 }

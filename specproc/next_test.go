@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgryski/go-farm"
 	"github.com/robfig/cron/v3"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -40,6 +41,15 @@ func atMost(s *Spec, n int, after time.Time, seed string) []Time {
 }
 
 var around = time.Date(2024, 10, 26, 12, 0, 0, 0, time.UTC)
+
+// TestFingerprint: the jitter of every schedule there is comes of Fingerprint32, however it is worked out.
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SliceOfN(rapid.Byte(), 0, 400).Draw(t, "text")
+		require.Equal(t, farm.Fingerprint32(text), farm.Hash32(text))
+	})
+}
 
 func TestNextProperties(t *testing.T) {
 	t.Parallel()

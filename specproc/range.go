@@ -10,10 +10,12 @@ import (
 type Range struct {
 	// From and To bound the actual times: From < Actual ≤ To.
 	From, To time.Time
-	// Manual is set for a backfill: everything in the range is due, whatever the following six fields say.
+	// Manual is set for a backfill: everything in the range is due, whatever the following seven fields say.
 	Manual bool
 	// Paused and OutOfActions skip the whole range.
 	Paused, OutOfActions bool
+	// Frozen says that the whole range lies in a freeze of the namespace: everything in it is dropped.
+	Frozen bool
 	// UpdateTime is when the schedule was last changed. Times whose Actual is before it are skipped: they belonged to
 	// what the schedule was before.
 	UpdateTime time.Time
@@ -42,7 +44,7 @@ type Outcome struct {
 	// Superseded counts the times within the window that came so late that a newer one stands for them: see
 	// [schedule.CatchupLatest].
 	Superseded Tally
-	// Dropped counts the times that were beyond the limit of an automated range. They are lost.
+	// Dropped counts the times that were beyond the limit of an automated range, or all of a frozen one. They are lost.
 	Dropped Tally
 	// Truncated says that a manual range stopped at its limit. The times after Mark are still to come.
 	Truncated bool
@@ -51,7 +53,7 @@ type Outcome struct {
 // ProcessTimeRange works out what is due in a range (SEMANTICS §3).
 //
 //   - A range that does not move on (To ≤ From: a clock went back) is empty and leaves the mark at From.
-//   - A paused or used-up schedule skips the range, and the mark moves to To.
+//   - A paused or used-up schedule skips the range, and the mark moves to To. A frozen range is dropped.
 //   - Otherwise times before the update time are skipped, those outside the catch-up window are missed, late ones are
 //     superseded if only the latest counts, and the others are taken, up to the limit. What lies beyond it is dropped; but a manual range stops there, with the mark at the
 //     last time taken.
@@ -68,6 +70,9 @@ func (s *Spec) ProcessTimeRange(r Range) Outcome {
 		s.processManual(&r, &out)
 	case r.Paused || r.OutOfActions:
 		out.Mark = r.To
+	case r.Frozen:
+		out.Mark = r.To
+		out.Dropped = s.tally(latest(r.From, r.UpdateTime.Add(-1)), r.To, r.Seed)
 	default:
 		s.processAutomated(&r, &out)
 	}

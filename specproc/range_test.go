@@ -46,6 +46,16 @@ func TestProcessTimeRange(t *testing.T) {
 			want: []string{"12:10:00", "12:20:00"}, mark: minutes(20), next: minutes(30),
 		},
 		{
+			name: "frozen: all are dropped, also what is later than the catch-up window",
+			give: Range{From: noon, To: minutes(30), CatchupWindow: 15 * time.Minute, Limit: 1, Frozen: true},
+			mark: minutes(30), next: minutes(40), dropped: 3,
+		},
+		{
+			name: "frozen and paused: nothing is told",
+			give: Range{From: noon, To: minutes(30), CatchupWindow: time.Hour, Limit: 10, Frozen: true, Paused: true},
+			mark: minutes(30), next: minutes(40),
+		},
+		{
 			name: "nothing due",
 			give: Range{From: noon, To: minutes(9), CatchupWindow: time.Hour, Limit: 10},
 			mark: minutes(9), next: minutes(10),

@@ -72,6 +72,11 @@ func (s *Spec) hide(spec *schedule.Spec, calendars map[string]schedule.NamedCale
 	return err
 }
 
+// CompileDefinition compiles the spec of a definition with the calendars that it keeps. The error is that of [CompileWith].
+func CompileDefinition(d *schedule.Definition) (*Spec, error) {
+	return CompileWith(d.Schedule.Spec, d.NamedCalendars())
+}
+
 func addZone(s *Spec, spec *schedule.Spec) error {
 	loc, err := spec.Location()
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	DuplicateWindow = 2 * time.Minute
 	// EventAge is how long the event history is kept.
 	EventAge = 30 * 24 * time.Hour
-	// ControlAge is how long a cancel or terminate waits for its run.
+	// ControlAge is how long a cancel or terminate waits for its run, and how long progress is kept.
 	ControlAge = 7 * 24 * time.Hour
 	// DeadLetterAge is how long dead letters are kept.
 	DeadLetterAge = 90 * 24 * time.Hour
@@ -48,7 +48,7 @@ func (n Names) TaskStream(shard int) string { return n.upper + "_TASKS_" + strco
 // ActionStream holds the start requests for workers.
 func (n Names) ActionStream() string { return n.upper + "_ACTIONS" }
 
-// ControlStream holds cancels and terminates.
+// ControlStream holds cancels and terminates, and how far runs have come.
 func (n Names) ControlStream() string { return n.upper + "_CONTROL" }
 
 // EventStream holds the event history.
@@ -101,7 +101,7 @@ func (n Names) actionConfig(replicas int) jetstream.StreamConfig {
 func (n Names) controlConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.ControlStream(), Description: "Carillon: cancels and terminates of runs",
-		Subjects: []string{n.prefix + ".control.>"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
+		Subjects: []string{n.prefix + ".control.>", n.prefix + ".progress.>"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: ControlAge, AllowDirect: true,
 	}
 }
@@ -111,6 +111,7 @@ func (n Names) eventConfig(replicas int) jetstream.StreamConfig {
 		Name: n.EventStream(), Description: "Carillon: event history",
 		Subjects: []string{n.prefix + ".event.>"}, Retention: jetstream.LimitsPolicy,
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: EventAge, AllowDirect: true,
+		AllowMsgTTL: true, // namespaces may keep their events for a shorter time
 	}
 }
 

@@ -68,13 +68,13 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
 	all := map[string]string{
-		n.Callback(0, key, "q", "r1"):        n.TaskStream(0),
-		n.Callback(1, key, "q", "r1"):        n.TaskStream(1),
-		n.Action("default", "q", "w"):        n.ActionStream(),
-		n.Control("default", "q", "w"):       n.ControlStream(),
-		n.DeadLetter(subjects.PoolGenerator): n.DeadLetterStream(),
-		n.Event(key, schedule.EventStarted):  n.EventStream(),
-		n.API("default", "create"):           "",
+		n.Callback(0, key, "q", "r1"):                      n.TaskStream(0),
+		n.Callback(1, key, "q", "r1"):                      n.TaskStream(1),
+		n.Action("default", "q", "w"):                      n.ActionStream(),
+		n.Control("default", "q", "w"):                     n.ControlStream(),
+		n.DeadLetter(subjects.PoolGenerator):               n.DeadLetterStream(),
+		n.Event(key, schedule.EventStarted):                n.EventStream(),
+		n.API("default", subjects.ThingSchedule, "create"): "",
 	}
 	for _, subject := range scheduleSubjects(n, key) {
 		if !strings.HasPrefix(subject, "carillon.event.") {

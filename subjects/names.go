@@ -91,6 +91,14 @@ func (n Names) InvokeEnqueue(shard int, key schedule.Key, source string, span sc
 	return n.task(shard, "invoke", key, what)
 }
 
+// whatEnd begins the last token of a request to end a run. No source of hand-offs is called so.
+const whatEnd = "end-"
+
+// InvokeEnd is the subject of a request to end one run: a repeat replaces itself.
+func (n Names) InvokeEnd(shard int, key schedule.Key, kind schedule.ControlKind, requestID string) string {
+	return n.task(shard, "invoke", key, whatEnd+string(kind)+"-"+requestID)
+}
+
 // InvokerTasks matches the wakes and hand-offs for the invokers of a shard.
 func (n Names) InvokerTasks(shard int) string {
 	return n.prefix + ".task." + strconv.Itoa(shard) + ".invoke.>"
@@ -154,6 +162,9 @@ func (n Names) Action(namespace, queue, workflowID string) string {
 	return n.prefix + ".action." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
 }
 
+// Actions matches all runs of a namespace that are queued or in progress.
+func (n Names) Actions(namespace string) string { return n.prefix + ".action." + namespace + ".>" }
+
 // ActionQueue matches the start requests of one task queue.
 func (n Names) ActionQueue(namespace, queue string) string {
 	return n.prefix + ".action." + namespace + "." + Escape(queue) + ".>"
@@ -167,6 +178,11 @@ func (n Names) Control(namespace, queue, workflowID string) string {
 // ControlQueue matches the controls of one task queue.
 func (n Names) ControlQueue(namespace, queue string) string {
 	return n.prefix + ".control." + namespace + "." + Escape(queue) + ".>"
+}
+
+// Progress is the subject of what one run has recorded about how far it has come. It is in the control stream.
+func (n Names) Progress(namespace, queue, workflowID string) string {
+	return n.prefix + ".progress." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
 }
 
 // Alive is where it is asked whether a worker has a run.
@@ -198,9 +214,27 @@ func (n Names) Events(key schedule.Key) string {
 // DeadLetter is the subject of messages a pool could not process.
 func (n Names) DeadLetter(pool string) string { return n.prefix + ".dlq." + pool }
 
-// API is the subject of one request to the frontend, such as "create"; namespace "*" matches every namespace.
-func (n Names) API(namespace, verb string) string {
-	return n.prefix + ".api." + namespace + ".schedule." + verb
+// The things that the API is about; each has verbs of its own.
+const (
+	ThingSchedule  = "schedule"
+	ThingNamespace = "namespace"
+	ThingCalendar  = "calendar"
+	ThingBulk      = "bulk"
+)
+
+// NoNamespace stands in an API subject where a request is about no namespace, as that for all of them. No namespace has
+// this name.
+const NoNamespace = "_"
+
+// API is the subject of one request to the frontend about a thing, such as "create" about [ThingSchedule]; namespace "*"
+// matches every namespace.
+func (n Names) API(namespace, thing, verb string) string {
+	return n.prefix + ".api." + namespace + "." + thing + "." + verb
+}
+
+// IsOwn reports whether a subject is one of the installation, or of the NATS server.
+func (n Names) IsOwn(subject string) bool {
+	return strings.HasPrefix(subject, n.prefix+".") || strings.HasPrefix(subject, "$")
 }
 
 // NamespaceOfAPI returns the namespace token of an API subject.
@@ -221,19 +255,27 @@ type Task struct {
 	Role string
 	// What is the last token: what to wake for, which hand-off, backfill or request.
 	What string
+	// Queue is the task queue of a callback, which permissions can fence.
+	Queue string
 }
 
-// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeEnqueue, Backfill or Callback.
+// IsHandOff reports whether a task is a hand-off to the invoker.
+func (t Task) IsHandOff() bool { return t.Role == "invoke" && t.What != WhatWake && !t.IsEnd() }
+
+// IsEnd reports whether a task is a request to the invoker to end a run.
+func (t Task) IsEnd() bool { return t.Role == "invoke" && strings.HasPrefix(t.What, whatEnd) }
+
+// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeEnqueue, InvokeEnd, Backfill or Callback.
 func (n Names) ParseTask(subject string) (Task, error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".")
 	tokens := strings.Split(rest, ".")
-	var role, ns, id, what string
+	var role, ns, queue, id, what string
 	switch {
 	case !ok:
 	case len(tokens) == 6 && tokens[0] == "task":
 		role, ns, id, what = tokens[2], tokens[3], tokens[4], tokens[5]
 	case len(tokens) == 6 && tokens[0] == "callback":
-		role, ns, id, what = "callback", tokens[2], tokens[4], tokens[5]
+		role, ns, queue, id, what = "callback", tokens[2], tokens[3], tokens[4], tokens[5]
 	}
 	if role == "" || ns == "" || what == "" {
 		return Task{}, fmt.Errorf("subjects: %q is not a task subject", subject)
@@ -243,10 +285,13 @@ func (n Names) ParseTask(subject string) (Task, error) {
 		return Task{}, fmt.Errorf("subjects: %q has no shard number", subject)
 	}
 	plain, err := Unescape(id)
+	if err == nil && role == "callback" {
+		queue, err = Unescape(queue)
+	}
 	if err != nil {
 		return Task{}, err
 	}
-	return Task{Shard: shard, Key: schedule.Key{Namespace: ns, ID: plain}, Role: role, What: what}, nil
+	return Task{Shard: shard, Key: schedule.Key{Namespace: ns, ID: plain}, Role: role, What: what, Queue: queue}, nil
 }
 
 // Keys of the state buckets: <namespace>.<id>.<kind>.

@@ -60,13 +60,14 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.action.default.q=20q.>":                n.ActionQueue("default", "q q"),
 		"carillon.control.default.q=20q.w=20w":           n.Control("default", "q q", "w w"),
 		"carillon.control.default.q=20q.>":               n.ControlQueue("default", "q q"),
+		"carillon.progress.default.q=20q.w=20w":          n.Progress("default", "q q", "w w"),
 		"carillon.event.default.a=2Eb.started":           n.Event(key, schedule.EventStarted),
 		"carillon.event.default.a=2Eb.>":                 n.Events(key),
 		"carillon.event.default.>":                       n.Events(schedule.Key{Namespace: "default"}),
 		"carillon.event.>":                               n.Events(schedule.Key{}),
 		"carillon.dlq.invoker":                           n.DeadLetter(subjects.PoolInvoker),
-		"carillon.api.default.schedule.create":           n.API("default", "create"),
-		"carillon.api.*.schedule.create":                 n.API("*", "create"),
+		"carillon.api.default.schedule.create":           n.API("default", subjects.ThingSchedule, "create"),
+		"carillon.api.*.schedule.create":                 n.API("*", subjects.ThingSchedule, "create"),
 		"carillon-cluster":                               n.ClusterBucket(),
 		"carillon-state-3":                               n.StateBucket(3),
 		"CARILLON_TASKS_3":                               n.TaskStream(3),
@@ -97,7 +98,7 @@ func TestTaskSubjectsParseBack(t *testing.T) {
 			n.Generate(shard, key, subjects.WhatDue):   {Role: "generate", What: "due"},
 			n.InvokeWake(shard, key):                   {Role: "invoke", What: "wake"},
 			n.Backfill(shard, key, "b1"):               {Role: "backfill", What: "b1"},
-			n.Callback(shard, key, queue, "r1"):        {Role: "callback", What: "r1"},
+			n.Callback(shard, key, queue, "r1"):        {Role: "callback", What: "r1", Queue: queue},
 			n.InvokeEnqueue(shard, key, "auto", span):  {Role: "invoke", What: "auto--1y2p0ij32e8e8-1y2p0ij32e8e7"},
 			n.InvokeEnqueue(shard, key, "b1-x_", span): {Role: "invoke", What: "b1-x_--1y2p0ij32e8e8-1y2p0ij32e8e7"},
 		} {
@@ -152,7 +153,7 @@ func TestStateKeysParseBack(t *testing.T) {
 func TestNamespaceOfAPI(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()
-	namespace, err := n.NamespaceOfAPI(n.API("team-1", "create"))
+	namespace, err := n.NamespaceOfAPI(n.API("team-1", subjects.ThingSchedule, "create"))
 	require.NoError(t, err)
 	require.Equal(t, "team-1", namespace)
 	for _, subject := range []string{"", "carillon.api", "carillon.api.default", "other.api.default.schedule.create"} {
@@ -231,20 +232,20 @@ func TestNamespaceStandsAtAFixedPlace(t *testing.T) {
 	for _, id := range awkward {
 		key := schedule.Key{Namespace: "team-1", ID: id}
 		for subject, place := range map[string]int{
-			n.API(key.Namespace, "create"):              2,
-			n.Action(key.Namespace, id, id):             2,
-			n.Control(key.Namespace, id, id):            2,
-			n.Event(key, schedule.EventStarted):         2,
-			n.Callback(0, key, id, "r1"):                3,
-			n.Generate(0, key, subjects.WhatWake):       4,
-			n.InvokeWake(0, key):                        4,
-			n.Backfill(0, key, "b1"):                    4,
-			n.DueTimer(0, key):                          4,
-			n.BackfillTimer(0, key, "b1"):               4,
-			n.TimeoutTimer(0, key, "r1"):                4,
-			subjects.StateKey(key, "definition"):        0,
-			subjects.BackfillKey(key, "b1"):             0,
-			n.Events(schedule.Key{Namespace: "team-1"}): 2,
+			n.API(key.Namespace, subjects.ThingSchedule, "create"): 2,
+			n.Action(key.Namespace, id, id):                        2,
+			n.Control(key.Namespace, id, id):                       2,
+			n.Event(key, schedule.EventStarted):                    2,
+			n.Callback(0, key, id, "r1"):                           3,
+			n.Generate(0, key, subjects.WhatWake):                  4,
+			n.InvokeWake(0, key):                                   4,
+			n.Backfill(0, key, "b1"):                               4,
+			n.DueTimer(0, key):                                     4,
+			n.BackfillTimer(0, key, "b1"):                          4,
+			n.TimeoutTimer(0, key, "r1"):                           4,
+			subjects.StateKey(key, "definition"):                   0,
+			subjects.BackfillKey(key, "b1"):                        0,
+			n.Events(schedule.Key{Namespace: "team-1"}):            2,
 		} {
 			require.Equal(t, "team-1", strings.Split(subject, ".")[place], subject)
 		}

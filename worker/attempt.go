@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
@@ -26,16 +27,26 @@ type attempt struct {
 	exceeded error
 }
 
-// execute runs the handler and decides what follows. The context it returns carries the span of the attempt.
-func (w *Worker) execute(p phases, h *held) (context.Context, verdict) {
+// executor runs attempts, without NATS. It is safe for concurrent use.
+type executor struct {
+	now    func() time.Time
+	log    *slog.Logger
+	strays *strays // handlers that were left
+	// maxResult is how many bytes a result may have.
+	maxResult func() int
+}
+
+// execute runs the handler and decides what follows; when final is closed it waits no longer. The context it returns
+// carries the span of the attempt.
+func (e *executor) execute(final <-chan struct{}, h *held, handler Handler) (context.Context, verdict) {
 	traced, span := telemetry.Tracer().Start(h.ctx, "run "+h.request.Type,
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(h.spanAttributes()...))
 	defer span.End()
 	ctx, cancel := withLimits(traced, &h.request)
 	defer cancel()
-	a := w.begin(ctx, h)
+	a := e.begin(ctx, h, handler)
 	defer a.close()
-	v := w.await(p, a)
+	v := e.await(final, a)
 	if v.failure != nil {
 		span.SetStatus(codes.Error, v.failure.Message)
 	}
@@ -43,22 +54,32 @@ func (w *Worker) execute(p phases, h *held) (context.Context, verdict) {
 }
 
 // begin calls the handler.
-func (w *Worker) begin(ctx context.Context, h *held) *attempt {
-	a := &attempt{held: h, began: w.now(), clock: time.NewTimer(0)}
+func (e *executor) begin(ctx context.Context, h *held, handler Handler) *attempt {
+	a := &attempt{held: h, began: e.now(), clock: time.NewTimer(0)}
 	a.ctx, a.end = context.WithCancelCause(ctx)
 	if h.started.IsZero() {
 		h.started = a.began
 	}
 	h.setAlive(a.began)
-	run := &Run{ActionRequest: h.request, Attempt: h.delivery, beat: func(details any) {
-		now := w.now()
-		h.setDetails(encodeDetails(details))
+	run := &Run{ActionRequest: h.request, Attempt: h.delivery, LastHeartbeat: h.previous, log: e.log, beat: e.beat(h)}
+	e.log.DebugContext(ctx, "run begins", h.attrs()...)
+	a.out = invoke(context.WithValue(a.ctx, runKey{}, run), handler, run, e.maxResult())
+	return a
+}
+
+// beat returns what a heartbeat of a run does.
+func (e *executor) beat(h *held) func(details any) {
+	return func(details any) {
+		now, encoded := e.now(), encodeDetails(details)
+		if encoded != nil {
+			h.setDetails(encoded)
+		}
 		h.setAlive(now)
 		h.heartbeat(now)
-	}}
-	w.log.DebugContext(ctx, "run begins", h.attrs()...)
-	a.out = invoke(context.WithValue(a.ctx, runKey{}, run), w.handler(h.request.Type), run)
-	return a
+		if h.onHeartbeat != nil {
+			h.onHeartbeat(encoded)
+		}
+	}
 }
 
 func (a *attempt) close() {
@@ -67,25 +88,25 @@ func (a *attempt) close() {
 }
 
 // await waits for the handler no longer than the run may last, and decides what follows.
-func (w *Worker) await(p phases, a *attempt) verdict {
+func (e *executor) await(final <-chan struct{}, a *attempt) verdict {
 	h := a.held
 	for {
 		select {
 		case out := <-a.out:
-			return after(&h.request, w.ended(h, out, h.cause(a.ctx)))
+			return after(&h.request, e.ended(h, out, h.cause(a.ctx)))
 		case <-h.terminated:
-			w.leave(a, ErrTerminated)
-			return after(&h.request, ending{attempt: h.delivery, cause: ErrTerminated, now: w.now()})
-		case <-p.final.Done():
-			w.leave(a, ErrShutdown)
+			e.leave(a, ErrTerminated)
+			return after(&h.request, ending{attempt: h.delivery, cause: ErrTerminated, now: e.now()})
+		case <-final:
+			e.leave(a, ErrShutdown)
 			return verdict{kind: giveBack}
 		case <-a.clock.C:
-			if !a.tick(w.now()) {
+			if !a.tick(e.now()) {
 				continue
 			}
-			w.leave(a, a.exceeded)
+			e.leave(a, a.exceeded)
 			failure := stillRunning(a.exceeded, h.lastDetails())
-			return after(&h.request, ending{attempt: h.delivery, failure: failure, cause: h.cause(a.ctx), now: w.now()})
+			return after(&h.request, ending{attempt: h.delivery, failure: failure, cause: h.cause(a.ctx), now: e.now()})
 		}
 	}
 }
@@ -111,14 +132,18 @@ func (a *attempt) tick(now time.Time) (left bool) {
 }
 
 // leave stops waiting for the handler. It goes on beside whatever takes its slot, and is counted until it returns.
-func (w *Worker) leave(a *attempt, cause error) {
-	left := w.strays.add(a.out)
+func (e *executor) leave(a *attempt, cause error) {
+	left, keepsSlot := e.strays.add(a.out)
+	a.held.slotKept = keepsSlot
 	attrs := append(a.held.attrs(), keyAttempt, a.held.delivery, keyReason, cause, keyHandlersLeft, left)
 	if cause == ErrTerminated { // it has had no time to return
-		w.log.DebugContext(a.ctx, "handler of a terminated run is left", attrs...)
+		e.log.DebugContext(a.ctx, "handler of a terminated run is left", attrs...)
 		return
 	}
-	w.log.ErrorContext(a.ctx, "handler ignores the end of its context and is left", attrs...)
+	e.log.ErrorContext(a.ctx, "handler ignores the end of its context and is left", attrs...)
+	if keepsSlot {
+		e.log.ErrorContext(a.ctx, "too many handlers were left: until they return, the worker takes on less", attrs...)
+	}
 	trace.SpanFromContext(a.ctx).SetStatus(codes.Error, "the handler did not return")
 }
 
@@ -142,18 +167,11 @@ func join(first, second context.CancelFunc) context.CancelFunc {
 }
 
 // ended turns what a handler returned into what after needs to know.
-func (w *Worker) ended(h *held, out returned, cause error) ending {
-	e := ending{attempt: h.delivery, cause: cause, now: w.now()}
-	if out.err != nil {
-		e.failure, e.final = failureOf(out.err)
-		if e.failure.Details == nil {
-			e.failure.Details = h.lastDetails()
-		}
-		return e
+func (e *executor) ended(h *held, out returned, cause error) ending {
+	if out.failure != nil && out.failure.Details == nil {
+		out.failure.Details = h.lastDetails()
 	}
-	// The completion has room for the result beside its other fields.
-	limit := min(MaxResultBytes, int(w.nc.MaxPayload())*3/4)
-	e.result, e.failure = encodeResult(out.value, limit)
-	e.final = true
-	return e
+	return ending{
+		attempt: h.delivery, result: out.result, failure: out.failure, final: out.final, cause: cause, now: e.now(),
+	}
 }

@@ -1,6 +1,10 @@
 package worker
 
-import "go.opentelemetry.io/otel/attribute"
+import (
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
 
 // The keys of log attributes.
 const (
@@ -22,10 +26,12 @@ const (
 )
 
 // attrs identify a run in logs.
-func (h *held) attrs() []any {
+func (h *held) attrs() []any { return runAttrs(&h.request) }
+
+func runAttrs(r *schedule.ActionRequest) []any {
 	return []any{
-		keyActionType, h.request.Type, keyScheduleID, h.request.ScheduleID, keyWorkflowID, h.request.WorkflowID,
-		keyRunID, h.request.RunID, keyRequestID, h.request.RequestID,
+		keyActionType, r.Type, keyScheduleID, r.ScheduleID, keyWorkflowID, r.WorkflowID,
+		keyRunID, r.RunID, keyRequestID, r.RequestID,
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -33,8 +35,16 @@ type Config struct {
 	// Prefix is the prefix of the installation's NATS names. Empty means subjects.DefaultPrefix.
 	Prefix string
 	// Concurrency is how many runs the worker executes at once, at most 10,000; it never takes more from the queue than
-	// it can execute. Zero means DefaultConcurrency.
+	// it can execute. Runs that are over, and only being reported, do not count. Zero means DefaultConcurrency.
 	Concurrency int
+	// ConcurrencyByType is how many runs of an action type the worker executes at once, beside the limit of Concurrency: at
+	// least 1. A run that must wait for that is held by the worker, and keeps one of the places of Concurrency: where runs of
+	// one type could fill all of them, give that type a task queue of its own. Handlers that were left do not count. A type
+	// that is not named has no limit of its own.
+	ConcurrencyByType map[string]int
+	// Middleware is put around each handler, the first one outermost. The worker deals with panics of handlers outside of
+	// all middleware.
+	Middleware []Middleware
 	// Identity names the worker in completions and logs, for people. Empty means host name and process ID.
 	Identity string
 	// DrainTimeout is how long a worker that stops lets handlers run before it cancels their contexts with ErrShutdown
@@ -76,8 +86,28 @@ func (c Config) validate() (subjects.Names, error) {
 		schedule.ValidateNamespace(c.Namespace),
 		schedule.ValidateID("taskQueue", c.TaskQueue),
 		within("concurrency", c.Concurrency, 1, maxConcurrency),
+		c.validateTypes(),
+		c.validateMiddleware(),
 		atMost("drainTimeout", c.DrainTimeout, maxDrainTimeout),
 	)
+}
+
+func (c Config) validateTypes() error {
+	for _, name := range slices.Sorted(maps.Keys(c.ConcurrencyByType)) {
+		if err := within("concurrencyByType["+name+"]", c.ConcurrencyByType[name], 1, maxConcurrency); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Config) validateMiddleware() error {
+	for i, middleware := range c.Middleware {
+		if middleware == nil {
+			return schedule.Invalid(fmt.Sprintf("middleware[%d]", i), "is nil")
+		}
+	}
+	return nil
 }
 
 func within(field string, value, least, most int) error {

@@ -10,8 +10,8 @@ import (
 )
 
 // A control reaches a run on one of two ways: as it is published, by the subscription of Run; or, if that was before the
-// run came to this worker, or while the worker had no connection, from the control stream. A direct read of that stream may
-// be answered by a replica that lags behind, so controls seen live are remembered for a while too.
+// worker listened, or while it had no connection, from the control stream. A direct read of that stream may be answered by a
+// replica that lags behind, so controls seen live are remembered for a while, for runs that come after them.
 
 const (
 	controlReads    = 3
@@ -35,9 +35,22 @@ func (w *Worker) onControl(msg *nats.Msg) {
 // applyStored applies a control that was sent before the run came. If NATS does not answer, the run goes ahead: better
 // that one cancel comes to nothing than that none of the runs begins.
 func (w *Worker) applyStored(ctx context.Context, h *held) {
+	if w.hasHeard(h) {
+		w.applyHeard(h)
+		return
+	}
 	if err := w.findControl(ctx, h); err != nil {
 		w.log.Warn("controls cannot be read, the run goes ahead", append(h.attrs(), keyError, err)...)
 	}
+}
+
+// applyHeard applies the control of a run that came by the subscription, and returns it, nil if none did.
+func (w *Worker) applyHeard(h *held) error {
+	cause, ok := w.controls.get(h.request.RunID, w.now())
+	if ok {
+		h.control(cause)
+	}
+	return cause
 }
 
 // recoverControls looks for the controls of the runs in progress after each loss of the connection, until ctx is done. It
@@ -72,11 +85,8 @@ func (w *Worker) findControls(ctx context.Context) bool {
 
 // findControl applies the control of a run, if there is one.
 func (w *Worker) findControl(ctx context.Context, h *held) error {
-	if cause, ok := w.controls.get(h.request.RunID, w.now()); ok {
-		h.control(cause)
-		if cause == ErrTerminated {
-			return nil // after a cancel there may have been a terminate
-		}
+	if w.applyHeard(h) == ErrTerminated {
+		return nil // after a cancel there may have been a terminate
 	}
 	subject := w.names.Control(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)
 	var msg *jetstream.RawStreamMsg

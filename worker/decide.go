@@ -63,6 +63,8 @@ type arrival struct {
 	delivery int
 	// cause is what the control that was waiting for the run says, nil if there was none.
 	cause error
+	// crowded means that as many runs of the type execute as may.
+	crowded bool
 	// stopping means that the worker begins nothing new.
 	stopping bool
 	// types are the registered action types.
@@ -81,6 +83,8 @@ func before(req *schedule.ActionRequest, a arrival) verdict {
 		return reported(schedule.StatusTimedOut, TypeTimeout, "the run's deadline passed before an attempt could finish")
 	case attemptsUsed(req.RetryPolicy, a.delivery-1):
 		return workerLost(req.RetryPolicy)
+	case a.crowded:
+		return verdict{kind: giveBack}
 	case a.stopping && !attemptsUsed(req.RetryPolicy, a.delivery):
 		// Whoever gets it next would take a last attempt for lost, so that one is made here, in the time that is left.
 		return verdict{kind: giveBack}
@@ -216,7 +220,10 @@ func reported(status schedule.Status, errorType, message string) verdict {
 
 // timeout says that a time limit ended the handler, and keeps what the handler said about it.
 func timeout(cause error, failure *schedule.Failure) *schedule.Failure {
-	message := strings.TrimPrefix(cause.Error(), "worker: ") + ": " + failure.Message
+	message := withoutPackage(cause)
+	if failure.Message != message {
+		message += ": " + failure.Message
+	}
 	return &schedule.Failure{Type: timeoutType(cause), Message: cut(message, maxMessageBytes), Details: failure.Details}
 }
 

@@ -42,6 +42,8 @@ func TestBefore(t *testing.T) {
 		"stopping":               {arrival: arrival{delivery: 1, types: known, stopping: true}, want: giveBack},
 		"stopping, attempt left": {policy: attempts(2), arrival: arrival{delivery: 1, types: known, stopping: true}, want: giveBack},
 		"stopping, last attempt": {policy: attempts(1), arrival: arrival{delivery: 1, types: known, stopping: true}, want: execute},
+		"no room for its type":   {policy: attempts(1), arrival: arrival{delivery: 1, types: known, crowded: true}, want: giveBack},
+		"no room, but canceled":  {arrival: arrival{delivery: 1, types: known, crowded: true, cause: ErrCanceled}, want: report, status: schedule.StatusCanceled, failure: TypeCanceled},
 		"unknown":                {arrival: arrival{delivery: 1}, want: giveBack, delay: 200 * time.Millisecond},
 		"unknown again":          {arrival: arrival{delivery: 3}, want: giveBack, delay: 800 * time.Millisecond},
 		"unknown, longest wait":  {arrival: arrival{delivery: 19}, want: giveBack, delay: 5 * time.Second},

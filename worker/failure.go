@@ -24,6 +24,9 @@ const (
 
 // failureOf describes an error of a handler, and tells whether the error itself forbids a retry.
 func failureOf(err error) (failure *schedule.Failure, final bool) {
+	if errorType := causeType(err); errorType != "" {
+		return &schedule.Failure{Message: withoutPackage(err), Type: errorType}, false
+	}
 	failure = &schedule.Failure{
 		Message: cut(err.Error(), maxMessageBytes),
 		Type:    cut(errorType(err), maxTypeBytes),
@@ -38,6 +41,20 @@ func failureOf(err error) (failure *schedule.Failure, final bool) {
 	_, marked := errors.AsType[*nonRetryableError](err)
 	return failure, final || marked
 }
+
+// causeType returns the failure type of an error that is nothing but why a handler's context has ended, else nothing.
+func causeType(err error) string {
+	switch err { // of a pointer type each, so that comparing is safe
+	case ErrCanceled:
+		return TypeCanceled
+	case ErrRunTimeout, ErrTaskTimeout, ErrHeartbeatTimeout:
+		return timeoutType(err)
+	}
+	return ""
+}
+
+// withoutPackage returns the message of an error of this package, for people who do not know Go.
+func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "worker: ") }
 
 // errorType returns what the error says of itself, or the name of its Go type, such as "fs.PathError", without the
 // wrappers of fmt and errors around it.

@@ -49,6 +49,9 @@ func TestFailureOf(t *testing.T) {
 		"marked type":         {err: fmt.Errorf("a: %w", NonRetryable(&plainError{})), typ: "worker.plainError", message: "a: plain", final: true},
 		"invalid input":       {err: InvalidInput("no %s", "way"), typ: TypeInvalidInput, message: "no way", final: true},
 		"context":             {err: context.Canceled, typ: "error", message: "context canceled"},
+		"cancel":              {err: ErrCanceled, typ: TypeCanceled, message: "the run was asked to cancel"},
+		"silence":             {err: ErrHeartbeatTimeout, typ: TypeHeartbeatTimeout, message: "the attempt has shown no sign of life"},
+		"wrapped cancel":      {err: fmt.Errorf("a: %w", ErrCanceled), typ: "error", message: "a: worker: the run was asked to cancel"},
 		"bad details":         {err: &Error{Type: "t", Message: "m", Details: func() {}}, typ: "t", message: "m"},
 		"large details":       {err: &Error{Type: "t", Message: "m", Details: strings.Repeat("x", maxDetailBytes)}, typ: "t", message: "m"},
 	} {
@@ -70,8 +73,8 @@ func TestNonRetryableOfNothing(t *testing.T) {
 
 func TestFailureOfPanicHasStack(t *testing.T) {
 	t.Parallel()
-	out := <-invoke(t.Context(), func(context.Context, *Run) (any, error) { panic("no") }, &Run{})
-	failure, final := failureOf(out.err)
+	out := <-invoke(t.Context(), func(context.Context, *Run) (any, error) { panic("no") }, &Run{}, MaxResultBytes)
+	failure, final := out.failure, out.final
 	assert.Equal(t, TypePanic, failure.Type)
 	assert.Equal(t, "panic: no", failure.Message)
 	assert.Contains(t, string(failure.Details), "TestFailureOfPanicHasStack")

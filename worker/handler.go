@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -16,7 +17,11 @@ type Run struct {
 	schedule.ActionRequest
 	// Attempt counts the attempts, from 1. A delivery that nobody answered counts as one.
 	Attempt int
+	// LastHeartbeat are the details of the newest heartbeat that an earlier attempt has recorded, as far as that is known;
+	// see [Heartbeat].
+	LastHeartbeat json.RawMessage
 
+	log  *slog.Logger
 	beat func(details any)
 }
 
@@ -26,7 +31,7 @@ func (r *Run) Decode(into any) error {
 		return nil
 	}
 	if err := json.Unmarshal(r.Input, into); err != nil {
-		return InvalidInput("the input does not fit action type %q: %v", r.Type, err)
+		return InvalidInput("the input does not fit action type %q: %s", r.Type, misfit(err))
 	}
 	return nil
 }
@@ -41,19 +46,6 @@ func InvalidInput(format string, args ...any) *Error {
 // TypePanic. Handlers are called concurrently.
 type Handler func(ctx context.Context, run *Run) (any, error)
 
-// Handle registers a function that takes the input as a value of its own type, and returns the result likewise. An
-// input that does not fit ends the run as failed, of type TypeInvalidInput. Of a run without an input the function gets
-// the zero I. What else there is to know about the run says [FromContext]. It panics as Register does.
-func Handle[I, O any](w *Worker, actionType string, handle func(ctx context.Context, input I) (O, error)) {
-	w.Register(actionType, func(ctx context.Context, run *Run) (any, error) {
-		var input I
-		if err := run.Decode(&input); err != nil {
-			return nil, err
-		}
-		return handle(ctx, input)
-	})
-}
-
 type runKey struct{}
 
 // FromContext returns the run a handler's context belongs to. It reports false for any other context.
@@ -62,9 +54,21 @@ func FromContext(ctx context.Context) (*Run, bool) {
 	return run, ok
 }
 
+// Logger returns the worker's logger with the attributes that identify the run, for the handler that ctx belongs to. For any
+// other context it is slog.Default().
+func Logger(ctx context.Context) *slog.Logger {
+	run, ok := FromContext(ctx)
+	if !ok || run.log == nil {
+		return slog.Default()
+	}
+	return run.log.With(append(runAttrs(&run.ActionRequest), keyAttempt, run.Attempt)...)
+}
+
 // Heartbeat is a sign of life: if the action has a heartbeat timeout, the time starts anew. It also extends the lease on
 // the run at once, and records details about its progress, any value that can be written as JSON in 64 KiB, as they are
-// at this moment; if the attempt fails without details of its own, its failure bears the last ones recorded.
+// at this moment; nil leaves those recorded before. If the attempt fails without details of its own, its failure bears the
+// last ones recorded, and if there is another attempt, it finds them by [LastHeartbeat]: those of the last seconds may be
+// missing where the worker has died.
 //
 // It returns why the context has ended, such as ErrCanceled, and nil if it has not. Calls are cheap: the lease is
 // extended every 100 ms at most. With a context that is not a handler's it does nothing else than that.
@@ -78,26 +82,44 @@ func Heartbeat(ctx context.Context, details any) error {
 // errExited stands for a handler that ended its goroutine instead of returning.
 var errExited = errors.New("the handler ended its goroutine (runtime.Goexit) instead of returning")
 
-// returned is what a handler has returned.
+// returned is what a handler has returned: a result, or a failure.
 type returned struct {
-	value any
-	err   error
+	result  json.RawMessage
+	failure *schedule.Failure
+	// final forbids a retry.
+	final bool
+}
+
+// newReturned writes down what a handler has returned. The result may have so many bytes.
+func newReturned(value any, err error, limit int) (r returned) {
+	if err != nil {
+		r.failure, r.final = failureOf(err)
+		return r
+	}
+	r.result, r.failure = encodeResult(value, limit)
+	r.final = true
+	return r
 }
 
 // invoke calls a handler in a goroutine of its own, so that the worker outlives whatever it does. What it returns comes
-// on the channel, once.
-func invoke(ctx context.Context, handler Handler, run *Run) <-chan returned {
+// on the channel, once. It is written down in that goroutine too: the methods of results and errors are the user's code.
+func invoke(ctx context.Context, handler Handler, run *Run, limit int) <-chan returned {
 	out := make(chan returned, 1)
 	go func() {
-		result := returned{err: errExited}
+		var r returned
+		returns := false
 		defer func() {
-			if p := recover(); p != nil {
-				result = returned{err: newPanicError(p)}
+			switch p := recover(); {
+			case p != nil:
+				r = newReturned(nil, newPanicError(p), limit)
+			case !returns:
+				r = newReturned(nil, errExited, limit)
 			}
-			out <- result
+			out <- r
 		}()
 		value, err := handler(ctx, run)
-		result = returned{value, err}
+		r = newReturned(value, err, limit)
+		returns = true
 	}()
 	return out
 }

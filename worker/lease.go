@@ -34,7 +34,7 @@ func (l *lease) adopt(msg jetstream.Msg) {
 func (l *lease) extend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.over {
+	if !l.over && l.msg != nil { // a trial has none
 		_ = l.msg.InProgress() // without NATS the lease runs out, and the redelivery is adopted
 	}
 }
@@ -70,14 +70,20 @@ type held struct {
 	cancel context.CancelCauseFunc
 	// started is when the code of the first attempt this worker knows of began; zero if none did.
 	started time.Time
+	// slotKept says that the handler was left, and keeps the slot of the run.
+	slotKept bool
+	// previous are the details of the last heartbeat of an earlier attempt.
+	previous json.RawMessage
+	// onHeartbeat is for trials.
+	onHeartbeat func(details json.RawMessage)
 
 	// terminated is closed when the run is over whatever its handler does.
 	terminated chan struct{}
 	terminate  func()
 
-	stateMu sync.Mutex
-	alive   time.Time       // when the code last showed a sign of life
-	details json.RawMessage // of the last heartbeat
+	stateMu  sync.Mutex
+	alive    time.Time // when the code last showed a sign of life
+	progress progress
 }
 
 // newHeld returns a request that has just come.
@@ -119,18 +125,6 @@ func (h *held) lastAlive() time.Time {
 	h.stateMu.Lock()
 	defer h.stateMu.Unlock()
 	return h.alive
-}
-
-func (h *held) setDetails(details json.RawMessage) {
-	h.stateMu.Lock()
-	defer h.stateMu.Unlock()
-	h.details = details
-}
-
-func (h *held) lastDetails() json.RawMessage {
-	h.stateMu.Lock()
-	defer h.stateMu.Unlock()
-	return h.details
 }
 
 // table holds the requests a worker has, by request ID. It is safe for concurrent use.

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -47,7 +48,7 @@ func TestProtocolExamplesFitTheCode(t *testing.T) {
 	t.Parallel()
 	for label, into := range map[string]any{
 		"json request": &schedule.ActionRequest{}, "json completion": &schedule.Completion{}, "json control": &schedule.Control{},
-		"json liveness": &schedule.Liveness{},
+		"json liveness": &schedule.Liveness{}, "json progress": &schedule.Progress{},
 	} {
 		decoder := json.NewDecoder(strings.NewReader(block(t, label)))
 		decoder.DisallowUnknownFields()
@@ -59,7 +60,7 @@ func TestProtocolNamesEveryField(t *testing.T) {
 	t.Parallel()
 	text := protocol(t)
 	for _, value := range []any{
-		schedule.ActionRequest{}, schedule.Completion{}, schedule.Control{}, schedule.Liveness{}, schedule.Failure{}, schedule.RetryPolicy{},
+		schedule.ActionRequest{}, schedule.Completion{}, schedule.Control{}, schedule.Liveness{}, schedule.Progress{}, schedule.Failure{}, schedule.RetryPolicy{},
 	} {
 		for i := range reflect.TypeOf(value).NumField() {
 			name, _, _ := strings.Cut(reflect.TypeOf(value).Field(i).Tag.Get("json"), ",")
@@ -74,7 +75,7 @@ func TestProtocolNamesFitTheCode(t *testing.T) {
 	for _, name := range []string{
 		names.ActionStream(), names.ControlStream(), names.Action("default", "reports", "nightly"),
 		names.Control("default", "reports", "nightly"), subjects.WorkerConsumerName("default", "reports"),
-		names.DeadLetter("worker"), names.Callback(2, key, "reports", "…")[:35],
+		names.Progress("default", "reports", "nightly"), names.DeadLetter("worker"), names.Callback(2, key, "reports", "…")[:35],
 	} {
 		assert.Contains(t, text, "`"+name)
 	}
@@ -179,10 +180,17 @@ func TestPermissionsSuffice(t *testing.T) {
 		assert.NoError(t, err)
 		assert.True(t, has)
 		assert.Equal(t, "run", answer.RunID)
-		return "done", nil
+		if run, _ := worker.FromContext(ctx); run.Attempt == 1 {
+			_ = worker.Heartbeat(ctx, "here")
+			return "", errors.New("not yet")
+		}
+		last, _, err := worker.LastHeartbeat[string](ctx)
+		assert.Equal(t, "here", last)
+		return "done", err
 	})
 	body, err := json.Marshal(schedule.ActionRequest{
 		Namespace: namespace, WorkflowID: "wf", RunID: "run", RequestID: "r", Type: "a", TaskQueue: "reports", Callback: callback,
+		RetryPolicy: &schedule.RetryPolicy{MaximumAttempts: 2, InitialInterval: schedule.Duration(time.Millisecond)},
 	})
 	require.NoError(t, err)
 	for subject, data := range map[string]string{names.Action(namespace, "reports", "wf"): string(body), names.Action(namespace, "reports", "bad"): "bad"} {

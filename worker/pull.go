@@ -95,8 +95,9 @@ func (w *Worker) pullBatch(p phases, reading context.Context, consumer jetstream
 		}
 		taken++
 		w.running.Go(func() {
-			defer w.release(1)
-			w.receive(p, msg)
+			s := slot{worker: w}
+			defer s.end()
+			w.receive(p, &s, msg)
 		})
 	}
 	return taken, nil

@@ -43,6 +43,16 @@ func (r *recent[V]) add(key string, value V, now time.Time) {
 	}
 }
 
+// reaches reports whether nothing has had to make room that was added since an age ago.
+func (r *recent[V]) reaches(age time.Duration, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.ring) < r.limit {
+		return true
+	}
+	return now.Sub(r.entries[r.ring[r.next]].since) > age
+}
+
 // get returns the value of a key unless it is unknown, forgotten or too old.
 func (r *recent[V]) get(key string, now time.Time) (V, bool) {
 	r.mu.Lock()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -24,7 +25,9 @@ const (
 // and the invoker ignores it by its request ID afterwards. De-duplication would add nothing but the risk to swallow the
 // completion of a run whose first one was lost with a failed NATS server.
 func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
-	data, err := w.completion(h, o)
+	completion := newCompletion(h, o, w.now())
+	completion.Worker = w.config.Identity
+	data, err := json.Marshal(completion)
 	if err != nil {
 		return err
 	}
@@ -34,7 +37,7 @@ func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
 	timer.PurgeHeader(msg.Header, h.request.TimeoutTimer)
 	telemetry.Inject(o.trace, msg.Header)
 	err = w.retry(ctx, "completion not stored, will try again", func(ctx context.Context) error {
-		_, err := w.js.PublishMsg(ctx, msg)
+		_, err := w.publisher.Publish(ctx, msg)
 		return err
 	})
 	if err == nil {

@@ -2,8 +2,8 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -12,7 +12,7 @@ import (
 )
 
 // receive deals with one message from the queue, to the end.
-func (w *Worker) receive(p phases, msg jetstream.Msg) {
+func (w *Worker) receive(p phases, s *slot, msg jetstream.Msg) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		w.log.Error("not a message of a stream", keySubject, msg.Subject(), keyError, err)
@@ -31,26 +31,40 @@ func (w *Worker) receive(p phases, msg jetstream.Msg) {
 	defer h.cancel(nil)
 	h.started, _ = w.retried.get(request.RequestID, w.now())
 	if w.held.admit(h) {
-		w.process(p, h)
+		w.process(p, s, h)
 	}
 }
 
 // process takes a run through its attempt.
-func (w *Worker) process(p phases, h *held) {
-	stopping := p.pull.Err() != nil
-	if !stopping {
+func (w *Worker) process(p phases, s *slot, h *held) {
+	if p.pull.Err() == nil {
 		w.applyStored(p.final, h)
 	}
-	v := before(&h.request, arrival{
-		delivery: h.delivery, cause: h.controlCause(), stopping: stopping, types: w.types(), now: w.now(),
-	})
-	attempt := h.delivery - 1
-	ctx := h.ctx
-	if v.kind == execute {
-		attempt = h.delivery
-		ctx, v = w.execute(p, h)
+	o := w.attempt(p, h)
+	if h.slotKept {
+		s.forget()
+	} else {
+		s.pass()
 	}
-	w.settle(p, h, outcome{verdict: v, attempt: attempt, trace: ctx})
+	w.settle(p, h, o)
+}
+
+// attempt decides about a run, and executes it if it is to be.
+func (w *Worker) attempt(p phases, h *held) outcome {
+	turn := w.turns.await(h, p.pull)
+	if turn {
+		defer w.turns.end(&h.request)
+	}
+	stopping := p.pull.Err() != nil // to come here may have taken some time
+	v := before(&h.request, arrival{
+		delivery: h.delivery, cause: h.controlCause(), crowded: !turn, stopping: stopping, types: w.types(), now: w.now(),
+	})
+	if v.kind != execute {
+		return outcome{verdict: v, attempt: h.delivery - 1, trace: h.ctx}
+	}
+	w.findProgress(p.final, h)
+	ctx, v := w.executor.execute(p.final.Done(), h, w.handler(h.request.Type))
+	return outcome{verdict: v, attempt: h.delivery, trace: ctx}
 }
 
 // outcome is a verdict about a run, and what else its completion says.
@@ -70,6 +84,7 @@ func (w *Worker) settle(p phases, h *held, o outcome) {
 	}
 	if o.kind == giveBack {
 		w.retried.add(h.request.RequestID, h.started, w.now())
+		w.storeProgress(p.final, h)
 		w.held.remove(h)
 		w.logGiveBack(h, o)
 		p.awaitPulled()
@@ -81,14 +96,13 @@ func (w *Worker) settle(p phases, h *held, o outcome) {
 	w.acknowledge(p.final, h.end())
 }
 
-// completion is what an outcome tells the invoker.
-func (w *Worker) completion(h *held, o outcome) ([]byte, error) {
-	return json.Marshal(schedule.Completion{
+// newCompletion is what an outcome tells the invoker. The worker's identity is missing.
+func newCompletion(h *held, o outcome, now time.Time) schedule.Completion {
+	return schedule.Completion{
 		RequestID: h.request.RequestID, RunID: h.request.RunID,
 		Status: o.status, Result: o.result, Failure: o.failure,
-		StartTime: utc(h.started), CloseTime: utc(w.now()),
-		Attempt: o.attempt, Worker: w.config.Identity,
-	})
+		StartTime: utc(h.started), CloseTime: utc(now), Attempt: o.attempt,
+	}
 }
 
 // controlCause returns what a control has ended the run with, nil if none has.

@@ -12,11 +12,14 @@ import (
 func TestStraysAreAwaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStrays()
+		s := newStrays(make(chan struct{}, 2))
 		assert.Zero(t, s.wait(t.Context()), "there is none")
 		first, second := make(chan returned, 1), make(chan returned, 1)
-		assert.Equal(t, 1, s.add(first))
-		assert.Equal(t, 2, s.add(second))
+		count, keeps := s.add(first)
+		assert.Equal(t, 1, count)
+		assert.False(t, keeps)
+		count, _ = s.add(second)
+		assert.Equal(t, 2, count)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

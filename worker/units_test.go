@@ -135,6 +135,9 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		"prefix":       {TaskQueue: "q", Prefix: "a.b"},
 		"concurrency":  {TaskQueue: "q", Concurrency: 10_001},
 		"drainTimeout": {TaskQueue: "q", DrainTimeout: 2 * time.Hour},
+
+		"concurrencyByType[b]": {TaskQueue: "q", ConcurrencyByType: map[string]int{"a": 1, "b": 0, "c": -1}},
+		"middleware[1]":        {TaskQueue: "q", Middleware: []Middleware{func(next Handler) Handler { return next }, nil}},
 	} {
 		_, err := c.withDefaults().validate()
 		var typed *schedule.Error
@@ -184,8 +187,9 @@ func TestHandlerThatExitsItsGoroutine(t *testing.T) {
 	out := <-invoke(t.Context(), func(context.Context, *Run) (any, error) {
 		runtime.Goexit()
 		return nil, nil
-	}, &Run{})
-	assert.ErrorIs(t, out.err, errExited)
+	}, &Run{}, MaxResultBytes)
+	assert.Equal(t, errExited.Error(), out.failure.Message)
+	assert.False(t, out.final)
 }
 
 func TestHeartbeatOutsideARun(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -36,23 +37,32 @@ type Worker struct {
 	names  subjects.Names
 	nc     *nats.Conn
 	js     jetstream.JetStream
-	log    *slog.Logger
-	now    func() time.Time
+	// publisher stores completions.
+	publisher *publish.Publisher
+	log       *slog.Logger
+	now       func() time.Time
 
 	mu       sync.RWMutex
 	handlers map[string]Handler
 
 	ran     atomic.Bool
 	slots   chan struct{}  // a token for each run that is executed or asked for
+	answers chan struct{}  // a token for each run that is over and being answered
 	running sync.WaitGroup // a goroutine for each message that is being dealt with
-	strays  *strays        // handlers that were left
+
+	executor executor
+	turns    turns // of the action types with a limit
 
 	held     *table
 	finished *recent[struct{}]
 	retried  *recent[time.Time] // when their code first began
 	controls *recent[error]     // by run ID
 
+	listening listening
+
 	controlStream jetstream.Stream // set by attach
+
+	progressFrom atomic.Int64 // when details of heartbeats are stored and read again, in nanoseconds since 1970
 }
 
 // New returns a worker on a connection, which the caller keeps and closes after Run has returned. It should reconnect
@@ -68,27 +78,36 @@ func New(nc *nats.Conn, config Config) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	return &Worker{
-		config: config, names: names, nc: nc, js: js, now: time.Now,
+	w := &Worker{
+		config: config, names: names, nc: nc, js: js, publisher: publish.New(js), now: time.Now,
 		log:      config.Logger.With(keyNamespace, config.Namespace, keyTaskQueue, config.TaskQueue),
 		handlers: map[string]Handler{},
 		slots:    make(chan struct{}, config.Concurrency),
-		strays:   newStrays(),
+		answers:  make(chan struct{}, answersAtOnce),
 		held:     newTable(),
 		finished: newRecent[struct{}](finishedRuns, finishedAge),
 		retried:  newRecent[time.Time](retriedRuns, retriedAge),
 		controls: newRecent[error](recentControls, controlAge),
-	}, nil
+	}
+	w.turns = newTurns(config.ConcurrencyByType)
+	w.executor = executor{now: w.now, log: w.log, strays: newStrays(w.slots), maxResult: w.maxResult}
+	return w, nil
 }
 
+// maxResult leaves room in a completion for what it says beside the result.
+func (w *Worker) maxResult() int { return min(MaxResultBytes, int(w.nc.MaxPayload())*3/4) }
+
 // Register makes a handler responsible for an action type, before or while the worker runs. It panics if the type is
-// empty or has a handler, or if the handler is nil: each is a mistake in the program.
+// empty or has a handler, or if the handler, or what a middleware makes of it, is nil: each is a mistake in the program.
 func (w *Worker) Register(actionType string, handler Handler) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if actionType == "" || handler == nil {
 		panic("worker: Register needs an action type and a handler")
 	}
+	if handler = wrapped(handler, w.config.Middleware); handler == nil {
+		panic(fmt.Sprintf("worker: a middleware returns no handler for action type %q", actionType))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if _, ok := w.handlers[actionType]; ok {
 		panic(fmt.Sprintf("worker: action type %q is registered twice", actionType))
 	}
@@ -121,11 +140,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	p := newPhases(ctx, w.config.DrainTimeout)
 	defer p.end()
+	defer w.publisher.Close()
 	controls, err := w.nc.Subscribe(w.names.ControlQueue(w.config.Namespace, w.config.TaskQueue), w.onControl)
 	if err != nil {
 		return fmt.Errorf("worker: subscribe to controls: %w", err)
 	}
 	defer func() { _ = controls.Unsubscribe() }() // fails only on a closed connection
+	w.listening.begin(w.nc.Stats().Reconnects, w.now())
 	questions, err := w.nc.Subscribe(w.names.AliveQueue(w.config.Namespace, w.config.TaskQueue), w.onQuestion)
 	if err != nil {
 		return fmt.Errorf("worker: subscribe to questions: %w", err)
@@ -151,6 +172,7 @@ func (w *Worker) serve(p phases) error {
 	var keepers sync.WaitGroup
 	keepers.Go(func() { w.keepAlive(holding, ackWait/3) })
 	keepers.Go(func() { w.recoverControls(holding, ackWait/3) })
+	keepers.Go(func() { w.keepProgress(holding, ackWait/3) })
 
 	err := w.pull(p, consumer)
 	close(p.pulled)
@@ -192,7 +214,7 @@ func (w *Worker) flush() {
 
 // awaitStrays gives the handlers that were left the same time to return as the others had.
 func (w *Worker) awaitStrays(ctx context.Context) error {
-	if left := w.strays.wait(ctx); left > 0 {
+	if left := w.executor.strays.wait(ctx); left > 0 {
 		return fmt.Errorf("%w: %d", ErrHandlersLeft, left)
 	}
 	return nil

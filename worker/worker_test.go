@@ -250,7 +250,7 @@ func TestCancelWhileRunning(t *testing.T) {
 		done := b.completion()
 		assert.Equal(t, want, done.Status)
 		if want == schedule.StatusCanceled {
-			assert.Equal(t, worker.ErrCanceled.Error(), done.Failure.Message)
+			assert.Equal(t, &schedule.Failure{Type: worker.TypeCanceled, Message: "the run was asked to cancel"}, done.Failure)
 		}
 	}
 	b.queueEmpty()

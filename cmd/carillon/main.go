@@ -26,9 +26,19 @@ func run() int {
 	return cli.Main(ctx, cli.Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Color:     term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Width:     width,
 		LookupEnv: os.LookupEnv,
 		ReadFile:  os.ReadFile,
 		Now:       time.Now,
 		Zone:      time.Local,
 	}, os.Args[1:])
+}
+
+// width returns how many columns the terminal has that standard output is; 0 if it is none. The window may be resized.
+func width() int {
+	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }

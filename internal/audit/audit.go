@@ -39,7 +39,8 @@ const (
 	KindUnexpected Kind = "unexpected"
 	// KindCount: an event speaks for another number of actions than the spec has.
 	KindCount Kind = "count"
-	// KindLost: a start or run whose end no event tells, and which the schedule does not know of any more.
+	// KindLost: a start or run whose end no event tells, and which the schedule does not know of any more; or an end without a
+	// start.
 	KindLost Kind = "lost"
 )
 
@@ -60,6 +61,8 @@ type Input struct {
 	// same ID are left out.
 	Description *schedule.Description
 	Events      []schedule.Event
+	// Calendars are those that the spec names, by name, in the versions that the schedule goes by.
+	Calendars map[string]schedule.NamedCalendar
 	// From and To bound the times, both inclusive. Zero From means from the last update on.
 	From, To time.Time
 	// Now is the time of the audit.
@@ -84,15 +87,17 @@ type Report struct {
 
 // Run audits one schedule. The error is that of a spec which cannot be compiled.
 func Run(in Input) (Report, error) {
-	spec, err := specproc.Compile(in.Description.Spec)
+	spec, err := specproc.CompileWith(in.Description.Spec, in.Calendars)
 	if err != nil {
 		return Report{}, err
 	}
 	d := in.Description
 	a := auditor{Input: in, spec: spec, report: Report{ID: d.ID, Fates: map[Fate]int{}, Manual: map[Fate]int{}, Findings: []Finding{}}}
 	a.since = d.Info.CreateTime
-	if !d.Info.UpdateTime.IsZero() {
-		a.since = latest(a.since, d.Info.UpdateTime.Add(in.Slack))
+	for _, change := range []time.Time{d.Info.UpdateTime, d.Info.ReplanTime} {
+		if !change.IsZero() {
+			a.since = latest(a.since, change.Add(in.Slack))
+		}
 	}
 	a.Events, a.since = ofNewest(in.Events, a.since)
 	a.report.From = latest(in.From.Add(-1), a.since)
@@ -141,6 +146,7 @@ type auditor struct {
 	fates    map[action][]*schedule.Event
 	spans    []*span
 	buffered map[action]bool
+	ended    map[action]bool
 	paused   []interval
 	lastAuto time.Time   // nominal time of the newest automated start
 	auto     []time.Time // due times that were handed over or given up
@@ -183,11 +189,11 @@ func fateOf(e *schedule.Event) (Fate, bool) {
 
 // read sorts the events.
 func (a *auditor) read() {
-	a.fates, a.buffered = map[action][]*schedule.Event{}, map[action]bool{}
+	a.fates, a.buffered, a.ended = map[action][]*schedule.Event{}, map[action]bool{}, map[action]bool{}
 	for i := range a.Events {
 		e := &a.Events[i]
 		_, end := fateOf(e)
-		if e.Source == schedule.SourceAuto && (end || e.Kind == schedule.EventBuffered) {
+		if e.Source == schedule.SourceAuto && (end || e.Kind == schedule.EventDeferred) {
 			a.auto = append(a.auto, latest(e.Actual, e.Last))
 		}
 		switch {
@@ -198,8 +204,10 @@ func (a *auditor) read() {
 			if e.Kind == schedule.EventStarted && e.Source == schedule.SourceAuto {
 				a.lastAuto = latest(a.lastAuto, e.Nominal)
 			}
-		case e.Kind == schedule.EventBuffered:
+		case e.Kind == schedule.EventDeferred || e.Kind == schedule.EventRetried:
 			a.buffered[actionOf(e)] = true
+		case e.Kind == schedule.EventCompleted:
+			a.ended[actionOf(e)] = true
 		}
 	}
 	a.paused = pauses(a.Events, a.since, a.Description.State.Paused)
@@ -264,7 +272,10 @@ func (a *auditor) fate(t specproc.Time) Fate {
 			a.find(KindUnexpected, t.Nominal, schedule.SourceAuto, "was started while the schedule was paused")
 		}
 		return fate
-	case a.buffered[key]:
+	case a.ended[key]:
+		a.find(KindLost, t.Nominal, schedule.SourceAuto, "due at %s, has ended, and no event tells of its start", stamp(t.Actual))
+		return Started
+	case a.buffered[key], a.isInBuffer(t.Nominal):
 		return Waiting
 	case a.wasPaused(t.Actual), a.overtaken(t.Actual):
 		return Paused
@@ -274,6 +285,13 @@ func (a *auditor) fate(t specproc.Time) Fate {
 		return OnRequest
 	}
 	return Unexplained
+}
+
+// isInBuffer reports whether an automated start is among the first of those that wait.
+func (a *auditor) isInBuffer(nominal time.Time) bool {
+	return slices.ContainsFunc(a.Description.Info.Buffer, func(w schedule.WaitingStart) bool {
+		return w.Source == schedule.SourceAuto && w.NominalTime.Equal(nominal)
+	})
 }
 
 // once finds an action with several fates. A start that is given up may have been published all the same; what follows it

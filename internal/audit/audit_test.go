@@ -55,7 +55,7 @@ func of(kind schedule.EventKind, n int) schedule.Event {
 
 // ran is an action that ran.
 func ran(n int) []schedule.Event {
-	return []schedule.Event{of(schedule.EventBuffered, n), of(schedule.EventStarted, n), of(schedule.EventCompleted, n)}
+	return []schedule.Event{of(schedule.EventStarted, n), of(schedule.EventCompleted, n)}
 }
 
 // audit audits the first ten minutes.
@@ -87,7 +87,7 @@ func TestEverythingExplained(t *testing.T) {
 	})
 	h.add(schedule.Event{Kind: schedule.EventPaused, Time: minute(6).Add(30 * time.Second)},
 		schedule.Event{Kind: schedule.EventUnpaused, Time: minute(8).Add(30 * time.Second)})
-	h.add(of(schedule.EventBuffered, 9), of(schedule.EventStarted, 10))
+	h.add(of(schedule.EventDeferred, 9), of(schedule.EventStarted, 10))
 	h.description.Info.BufferSize = 1
 	h.description.Info.RunningWorkflows = []schedule.Run{{RequestID: "r10"}}
 	got := h.audit(t)
@@ -95,6 +95,27 @@ func TestEverythingExplained(t *testing.T) {
 	require.Equal(t, map[audit.Fate]int{
 		audit.Started: 2, audit.Skipped: 1, audit.OnRequest: 1, audit.Dropped: 1, audit.Missed: 2, audit.Paused: 2, audit.Waiting: 1,
 	}, got.Fates)
+}
+
+func TestCalendarsOfTheSpec(t *testing.T) {
+	t.Parallel()
+	h := newHistory()
+	h.description.Spec.ExcludeCalendarsNamed = []string{"freeze"}
+	h.add(ran(1)...)
+	h.add(schedule.Event{Kind: schedule.EventReplanned, Time: minute(3).Add(30 * time.Second), Reason: "calendar freeze"})
+	h.description.Info.ReplanTime = minute(3).Add(30 * time.Second)
+	for n := 8; n <= 10; n++ {
+		h.add(ran(n)...)
+	}
+	report, err := audit.Run(audit.Input{
+		Description: &h.description, Events: h.events, To: minute(10), Now: minute(20), Slack: time.Second,
+		Calendars: map[string]schedule.NamedCalendar{
+			"freeze": {Name: "freeze", Windows: []schedule.Blackout{{From: minute(4), To: minute(8)}}},
+		},
+	})
+	require.NoError(t, err)
+	require.Empty(t, report.Findings)
+	require.Equal(t, map[audit.Fate]int{audit.Started: 3}, report.Fates, "what was before the calendar changed is not known")
 }
 
 func TestFindings(t *testing.T) {
@@ -120,7 +141,7 @@ func TestFindings(t *testing.T) {
 		}, []audit.Kind{audit.KindLost}},
 		"left the buffer without a trace": {func(h *history) {
 			all(h, 4)
-			h.add(of(schedule.EventBuffered, 4))
+			h.add(of(schedule.EventDeferred, 4))
 		}, []audit.Kind{audit.KindLost}},
 		"no time of the spec": {func(h *history) {
 			all(h)
@@ -192,7 +213,7 @@ func TestAnyHistory(t *testing.T) {
 
 		fate := slices.Collect(func(yield func(int) bool) {
 			for i, e := range h.events {
-				if e.Kind != schedule.EventCreated && e.Kind != schedule.EventBuffered && e.Kind != schedule.EventCompleted && !yield(i) {
+				if e.Kind != schedule.EventCreated && e.Kind != schedule.EventCompleted && !yield(i) {
 					return
 				}
 			}
@@ -202,7 +223,7 @@ func TestAnyHistory(t *testing.T) {
 		if rapid.Bool().Draw(t, "remove") {
 			want = audit.KindMissed
 			if h.events[at].Kind == schedule.EventStarted {
-				want = audit.KindLost // it is known to have been buffered
+				want = audit.KindLost // its end is known
 			}
 			broken.events = slices.Delete(slices.Clone(h.events), at, at+1)
 		} else {

@@ -18,8 +18,9 @@ type evidence struct {
 	events   map[schedule.Key][]schedule.Event
 	queued   map[schedule.Key]map[string]queued
 	reported map[schedule.Key]map[string]bool
-	// handOffs are the subjects of the hand-offs that wait.
+	// handOffs are the subjects of the hand-offs that wait, arriving what is in them.
 	handOffs map[string]bool
+	arriving map[schedule.Key][]schedule.Enqueue
 	letters  map[schedule.Key][]deadletter.Letter
 }
 
@@ -29,7 +30,7 @@ func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 	e := &evidence{
 		names: r.names, shards: r.manifest.Shards, events: map[schedule.Key][]schedule.Event{},
 		queued: map[schedule.Key]map[string]queued{}, reported: map[schedule.Key]map[string]bool{},
-		handOffs: map[string]bool{}, letters: map[schedule.Key][]deadletter.Letter{},
+		handOffs: map[string]bool{}, arriving: map[schedule.Key][]schedule.Enqueue{}, letters: map[schedule.Key][]deadletter.Letter{},
 	}
 	stream, err := r.manifest.stream(r.names.EventStream())
 	if err != nil {
@@ -100,8 +101,12 @@ func (e *evidence) addTask(m *message) error {
 			e.reported[task.Key] = map[string]bool{}
 		}
 		e.reported[task.Key][task.What] = true
-	case task.What != subjects.WhatWake:
+	case task.IsHandOff():
 		e.handOffs[m.Subject] = true
+		var handOff schedule.Enqueue
+		if schedule.Unmarshal(m.Data, &handOff) == nil { // the invoker makes a dead letter of any other
+			e.arriving[task.Key] = append(e.arriving[task.Key], handOff)
+		}
 	}
 	return nil
 }

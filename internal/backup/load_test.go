@@ -56,7 +56,7 @@ func underLoad[T server](t *testing.T, from T, to func() T, settings topology.Se
 	old.conn.Close()
 	restored := connectSite(t, to(), old.names)
 	summary := restored.restore(dir, backup.RestoreConfig{})
-	assert.Positive(t, summary.Buffered+summary.Started+summary.Completed, "the records were behind the events")
+	assert.Positive(t, summary.Deferred+summary.Started+summary.Completed, "the records were behind the events")
 	assert.Empty(t, summary.Lost)
 
 	restored.open(topology.Settings{})
@@ -137,13 +137,13 @@ func (s *site) backupUnder(l *ledger) (string, *backup.Manifest) {
 	return dir, m
 }
 
-// history returns the runs that have ended, and the actions that have been buffered, and whose end no event tells.
+// history returns the runs that have ended, and the starts that are known, and whose end no event tells.
 func (s *site) history() (completed, pending map[string]bool) {
 	s.Helper()
 	completed, pending = map[string]bool{}, map[string]bool{}
 	page := s.events(everything)
 	for i := range page.Entries {
-		if e := &page.Entries[i]; e.Kind == schedule.EventBuffered {
+		if e := &page.Entries[i]; e.Kind == schedule.EventDeferred || e.Kind == schedule.EventStarted {
 			pending[e.RequestID] = true
 		}
 	}

@@ -9,6 +9,36 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+// arrivals takes in the starts that left a trace while their hand-off was still waiting: the invoker writes down that it has
+// chosen a start before it sends the request, and tells of it, and lets go of the hand-off, only some time after.
+func (r *reconciliation) arrivals() {
+	for i := range r.Arriving {
+		if r.Arriving[i].Incarnation != r.Definition.Incarnation {
+			continue
+		}
+		for _, start := range r.Arriving[i].Starts {
+			if r.hasBegun(&start) && r.find(start.RequestID) == nil && !r.isCovered(&start) {
+				start.Phase = schedule.PhasePending
+				r.state.Starts = append(r.state.Starts, start)
+				r.cover(start.Source, schedule.Span{From: start.Actual.Add(-1), To: start.Actual})
+				r.plan.InvokerChanged = true
+			}
+		}
+	}
+}
+
+// hasBegun reports whether the request of a start is in the action stream, or its completion in the task stream.
+func (r *reconciliation) hasBegun(s *schedule.BufferedStart) bool {
+	_, queued := r.Queued[s.RequestID]
+	return queued || r.Reported[s.RequestID]
+}
+
+// isCovered reports whether the record has taken over a start, which is over then if it is not there.
+func (r *reconciliation) isCovered(s *schedule.BufferedStart) bool {
+	progress := r.state.Sources[s.Source]
+	return progress.Covers(s.Actual)
+}
+
 // locate looks for each start where it leaves traces, and puts it into the phase they stand for.
 func (r *reconciliation) locate() {
 	for i := range r.state.Starts {
@@ -16,14 +46,13 @@ func (r *reconciliation) locate() {
 		if !s.Waiting() && !s.Running() {
 			continue
 		}
-		request, queued := r.Queued[s.RequestID]
 		waiting := s.Phase == schedule.PhasePending || s.Phase == schedule.PhaseDeferred
 		switch {
-		case waiting && (queued || r.Reported[s.RequestID]):
+		case waiting && r.hasBegun(s):
 			// The invoker had chosen it and sent the request, and had not told of it. It finds that out, as after a crash.
-			r.ready(s, cmp.Or(request.TaskQueue, r.Definition.Schedule.Action.TaskQueue))
+			r.ready(s, cmp.Or(r.Queued[s.RequestID].TaskQueue, r.Definition.Schedule.Action.TaskQueue))
 			r.plan.InvokerChanged = true
-		case queued || r.Reported[s.RequestID] || r.Dead[s.RequestID]:
+		case r.hasBegun(s) || r.Dead[s.RequestID]:
 		case r.orphaned(s):
 			r.forget(s)
 		case s.Running():

@@ -25,6 +25,8 @@ type known struct {
 	Queued map[string]queued
 	// Reported are the request IDs whose completion waits in the task stream, Dead those of which a dead letter speaks.
 	Reported, Dead map[string]bool
+	// Arriving are the hand-offs that wait in the task stream, in order.
+	Arriving []schedule.Enqueue
 	// HandedOver reports whether the hand-off of a source and span waits in the task stream.
 	HandedOver func(source string, span schedule.Span) bool
 	// Spec is the compiled spec of the definition.
@@ -39,9 +41,9 @@ type queued struct {
 
 // Counts say what was done to the records, so that they go together again.
 type Counts struct {
-	// Buffered, Started, Completed and GivenUp are what only the events knew: actions that had come due, runs that had
+	// Deferred, Started, Completed and GivenUp are what only the events knew: starts that had begun to wait, runs that had
 	// begun and ended, actions that were skipped, missed or dropped.
-	Buffered  int `json:"buffered"`
+	Deferred  int `json:"deferred"`
 	Started   int `json:"started"`
 	Completed int `json:"completed"`
 	GivenUp   int `json:"givenUp"`
@@ -61,7 +63,7 @@ type Counts struct {
 }
 
 func (c *Counts) add(o Counts) {
-	c.Buffered += o.Buffered
+	c.Deferred += o.Deferred
 	c.Started += o.Started
 	c.Completed += o.Completed
 	c.GivenUp += o.GivenUp
@@ -114,6 +116,7 @@ func reconcile(k *known) plan {
 	for _, e := range r.news() {
 		r.apply(e)
 	}
+	r.arrivals()
 	r.locate()
 	r.handOffs()
 	r.withdraw()
@@ -205,10 +208,8 @@ func (r *reconciliation) apply(e *schedule.Event) {
 		r.cover(e.Source, schedule.Span{From: e.Actual.Add(-1), To: e.Actual})
 	}
 	switch e.Kind {
-	case schedule.EventBuffered:
-		r.plan.Counts.Buffered++
-		r.startOf(e)
 	case schedule.EventDeferred:
+		r.plan.Counts.Deferred++
 		r.startOf(e).Phase = schedule.PhaseDeferred
 	case schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped:
 		r.plan.Counts.GivenUp++
@@ -296,15 +297,17 @@ func (r *reconciliation) ready(s *schedule.BufferedStart, taskQueue string) {
 
 // end notes that a run has been asked to end, and that it is asked again: nobody knows whether it has heard.
 func (r *reconciliation) end(e *schedule.Event, kind schedule.ControlKind) {
-	s := r.find(e.RequestID)
-	if s == nil {
-		return
-	}
+	s := r.startOf(e)
 	r.ready(s, e.TaskQueue) // it may have been about to be started
 	s.Ending = kind
-	r.state.Controls = append(r.state.Controls, schedule.PendingControl{
+	control := schedule.PendingControl{
 		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
-	})
+	}
+	if e.Overlap == "" {
+		byHand := schedule.EndRun{Kind: kind, Reason: e.Reason, Identity: e.Identity}
+		control.Reason = byHand.Text()
+	}
+	r.state.Controls = append(r.state.Controls, control)
 }
 
 func (r *reconciliation) complete(e *schedule.Event) {

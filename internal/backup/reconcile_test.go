@@ -96,9 +96,9 @@ func TestReconcile(t *testing.T) {
 		},
 		"a run that began after the requests were copied begins again, and is told of once": {
 			func(k *known) {
-				k.Events = []schedule.Event{event(11, schedule.EventBuffered, "r2", auto), event(12, schedule.EventStarted, "r2", auto)}
+				k.Events = []schedule.Event{event(11, schedule.EventDeferred, "r2", auto), event(12, schedule.EventStarted, "r2", auto)}
 			},
-			Counts{Buffered: 1, Started: 1, Requeued: 1},
+			Counts{Deferred: 1, Started: 1, Requeued: 1},
 			func(t *testing.T, p *plan) {
 				assert.Equal(t, schedule.PhaseReady, p.Invoker.Starts[1].Phase)
 				assert.Equal(t, []string{"i-12"}, p.Forget)
@@ -111,10 +111,10 @@ func TestReconcile(t *testing.T) {
 		},
 		"a start that waits, and whose request is queued, has been chosen": {
 			func(k *known) {
-				k.Events = []schedule.Event{event(11, schedule.EventBuffered, "r2", auto)}
+				k.Events = []schedule.Event{event(11, schedule.EventDeferred, "r2", auto)}
 				k.Queued["r2"] = queued{Sequence: 8, TaskQueue: "other"}
 			},
-			Counts{Buffered: 1},
+			Counts{Deferred: 1},
 			func(t *testing.T, p *plan) {
 				assert.Equal(t, schedule.PhaseReady, p.Invoker.Starts[1].Phase)
 				assert.Equal(t, "other", p.Invoker.Starts[1].TaskQueue)
@@ -123,19 +123,35 @@ func TestReconcile(t *testing.T) {
 		},
 		"so has one whose completion waits": {
 			func(k *known) {
-				k.Events = []schedule.Event{event(11, schedule.EventBuffered, "r2", auto)}
+				k.Events = []schedule.Event{event(11, schedule.EventDeferred, "r2", auto)}
 				k.Reported["r2"] = true
 			},
-			Counts{Buffered: 1},
+			Counts{Deferred: 1},
 			func(t *testing.T, p *plan) { assert.Equal(t, schedule.PhaseReady, p.Invoker.Starts[1].Phase) },
+		},
+		"so has one of a hand-off that waits, of which no event tells": {
+			func(k *known) {
+				start := schedule.BufferedStart{RequestID: "r2", Source: auto, Nominal: due, Actual: due.Add(time.Second), Trace: "t"}
+				k.Arriving = []schedule.Enqueue{
+					{Incarnation: "i", Source: auto, Starts: []schedule.BufferedStart{start, {RequestID: "r3", Source: auto, Actual: due.Add(time.Second)}}},
+					{Incarnation: "before", Source: auto, Starts: []schedule.BufferedStart{{RequestID: "r4", Source: auto, Actual: due.Add(time.Second)}}},
+				}
+				k.Reported["r2"], k.Reported["r4"] = true, true
+			},
+			Counts{},
+			func(t *testing.T, p *plan) {
+				require.Len(t, p.Invoker.Starts, 2, "the hand-off brings the third, of which nothing is known")
+				assert.Equal(t, schedule.PhaseReady, p.Invoker.Starts[1].Phase)
+				assert.Equal(t, "t", p.Invoker.Starts[1].Trace)
+			},
 		},
 		"a start of a trigger that is not in the backup is forgotten": {
 			func(k *known) {
 				k.Events = []schedule.Event{
-					{ID: "i-triggered-b", Kind: schedule.EventTriggered, Source: "b"}, event(11, schedule.EventBuffered, "r2", "b"),
+					{ID: "i-triggered-b", Kind: schedule.EventTriggered, Source: "b"}, event(11, schedule.EventDeferred, "r2", "b"),
 				}
 			},
-			Counts{Buffered: 1, Forgotten: 1},
+			Counts{Deferred: 1, Forgotten: 1},
 			func(t *testing.T, p *plan) {
 				assert.Len(t, p.Invoker.Starts, 1)
 				assert.Equal(t, []string{"i-triggered-b", "i-11"}, p.Forget)
@@ -147,9 +163,9 @@ func TestReconcile(t *testing.T) {
 					ID: "b", Incarnation: "i", RequestTime: due.Add(time.Second),
 					Trigger: &schedule.Trigger{Input: []byte("1"), Overlap: schedule.OverlapBufferAll},
 				}
-				k.Events = []schedule.Event{event(11, schedule.EventBuffered, "r2", "b")}
+				k.Events = []schedule.Event{event(11, schedule.EventDeferred, "r2", "b")}
 			},
-			Counts{Buffered: 1},
+			Counts{Deferred: 1},
 			func(t *testing.T, p *plan) {
 				assert.True(t, p.Invoker.Starts[1].Overridden)
 				assert.Equal(t, schedule.OverlapBufferAll, p.Invoker.Starts[1].Overlap)

@@ -75,10 +75,7 @@ func Restore(ctx context.Context, config RestoreConfig, dir string) (Summary, er
 	if err != nil {
 		return Summary{}, err
 	}
-	own, err := bus.New(config.JS)
-	if err != nil {
-		return Summary{}, err
-	}
+	own := bus.New(config.JS)
 	defer own.Close()
 	r := &restoration{
 		RestoreConfig: config, api: newAPI(config.JS), bus: own, names: names, manifest: manifest, dir: dir,

@@ -154,7 +154,8 @@ func (s *settlement) known(h *held) (*known, error) {
 	k := &known{
 		Definition: h.definition.Value, Generator: h.generator.Value, Invoker: h.invoker.Value,
 		Backfills: map[string]schedule.BackfillState{}, Events: s.evidence.events[h.key], Queued: s.evidence.queued[h.key],
-		Reported: s.evidence.reported[h.key], HandedOver: s.evidence.handedOver(h.key), Spec: spec,
+		Reported: s.evidence.reported[h.key], Arriving: s.evidence.arriving[h.key],
+		HandedOver: s.evidence.handedOver(h.key), Spec: spec,
 	}
 	k.Dead = s.evidence.dead(h.key, &k.Invoker)
 	for id, record := range h.backfills {
@@ -307,7 +308,8 @@ func (k *known) unseen(e *schedule.Event, p *plan) bool {
 	switch e.Kind {
 	case schedule.EventCreated:
 		return !own
-	case schedule.EventUpdated, schedule.EventPaused, schedule.EventUnpaused, schedule.EventSkipRequested, schedule.EventUnskipped:
+	case schedule.EventUpdated, schedule.EventPaused, schedule.EventUnpaused, schedule.EventSkipRequested, schedule.EventUnskipped,
+		schedule.EventReplanned:
 		version, err := parseVersion(name)
 		return own && err == nil && version > k.Definition.Version
 	case schedule.EventTriggered, schedule.EventBackfillRequested:

@@ -12,25 +12,25 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // host is the NATS that a run uses: embedded, in a folder of its own, or one that is there.
 type host struct {
-	url     string
-	options []nats.Option
-	sync    natsserver.SyncMode
-	log     *slog.Logger
+	external func(...nats.Option) (*nats.Conn, error)
+	sync     natsserver.SyncMode
+	log      *slog.Logger
 
 	dir      string
 	embedded *natsserver.Server
 }
 
-// openHost makes the data folder and starts the embedded server, unless there is a URL.
+// openHost makes the data folder and starts the embedded server, unless another is to be used.
 func openHost(ctx context.Context, c *Config) (*host, error) {
-	h := &host{url: c.URL, options: c.Options, sync: c.Sync, log: c.Logger, dir: c.Dir}
-	if h.url != "" {
+	h := &host{external: c.Dial, sync: c.Sync, log: c.Logger, dir: c.Dir}
+	if h.external != nil {
 		return h, nil
 	}
 	if err := h.makeDir(); err != nil {
@@ -57,6 +57,14 @@ func (h *host) makeDir() error {
 	return nil
 }
 
+// searchOptions are those of a server: it keeps the search index with its other data.
+func (h *host) searchOptions(names subjects.Names) roles.SearchOptions {
+	if h.external != nil {
+		return roles.SearchOptions{}
+	}
+	return roles.SearchOptions{Dir: filepath.Join(h.dir, "search", names.Prefix())}
+}
+
 // start starts the embedded server.
 func (h *host) start(ctx context.Context) (err error) {
 	h.embedded, err = natsserver.Start(ctx, natsserver.Options{Dir: h.dir, Port: -1, Sync: h.sync, Logger: h.log})
@@ -76,13 +84,13 @@ func (h *host) dial(options ...nats.Option) (*nats.Conn, error) {
 	if h.embedded != nil {
 		return h.embedded.Connect(options...)
 	}
-	return nats.Connect(h.url, append(options, h.options...)...)
+	return h.external(options...)
 }
 
 // close stops the embedded server and removes its data.
 func (h *host) close() error {
 	h.stop()
-	if h.url != "" {
+	if h.external != nil {
 		return nil
 	}
 	return os.RemoveAll(h.dir)
@@ -118,17 +126,9 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// name is how a result calls it.
-func (h *host) name() string {
-	if h.url == "" {
-		return "embedded"
-	}
-	return h.url
-}
-
 // clear removes the streams of an installation from a server that stays.
 func (h *host) clear(ctx context.Context, js jetstream.JetStream, names subjects.Names, shards int) error {
-	if h.url == "" || js == nil {
+	if h.external == nil || js == nil {
 		return nil
 	}
 	var errs []error

@@ -25,6 +25,12 @@ const (
 	// drain and grace are those of a server that stops.
 	drain = 2500 * time.Millisecond
 	grace = 10 * time.Second
+
+	// With a million schedules much takes longer than usual, and half an hour of preparation should not be lost to one slow
+	// answer: askTimeout is for a request to the API, lookTimeout for one to NATS, clearTimeout for removing all streams.
+	askTimeout   = time.Minute
+	lookTimeout  = 30 * time.Second
+	clearTimeout = time.Minute
 )
 
 // installation is an installation that runs: all roles and a worker on one connection, as in a server, and a client on
@@ -36,6 +42,7 @@ type installation struct {
 	// js is that of the client.
 	js jetstream.JetStream
 
+	search roles.SearchOptions
 	conn   *roles.Connection
 	asks   *nats.Conn
 	cancel context.CancelFunc
@@ -47,7 +54,7 @@ type installation struct {
 func startInstallation(
 	ctx context.Context, h *host, c *Config, names subjects.Names, handler worker.Handler, fail context.CancelCauseFunc,
 ) (i *installation, err error) {
-	i = &installation{names: names, ended: make(chan error, 1)}
+	i = &installation{names: names, search: h.searchOptions(names), ended: make(chan error, 1)}
 	if i.conn, err = roles.Connect(ctx, c.Logger, "carillon-bench", h.dial); err != nil {
 		return i, err
 	}
@@ -75,16 +82,18 @@ func (i *installation) connectClient(h *host) (err error) {
 	if i.asks, err = h.dial(nats.Name("carillon-bench-client"), nats.MaxReconnects(-1)); err != nil {
 		return fmt.Errorf("bench: connect to NATS: %w", err)
 	}
-	if i.js, err = jetstream.New(i.asks); err != nil {
+	if i.js, err = jetstream.New(i.asks, jetstream.WithDefaultTimeout(lookTimeout)); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	i.client, err = client.New(i.asks, client.Config{Namespace: namespace, Prefix: i.names.Prefix(), Identity: "bench"})
+	i.client, err = client.New(i.asks, client.Config{
+		Namespace: namespace, Prefix: i.names.Prefix(), Identity: "bench", Timeout: askTimeout,
+	})
 	return err
 }
 
 // run starts the roles, in the stages of a server, and waits until the frontend is ready.
 func (i *installation) run(ctx context.Context, log *slog.Logger, work roles.Role, fail context.CancelCauseFunc) error {
-	front, ready, err1 := i.cluster.Frontend()
+	front, ready, err1 := i.cluster.Frontend(i.search)
 	generator, err2 := i.cluster.Generator()
 	backfiller, err3 := i.cluster.Backfiller()
 	invoker, err4 := i.cluster.Invoker()

@@ -64,6 +64,13 @@ func (l *ledger) begin(id string, nominal, at time.Time) {
 	}
 }
 
+// forgetStrangers forgets the runs so far that nothing due explains.
+func (l *ledger) forgetStrangers() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.strangers = 0
+}
+
 // tally is what a ledger says of the actions that are due in a span.
 type tally struct {
 	due, started, missed, doubled int

@@ -130,9 +130,10 @@ func (s *session) account(ctx context.Context, o *offered, event uint64, from, t
 // longer than was thought it is done again, with more time.
 func (s *session) prepare(ctx context.Context, l load, ledger *ledger) (times, error) {
 	const tries, reserve = 4, 500 * time.Millisecond
-	perSchedule := time.Second / 1000
+	estimate := time.Duration(l.schedules) * time.Second / 1000
 	for range tries {
-		begin := time.Now().Add(time.Duration(l.schedules) * perSchedule).Truncate(time.Second).Add(2 * time.Second)
+		asked := time.Now()
+		begin := asked.Add(estimate).Truncate(time.Second).Add(2 * time.Second)
 		t := l.times(begin)
 		what := l.schedule(t)
 		if err := s.create(ctx, "creating schedules", l.schedules, l.name, what); err != nil {
@@ -141,12 +142,27 @@ func (s *session) prepare(ctx context.Context, l load, ledger *ledger) (times, e
 		if time.Until(begin) >= reserve {
 			return t, expectAll(ledger, l.schedules, l.name, what.Spec, t.all)
 		}
-		if err := s.remove(ctx, l.schedules, l.name); err != nil {
+		estimate = 2 * time.Since(asked)
+		if err := s.takeBack(ctx, l, ledger); err != nil {
 			return t, err
 		}
-		perSchedule *= 3
 	}
 	return times{}, fmt.Errorf("bench: %d schedules could not be created in time", l.schedules)
+}
+
+// takeBack removes the schedules of a load that were created too late, and sees that none of their runs is left.
+func (s *session) takeBack(ctx context.Context, l load, ledger *ledger) error {
+	if err := s.remove(ctx, l.schedules, l.name); err != nil {
+		return err
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	if err := s.awaitWorker(ctx); err != nil {
+		return err
+	}
+	ledger.forgetStrangers()
+	return nil
 }
 
 // errNothing is about a measurement in which nothing was completed.

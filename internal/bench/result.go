@@ -46,6 +46,10 @@ type Result struct {
 	// Messages is how many messages were stored for each action; MessagesByStream says where.
 	Messages         Rate            `json:"messages_per_action"`
 	MessagesByStream map[string]Rate `json:"messages_per_action_by_stream,omitempty"`
+	// RecordWrites is how often the record of a schedule was written until its runs were completed, RecordBytes how large
+	// these writes were together.
+	RecordWrites int   `json:"record_writes,omitempty"`
+	RecordBytes  int64 `json:"record_bytes,omitempty"`
 	// RawPuts is what the same server does without Carillon.
 	RawPuts Rate `json:"raw_puts_per_s"`
 	// Operations are the kinds of request of the API.
@@ -127,6 +131,9 @@ func (r *Result) Write(w io.Writer) error {
 	t.row("disk", "%s", mebibytes(r.Disk))
 	if r.Messages > 0 {
 		t.row("messages", "%.2f for each action: %s", float64(r.Messages), byStream(r.MessagesByStream))
+	}
+	if r.RecordWrites > 0 {
+		t.row("record", "%d writes, %s", r.RecordWrites, mebibytes(r.RecordBytes))
 	}
 	t.row("raw puts", "%s/s, %s", digits(r.RawPuts), r.share())
 	return render.Table(w, t.rows)

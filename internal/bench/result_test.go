@@ -95,6 +95,7 @@ func sampleResult() *Result {
 		Elapsed:  Seconds(20 * time.Second), CPU: Seconds(5 * time.Second), Cores: 0.25,
 		PeakRSS: 100 << 20, RSS: 90 << 20, Disk: 50 << 20,
 		Messages: 11, MessagesByStream: map[string]Rate{"state": 4, "tasks": 3, "events": 3, "dead_letters": 1},
+		RecordWrites: 12, RecordBytes: 3 << 20,
 		RawPuts:    50_000,
 		Operations: map[string]Operation{"create": {Count: 3, PerS: 1.5, Errors: 1, Latency: &Quantiles{P50: 1, Max: 2}}},
 		Times:      map[string]Seconds{"caught_up": Seconds(1500 * time.Millisecond)},

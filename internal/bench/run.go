@@ -21,9 +21,8 @@ import (
 
 // Config says where to measure. The zero value of each field but Names is its default.
 type Config struct {
-	// URL is the NATS server to use, Options how to connect to it. Without a URL one is embedded.
-	URL     string
-	Options []nats.Option
+	// Dial connects to the NATS server to use. Without it one is embedded.
+	Dial func(...nats.Option) (*nats.Conn, error)
 	// Names are those of the installation. On a server that is there they are made unique, so that the installation
 	// that may be there is left alone; what the run has made is removed at its end.
 	Names subjects.Names
@@ -90,6 +89,7 @@ func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Res
 		return nil, err
 	}
 	s := &session{Parameters: p, config: c.withDefaults(), names: c.Names}
+	s.config.Concurrency = max(s.config.Concurrency, p.Runs) // all of them at once
 	s.result = &Result{Scenario: scenario.Name, Parameters: p}
 	if s.profiler, err = newProfiler(c.Profiles, scenario.Name); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *session) open(ctx context.Context) (err error) {
 	if s.host, err = openHost(ctx, &s.config); err != nil {
 		return err
 	}
-	if s.config.URL != "" {
+	if s.config.Dial != nil {
 		if s.names, err = uniqueNames(s.names); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (s *session) finish(ctx context.Context) error {
 
 // close stops everything and removes what the run has made.
 func (s *session) close(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearTimeout)
 	defer cancel()
 	s.config.Progress("removing", 0, 0)
 	if i := s.installation; i != nil {
@@ -200,11 +200,11 @@ func uniqueNames(names subjects.Names) (subjects.Names, error) {
 
 func (s *session) environment() Environment {
 	e := Environment{
-		NATS: s.host.name(), NATSVersion: s.asks.ConnectedServerVersion(),
+		NATS: "embedded", NATSVersion: s.asks.ConnectedServerVersion(),
 		Shards: s.cluster.Facts.Shards, Replicas: s.cluster.Facts.Replicas, Concurrency: s.config.Concurrency,
 		Version: s.config.Version, Go: runtime.Version(), CPUs: runtime.GOMAXPROCS(0), Profiled: s.profiler != nil,
 	}
-	if s.host.url == "" {
+	if s.host.external == nil {
 		e.Sync = string(s.config.Sync)
 	} else {
 		e.NATS = s.asks.ConnectedUrlRedacted()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +21,7 @@ func tiny(s Scenario) Parameters {
 	p.Schedules = min(p.Schedules, 30)
 	p.Warmup, p.Duration = 0, min(p.Duration, Seconds(time.Second))
 	p.Actions = min(p.Actions, 200)
+	p.Runs = min(p.Runs, 30)
 	p.Clients = min(p.Clients, 2)
 	p.Active = min(p.Active, 3)
 	if s.takes(ParamRate) {
@@ -34,7 +36,7 @@ func tiny(s Scenario) Parameters {
 func config(t *testing.T) Config {
 	return Config{
 		Names: natstest.Names(t), Logger: natstest.Logger(t), Dir: t.TempDir(), Shards: 2,
-		RawDuration: 50 * time.Millisecond, Patience: time.Minute,
+		RawDuration: 300 * time.Millisecond, Patience: time.Minute,
 	}
 }
 
@@ -63,9 +65,9 @@ func checkResult(t *testing.T, r *Result) {
 	t.Helper()
 	assert.True(t, r.OK(), "%+v", r)
 	assert.Equal(t, r.Due, r.Started)
-	assert.Positive(t, r.RawPuts)
-	assert.Positive(t, r.Disk)
-	assert.Positive(t, r.Elapsed)
+	assert.Positive(t, r.RawPuts, "raw puts")
+	assert.Positive(t, r.Disk, "disk")
+	assert.Positive(t, r.Elapsed, "elapsed")
 	assert.Equal(t, 2, r.Environment.Shards)
 	if slices.Contains([]string{"api", "idle"}, r.Scenario) {
 		assert.Zero(t, r.Due)
@@ -73,12 +75,17 @@ func checkResult(t *testing.T, r *Result) {
 		checkOperations(t, r)
 		return
 	}
-	assert.Positive(t, r.Due)
+	assert.Positive(t, r.Due, "due")
 	assert.NotNil(t, r.Lateness)
-	if slices.Contains([]string{"herd", "backfill"}, r.Scenario) { // elsewhere a busy machine may complete nothing in time
+	if slices.Contains([]string{"herd", "backfill", "inflight"}, r.Scenario) { // elsewhere a busy machine may complete nothing in time
 		assert.Positive(t, r.Completed)
 		assert.Positive(t, r.Messages)
 		assert.Positive(t, r.Times["last_completed"])
+	}
+	if r.Scenario == "inflight" {
+		assert.Equal(t, r.Parameters.Runs, r.Started)
+		assert.Positive(t, r.RecordWrites)
+		assert.Positive(t, r.RecordBytes)
 	}
 }
 
@@ -102,7 +109,8 @@ func TestOnAServerThatIsThere(t *testing.T) {
 	}
 	server := natstest.Server(t)
 	c := config(t)
-	c.URL, c.Profiles = server.ClientURL(), filepath.Join(t.TempDir(), "profiles")
+	c.Profiles = filepath.Join(t.TempDir(), "profiles")
+	c.Dial = func(options ...nats.Option) (*nats.Conn, error) { return nats.Connect(server.ClientURL(), options...) }
 	s := herdScenario()
 	r, err := Run(t.Context(), s, tiny(s), c)
 	require.NoError(t, err)
@@ -116,6 +124,28 @@ func TestOnAServerThatIsThere(t *testing.T) {
 	for _, kind := range []string{"cpu", "heap", "block", "mutex"} {
 		assert.FileExists(t, filepath.Join(c.Profiles, "herd-"+kind+".pprof"))
 	}
+}
+
+// TestCreatedTooLate: what has run of schedules that were created too late does not count.
+func TestCreatedTooLate(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	c := config(t)
+	creations := 0
+	c.Progress = func(stage string, done, total int) {
+		if stage == "creating schedules" && done == total {
+			if creations++; creations == 1 {
+				<-time.After(3 * time.Second) // by then all of them have been due
+			}
+		}
+	}
+	s := herdScenario()
+	r, err := Run(t.Context(), s, tiny(s), c)
+	require.NoError(t, err)
+	assert.Greater(t, creations, 1)
+	checkResult(t, r)
 }
 
 // TestBrokenOff: a run that is broken off says so, and leaves nothing behind.

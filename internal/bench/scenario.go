@@ -25,6 +25,10 @@ type Parameters struct {
 	Duration Seconds `json:"duration_s,omitempty"`
 	// Actions is how many actions a backfill asks for, of each schedule.
 	Actions int `json:"actions,omitempty"`
+	// Runs is how many runs of one schedule are in progress at once.
+	Runs int `json:"runs,omitempty"`
+	// Spread is within which time they end; zero lets all of them end at once.
+	Spread Seconds `json:"spread_s,omitempty"`
 	// Overlap is the overlap policy: one of those that drop nothing.
 	Overlap schedule.OverlapPolicy `json:"overlap,omitempty"`
 	// Clients is how many clients ask side by side, each waiting for its answer.
@@ -44,6 +48,8 @@ const (
 	ParamWarmup    = "warmup"
 	ParamDuration  = "duration"
 	ParamActions   = "actions"
+	ParamRuns      = "runs"
+	ParamSpread    = "spread"
 	ParamOverlap   = "overlap"
 	ParamClients   = "clients"
 	ParamRate      = "rate"
@@ -75,7 +81,7 @@ type Scenario struct {
 func Scenarios() []Scenario {
 	return []Scenario{
 		steadyScenario(), herdScenario(), backfillScenario(), triggerScenario(), apiScenario(),
-		idleScenario(), recoverScenario(), overloadScenario(),
+		inflightScenario(), idleScenario(), recoverScenario(), overloadScenario(),
 	}
 }
 
@@ -87,6 +93,7 @@ func (s Scenario) Check(p Parameters) error {
 	}{
 		{ParamSchedules, p.Schedules, 1, MaxSchedules},
 		{ParamActions, p.Actions, 1, 1_000_000},
+		{ParamRuns, p.Runs, 1, 4_000},
 		{ParamClients, p.Clients, 1, 1_000},
 		{ParamRate, p.Rate, 0, 100_000},
 		{ParamDormant, p.Dormant, 0, MaxSchedules},
@@ -102,6 +109,7 @@ func (s Scenario) Check(p Parameters) error {
 		least time.Duration
 	}{
 		{ParamInterval, p.Interval, time.Second},
+		{ParamSpread, p.Spread, 0},
 		{ParamWarmup, p.Warmup, 0},
 		{ParamDuration, p.Duration, time.Second},
 	} {

@@ -110,24 +110,32 @@ func measureTrigger(ctx context.Context, s *session) error {
 
 // triggerAgainAndAgain triggers a schedule until the measurement is over.
 func (s *session) triggerAgainAndAgain(ctx context.Context, t *triggers, id string, measured span) error {
-	for asked := time.Now(); asked.Before(measured.to); asked = time.Now() {
-		if _, err := s.client.Trigger(ctx, schedule.TriggerRequest{ID: id}); err != nil {
+	for time.Now().Before(measured.to) {
+		if err := s.triggerOnce(ctx, t, id, measured); err != nil {
 			return err
 		}
-		answered := time.Since(asked)
-		late := time.Duration(-1)
-		patience := time.NewTimer(s.config.Patience)
-		select {
-		case at := <-t.arrived[id]:
-			late = max(at.Sub(asked), 0)
-		case <-patience.C:
-		case <-ctx.Done():
-			patience.Stop()
-			return context.Cause(ctx)
-		}
-		patience.Stop()
-		t.record(answered, late, measured.has(asked))
 	}
+	return nil
+}
+
+// triggerOnce triggers a schedule and waits until the code runs.
+func (s *session) triggerOnce(ctx context.Context, t *triggers, id string, measured span) error {
+	asked := time.Now()
+	if _, err := s.client.Trigger(ctx, schedule.TriggerRequest{ID: id}); err != nil {
+		return err
+	}
+	answered := time.Since(asked)
+	late := time.Duration(-1)
+	patience := time.NewTimer(s.config.Patience)
+	defer patience.Stop()
+	select {
+	case at := <-t.arrived[id]:
+		late = max(at.Sub(asked), 0)
+	case <-patience.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	t.record(answered, late, measured.has(asked))
 	return nil
 }
 

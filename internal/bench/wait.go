@@ -86,6 +86,20 @@ func (s *session) tasks(ctx context.Context) (left int, err error) {
 	return left, nil
 }
 
+// awaitWorker waits until the worker has no request left.
+func (s *session) awaitWorker(ctx context.Context) error {
+	most := 0
+	return s.await(ctx, "waiting for the worker", func() (int, int, error) {
+		stream, err := s.js.Stream(ctx, s.names.ActionStream())
+		if err != nil {
+			return 0, 0, fmt.Errorf("bench: look for requests: %w", err)
+		}
+		left := int(stream.CachedInfo().State.Msgs)
+		most = max(most, left)
+		return most - left, most, nil
+	})
+}
+
 // nextEvent is the sequence that the next event will have.
 func (s *session) nextEvent(ctx context.Context) (uint64, error) {
 	stream, err := s.js.Stream(ctx, s.names.EventStream())

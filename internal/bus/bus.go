@@ -24,6 +24,10 @@ type Bus interface {
 	Remove(ctx context.Context, stream string, sequence uint64) error
 	// Purge removes the messages of a subject.
 	Purge(ctx context.Context, stream, subject string) error
+	// Backlog returns how many messages of a consumer have not been acknowledged: what has been delivered, and what has not.
+	Backlog(ctx context.Context, stream, consumer string) (int, error)
+	// Subjects counts the subjects with messages that match a filter, by the word of the leader of the stream.
+	Subjects(ctx context.Context, stream, filter string) (int, error)
 	// Pull begins to take the messages of a consumer.
 	Pull(ctx context.Context, stream, consumer string) (Messages, error)
 

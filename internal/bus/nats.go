@@ -3,19 +3,16 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/publish"
 )
 
 const (
-	// storeWait is how long a stream may take to acknowledge one of several messages. Without it, one lost acknowledgement
-	// would hold up its schedule for ever.
-	storeWait = 5 * time.Second
 	// pullBatch is how many messages wait in the client for their turn, at most.
 	pullBatch = 256
 	// pullHeartbeat is how often NATS says that a pull is still alive.
@@ -24,56 +21,34 @@ const (
 
 // NATS is the bus of a connection to NATS.
 type NATS struct {
-	js    jetstream.JetStream
-	async jetstream.JetStream
+	js        jetstream.JetStream
+	publisher *publish.Publisher
 }
 
 var _ Bus = (*NATS)(nil)
 
 // New returns the bus of a connection. Close it when it is needed no more.
-func New(js jetstream.JetStream) (*NATS, error) {
-	// Its own context, since asynchronous publishing has a timeout for all of a context.
-	async, err := jetstream.New(js.Conn(), jetstream.WithPublishAsyncTimeout(storeWait))
-	if err != nil {
-		return nil, fmt.Errorf("bus: %w", err)
-	}
-	return &NATS{js: js, async: async}, nil
+func New(js jetstream.JetStream) *NATS {
+	return &NATS{js: js, publisher: publish.New(js)}
 }
 
 // Or returns a bus if it is set, else that of a connection, which must be set then.
-func Or(b Bus, js jetstream.JetStream) (Bus, error) {
+func Or(b Bus, js jetstream.JetStream) Bus {
 	if b != nil {
-		return b, nil
+		return b
 	}
 	return New(js)
 }
 
 // Publish implements [Bus].
 func (b *NATS) Publish(ctx context.Context, msg *nats.Msg) error {
-	_, err := b.js.PublishMsg(ctx, msg)
+	_, err := b.publisher.Publish(ctx, msg)
 	return err
 }
 
 // PublishAll implements [Bus].
 func (b *NATS) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
-	acks := make([]jetstream.PubAckFuture, 0, len(msgs))
-	for _, msg := range msgs {
-		ack, err := b.async.PublishMsgAsync(msg, jetstream.WithStallWait(storeWait))
-		if err != nil {
-			return err
-		}
-		acks = append(acks, ack)
-	}
-	for _, ack := range acks {
-		select {
-		case <-ack.Ok():
-		case err := <-ack.Err():
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
+	return b.publisher.PublishAll(ctx, msgs)
 }
 
 // Last implements [Bus].
@@ -105,6 +80,21 @@ func (b *NATS) Purge(ctx context.Context, stream, subject string) error {
 		return err
 	}
 	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+}
+
+// Backlog implements [Bus].
+func (b *NATS) Backlog(ctx context.Context, stream, consumer string) (int, error) {
+	c, err := b.js.Consumer(ctx, stream, consumer) // asks the leader of the consumer
+	if err != nil {
+		return 0, err
+	}
+	info := c.CachedInfo()
+	return int(info.NumPending) + info.NumAckPending, nil
+}
+
+// Subjects implements [Bus].
+func (b *NATS) Subjects(ctx context.Context, stream, filter string) (int, error) {
+	return leader.Subjects(ctx, b.js, stream, filter)
 }
 
 // Pull implements [Bus].
@@ -140,4 +130,4 @@ func (b *NATS) MaxPayload() int64 { return b.js.Conn().MaxPayload() }
 func (b *NATS) Flush(ctx context.Context) error { return b.js.Conn().FlushWithContext(ctx) }
 
 // Close implements [Bus].
-func (b *NATS) Close() { b.async.CleanupPublisher() }
+func (b *NATS) Close() { b.publisher.Close() }

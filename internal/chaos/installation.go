@@ -107,7 +107,13 @@ func (in *installation) addNode(config NodeConfig) error {
 func (in *installation) roleCommand(name string) command {
 	role, _, _ := strings.Cut(name, "-")
 	if role != workerRole {
-		return func(int) []string { return []string{role, "--nats", in.urls, "--replicas", replicas} }
+		return func(int) []string {
+			args := []string{role, "--nats", in.urls, "--replicas", replicas}
+			if role == frontendRole { // one that is killed leaves its index behind
+				args = append(args, "--search-dir", filepath.Join(in.dir, "search", name))
+			}
+			return args
+		}
 	}
 	return func(life int) []string {
 		path := filepath.Join(in.dir, "ledger", lifeName(name, life)+ledgerSuffix)

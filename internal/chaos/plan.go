@@ -39,9 +39,12 @@ const (
 )
 
 // roles are the roles that run as processes of their own.
-var roles = []string{"frontend", "generator", "invoker", "backfiller", workerRole}
+var roles = []string{frontendRole, "generator", "invoker", "backfiller", workerRole}
 
-const workerRole = "worker"
+const (
+	frontendRole = "frontend"
+	workerRole   = "worker"
+)
 
 // Fault is one fault. Begin and End count from the beginning of the run.
 type Fault struct {

@@ -104,11 +104,13 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 		}
 		number(bench.ParamSchedules, &o.Schedules, "use `N` schedules")
 		number(bench.ParamActions, &o.Actions, "ask for `N` actions of each schedule")
+		number(bench.ParamRuns, &o.Runs, "let `N` runs be in progress at once")
 		number(bench.ParamActive, &o.Active, "let `N` more schedules be due every second")
 		number(bench.ParamDormant, &o.Dormant, "put `N` dormant schedules beside them")
 		number(bench.ParamClients, &o.Clients, "let `N` clients ask side by side")
 		number(bench.ParamRate, &o.Rate, "take `N` actions per second for the highest rate; 0 looks for it")
 		span(bench.ParamInterval, &o.Interval, "let each be due every `DURATION`, in whole seconds")
+		span(bench.ParamSpread, &o.Spread, "let them end one after the other within `DURATION`, not all at once")
 		span(bench.ParamWarmup, &o.Warmup, "do not measure the first `DURATION`")
 		span(bench.ParamDuration, &o.Duration, "measure for `DURATION`")
 		if slices.Contains(scenario.Takes, bench.ParamOverlap) {
@@ -147,7 +149,10 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	}
 	o.Parameters.Overlap = schedule.OverlapPolicy(o.overlap)
 	o.Config.Sync = natsserver.SyncMode(o.sync)
-	o.URL, o.Options, o.Names = a.global.nats, a.credentials(), a.global.names
+	o.Names = a.global.names
+	if a.global.isExternal() {
+		o.Dial = a.global.dial
+	}
 	o.Version, o.Logger = readBuild().semantic(), a.logger()
 	// As in a server, or the traces would cost nothing here.
 	shutdown, err := sdk.Setup(cmd.Context(), "carillon-bench", readBuild().Version)

@@ -46,13 +46,13 @@ func TestUpdateEndToEnd(t *testing.T) {
 	assert.Equal(t, schedule.Duration(10*time.Second), d.Action.HeartbeatTimeout)
 	assert.Equal(t, "old", d.State.Notes, "what no flag names stays")
 	c.refused(ExitUsage, "spec.cron[0]: ", "update", "x", "--cron", "* *")
-	c.refused(ExitFailure, "hint: carillon schedule list shows", "update", "nobody", "--every", "1h")
+	c.refused(ExitNotFound, "hint: carillon schedule list shows", "update", "nobody", "--every", "1h")
 
 	file := filepath.Join(t.TempDir(), "x.yaml")
 	p := &process{env: map[string]string{"CARILLON_NATS": url}, files: map[string]string{file: c.ok("describe", "x", "-o", "yaml")}}
 	require.Equal(t, ExitOK, p.run(t.Context(), "schedule", "update", "--file", file, "--notes", "new", "-o", "json"), p.stderr.String())
 	assert.Equal(t, "new", document[schedule.Description](t, p.stdout.String()).State.Notes)
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "schedule", "update", "--file", file))
+	assert.Equal(t, ExitConflict, p.run(t.Context(), "schedule", "update", "--file", file))
 	assert.Contains(t, p.stderr.String(), "is stale, the schedule has been changed since")
 	assert.Contains(t, p.stderr.String(), "hint: look at it with: carillon schedule describe x")
 
@@ -142,7 +142,7 @@ func TestEditEndToEnd(t *testing.T) {
 	assert.Equal(t, ExitFailure, code)
 	assert.Equal(t, "error: the editor \"false\" failed: exit status 1\nhint: $VISUAL or $EDITOR names another one\n", stderr)
 	code, _, stderr = c.edit("true", "nobody")
-	assert.Equal(t, ExitFailure, code)
+	assert.Equal(t, ExitNotFound, code)
 	assert.Contains(t, stderr, `has no schedule "nobody"`)
 
 	testEditMeanwhile(t, c)
@@ -203,7 +203,9 @@ func TestPatchAndSkipEndToEnd(t *testing.T) {
 
 	assert.Equal(t, "patched x: paused, triggered, 1 backfill, took back all skips, skips 1 time\n",
 		c.ok("patch", "x", "--pause", "--trigger", "--backfill", "-3h/-1h", "--overlap", "allow_all", "--unskip", "--skip", "1", "--note", "all"))
-	d := c.until("x", "all runs have completed", func(d schedule.Description) bool { return completedRuns(d) == 3 })
+	d := c.until("x", "all runs have completed, and the backfill is over", func(d schedule.Description) bool {
+		return completedRuns(d) == 3 && len(d.Info.Backfills) == 0
+	})
 	assert.True(t, d.State.Paused)
 	assert.Equal(t, "all", d.State.Notes)
 	assert.Len(t, d.Info.Skips, 1)
@@ -238,8 +240,8 @@ func TestBackfillEndToEnd(t *testing.T) {
 	assert.Regexp(t, `^backfilling quick as \S+\n(\d+/25( .*)?\n)*completed: 25 times\n$`, out)
 	reply := document[schedule.BackfillReply](t, c.ok("backfill", "quick", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T02:00:00Z", "--wait", "-o", "json"))
 	assert.NotEmpty(t, reply.BackfillID)
-	c.refused(ExitFailure, "hint: carillon schedule describe quick shows the triggers and backfills in progress", "cancel-backfill", "quick", reply.BackfillID)
-	c.refused(ExitFailure, `has no schedule "nobody"`, "backfill", "nobody", "--from", "-2h", "--to", "-1h", "--wait")
+	c.refused(ExitNotFound, "hint: carillon schedule describe quick shows the triggers and backfills in progress", "cancel-backfill", "quick", reply.BackfillID)
+	c.refused(ExitNotFound, `has no schedule "nobody"`, "backfill", "nobody", "--from", "-2h", "--to", "-1h", "--wait")
 
 	c.ok("create", "slow", "--every", "1h", "--type", "sleep", "--input", `"1h"`, "--paused")
 	wait := startDaemon(t, "schedule", "backfill", "slow", "--nats", url, "--overlap", "buffer_all", "--wait",
@@ -270,7 +272,7 @@ func TestTriggerWaitEndToEnd(t *testing.T) {
 	event := document[schedule.Event](t, c.ok("trigger", "x", "--wait", "-o", "json"))
 	assert.Equal(t, schedule.EventCompleted, event.Kind)
 	assert.JSONEq(t, `{"month":1}`, string(event.Result), "an override is for one run")
-	c.refused(ExitFailure, `has no schedule "nobody"`, "trigger", "nobody", "--wait")
+	c.refused(ExitNotFound, `has no schedule "nobody"`, "trigger", "nobody", "--wait")
 
 	c.ok("create", "nap", "--type", "sleep", "--input", `"soon"`, "--overlap", "buffer_all")
 	out := c.refused(ExitFailure, "error: the run has ended as failed: sleep needs an input", "trigger", "nap", "--wait")

@@ -402,7 +402,7 @@ func TestChangeUsage(t *testing.T) {
 		"backfill x":                                  "--from is missing\nhint: usage: carillon schedule backfill ID --from TIME --to TIME [flags]",
 		"backfill x --from -1h":                       "--to is missing\nhint: usage: carillon schedule backfill ID --from TIME --to TIME [flags]",
 		"backfill x --from -1h --to -2h":              "--to lies before --from: both are part of the range, from the first to the last time",
-		"backfill x --from yesterday --to -1":         `--from: "yesterday" is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00 or +10m`,
+		"backfill x --from yesterday --to -1":         `--from: "yesterday" is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00, or +10m or -1h from now`,
 		"cancel-backfill x":                           "BACKFILL_ID is missing\nhint: usage: carillon schedule cancel-backfill ID BACKFILL_ID [flags]",
 		"skip x 1 2":                                  "unexpected argument \"2\"\nhint: usage: carillon schedule skip ID [N] [flags]",
 		"skip x many":                                 `"many" is not a number of times: use 1 to 1000`,

@@ -6,21 +6,14 @@ import (
 	"time"
 )
 
-// The exit codes.
-const (
-	ExitOK = 0
-	// ExitFailure: the command was understood, and failed.
-	ExitFailure = 1
-	// ExitUsage: the command line, an environment variable or the configuration file is wrong. Nothing was done.
-	ExitUsage = 2
-)
-
 // Env is what a command takes from the process it runs in. All fields are required.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Color says that Stdout is a terminal that may be coloured.
 	Color bool
+	// Width returns how many columns the terminal has that Stdout is; 0 if it is none.
+	Width func() int
 	// LookupEnv is like os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// ReadFile is like os.ReadFile.

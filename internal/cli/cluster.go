@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 
@@ -17,23 +16,27 @@ import (
 func (a *app) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Look after what an installation has stored",
-		Long: `Looks after what an installation has stored. These commands talk to NATS directly
-and need no other process of Carillon.`,
-		Example: `  carillon cluster check
+		Short: "Look after an installation and what it has stored",
+		Long: `Looks after an installation and what it has stored. These commands talk to NATS
+directly and need no other process of Carillon.`,
+		Example: `  carillon cluster health
+  carillon cluster info
+  carillon cluster check
   carillon cluster check --repair`,
 	}
 	makeParent(cmd)
-	cmd.AddCommand(a.clusterCheckCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand())
+	cmd.AddCommand(
+		a.clusterInfoCommand(), a.clusterHealthCommand(),
+		a.clusterCheckCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(),
+	)
 	return cmd
 }
 
 // callCluster connects to NATS, reads the facts of the installation, makes a call and closes the connection.
 func (a *app) callCluster(ctx context.Context, call func(context.Context, jetstream.JetStream, topology.Facts) error) error {
-	servers := a.global.natsURL()
-	conn, err := nats.Connect(servers, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
+	conn, err := a.connectClient()
 	if err != nil {
-		return explainConnect(redact(servers), err)
+		return err
 	}
 	defer conn.Close()
 	js, err := jetstream.New(conn)
@@ -54,7 +57,7 @@ func (a *app) clusterFacts(ctx context.Context, js jetstream.JetStream) (topolog
 	bucket, err := js.KeyValue(ctx, name)
 	var entry jetstream.KeyValueEntry
 	if err == nil {
-		entry, err = bucket.Get(ctx, "cluster")
+		entry, err = bucket.Get(ctx, topology.FactsKey)
 	}
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) {
 		return topology.Facts{}, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no bucket %s: no installation has this prefix", name)

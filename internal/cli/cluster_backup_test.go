@@ -33,7 +33,7 @@ func TestClusterBackupUsage(t *testing.T) {
 		"cluster backup":                       "DIR is missing\nhint: usage: carillon cluster backup DIR [flags]",
 		"cluster restore a b":                  "unexpected argument \"b\"\nhint: usage: carillon cluster restore DIR [flags]",
 		"cluster restore a --resume-from soon": "--resume-from: \"soon\" is not a time",
-		"cluster restore a --data b --nats c":  "--data and --nats name two places: give one of them",
+		"cluster restore a --data b --nats c":  "--data and --nats or --context name two places: give one of them",
 		"cluster restore a --replicas two":     "--replicas: \"two\" is not a whole number",
 	} {
 		var p process
@@ -42,7 +42,7 @@ func TestClusterBackupUsage(t *testing.T) {
 		assert.Empty(t, p.stdout.String())
 	}
 	var p process
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "cluster", "restore", folder, "--nats", natstest.Shared(t).ClientURL()))
+	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "restore", folder, "--nats", natstest.Shared(t).ClientURL()))
 	assert.Equal(t, "error: "+folder+" holds no backup: it has no manifest.json\n", p.stderr.String())
 }
 
@@ -60,10 +60,10 @@ func TestClusterBackupAndRestore(t *testing.T) {
 	assert.Regexp(t, "^"+regexp.QuoteMeta(dir)+` holds all of carillon as of 20\S+Z: 13 streams, \d+ messages, \d+\.\d MB`+"\n$", p.stdout.String())
 	assert.Empty(t, p.stderr.String(), "no progress where there is no terminal")
 	p = process{env: env}
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "cluster", "backup", dir))
+	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "backup", dir))
 	assert.Equal(t, "error: "+dir+" exists already\n", p.stderr.String())
 	p = process{env: env}
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "cluster", "restore", dir))
+	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "restore", dir))
 	assert.Regexp(t, `^error: there is an installation of prefix carillon: stream .* and 10 others\nhint: a backup is restored into an empty place`, p.stderr.String())
 	p = process{env: env}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "backup", dir+"-2", "-o", "json"))
@@ -92,7 +92,7 @@ func TestWriteSummary(t *testing.T) {
 		"busy": {
 			Prefix: "carillon", Moment: at, Streams: 13, Schedules: 240,
 			Counts: backup.Counts{
-				Buffered: 48, Started: 43, Completed: 47, GivenUp: 4, Requeued: 13, Withdrawn: 36, HandOffs: 1, Forgotten: 1, Paused: 1,
+				Deferred: 48, Started: 43, Completed: 47, GivenUp: 4, Requeued: 13, Withdrawn: 36, HandOffs: 1, Forgotten: 1, Paused: 1,
 				Deleted: 1, Assumed: 1200,
 			},
 			Lost: []backup.Lost{{Namespace: "default", ScheduleID: "report\x1b[2J", Kind: schedule.EventUpdated, Time: at}},

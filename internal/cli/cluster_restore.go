@@ -50,8 +50,8 @@ a time instead. docs/backup.md says more.`,
 			if err := flags.apply(); err != nil {
 				return err
 			}
-			if flags.data != "" && a.global.nats != "" {
-				return usagef("--data and --nats name two places: give one of them")
+			if flags.data != "" && a.global.isExternal() {
+				return usagef("--data and --nats or --context name two places: give one of them")
 			}
 			steps := a.steps()
 			config := backup.RestoreConfig{
@@ -102,10 +102,9 @@ func (a *app) restore(ctx context.Context, data string, config backup.RestoreCon
 
 func (a *app) connectRestore(ctx context.Context, data string) (*nats.Conn, func(), error) {
 	if data == "" {
-		servers := a.global.natsURL()
-		conn, err := nats.Connect(servers, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
+		conn, err := a.connectClient()
 		if err != nil {
-			return nil, nil, explainConnect(redact(servers), err)
+			return nil, nil, err
 		}
 		return conn, conn.Close, nil
 	}
@@ -143,7 +142,7 @@ func writeSummary(w io.Writer, s *backup.Summary) error {
 		count int
 		text  string
 	}{
-		{s.Buffered, "actions had come due while the backup was made"},
+		{s.Deferred, "starts had begun to wait while the backup was made"},
 		{s.Started, "runs had begun while the backup was made"},
 		{s.Completed, "runs had ended while the backup was made"},
 		{s.GivenUp, "actions had been skipped, missed or dropped while the backup was made"},

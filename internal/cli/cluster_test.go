@@ -22,7 +22,7 @@ import (
 
 func TestClusterHelp(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"cluster", "cluster check"} {
+	for _, command := range []string{"cluster", "cluster check", "cluster health", "cluster info"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			var p process
@@ -50,7 +50,7 @@ func TestClusterOfNobody(t *testing.T) {
 	t.Parallel()
 	var p process
 	server := natstest.Shared(t)
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "cluster", "check", "--nats", server.ClientURL(), "--prefix", "nobodys"))
+	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "check", "--nats", server.ClientURL(), "--prefix", "nobodys"))
 	assert.Equal(t, "error: there is no bucket nobodys-cluster: no installation has this prefix\n", p.stderr.String())
 	_, js := natstest.Connect(t, server)
 	_, err := js.KeyValue(t.Context(), "nobodys-cluster")

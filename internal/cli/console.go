@@ -89,7 +89,7 @@ func (c *console) banner() {
 		{"", "cluster", fmt.Sprintf("%s, %s, namespace %s",
 			plural(c.cluster.Facts.Shards, "shard"), plural(c.cluster.Facts.Replicas, "replica"), c.app.global.namespace)},
 		{"", "try", "carillon schedule list" + c.clientFlags()},
-		{"", "or", fmt.Sprintf("nats --server %s req %s '{}'", c.url, c.cluster.Names.API(c.app.global.namespace, "list"))},
+		{"", "or", fmt.Sprintf("nats --server %s req %s '{}'", c.url, c.cluster.Names.API(c.app.global.namespace, subjects.ThingSchedule, "list"))},
 		{"", "stop", "Ctrl-C"},
 	}
 	var text strings.Builder
@@ -99,7 +99,7 @@ func (c *console) banner() {
 }
 
 func (c *console) dataText() string {
-	if c.app.global.nats != "" {
+	if c.app.global.isExternal() {
 		return "in the NATS cluster"
 	}
 	when := "every write is synced before it is acknowledged"
@@ -110,7 +110,7 @@ func (c *console) dataText() string {
 }
 
 func (c *console) natsText() string {
-	if c.app.global.nats != "" {
+	if c.app.global.isExternal() {
 		return c.url
 	}
 	return c.url + " (embedded)"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,10 +34,9 @@ says more.`,
 
 // callLetters connects to NATS, makes a call and closes the connection.
 func (a *app) callLetters(ctx context.Context, call func(context.Context, *deadletter.Reader) error) error {
-	servers := a.global.natsURL()
-	conn, err := nats.Connect(servers, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
+	conn, err := a.connectClient()
 	if err != nil {
-		return explainConnect(redact(servers), err)
+		return err
 	}
 	defer conn.Close()
 	js, err := jetstream.New(conn)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,7 +35,10 @@ is given.`,
 				if err != nil {
 					return err
 				}
-				return a.print(output, letters, func(w io.Writer) error { return render.Letters(w, letters, a.view()) })
+				sequence := func(l *deadletter.Letter) string { return strconv.FormatUint(l.Sequence, 10) }
+				return printList(a, output, letters, sequence, func(w io.Writer) error {
+					return render.Letters(w, letters, a.view())
+				})
 			})
 		},
 	}
@@ -42,6 +46,6 @@ is given.`,
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
 		flags.IntVar(&limit, "limit", 0, "the newest `N` only; 0 lists all")
 	})
-	output.define(cmd)
+	output.defineList(cmd)
 	return cmd
 }

@@ -107,10 +107,10 @@ func (l *letters) ok(line string) string {
 	return stdout
 }
 
-func (l *letters) fails(line, want string) {
+func (l *letters) fails(wantCode int, line, want string) {
 	l.Helper()
 	code, _, stderr := l.run(line)
-	assert.Equal(l, ExitFailure, code)
+	assert.Equal(l, wantCode, code)
 	assert.Equal(l, want, stderr)
 }
 
@@ -152,19 +152,19 @@ func TestDLQ(t *testing.T) {
 	assert.Equal(t, "replayed 1 on "+subject+"\nreplayed 3 on "+subject+": a newer message waits there already\n",
 		l.ok("replay --all --schedule a"))
 	code, stdout, stderr := l.run("replay 6 2 -o json")
-	assert.Equal(t, ExitFailure, code)
+	assert.Equal(t, ExitConflict, code)
 	assert.Equal(t, "error: letter 6 cannot be replayed: it does not say where the message was\n", stderr)
 	assert.Contains(t, stdout, `"scheduleId": "b"`, "one that cannot be replayed does not keep the others")
 
 	assert.Equal(t, "purged 1 dead letter\n", l.ok("purge 4"))
-	l.fails("purge 4", "error: there is no dead letter 4\nhint: carillon dlq list shows the dead letters\n")
-	l.fails("show 4", "error: there is no dead letter 4\nhint: carillon dlq list shows the dead letters\n")
+	l.fails(ExitNotFound, "purge 4", "error: there is no dead letter 4\nhint: carillon dlq list shows the dead letters\n")
+	l.fails(ExitNotFound, "show 4", "error: there is no dead letter 4\nhint: carillon dlq list shows the dead letters\n")
 	assert.Equal(t, "{\n  \"purged\": 1\n}\n", l.ok("purge --all --pool worker --yes -o json"))
 	assert.Equal(t, []uint64{5}, l.listed(""))
 	assert.Equal(t, "purged 1 dead letter\n", l.ok("purge --all --yes"))
 	assert.Equal(t, "nothing replayed\n", l.ok("replay --all"))
 	assert.Equal(t, "purged 0 dead letters\n", l.ok("purge --all --yes"))
-	l.fails("list --prefix nobodys", "error: there is no stream NOBODYS_DLQ: no installation has this prefix\n")
+	l.fails(ExitConflict, "list --prefix nobodys", "error: there is no stream NOBODYS_DLQ: no installation has this prefix\n")
 }
 
 func TestDLQShowsSomeOfManyErrors(t *testing.T) {
@@ -175,7 +175,7 @@ func TestDLQShowsSomeOfManyErrors(t *testing.T) {
 		require.NoError(t, err)
 	}
 	code, _, stderr := l.run("replay --all")
-	assert.Equal(t, ExitFailure, code)
+	assert.Equal(t, ExitConflict, code)
 	assert.Equal(t, 10, strings.Count(stderr, "it does not say where"))
 	assert.True(t, strings.HasSuffix(stderr, "\nerror: and 3 more\n"), stderr)
 }
@@ -183,7 +183,7 @@ func TestDLQShowsSomeOfManyErrors(t *testing.T) {
 func TestDLQWithoutNATS(t *testing.T) {
 	t.Parallel()
 	var p process
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "dlq", "list", "--nats", "nats://127.0.0.1:1"))
+	assert.Equal(t, ExitUnavailable, p.run(t.Context(), "dlq", "list", "--nats", "nats://127.0.0.1:1"))
 	assert.Equal(t, "error: no NATS server answers at nats://127.0.0.1:1\n"+
 		"hint: start one with: carillon server; or name yours with --nats URL\n", p.stderr.String())
 }

@@ -148,7 +148,8 @@ func TestLinksOfThePages(t *testing.T) {
 	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md") {
 		text, err := os.ReadFile(filepath.Join(repository, page))
 		require.NoError(t, err)
-		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(string(text), -1) {
+		prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(text), "") // a program may look like a link
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(prose, -1) {
 			if strings.Contains(link[1], "://") {
 				continue
 			}

@@ -29,9 +29,14 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &daemon{stop: cancel, exit: make(chan int, 1)}
-	go func() { d.exit <- d.run(ctx, args...) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.exit <- d.run(ctx, args...)
+	}()
 	t.Cleanup(func() {
 		cancel()
+		<-ended // it writes to its folder until then
 		if t.Failed() {
 			t.Logf("%s wrote:\n%s%s", args[0], d.stdout.String(), d.stderr.String())
 		}
@@ -70,7 +75,7 @@ func (d *daemon) output(t *testing.T, pattern string) string {
 func startServer(t *testing.T, args ...string) (*daemon, string) {
 	t.Helper()
 	d := startDaemon(t, append([]string{"server", "--port", "-1", "--log-level", "warn"}, args...)...)
-	return d, d.output(t, `NATS +(nats://\S+)`)
+	return d, d.output(t, `NATS +((?:nats|tls)://\S+)`)
 }
 
 // cli runs schedule commands against a server.
@@ -92,10 +97,10 @@ func (c cli) ok(args ...string) string {
 	return stdout
 }
 
-func (c cli) fails(want string, args ...string) {
+func (c cli) fails(wantCode int, want string, args ...string) {
 	c.t.Helper()
 	code, _, stderr := c.run(args...)
-	assert.Equal(c.t, ExitFailure, code)
+	assert.Equal(c.t, wantCode, code)
 	assert.Contains(c.t, stderr, want)
 }
 
@@ -159,9 +164,9 @@ func TestServerEndToEnd(t *testing.T) {
 	c.ok("unpause", "tick")
 
 	assert.Equal(t, "deleted manual\n", c.ok("delete", "manual"))
-	c.fails("hint: carillon schedule list shows the schedules of namespace default", "describe", "manual")
-	c.fails("hint: look at it with: carillon schedule describe tick", "create", "tick", "--every", "1s", "--type", "noop")
-	c.fails("error: ", "list", "--namespace", "nobodys")
+	c.fails(ExitNotFound, "hint: carillon schedule list shows the schedules of namespace default", "describe", "manual")
+	c.fails(ExitConflict, "hint: look at it with: carillon schedule describe tick", "create", "tick", "--every", "1s", "--type", "noop")
+	c.fails(ExitNotFound, "error: ", "list", "--namespace", "nobodys")
 
 	before := c.describe("tick").Info.ActionCount
 	server.stopped(t)
@@ -229,11 +234,11 @@ func TestServerErrors(t *testing.T) {
 	port := url[strings.LastIndex(url, ":")+1:]
 
 	var taken process
-	assert.Equal(t, ExitFailure, taken.run(t.Context(), "server", "--port", port, "--data", t.TempDir()))
+	assert.Equal(t, ExitConflict, taken.run(t.Context(), "server", "--port", port, "--data", t.TempDir()))
 	assert.Contains(t, taken.stderr.String(), "is in use: if that is a NATS server, use it with --nats nats://127.0.0.1:"+port)
 
 	var shards process
-	assert.Equal(t, ExitFailure, shards.run(t.Context(), "generator", "--nats", url, "--shards", "7", "--log-level", "error"))
+	assert.Equal(t, ExitConflict, shards.run(t.Context(), "generator", "--nats", url, "--shards", "7", "--log-level", "error"))
 	assert.Contains(t, shards.stderr.String(), "the cluster was initialised with 4 shards, and this process was told 7")
 	server.stopped(t)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // runError marks an error of a command that had begun to run. Any other error that comes out of cobra is one of usage.
@@ -51,18 +50,7 @@ func report(w io.Writer, err error) int {
 	if errors.As(err, &hint) {
 		_, _ = fmt.Fprintf(w, "hint: %s\n", hint.hint)
 	}
-	if isUsage(err) {
-		return ExitUsage
-	}
-	return ExitFailure
-}
-
-// isUsage reports whether an error is the fault of the command line, environment or file. What validation refuses comes
-// from there too, whether this process or a frontend has found it.
-func isUsage(err error) bool {
-	var run *runError
-	var usage *usageError
-	return !errors.As(err, &run) || errors.As(err, &usage) || schedule.CodeOf(err) == schedule.CodeInvalidArgument
+	return exitCode(err)
 }
 
 // markRunErrors tells the errors of all commands apart from those that cobra finds before one runs. A command that ends

@@ -21,7 +21,7 @@ func TestUsageErrors(t *testing.T) {
 		"server extra":                     "unexpected argument \"extra\"\nhint: usage: carillon server [flags]",
 		"schedule describe":                "ID is missing\nhint: usage: carillon schedule describe ID [flags]",
 		"schedule create":                  "ID is missing\nhint: usage: carillon schedule create ID [flags]",
-		"schedule list -o xml":             "--output: \"xml\" is not one of table, json, yaml\nhint: carillon schedule list --help lists the flags",
+		"schedule list -o xml":             "--output: \"xml\" is not one of table, json, yaml, jsonl\nhint: carillon schedule list --help lists the flags",
 		"schedule list --prefix A_":        "prefix: \"A_\" must be 1 to 32 of a-z, 0-9 and '-'",
 		"generator --prefix A_":            "prefix: \"A_\" must be 1 to 32 of a-z, 0-9 and '-'",
 		"schedule list --namespace A_":     "namespace: \"A_\" is not a name: use 1 to 63 of a-z, 0-9 and -",
@@ -40,14 +40,14 @@ func TestUsageErrors(t *testing.T) {
 func TestPasswordsAreNotShown(t *testing.T) {
 	t.Parallel()
 	var p process
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "schedule", "list", "--nats", "nats://me:secret@127.0.0.1:1,nats://127.0.0.1:2"))
+	assert.Equal(t, ExitUnavailable, p.run(t.Context(), "schedule", "list", "--nats", "nats://me:secret@127.0.0.1:1,nats://127.0.0.1:2"))
 	assert.Contains(t, p.stderr.String(), "no NATS server answers at nats://me:xxxxx@127.0.0.1:1,nats://127.0.0.1:2\n")
 }
 
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	var p process
-	assert.Equal(t, ExitFailure, p.run(t.Context(), "schedule", "list", "--nats", "nats://127.0.0.1:1"))
+	assert.Equal(t, ExitUnavailable, p.run(t.Context(), "schedule", "list", "--nats", "nats://127.0.0.1:1"))
 	assert.Equal(t, "error: no NATS server answers at nats://127.0.0.1:1\n"+
 		"hint: start one with: carillon server; or name yours with --nats URL\n", p.stderr.String())
 }

@@ -16,34 +16,38 @@ import (
 const outputWide = "wide"
 
 // eventOutput is how a command prints events, each as it comes: there may be any number of them.
-type eventOutput struct{ format string }
+type eventOutput struct {
+	format string
+	quiet  bool
+}
 
 func (o *eventOutput) define(cmd *cobra.Command) {
 	o.format = outputTable
 	addFlags(cmd, "Output", func(flags *pflag.FlagSet) {
-		flags.VarP(flagconf.NewEnum(&o.format, outputTable, outputWide, outputJSON), "output", "o",
-			"`FORMAT` of the events: table is for people, wide adds the names of requests, runs and traces, json is one "+
-				"event a line, with the fields of the API")
+		flags.VarP(flagconf.NewEnum(&o.format, outputTable, outputWide, outputJSON, outputYAML, outputJSONL), "output", "o",
+			"`FORMAT` of the events: table is for people, wide adds the names of requests, runs and traces, json and jsonl are one "+
+				"event a line, with the fields of the API, yaml is one document an event")
+		flags.BoolVarP(&o.quiet, "quiet", "q", false, "print the IDs of the events alone, one a line")
 	})
 }
 
 // eventPrinter prints events one by one.
 type eventPrinter struct {
 	out    io.Writer
-	format string
+	output eventOutput
 	lines  render.EventLines
 }
 
 // eventPrinter returns a printer of events of one schedule, or of several. The layout is one of render.
 func (a *app) eventPrinter(out io.Writer, output eventOutput, layout string, several bool) eventPrinter {
-	return eventPrinter{out: out, format: output.format, lines: render.EventLines{
+	return eventPrinter{out: out, output: output, lines: render.EventLines{
 		Layout: layout, Zone: a.env.Zone, Schedule: several, Wide: output.format == outputWide, Color: a.env.Color,
 	}}
 }
 
 // line writes a line for people alone.
 func (p *eventPrinter) line(text string) error {
-	if p.format == outputJSON {
+	if p.output.quiet || p.output.format != outputTable && p.output.format != outputWide {
 		return nil
 	}
 	_, err := fmt.Fprintln(p.out, text)
@@ -51,14 +55,25 @@ func (p *eventPrinter) line(text string) error {
 }
 
 func (p *eventPrinter) event(event *schedule.Event) error {
-	if p.format != outputJSON {
+	switch {
+	case p.output.quiet:
+		_, err := fmt.Fprintln(p.out, event.ID)
+		return err
+	case p.output.format == outputTable, p.output.format == outputWide:
 		return p.line(p.lines.Line(event))
 	}
-	text, err := schedule.EncodeJSON(event)
+	format := p.output.format
+	if format == outputJSON {
+		format = outputJSONL // the end of a list that grows is never written
+	}
+	text, err := encodeAs(format, event)
 	if err != nil {
 		return err
 	}
-	_, err = p.out.Write(append(text, '\n'))
+	if format == outputYAML {
+		text = append([]byte("---\n"), text...)
+	}
+	_, err = p.out.Write(text)
 	return err
 }
 

@@ -22,13 +22,13 @@ const (
 
 // globalOptions are the flags of every command.
 type globalOptions struct {
-	nats      string
-	creds     string
+	connectOptions
 	namespace string
 	prefix    string
 	identity  string
 	logLevel  string
 	logFormat string
+	noColor   bool
 
 	// names are made of prefix by check.
 	names subjects.Names
@@ -38,9 +38,7 @@ func (o *globalOptions) define(root *cobra.Command) {
 	*o = globalOptions{namespace: defaultNamespace, prefix: subjects.DefaultPrefix, logLevel: "info", logFormat: "text"}
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.StringVar(&o.nats, "nats", "", "`URL` of the NATS server, several separated by commas; without it, "+
-		defaultNATS+", and for the server command an embedded one")
-	flags.StringVar(&o.creds, "creds", "", "`FILE` of NATS credentials")
+	o.connectOptions.define(flags)
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "`NAME` of the namespace; the pools serve all namespaces")
 	flags.StringVar(&o.prefix, "prefix", o.prefix, "`WORD` that begins all NATS names of the installation")
 	flags.StringVar(&o.identity, "identity", "", "`TEXT` that says who asks, for the event history; user@host if not given")
@@ -48,6 +46,7 @@ func (o *globalOptions) define(root *cobra.Command) {
 	flags.Var(flagconf.NewEnum(&o.logLevel, "debug", "info", "warn", "error"), flagLogLevel,
 		"least `LEVEL` to log: debug, info, warn or error")
 	flags.Var(flagconf.NewEnum(&o.logFormat, "text", "json"), "log-format", "`FORMAT` of the log on standard error: text or json")
+	flags.BoolVar(&o.noColor, "no-color", false, "do not colour the output; NO_COLOR in the environment and a pipe do the same")
 	flags.VisitAll(func(flag *pflag.Flag) { annotate(flag, globalGroup) })
 }
 
@@ -57,14 +56,6 @@ func (o *globalOptions) check() (err error) {
 		return err
 	}
 	return schedule.ValidateNamespace(o.namespace)
-}
-
-// natsURL returns where to connect when no server is embedded.
-func (o *globalOptions) natsURL() string {
-	if o.nats == "" {
-		return defaultNATS
-	}
-	return o.nats
 }
 
 // logger returns the log of a command.

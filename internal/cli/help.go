@@ -39,6 +39,10 @@ func addFlags(cmd *cobra.Command, group string, define func(*pflag.FlagSet)) {
 // printHelp writes the help of a command.
 func printHelp(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
+	if cmd.IsAdditionalHelpTopicCommand() {
+		_, _ = fmt.Fprintln(w, cmd.Long)
+		return
+	}
 	_, _ = fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", cmp.Or(cmd.Long, cmd.Short), useLine(cmd))
 	if cmd.Example != "" {
 		_, _ = fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
@@ -57,7 +61,7 @@ The command line wins over the environment, the environment over the file.
 `
 
 const exitHelp = `
-Exit codes: 0 done, 1 failed, 2 wrong usage or settings.
+Exit codes: 0 done, 1 failed, 2 wrong usage or settings; "carillon help exit-codes" lists the others.
 `
 
 func useLine(cmd *cobra.Command) string {

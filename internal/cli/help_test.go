@@ -13,7 +13,10 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{
 		"", "server", "generator", "worker", "schedule", "schedule create", "schedule describe", "schedule list",
-		"schedule pause", "schedule trigger", "version",
+		"schedule pause", "schedule trigger", "schedule apply", "schedule diff", "schedule export", "import",
+		"import crontab", "import k8s-cronjob", "import temporal-json", "version",
+		"namespace", "namespace create", "namespace delete", "namespace describe", "namespace freeze", "namespace list",
+		"namespace unfreeze", "namespace update",
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,7 @@ type process struct {
 	stdout buffer
 	stderr buffer
 	now    time.Time
+	width  int
 }
 
 // run runs a command line to its end and returns the exit code.
@@ -40,9 +43,13 @@ func (p *process) Env() Env {
 			if text, ok := p.files[path]; ok {
 				return []byte(text), nil
 			}
+			if filepath.IsAbs(path) { // a test's own
+				return os.ReadFile(path)
+			}
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 		},
-		Now: now, Zone: time.UTC,
+		Width: func() int { return p.width },
+		Now:   now, Zone: time.UTC,
 	}
 }
 

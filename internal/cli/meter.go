@@ -12,8 +12,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// meter shows how far a backfill has come: on a terminal in one line that is written over, elsewhere in a line for every
-// twentieth of the way, so that a log of a long one stays readable.
+// meter shows how far something has come, a backfill for example: on a terminal in one line that is written over, elsewhere in a
+// line for every twentieth of the way, so that a log of a long one stays readable.
 type meter struct {
 	out      io.Writer
 	terminal bool
@@ -25,15 +25,19 @@ type meter struct {
 func newMeter(out io.Writer, terminal bool) *meter { return &meter{out: out, terminal: terminal} }
 
 func (m *meter) show(progress schedule.BackfillProgress, zone *time.Location) {
-	line := render.Progress(progress, zone)
+	m.draw(render.Progress(progress, zone), progress.Done, progress.Total)
+}
+
+// draw shows a line that says how much of the total is done.
+func (m *meter) draw(line string, done, total int) {
 	switch {
-	case line == m.last, progress.Total == 0: // how many times there are is not known at once
+	case line == m.last, total == 0: // how much there is is not known at once
 		return
 	case m.terminal:
 		_, _ = fmt.Fprintf(m.out, "\r%s\x1b[K", line) // the rest of a longer line goes
-	case progress.Done >= m.next:
+	case done >= m.next:
 		_, _ = fmt.Fprintln(m.out, line)
-		m.next = progress.Done + max(1, progress.Total/20, progress.Done/20)
+		m.next = done + max(1, total/20, done/20)
 	}
 	m.last = line
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -12,40 +13,78 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+// The formats of answers.
 const (
 	outputTable = "table"
 	outputJSON  = "json"
 	outputYAML  = "yaml"
+	outputJSONL = "jsonl"
 )
 
 // outputFlag is how a command prints its answer.
-type outputFlag struct{ format string }
+type outputFlag struct {
+	format string
+	quiet  bool
+}
 
-func (o *outputFlag) define(cmd *cobra.Command) {
+// define defines the flags of a command with one answer.
+func (o *outputFlag) define(cmd *cobra.Command) { o.defineWith(cmd, "print nothing but errors") }
+
+// defineList defines the flags of a command that lists things; see printList.
+func (o *outputFlag) defineList(cmd *cobra.Command) {
+	o.defineWith(cmd, "print the IDs alone, one a line")
+}
+
+func (o *outputFlag) defineWith(cmd *cobra.Command, quiet string) {
 	o.format = outputTable
 	addFlags(cmd, "Output", func(flags *pflag.FlagSet) {
-		flags.VarP(flagconf.NewEnum(&o.format, outputTable, outputJSON, outputYAML), "output", "o",
-			"`FORMAT` of the answer: table is for people, json and yaml have the fields of the API")
+		flags.VarP(flagconf.NewEnum(&o.format, outputTable, outputJSON, outputYAML, outputJSONL), "output", "o",
+			"`FORMAT` of the answer: table is for people, json and yaml have the fields of the API, jsonl is json with one object a line")
+		flags.BoolVarP(&o.quiet, "quiet", "q", false, quiet)
 	})
 }
 
+// forPeople reports whether a person is to read what is printed.
+func (o *outputFlag) forPeople() bool { return o.format == outputTable && !o.quiet }
+
 // print writes an answer: for people by the given function, or in the shape of the API.
 func (a *app) print(output outputFlag, answer any, forPeople func(io.Writer) error) error {
-	var text []byte
-	var err error
-	switch output.format {
-	case outputJSON:
-		text, err = indentedJSON(answer)
-	case outputYAML:
-		text, err = schedule.EncodeYAML(answer)
-	default:
+	switch {
+	case output.quiet:
+		return nil
+	case output.forPeople():
 		return forPeople(a.env.Stdout)
 	}
+	text, err := encodeAs(output.format, answer)
 	if err != nil {
 		return err
 	}
 	_, err = a.env.Stdout.Write(text)
 	return err
+}
+
+// printList writes a list as print does, or the IDs of its items alone.
+func printList[T any](a *app, output outputFlag, items []T, id func(*T) string, forPeople func(io.Writer) error) error {
+	if !output.quiet {
+		return a.print(output, items, forPeople)
+	}
+	for i := range items {
+		if _, err := fmt.Fprintln(a.env.Stdout, id(&items[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeAs encodes an answer in one of the formats for programs.
+func encodeAs(format string, answer any) ([]byte, error) {
+	switch format {
+	case outputYAML:
+		return schedule.EncodeYAML(answer)
+	case outputJSONL:
+		return jsonLines(answer)
+	}
+	return indentedJSON(answer)
 }
 
 func indentedJSON(answer any) ([]byte, error) {
@@ -58,5 +97,25 @@ func indentedJSON(answer any) ([]byte, error) {
 		return nil, err
 	}
 	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// jsonLines writes each item of a list on a line, and anything else on one.
+func jsonLines(answer any) ([]byte, error) {
+	compact, err := schedule.EncodeJSON(answer)
+	if err != nil {
+		return nil, err
+	}
+	items := []json.RawMessage{compact}
+	if bytes.HasPrefix(compact, []byte("[")) {
+		if err := json.Unmarshal(compact, &items); err != nil {
+			return nil, err
+		}
+	}
+	var out bytes.Buffer
+	for _, item := range items {
+		out.Write(item)
+		out.WriteByte('\n')
+	}
 	return out.Bytes(), nil
 }

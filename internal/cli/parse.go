@@ -44,6 +44,15 @@ func parseCalendar(text string) (calendar schedule.Calendar, err error) {
 	return calendar, nil
 }
 
+// parseExcluded reads a calendar as JSON, and says what to do with the name of one.
+func parseExcluded(text string) (schedule.Calendar, error) {
+	calendar, err := parseCalendar(text)
+	if err != nil && !strings.HasPrefix(text, "{") {
+		err = fmt.Errorf("%w; a calendar of the namespace is left out by --exclude-calendar-named", err)
+	}
+	return calendar, err
+}
+
 // parseRange returns a function that reads "from/to".
 func parseRange(at func(string) (time.Time, error)) func(string) (schedule.BackfillRange, error) {
 	return func(text string) (r schedule.BackfillRange, err error) {
@@ -66,27 +75,34 @@ func parseRange(at func(string) (time.Time, error)) func(string) (schedule.Backf
 func timeParser(now func() time.Time) func(string) (time.Time, error) {
 	return func(text string) (time.Time, error) {
 		if before, relative := strings.CutPrefix(text, "-"); relative {
-			d, err := schedule.ParseDuration(before)
-			if err != nil {
-				return time.Time{}, err
-			}
-			return now().UTC().Add(-d.Std()).Truncate(time.Second), nil
+			d, err := parseDistance(before)
+			return now().UTC().Add(-d).Truncate(time.Second), err
 		}
 		if after, relative := strings.CutPrefix(text, "+"); relative {
-			d, err := schedule.ParseDuration(after)
-			if err != nil {
-				return time.Time{}, err
-			}
-			return now().UTC().Add(d.Std() + time.Second - 1).Truncate(time.Second), nil
+			d, err := parseDistance(after)
+			return now().UTC().Add(d + time.Second - 1).Truncate(time.Second), err
 		}
-		return parseTime(text)
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return time.Time{}, fmt.Errorf(
+				"%q is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00, or +10m or -1h from now", text)
+		}
+		return t.UTC(), nil
 	}
+}
+
+func parseDistance(text string) (time.Duration, error) {
+	d, err := schedule.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a distance from now: write a number with a unit, such as 10m, 1h30m or 168h", text)
+	}
+	return d.Std(), nil
 }
 
 func parseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00 or +10m", text)
+		return time.Time{}, fmt.Errorf("%q is not a time: write 2030-01-31T09:00:00Z or 2030-01-31T09:00:00+01:00", text)
 	}
 	return t.UTC(), nil
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -43,16 +42,7 @@ func (a *app) openCluster(
 
 // connectRole connects one role to NATS.
 func (a *app) connectRole(ctx context.Context, log *slog.Logger, role string) (*roles.Connection, error) {
-	url := a.global.natsURL()
-	dial := func(options ...nats.Option) (*nats.Conn, error) { return nats.Connect(url, options...) }
-	return roles.Connect(ctx, log, "carillon-"+role, dial, a.credentials()...)
-}
-
-func (a *app) credentials() []nats.Option {
-	if a.global.creds == "" {
-		return nil
-	}
-	return []nats.Option{nats.UserCredentials(a.global.creds)}
+	return roles.Connect(ctx, log, "carillon-"+role, a.global.dial)
 }
 
 // runAlone runs one role on an existing NATS cluster until ctx ends.

@@ -12,10 +12,7 @@ import (
 // roleCommands are the commands that run one role on an existing NATS cluster.
 func (a *app) roleCommands() []*cobra.Command {
 	return []*cobra.Command{
-		a.poolCommand("frontend", "Run the role that answers the API", func(c *roles.Cluster) (roles.Role, error) {
-			role, _, err := c.Frontend()
-			return role, err
-		}),
+		a.frontendCommand(),
 		a.poolCommand("generator", "Run the role that finds out what is due", (*roles.Cluster).Generator),
 		a.poolCommand("invoker", "Run the role that starts what is due", (*roles.Cluster).Invoker),
 		a.poolCommand("backfiller", "Run the role that works on manual requests", (*roles.Cluster).Backfiller),

@@ -33,21 +33,26 @@ dependency, and "carillon server" brings its own.`,
 	root.SetIn(a.env.Stdin)
 	root.SetOut(a.env.Stdout)
 	root.SetErr(a.env.Stderr)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(
 		&cobra.Group{ID: groupAll, Title: "Run everything:"},
 		&cobra.Group{ID: groupOne, Title: "Run one role on an existing NATS cluster:"},
 		&cobra.Group{ID: groupUse, Title: "Use:"},
 	)
+	root.SetCompletionCommandGroupID(groupUse)
 	a.global.define(root)
 	root.AddCommand(inGroup(groupAll, a.serverCommand())...)
 	root.AddCommand(inGroup(groupOne, a.roleCommands()...)...)
-	root.AddCommand(inGroup(groupUse, a.scheduleCommand(), a.runCommand(), a.specCommand(), a.versionCommand())...)
-	root.AddCommand(inGroup(groupUse, a.dlqCommand())...)
+	root.AddCommand(inGroup(groupUse,
+		a.scheduleCommand(), a.calendarCommand(), a.bulkCommand(), a.runCommand(), a.specCommand(), a.namespaceCommand(),
+		a.versionCommand(),
+	)...)
+	root.AddCommand(inGroup(groupUse, a.importCommand(), a.dlqCommand())...)
 	root.AddCommand(append(a.chaosHelpers(), inGroup(groupUse, a.chaosCommand())...)...)
 	root.AddCommand(inGroup(groupUse, a.clusterCommand())...)
 	root.AddCommand(inGroup(groupUse, a.benchCommand())...)
+	root.AddCommand(exitCodesTopic())
 	makeParent(root)
+	a.completeIDs(root)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)
 	markRunErrors(root)
@@ -59,6 +64,7 @@ func (a *app) applySettings(cmd *cobra.Command, _ []string) error {
 	if err := flagconf.Apply(cmd, flagconf.Sources{LookupEnv: a.env.LookupEnv, ReadFile: a.env.ReadFile}); err != nil {
 		return err
 	}
+	a.env.Color = a.env.Color && !a.global.noColor
 	return a.global.check()
 }
 

@@ -16,12 +16,15 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Show runs of schedules, and what came of them",
+		Short: "Show runs of schedules and what came of them, and end them",
 		Example: `  carillon run list report
-  carillon run describe report report-2030-01-31T08:00:00Z`,
+  carillon run describe report report-2030-01-31T08:00:00Z
+  carillon run cancel report report-2030-01-31T08:00:00Z`,
 	}
 	makeParent(cmd)
-	cmd.AddCommand(a.runListCommand(), a.runDescribeCommand())
+	cmd.AddCommand(
+		a.runListCommand(), a.runDescribeCommand(), a.runWatchCommand(), a.runCancelCommand(), a.runTerminateCommand(),
+	)
 	return cmd
 }
 
@@ -33,6 +36,7 @@ func (a *app) runListCommand() *cobra.Command {
 		Use:   "list [ID] [flags]",
 		Short: "List the runs of a schedule, or of all of them, the newest first",
 		Example: `  carillon run list report
+  carillon run list --status running
   carillon run list --status failed --from -24h
   carillon run list report -o json | jq -r '.[].result'`,
 		Args: atMostOne("ID"),
@@ -49,7 +53,7 @@ func (a *app) runListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(output, reply.Runs, func(w io.Writer) error {
+				return printList(a, output, reply.Runs, func(r *schedule.Run) string { return r.RunID }, func(w io.Writer) error {
 					return render.Runs(w, reply.Runs, request.ID == "", a.env.Zone, a.view())
 				})
 			})
@@ -62,7 +66,7 @@ func (a *app) runListCommand() *cobra.Command {
 		parsed(&b, "from", "runs that began at `TIME` or later, -1h for an hour ago", &request.From, timeParser(a.env.Now))
 		b.int("limit", "the newest `N` only; 20 if not given", &request.PageSize)
 	})
-	output.define(cmd)
+	output.defineList(cmd)
 	return cmd
 }
 

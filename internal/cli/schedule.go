@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,58 +31,29 @@ server that "carillon server" runs on this machine.`,
 		a.pauseCommand(), a.unpauseCommand(), a.triggerCommand(), a.deleteCommand(),
 		a.backfillCommand(), a.cancelBackfillCommand(), a.skipCommand(), a.unskipCommand(),
 		a.historyCommand(), a.watchCommand(), a.nextCommand(), a.countCommand(), a.auditCommand(),
+		a.applyCommand(), a.diffCommand(), a.exportCommand(),
 	)
 	return cmd
 }
 
 // callAPI connects, makes a call and closes the connection.
 func (a *app) callAPI(ctx context.Context, id string, call func(context.Context, *client.Client) error) error {
-	servers := a.global.natsURL()
-	conn, err := nats.Connect(servers, append(a.credentials(), nats.Name("carillon-cli"), nats.Timeout(clientTimeout))...)
+	conn, err := a.connectClient()
 	if err != nil {
-		return explainConnect(redact(servers), err)
+		return err
 	}
 	defer conn.Close()
 	api, err := a.newClient(conn)
 	if err != nil {
 		return err
 	}
-	return a.explain(id, call(ctx, api))
+	return a.explain(ctx, api, id, call(ctx, api))
 }
 
 func (a *app) newClient(conn *nats.Conn) (*client.Client, error) {
 	return client.New(conn, client.Config{
 		Namespace: a.global.namespace, Prefix: a.global.prefix, Identity: a.identity(),
 	})
-}
-
-func explainConnect(servers string, err error) error {
-	if errors.Is(err, nats.ErrNoServers) {
-		return withHint(fmt.Errorf("no NATS server answers at %s", servers),
-			"start one with: carillon server; or name yours with --nats URL")
-	}
-	return fmt.Errorf("connect to NATS at %s: %w", servers, err)
-}
-
-// explain adds to an error of the API what can be done about it.
-func (a *app) explain(id string, err error) error {
-	switch schedule.CodeOf(err) {
-	case schedule.CodeNotFound:
-		if fieldOf(err) == "backfillId" {
-			return withHint(err, "carillon schedule describe %s shows the triggers and backfills in progress", id)
-		}
-		if fieldOf(err) == "run" {
-			return withHint(err, "carillon run list %s shows the newest runs", id)
-		}
-		return withHint(err, "carillon schedule list shows the schedules of namespace %s; --namespace chooses another", a.global.namespace)
-	case schedule.CodeAlreadyExists:
-		return withHint(err, "look at it with: carillon schedule describe %s; or choose another ID", id)
-	case schedule.CodeFailedPrecondition:
-		if fieldOf(err) == fieldToken {
-			return withHint(err, "look at it with: carillon schedule describe %s", id)
-		}
-	}
-	return err
 }
 
 // fieldToken is the field that an error names when the schedule has been changed since it was described.
@@ -98,15 +66,4 @@ func fieldOf(err error) string {
 		return ""
 	}
 	return refused.Field
-}
-
-// redact hides the passwords in a list of NATS URLs.
-func redact(urls string) string {
-	list := strings.Split(urls, ",")
-	for i, text := range list {
-		if parsed, err := url.Parse(strings.TrimSpace(text)); err == nil {
-			list[i] = parsed.Redacted()
-		}
-	}
-	return strings.Join(list, ",")
 }

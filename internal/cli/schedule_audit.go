@@ -121,7 +121,29 @@ func (a *app) auditOne(ctx context.Context, api *client.Client, id string, flags
 		return audit.Report{}, err
 	}
 	in.Description = &description
+	if in.Calendars, err = calendarsOf(ctx, api, &description); err != nil {
+		return audit.Report{}, err
+	}
 	return audit.Run(in)
+}
+
+// calendarsOf returns the calendars that a schedule goes by.
+func calendarsOf(
+	ctx context.Context, api *client.Client, d *schedule.Description,
+) (map[string]schedule.NamedCalendar, error) {
+	calendars := map[string]schedule.NamedCalendar{}
+	for _, use := range d.Info.Calendars {
+		calendar, err := api.DescribeCalendar(ctx, use.Name)
+		if err != nil {
+			return nil, err
+		}
+		if calendar.ConflictToken != use.ConflictToken {
+			return nil, schedule.Errorf(schedule.CodeUnavailable,
+				"%s does not go by the newest version of calendar %s yet: try again in a moment", d.ID, use.Name)
+		}
+		calendars[use.Name] = calendar.NamedCalendar
+	}
+	return calendars, nil
 }
 
 func printAudits(w io.Writer, reports []audit.Report) error {

@@ -59,9 +59,9 @@ func TestAuditEndToEnd(t *testing.T) {
 	reports := document[[]audit.Report](t, stdout)
 	require.Len(t, reports, 1)
 	require.Len(t, reports[0].Findings, 1)
-	assert.Equal(t, audit.KindLost, reports[0].Findings[0].Kind, "it has been in the buffer, and is not there")
+	assert.Equal(t, audit.KindLost, reports[0].Findings[0].Kind, "its end is known")
 
 	c.refused(ExitUsage, "ID is missing", "audit")
-	c.refused(ExitFailure, `no schedule "nothing"`, "audit", "nothing")
+	c.refused(ExitNotFound, `no schedule "nothing"`, "audit", "nothing")
 	server.stopped(t)
 }

@@ -25,7 +25,7 @@ var errVanished = errors.New("the backfill is not in progress any more, and the 
 // missed while NATS is away.
 func (a *app) waitForBackfill(ctx context.Context, api *client.Client, output outputFlag, reply schedule.BackfillReply) error {
 	meter := newMeter(io.Discard, false)
-	if output.format == outputTable {
+	if output.forPeople() {
 		meter = newMeter(a.env.Stdout, isTerminal(a.env.Stdout))
 	}
 	defer meter.end()

@@ -14,28 +14,30 @@ import (
 
 func (a *app) countCommand() *cobra.Command {
 	var output outputFlag
-	var prefix string
+	var search searchFlags
 	cmd := &cobra.Command{
 		Use:   "count [flags]",
-		Short: "Count the schedules of a namespace",
+		Short: "Count the schedules of a namespace, or those that a query finds",
 		Example: `  carillon schedule count
-  carillon schedule count --id-prefix report-`,
+  carillon schedule count --id-prefix report-
+  carillon schedule count --query 'running > 0 or waiting > 0'`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.callAPI(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
-				count, err := api.Count(ctx, prefix)
+				reply, err := api.CountMatching(ctx, schedule.CountRequest{Prefix: search.prefix, Query: search.query})
 				if err != nil {
-					return err
+					return explainQuery(search.query, err)
 				}
-				return a.print(output, schedule.CountReply{Count: count}, func(w io.Writer) error {
-					_, err := fmt.Fprintln(w, count)
+				a.sayIfStale(reply.IndexedUpTo)
+				return a.print(output, reply, func(w io.Writer) error {
+					_, err := fmt.Fprintln(w, reply.Count)
 					return err
 				})
 			})
 		},
 	}
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
-		flags.StringVar(&prefix, "id-prefix", "", "count the IDs that begin with `TEXT`")
+		search.define(flags, "count")
 	})
 	output.define(cmd)
 	return cmd

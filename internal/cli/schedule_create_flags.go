@@ -61,7 +61,10 @@ func (f *createFlags) defineSpec() {
 		&spec.Calendars, parseCalendar)
 	repeated(&f.binder, "at", "one-off `TIME` in RFC 3339, or from now on as +10m; repeatable", &spec.At, at)
 	repeated(&f.binder, "exclude-calendar", "calendar as `JSON` of times to leave out; repeatable",
-		&spec.ExcludeCalendars, parseCalendar)
+		&spec.ExcludeCalendars, parseExcluded)
+	repeated(&f.binder, "exclude-calendar-named",
+		"`NAME` of a calendar of the namespace whose dates to leave out (carillon calendar list); repeatable",
+		&spec.ExcludeCalendarsNamed, asText)
 	repeated(&f.binder, "exclude-date", "`DATE` to leave out, 2026-12-25, or 2026-12-24/2026-12-26 for several; repeatable",
 		&spec.ExcludeDates, func(s string) (schedule.DateRange, error) { return schedule.DateRange(s), nil })
 	repeated(&f.binder, "blackout", "stretch of time to leave out, `FROM/TO` in RFC 3339, the latter not included; repeatable",

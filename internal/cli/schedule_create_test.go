@@ -93,7 +93,7 @@ func TestCreateErrors(t *testing.T) {
 	}{
 		{[]string{"x", "--every", "5"}, `--every: "5" is not a duration: write a number with a unit, such as 90s, 1h30m or 250ms`},
 		{[]string{"x", "--every", "5s/1"}, `--every: "1" is not a duration: write a number with a unit, such as 90s, 1h30m or 250ms`},
-		{[]string{"x", "--at", "tomorrow"}, `--at: "tomorrow" is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00 or +10m`},
+		{[]string{"x", "--at", "tomorrow"}, `--at: "tomorrow" is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00, or +10m or -1h from now`},
 		{[]string{"x", "--calendar", `{"hours": "9"}`}, `--calendar: hours: `},
 		{[]string{"x", "--input", "text"}, `--input: not JSON: text needs quotes within the argument, such as '"text"'`},
 		{[]string{"x", "--input", "@none"}, `--input: open none: file does not exist`},

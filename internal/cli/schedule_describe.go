@@ -32,4 +32,7 @@ func (a *app) describeCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) view() render.View { return render.View{Now: a.env.Now(), Color: a.env.Color} }
+// view is how to show things on standard output.
+func (a *app) view() render.View {
+	return render.View{Now: a.env.Now(), Zone: a.env.Zone, Color: a.env.Color, Width: a.env.Width()}
+}

@@ -81,7 +81,7 @@ func (a *app) edit(ctx context.Context, output outputFlag, id string) error {
 // editorEnv is what an editor runs in: what it writes must not get between the JSON or YAML of an answer.
 func (a *app) editorEnv(output outputFlag) Env {
 	env := a.env
-	if output.format != outputTable {
+	if !output.forPeople() {
 		env.Stdout = env.Stderr
 	}
 	return env

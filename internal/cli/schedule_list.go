@@ -14,38 +14,32 @@ import (
 
 func (a *app) listCommand() *cobra.Command {
 	var output outputFlag
-	var prefix string
+	var search searchFlags
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
-		Short: "List the schedules of a namespace by ID",
+		Short: "List the schedules of a namespace by ID, or those that a query finds",
 		Example: `  carillon schedule list
-  carillon schedule list --id-prefix report- -o json | jq -r '.[].id'`,
+  carillon schedule list --id-prefix report- -o json | jq -r '.[].id'
+  carillon schedule list --query "paused = true and taskQueue = 'billing'"
+  carillon schedule list --query "nextTime < '2027-01-01' order by nextTime"
+  carillon schedule list --query "attr.customer in ('acme', 'globex') and lastStatus = 'failed'"`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.callAPI(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
-				schedules, err := collect(ctx, api, prefix)
+				schedules, err := a.collectFound(ctx, api, search)
 				if err != nil {
 					return err
 				}
-				return a.print(output, schedules, func(w io.Writer) error { return render.List(w, schedules, a.view()) })
+				id := func(d *schedule.Description) string { return d.ID }
+				return printList(a, output, schedules, id, func(w io.Writer) error {
+					return render.List(w, schedules, a.view())
+				})
 			})
 		},
 	}
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
-		flags.StringVar(&prefix, "id-prefix", "", "list the IDs that begin with `TEXT`")
+		search.define(flags, "list")
 	})
-	output.define(cmd)
+	output.defineList(cmd)
 	return cmd
-}
-
-// collect returns all schedules, never nil: an empty list is a list.
-func collect(ctx context.Context, api *client.Client, prefix string) ([]schedule.Description, error) {
-	schedules := []schedule.Description{}
-	for d, err := range api.All(ctx, prefix) {
-		if err != nil {
-			return nil, err
-		}
-		schedules = append(schedules, d)
-	}
-	return schedules, nil
 }

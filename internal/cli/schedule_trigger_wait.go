@@ -29,7 +29,7 @@ func (a *app) triggerAndWait(
 		return err // the connection is closed, and the watch with it
 	}
 	people := io.Discard
-	if output.format == outputTable {
+	if output.forPeople() {
 		people = a.env.Stdout
 	}
 	if err := triggered(people, reply); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -23,7 +24,7 @@ can be watched as well.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := optional(args)
 			return a.callAPI(cmd.Context(), id, func(ctx context.Context, api *client.Client) error {
-				return a.watch(ctx, api, output, id)
+				return a.watch(ctx, api, output, id, func(*schedule.Event) bool { return true })
 			})
 		},
 	}
@@ -31,8 +32,10 @@ can be watched as well.`,
 	return cmd
 }
 
-// watch prints events until ctx ends, which is how somebody stops it, and no error.
-func (a *app) watch(ctx context.Context, api *client.Client, output eventOutput, id string) error {
+// watch prints the events that are wanted until ctx ends, which is how somebody stops it, and no error.
+func (a *app) watch(
+	ctx context.Context, api *client.Client, output eventOutput, id string, wanted func(*schedule.Event) bool,
+) error {
 	events, err := api.Watch(ctx, id)
 	if err != nil {
 		return err
@@ -44,6 +47,9 @@ func (a *app) watch(ctx context.Context, api *client.Client, output eventOutput,
 	for event, err := range events {
 		if err != nil {
 			return err
+		}
+		if !wanted(&event) {
+			continue
 		}
 		if err := printer.event(&event); err != nil {
 			return err

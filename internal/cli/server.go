@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -33,6 +34,8 @@ type serverOptions struct {
 	demo      bool
 	taskQueue string
 	noWorker  bool
+	search    searchOptions
+	actions   actionOptions
 }
 
 func (a *app) serverCommand() *cobra.Command {
@@ -69,16 +72,22 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 		flags.StringVar(&o.embedded.Dir, "data", "./carillon-data", "keep all data in `DIR`")
 		flags.StringVar(&o.embedded.Host, "host", natsserver.DefaultHost, "listen on `ADDRESS`")
 		flags.IntVar(&o.embedded.Port, "port", natsserver.DefaultPort, "listen on port `N`; -1 for a free one")
+		flags.StringVar(&o.embedded.ConfigFile, "nats-config", "",
+			"take users, permissions, certificates and limits from a `FILE` of nats-server")
+		flags.BoolVar(&o.embedded.Insecure, "insecure", false,
+			"listen on another address than loopback also without authentication and TLS")
 		flags.Var(flagconf.NewEnum(&o.sync, string(natsserver.SyncAlways), string(natsserver.SyncInterval)), "sync",
 			"write through to the disk `WHEN`: always, before a write is acknowledged, so that a power loss loses nothing; or "+
 				"interval, every two minutes, which is faster")
 	})
 	o.clusterOptions.define(cmd)
+	o.search.define(cmd, "the folder search of --data, or a temporary one with --nats")
 	addFlags(cmd, "Worker and demo", func(flags *pflag.FlagSet) {
 		flags.StringVar(&o.taskQueue, "task-queue", defaultTaskQueue, "let the built-in worker serve `QUEUE`")
 		flags.BoolVar(&o.noWorker, "no-worker", false, "run no worker: others do the work")
 		flags.BoolVar(&o.demo, "demo", false, "create example schedules and show live what happens")
 	})
+	o.actions.define(cmd)
 }
 
 // runServer runs all roles until ctx ends.
@@ -120,7 +129,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 func (a *app) serverStages(
 	log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *console,
 ) ([]roles.Stage, error) {
-	front, ready, err1 := cluster.Frontend()
+	front, ready, err1 := cluster.Frontend(o.search.SearchOptions)
 	generator, err2 := cluster.Generator()
 	backfiller, err3 := cluster.Backfiller()
 	invoker, err4 := cluster.Invoker()
@@ -138,10 +147,14 @@ func (a *app) serverWorker(log *slog.Logger, cluster *roles.Cluster, o *serverOp
 	if o.noWorker {
 		return nil, nil
 	}
-	role, err := roles.Worker(cluster.Conn, worker.Config{
+	config, err := o.actions.worker(worker.Config{
 		Namespace: a.global.namespace, TaskQueue: o.taskQueue, Prefix: a.global.prefix,
 		DrainTimeout: serverDrain, Logger: log,
 	})
+	if err != nil {
+		return nil, err
+	}
+	role, err := roles.Worker(cluster.Conn, config)
 	return roles.Stage{role}, err
 }
 
@@ -161,22 +174,27 @@ func (n natsOf) shutdown() {
 
 // connectServer starts the embedded NATS server, unless another is to be used, and connects.
 func (a *app) connectServer(ctx context.Context, log *slog.Logger, o *serverOptions) (natsOf, *roles.Connection, error) {
-	if a.global.nats != "" {
+	if a.global.isExternal() {
 		conn, err := a.connectRole(ctx, log, "server")
-		return natsOf{url: redact(a.global.nats)}, conn, err
+		return natsOf{url: a.global.where()}, conn, err
 	}
 	dir, err := filepath.Abs(o.embedded.Dir)
 	if err != nil {
 		return natsOf{}, nil, err
 	}
 	o.embedded.Dir = dir
+	o.search.Dir = cmp.Or(o.search.Dir, filepath.Join(dir, "search"))
 	o.embedded.Logger = log
 	server, err := natsserver.Start(ctx, o.embedded)
 	if err != nil {
 		return natsOf{}, nil, err
 	}
-	dial := func(options ...nats.Option) (*nats.Conn, error) { return server.Connect(options...) }
-	conn, err := roles.Connect(ctx, log, "carillon-server", dial)
+	var conn *roles.Connection
+	options, err := a.global.options()
+	if err == nil {
+		dial := func(more ...nats.Option) (*nats.Conn, error) { return server.Connect(append(more, options...)...) }
+		conn, err = roles.Connect(ctx, log, "carillon-server", dial)
+	}
 	if err != nil {
 		server.Shutdown()
 		return natsOf{}, nil, err

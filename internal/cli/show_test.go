@@ -17,6 +17,7 @@ func TestShowHelp(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{
 		"schedule history", "schedule watch", "schedule next", "schedule count", "run", "run list", "run describe",
+		"run watch", "run cancel", "run terminate",
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
@@ -34,8 +35,8 @@ func TestShowUsage(t *testing.T) {
 		"schedule history --newest 1001":        "--newest: 1001 is out of range: use 1 to 1000",
 		"schedule history --limit -1":           "--limit: -1 is less than 0",
 		"schedule history --limit 1 --newest 1": "--limit does not go together with --newest",
-		"schedule history --from today":         "--from: \"today\" is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00 or +10m",
-		"schedule history -o yaml":              "--output: \"yaml\" is not one of table, wide, json\nhint: carillon schedule history --help lists the flags",
+		"schedule history --from today":         "--from: \"today\" is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00, or +10m or -1h from now",
+		"schedule history -o xml":               "--output: \"xml\" is not one of table, wide, json, yaml, jsonl\nhint: carillon schedule history --help lists the flags",
 		"schedule watch a b":                    "unexpected argument \"b\"\nhint: usage: carillon schedule watch [ID] [flags]",
 		"schedule next":                         "ID is missing\nhint: usage: carillon schedule next ID [flags]",
 		"schedule next a --count 0":             "--count: 0 is out of range: use 1 to 1000",
@@ -142,7 +143,7 @@ func (c cli) testHistory() {
 	history := c.ok("history", "good")
 	assert.Regexp(c.t, `^TIME \(UTC\) +WHAT +NOMINAL +LATE\n\S+ \S+ +created +- .*\n`, history)
 	assert.Regexp(c.t, `\d  triggered +- +to see it, as \S+, by \S+@\S+\n`, history)
-	assert.Regexp(c.t, `(?s)triggered .*requested .*started .*completed `, history, "the oldest first")
+	assert.Regexp(c.t, `(?s)triggered .*started .*completed `, history, "the oldest first")
 
 	found := events(c.t, c.ok("history", "good", "-o", "json"))
 	last := found[len(found)-1]
@@ -182,7 +183,7 @@ func (c cli) testRuns() {
 		assert.Contains(c.t, stdout, "\nResult\n  {\n    \"rows\": 3\n  }\n\nWhat happened\n  TIME (C", "in the zone of the schedule")
 	}
 	code, _, stderr = c.runs("describe", "good", "other")
-	assert.Equal(c.t, ExitFailure, code)
+	assert.Equal(c.t, ExitNotFound, code)
 	assert.Contains(c.t, stderr, "hint: carillon run list good shows the newest runs\n")
 }
 
@@ -206,5 +207,5 @@ func (c cli) testNext() {
 	assert.NotContains(c.t, c.ok("next", "good", "--count", "1"), "more times follow")
 	assert.Regexp(c.t, `\nmore times follow in this range\n$`, c.ok("next", "good", "--to", "2092-01-01T00:00:00Z", "--count", "1"))
 	assert.Len(c.t, times("--to", "2090-12-31T00:00:00Z").Times, 1)
-	c.fails("hint: carillon schedule list", "next", "nobodys")
+	c.fails(ExitNotFound, "hint: carillon schedule list", "next", "nobodys")
 }

@@ -43,8 +43,21 @@ func (f *specFlags) build() (schedule.Spec, error) {
 	if err := f.readFile(); err != nil {
 		return schedule.Spec{}, usagef("--file %s: %w", f.create.file, err)
 	}
-	err := f.create.apply()
-	return f.create.request.Spec, err
+	if err := f.create.apply(); err != nil {
+		return schedule.Spec{}, err
+	}
+	spec := f.create.request.Spec
+	return spec, checkOffline(spec)
+}
+
+// checkOffline refuses a spec that cannot be worked out without a server.
+func checkOffline(spec schedule.Spec) error {
+	if len(spec.ExcludeCalendarsNamed) == 0 {
+		return nil
+	}
+	return withHint(schedule.Invalid("spec.excludeCalendarsNamed",
+		"what calendar %q holds is known to the server alone, and this command asks none: leave it out",
+		spec.ExcludeCalendarsNamed[0]), "carillon schedule next shows the times of a schedule that is stored")
 }
 
 func (f *specFlags) readFile() error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/calendar"
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
@@ -181,10 +181,5 @@ func (a *app) width(flag int) int {
 	if columns, err := strconv.Atoi(text); err == nil && columns > 0 {
 		return columns
 	}
-	if terminal, ok := a.env.Stdout.(interface{ Fd() uintptr }); ok {
-		if columns, _, err := term.GetSize(int(terminal.Fd())); err == nil && columns > 0 {
-			return columns
-		}
-	}
-	return defaultWidth
+	return cmp.Or(a.env.Width(), defaultWidth)
 }

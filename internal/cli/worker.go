@@ -12,12 +12,14 @@ import (
 
 func (a *app) workerCommand() *cobra.Command {
 	var config worker.Config
+	var actions actionOptions
 	cmd := &cobra.Command{
 		Use:   "worker [flags]",
 		Short: "Run a worker with the built-in actions",
-		Long: `Runs a worker with the built-in actions (noop, sleep, log) on one task queue of an
-existing NATS cluster. Workers with actions of your own are Go programs that use
-the package worker, or programs in any language that follow
+		Long: `Runs a worker with the built-in actions (noop, sleep, log, http, nats and, if
+programs are given, exec) on one task queue of an existing NATS cluster;
+docs/actions.md describes them. Workers with actions of your own are Go programs
+that use the package worker, or programs in any language that follow
 docs/worker-protocol.md.`,
 		Example: "  carillon worker --nats nats://n1:4222 --task-queue reports",
 		Args:    exactly(),
@@ -26,7 +28,11 @@ docs/worker-protocol.md.`,
 			return a.runAlone(cmd.Context(), "worker", config.DrainTimeout+roleGrace,
 				func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
 					config.Logger = log
-					return roles.Worker(conn, config)
+					all, err := actions.worker(config)
+					if err != nil {
+						return roles.Role{}, err
+					}
+					return roles.Worker(conn, all)
 				})
 		},
 	}
@@ -36,5 +42,6 @@ docs/worker-protocol.md.`,
 		flags.DurationVar(&config.DrainTimeout, "drain-timeout", worker.DefaultDrainTimeout,
 			"when told to stop, wait `DURATION` for what runs, then give it back")
 	})
+	actions.define(cmd)
 	return cmd
 }

@@ -104,10 +104,7 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := bus.New(config.JS)
-	if err != nil {
-		return nil, err
-	}
+	own := bus.New(config.JS)
 	store := kv.NewStore(buckets, config.Names, config.Shards)
 	letters := deadletter.NewReader(config.JS, config.Names).As(config.Identity)
 	return &Checker{
@@ -123,7 +120,8 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 func (c *Checker) Close() { c.reader.bus.Close() }
 
 // Check looks at all schedules of a namespace, an empty one meaning all of them, and confirms what it finds after a pause.
-// Asked to repair, it mends that, and looks a third time.
+// Asked to repair, it mends that and looks a third time. What is still so then it mends again, up to mendRounds times: whoever
+// uses a subject at the same moment gets his way there.
 func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Report, error) {
 	report := Report{Findings: []Finding{}}
 	var suspects []Finding
@@ -143,9 +141,20 @@ func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Rep
 	if !repair || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Repairable }) {
 		return report, nil
 	}
-	c.mendAll(ctx, report.Findings)
-	return report, c.review(ctx, report.Findings)
+	for range mendRounds {
+		c.mendAll(ctx, report.Findings)
+		err = c.review(ctx, report.Findings)
+		if err != nil || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Problem == stillSo }) {
+			break
+		}
+	}
+	return report, err
 }
+
+const (
+	mendRounds = 3
+	stillSo    = "it is still so after the repair"
+)
 
 // review finds out which findings are gone.
 func (c *Checker) review(ctx context.Context, findings []Finding) error {
@@ -157,8 +166,11 @@ func (c *Checker) review(ctx context.Context, findings []Finding) error {
 		f := &findings[i]
 		still := slices.ContainsFunc(remaining, func(other Finding) bool { return other.same(f) })
 		f.Repaired = !still
-		if still && f.Repairable && f.Problem == "" {
-			f.Problem = "it is still so after the repair"
+		switch {
+		case still && f.Repairable && f.Problem == "":
+			f.Problem = stillSo
+		case !still && f.Problem == stillSo:
+			f.Problem = ""
 		}
 	}
 	return nil
@@ -186,7 +198,7 @@ func changesRecord(m mend) bool {
 
 // mend repairs a finding, if that is possible.
 func (c *Checker) mend(ctx context.Context, f *Finding) {
-	if f.mend == nil {
+	if f.mend == nil || f.Repaired {
 		return
 	}
 	if err := f.mend.carryOut(ctx, &c.mender, f.Key()); err != nil {

@@ -102,7 +102,7 @@ func (in *inspector) noGenerator() {
 // settled is up to when all actions have been handed over, as far as anybody but the generator knows; zero where nobody
 // knows of any.
 func (in *inspector) settled() time.Time {
-	last := in.LastBuffered
+	last := in.LastTold
 	for _, span := range in.covered() {
 		if span.To.After(last) {
 			last = span.To

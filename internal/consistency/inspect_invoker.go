@@ -43,7 +43,7 @@ func (in *inspector) noInvoker() {
 
 // stalled says what waits for a wake that will not come; nothing if all is well.
 func (in *inspector) stalled() string {
-	ready, running, waiting, late := 0, 0, 0, false
+	ready, running, waiting, delayed, late := 0, 0, 0, 0, false
 	for i := range in.Invoker.Value.Starts {
 		switch s := &in.Invoker.Value.Starts[i]; s.Phase {
 		case schedule.PhaseReady:
@@ -52,7 +52,11 @@ func (in *inspector) stalled() string {
 		case schedule.PhaseStarted:
 			running++
 		case schedule.PhasePending:
-			return "a start waits to be decided on, and nothing wakes the invoker"
+			if !s.Delayed() {
+				return "a start waits to be decided on, and nothing wakes the invoker"
+			}
+			delayed++
+			late = late || !s.Delay.NotBefore.IsZero() && in.Now.Sub(s.Delay.NotBefore) > overdue
 		case schedule.PhaseDeferred:
 			waiting++
 		}
@@ -61,11 +65,13 @@ func (in *inspector) stalled() string {
 	switch retry := in.timer(timerRetry, ""); {
 	case ready > 0 && !retry:
 		return plural(ready, "start") + " ready to execute, and nothing wakes the invoker"
+	case delayed > 0 && !retry:
+		return plural(delayed, "start") + " delayed by a limit of the namespace, and nothing wakes the invoker"
 	case controls > 0 && !retry:
 		return plural(controls, "cancel or terminate") + " to deliver, and nothing wakes the invoker"
 	case late:
 		return "a start is to be tried again, and the timer for that has not fired"
-	case waiting > 0 && ready+running == 0:
+	case waiting > 0 && ready+running+delayed == 0:
 		return plural(waiting, "start") + " waiting for a run to end, and none is running"
 	}
 	return ""

@@ -99,6 +99,15 @@ func inspections() map[string]inspection {
 			s.Invoker.Value.Starts[1].Phase, s.Invoker.Value.Starts[1].BackoffUntil = schedule.PhaseReady, now.Add(-overdue-1)
 			s.Timers = append(s.Timers, Timer{Kind: timerRetry})
 		}, []Kind{StartsStalled}},
+		"delayed": {func(s *Snapshot) {
+			start := &s.Invoker.Value.Starts[1]
+			start.Phase, start.Delay = schedule.PhasePending, &schedule.Delay{By: schedule.DelayActionRate}
+			s.Timers = append(s.Timers, Timer{Kind: timerRetry})
+		}, nil},
+		"delayed for ever": {func(s *Snapshot) {
+			start := &s.Invoker.Value.Starts[1]
+			start.Phase, start.Delay = schedule.PhasePending, &schedule.Delay{By: schedule.DelayActionRate}
+		}, []Kind{StartsStalled}},
 		"undecided":         {func(s *Snapshot) { s.Invoker.Value.Starts[1].Phase = schedule.PhasePending }, []Kind{StartsStalled}},
 		"control to go":     {func(s *Snapshot) { s.Invoker.Value.Controls = make([]schedule.PendingControl, 2) }, []Kind{StartsStalled}},
 		"waits for nothing": {func(s *Snapshot) { s.Invoker.Value.Starts = s.Invoker.Value.Starts[1:] }, []Kind{StartsStalled}},
@@ -179,7 +188,7 @@ func TestRebuiltGenerator(t *testing.T) {
 
 	put = rebuilt(func(s *Snapshot) {
 		s.Invoker = Stored[schedule.InvokerState]{}
-		s.LastBuffered = now.Add(-time.Minute)
+		s.LastTold = now.Add(-time.Minute)
 	}).(putGenerator)
 	assert.Equal(t, now.Add(-time.Minute), put.state.Mark)
 

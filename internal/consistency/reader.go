@@ -49,7 +49,7 @@ func (r *reader) snapshot(ctx context.Context, get get, v *survey, key schedule.
 	}
 	if s.Definition.legible() && !s.generatorKnown() {
 		var err error
-		if s.LastBuffered, err = r.lastBuffered(ctx, &s.Definition.Value); err != nil {
+		if s.LastTold, err = r.lastTold(ctx, &s.Definition.Value); err != nil {
 			return s, err
 		}
 	}
@@ -136,9 +136,25 @@ func read[T any](ctx context.Context, get get, bucket, key string, into *Stored[
 	return nil
 }
 
-// lastBuffered is when the invoker last took over a start of a schedule, by the event history.
-func (r *reader) lastBuffered(ctx context.Context, d *schedule.Definition) (time.Time, error) {
-	stored, err := r.bus.Last(ctx, r.names.EventStream(), r.names.Event(d.Key(), schedule.EventBuffered))
+// lastTold is when the invoker last told what becomes of a start of a schedule, by the event history. It does that when it
+// takes over a start, or a moment later.
+func (r *reader) lastTold(ctx context.Context, d *schedule.Definition) (time.Time, error) {
+	var last time.Time
+	for _, kind := range []schedule.EventKind{schedule.EventStarted, schedule.EventDeferred, schedule.EventSkipped} {
+		at, err := r.lastEvent(ctx, d, kind)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last, nil
+}
+
+// lastEvent is when an event of a kind last happened to a schedule; zero if there is none.
+func (r *reader) lastEvent(ctx context.Context, d *schedule.Definition, kind schedule.EventKind) (time.Time, error) {
+	stored, err := r.bus.Last(ctx, r.names.EventStream(), r.names.Event(d.Key(), kind))
 	if errors.Is(err, leader.ErrNone) {
 		return time.Time{}, nil
 	}

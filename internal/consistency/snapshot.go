@@ -28,9 +28,9 @@ type Snapshot struct {
 	Timers []Timer
 	// Runs says of runs that count as running, by request ID, where they are. One that has only just begun is not there.
 	Runs map[string]Run
-	// LastBuffered is when the invoker last took over a start, says the event history; looked up where the record of the
+	// LastTold is when the invoker last told what becomes of a start, says the event history; looked up where the record of the
 	// generator is needed and not there.
-	LastBuffered time.Time
+	LastTold time.Time
 }
 
 // Stored is a record as it is stored.

@@ -50,6 +50,8 @@ func readRecord(k kind, data []byte) json.RawMessage {
 		into = new(schedule.Wake)
 	case kindEnqueue:
 		into = new(schedule.Enqueue)
+	case kindEnd:
+		into = new(schedule.EndRun)
 	default:
 		return nil
 	}

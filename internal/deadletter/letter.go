@@ -141,6 +141,7 @@ const (
 	kindUnknown    kind = ""
 	kindWake       kind = "wake"
 	kindEnqueue    kind = "enqueue"
+	kindEnd        kind = "end"
 	kindCompletion kind = "completion"
 	kindRequest    kind = "request"
 )
@@ -162,8 +163,10 @@ func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 	switch {
 	case task.Role == "callback":
 		m.kind, m.requestID = kindCompletion, task.What
-	case task.Role == "invoke" && task.What != subjects.WhatWake:
+	case task.IsHandOff():
 		m.kind = kindEnqueue
+	case task.IsEnd():
+		m.kind = kindEnd
 	}
 	return m
 }

@@ -85,6 +85,7 @@ func TestMeaning(t *testing.T) {
 		names.Generate(2, tick, subjects.WhatGuard):               {kind: kindWake, key: tick, stream: stream},
 		names.InvokeWake(2, tick):                                 {kind: kindWake, key: tick, stream: stream},
 		names.Backfill(2, tick, "b"):                              {kind: kindWake, key: tick, stream: stream},
+		names.InvokeEnd(2, tick, schedule.ControlCancel, "r1"):    {kind: kindEnd, key: tick, stream: stream},
 		names.InvokeEnqueue(2, tick, "auto", schedule.Span{}):     {kind: kindEnqueue, key: tick, stream: stream},
 		names.Callback(2, tick, "q", "r"):                         {kind: kindCompletion, key: tick, stream: stream, requestID: "r"},
 		names.Action(tick.Namespace, "a queue", "w 1"):            {kind: kindRequest, key: tick, stream: names.ActionStream(), requestID: "r-w 1"},

@@ -170,14 +170,11 @@ func (r *Reader) record(ctx context.Context, event schedule.Event) error {
 	if event.ScheduleID == "" {
 		return nil
 	}
-	own, err := bus.New(r.js)
-	if err != nil {
-		return err
-	}
+	own := bus.New(r.js)
 	defer own.Close()
 	ctx, cancel := context.WithTimeout(ctx, eventWait)
 	defer cancel()
-	if err := events.NewPublisher(own, r.names).Publish(ctx, event); err != nil {
+	if err := events.NewPublisher(own, r.names, nil).Publish(ctx, event); err != nil {
 		return fmt.Errorf("deadletter: sent again, but the history does not say so: %w", err)
 	}
 	return nil

@@ -77,7 +77,7 @@ func reader(t *testing.T, count int) (*Reader, Query) {
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: names.EventStream(), Subjects: []string{names.Events(schedule.Key{})}})
 	require.NoError(t, err)
 	key := schedule.Key{Namespace: "default", ID: "s"}
-	publisher := NewPublisher(natstest.Bus(t, js), names)
+	publisher := NewPublisher(natstest.Bus(t, js), names, nil)
 	for i := range count {
 		require.NoError(t, publisher.Publish(t.Context(), schedule.Event{
 			ID: fmt.Sprintf("s-%d", i), Kind: schedule.EventStarted, Namespace: key.Namespace, ScheduleID: key.ID,

@@ -4,6 +4,8 @@
 // A [Publisher] stores events, each under its ID as message ID, so that a repeat within the de-duplication window is stored
 // once; readers drop later repeats by [schedule.Event].ID. A [Reader] answers questions about what is stored.
 //
-// The package may import schedule, subjects and internal/telemetry. What is an event, and when, is decided by the pools
-// and the frontend; nothing here decides.
+// Events of a namespace that keeps them for a shorter time than the stream bear that time.
+//
+// The package may import schedule, subjects, internal/namespaces and internal/telemetry. What is an event, and when, is
+// decided by the pools and the frontend; nothing here decides.
 package events

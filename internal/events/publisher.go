@@ -2,15 +2,17 @@ package events
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -18,13 +20,18 @@ import (
 
 // Publisher stores events. It is made by [NewPublisher] and safe for concurrent use.
 type Publisher struct {
-	bus   bus.Bus
-	names subjects.Names
+	bus        bus.Bus
+	names      subjects.Names
+	namespaces namespaces.Source
 }
 
-// NewPublisher returns a publisher that uses a bus.
-func NewPublisher(to bus.Bus, names subjects.Names) *Publisher {
-	return &Publisher{bus: to, names: names}
+// NewPublisher returns a publisher that uses a bus. The namespaces say how long their events are kept, where that is not as
+// long as the stream keeps them; nil says nothing.
+func NewPublisher(to bus.Bus, names subjects.Names, of namespaces.Source) *Publisher {
+	if of == nil {
+		of = namespaces.Fixed(nil)
+	}
+	return &Publisher{bus: to, names: names, namespaces: of}
 }
 
 // Publish stores events, all at once, and returns when the stream has acknowledged all of them, or one is refused. Events
@@ -77,13 +84,26 @@ func (p *Publisher) isLast(ctx context.Context, event *schedule.Event) (bool, er
 }
 
 func (p *Publisher) message(ctx context.Context, event *schedule.Event) (*nats.Msg, error) {
-	data, err := json.Marshal(event)
+	data, err := encode(event)
 	if err != nil {
 		return nil, fmt.Errorf("events: encode: %w", err)
 	}
 	msg := nats.NewMsg(p.names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind))
 	msg.Data = data
 	msg.Header.Set(nats.MsgIdHdr, event.ID)
-	telemetry.Inject(telemetry.WithTraceparent(ctx, event.Trace), msg.Header)
+	if ttl := p.ttl(event.Namespace); ttl > 0 {
+		msg.Header.Set(jetstream.MsgTTLHeader, strconv.FormatInt(int64(ttl/time.Second), 10))
+	}
+	telemetry.InjectTraceparent(ctx, event.Trace, msg.Header)
 	return msg, nil
+}
+
+// ttl is how long the stream keeps the events of a namespace; 0 for as long as all others. The server counts whole seconds.
+func (p *Publisher) ttl(namespace string) time.Duration {
+	record, _ := p.namespaces.Get(namespace)
+	keep := record.Limits.EventRetention.Std()
+	if keep >= subjects.EventAge {
+		return 0
+	}
+	return keep
 }

@@ -39,7 +39,7 @@ func newHistory(t *testing.T) *history {
 			require.NoError(t, err)
 		}
 	}
-	h.Publisher = events.NewPublisher(natstest.Bus(t, js), names)
+	h.Publisher = events.NewPublisher(natstest.Bus(t, js), names, nil)
 	return h
 }
 
@@ -163,8 +163,8 @@ func TestHistoryOfOneScheduleAmongOthers(t *testing.T) {
 func TestHistoryByKinds(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.tell(event("a", 1, schedule.EventBuffered), event("a", 2, schedule.EventStarted), event("a", 3, schedule.EventCompleted),
-		event("b", 4, schedule.EventStarted), event("a", 5, schedule.EventStarted), event("a", 6, schedule.EventBuffered))
+	h.tell(event("a", 1, schedule.EventDeferred), event("a", 2, schedule.EventStarted), event("a", 3, schedule.EventCompleted),
+		event("b", 4, schedule.EventStarted), event("a", 5, schedule.EventStarted), event("a", 6, schedule.EventDeferred))
 	both := []schedule.EventKind{schedule.EventStarted, schedule.EventCompleted, schedule.EventStarted}
 	assert.Equal(t, []string{"a-2", "a-3", "a-5"}, h.walk(of("a", both...), 2))
 	assert.Equal(t, []string{"a-3", "a-5"}, h.newest(of("a", both...), 2))

@@ -63,6 +63,17 @@ func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) De
 	}
 }
 
+// Backlog returns how many messages of a consumer have not been acknowledged, delivered or not.
+func (s *Server) Backlog(stream, name string) int {
+	c, count := s.streams[stream].consumers[name], 0
+	for _, sequence := range slices.Concat(c.fresh, slices.Collect(maps.Keys(c.pending))) {
+		if c.stream.messages[sequence] != nil {
+			count++
+		}
+	}
+	return count
+}
+
 func (c *consumer) deliverable(now time.Time) []uint64 {
 	for sequence := range c.pending {
 		if c.stream.messages[sequence] == nil {

@@ -220,6 +220,15 @@ func (p *pair) requireNothing(c consumer) {
 	}
 }
 
+// requireSameBacklog waits, since a consumer counts what is gone for a while.
+func (p *pair) requireSameBacklog(c consumer) {
+	want := p.model.Backlog(c.stream, c.name)
+	natstest.Eventually(p.test, patience, "the backlog of the consumer is that of the model", func() bool {
+		info, err := c.server.Info(p.test.Context())
+		return err == nil && int(info.NumPending)+info.NumAckPending == want
+	})
+}
+
 // settle tells both about a delivery, as nats.go does, and waits until the server has heard of it.
 func (p *pair) settle(h *held, verb string, delay time.Duration) {
 	text := verb
@@ -249,6 +258,7 @@ func (p *pair) requireSameContents() {
 	for _, c := range p.consumers {
 		p.fetch(c, 1000)
 		p.requireNothing(c)
+		p.requireSameBacklog(c)
 	}
 	held := p.held
 	for i := range held {

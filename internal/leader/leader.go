@@ -1,4 +1,4 @@
-// Package leader reads messages from the leader of a stream.
+// Package leader reads messages from the leader of a stream, and counts them.
 //
 // Streams that allow direct reads are answered by any replica, which may lag behind; nats.go always asks that way. Where
 // a decision needs what was acknowledged before, this package asks the leader instead. It may be imported by kv and the
@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -46,6 +47,35 @@ func Last(ctx context.Context, js jetstream.JetStream, stream, subject string) (
 		return Message{}, fmt.Errorf("leader: read %s: %w", subject, err)
 	}
 	return parse(subject, reply.Data)
+}
+
+// beyond is behind the last subject of any stream.
+const beyond = math.MaxInt32
+
+// Subjects counts the subjects of a stream that have messages and match a filter. The server lists them from an offset on, so
+// it is asked for those behind the last: then the answer is small, however many there are.
+func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := json.Marshal(map[string]any{"subjects_filter": filter, "offset": beyond})
+	if err != nil {
+		return 0, err
+	}
+	reply, err := js.Conn().RequestWithContext(ctx, replica.APIPrefix(js.Options())+"STREAM.INFO."+stream, request)
+	if err != nil {
+		return 0, fmt.Errorf("leader: count subjects of %s: %w", stream, err)
+	}
+	var info struct {
+		Error *jetstream.APIError `json:"error"`
+		Total int                 `json:"total"`
+	}
+	if err := json.Unmarshal(reply.Data, &info); err != nil {
+		return 0, fmt.Errorf("leader: count subjects of %s: %w", stream, err)
+	}
+	if info.Error != nil {
+		return 0, fmt.Errorf("leader: count subjects of %s: %w", stream, info.Error)
+	}
+	return info.Total, nil
 }
 
 // answer is the part of the server's reply that matters here.

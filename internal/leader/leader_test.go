@@ -47,6 +47,29 @@ func TestLastReadsWhatIsStored(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestSubjectsCountsThoseWithMessages(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	name := strings.ToUpper(natstest.Names(t).Prefix())
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
+	require.NoError(t, err)
+	count := func() int {
+		n, err := leader.Subjects(t.Context(), js, name, name+".a.>")
+		require.NoError(t, err)
+		return n
+	}
+	require.Zero(t, count())
+	for _, subject := range []string{".a.x.1", ".a.x.1", ".a.y.2", ".b.x.1"} {
+		_, err := js.Publish(t.Context(), name+subject, nil)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, count())
+	require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(name+".a.y.2")))
+	require.Equal(t, 1, count())
+	_, err = leader.Subjects(t.Context(), js, name+"_NONE", name+".a.>")
+	require.Error(t, err)
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	m, err := leader.Parse("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))

@@ -29,7 +29,7 @@ func (l *Loop[M]) deadLetter(work context.Context, raw jetstream.Msg, cause erro
 		l.giveBackLater(raw, meta.NumDelivered)
 		return
 	}
-	l.metrics.settled("dead_letter")
+	l.metrics.settled(deadLettered)
 	l.config.Logger.ErrorContext(ctx, "message is a dead letter", "subject", raw.Subject(), "reason", cause)
 	if err := raw.TermWithReason("dead letter"); err != nil {
 		l.config.Logger.Debug("terminate", "subject", raw.Subject(), "error", err)

@@ -21,6 +21,7 @@ type group[M any] struct {
 	busy    bool
 	hold    *time.Timer // set while items are held
 	holds   int         // counts the holds, to tell an old timer from the present one
+	resting bool        // hold ends a rest
 }
 
 func (g *group[M]) take() []*item[M] {
@@ -31,6 +32,7 @@ func (g *group[M]) take() []*item[M] {
 
 func (g *group[M]) cancelHold() {
 	g.holds++
+	g.resting = false
 	if g.hold != nil {
 		g.hold.Stop()
 		g.hold = nil
@@ -51,8 +53,16 @@ func (l *Loop[M]) add(work context.Context, it *item[M]) {
 		l.groups[it.Task.Key] = g
 	}
 	g.items = append(g.items, it)
+	if g.resting && l.mayWait(it) {
+		return
+	}
 	g.cancelHold()
 	l.start(work, it.Task.Key, g)
+}
+
+func (l *Loop[M]) mayWait(it *item[M]) bool {
+	handler, ok := l.handler.(Patient[M])
+	return ok && handler.MayWait(it.Body)
 }
 
 // start begins to handle a group unless that is going on. The caller holds the lock.
@@ -100,15 +110,16 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 	g.working = g.take()
 	l.mu.Unlock()
 
-	until := l.process(work, key, g.working)
+	verdict := l.process(work, key, g.working)
 	var held []*item[M]
-	if !until.IsZero() {
+	if verdict.IsHold() {
 		held = l.keepNewest(g.working)
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	more := len(g.items) > 0
+	rests := !verdict.rest.IsZero() && !slices.ContainsFunc(g.items, func(it *item[M]) bool { return !l.mayWait(it) })
+	more := len(g.items) > 0 && !rests
 	g.items = append(held, g.items...)
 	g.working = nil
 	if l.stopping {
@@ -119,18 +130,22 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 		return true
 	}
 	g.busy = false
-	if len(g.items) == 0 {
+	switch {
+	case rests && !l.stopping:
+		l.holdUntil(work, key, g, verdict.rest)
+		g.resting = true
+	case len(g.items) == 0:
 		delete(l.groups, key)
-		return false
+	default:
+		l.holdUntil(work, key, g, verdict.until)
 	}
-	l.holdUntil(work, key, g, until)
 	return false
 }
 
-// process handles items and settles them, or returns until when to hold them.
-func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[M]) (until time.Time) {
+// process handles items, and settles them unless the verdict it returns is to hold them.
+func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[M]) Verdict {
 	if len(items) == 0 {
-		return time.Time{}
+		return Done()
 	}
 	verdict := l.handle(work, key, items)
 	if len(items) > 1 && isPermanent(verdict.err) {
@@ -139,12 +154,12 @@ func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[
 			// One of several cannot be held: settle gives it back instead, and it comes again in a moment.
 			l.settle(work, key, one, l.handle(work, key, one))
 		}
-		return time.Time{}
+		return Done()
 	}
 	if !verdict.IsHold() {
 		l.settle(work, key, items, verdict)
 	}
-	return verdict.until
+	return verdict
 }
 
 // keepNewest acknowledges all items but the newest, which it returns. The newest of a subject is the one the stream
@@ -169,7 +184,7 @@ func (l *Loop[M]) holdUntil(work context.Context, key schedule.Key, g *group[M],
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if g.holds == hold && !l.stopping {
-			g.hold = nil
+			g.hold, g.resting = nil, false
 			l.start(work, key, g)
 		}
 	})
@@ -215,7 +230,7 @@ func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M]
 }
 
 func (l *Loop[M]) ack(raw jetstream.Msg) {
-	l.metrics.settled("acked")
+	l.metrics.settled(acked)
 	// A lost acknowledgement means a repeat, which the handler finds done.
 	if err := raw.Ack(); err != nil {
 		l.config.Logger.Debug("acknowledge", "subject", raw.Subject(), "error", err)
@@ -223,7 +238,7 @@ func (l *Loop[M]) ack(raw jetstream.Msg) {
 }
 
 func (l *Loop[M]) giveBack(raw jetstream.Msg) {
-	l.metrics.settled("returned")
+	l.metrics.settled(returned)
 	if err := raw.Nak(); err != nil {
 		l.config.Logger.Debug("give back", "subject", raw.Subject(), "error", err)
 	}
@@ -231,7 +246,7 @@ func (l *Loop[M]) giveBack(raw jetstream.Msg) {
 
 // giveBackLater waits longer with each delivery: 200 ms doubling to 10 s.
 func (l *Loop[M]) giveBackLater(raw jetstream.Msg, deliveries uint64) {
-	l.metrics.settled("retried")
+	l.metrics.settled(retried)
 	delay := min(100*time.Millisecond<<min(deliveries, 10), 10*time.Second)
 	if err := raw.NakWithDelay(delay); err != nil {
 		l.config.Logger.Debug("give back", "subject", raw.Subject(), "error", err)

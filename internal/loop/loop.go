@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -25,6 +26,12 @@ type Handler[M any] interface {
 	Handle(ctx context.Context, key schedule.Key, group []Message[M]) Verdict
 }
 
+// Patient is a [Handler] of which some messages may wait while their schedule rests. Any other message ends the rest.
+type Patient[M any] interface {
+	// MayWait reports whether a message may. It is called with the loop locked.
+	MayWait(body M) bool
+}
+
 // Config sets up a Loop. Zero fields take the defaults they name.
 type Config struct {
 	// Bus delivers the messages of the pool and takes its dead letters. It is not closed.
@@ -33,6 +40,8 @@ type Config struct {
 	// Pool is the name of the pool and of its consumers, such as subjects.PoolGenerator.
 	Pool   string
 	Shards int
+	// Namespaces says how long the events of dead letters are kept; nil says nothing.
+	Namespaces namespaces.Source
 	// Logger is expected to name the pool; slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -96,7 +105,7 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 		handler: handler,
 		slots:   make(chan struct{}, config.MaxInFlight),
 		metrics: newInstruments(config.Pool),
-		events:  events.NewPublisher(config.Bus, config.Names),
+		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
 		groups:  map[schedule.Key]*group[M]{},
 	}
 }

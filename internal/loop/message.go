@@ -30,6 +30,7 @@ type Message[M any] struct {
 // Verdict says what becomes of the messages of a group.
 type Verdict struct {
 	until time.Time
+	rest  time.Time
 	err   error
 }
 
@@ -42,8 +43,15 @@ func Done() Verdict { return Verdict{} }
 // done what its messages ask for may hold.
 func Hold(until time.Time) Verdict { return Verdict{until: until} }
 
+// Rest acknowledges the group, and lets messages that may wait gather until the given time: see [Patient]. It is for
+// schedules where each transition is dear, and one for many messages costs hardly more.
+func Rest(until time.Time) Verdict { return Verdict{rest: until} }
+
 // IsHold reports whether Hold made a verdict.
 func (v Verdict) IsHold() bool { return !v.until.IsZero() }
+
+// Err returns the error of [Retry], nil for other verdicts.
+func (v Verdict) Err() error { return v.err }
 
 // Retry gives the group back for a later attempt, by this or another process. Permanent errors count: after
 // Config.MaxDeliveries the message goes to the dead letter stream. An error is permanent if [Permanent] made it, or if it

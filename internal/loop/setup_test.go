@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -195,3 +196,6 @@ func (j *journal) await(t *testing.T, count int) []call {
 	natstest.Eventually(t, patience, strconv.Itoa(count)+" groups have been handled", func() bool { return len(j.all()) >= count })
 	return j.all()
 }
+
+// MayWait implements Patient: what is called "w…" may wait.
+func (h handlerFunc) MayWait(body string) bool { return strings.HasPrefix(body, "w") }

@@ -2,6 +2,7 @@ package natsserver
 
 import (
 	"log/slog"
+	"net"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -45,6 +46,11 @@ type Options struct {
 	Name string
 	// Cluster makes the server a node of a cluster.
 	Cluster *ClusterOptions
+	// ConfigFile is a configuration file of nats-server with what else the server is to do: who may connect and with which
+	// permissions, certificates, limits. What stands in the other fields holds whatever the file says of it.
+	ConfigFile string
+	// Insecure lets the server listen on other addresses than loopback without asking who is there and without TLS.
+	Insecure bool
 	// MaxStore bounds the bytes on disk; at 0 the server takes three quarters of what is free.
 	MaxStore int64
 	// Logger gets what the server has to say; slog.Default() if nil.
@@ -98,22 +104,42 @@ func (o Options) validate() error {
 	return nil
 }
 
-func (o Options) serverOptions() *server.Options {
-	so := &server.Options{
-		ServerName: o.Name,
-		Host:       o.Host,
-		Port:       o.Port,
-		MaxPayload: MaxPayload,
-		// Signals belong to the program around the server.
-		NoSigs:            true,
-		JetStream:         true,
-		StoreDir:          o.Dir,
-		SyncAlways:        o.Sync == SyncAlways,
-		JetStreamMaxStore: o.MaxStore,
+func (o Options) serverOptions() (*server.Options, error) {
+	so := &server.Options{}
+	if o.ConfigFile != "" {
+		var err error
+		if so, err = server.ProcessConfigFile(o.ConfigFile); err != nil {
+			return nil, schedule.Invalid("natsConfig", "%v", err)
+		}
 	}
+	so.ServerName, so.Host, so.Port = o.Name, o.Host, o.Port
+	if so.MaxPayload == 0 {
+		so.MaxPayload = MaxPayload
+	}
+	so.NoSigs = true // signals belong to the program around the server
+	so.JetStream, so.StoreDir, so.SyncAlways, so.JetStreamMaxStore = true, o.Dir, o.Sync == SyncAlways, o.MaxStore
 	if c := o.Cluster; c != nil {
 		so.Cluster = server.ClusterOpts{Name: c.Name, Host: o.Host, Port: c.Port}
 		so.Routes = server.RoutesFromStr(strings.Join(c.Routes, ","))
 	}
-	return so
+	return so, o.checkExposure(so)
+}
+
+// checkExposure keeps a server that lets everybody in from listening where everybody can reach it.
+func (o Options) checkExposure(so *server.Options) error {
+	if o.Insecure || isLoopback(o.Host) {
+		return nil
+	}
+	knowsWho := so.Username != "" || so.Authorization != "" || so.AuthCallout != nil ||
+		len(so.Users)+len(so.Nkeys)+len(so.TrustedOperators)+len(so.TrustedKeys) > 0
+	if knowsWho && so.TLSConfig != nil {
+		return nil
+	}
+	return schedule.Invalid("host", "%s can be reached from other machines: give --nats-config FILE with authorization and tls "+
+		"for that, or --insecure to let everybody in, unencrypted", o.Host)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

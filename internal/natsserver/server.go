@@ -35,6 +35,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	so, err := o.serverOptions()
+	if err != nil {
+		return nil, err
+	}
 	// First, since the common mistake is to start a second server with all the same settings, and the server that has
 	// the port is the one to use.
 	if err := checkPorts(ctx, o); err != nil {
@@ -44,7 +48,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ns, err := server.NewServer(o.serverOptions())
+	ns, err := server.NewServer(so)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("natsserver: %w", err), lock.Unlock())
 	}

@@ -68,6 +68,34 @@ func TestListensOnLoopback(t *testing.T) {
 	require.Contains(t, start(t, natsserver.Options{}).ClientURL(), "nats://127.0.0.1:")
 }
 
+// TestListensForOthers only if it asks who they are, and nobody listens in; or if that is wanted otherwise.
+func TestListensForOthers(t *testing.T) {
+	t.Parallel()
+	config := func(text string) string {
+		path := filepath.Join(t.TempDir(), "nats.conf")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	for name, o := range map[string]natsserver.Options{
+		"anybody":       {Host: "0.0.0.0"},
+		"an address":    {Host: "192.0.2.1"},
+		"a name":        {Host: "server.example.com"},
+		"every address": {Host: "::"},
+		"without TLS":   {Host: "0.0.0.0", ConfigFile: config(`authorization { user: a, password: b }`)},
+	} {
+		o.Dir, o.Port = t.TempDir(), -1
+		_, err := natsserver.Start(t.Context(), o)
+		require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeInvalidArgument}, name)
+		require.ErrorContains(t, err, "--insecure", name)
+	}
+	start(t, natsserver.Options{Host: "0.0.0.0", Insecure: true})
+	start(t, natsserver.Options{Host: "localhost"})
+	start(t, natsserver.Options{Host: "127.0.0.2"})
+
+	_, err := natsserver.Start(t.Context(), natsserver.Options{Dir: t.TempDir(), Port: -1, ConfigFile: config("authorization {")})
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeInvalidArgument})
+}
+
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	port := portOf(t, start(t, natsserver.Options{}))

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 )
@@ -12,8 +11,7 @@ import (
 // Bus returns the bus of a connection, closed when the test ends.
 func Bus(t testing.TB, js jetstream.JetStream) *bus.NATS {
 	t.Helper()
-	b, err := bus.New(js)
-	require.NoError(t, err)
+	b := bus.New(js)
 	t.Cleanup(b.Close)
 	return b
 }

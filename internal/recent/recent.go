@@ -6,7 +6,7 @@
 // write finds out; then the record is read from the leader, and kept anew. Who keeps a record must not change what it
 // refers to.
 //
-// The package may be imported by the pools. It imports kv, and knows nothing of what the records mean.
+// The package may be imported by the pools, and by who sets them up. It imports kv, and knows nothing of what the records mean.
 package recent
 
 import (
@@ -20,6 +20,14 @@ import (
 
 // DefaultSize is how many records of a kind a pool keeps. That of an invoker has some 10 KB in memory.
 const DefaultSize = 4096
+
+// SmallSize is how many are kept of records of a few hundred bytes to two KB: as many schedules may come due at once as
+// there are.
+const SmallSize = 16384
+
+// Definitions returns records of definitions. The pools of a process share them: what one has just read or confirmed serves
+// the next.
+func Definitions() *Records[schedule.Definition] { return New(SmallSize, kv.Definition) }
 
 // Records are the last records of one kind, by schedule. It is safe for concurrent use.
 type Records[T any] struct {

@@ -72,25 +72,34 @@ type request struct {
 }
 
 func (r *Reader) last(ctx context.Context, stream string, filters []string) ([]Message, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	body, err := json.Marshal(request{MultiLast: filters, MaxBytes: maxBytes})
+	a, err := r.ask(ctx, stream, request{MultiLast: filters, MaxBytes: maxBytes})
 	if err != nil {
 		return nil, false, err
+	}
+	return a.result()
+}
+
+// ask sends a direct get and returns the whole answer.
+func (r *Reader) ask(ctx context.Context, stream string, get any) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	body, err := json.Marshal(get)
+	if err != nil {
+		return nil, err
 	}
 	reply, token, a, err := r.expect()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer r.forget(token)
 	if err := r.js.Conn().PublishRequest(APIPrefix(r.js.Options())+"DIRECT.GET."+stream, reply, body); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	select {
 	case <-a.done:
-		return a.result()
+		return a, nil
 	case <-ctx.Done():
-		return nil, false, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	whatLast   = "last"
 	whatKeys   = "keys"
 
+	whatBacklog = "backlog"
+
 	whatPublish = "publish"
 	whatCreate  = "create"
 	whatUpdate  = "update"
@@ -73,7 +75,7 @@ func (n *node) do(ctx context.Context, what, detail string, apply func(now time.
 	asker, _ := ctx.Value(askerKey{}).(string)
 	c := &call{node: n, what: what, detail: detail, asker: asker, apply: apply, done: make(chan error, 1)}
 	switch what {
-	case whatGet, whatLeader, whatLast, whatKeys:
+	case whatGet, whatLeader, whatLast, whatKeys, whatBacklog:
 		c.reads = true
 	case whatPublish, whatCreate, whatUpdate, whatDelete:
 		c.stores = true

@@ -117,6 +117,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.runs()
 	c.requests()
 	c.pauses()
+	c.frozen()
 	c.limit()
 	c.order()
 	c.audit()
@@ -212,7 +213,11 @@ func (w *world) checkState(key string, data []byte) {
 		case schedule.PhaseReady, schedule.PhaseStarted:
 			out++
 		case schedule.PhasePending, schedule.PhaseDeferred:
-			waiting++
+			if state.Starts[i].Delayed() {
+				out++ // it has been chosen, and waits for nothing but its namespace
+			} else {
+				waiting++
+			}
 		}
 	}
 	if out > d.limit {

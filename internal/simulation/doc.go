@@ -18,6 +18,7 @@
 //   - JetStream cannot be reached for up to 20 s, or has no room for anything new
 //   - people create, update, pause, unpause, trigger, backfill, cancel, skip, delete and create again in between, and ask
 //     once more, under the same request ID, for what they have no answer to
+//   - the namespace is frozen for a while, and limits its starts and runs; all processes know that at once
 //
 // # What is not
 //
@@ -31,7 +32,8 @@
 // A run that is started twice, too many runs at once, too many that wait, a worker's code that begins a second time for no
 // reason: these are found when they happen (ledger.go, check.go). What can only be told in the end is compared in the end,
 // against a reading of the spec that shares no code with the product (check_actions.go, check_requests.go), and by
-// internal/audit (check_audit.go). Each check says in a comment what it leaves out, and why.
+// internal/audit (check_audit.go). That the rate of a namespace is kept is told only where nothing else goes wrong
+// (TestLimits). Each check says in a comment what it leaves out, and why.
 //
 // # Repeating a seed
 //

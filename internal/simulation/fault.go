@@ -45,6 +45,8 @@ func (w *world) arrange(begin time.Time) {
 			w.trace.note(now, "CLOCK", n.name+" is off by "+skew.String())
 		})
 	}
+	w.limit()
+	some(w.plan.Freezes, func(now time.Time) { w.freeze(now, between(rng, time.Second, 20*time.Second), rng.IntN(2) == 0) })
 	w.at(begin.Add(w.plan.Duration), func(now time.Time) { w.calmDown(now) })
 }
 
@@ -71,6 +73,7 @@ func (w *world) setOutage(until time.Time) {
 func (w *world) calmDown(now time.Time) {
 	w.trace.note(now, "CALM", "")
 	w.calm = true
+	w.unfreeze(now)
 	w.full = now
 	w.setOutage(now)
 	w.stir()

@@ -129,6 +129,20 @@ func (n *node) Purge(ctx context.Context, stream, subject string) error {
 	})
 }
 
+// Backlog implements bus.Bus.
+func (n *node) Backlog(ctx context.Context, stream, consumer string) (int, error) {
+	return ask(ctx, n, whatBacklog, stream+" "+consumer, func(time.Time) (int, error) {
+		return n.world.server.Backlog(stream, consumer), nil
+	})
+}
+
+// Subjects implements bus.Bus.
+func (n *node) Subjects(ctx context.Context, stream, filter string) (int, error) {
+	return ask(ctx, n, whatBacklog, stream+" "+filter, func(time.Time) (int, error) {
+		return len(n.world.server.Messages(stream, filter)), nil
+	})
+}
+
 // Connected implements bus.Bus.
 func (n *node) Connected() bool {
 	return !n.Closed() && time.Now().UnixNano() >= n.world.reachable.Load()

@@ -31,6 +31,13 @@ type Plan struct {
 	// PowerCuts is how often all processes are killed at once, Full how often JetStream has no room for anything new for a
 	// while.
 	PowerCuts, Full int `json:",omitzero"`
+	// MaxBacklog is that of the generator's configuration.
+	MaxBacklog int `json:",omitzero"`
+	// Freezes is how often the namespace is frozen for a while: once at most, since its record knows the newest freeze only.
+	// ActionsPerSecond and MaxPendingRuns are its limits.
+	Freezes          int     `json:",omitzero"`
+	ActionsPerSecond float64 `json:",omitzero"`
+	MaxPendingRuns   int     `json:",omitzero"`
 }
 
 // PlanOf draws the plan of a seed.
@@ -47,7 +54,8 @@ func PlanOf(seed uint64) Plan {
 		Crash: some(0.004), LostRequest: some(0.01), LostReply: some(0.01), Duplicate: some(0.01), Stale: some(0.3),
 		Slow: rng.IntN(2) == 0, Skew: time.Duration(some(2) * float64(time.Second)),
 		Restarts: rng.IntN(4), Suspensions: rng.IntN(3), Outages: rng.IntN(2),
-		PowerCuts: rng.IntN(4) / 3, Full: rng.IntN(3) / 2,
+		PowerCuts: rng.IntN(4) / 3, Full: rng.IntN(3) / 2, MaxBacklog: rng.IntN(3),
+		Freezes: rng.IntN(4) / 2, ActionsPerSecond: float64(rng.IntN(6)/4) * (0.5 + 3*rng.Float64()), MaxPendingRuns: rng.IntN(6) / 5 * 3,
 	}
 }
 

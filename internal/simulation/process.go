@@ -75,9 +75,14 @@ func (n *node) program() func(context.Context) {
 		})
 		return func(ctx context.Context) { <-ctx.Done() }
 	case roleGenerator:
-		return runs(generator.New(generator.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
+		return runs(generator.New(generator.Config{
+			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, MaxBacklog: n.world.plan.MaxBacklog,
+			Namespaces: n.world,
+		}))
 	case roleInvoker:
-		return runs(invoker.New(invoker.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
+		return runs(invoker.New(invoker.Config{
+			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, Namespaces: n.world,
+		}))
 	case roleBackfiller:
 		return runs(backfiller.New(backfiller.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
 	}

@@ -23,7 +23,9 @@ type Report struct {
 	Runs, Steps int
 	// Repeated counts the runs that a worker's code began more than once, for a reason.
 	Repeated int
-	trace    *trace
+	// starts are when the action stream took the runs.
+	starts []time.Time
+	trace  *trace
 }
 
 // Run simulates an installation under the faults of a plan. It must be called outside of a bubble.
@@ -42,6 +44,9 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 			Seed: seed, Plan: plan, Findings: w.check(), Faults: w.faults,
 			Runs: len(w.ledger.runs), Steps: len(w.trace.lines), Repeated: w.ledger.coded, trace: &w.trace,
 		}
+		for _, r := range w.ledger.order {
+			report.starts = append(report.starts, r.at)
+		}
 		w.shutDown()
 	})
 	return report
@@ -53,6 +58,7 @@ func newWorld(seed uint64, plan Plan) *world {
 	for shard := range shards {
 		streams = append(streams, jsmodel.Bucket(names.BucketConfig(names.StateBucket(shard), 1)))
 	}
+	streams = append(streams, jsmodel.Bucket(names.BucketConfig(names.ClusterBucket(), 1)))
 	w := &world{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, streamNetwork)), plan: plan, names: names, server: jsmodel.New(streams...),
 		trace: trace{begin: time.Now()}, ledger: newLedger(), drawn: map[string]*drawn{},

@@ -233,3 +233,25 @@ func TestShrink(t *testing.T) {
 	other := Report{Plan: plan, Findings: []Finding{{Kind: "something else"}}}
 	require.Equal(t, plan, Shrink(other, 200, run).Plan, "another finding is not a smaller one")
 }
+
+// TestLimits: without faults the limits of a namespace are kept to the letter, or nearly so, and it comes to rest.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(20)
+	if raceEnabled || testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		plan := Plan{Schedules: 3, Duration: 20 * time.Second, Requests: 10, ActionsPerSecond: 1.5}
+		report := Run(t, seed, plan)
+		failIfFound(t, report)
+		require.NotEmpty(t, report.starts)
+		for i, from := range report.starts {
+			for j, to := range report.starts[i:] {
+				// A start may be late by a timer of 250 ms, and its message.
+				most := plan.ActionsPerSecond*(to.Sub(from).Seconds()+1) + 1
+				require.LessOrEqual(t, float64(j+1), most, "seed %d: from %v to %v", seed, from, to)
+			}
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -44,9 +45,11 @@ type world struct {
 	outage           time.Time    // until when nobody reaches JetStream
 	reachable        atomic.Int64 // the same, for the goroutines of processes
 	full             time.Time    // until when it takes nothing new
-	troubled         time.Time    // until when everybody had reason to do things twice
-	lag              uint64       // how many messages the replica is behind that answers now
-	calm             bool         // nothing goes wrong any more
+	space            atomic.Pointer[schedule.Namespace]
+	freezes          []*schedule.Freeze // all there were
+	troubled         time.Time          // until when everybody had reason to do things twice
+	lag              uint64             // how many messages the replica is behind that answers now
+	calm             bool               // nothing goes wrong any more
 	faults           map[string]int
 	started          int
 

@@ -31,13 +31,13 @@ func New(size int) *Cache {
 	return &Cache{specs: specs}
 }
 
-// Get returns the compiled spec of a definition. The error is that of specproc.Compile.
+// Get returns the compiled spec of a definition. The error is that of specproc.CompileDefinition.
 func (c *Cache) Get(d *schedule.Definition) (*specproc.Spec, error) {
 	key := version{d.Incarnation, d.Version}
 	if spec, ok := c.specs.Get(key); ok {
 		return spec, nil
 	}
-	spec, err := specproc.Compile(d.Schedule.Spec)
+	spec, err := specproc.CompileDefinition(d)
 	if err != nil {
 		return nil, err
 	}

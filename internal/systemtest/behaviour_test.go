@@ -66,7 +66,7 @@ func TestTraceLeadsFromTheRequestToTheWorker(t *testing.T) {
 		return nil, nil
 	})
 	s.create("traced", triggered(""))
-	msg := nats.NewMsg(s.names.API("default", "trigger"))
+	msg := nats.NewMsg(s.names.API("default", subjects.ThingSchedule, "trigger"))
 	msg.Data = []byte(`{"id":"traced"}`)
 	msg.Header.Set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	_, err := s.conn.RequestMsg(msg, 10*time.Second)
@@ -282,7 +282,7 @@ func TestEventsTellTheStory(t *testing.T) {
 	s.awaitStatuses("story", schedule.StatusCompleted)
 	stream, err := s.js.Stream(t.Context(), s.names.EventStream())
 	require.NoError(t, err)
-	for _, kind := range []schedule.EventKind{schedule.EventCreated, schedule.EventBuffered, schedule.EventStarted, schedule.EventCompleted} {
+	for _, kind := range []schedule.EventKind{schedule.EventCreated, schedule.EventStarted, schedule.EventCompleted} {
 		subject := s.names.Event(schedule.Key{Namespace: "default", ID: "story"}, kind)
 		msg, err := stream.GetLastMsgForSubject(t.Context(), subject)
 		require.NoError(t, err, kind)

@@ -19,19 +19,27 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
 		"internal/bus", "internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
-		"internal/deadletter", "internal/events", "internal/recent",
+		"internal/deadletter", "internal/events", "internal/namespaces", "internal/publish", "internal/recent",
 	}
 	allowed := map[string][]string{
 		"schedule":   {},
 		"specproc":   {"schedule"},
 		"subjects":   {"schedule"},
-		"kv":         {"schedule", "subjects", "internal/leader", "internal/replica"},
+		"kv":         {"schedule", "subjects", "internal/leader", "internal/publish", "internal/replica"},
 		"generator":  pool,
 		"invoker":    pool,
 		"backfiller": pool,
-		"frontend":   append([]string{"internal/topology", "internal/taskqueue", "internal/replica"}, pool...),
-		"client":     {"schedule", "subjects", "internal/telemetry"},
-		"worker":     {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter"},
+		"frontend": append([]string{"internal/topology", "internal/taskqueue", "internal/replica", "internal/jobs",
+			"internal/search", "internal/search/query"}, pool...),
+		"client": {"schedule", "subjects", "internal/telemetry"},
+		"worker": {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter", "internal/publish"},
+
+		"internal/health":       {"subjects", "internal/namespaces", "internal/taskqueue", "internal/topology"},
+		"internal/ical":         {"schedule"},
+		"internal/jobs":         {"schedule", "subjects", "internal/leader"},
+		"internal/search":       {"schedule", "subjects", "kv", "internal/replica", "internal/search/query"},
+		"internal/search/query": {"schedule"},
+		"worker/workertest":     {"schedule", "worker"},
 	}
 	imports := listImports(t, "Imports")
 	for name, may := range allowed {

@@ -57,7 +57,15 @@ type system struct {
 // newSystem sets up and runs an installation on a server.
 func newSystem(t testing.TB, conn *nats.Conn, js jetstream.JetStream, settings topology.Settings) *system {
 	t.Helper()
-	s := &system{t: t, names: natstest.Names(t), conn: conn, js: js}
+	return newSystemOf(t, natstest.Names(t), conn, js, settings)
+}
+
+// newSystemOf sets up and runs an installation with names that are given.
+func newSystemOf(
+	t testing.TB, names subjects.Names, conn *nats.Conn, js jetstream.JetStream, settings topology.Settings,
+) *system {
+	t.Helper()
+	s := &system{t: t, names: names, conn: conn, js: js}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	facts, err := topology.Ensure(ctx, js, s.names, settings)

@@ -3,7 +3,6 @@ package taskqueue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -31,6 +31,8 @@ type Config struct {
 	Period time.Duration
 	// Threshold is how long runs must have waited, with no worker on the queue, before that is told. Default: 1 minute.
 	Threshold time.Duration
+	// Namespaces says how long events are kept. Default: as long as the event stream keeps them.
+	Namespaces namespaces.Source
 	// Logger gets what goes wrong. Default: slog.Default().
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -76,13 +78,10 @@ func New(config Config) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := bus.New(config.JS)
-	if err != nil {
-		return nil, fmt.Errorf("taskqueue: %w", err)
-	}
+	own := bus.New(config.JS)
 	config.Logger = config.Logger.With("component", "taskqueue")
 	return &Watcher{
-		config: config, bus: own, events: events.NewPublisher(own, config.Names),
+		config: config, bus: own, events: events.NewPublisher(own, config.Names, config.Namespaces),
 		survey:    &survey{js: config.JS, names: config.Names, strays: map[Queue]struct{}{}},
 		listeners: &listeners{conn: config.JS.Conn(), names: config.Names, open: map[Queue]*listener{}},
 		tracker:   newTracker(config.Threshold),

@@ -20,6 +20,10 @@ var ignored = sync.OnceValue(func() metric.Int64Counter {
 // CountIgnored counts messages that told a pool nothing new. The reason is one of a small and fixed set. Nothing is
 // counted until the process sets a meter provider.
 func CountIgnored(ctx context.Context, pool, reason string, count int) {
-	ignored().Add(ctx, int64(count),
+	counter := ignored()
+	if !counter.Enabled(ctx) {
+		return // the attributes cost more than all the rest
+	}
+	counter.Add(ctx, int64(count),
 		metric.WithAttributes(attribute.String("pool", pool), attribute.String("reason", reason)))
 }

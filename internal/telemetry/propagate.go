@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/propagation"
@@ -24,6 +23,16 @@ func Inject(ctx context.Context, header nats.Header) {
 	propagator.Inject(ctx, headerCarrier(header))
 }
 
+// InjectTraceparent writes a trace context that was stored into the headers of a message, or that of ctx when the text is not
+// a valid traceparent: what Inject does with [WithTraceparent].
+func InjectTraceparent(ctx context.Context, traceparent string, header nats.Header) {
+	if isTraceparent(traceparent) {
+		header[HeaderTraceparent] = []string{traceparent} // reading and writing it gives the same
+		return
+	}
+	Inject(WithTraceparent(ctx, traceparent), header)
+}
+
 // Extract returns ctx with the trace context of a message's headers as its remote parent, or ctx itself when the
 // headers hold none that is valid. A nil header is fine.
 func Extract(ctx context.Context, header nats.Header) context.Context {
@@ -32,38 +41,16 @@ func Extract(ctx context.Context, header nats.Header) context.Context {
 
 // Traceparent returns the trace context of ctx as a W3C traceparent, or "" when there is none.
 func Traceparent(ctx context.Context) string {
-	carrier := propagation.MapCarrier{}
-	propagator.Inject(ctx, carrier)
-	return carrier[HeaderTraceparent]
+	var carrier loneCarrier
+	propagator.Inject(ctx, &carrier)
+	return carrier.traceparent
 }
 
 // WithTraceparent reverses [Traceparent]: it returns ctx with that trace context as its remote parent, or ctx itself
 // when the text is not a valid traceparent.
 func WithTraceparent(ctx context.Context, traceparent string) context.Context {
-	return propagator.Extract(ctx, propagation.MapCarrier{HeaderTraceparent: traceparent})
-}
-
-// headerCarrier makes NATS headers readable and writable for a propagator.
-type headerCarrier nats.Header
-
-// Get returns the first value of a header. Clients that canonicalise header names, as HTTP libraries do, are
-// understood too.
-func (c headerCarrier) Get(key string) string {
-	header := nats.Header(c)
-	if value := header.Get(key); value != "" {
-		return value
+	if traceparent == "" {
+		return ctx
 	}
-	return header.Get(http.CanonicalHeaderKey(key))
-}
-
-// Set replaces a header.
-func (c headerCarrier) Set(key, value string) { nats.Header(c).Set(key, value) }
-
-// Keys returns the names of the headers.
-func (c headerCarrier) Keys() []string {
-	keys := make([]string, 0, len(c))
-	for key := range c {
-		keys = append(keys, key)
-	}
-	return keys
+	return propagator.Extract(ctx, &loneCarrier{traceparent})
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
+	"pgregory.net/rapid"
 )
 
 const example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -47,6 +49,9 @@ func TestExtractIsLenient(t *testing.T) {
 	assert.Empty(t, Traceparent(Extract(t.Context(), nil)))
 	canonical := nats.Header{"Traceparent": {example}}
 	assert.Equal(t, example, Traceparent(Extract(t.Context(), canonical)))
+	canonical["Tracestate"] = []string{"vendor=1"}
+	span := trace.SpanContextFromContext(Extract(t.Context(), canonical))
+	assert.Equal(t, "vendor=1", span.TraceState().String())
 }
 
 func TestTracestateTravels(t *testing.T) {
@@ -55,4 +60,31 @@ func TestTracestateTravels(t *testing.T) {
 	out := nats.Header{}
 	Inject(Extract(t.Context(), in), out)
 	assert.Equal(t, in, out)
+}
+
+// A traceparent that is put into headers as it is reads as it did, for any text at all.
+func TestInjectTraceparentIsInject(t *testing.T) {
+	t.Parallel()
+	within := WithTraceparent(t.Context(), "00-11111111111111111111111111111111-2222222222222222-00")
+	exact := rapid.StringMatching(`(00|00|01|fe|ff)-(0{32}|[0-9a-f]{32}|[0-9a-fA-F]{32})-(0{16}|[0-9a-f]{16})-(0[0-9]|[0-9a-f]{2})(|-x)`)
+	broken := rapid.Custom(func(t *rapid.T) string {
+		text := []byte(exact.Draw(t, "exact"))
+		text[rapid.IntRange(0, len(text)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+		return string(text)
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(exact, exact, broken, rapid.Just(""), rapid.String()).Draw(t, "text")
+		want, got := nats.Header{}, nats.Header{}
+		Inject(WithTraceparent(within, text), want)
+		InjectTraceparent(within, text, got)
+		require.Equal(t, want, got)
+	})
+}
+
+func TestInjectTraceparentLeavesOutTheTracestate(t *testing.T) {
+	t.Parallel()
+	within := Extract(t.Context(), nats.Header{HeaderTraceparent: {example}, HeaderTracestate: {"vendor=1"}})
+	header := nats.Header{}
+	InjectTraceparent(within, "00-11111111111111111111111111111111-2222222222222222-00", header)
+	assert.Equal(t, nats.Header{HeaderTraceparent: {"00-11111111111111111111111111111111-2222222222222222-00"}}, header)
 }

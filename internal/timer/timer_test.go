@@ -111,13 +111,14 @@ func TestSurvivesKillMinusNine(t *testing.T) {
 func TestRefusedWhereItMakesNoSense(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	err := timer.Arm(t.Context(), natstest.Bus(t, b.js), b.timer, b.names.Action("default", "queue", "id"), time.Now(), nil, nil)
+	to := natstest.Bus(t, b.js)
+	err := timer.Arm(t.Context(), to, b.timer, b.names.Action("default", "queue", "id"), time.Now(), nil, nil)
 	require.ErrorIs(t, err, jetstream.ErrScheduleTargetInvalid, "the target is in another stream")
 	require.ErrorContains(t, err, b.timer)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, timer.Arm(ctx, natstest.Bus(t, b.js), b.timer, b.target, time.Now(), nil, nil), context.Canceled)
+	require.ErrorIs(t, timer.Arm(ctx, to, b.timer, b.target, time.Now(), nil, nil), context.Canceled)
 }
 
 func TestMessageKeepsNanoseconds(t *testing.T) {

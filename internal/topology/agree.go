@@ -32,7 +32,7 @@ func agree(ctx context.Context, js jetstream.JetStream, names subjects.Names, s 
 				return err
 			}
 		}
-		return createNamespace(ctx, bucket, DefaultNamespace)
+		return createDefaultNamespace(ctx, bucket, facts)
 	})
 	return facts, err
 }

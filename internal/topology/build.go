@@ -101,7 +101,7 @@ func fitStream(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	}
 	have.Duplicates = want.Duplicates
 	have.AllowMsgSchedules = want.AllowMsgSchedules
-	have.AllowMsgTTL = want.AllowMsgTTL
+	have.AllowMsgTTL = have.AllowMsgTTL || want.AllowMsgTTL // the server does not take it back
 	have.AllowRollup = want.AllowRollup
 	have.AllowDirect = want.AllowDirect
 	return have

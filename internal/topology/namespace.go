@@ -4,41 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DefaultNamespace exists in every cluster.
-const DefaultNamespace = "default"
-
-// Namespace is the record of a namespace. It is stored as JSON under the key "namespace.<name>" of the cluster bucket.
-type Namespace struct {
-	Name string `json:"name"`
-}
-
-// NamespaceKey is the key of a namespace in the cluster bucket.
-func NamespaceKey(name string) string { return "namespace." + name }
-
-// NamespaceExists looks a namespace up in the cluster bucket.
-func NamespaceExists(ctx context.Context, cluster jetstream.KeyValue, name string) (bool, error) {
-	_, err := cluster.Get(ctx, NamespaceKey(name))
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrInvalidKey):
-		return false, nil
-	}
-	return false, fmt.Errorf("topology: look up namespace %q: %w", name, err)
-}
-
-// createNamespace creates the record of a namespace, if there is none.
-func createNamespace(ctx context.Context, cluster jetstream.KeyValue, name string) error {
-	record, err := json.Marshal(Namespace{Name: name})
+// createDefaultNamespace creates the namespace that exists in every cluster, if it does not yet.
+func createDefaultNamespace(ctx context.Context, cluster jetstream.KeyValue, facts Facts) error {
+	record, err := json.Marshal(schedule.Namespace{Name: namespaces.Default, Version: 1, CreateTime: facts.Created})
 	if err != nil {
 		return err
 	}
-	if _, err := cluster.Create(ctx, NamespaceKey(name), record); !errors.Is(err, jetstream.ErrKeyExists) {
+	if _, err := cluster.Create(ctx, namespaces.Key(namespaces.Default), record); !errors.Is(err, jetstream.ErrKeyExists) {
 		return err
 	}
 	return nil

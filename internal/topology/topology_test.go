@@ -41,22 +41,7 @@ func TestFactsAreReadableByPeople(t *testing.T) {
 	b := setup(t)
 	b.ensure(t, topology.Settings{Shards: 2})
 	require.Regexp(t, `^\{"formatVersion":1,"shards":2,"replicas":1,"created":"20..-..-..T.*Z"\}$`, b.get(t, "cluster"))
-	require.JSONEq(t, `{"name":"default"}`, b.get(t, "namespace.default"))
-}
-
-func TestNamespaces(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.ensure(t, topology.Settings{Shards: 1})
-	for name, want := range map[string]bool{"default": true, "other": false, "*": false, "": false, "a b": false} {
-		exists, err := topology.NamespaceExists(t.Context(), b.cluster(t), name)
-		require.NoError(t, err)
-		require.Equal(t, want, exists, "%q", name)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := topology.NamespaceExists(ctx, b.cluster(t), "default")
-	require.ErrorIs(t, err, context.Canceled)
+	require.Regexp(t, `^\{"name":"default","version":1,"createTime":"20..-..-..T.*Z"\}$`, b.get(t, "namespace.default"))
 }
 
 // TestLeavesAloneWhatFits listens to the requests of a second Ensure.

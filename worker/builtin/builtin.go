@@ -1,20 +1,30 @@
-// Package builtin holds the actions every Carillon worker offers, so that a schedule can be tried out, and a pipeline
-// padded, without writing code:
+// Package builtin holds the actions that Carillon's own workers offer, so that a schedule can do something useful without a
+// program of yours:
 //
 //   - "noop" returns its input as its result;
 //   - "sleep" waits as long as its input says, "90s" or {"duration": "90s"}, or until the run is canceled;
-//   - "log" logs its input.
+//   - "log" logs its input;
+//   - "http" makes a request, and may wait until whoever gets it calls back;
+//   - "nats" publishes a message, or makes a request and returns the reply;
+//   - "exec" runs a program of a list that the operator of the worker has made, without a shell. Without a list it is off.
 //
-// An input that does not fit ends the run as failed, of type [worker.TypeInvalidInput], and is not retried.
+// Inputs are JSON objects, described in docs/actions.md. An input that does not fit, or names a field that there is not, ends
+// the run as failed, of type [worker.TypeInvalidInput], and is not retried. Texts of the inputs of http, nats and exec may
+// have placeholders such as {{nominalTime}}.
+//
+// Whoever may create schedules decides what these actions do, with the rights of the worker's process. So http reaches no
+// private address, nats none of the installation's own subjects, and exec no program that is not listed.
+//
+// The package imports worker, schedule, subjects and internal/telemetry; only commands import it.
 package builtin
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"log/slog"
-	"time"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
@@ -23,72 +33,42 @@ const (
 	Noop  = "noop"
 	Sleep = "sleep"
 	Log   = "log"
+	HTTP  = "http"
+	NATS  = "nats"
+	Exec  = "exec"
 )
 
-// Register adds the built-in actions to a worker. The log action writes to the given logger; nil means slog.Default().
-// It panics if one of the names is taken, as [worker.Worker.Register] does.
-func Register(w *worker.Worker, logger *slog.Logger) {
-	if logger == nil {
-		logger = slog.Default()
+// Config says what the built-in actions may do.
+type Config struct {
+	// Logger is what the log action writes to. Nil means slog.Default().
+	Logger *slog.Logger
+	// AllowPrivate lets the http action reach loopback, link-local and private addresses.
+	AllowPrivate bool
+	// Callbacks receives the callbacks that the http action waits for. Nil: there are none.
+	Callbacks *Callbacks
+	// Conn is the connection of the nats action. Nil: there is no such action.
+	Conn *nats.Conn
+	// Prefix is that of the installation, whose subjects the nats action keeps away from. Empty means
+	// subjects.DefaultPrefix.
+	Prefix string
+	// Commands are the programs that the exec action may run: absolute paths, by the names that inputs call them. If there are
+	// none, there is no such action.
+	Commands map[string]string
+}
+
+// Register adds the built-in actions to a worker. It panics if one of their names is taken, as [worker.Worker.Register] does.
+func Register(w *worker.Worker, config Config) {
+	if config.Logger == nil {
+		config.Logger = slog.Default()
 	}
 	w.Register(Noop, noop)
 	w.Register(Sleep, sleep)
-	w.Register(Log, logAction(logger))
-}
-
-func noop(_ context.Context, run *worker.Run) (any, error) {
-	if len(run.Input) == 0 {
-		return nil, nil
+	w.Register(Log, logAction(config.Logger))
+	w.Register(HTTP, newHTTPAction(config.AllowPrivate, config.Callbacks).handle)
+	if config.Conn != nil {
+		w.Register(NATS, (&natsAction{conn: config.Conn, prefix: cmp.Or(config.Prefix, subjects.DefaultPrefix)}).handle)
 	}
-	return run.Input, nil
-}
-
-func sleep(ctx context.Context, run *worker.Run) (any, error) {
-	d, err := parseSleep(run.Input)
-	if err != nil {
-		return nil, err
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// parseSleep reads "90s" or {"duration": "90s"}.
-func parseSleep(input json.RawMessage) (time.Duration, error) {
-	const hint = `sleep needs an input such as "90s" or {"duration": "90s"}`
-	if len(input) == 0 {
-		return 0, worker.InvalidInput(hint)
-	}
-	var object struct {
-		Duration *schedule.Duration `json:"duration"`
-	}
-	var err error
-	if input[0] == '"' {
-		err = json.Unmarshal(input, &object.Duration)
-	} else {
-		err = json.Unmarshal(input, &object)
-	}
-	switch {
-	case err != nil:
-		return 0, worker.InvalidInput("%s: %v", hint, err)
-	case object.Duration == nil:
-		return 0, worker.InvalidInput(hint)
-	case *object.Duration < 0:
-		return 0, worker.InvalidInput("%s, not less than zero", hint)
-	}
-	return object.Duration.Std(), nil
-}
-
-func logAction(logger *slog.Logger) worker.Handler {
-	return func(ctx context.Context, run *worker.Run) (any, error) {
-		logger.InfoContext(ctx, "log action",
-			"namespace", run.Namespace, "schedule_id", run.ScheduleID, "workflow_id", run.WorkflowID,
-			"nominal_time", run.NominalTime, "input", string(run.Input))
-		return nil, nil
+	if len(config.Commands) > 0 {
+		w.Register(Exec, (&execAction{commands: config.Commands}).handle)
 	}
 }

@@ -51,7 +51,7 @@ func (v *View) trackCatchUp(e schedule.Event) bool {
 		c.changed = e.Time
 	}
 	switch e.Kind {
-	case schedule.EventBuffered, schedule.EventDeferred, schedule.EventStarted:
+	case schedule.EventDeferred, schedule.EventStarted:
 		c.open[e.RequestID] = struct{}{}
 		return false
 	case schedule.EventCompleted:

@@ -60,7 +60,6 @@ func TestView(t *testing.T) {
 	t.Parallel()
 	s := newScript(false)
 	s.event(100*ms, schedule.Event{Kind: schedule.EventCreated})
-	s.event(2003*ms, due(schedule.EventBuffered, 2*time.Second))
 	repeat := s.event(2004*ms, due(schedule.EventStarted, 2*time.Second))
 	s.view.Event(repeat)
 	s.event(2050*ms, completed(2*time.Second, 2005*ms))
@@ -72,7 +71,7 @@ func TestView(t *testing.T) {
 	never.Status = schedule.StatusTerminated
 	s.event(9*time.Second, never)
 
-	manual := due(schedule.EventBuffered, 10*time.Second)
+	manual := due(schedule.EventStarted, 10*time.Second)
 	manual.Manual = true
 	s.event(10002*ms, manual)
 	skipped := due(schedule.EventSkipped, 12*time.Second)
@@ -91,7 +90,7 @@ func TestCatchUp(t *testing.T) {
 	s := newScript(false)
 	s.event(10*ms, schedule.Event{Kind: schedule.EventMissed, Count: 12, Reason: "later than the catch-up window"})
 	for _, ago := range []time.Duration{-6 * time.Second, -4 * time.Second, -2 * time.Second} {
-		s.event(20*ms, due(schedule.EventBuffered, ago))
+		s.event(20*ms, due(schedule.EventDeferred, ago))
 	}
 	s.event(30*ms, due(schedule.EventStarted, -6*time.Second))
 	s.event(40*ms, completed(-6*time.Second, 31*ms))
@@ -109,7 +108,7 @@ func TestCatchUp(t *testing.T) {
 	other.ScheduleID = "once"
 	s.event(80*ms, other)
 	s.view.Settle(started.Add(3 * time.Second))
-	s.event(4001*ms, due(schedule.EventBuffered, 4*time.Second))
+	s.event(4001*ms, due(schedule.EventStarted, 4*time.Second))
 	s.event(5*time.Second, schedule.Event{Kind: schedule.EventMissed, Reason: "in the present"})
 	s.view.Settle(started.Add(time.Hour))
 	golden.Equal(t, "catchup.txt", s.out.String())
@@ -119,7 +118,7 @@ func TestColours(t *testing.T) {
 	t.Parallel()
 	plain, coloured := newScript(false), newScript(true)
 	for _, s := range []*script{plain, coloured} {
-		s.event(2003*ms, due(schedule.EventBuffered, 2*time.Second))
+		s.event(2003*ms, due(schedule.EventStarted, 2*time.Second))
 		s.event(2050*ms, completed(2*time.Second, 2005*ms))
 	}
 	assert.NotContains(t, plain.out.String(), "\x1b")

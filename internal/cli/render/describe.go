@@ -16,8 +16,12 @@ import (
 type View struct {
 	// Now is what relative times refer to.
 	Now time.Time
+	// Zone is that of times in a list, whose schedules may have different ones; nil means UTC.
+	Zone *time.Location
 	// Color says that the output may be coloured.
 	Color bool
+	// Width is how many columns the terminal has; 0 where there is none, and nothing is cut.
+	Width int
 }
 
 func (v View) paint(color Color, text string) string {
@@ -68,6 +72,7 @@ func (v View) head(out *strings.Builder, d *schedule.Description, zone *time.Loc
 		{"Notes", oneLine(d.State.Notes)},
 		{"Created", when(d.Info.CreateTime)},
 		{"Updated", when(d.Info.UpdateTime)},
+		{"Replanned", when(d.Info.ReplanTime)},
 		{"Closes", when(d.Info.IdleDeadline)},
 		{"Version", versionText(d.ConflictToken)},
 	}) {
@@ -130,7 +135,8 @@ func noticeRows(notices []schedule.Notice, paint func(string) string) [][]string
 	return rows
 }
 
-// section writes a heading and rows under it, and nothing when there are none.
+// section writes a heading and rows under it, and nothing when there are none. Rows of a name and a value, or of a text, are
+// left whole; others are a table with titles.
 func (v View) section(out *strings.Builder, title string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -139,7 +145,11 @@ func (v View) section(out *strings.Builder, title string, rows [][]string) {
 		rows[i] = append([]string{""}, row...)
 	}
 	fmt.Fprintf(out, "\n%s\n", v.paint(Bold, title))
-	_ = Table(out, rows) // a strings.Builder does not fail
+	table := Table
+	if len(rows[0]) > 3 {
+		table = v.Table
+	}
+	_ = table(out, rows) // a strings.Builder does not fail
 }
 
 func whenRows(spec schedule.Spec) [][]string {

@@ -51,6 +51,12 @@ func (v View) waitingRows(info *schedule.Info, policies *schedule.Policies, zone
 // waitsFor says what has to happen before a start becomes a run.
 func (v View) waitsFor(s *schedule.WaitingStart) string {
 	switch {
+	case s.Delay != nil && s.Delay.By == schedule.DelayPendingRuns:
+		return "other runs of the namespace to end"
+	case s.Delay != nil && s.Delay.NotBefore.IsZero():
+		return "its turn among the starts of the namespace"
+	case s.Delay != nil:
+		return "its turn among the starts of the namespace, " + Relative(s.Delay.NotBefore, v.Now)
 	case s.Phase == schedule.PhaseDeferred:
 		return "a run to end"
 	case s.Phase == schedule.PhaseReady && s.Attempt > 1:

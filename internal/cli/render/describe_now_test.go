@@ -89,6 +89,19 @@ func TestDescribeShows(t *testing.T) {
 				"  its run to be accepted", "  its turn",
 			}, "",
 		},
+		"what a limit delays": {
+			info(schedule.Info{BufferSize: 3, Buffer: []schedule.WaitingStart{
+				{NominalTime: now, Phase: schedule.PhasePending, Delay: &schedule.Delay{By: schedule.DelayPendingRuns}},
+				{NominalTime: now, Phase: schedule.PhasePending, Delay: &schedule.Delay{By: schedule.DelayActionRate}},
+				{NominalTime: now, Phase: schedule.PhasePending, Delay: &schedule.Delay{
+					By: schedule.DelayActionRate, NotBefore: now.Add(2 * time.Second),
+				}},
+			}}),
+			[]string{
+				"  other runs of the namespace to end  ", "  its turn among the starts of the namespace  ",
+				"  its turn among the starts of the namespace, in 2s  ",
+			}, "its run to be accepted",
+		},
 		"backfills": {
 			info(schedule.Info{Backfills: []schedule.BackfillProgress{
 				{BackfillID: "t-1", RequestTime: now, Trigger: true, Total: 1},

@@ -37,7 +37,7 @@ func Letters(w io.Writer, letters []deadletter.Letter, view View) error {
 			strconv.FormatUint(l.Deliveries, 10), strconv.Itoa(l.Size), Shorten(printable(l.Reason), reasonWidth),
 		})
 	}
-	return Table(w, rows)
+	return view.Table(w, rows)
 }
 
 // LetterShown writes all there is to know about a dead letter, and its contents as far as they fit.

@@ -81,7 +81,7 @@ func (l EventLines) join(at, what, scheduleID, nominal, late, detail string) str
 func EventLateness(e *schedule.Event) (time.Duration, bool) {
 	began := e.Time
 	switch e.Kind {
-	case schedule.EventBuffered, schedule.EventStarted:
+	case schedule.EventStarted:
 	case schedule.EventCompleted:
 		began = e.CodeTime
 	default:
@@ -95,7 +95,6 @@ func EventLateness(e *schedule.Event) (time.Duration, bool) {
 
 // eventWords are the kinds of event whose name is not what to show.
 var eventWords = map[schedule.EventKind]string{
-	schedule.EventBuffered:   "due",
 	schedule.EventDeferred:   "waiting",
 	schedule.EventRetried:    "start failed",
 	schedule.EventTerminated: "terminating",
@@ -105,8 +104,6 @@ var eventWords = map[schedule.EventKind]string{
 func EventWord(e *schedule.Event) string {
 	word, ok := eventWords[e.Kind]
 	switch {
-	case e.Kind == schedule.EventBuffered && e.Manual:
-		return "requested"
 	case e.Kind == schedule.EventCompleted && e.Status != "":
 		word = string(e.Status)
 	case !ok:
@@ -119,14 +116,12 @@ func EventWord(e *schedule.Event) string {
 // gives way.
 func EventColor(e *schedule.Event) Color {
 	switch e.Kind {
-	case schedule.EventBuffered:
-		return Blue
 	case schedule.EventStarted:
-		return Plain
+		return Blue
 	case schedule.EventCompleted:
 		return statusColor(e.Status)
 	case schedule.EventMissed, schedule.EventDropped, schedule.EventTerminated, schedule.EventNoWorker,
-		schedule.EventDeadLetter:
+		schedule.EventDeadLetter, schedule.EventBulkFailed:
 		return Red
 	case schedule.EventSkipped, schedule.EventDeferred, schedule.EventRetried, schedule.EventCancelRequested:
 		return Yellow
@@ -264,9 +259,11 @@ func sourceOf(e *schedule.Event) string {
 	return "as " + oneLine(e.Source)
 }
 
-// whoAsked says who asked for it. All events of a start bear that; one line that says so is enough.
+// whoAsked says who asked for it. All events of a start bear that; the line that tells of the request is enough. Who ends a
+// run by hand is somebody else.
 func whoAsked(e *schedule.Event) string {
-	if e.Identity == "" || !e.Nominal.IsZero() && e.Kind != schedule.EventBuffered {
+	endedByHand := e.Overlap == "" && (e.Kind == schedule.EventCancelRequested || e.Kind == schedule.EventTerminated)
+	if e.Identity == "" || !e.Nominal.IsZero() && !endedByHand {
 		return ""
 	}
 	return "by " + oneLine(e.Identity)

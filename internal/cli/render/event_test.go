@@ -41,12 +41,7 @@ func TestEventLine(t *testing.T) {
 		event schedule.Event
 		want  string
 	}{
-		"due":     {due(schedule.EventBuffered), "23:30:01.500  due                 2026-03-28 23:30:00     500 ms"},
 		"started": {due(schedule.EventStarted), "23:30:01.500  started             2026-03-28 23:30:00     500 ms  tick-1"},
-		"requested": {
-			with(due(schedule.EventBuffered), func(e *schedule.Event) { e.Manual, e.Identity = true, "ada@host" }),
-			"23:30:01.500  requested           2026-03-28 23:30:00     500 ms  by ada@host",
-		},
 		"completed": {
 			ended(schedule.StatusCompleted, schedule.Outcome{Result: json.RawMessage(`{"rows": 3}`)}),
 			`23:30:01.500  completed           2026-03-28 23:30:00      10 ms  took 45 ms, result {"rows": 3}`,

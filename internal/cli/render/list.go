@@ -1,8 +1,10 @@
 package render
 
 import (
+	"cmp"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -13,15 +15,16 @@ func List(w io.Writer, schedules []schedule.Description, view View) error {
 		_, err := io.WriteString(w, "no schedules\n")
 		return err
 	}
-	rows := [][]string{{"ID", "WHEN", "TYPE", "STATE", "NEXT", "ACTIONS", "LAST"}}
+	zone := cmp.Or(view.Zone, time.UTC)
+	rows := [][]string{{"ID", "WHEN", "TYPE", "STATE", "NEXT (" + view.Now.In(zone).Format("MST") + ")", "ACTIONS", "LAST"}}
 	for i := range schedules {
 		d := &schedules[i]
 		rows = append(rows, []string{
 			d.ID, Shorten(Spec(d.Spec), 40), d.Action.Type, state(d.State),
-			view.next(d), strconv.FormatInt(d.Info.ActionCount, 10), last(d.Info),
+			view.next(d, zone), strconv.FormatInt(d.Info.ActionCount, 10), last(d.Info),
 		})
 	}
-	return Table(w, rows)
+	return view.Table(w, rows)
 }
 
 // stateActive is the state of a schedule that nothing keeps from acting.
@@ -38,11 +41,12 @@ func state(s schedule.State) string {
 }
 
 // next is when the next automatic action is due. The times of a paused schedule will pass without one.
-func (v View) next(d *schedule.Description) string {
+func (v View) next(d *schedule.Description, zone *time.Location) string {
 	if d.State.Paused || len(d.Info.FutureActionTimes) == 0 {
 		return "-"
 	}
-	return Relative(d.Info.FutureActionTimes[0], v.Now)
+	next := d.Info.FutureActionTimes[0]
+	return next.In(zone).Format(time.DateTime) + ", " + Relative(next, v.Now)
 }
 
 // last is what became of the newest run.

@@ -32,7 +32,7 @@ func Runs(w io.Writer, runs []schedule.Run, several bool, zone *time.Location, v
 			rows[i+1] = append([]string{oneLine(runs[i].ScheduleID)}, rows[i+1]...)
 		}
 	}
-	return Table(w, rows)
+	return view.Table(w, rows)
 }
 
 func nominalTitle(zone *time.Location, at time.Time) string {

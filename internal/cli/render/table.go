@@ -2,29 +2,93 @@ package render
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// columnGap stands between two columns.
-const columnGap = "  "
+const (
+	// columnGap stands between two columns.
+	columnGap = "  "
+	// narrowColumn is how far a column is cut at most, in characters.
+	narrowColumn = 8
+)
 
 // Table writes rows with their columns aligned to the left. The last column is not padded.
 func Table(w io.Writer, rows [][]string) error {
+	return layOut(w, rows, func(_ int, cell string) string { return cell })
+}
+
+// Table writes rows as the function does, the first of which are the titles. On a terminal it cuts what is widest until a line
+// fits, and paints the words of the columns that say how something is.
+func (v View) Table(w io.Writer, rows [][]string) error {
+	if v.Width > 0 {
+		rows = fit(rows, v.Width)
+	}
+	return layOut(w, rows, func(column int, cell string) string {
+		if !v.Color || column >= len(rows[0]) || !slices.Contains(stateTitles, rows[0][column]) {
+			return cell
+		}
+		return stateColors[strings.TrimRight(cell, " ")].Paint(cell)
+	})
+}
+
+// stateTitles are the titles of columns that say how something is.
+var stateTitles = []string{"STATUS", "STATE", "LAST"}
+
+// stateColors are the colours of the words in them: green is well, red is not, yellow is held up.
+var stateColors = map[string]Color{
+	"active": Green, "completed": Green, "ok": Green,
+	"running": Blue,
+	"paused":  Yellow, "used up": Yellow, "frozen": Yellow, "warning": Yellow, "pending": Yellow,
+	"failed": Red, "canceled": Red, "terminated": Red, "timed out": Red, "unknown": Red, "deleting": Red,
+}
+
+// layOut writes rows, each cell as paint returns it. It is padded already, but for the last of a row.
+func layOut(w io.Writer, rows [][]string, paint func(column int, cell string) string) error {
 	var out strings.Builder
 	widths := columnWidths(rows)
 	for _, row := range rows {
-		var line strings.Builder
+		for len(row) > 0 && row[len(row)-1] == "" {
+			row = row[:len(row)-1]
+		}
 		for i, cell := range row {
 			if i > 0 {
-				line.WriteString(columnGap)
+				out.WriteString(columnGap)
 			}
-			line.WriteString(Pad(cell, widths[i]))
+			if i < len(row)-1 {
+				cell = Pad(cell, widths[i])
+			}
+			out.WriteString(paint(i, cell))
 		}
-		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		out.WriteByte('\n')
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// fit cuts the cells of the widest columns until a line has so many characters, or no column can be cut any more.
+func fit(rows [][]string, width int) [][]string {
+	widths := columnWidths(rows)
+	line := len(columnGap) * (len(widths) - 1)
+	for _, w := range widths {
+		line += w
+	}
+	for ; line > width; line-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= narrowColumn {
+			break
+		}
+		widths[widest]--
+	}
+	cut := make([][]string, len(rows))
+	for i, row := range rows {
+		cut[i] = make([]string, len(row))
+		for j, cell := range row {
+			cut[i][j] = Shorten(cell, widths[j])
+		}
+	}
+	return cut
 }
 
 func columnWidths(rows [][]string) []int {

@@ -13,13 +13,14 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
-	"github.com/carillon-scheduler/carillon/worker"
-	"github.com/carillon-scheduler/carillon/worker/builtin"
 )
 
 // Cluster is an installation that is ready to be worked on, with a constructor for each role.
@@ -31,6 +32,8 @@ type Cluster struct {
 	Facts   topology.Facts
 	store   *kv.Store
 	options Options
+	// definitions are those that the pools of this process have read last.
+	definitions *recent.Records[schedule.Definition]
 }
 
 // Options are what all roles of a process share.
@@ -59,24 +62,35 @@ func Open(
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{Conn: conn, JS: js, Names: names, Facts: facts, store: store, options: options}, nil
+	return &Cluster{Conn: conn, JS: js, Names: names, Facts: facts, store: store, options: options, definitions: recent.Definitions()}, nil
 }
 
-// Frontend returns the role that answers the API, and a channel that is closed when it does.
-func (c *Cluster) Frontend() (Role, <-chan struct{}, error) {
+// Frontend returns the role that answers the API, and a channel that is closed when it does. Searches are answered once
+// their index is built, and everything else does not wait for that.
+func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error) {
+	index, err := c.searchIndex(options)
+	if err != nil {
+		return Role{}, nil, err
+	}
 	f, err := frontend.New(frontend.Config{
-		Conn: c.Conn.Conn, JS: c.JS, Store: c.store, Names: c.Names,
+		Conn: c.Conn.Conn, JS: c.JS, Store: c.store, Names: c.Names, Index: index,
 		Version: c.options.Version, Logger: c.options.Logger, DrainTimeout: c.options.Drain,
 	})
 	if err != nil {
 		return Role{}, nil, err
 	}
-	return Role{"frontend", f.Run}, f.Ready(), nil
+	if index == nil {
+		return Role{"frontend", f.Run}, f.Ready(), nil
+	}
+	return Role{"frontend", together(f.Run, index.Run)}, f.Ready(), nil
 }
 
 // Generator returns the role that finds out what is due, and looks after what is stored about schedules.
 func (c *Cluster) Generator() (Role, error) {
-	pool, err := generator.New(generator.Config{JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger})
+	table := c.table()
+	pool, err := generator.New(generator.Config{
+		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
+	})
 	if err != nil {
 		return Role{}, err
 	}
@@ -86,20 +100,46 @@ func (c *Cluster) Generator() (Role, error) {
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"generator", together(pool.Run, scrubber.Run)}, nil
+	return Role{"generator", together(informed(table, pool.Run), scrubber.Run)}, nil
 }
 
 // Invoker returns the role that starts what is due, and looks after the task queues where that goes.
 func (c *Cluster) Invoker() (Role, error) {
-	pool, err := invoker.New(invoker.Config{JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger})
+	table := c.table()
+	pool, err := invoker.New(invoker.Config{
+		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
+	})
 	if err != nil {
 		return Role{}, err
 	}
-	watcher, err := taskqueue.New(taskqueue.Config{JS: c.JS, Names: c.Names, Logger: c.options.Logger})
+	watcher, err := taskqueue.New(taskqueue.Config{JS: c.JS, Names: c.Names, Logger: c.options.Logger, Namespaces: table})
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"invoker", together(pool.Run, watcher.Run)}, nil
+	return Role{"invoker", informed(table, together(pool.Run, watcher.Run))}, nil
+}
+
+// table returns what a role knows of the namespaces.
+func (c *Cluster) table() *namespaces.Table {
+	return namespaces.NewTable(c.JS, c.Names, c.options.Logger)
+}
+
+// informed keeps the table of the namespaces while a role runs, which begins when the table has been filled: what was frozen
+// while nobody ran must not start.
+func informed(table *namespaces.Table, role func(context.Context) error) func(context.Context) error {
+	keep := func(ctx context.Context) error {
+		table.Run(ctx)
+		return nil
+	}
+	begin := func(ctx context.Context) error {
+		select {
+		case <-table.Ready():
+			return role(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return together(keep, begin)
 }
 
 // together runs two parts of a role. When one ends, so does the other.
@@ -120,19 +160,12 @@ func together(first, second func(context.Context) error) func(context.Context) e
 
 // Backfiller returns the role that works on manual requests.
 func (c *Cluster) Backfiller() (Role, error) {
-	pool, err := backfiller.New(backfiller.Config{JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger})
+	table := c.table()
+	pool, err := backfiller.New(backfiller.Config{
+		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table,
+	})
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"backfiller", pool.Run}, nil
-}
-
-// Worker returns the role that runs the built-in actions. It needs no more of the installation than its task queue.
-func Worker(conn *Connection, config worker.Config) (Role, error) {
-	w, err := worker.New(conn.Conn, config)
-	if err != nil {
-		return Role{}, err
-	}
-	builtin.Register(w, config.Logger)
-	return Role{"worker", w.Run}, nil
+	return Role{"backfiller", informed(table, pool.Run)}, nil
 }

@@ -10,15 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { natstest.Main(m) }
 
 func runWith(input string) *worker.Run {
 	return &worker.Run{ActionRequest: schedule.ActionRequest{
@@ -59,6 +59,7 @@ func TestParseSleepRefuses(t *testing.T) {
 		assert.Equal(t, worker.TypeInvalidInput, typed.Type, input)
 		assert.True(t, typed.NonRetryable, input)
 		assert.Contains(t, typed.Message, `"90s"`, input)
+		assert.NotRegexp(t, `json:|struct|Go `, typed.Message, input)
 	}
 }
 

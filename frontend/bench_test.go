@@ -1,0 +1,103 @@
+package frontend
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// benchSchedule is an ordinary schedule, as people create it.
+func benchSchedule() schedule.Schedule {
+	return schedule.Schedule{
+		Spec: schedule.Spec{Cron: []string{"*/15 8-18 * * mon-fri"}, TimeZone: "Europe/Berlin"},
+		Action: schedule.Action{
+			Type: "report", TaskQueue: "reports", Input: []byte(`{"to":"ops","count":3}`),
+			RunTimeout: schedule.Duration(time.Minute), RetryPolicy: &schedule.RetryPolicy{MaximumAttempts: 3},
+		},
+		Policies: schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: schedule.Duration(time.Hour)},
+	}
+}
+
+// BenchmarkRequest: a request is decoded and validated, and its reply encoded. Nothing is done for it.
+func BenchmarkRequest(b *testing.B) {
+	const requestID = "f3f1987a-f6ab-57e8-a142-dd1fa14071da"
+	def := newDefinition(key, &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule()}, asked, "i1")
+	created := describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, noon)
+	for _, request := range []struct {
+		verb   string
+		body   any
+		handle handler
+	}{
+		{"create", schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: requestID}, handle(
+			func(context.Context, string, *schedule.CreateRequest) (schedule.Description, error) {
+				return created, nil
+			})},
+		{"trigger", schedule.TriggerRequest{ID: key.ID, RequestID: requestID}, handle(
+			func(context.Context, string, *schedule.TriggerRequest) (schedule.TriggerReply, error) {
+				return schedule.TriggerReply{ID: key.ID, TriggerID: requestID}, nil
+			})},
+	} {
+		body, err := schedule.EncodeJSON(request.body)
+		require.NoError(b, err)
+		b.Run(request.verb+"/decode", func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := request.handle.answer(b.Context(), key.Namespace, body, schedule.DecodeJSON); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		reply, err := request.handle.answer(b.Context(), key.Namespace, body, schedule.DecodeJSON)
+		require.NoError(b, err)
+		b.Run(request.verb+"/encode", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = schedule.EncodeJSON(reply)
+			}
+		})
+	}
+}
+
+// BenchmarkDecide: what a create, a trigger and an update write, and what describe makes of the records.
+func BenchmarkDecide(b *testing.B) {
+	create := &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: asked.requestID}
+	def := newDefinition(key, create, asked, "i1")
+	generator := schedule.GeneratorState{Incarnation: "i1", Version: 1, Mark: noon}
+	invoker := schedule.InvokerState{Incarnation: "i1"}
+	for i := range 10 {
+		due := noon.Add(time.Duration(i) * time.Minute)
+		generator.Future = append(generator.Future, due.Add(time.Hour))
+		run := schedule.NewStart(&def, schedule.SourceAuto, due, due)
+		run.Phase, run.Status = schedule.PhaseCompleted, schedule.StatusCompleted
+		run.RunID, run.StartTime, run.CloseTime = schedule.RunID(run.RequestID), due, due.Add(time.Second)
+		invoker.Starts = append(invoker.Starts, run)
+	}
+	for _, decision := range []struct {
+		name string
+		run  func()
+	}{
+		{"create", func() { newDefinition(key, create, asked, "i1") }},
+		{"trigger", func() {
+			request := newTrigger("i1", triggerID("i1", asked.requestID), schedule.Trigger{}, asked)
+			request.Requested(key)
+		}},
+		{"update", func() {
+			e := beginEdit(def, asked, facts{generator: generator})
+			e.replace(create.Schedule)
+			e.end()
+		}},
+		{"describe", func() { describe(&def, generator, invoker, noon) }},
+	} {
+		b.Run(decision.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				decision.run()
+			}
+		})
+	}
+}

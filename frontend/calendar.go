@@ -1,0 +1,120 @@
+package frontend
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// deleteTime is how long a calendar may be on its way out. A frontend that has not finished by then has died, or has been
+// refused; the calendar is as if nothing had been asked.
+const deleteTime = time.Minute
+
+// calendar is the stored named calendar, JSON in the bucket of the cluster.
+type calendar struct {
+	schedule.NamedCalendar
+	// Incarnation is a UUID made at creation, Version counts the contents from 1: together they say what a schedule goes by.
+	Incarnation string    `json:"incarnation"`
+	Version     uint64    `json:"version"`
+	CreateTime  time.Time `json:"createTime"`
+	UpdateTime  time.Time `json:"updateTime,omitzero"`
+	// Identity is who has written this version.
+	Identity string `json:"identity,omitempty"`
+	// RequestID is the idempotency key of the create request, Applied are the newest requests that have updated the calendar.
+	RequestID string                    `json:"requestId,omitempty"`
+	Applied   []schedule.AppliedRequest `json:"applied,omitempty"`
+	// Edition is a UUID made for this version, which its jobs are named after; see startReplan.
+	Edition string `json:"edition"`
+	// Deleting is when somebody began to delete the calendar: from then on no schedule can begin to use it, until that is
+	// refused.
+	Deleting time.Time `json:"deleting,omitzero"`
+}
+
+// newCalendar returns the calendar that a create request writes.
+func newCalendar(req *schedule.CreateCalendarRequest, from origin, incarnation, edition string) calendar {
+	return calendar{
+		NamedCalendar: req.NamedCalendar, Incarnation: incarnation, Version: 1, Edition: edition,
+		CreateTime: from.now, Identity: from.identity, RequestID: req.RequestID,
+	}
+}
+
+// updated returns the calendar that an update leads to. One that says the same again makes no new version: no schedule has
+// to be planned anew for it.
+func (c calendar) updated(req *schedule.UpdateCalendarRequest, from origin, edition string) calendar {
+	if !c.SameEntries(req.NamedCalendar) {
+		c.NamedCalendar, c.Version, c.Edition = req.NamedCalendar, c.Version+1, edition
+		c.UpdateTime, c.Identity = from.now, from.identity
+	}
+	c.Deleting = time.Time{}
+	if req.RequestID != "" {
+		applied := append(slices.Clone(c.Applied), schedule.AppliedRequest{RequestID: req.RequestID, Version: c.Version})
+		c.Applied = applied[max(0, len(applied)-schedule.MaxApplied):]
+	}
+	return c
+}
+
+// hasApplied reports whether an update request is among the newest that have been carried out.
+func (c *calendar) hasApplied(requestID string) bool {
+	return requestID != "" && slices.ContainsFunc(c.Applied, func(a schedule.AppliedRequest) bool {
+		return a.RequestID == requestID
+	})
+}
+
+// checkToken refuses a request that was made from another version of the calendar than the one there is. No token means
+// whatever there is.
+func (c *calendar) checkToken(token uint64) error {
+	if token == 0 || token == c.Version {
+		return nil
+	}
+	return &schedule.Error{
+		Code: schedule.CodeFailedPrecondition, Field: "conflictToken",
+		Message: fmt.Sprintf("%d is stale, the calendar has been changed since and is at %d: "+
+			"describe it again and look whether the change still fits", token, c.Version),
+	}
+}
+
+// isDeleting reports whether the calendar is on its way out.
+func (c *calendar) isDeleting(now time.Time) bool {
+	return !c.Deleting.IsZero() && now.Before(c.Deleting.Add(deleteTime))
+}
+
+// copy is what a definition keeps of the calendar.
+func (c *calendar) copy() schedule.CalendarCopy {
+	return schedule.CalendarCopy{
+		Incarnation: c.Incarnation, Version: c.Version, Edition: c.Edition, Dates: c.Dates, Windows: c.Windows,
+	}
+}
+
+// describe tells of the calendar, with how far its re-planning has come, if that is known.
+func (c *calendar) describe(namespace string, replan *schedule.Replan) schedule.CalendarDescription {
+	return schedule.CalendarDescription{
+		Namespace: namespace, NamedCalendar: c.NamedCalendar, ConflictToken: c.Version,
+		Info: schedule.CalendarInfo{
+			CreateTime: c.CreateTime, UpdateTime: c.UpdateTime, Identity: c.Identity, Replan: replan,
+		},
+	}
+}
+
+func (c *calendar) summary() schedule.CalendarSummary {
+	return schedule.CalendarSummary{
+		Name: c.Name, Dates: len(c.Dates), Windows: len(c.Windows),
+		CreateTime: c.CreateTime, UpdateTime: c.UpdateTime, ConflictToken: c.Version,
+	}
+}
+
+// usesOf lists the calendars that a definition goes by, in the order in which its spec names them.
+func usesOf(def *schedule.Definition) []schedule.CalendarUse {
+	var uses []schedule.CalendarUse
+	for _, name := range def.Schedule.Spec.ExcludeCalendarsNamed {
+		uses = append(uses, schedule.CalendarUse{Name: name, ConflictToken: def.Calendars[name].Version})
+	}
+	return uses
+}
+
+func errNoCalendar(namespace, name string) error {
+	return &schedule.Error{
+		Code: schedule.CodeNotFound, Field: "name", Message: fmt.Sprintf("namespace %q has no calendar %q", namespace, name),
+	}
+}

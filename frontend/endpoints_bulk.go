@@ -1,0 +1,29 @@
+package frontend
+
+import "github.com/carillon-scheduler/carillon/subjects"
+
+// bulkEndpoints are the verbs about bulk operations.
+func (a *api) bulkEndpoints() []*endpoint {
+	const describedBulk = "the operation, with how far it has come"
+	return []*endpoint{
+		{
+			thing: subjects.ThingBulk, verb: "start",
+			summary: "Pause, unpause, trigger, delete or label many schedules in the background; idempotent by requestId",
+			handle:  handle(a.startBulk),
+			request: "{operation, query? | prefix? | ids? | all?, note?, overlap?, label?, rate?, dryRun?, requestId?}",
+			reply:   "{jobId, count, ids?}",
+		},
+		{
+			thing: subjects.ThingBulk, verb: "describe", summary: "Describe a bulk operation", handle: handle(a.describeBulk),
+			request: "{jobId}", reply: describedBulk,
+		},
+		{
+			thing: subjects.ThingBulk, verb: "list", summary: "List the bulk operations of the namespace, the newest first",
+			handle: handle(a.listBulk), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
+		},
+		{
+			thing: subjects.ThingBulk, verb: "cancel", summary: "End a bulk operation; what it has done stays done",
+			handle: handle(a.cancelBulk), request: "{jobId}", reply: describedBulk,
+		},
+	}
+}

@@ -1,0 +1,35 @@
+package frontend
+
+import "github.com/carillon-scheduler/carillon/subjects"
+
+// describedCalendar is the reply of the verbs that answer with a calendar.
+const describedCalendar = "the calendar, with info: what became of it"
+
+// calendarEndpoints are the verbs about named calendars.
+func (a *api) calendarEndpoints() []*endpoint {
+	return []*endpoint{
+		{
+			thing: subjects.ThingCalendar, verb: "create", summary: "Create a named calendar; idempotent by requestId",
+			handle:  handle(a.createCalendar),
+			request: "{name, dates?, windows?, requestId?}", reply: describedCalendar,
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "update",
+			summary: "Replace dates and windows, and plan all schedules anew that use the calendar; idempotent by requestId",
+			handle:  handle(a.updateCalendar),
+			request: "{name, dates?, windows?, conflictToken?, requestId?}", reply: describedCalendar,
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "delete", summary: "Delete a calendar that no schedule uses; idempotent by requestId",
+			handle: handle(a.deleteCalendar), request: "{name, conflictToken?, requestId?}", reply: "{}",
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "describe", summary: "Describe a calendar",
+			handle: handle(a.describeCalendar), request: "{name}", reply: describedCalendar,
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "list", summary: "List the calendars of the namespace by name",
+			handle: handle(a.listCalendars), request: "{pageSize?, pageToken?, prefix?}", reply: "{calendars, nextPageToken?}",
+		},
+	}
+}

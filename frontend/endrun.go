@@ -1,0 +1,82 @@
+package frontend
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// runEndpoints are the verbs about runs in progress.
+func (a *api) runEndpoints() []*endpoint {
+	const request, reply = "{id, run, reason?, requestId?}", "{run}"
+	return []*endpoint{
+		{
+			verb: "cancelRun", summary: "Ask a run in progress to stop; its code decides how", request: request, reply: reply,
+			handle: handle(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
+				return a.endRun(ctx, namespace, schedule.ControlCancel, req)
+			}),
+		},
+		{
+			verb: "terminateRun", summary: "End a run in progress at once", request: request, reply: reply,
+			handle: handle(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
+				return a.endRun(ctx, namespace, schedule.ControlTerminate, req)
+			}),
+		},
+	}
+}
+
+// endRun tells the invoker to end a run. Once that is stored it will happen: the invoker makes a control of it, which it
+// delivers however often that takes.
+func (a *api) endRun(
+	ctx context.Context, namespace string, kind schedule.ControlKind, req *schedule.EndRunRequest,
+) (schedule.EndRunReply, error) {
+	key := schedule.Key{Namespace: namespace, ID: req.ID}
+	definition, err := a.newestDefinition(ctx, key)
+	if err != nil {
+		return schedule.EndRunReply{}, err
+	}
+	invoker, err := kv.OrZero(kv.GetLeader(ctx, a.store, kv.Invoker(key)))
+	if err != nil {
+		return schedule.EndRunReply{}, err
+	}
+	run, err := runToEnd(&definition.Value, &invoker.Value, kind, req.Run)
+	if err != nil || run.Status != "" {
+		return schedule.EndRunReply{Run: run}, err
+	}
+	return schedule.EndRunReply{Run: run}, task.Publish(ctx, a.bus, a.names.InvokeEnd(a.store.ShardOf(key), key, kind, run.RequestID),
+		&schedule.EndRun{
+			Incarnation: definition.Value.Incarnation, Version: definition.Value.Version,
+			Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: identityOf(ctx),
+		})
+}
+
+// runToEnd finds the run that is to end, among those that the invoker's record has: all in progress, and the last to end. One
+// that has ended as it was to is returned too, so that a request may be repeated; one that has ended otherwise is refused.
+func runToEnd(
+	def *schedule.Definition, invoker *schedule.InvokerState, kind schedule.ControlKind, name string,
+) (schedule.Run, error) {
+	trail := &runTrail{}
+	if invoker.Incarnation == def.Incarnation {
+		own := runs(filter(invoker.Starts, func(s *schedule.BufferedStart) bool { return !s.Waiting() }))
+		trail = newRunTrail(name, own)
+	}
+	if trail.own == nil {
+		return schedule.Run{}, &schedule.Error{
+			Code: schedule.CodeNotFound, Field: "run",
+			Message: fmt.Sprintf("schedule %q has no run %q in progress", def.ID, name),
+		}
+	}
+	run := *trail.own
+	run.ScheduleID = def.ID
+	asWanted := run.Status == schedule.StatusTerminated || kind == schedule.ControlCancel && run.Status == schedule.StatusCanceled
+	if run.Status != "" && !asWanted {
+		return schedule.Run{}, &schedule.Error{
+			Code: schedule.CodeFailedPrecondition, Field: "run",
+			Message: fmt.Sprintf("%q has ended already, as %s", name, run.Status),
+		}
+	}
+	return run, nil
+}

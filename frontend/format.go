@@ -1,0 +1,88 @@
+package frontend
+
+import (
+	"strings"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// bodyFormat is how the body of a request or reply is written.
+type bodyFormat struct {
+	contentType string
+	decode      decoder
+	encode      func(any) ([]byte, error)
+}
+
+var (
+	formatJSON    = &bodyFormat{"application/json", schedule.DecodeJSON, schedule.EncodeJSON}
+	formatMsgpack = &bodyFormat{"application/msgpack", schedule.DecodeMsgpack, schedule.EncodeMsgpack}
+)
+
+// formats are the formats by what callers call them, in lower case.
+var formats = map[string]*bodyFormat{
+	"application/json":        formatJSON,
+	"application/msgpack":     formatMsgpack,
+	"application/x-msgpack":   formatMsgpack,
+	"application/vnd.msgpack": formatMsgpack,
+}
+
+const acceptedFormats = "use application/json or application/msgpack"
+
+// maxAccept is how much of an Accept header is looked at.
+const maxAccept = 1 << 10
+
+// The headers by which formats are chosen.
+const (
+	headerContentType = "Content-Type"
+	headerAccept      = "Accept"
+)
+
+// formatsOf returns in which format a request is, and in which it is to be answered: one that it accepts, or else its own.
+// Where it asks for what there is not, the error says so, in the format that comes nearest.
+func formatsOf(header micro.Headers) (request, reply *bodyFormat, err error) {
+	request = formatJSON
+	if media := mediaType(header.Get(headerContentType)); media != "" {
+		known, ok := formats[media]
+		if !ok {
+			return formatJSON, formatJSON, schedule.Errorf(schedule.CodeInvalidArgument,
+				"the content type %q is not accepted: %s", brief(media), acceptedFormats)
+		}
+		request = known
+	}
+	reply, err = acceptable(header.Get(headerAccept), request)
+	return request, reply, err
+}
+
+// acceptable returns the first format that an Accept header names; what does not matter to the caller is fallback.
+func acceptable(header string, fallback *bodyFormat) (*bodyFormat, error) {
+	if strings.TrimSpace(header) == "" {
+		return fallback, nil
+	}
+	for choice := range strings.SplitSeq(cut(header, maxAccept), ",") {
+		switch media := mediaType(choice); {
+		case formats[media] != nil:
+			return formats[media], nil
+		case media == "*/*", media == "application/*":
+			return fallback, nil
+		}
+	}
+	return fallback, schedule.Errorf(schedule.CodeInvalidArgument,
+		"a reply cannot be made as %q, which is all that is accepted: %s", brief(header), acceptedFormats)
+}
+
+// mediaType is what stands in front of parameters such as a charset, which do not matter.
+func mediaType(header string) string {
+	media, _, _ := strings.Cut(header, ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+// brief cuts the text of a header to what an error may quote.
+func brief(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return text
+	}
+	return cut(text, most) + "…"
+}

@@ -1,0 +1,40 @@
+package frontend
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jobs"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// works are what the background jobs of each kind do.
+func (a *api) works() map[string]jobs.Work {
+	works := map[string]jobs.Work{}
+	for _, operation := range schedule.BulkOperations() {
+		works[bulkKind+string(operation)] = bulkWork{a}
+		if a.index != nil {
+			works[queryKind+string(operation)] = bulkWork{a}
+		}
+	}
+	works[kindReplan] = replanWork{a}
+	return works
+}
+
+// startJobs works on background jobs until ctx ends, or the function that it returns is called. That returns when the jobs
+// have been given back to other frontends.
+func (f *Frontend) startJobs(ctx context.Context, owner string) (stop func()) {
+	works := f.api.works()
+	works[kindRemoval] = &removal{api: f.api, settle: f.config.RequestTimeout + time.Second}
+	runner := jobs.NewRunner(jobs.Config{
+		Store: f.api.jobs, Works: works, Logger: f.config.Logger, Owner: owner, Now: f.config.Now,
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { runner.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}

@@ -1,0 +1,63 @@
+package frontend
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/carillon-scheduler/carillon/internal/jobs"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// maxShownLabel is how many bytes of a value the event of a label shows.
+const maxShownLabel = 100
+
+// errLabeled ends a change of a label that is so already.
+var errLabeled = errors.New("frontend: the label is so already")
+
+// setLabel sets or removes an entry of the memo of a schedule's action.
+func (a *api) setLabel(ctx context.Context, key schedule.Key, requestID string, label *schedule.Label) (jobs.Outcome, error) {
+	_, err := a.change(ctx, change{
+		key: key, requestID: requestID, edit: func(e *edit) error { return e.setLabel(label) },
+	})
+	if errors.Is(err, errLabeled) {
+		return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "its label is so already"}, nil
+	}
+	return jobs.Outcome{}, err
+}
+
+// setLabel does not move the update time, or what is due would be dropped, and leaves what is left of limited actions alone:
+// it is told as an update, and is none to those who work out what is due.
+func (e *edit) setLabel(label *schedule.Label) error {
+	before, labeled := e.next.Schedule.Action.Memo[label.Name]
+	memo := maps.Clone(e.next.Schedule.Action.Memo)
+	reason := fmt.Sprintf("label %s removed", label.Name)
+	if label.Value == nil {
+		if !labeled {
+			return errLabeled
+		}
+		delete(memo, label.Name)
+	} else {
+		value, err := json.Marshal(*label.Value)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(before, value) {
+			return errLabeled
+		}
+		if memo == nil {
+			memo = map[string]json.RawMessage{}
+		}
+		memo[label.Name] = value
+		reason = fmt.Sprintf("label %s set to %q", label.Name, cut(*label.Value, maxShownLabel))
+	}
+	e.next.Schedule.Action.Memo = memo
+	if err := e.next.Schedule.Validate(); err != nil {
+		return err
+	}
+	e.say(schedule.EventUpdated, reason)
+	return nil
+}

@@ -1,0 +1,95 @@
+package frontend
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// newNamespace returns the namespace that a create request writes.
+func newNamespace(name string, req *schedule.CreateNamespaceRequest, from origin) schedule.Namespace {
+	return schedule.Namespace{
+		Name: name, Description: req.Description, Limits: req.Limits, Version: 1,
+		CreateTime: from.now, CreatedBy: from.identity, RequestID: req.RequestID,
+	}
+}
+
+// nextNamespace returns the next version of a namespace, as whoever asks for it gets it to change.
+func nextNamespace(current schedule.Namespace, from origin) schedule.Namespace {
+	current.Version++
+	current.UpdateTime, current.UpdatedBy, current.RequestID = from.now, from.identity, from.requestID
+	return current
+}
+
+// isRepeat reports whether a request is the one that has written the namespace as it is.
+func isRepeat(current *schedule.Namespace, requestID string) bool {
+	return requestID != "" && requestID == current.RequestID
+}
+
+// checkNamespaceToken refuses a request that was made from another version of the namespace than the one there is. No token
+// means whatever there is.
+func checkNamespaceToken(current *schedule.Namespace, token uint64) error {
+	if token == 0 || token == current.Version {
+		return nil
+	}
+	return &schedule.Error{
+		Code: schedule.CodeFailedPrecondition, Field: "conflictToken",
+		Message: fmt.Sprintf("%d is stale, the namespace has been changed since and is at %d: "+
+			"describe it again and look whether the change still fits", token, current.Version),
+	}
+}
+
+// newFreeze returns the freeze that a request asks for. One that goes on begins when it began.
+func newFreeze(current *schedule.Freeze, req *schedule.FreezeNamespaceRequest, from origin) (*schedule.Freeze, error) {
+	freeze := &schedule.Freeze{Reason: req.Reason, By: from.identity, From: from.now, Until: req.Until.UTC()}
+	if req.For > 0 {
+		freeze.Until = from.now.Add(req.For.Std())
+	}
+	if !freeze.Until.IsZero() && !freeze.Until.After(from.now) {
+		return nil, schedule.Invalid("until", "%s is past: use a time to come, or leave it out", format(freeze.Until))
+	}
+	if current.Covers(from.now) {
+		freeze.From = current.From
+	}
+	return freeze, nil
+}
+
+// describeNamespace tells of a namespace. A freeze that is over is left out.
+func describeNamespace(record *schedule.Namespace, now time.Time) schedule.NamespaceDescription {
+	d := schedule.NamespaceDescription{
+		Name: record.Name, Description: record.Description, Limits: record.Limits, Deleting: record.Deleting,
+		ConflictToken: record.Version,
+		Info: schedule.NamespaceInfo{
+			CreateTime: record.CreateTime, CreatedBy: record.CreatedBy,
+			UpdateTime: record.UpdateTime, UpdatedBy: record.UpdatedBy,
+		},
+	}
+	if record.Freeze.Covers(now) {
+		d.Freeze = record.Freeze
+	}
+	return d
+}
+
+// maxSchedules is how many schedules a namespace may have.
+func maxSchedules(limits *schedule.NamespaceLimits) int {
+	return cmp.Or(limits.MaxSchedules, schedule.DefaultMaxSchedules)
+}
+
+func errNamespaceExists(name string) error {
+	return schedule.Errorf(schedule.CodeAlreadyExists, "there is a namespace %q already", name)
+}
+
+func errDeleting(name string) error {
+	return schedule.Errorf(schedule.CodeFailedPrecondition,
+		"namespace %q is being deleted: it takes no changes, and can be created anew when it is gone", name)
+}
+
+func errNotEmpty(name string, schedules int) error {
+	return &schedule.Error{
+		Code: schedule.CodeFailedPrecondition, Field: "force",
+		Message: fmt.Sprintf("namespace %q has %s: delete them first, or with force along with it", name,
+			counted(schedules, "schedule", "schedules")),
+	}
+}

@@ -1,0 +1,56 @@
+package frontend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// What is gone cannot remember the request that has removed it; the event history does. It is asked before a delete, so that
+// a repeat spares a schedule that has been created since, and after a cancel that finds nothing, since otherwise the record
+// of what is canceled knows best. A simulation, which has no history to read, repeats neither.
+
+// hasDeleted reports whether a request was the last to delete a schedule of that ID.
+func (a *api) hasDeleted(ctx context.Context, key schedule.Key, requestID string) (bool, error) {
+	if requestID == "" || a.js == nil {
+		return false, nil
+	}
+	message, err := leader.Last(ctx, a.js, a.names.EventStream(), a.names.Event(key, schedule.EventDeleted))
+	if errors.Is(err, leader.ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find the last deletion: %w", err)
+	}
+	var event schedule.Event
+	if err := json.Unmarshal(message.Data, &event); err != nil {
+		return false, fmt.Errorf("read the last deletion: %w", err)
+	}
+	return event.RequestID == requestID, nil
+}
+
+// maxCancels is how many of the newest cancels of a schedule are looked through for a repeat.
+const maxCancels = 100
+
+// hasCanceled reports whether a request has canceled a backfill or trigger that is gone.
+func (a *api) hasCanceled(ctx context.Context, key schedule.Key, req *schedule.CancelBackfillRequest) (bool, error) {
+	if req.RequestID == "" || a.js == nil {
+		return false, nil
+	}
+	query := events.Query{Key: key, Kinds: []schedule.EventKind{schedule.EventBackfillCanceled}}
+	page, err := a.eventReader().Newest(ctx, query, maxCancels)
+	if err != nil {
+		return false, fmt.Errorf("find the cancel: %w", err)
+	}
+	for i := range page.Entries {
+		if e := &page.Entries[i]; e.Source == req.BackfillID && e.RequestID == req.RequestID {
+			return true, nil
+		}
+	}
+	return false, nil
+}

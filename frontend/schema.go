@@ -1,0 +1,156 @@
+package frontend
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// schemas returns the JSON schemas of what a verb takes and answers.
+func (h *handler) schemas() (request, reply string, err error) {
+	for _, part := range []struct {
+		of   func(reflect.Type) (*jsonschema.Schema, error)
+		typ  reflect.Type
+		text *string
+	}{{requestSchema, h.request, &request}, {replySchema, h.reply, &reply}} {
+		s, err := part.of(part.typ)
+		if err != nil {
+			return "", "", err
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			return "", "", fmt.Errorf("schema of %s: %w", part.typ, err)
+		}
+		*part.text = string(text)
+	}
+	return request, reply, nil
+}
+
+// requestSchema returns the JSON schema of what the API reads as a type: what it says is required is what can never be left
+// out. Null, which the API takes for absent, is left to its documentation.
+func requestSchema(t reflect.Type) (*jsonschema.Schema, error) {
+	return schemaOf(t, func(s *jsonschema.Schema) {
+		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return hasZero(s.Properties[name]) })
+	})
+}
+
+// hasZero reports whether a property may be left out though nothing says so: a number is 0 then, and an object that requires
+// nothing is empty.
+func hasZero(s *jsonschema.Schema) bool {
+	switch s.Type {
+	case "integer", "number", "boolean":
+		return true
+	case "object":
+		return len(s.Required) == 0
+	}
+	return false
+}
+
+// replySchema returns the JSON schema of what the API writes as a type. A later release may say more.
+func replySchema(t reflect.Type) (*jsonschema.Schema, error) {
+	if published, ok := publishedAs[t]; ok {
+		t = published
+	}
+	return schemaOf(t, func(s *jsonschema.Schema) {
+		if len(s.Properties) > 0 {
+			s.AdditionalProperties = nil
+		}
+	})
+}
+
+// publishedAs are the types that callers know of the replies whose lists are encoded already.
+var publishedAs = map[reflect.Type]reflect.Type{
+	reflect.TypeFor[listReply]():      reflect.TypeFor[schedule.ListReply](),
+	reflect.TypeFor[calendarsReply](): reflect.TypeFor[schedule.ListCalendarsReply](),
+	reflect.TypeFor[historyReply]():   reflect.TypeFor[schedule.HistoryReply](),
+	reflect.TypeFor[runsReply]():      reflect.TypeFor[schedule.RunsReply](),
+	reflect.TypeFor[runReply]():       reflect.TypeFor[schedule.RunReply](),
+}
+
+// schemaOf returns the schema of a type. Types of a name of their own stand in it once, under $defs.
+func schemaOf(t reflect.Type, adapt func(*jsonschema.Schema)) (*jsonschema.Schema, error) {
+	root, err := inferred(t)
+	if err != nil {
+		return nil, err
+	}
+	adaptAll(root, adapt)
+	defs := map[string]*jsonschema.Schema{}
+	for open := references(root); len(open) > 0; {
+		name := open[0]
+		open = open[1:]
+		if defs[name] != nil {
+			continue
+		}
+		if defs[name], err = definition(name); err != nil {
+			return nil, err
+		}
+		adaptAll(defs[name], adapt)
+		open = append(open, references(defs[name])...)
+	}
+	if len(defs) > 0 {
+		root.Defs = defs
+	}
+	return root, nil
+}
+
+// definition returns the schema of a type that has a name.
+func definition(name string) (*jsonschema.Schema, error) {
+	t := named[name]
+	if text := texts[t]; text != nil {
+		return text.CloneSchemas(), nil
+	}
+	return inferred(t)
+}
+
+// inferred returns the schema of a type that refers to those with a name, itself apart.
+func inferred(t reflect.Type) (*jsonschema.Schema, error) {
+	types := maps.Clone(unnamed)
+	for name, other := range named {
+		if other != t {
+			types[other] = &jsonschema.Schema{Ref: refPrefix + name}
+		}
+	}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", t, err)
+	}
+	return s, nil
+}
+
+const refPrefix = "#/$defs/"
+
+// references returns the names of the types that a schema refers to.
+func references(s *jsonschema.Schema) (names []string) {
+	adaptAll(s, func(part *jsonschema.Schema) {
+		if name, ok := strings.CutPrefix(part.Ref, refPrefix); ok {
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
+// adaptAll adapts a schema and those within it, the innermost first. Lists and pointers are not null anywhere.
+func adaptAll(s *jsonschema.Schema, adapt func(*jsonschema.Schema)) {
+	if s == nil {
+		return
+	}
+	for _, property := range s.Properties {
+		adaptAll(property, adapt)
+	}
+	adaptAll(s.Items, adapt)
+	adaptAll(s.AdditionalProperties, adapt)
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	if s.Ref != "" {
+		s.Type, s.Types = "", nil
+	}
+	adapt(s)
+}

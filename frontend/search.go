@@ -1,0 +1,105 @@
+package frontend
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// errNoIndex is the answer of a frontend that was told to keep none.
+var errNoIndex = schedule.Errorf(schedule.CodeFailedPrecondition,
+	"this frontend keeps no search index: leave the query out, or start every frontend without --no-search")
+
+// parseQuery makes a query of a text, and says in the error what is wrong with it, and where.
+func parseQuery(text string) (*query.Query, error) {
+	q, err := query.Parse(text)
+	if err != nil {
+		return nil, schedule.Invalid("query", "%s", query.Explain(text, err))
+	}
+	return q, nil
+}
+
+// found returns the IDs of the schedules that a query finds after an ID, in order of their IDs: at most limit.
+func (a *api) found(ctx context.Context, namespace, text, after string, limit int) ([]string, error) {
+	q, err := parseQuery(text)
+	if err != nil {
+		return nil, err
+	}
+	if a.index == nil {
+		return nil, errNoIndex
+	}
+	return a.index.IDs(ctx, namespace, q, after, limit)
+}
+
+// search reads one page of what a query finds. The index says which schedules those are, and nothing else about them: one
+// that has been changed since may not look as the query wants it, and one that is gone leaves a gap.
+func (a *api) search(ctx context.Context, namespace string, req *schedule.ListRequest) (listReply, error) {
+	q, err := parseQuery(req.Query)
+	if err != nil {
+		return listReply{}, err
+	}
+	token := searchToken{fingerprint: fingerprint(q, req.Prefix)}
+	after, err := token.decode(req.PageToken)
+	if err != nil {
+		return listReply{}, err
+	}
+	if a.index == nil {
+		return listReply{}, errNoIndex
+	}
+	size := cmp.Or(req.PageSize, defaultPageSize)
+	found, upTo, err := a.index.List(ctx, namespace, req.Prefix, q, after, size+1)
+	if err != nil {
+		return listReply{}, err
+	}
+	reply := listReply{IndexedUpTo: upTo}
+	more := len(found) > size
+	found = found[:min(len(found), size)]
+	kept, entries, err := a.foundEntries(ctx, namespace, found)
+	if err != nil {
+		return listReply{}, err
+	}
+	if fits := fitPage(entries, a.maxReply()-listOverhead); fits < len(entries) {
+		entries, found, more = entries[:fits], kept[:fits], true // each fits by itself, or it would have been left out
+	}
+	reply.Schedules = rawMessages(entries)
+	if more {
+		reply.NextPageToken = token.encode(found[len(found)-1])
+	}
+	return reply, nil
+}
+
+// foundEntries describes the schedules at some positions, and returns the positions of those that are there.
+func (a *api) foundEntries(
+	ctx context.Context, namespace string, found []search.Position,
+) (kept []search.Position, entries [][]byte, err error) {
+	keys := make([]schedule.Key, len(found))
+	for i, p := range found {
+		keys[i] = schedule.Key{Namespace: namespace, ID: p.ID}
+	}
+	all, err := a.entries(ctx, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, entry := range all {
+		if entry != nil {
+			kept, entries = append(kept, found[i]), append(entries, entry)
+		}
+	}
+	return kept, entries, nil
+}
+
+// countFound counts what a query finds, as the index has it.
+func (a *api) countFound(ctx context.Context, namespace string, req *schedule.CountRequest) (schedule.CountReply, error) {
+	q, err := parseQuery(req.Query)
+	if err != nil {
+		return schedule.CountReply{}, err
+	}
+	if a.index == nil {
+		return schedule.CountReply{}, errNoIndex
+	}
+	count, upTo, err := a.index.Count(ctx, namespace, req.Prefix, q)
+	return schedule.CountReply{Count: count, IndexedUpTo: upTo}, err
+}

@@ -1,0 +1,123 @@
+package generator
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Under more load than there is room for, what is due would be handed over at once, and would then wait for the invoker one
+// action by one. So while the invoker of a shard is far behind, hand-offs of the shard wait here, within limits: then those of
+// a schedule go together, and cost one message and three records between them.
+const (
+	// lookEvery is how often the pool looks how far behind the invoker is, lookAgain how long after a failure.
+	lookEvery = 250 * time.Millisecond
+	lookAgain = 30 * time.Second
+	lookTime  = time.Second
+	// waitTime is how long a hand-off waits before it is tried again, waitLimit how late it may become that way: well within
+	// the shortest catch-up window, and not for ever where no invoker runs.
+	waitTime  = 250 * time.Millisecond
+	waitLimit = 3 * time.Second
+	// defaultBacklog is how many messages the invoker may have before it in all shards: about a second of work.
+	defaultBacklog = 4096
+	leastBacklog   = 256
+	// worthALook is the part of the backlog that must have been handed over since the last look for another one. A pool with
+	// little to do does not look.
+	worthALook = 1. / 64
+)
+
+// backpressure is what a pool knows of how far behind the invoker is, by shard. It is safe for concurrent use.
+type backpressure struct {
+	mu     sync.Mutex
+	shards map[int]*backlog
+	// limit is how many messages make a backlog.
+	limit int
+	// looks lets one look do for all who want one at that moment.
+	looks singleflight.Group
+}
+
+// backlog is that of the invoker in one shard.
+type backlog struct {
+	next      time.Time // look, not before
+	handedOff int       // since the look before
+	long      bool
+}
+
+func (b *backpressure) shard(shard int) *backlog {
+	if b.shards == nil {
+		b.shards = map[int]*backlog{}
+	}
+	if b.shards[shard] == nil {
+		b.shards[shard] = &backlog{}
+	}
+	return b.shards[shard]
+}
+
+// note counts a hand-off that is about to be made, and reports whether to look first.
+func (b *backpressure) note(shard int, now time.Time) (look bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.shard(shard)
+	s.handedOff++
+	if now.Before(s.next) || !s.long && float64(s.handedOff) < worthALook*float64(b.limit) {
+		return false
+	}
+	return true
+}
+
+// learn notes what a look has shown.
+func (b *backpressure) learn(shard, messages int, err error, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.shard(shard)
+	s.long, s.next, s.handedOff = err == nil && messages > b.limit, now.Add(lookEvery), 0
+	if err != nil {
+		s.next = now.Add(lookAgain)
+	}
+}
+
+// wait returns until when what was due at a time waits; zero if it does not.
+func (b *backpressure) wait(shard int, due, now time.Time) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.shard(shard).long || now.Sub(due) >= waitLimit {
+		return time.Time{}
+	}
+	return now.Add(waitTime)
+}
+
+// heldBack returns until when a hand-off that the pool has held to its due time has to wait for the invoker; zero if it has
+// not, or if there is none.
+func (p *Pool) heldBack(ctx context.Context, key schedule.Key, due time.Time) time.Time {
+	now := p.config.Now()
+	if due.IsZero() || now.Before(due) {
+		return time.Time{}
+	}
+	shard := p.config.Store.ShardOf(key)
+	if p.backpressure.note(shard, now) {
+		p.look(ctx, shard)
+		now = p.config.Now()
+	}
+	until := p.backpressure.wait(shard, due, now)
+	if !until.IsZero() {
+		p.held.note(key, due)
+	}
+	return until
+}
+
+// look finds out how far behind the invoker of a shard is.
+func (p *Pool) look(ctx context.Context, shard int) {
+	stream := p.config.Names.TaskStream(shard)
+	_, _, _ = p.backpressure.looks.Do(stream, func() (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		messages, err := p.config.Bus.Backlog(ctx, stream, subjects.PoolInvoker)
+		p.backpressure.learn(shard, messages, err, p.config.Now())
+		return nil, nil
+	})
+}

@@ -1,0 +1,55 @@
+package generator
+
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+// process processes what there is, from a time up to now. A clock behind its beginning gives an empty range. Of a range
+// that a freeze begins or ends in, it processes the first stretch that gives anything, so that one hand-off tells either of
+// what was frozen or of what was not. The next decision goes on behind it, at once: its time is over.
+func (in *Input) process(from time.Time) (out specproc.Outcome, frozen bool) {
+	to := latest(from, in.Now)
+	for {
+		r := in.timeRange(from, to)
+		r.To, r.Frozen = stretch(in.Freeze, from, to)
+		out = in.Spec.ProcessTimeRange(r)
+		if !r.To.Before(to) || !isEmpty(&out) {
+			return out, r.Frozen
+		}
+		from = r.To
+	}
+}
+
+// stretch returns the end of the first part of a range, From exclusive and To inclusive, that lies in a freeze as a whole,
+// or outside of it.
+func stretch(freeze *schedule.Freeze, from, to time.Time) (until time.Time, frozen bool) {
+	if freeze == nil {
+		return to, false
+	}
+	before := freeze.From.Add(-1) // the last moment that is not frozen
+	if from.Before(before) {
+		return earliest(to, before), false
+	}
+	if freeze.Until.IsZero() {
+		return to, true
+	}
+	if last := freeze.Until.Add(-1); from.Before(last) {
+		return earliest(to, last), true
+	}
+	return to, false
+}
+
+// isEmpty reports whether a range has given nothing to hand over.
+func isEmpty(out *specproc.Outcome) bool {
+	return len(out.Times) == 0 && out.Missed.Count == 0 && out.Dropped.Count == 0 && out.Superseded.Count == 0
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// What applying does with a schedule.
+const (
+	applyCreate = "create"
+	applyUpdate = "update"
+	applyDelete = "delete"
+	applyKeep   = "keep"
+)
+
+// applyStep is what is to be done about one schedule.
+type applyStep struct {
+	ID   string `json:"id"`
+	File string `json:"file,omitempty"`
+	// Action is create, update, delete, or keep for one that is as it should be.
+	Action string `json:"action"`
+	// Diff are the changes in unified form, of the schedules as YAML.
+	Diff string `json:"diff,omitempty"`
+	// Error is why it failed.
+	Error string `json:"error,omitempty"`
+
+	wanted schedule.Schedule
+	token  uint64
+}
+
+// planApply compares what files say with what there is. Whether a schedule is paused, and how many actions it has left, is
+// left alone where a file says nothing of its state. Those of current that no file names are deleted.
+func planApply(wanted []manifest, current map[string]schedule.Description) ([]applyStep, error) {
+	var steps []applyStep
+	named := map[string]bool{}
+	for i := range wanted {
+		m := &wanted[i]
+		named[m.ID] = true
+		step := applyStep{ID: m.ID, File: m.file, Action: applyCreate, wanted: m.Schedule}
+		before, there := current[m.ID]
+		var old *schedule.Schedule
+		if there {
+			if m.State == (schedule.State{}) {
+				step.wanted.State = before.State
+			}
+			step.Action, step.token, old = applyUpdate, before.ConflictToken, &before.Schedule
+		}
+		var err error
+		if step.Diff, err = diffOf(m.ID, old, &step.wanted); err != nil {
+			return nil, err
+		}
+		if there && step.Diff == "" {
+			step.Action = applyKeep
+		}
+		steps = append(steps, step)
+	}
+	return append(steps, deletions(current, named)...), nil
+}
+
+func deletions(current map[string]schedule.Description, named map[string]bool) []applyStep {
+	var steps []applyStep
+	for _, id := range slices.Sorted(maps.Keys(current)) {
+		if !named[id] {
+			steps = append(steps, applyStep{ID: id, Action: applyDelete})
+		}
+	}
+	return steps
+}
+
+// diffOf is empty for schedules that are the same.
+func diffOf(id string, before, after *schedule.Schedule) (string, error) {
+	old, oldName := "", "/dev/null"
+	if before != nil {
+		text, err := schedule.EncodeYAML(before)
+		if err != nil {
+			return "", err
+		}
+		old, oldName = string(text), "now/"+id
+	}
+	text, err := schedule.EncodeYAML(after)
+	if err != nil {
+		return "", err
+	}
+	return udiff.Unified(oldName, "files/"+id, old, string(text)), nil
+}
+
+// summaryOf counts steps for people, such as "2 to create, 1 to update, 7 unchanged".
+func summaryOf(steps []applyStep) string {
+	count := map[string]int{}
+	for i := range steps {
+		count[steps[i].Action]++
+	}
+	var parts []string
+	for _, kind := range []struct{ action, text string }{
+		{applyCreate, "to create"}, {applyUpdate, "to update"}, {applyDelete, "to delete"}, {applyKeep, "unchanged"},
+	} {
+		if n := count[kind.action]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind.text))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// changes reports whether there is anything to do.
+func changes(steps []applyStep) bool {
+	for i := range steps {
+		if steps[i].Action != applyKeep {
+			return true
+		}
+	}
+	return false
+}

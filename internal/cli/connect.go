@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+	"github.com/synadia-io/orbit.go/natscontext"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// connectOptions are the flags that say which NATS to use, and who one is there.
+type connectOptions struct {
+	nats    string
+	context string
+
+	creds, nkey, user, password, token string
+	tlsCA, tlsCert, tlsKey             string
+	inboxPrefix                        string
+}
+
+func (o *connectOptions) define(flags *pflag.FlagSet) {
+	flags.StringVar(&o.nats, "nats", "", "`URL` of the NATS server, several separated by commas; without it, "+
+		defaultNATS+", and for the server command an embedded one")
+	flags.StringVar(&o.context, "context", "",
+		"connect as the context `NAME` of the nats command says: server, credentials and certificates")
+	flags.StringVar(&o.creds, "creds", "", "`FILE` of NATS credentials")
+	flags.StringVar(&o.nkey, "nkey", "", "`FILE` with the seed of an nkey")
+	flags.StringVar(&o.user, "user", "", "`NAME` of a NATS user")
+	flags.StringVar(&o.password, "password", "",
+		"`PASSWORD` of that user; better in the environment, since others see the command line")
+	flags.StringVar(&o.token, "token", "", "`TOKEN` for NATS; better in the environment")
+	flags.StringVar(&o.tlsCA, "tls-ca", "", "`FILE` of the certificates that the server's is checked by; the system's if not given")
+	flags.StringVar(&o.tlsCert, "tls-cert", "", "`FILE` of a certificate to show the server")
+	flags.StringVar(&o.tlsKey, "tls-key", "", "`FILE` of the key of that certificate")
+	flags.StringVar(&o.inboxPrefix, "inbox-prefix", "",
+		"get answers on subjects that begin with `PREFIX`, as permissions may demand; _INBOX if not given")
+}
+
+// check refuses what contradicts itself.
+func (o *connectOptions) check() error {
+	var identities []string
+	for _, flag := range []struct{ name, value string }{
+		{"--creds", o.creds}, {"--nkey", o.nkey}, {"--user", o.user}, {"--token", o.token},
+	} {
+		if flag.value != "" {
+			identities = append(identities, flag.name)
+		}
+	}
+	switch {
+	case len(identities) > 1:
+		return usagef("%s say two things of who you are: give one of them", strings.Join(identities, " and "))
+	case o.password != "" && o.user == "":
+		return usagef("--password needs --user")
+	case (o.tlsCert == "") != (o.tlsKey == ""):
+		return usagef("--tls-cert and --tls-key go together")
+	case o.nats != "" && o.context != "":
+		return usagef("--nats and --context name two servers: give one of them")
+	}
+	return nil
+}
+
+// isExternal reports whether a NATS is named that is to be used, and none to be embedded.
+func (o *connectOptions) isExternal() bool { return o.nats != "" || o.context != "" }
+
+// where says for people which NATS is used if none is embedded.
+func (o *connectOptions) where() string {
+	switch {
+	case o.context != "":
+		return "context " + o.context
+	case o.nats == "":
+		return defaultNATS
+	}
+	return redact(o.nats)
+}
+
+// dial connects. It is a roles.Dial.
+func (o *connectOptions) dial(options ...nats.Option) (*nats.Conn, error) {
+	own, err := o.options()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, own...)
+	if o.context == "" {
+		server := o.nats
+		if server == "" {
+			server = defaultNATS
+		}
+		return nats.Connect(server, options...)
+	}
+	conn, settings, err := natscontext.Connect(o.context, options...)
+	if err == nil && settings.JSDomain != "" {
+		conn.Close()
+		return nil, fmt.Errorf("context %s is for the JetStream domain %s, and Carillon uses none: "+
+			"connect to a server of that domain", o.context, settings.JSDomain)
+	}
+	return conn, err
+}
+
+// options are what connecting takes, beside the server.
+func (o *connectOptions) options() ([]nats.Option, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	var all []nats.Option
+	for _, file := range []string{o.creds, o.nkey, o.tlsCA, o.tlsCert, o.tlsKey} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil { // nats.go says only when it connects, and then every time
+			return nil, err
+		}
+	}
+	switch {
+	case o.creds != "":
+		all = append(all, nats.UserCredentials(o.creds))
+	case o.nkey != "":
+		key, err := nats.NkeyOptionFromSeed(o.nkey)
+		if err != nil {
+			return nil, fmt.Errorf("--nkey %s: %w", o.nkey, err)
+		}
+		all = append(all, key)
+	case o.user != "":
+		all = append(all, nats.UserInfo(o.user, o.password))
+	case o.token != "":
+		all = append(all, nats.Token(o.token))
+	}
+	if o.tlsCA != "" {
+		all = append(all, nats.RootCAs(o.tlsCA))
+	}
+	if o.inboxPrefix != "" {
+		all = append(all, nats.CustomInboxPrefix(o.inboxPrefix))
+	}
+	if o.tlsCert != "" {
+		all = append(all, nats.ClientCert(o.tlsCert, o.tlsKey))
+	}
+	return all, nil
+}
+
+// connectClient connects a command that asks something and ends.
+func (a *app) connectClient() (*nats.Conn, error) {
+	conn, err := a.global.dial(nats.Name("carillon-cli"), nats.Timeout(clientTimeout))
+	if err != nil {
+		return nil, a.global.explain(err)
+	}
+	return conn, nil
+}
+
+// explain says what can be done about a connection that has failed.
+func (o *connectOptions) explain(err error) error {
+	where := o.where()
+	switch usage := (*usageError)(nil); {
+	case errors.As(err, &usage):
+		return err
+	case errors.Is(err, nats.ErrNoServers):
+		return withHint(schedule.Errorf(schedule.CodeUnavailable, "no NATS server answers at %s", where),
+			"start one with: carillon server; or name yours with --nats URL")
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return withHint(schedule.Errorf(schedule.CodePermissionDenied, "NATS at %s does not let you in: %v", where, err),
+			"say who you are with --creds, --nkey, --user and --password, --token, or --context")
+	}
+	return fmt.Errorf("connect to NATS at %s: %w", where, err)
+}
+
+// redact hides the secrets in URLs: a password, or a token, which stands alone.
+func redact(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, text := range list {
+		parsed, err := url.Parse(strings.TrimSpace(text))
+		if err != nil {
+			continue
+		}
+		if _, named := parsed.User.Password(); parsed.User != nil && !named {
+			parsed.User = url.User("xxxxx")
+		}
+		list[i] = parsed.Redacted()
+	}
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// The exit codes. Scripts go by them: a code never changes its meaning.
+const (
+	ExitOK = 0
+	// ExitFailure: the command was understood, and failed for a reason that has no code of its own.
+	ExitFailure = 1
+	// ExitUsage: the command line, an environment variable, a file or what they say is wrong. Nothing was done.
+	ExitUsage = 2
+	// ExitNotFound: what the command is about does not exist.
+	ExitNotFound = 3
+	// ExitConflict: it exists already, has been changed by somebody else, or is in no state for what was asked.
+	ExitConflict = 4
+	// ExitUnavailable: no NATS server or frontend answers, or not in time.
+	ExitUnavailable = 5
+	// ExitDenied: NATS does not let the caller in, or not do this.
+	ExitDenied = 6
+	// ExitLimit: a limit is reached.
+	ExitLimit = 7
+)
+
+// exits says for people what the exit codes mean, in their order.
+var exits = []string{
+	ExitOK:          "done",
+	ExitFailure:     "failed: the command was understood, and the error says what went wrong",
+	ExitUsage:       "wrong usage, settings or input: nothing was done",
+	ExitNotFound:    "what the command is about does not exist",
+	ExitConflict:    "it exists already, was changed by somebody else, or is in no state for what was asked",
+	ExitUnavailable: "no NATS server or frontend answers, or not in time: trying again may help",
+	ExitDenied:      "NATS does not let you in, or not do this",
+	ExitLimit:       "a limit is reached; the error names it",
+}
+
+var exitOfCode = map[schedule.Code]int{
+	schedule.CodeInvalidArgument:    ExitUsage,
+	schedule.CodeNotFound:           ExitNotFound,
+	schedule.CodeAlreadyExists:      ExitConflict,
+	schedule.CodeFailedPrecondition: ExitConflict,
+	schedule.CodeUnavailable:        ExitUnavailable,
+	schedule.CodePermissionDenied:   ExitDenied,
+	schedule.CodeResourceExhausted:  ExitLimit,
+}
+
+// exitCode returns the exit code that an error stands for. What cobra finds before a command runs is wrong usage.
+func exitCode(err error) int {
+	var run *runError
+	var usage *usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case !errors.As(err, &run), errors.As(err, &usage):
+		return ExitUsage
+	}
+	if code, ok := exitOfCode[schedule.CodeOf(err)]; ok {
+		return code
+	}
+	return ExitFailure
+}
+
+// exitTable lists the exit codes, one a line.
+func exitTable() string {
+	var text strings.Builder
+	for code, meaning := range exits {
+		fmt.Fprintf(&text, "  %d  %s\n", code, meaning)
+	}
+	return text.String()
+}
+
+// exitCodesTopic is what "carillon help exit-codes" shows.
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: "The exit codes of all commands:\n\n" + exitTable() + `
+Some commands exit with 1 for what they find: "cluster check" if something is left
+inconsistent, "cluster health" if a check has failed, or with --strict if there is a
+warning, "schedule diff" if there is a difference, "schedule audit" if a due time has
+no explanation, "bulk watch" if a schedule could not be dealt with, and --wait if what
+it waits for does not succeed. A command that runs until it is stopped exits with 0
+when it is.`,
+	}
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// temporalAction is a ScheduleAction.
+type temporalAction struct {
+	StartWorkflow *temporalWorkflow `json:"startWorkflow"`
+}
+
+// temporalWorkflow is a NewWorkflowExecutionInfo.
+type temporalWorkflow struct {
+	WorkflowID               string           `json:"workflowId"`
+	WorkflowType             temporalName     `json:"workflowType"`
+	TaskQueue                temporalName     `json:"taskQueue"`
+	Input                    temporalPayloads `json:"input"`
+	WorkflowExecutionTimeout temporalDuration `json:"workflowExecutionTimeout"`
+	WorkflowRunTimeout       temporalDuration `json:"workflowRunTimeout"`
+	WorkflowTaskTimeout      temporalDuration `json:"workflowTaskTimeout"`
+	RetryPolicy              *temporalRetries `json:"retryPolicy"`
+	Memo                     temporalFields   `json:"memo"`
+	SearchAttributes         temporalFields   `json:"searchAttributes"`
+	Header                   temporalFields   `json:"header"`
+	UserMetadata             any              `json:"userMetadata"`
+	VersioningOverride       any              `json:"versioningOverride"`
+	Priority                 struct {
+		PriorityKey int    `json:"priorityKey"`
+		FairnessKey string `json:"fairnessKey"`
+	} `json:"priority"`
+}
+
+type temporalRetries struct {
+	InitialInterval        temporalDuration `json:"initialInterval"`
+	BackoffCoefficient     float64          `json:"backoffCoefficient"`
+	MaximumInterval        temporalDuration `json:"maximumInterval"`
+	MaximumAttempts        int              `json:"maximumAttempts"`
+	NonRetryableErrorTypes []string         `json:"nonRetryableErrorTypes"`
+}
+
+func (t *temporalAction) action(notes *[]string) (a schedule.Action, err error) {
+	w := t.StartWorkflow
+	if w == nil {
+		return a, errors.New("action: is not startWorkflow, the only one that is known")
+	}
+	a = schedule.Action{
+		Type: w.WorkflowType.Name, WorkflowID: w.WorkflowID, TaskQueue: w.TaskQueue.Name, Priority: w.Priority.PriorityKey,
+		Input:            w.Input.value(notes),
+		Memo:             w.Memo.values("memo", notes),
+		SearchAttributes: w.SearchAttributes.values("search attribute", notes),
+		Headers:          w.Header.texts(notes),
+	}
+	if a.ExecutionTimeout, err = w.WorkflowExecutionTimeout.of("action.workflowExecutionTimeout"); err != nil {
+		return a, err
+	}
+	if a.RunTimeout, err = w.WorkflowRunTimeout.of("action.workflowRunTimeout"); err != nil {
+		return a, err
+	}
+	if a.RetryPolicy, err = w.RetryPolicy.policy(); err != nil {
+		return a, err
+	}
+	*notes = append(*notes, w.leftOut()...)
+	return a, nil
+}
+
+// leftOut says what has no counterpart.
+func (w *temporalWorkflow) leftOut() []string {
+	var notes []string
+	for _, part := range []struct {
+		set  bool
+		what string
+	}{
+		{!slices.Contains([]temporalDuration{"", "0s", "10s"}, w.WorkflowTaskTimeout), "workflowTaskTimeout is not carried over: " +
+			"it bounds a step of a workflow, and not an attempt"},
+		{w.UserMetadata != nil, "userMetadata is not carried over"},
+		{w.VersioningOverride != nil, "versioningOverride is not carried over: choose the version by the task queue"},
+		{w.Priority.FairnessKey != "", "priority.fairnessKey is not carried over"},
+	} {
+		if part.set {
+			notes = append(notes, part.what)
+		}
+	}
+	return notes
+}
+
+func (t *temporalRetries) policy() (*schedule.RetryPolicy, error) {
+	if t == nil {
+		return nil, nil
+	}
+	p := schedule.RetryPolicy{
+		BackoffCoefficient: t.BackoffCoefficient, MaximumAttempts: t.MaximumAttempts, NonRetryableErrorTypes: t.NonRetryableErrorTypes,
+	}
+	var err error
+	if p.InitialInterval, err = t.InitialInterval.of("action.retryPolicy.initialInterval"); err != nil {
+		return nil, err
+	}
+	p.MaximumInterval, err = t.MaximumInterval.of("action.retryPolicy.maximumInterval")
+	return &p, err
+}
+
+// temporalPolicies is a SchedulePolicies.
+type temporalPolicies struct {
+	OverlapPolicy          string           `json:"overlapPolicy"`
+	CatchupWindow          temporalDuration `json:"catchupWindow"`
+	PauseOnFailure         bool             `json:"pauseOnFailure"`
+	KeepOriginalWorkflowID bool             `json:"keepOriginalWorkflowId"`
+}
+
+func (t *temporalPolicies) policies() (p schedule.Policies, err error) {
+	p = schedule.Policies{PauseOnFailure: t.PauseOnFailure, KeepOriginalWorkflowID: t.KeepOriginalWorkflowID}
+	if p.CatchupWindow, err = t.CatchupWindow.of("policies.catchupWindow"); err != nil {
+		return p, err
+	}
+	p.Overlap, err = temporalOverlap(t.OverlapPolicy)
+	return p, err
+}
+
+// temporalOverlap reads SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, and BufferOne as older versions write it.
+func temporalOverlap(text string) (schedule.OverlapPolicy, error) {
+	plain := func(text string) string { return strings.ToLower(strings.ReplaceAll(text, "_", "")) }
+	word := strings.TrimPrefix(plain(text), "scheduleoverlappolicy")
+	if word == "" || word == "unspecified" {
+		return schedule.OverlapUnspecified, nil
+	}
+	for _, policy := range schedule.OverlapPolicies() {
+		if plain(string(policy)) == word {
+			return policy, nil
+		}
+	}
+	return "", fmt.Errorf("policies.overlapPolicy: %q is not known", text)
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// temporalPayloads are the arguments of a workflow: an object with the encoded payloads, or with the shorthand of Temporal's
+// command line the values themselves in a list.
+type temporalPayloads []json.RawMessage
+
+func (p *temporalPayloads) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("[")) {
+		return json.Unmarshal(data, (*[]json.RawMessage)(p))
+	}
+	var wrapped struct {
+		Payloads []json.RawMessage `json:"payloads"`
+	}
+	err := json.Unmarshal(data, &wrapped)
+	*p = wrapped.Payloads
+	return err
+}
+
+// value is the input: nothing, the one argument, or a list of them.
+func (p temporalPayloads) value(notes *[]string) json.RawMessage {
+	var arguments []json.RawMessage
+	for i, payload := range p {
+		value, problem := payloadValue(payload)
+		if problem != "" {
+			*notes = append(*notes, fmt.Sprintf("argument %d is not carried over: %s", i+1, problem))
+			value = json.RawMessage("null")
+		}
+		arguments = append(arguments, value)
+	}
+	switch len(arguments) {
+	case 0:
+		return nil
+	case 1:
+		if string(arguments[0]) == "null" {
+			return nil
+		}
+		return arguments[0]
+	}
+	*notes = append(*notes, fmt.Sprintf("the input is a list of the %d arguments", len(arguments)))
+	list, err := schedule.EncodeJSON(arguments)
+	if err != nil {
+		return nil // what has been read as JSON is JSON
+	}
+	return list
+}
+
+// temporalFields are named payloads: memo, search attributes or header. Their object has them in a field, or with the
+// shorthand is the values themselves.
+type temporalFields map[string]json.RawMessage
+
+func (f *temporalFields) UnmarshalJSON(data []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	if len(fields) == 1 {
+		for name, inner := range fields {
+			var wrapped map[string]json.RawMessage
+			if (name == "fields" || name == "indexedFields") && json.Unmarshal(inner, &wrapped) == nil {
+				fields = wrapped
+			}
+		}
+	}
+	*f = fields
+	return nil
+}
+
+// values are the values; what says what they are, for notes.
+func (f temporalFields) values(what string, notes *[]string) map[string]json.RawMessage {
+	var values map[string]json.RawMessage
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		value, problem := payloadValue(f[name])
+		if problem != "" {
+			*notes = append(*notes, fmt.Sprintf("the %s %s is not carried over: %s", what, name, problem))
+			continue
+		}
+		if values == nil {
+			values = map[string]json.RawMessage{}
+		}
+		values[name] = value
+	}
+	return values
+}
+
+// texts are the values that are texts, as headers are.
+func (f temporalFields) texts(notes *[]string) map[string]string {
+	var texts map[string]string
+	values := f.values("header", notes)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		var text string
+		if json.Unmarshal(values[name], &text) != nil {
+			*notes = append(*notes, fmt.Sprintf("the header %s is not carried over: it is no text", name))
+			continue
+		}
+		if texts == nil {
+			texts = map[string]string{}
+		}
+		texts[name] = text
+	}
+	return texts
+}
+
+// payloadValue returns the JSON in a payload, or why there is none. What does not look like an encoded payload is the value
+// itself.
+func payloadValue(data json.RawMessage) (value json.RawMessage, problem string) {
+	var payload struct {
+		Metadata map[string][]byte `json:"metadata"`
+		Data     []byte            `json:"data"`
+	}
+	if json.Unmarshal(data, &payload) != nil || len(payload.Metadata["encoding"]) == 0 {
+		return data, ""
+	}
+	switch encoding := string(payload.Metadata["encoding"]); encoding {
+	case "json/plain", "json/protobuf":
+		if !json.Valid(payload.Data) {
+			return nil, "it is no valid JSON"
+		}
+		return payload.Data, ""
+	case "binary/null":
+		return json.RawMessage("null"), ""
+	default:
+		return nil, fmt.Sprintf("its encoding %q is no JSON", encoding)
+	}
+}

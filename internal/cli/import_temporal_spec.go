@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// temporalSpec is a ScheduleSpec. A calendar in its two forms is the same to Carillon, field by field.
+type temporalSpec struct {
+	StructuredCalendar        []schedule.StructuredCalendar `json:"structuredCalendar"`
+	Calendar                  []schedule.Calendar           `json:"calendar"`
+	CronString                []string                      `json:"cronString"`
+	Interval                  []temporalInterval            `json:"interval"`
+	ExcludeStructuredCalendar []schedule.StructuredCalendar `json:"excludeStructuredCalendar"`
+	ExcludeCalendar           []schedule.Calendar           `json:"excludeCalendar"`
+	StartTime                 time.Time                     `json:"startTime"`
+	EndTime                   time.Time                     `json:"endTime"`
+	Jitter                    temporalDuration              `json:"jitter"`
+	TimezoneName              string                        `json:"timezoneName"`
+	TimezoneData              []byte                        `json:"timezoneData"`
+}
+
+type temporalInterval struct {
+	Interval temporalDuration `json:"interval"`
+	Phase    temporalDuration `json:"phase"`
+}
+
+// temporalDuration is text such as "3600s" or "0.500s"; null and the empty text are none.
+type temporalDuration string
+
+// of returns the duration; field names it in an error.
+func (d temporalDuration) of(field string) (schedule.Duration, error) {
+	if d == "" {
+		return 0, nil
+	}
+	parsed, err := schedule.ParseDuration(string(d))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", field, err)
+	}
+	return parsed, nil
+}
+
+func (t *temporalSpec) spec(notes *[]string) (s schedule.Spec, err error) {
+	s = schedule.Spec{
+		Calendars: t.Calendar, StructuredCalendars: t.StructuredCalendar,
+		ExcludeCalendars: t.ExcludeCalendar, ExcludeStructuredCalendars: t.ExcludeStructuredCalendar,
+		StartTime: t.StartTime, EndTime: t.EndTime, TimeZone: t.TimezoneName, TimeZoneData: t.TimezoneData,
+	}
+	if s.Jitter, err = t.Jitter.of("spec.jitter"); err != nil {
+		return s, err
+	}
+	for i, interval := range t.Interval {
+		var one schedule.Interval
+		if one.Every, err = interval.Interval.of(fmt.Sprintf("spec.interval[%d].interval", i)); err != nil {
+			return s, err
+		}
+		if one.Phase, err = interval.Phase.of(fmt.Sprintf("spec.interval[%d].phase", i)); err != nil {
+			return s, err
+		}
+		s.Intervals = append(s.Intervals, one)
+	}
+	for i, text := range t.CronString {
+		if err := addTemporalCron(&s, text, notes); err != nil {
+			return s, schedule.Prefix(fmt.Sprintf("spec.cronString[%d]", i), err)
+		}
+	}
+	return s, nil
+}
+
+// addTemporalCron adds a cron expression. One that restricts both day fields would mean more days here: its two calendars, of
+// which either may match, become the one that Temporal makes of it.
+func addTemporalCron(s *schedule.Spec, text string, notes *[]string) error {
+	cron, err := schedule.ParseCron(text)
+	if err != nil {
+		return err
+	}
+	if len(cron.Calendars) != 2 {
+		s.Cron = append(s.Cron, text)
+		return nil
+	}
+	both := cron.Calendars[0]
+	byWeekday := cron.Calendars[1]
+	both.DayOfWeek, both.NthDayOfWeek, both.LastDayOfWeek = byWeekday.DayOfWeek, byWeekday.NthDayOfWeek, byWeekday.LastDayOfWeek
+	s.StructuredCalendars = append(s.StructuredCalendars, both)
+	if cron.TimeZone != "" {
+		s.TimeZone = cron.TimeZone
+	}
+	*notes = append(*notes, fmt.Sprintf("the cron expression %q is written as a calendar: both of its day fields have to match, "+
+		"as they do for Temporal", text))
+	return nil
+}

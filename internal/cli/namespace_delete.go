@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// namespaceDeleteFlags say how to delete a namespace.
+type namespaceDeleteFlags struct {
+	force, yes, wait bool
+	output           outputFlag
+}
+
+func (a *app) namespaceDeleteCommand() *cobra.Command {
+	var flags namespaceDeleteFlags
+	cmd := &cobra.Command{
+		Use:   "delete NAME [flags]",
+		Short: "Delete a namespace",
+		Long: `Deletes a namespace that has no schedules, or with --force one that has, and its
+schedules with it. It takes no changes from now on; it is gone some seconds later, or
+when its last schedule is. Runs in progress go on.`,
+		Example: `  carillon namespace delete trial
+  carillon namespace delete trial --force --yes --wait`,
+		Args: exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.callAPI(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
+				return a.deleteNamespace(ctx, api, args[0], &flags)
+			})
+		},
+	}
+	addFlags(cmd, otherGroup, func(set *pflag.FlagSet) {
+		set.BoolVar(&flags.force, "force", false, "delete its schedules as well")
+		set.BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
+		set.BoolVar(&flags.wait, "wait", false, "wait until it is gone")
+	})
+	flags.output.define(cmd)
+	return cmd
+}
+
+func (a *app) deleteNamespace(ctx context.Context, api *client.Client, name string, flags *namespaceDeleteFlags) error {
+	d, err := api.DescribeNamespace(ctx, name)
+	if err != nil {
+		return err
+	}
+	request := schedule.DeleteNamespaceRequest{Force: flags.force}
+	schedules := d.Info.Usage.Schedules
+	if flags.force && schedules > 0 && !d.Deleting && !flags.yes {
+		if !a.canAsk() {
+			return usagef("there is nobody to ask whether to delete %s and its %s: give --yes to go ahead",
+				name, plural(schedules, "schedule"))
+		}
+		if err := a.ask(fmt.Sprintf("Delete %s and its %s?", name, plural(schedules, "schedule"))); err != nil {
+			return err
+		}
+	}
+	if d, err = api.DeleteNamespace(ctx, name, request); err != nil {
+		return explainDeletion(err, name)
+	}
+	if flags.wait {
+		if err := awaitNamespaceGone(ctx, api, name); err != nil {
+			return err
+		}
+	}
+	return a.print(flags.output, d, func(w io.Writer) error {
+		if flags.wait {
+			_, err := fmt.Fprintf(w, "deleted %s\n", name)
+			return err
+		}
+		_, err := fmt.Fprintf(w, "%s is being deleted, with %s: carillon namespace describe %s shows how many are left\n",
+			name, plural(schedules, "schedule"), name)
+		return err
+	})
+}
+
+func explainDeletion(err error, name string) error {
+	if fieldOf(err) == "force" {
+		return withHint(err, "carillon namespace delete %s --force deletes them as well", name)
+	}
+	return err
+}
+
+// awaitNamespaceGone looks every now and then whether a namespace is still there.
+func awaitNamespaceGone(ctx context.Context, api *client.Client, name string) error {
+	const every = 500 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		_, err := api.DescribeNamespace(ctx, name)
+		if schedule.CodeOf(err) == schedule.CodeNotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errStopped
+		case <-tick.C:
+		}
+	}
+}

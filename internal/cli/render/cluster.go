@@ -1,0 +1,121 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/health"
+)
+
+// Cluster writes what an installation consists of. Times are in a zone.
+func Cluster(w io.Writer, f *health.Facts, zone *time.Location, view View) error {
+	var out strings.Builder
+	rows := clusterRows(f, zone, view)
+	for _, row := range filled(rows) {
+		fmt.Fprintf(&out, "%s%s%s\n", Pad(row[0], len("Namespaces")), columnGap, row[1])
+	}
+	if f.Cluster != nil {
+		view.section(&out, "Streams and buckets", streamRows(f, view.Now))
+		view.section(&out, "Frontends", frontendRows(f.Frontends))
+		view.section(&out, "Task queues", queueRows(f.Queues, view.Now))
+	}
+	view.section(&out, "Could not be found out", problemRows(f.Problems))
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func clusterRows(f *health.Facts, zone *time.Location, view View) [][]string {
+	where := fmt.Sprintf("%s, server %s, version %s", f.NATS.URL, oneLine(f.NATS.Server), f.NATS.Version)
+	if f.NATS.Cluster != "" {
+		where += ", cluster " + oneLine(f.NATS.Cluster)
+	}
+	rows := [][]string{
+		{"Prefix", f.Prefix},
+		{"NATS", where},
+		{"Servers", strings.Join(f.NATS.Servers, " ")},
+		{"Stored", storedText(f.NATS)},
+	}
+	if f.Cluster == nil {
+		return append(rows, []string{"State", view.paint(Yellow, "there is no installation of this prefix")})
+	}
+	return append(rows,
+		[]string{"Created", moment(f.Cluster.Created, zone) + ", " + Relative(f.Cluster.Created, view.Now)},
+		[]string{"Format", "version " + strconv.Itoa(f.Cluster.FormatVersion)},
+		[]string{"Shards", strconv.Itoa(f.Cluster.Shards)},
+		[]string{"Replicas", strconv.Itoa(f.Cluster.Replicas)},
+		[]string{"Namespaces", strconv.Itoa(f.Namespaces)},
+	)
+}
+
+func storedText(n health.NATS) string {
+	if !n.JetStream {
+		return "no JetStream for this account"
+	}
+	if n.StoreLimit > 0 {
+		return health.SizeText(n.Stored) + " of " + health.SizeText(n.StoreLimit)
+	}
+	return health.SizeText(n.Stored)
+}
+
+func streamRows(f *health.Facts, now time.Time) [][]string {
+	rows := [][]string{{"NAME", "MESSAGES", "SIZE", "OLDEST", "REPLICAS", "LEADER"}}
+	for i := range f.Streams {
+		s := &f.Streams[i]
+		if s.Missing {
+			rows = append(rows, []string{s.Name, "missing"})
+			continue
+		}
+		oldest := "-"
+		if !s.First.IsZero() {
+			oldest = Relative(s.First, now)
+		}
+		rows = append(rows, []string{
+			s.Name, strconv.FormatUint(s.Messages, 10), health.SizeText(int64(s.Bytes)), oldest,
+			strconv.Itoa(s.Replicas), oneLine(cmp.Or(s.Leader, "none")),
+		})
+	}
+	return rows
+}
+
+func frontendRows(frontends []health.Frontend) [][]string {
+	if len(frontends) == 0 {
+		return [][]string{{"none answers"}}
+	}
+	rows := [][]string{{"ID", "VERSION"}}
+	for _, frontend := range frontends {
+		rows = append(rows, []string{oneLine(frontend.ID), oneLine(frontend.Version)})
+	}
+	return rows
+}
+
+func queueRows(queues []health.Queue, now time.Time) [][]string {
+	if len(queues) == 0 {
+		return nil
+	}
+	rows := [][]string{{"NAMESPACE", "QUEUE", "WORKER", "WAITING", "HELD", "OLDEST"}}
+	for _, q := range queues {
+		worker, oldest := "no", "-"
+		if q.Worker {
+			worker = "yes"
+		}
+		if !q.Oldest.IsZero() {
+			oldest = Relative(q.Oldest, now)
+		}
+		rows = append(rows, []string{
+			oneLine(q.Namespace), oneLine(q.Name), worker, strconv.Itoa(q.Waiting), strconv.Itoa(q.Held), oldest,
+		})
+	}
+	return rows
+}
+
+func problemRows(problems []string) [][]string {
+	var rows [][]string
+	for _, problem := range problems {
+		rows = append(rows, []string{oneLine(problem)})
+	}
+	return rows
+}

@@ -1,0 +1,66 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/golden"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"github.com/carillon-scheduler/carillon/internal/health"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	checks := []health.Check{
+		{Name: "nats", Status: health.OK, Detail: "it answers"},
+		{Name: "dead letters", Status: health.Warning, Detail: "3 messages\x1b[2J", Next: "look at them"},
+		{Name: "frontends", Status: health.Failed, Detail: "none answers", Next: "start one"},
+	}
+	var out, coloured strings.Builder
+	require.NoError(t, render.Health(&out, checks, render.View{Now: now}))
+	golden.Equal(t, "health.txt", out.String())
+	require.NoError(t, render.Health(&coloured, checks, render.View{Now: now, Color: true}))
+	assert.Contains(t, coloured.String(), render.Red.Paint("failed "))
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	facts := health.Facts{
+		Time: now, Prefix: "carillon", Namespaces: 2,
+		NATS: health.NATS{
+			URL: "nats://n1:4222", Server: "n1", Version: "2.15.2", Cluster: "c", Servers: []string{"n1:4222", "n2:4222"},
+			JetStream: true, Stored: 1_500_000, StoreLimit: 2_000_000_000,
+		},
+		Cluster: &topology.Facts{FormatVersion: 1, Shards: 4, Replicas: 3, Created: now.Add(-time.Hour)},
+		Streams: []health.Stream{
+			{Name: "KV_carillon-cluster", Bucket: "carillon-cluster", Messages: 2, Bytes: 900, Replicas: 3, Leader: "n2", First: now.Add(-time.Hour)},
+			{Name: "CARILLON_EVENTS", Missing: true}, {Name: "CARILLON_DLQ", Replicas: 3},
+		},
+		Frontends: []health.Frontend{{ID: "f1", Version: "1.0.0"}},
+		Queues:    []health.Queue{{Namespace: "default", Name: "q", Waiting: 2, Oldest: now.Add(-time.Minute)}},
+		Problems:  []string{"account: timeout"},
+	}
+	var out strings.Builder
+	require.NoError(t, render.Cluster(&out, &facts, time.UTC, render.View{Now: now}))
+	golden.Equal(t, "cluster.txt", out.String())
+	out.Reset()
+	require.NoError(t, render.Cluster(&out, &health.Facts{Prefix: "other"}, time.UTC, render.View{Now: now}))
+	assert.Contains(t, out.String(), "there is no installation of this prefix\n")
+}
+
+// TestWhoEndsARun by hand is told, and is not who has asked for the run.
+func TestWhoEndsARun(t *testing.T) {
+	t.Parallel()
+	event := schedule.Event{
+		Kind: schedule.EventTerminated, WorkflowID: "w", Nominal: now, Reason: "stuck", Identity: "ann@desk",
+	}
+	assert.Equal(t, "stuck, w, by ann@desk", render.EventDetail(&event, time.UTC))
+	event.Overlap, event.Reason = schedule.OverlapTerminateOther, "to make room for another start"
+	assert.Equal(t, "to make room for another start, overlap policy terminate_other, w", render.EventDetail(&event, time.UTC))
+}

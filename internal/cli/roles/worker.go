@@ -1,0 +1,66 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/worker"
+	"github.com/carillon-scheduler/carillon/worker/builtin"
+)
+
+// WorkerConfig says what a worker serves, and what its actions may do.
+type WorkerConfig struct {
+	worker.Config
+	// Actions needs neither a logger, nor a connection or prefix: those are the worker's.
+	Actions builtin.Config
+	// CallbackListen is the address on which callbacks of the http action are received, if Actions.Callbacks is set.
+	CallbackListen string
+}
+
+// Worker returns the role that runs the built-in actions. It needs no more of the installation than its task queue.
+func Worker(conn *Connection, config WorkerConfig) (Role, error) {
+	w, err := worker.New(conn.Conn, config.Config)
+	if err != nil {
+		return Role{}, err
+	}
+	actions := config.Actions
+	actions.Logger, actions.Conn, actions.Prefix = config.Logger, conn.Conn, config.Prefix
+	builtin.Register(w, actions)
+	if actions.Callbacks == nil {
+		return Role{"worker", w.Run}, nil
+	}
+	listener, err := net.Listen("tcp", config.CallbackListen)
+	if err != nil {
+		return Role{}, fmt.Errorf("listen for callbacks: %w", err)
+	}
+	return Role{"worker", whileServing(listener, actions.Callbacks, w.Run)}, nil
+}
+
+// whileServing runs something, and an HTTP server for as long: a worker that stops still gets the callbacks of what it lets
+// end.
+func whileServing(
+	listener net.Listener, handler http.Handler, run func(context.Context) error,
+) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		server := &http.Server{
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		}
+		served := make(chan error, 1)
+		go func() {
+			defer cancel()
+			served <- server.Serve(listener)
+		}()
+		err := run(ctx)
+		_ = server.Close() // whoever calls now is too late
+		if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
+			err = errors.Join(err, fmt.Errorf("callbacks: %w", failed))
+		}
+		return err
+	}
+}

@@ -1,0 +1,133 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Status is how something is.
+type Status string
+
+// The statuses, from good to bad.
+const (
+	OK      Status = "ok"
+	Warning Status = "warning"
+	Failed  Status = "failed"
+)
+
+// Check is one thing that was looked at.
+type Check struct {
+	// Name is fixed: "nats", "installation", "storage", "replicas", "clock", "frontends", "generator", "invoker", "backfiller",
+	// "workers", "dead letters", "history" or "facts".
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	// Detail says what was found, Next what to do about it; Next is empty for what is well.
+	Detail string `json:"detail"`
+	Next   string `json:"next,omitempty"`
+}
+
+// The bounds from which something is not well.
+const (
+	// skewWarning and skewFailed are for the clocks of this machine and the servers. Due times go by the clocks of Carillon's
+	// processes, delayed messages by those of the servers.
+	skewWarning = time.Second
+	skewFailed  = 30 * time.Second
+	// lagWarning and lagFailed are for how long the first task that nobody has is waiting for its pool.
+	lagWarning = time.Minute
+	lagFailed  = 10 * time.Minute
+	// unservedFailed is for how long a run has been waiting on a task queue without a worker; any is a warning.
+	unservedFailed = 10 * time.Minute
+	// storeWarning and storeFailed are parts of a limit of the storage.
+	storeWarning = 0.80
+	storeFailed  = 0.95
+)
+
+// Checks judges facts, the most fundamental thing first. Where NATS cannot be used, or there is no installation, nothing that
+// rests on it is judged.
+func Checks(f *Facts) []Check {
+	checks := []Check{checkNATS(f)}
+	if checks[0].Status == Failed {
+		return checks
+	}
+	checks = append(checks, checkInstallation(f))
+	if f.Cluster == nil {
+		return checks
+	}
+	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkFrontends(f))
+	for _, pool := range pools {
+		checks = append(checks, checkPool(f, pool))
+	}
+	checks = append(checks, checkWorkers(f), checkDeadLetters(f), checkHistory(f))
+	if len(f.Problems) > 0 {
+		checks = append(checks, Check{
+			Name: "facts", Status: Warning, Detail: "not all could be found out: " + strings.Join(f.Problems, "; "),
+			Next: "look again; if it stays so, see whether you may ask: deploy/nats/carillon.conf has an operator that may",
+		})
+	}
+	return checks
+}
+
+// Worst is the status of all checks together.
+func Worst(checks []Check) Status {
+	worst := OK
+	for i := range checks {
+		if checks[i].Status == Failed || worst == OK {
+			worst = checks[i].Status
+		}
+		if worst == Failed {
+			break
+		}
+	}
+	return worst
+}
+
+func ok(name, format string, args ...any) Check {
+	return Check{Name: name, Status: OK, Detail: fmt.Sprintf(format, args...)}
+}
+
+func notOK(name string, status Status, detail, next string) Check {
+	return Check{Name: name, Status: status, Detail: detail, Next: next}
+}
+
+// counted writes "1 stream" or "5 streams".
+func counted[N int | uint64 | int64](n N, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// fewest is how many names a detail lists.
+const fewest = 3
+
+// listed writes some names, and how many others there are.
+func listed(names []string) string {
+	if len(names) <= fewest {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d others", strings.Join(names[:fewest], ", "), len(names)-fewest)
+}
+
+// SizeText writes a number of bytes for people, such as "1.5 MB".
+func SizeText(bytes int64) string {
+	const unit = 1000
+	switch {
+	case bytes < unit:
+		return fmt.Sprintf("%d B", bytes)
+	case bytes < unit*unit:
+		return fmt.Sprintf("%.1f kB", float64(bytes)/unit)
+	case bytes < unit*unit*unit:
+		return fmt.Sprintf("%.1f MB", float64(bytes)/unit/unit)
+	}
+	return fmt.Sprintf("%.1f GB", float64(bytes)/unit/unit/unit)
+}
+
+// ageText writes how long ago something was, in whole seconds.
+func ageText(now, then time.Time) string {
+	age := max(now.Sub(then), 0)
+	if age >= 48*time.Hour {
+		return fmt.Sprintf("%d days", age/(24*time.Hour))
+	}
+	return age.Round(time.Second).String()
+}

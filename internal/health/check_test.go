@@ -1,0 +1,148 @@
+package health
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// well are the facts of an installation on which nothing is wrong.
+func well() *Facts {
+	pools := func() []Consumer {
+		return []Consumer{
+			{Pool: subjects.PoolGenerator, Waiting: 1}, {Pool: subjects.PoolInvoker, Waiting: 2},
+			{Pool: subjects.PoolBackfiller, Waiting: 1},
+		}
+	}
+	return &Facts{
+		Time: noon, Prefix: "carillon", Namespaces: 1,
+		Cluster: &topology.Facts{FormatVersion: 1, Shards: 2, Replicas: 3},
+		NATS: NATS{
+			URL: "nats://n1:4222", Server: "n1", Version: "2.15.2", Cluster: "c", Servers: []string{"n1", "n2", "n3"},
+			JetStream: true, StoreLimit: -1, RoundTrip: time.Millisecond,
+		},
+		Streams: []Stream{
+			{Name: "KV_carillon-cluster", Bucket: "carillon-cluster", Replicas: 3, Leader: "n1", MaxBytes: -1},
+			{
+				Name: "CARILLON_EVENTS", Replicas: 3, Leader: "n2", MaxBytes: -1, Messages: 10, First: noon.Add(-time.Hour),
+				MaxAge: 30 * 24 * time.Hour, Peers: []Peer{{Name: "n1", Current: true}, {Name: "n3", Current: true}},
+			},
+			{Name: "CARILLON_DLQ", Replicas: 3, Leader: "n3", MaxBytes: -1},
+			{Name: "CARILLON_TASKS_0", Replicas: 3, Leader: "n3", MaxBytes: -1, Consumers: pools()},
+			{Name: "CARILLON_TASKS_1", Replicas: 3, Leader: "n3", MaxBytes: -1, Consumers: pools()},
+		},
+		Frontends: []Frontend{{ID: "f1", Version: "1.0.0"}},
+		Queues:    []Queue{{Namespace: "default", Name: "default", Worker: true}},
+	}
+}
+
+func TestAllIsWell(t *testing.T) {
+	t.Parallel()
+	checks := Checks(well())
+	require.Len(t, checks, 12)
+	for _, c := range checks {
+		assert.Equal(t, OK, c.Status, "%+v", c)
+		assert.NotEmpty(t, c.Detail)
+		assert.Empty(t, c.Next)
+	}
+	assert.Equal(t, OK, Worst(checks))
+}
+
+// TestWhatIsWrong changes one thing at a time: one check tells of it, what it is and what to do.
+func TestWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	events, tasks := 1, 3
+	for name, test := range map[string]struct {
+		change func(*Facts)
+		check  string
+		status Status
+		detail string
+	}{
+		"no JetStream":    {func(f *Facts) { f.NATS.JetStream = false }, "nats", Failed, "without JetStream"},
+		"no installation": {func(f *Facts) { f.Cluster = nil }, "installation", Failed, "there is none with the prefix carillon"},
+		"stream missing": {func(f *Facts) { f.Streams[events] = Stream{Name: "CARILLON_EVENTS", Missing: true} },
+			"installation", Failed, "missing: stream CARILLON_EVENTS"},
+		"bucket unfit":     {func(f *Facts) { f.Streams[0].Unfit = true }, "installation", Failed, "bucket carillon-cluster"},
+		"consumer missing": {func(f *Facts) { f.Streams[tasks].Consumers[1] = Consumer{Pool: "invoker", Missing: true} }, "installation", Failed, "consumer invoker of stream CARILLON_TASKS_0"},
+		"consumer unfit":   {func(f *Facts) { f.Streams[tasks].Consumers[1].Unfit = true }, "installation", Failed, "not as it must be: consumer invoker"},
+		"account fills":    {func(f *Facts) { f.NATS.Stored, f.NATS.StoreLimit = 85, 100 }, "storage", Warning, "the account is 85 % full"},
+		"account full":     {func(f *Facts) { f.NATS.Stored, f.NATS.StoreLimit = 99, 100 }, "storage", Failed, "99 B stored of 100 B"},
+		"stream full":      {func(f *Facts) { f.Streams[events].Bytes, f.Streams[events].MaxBytes = 96, 100 }, "storage", Failed, "stream CARILLON_EVENTS is 96 % full"},
+		"no leader":        {func(f *Facts) { f.Streams[events].Leader = "" }, "replicas", Failed, "no leader: stream CARILLON_EVENTS"},
+		"peer offline":     {func(f *Facts) { f.Streams[events].Peers[1].Offline = true }, "replicas", Warning, "stream CARILLON_EVENTS on n3"},
+		"peer behind":      {func(f *Facts) { f.Streams[events].Peers[0].Current = false }, "replicas", Warning, "stream CARILLON_EVENTS on n1"},
+		"too few replicas": {func(f *Facts) { f.Streams[events].Replicas = 1 }, "replicas", Warning, "fewer than 3 replicas"},
+		"clock ahead":      {func(f *Facts) { f.NATS.Skew = 2 * time.Second }, "clock", Warning, "the servers are 2s ahead of this machine"},
+		"clock behind":     {func(f *Facts) { f.NATS.Skew = -time.Minute }, "clock", Failed, "the servers are 1m0s behind this machine"},
+		"no frontend":      {func(f *Facts) { f.Frontends = nil }, "frontends", Failed, "none answers"},
+		"no invoker": {func(f *Facts) { f.Streams[3].Consumers[1].Waiting, f.Streams[4].Consumers[1].Waiting = 0, 0 },
+			"invoker", Failed, "no process of the pool is there"},
+		"half an invoker": {func(f *Facts) { f.Streams[tasks].Consumers[1].Waiting = 0 }, "invoker", Warning, "nobody asks for the tasks of stream CARILLON_TASKS_0"},
+		"generator behind": {func(f *Facts) {
+			f.Streams[tasks].Consumers[0].Pending, f.Streams[tasks].Consumers[0].Oldest = 70, noon.Add(-2*time.Minute)
+		}, "generator", Warning, "70 tasks waiting, 0 in hand, the first waits for 2m0s"},
+		"generator stuck": {func(f *Facts) {
+			f.Streams[tasks].Consumers[0].Pending, f.Streams[tasks].Consumers[0].Oldest = 1, noon.Add(-time.Hour)
+		}, "generator", Failed, "1 task waiting, 0 in hand, the first waits for 1h0m0s"},
+		"no worker": {func(f *Facts) {
+			f.Queues = append(f.Queues, Queue{Namespace: "default", Name: "q", Waiting: 2, Oldest: noon.Add(-time.Minute)})
+		}, "workers", Warning, "runs wait, the first for 1m0s, and no worker serves default/q (2 runs)"},
+		"no worker for long": {func(f *Facts) {
+			f.Queues = append(f.Queues, Queue{Namespace: "default", Name: "q", Waiting: 1, Oldest: noon.Add(-time.Hour)})
+		}, "workers", Failed, "default/q (1 run)"},
+		"dead letters": {func(f *Facts) { f.Streams[2].Messages, f.Streams[2].First = 3, noon.Add(-time.Hour) },
+			"dead letters", Warning, "3 messages, the oldest from 1h0m0s ago"},
+		"not all known": {func(f *Facts) { f.Problems = []string{"account: timeout"} }, "facts", Warning, "account: timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts := well()
+			test.change(facts)
+			checks := Checks(facts)
+			assert.Equal(t, test.status, Worst(checks))
+			for _, c := range checks {
+				if c.Name != test.check {
+					assert.Equal(t, OK, c.Status, "%+v", c)
+					continue
+				}
+				assert.Equal(t, test.status, c.Status)
+				assert.Contains(t, c.Detail, test.detail)
+				assert.NotEmpty(t, c.Next, "it says what to do")
+			}
+		})
+	}
+}
+
+// TestWhatIsNoneTheWorse is what looks odd and is not wrong.
+func TestWhatIsNoneTheWorse(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Facts){
+		"a busy pool": func(f *Facts) {
+			for i := range f.Streams[3:] {
+				c := &f.Streams[3+i].Consumers[1]
+				c.Waiting, c.Held, c.Oldest = 0, 100, noon.Add(-time.Second)
+			}
+		},
+		"a slow answer":             func(f *Facts) { f.NATS.RoundTrip, f.NATS.Skew = 4*time.Second, 2*time.Second },
+		"no worker, no run":         func(f *Facts) { f.Queues = nil },
+		"a worker that is full":     func(f *Facts) { f.Queues[0].Waiting, f.Queues[0].Oldest = 100, noon.Add(-time.Hour) },
+		"frontends of two versions": func(f *Facts) { f.Frontends = append(f.Frontends, Frontend{ID: "f2", Version: "1.1.0"}) },
+		"one server": func(f *Facts) {
+			f.Cluster.Replicas, f.NATS.Cluster = 1, ""
+			for i := range f.Streams {
+				f.Streams[i].Replicas, f.Streams[i].Peers = 1, nil
+			}
+		},
+	} {
+		facts := well()
+		change(facts)
+		assert.Equal(t, OK, Worst(Checks(facts)), "%s: %+v", name, Checks(facts))
+	}
+}

@@ -1,0 +1,116 @@
+package health
+
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/topology"
+)
+
+// Facts are what there is to know about an installation at one moment. What could not be found out is among Problems.
+type Facts struct {
+	// Time is when they were gathered, by the clock of this machine.
+	Time time.Time `json:"time"`
+	// Prefix begins all names of the installation.
+	Prefix string `json:"prefix"`
+	NATS   NATS   `json:"nats"`
+	// Cluster is nil where nobody has initialised an installation of this prefix.
+	Cluster    *topology.Facts `json:"cluster,omitempty"`
+	Namespaces int             `json:"namespaces"`
+	// Streams are those of the installation, buckets first, in order. One that is not there is among them.
+	Streams   []Stream   `json:"streams"`
+	Frontends []Frontend `json:"frontends"`
+	// Queues are the task queues that have runs or had workers.
+	Queues []Queue `json:"taskQueues"`
+	// Problems say what could not be found out, for people.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// NATS is what is known of the server and the account.
+type NATS struct {
+	URL     string `json:"url"`
+	Server  string `json:"server"`
+	Version string `json:"version"`
+	// Cluster is the name of the cluster of servers; empty for a server on its own. Servers are those that it says there are.
+	Cluster string   `json:"cluster,omitempty"`
+	Servers []string `json:"servers,omitempty"`
+	// JetStream says that the account may use JetStream. The fields below are known only then.
+	JetStream bool `json:"jetStream"`
+	// Stored and StoreLimit are in bytes; a limit of -1 means that there is none.
+	Stored     int64 `json:"stored"`
+	StoreLimit int64 `json:"storeLimit"`
+	// Skew is how far the clock of the servers is ahead of the one here, about half of RoundTrip more or less.
+	Skew      time.Duration `json:"skewNanoseconds"`
+	RoundTrip time.Duration `json:"roundTripNanoseconds"`
+}
+
+// Stream is a stream of the installation, or the one that a bucket is made of.
+type Stream struct {
+	Name string `json:"name"`
+	// Bucket is the name of the bucket; empty for a stream.
+	Bucket string `json:"bucket,omitempty"`
+	// Missing says that it is not there; the other fields are empty then. Unfit says that it is not as it must be.
+	Missing  bool   `json:"missing,omitempty"`
+	Unfit    bool   `json:"unfit,omitempty"`
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+	// MaxBytes is -1 where there is no limit.
+	MaxBytes int64 `json:"maxBytes"`
+	// First is when the oldest message was stored; zero where there is none. MaxAge is 0 for ever.
+	First    time.Time     `json:"first,omitzero"`
+	MaxAge   time.Duration `json:"maxAgeNanoseconds,omitempty"`
+	Replicas int           `json:"replicas"`
+	// Leader is the server that leads the stream; empty if none does, and on a server on its own its name.
+	Leader    string     `json:"leader,omitempty"`
+	Peers     []Peer     `json:"peers,omitempty"`
+	Consumers []Consumer `json:"consumers,omitempty"`
+}
+
+// title is the name that people know it by.
+func (s *Stream) title() string {
+	if s.Bucket != "" {
+		return "bucket " + s.Bucket
+	}
+	return "stream " + s.Name
+}
+
+// Peer is a server with a replica of a stream that does not lead it.
+type Peer struct {
+	Name    string `json:"name"`
+	Current bool   `json:"current"`
+	Offline bool   `json:"offline,omitempty"`
+	// Lag is how many operations it is behind.
+	Lag uint64 `json:"lag,omitempty"`
+}
+
+// Consumer is that of a pool.
+type Consumer struct {
+	Pool    string `json:"pool"`
+	Missing bool   `json:"missing,omitempty"`
+	Unfit   bool   `json:"unfit,omitempty"`
+	// Waiting counts the requests for messages that processes of the pool have open.
+	Waiting int `json:"waiting"`
+	// Pending are the messages that nobody has yet, Held those that a process works on, or keeps until their time comes.
+	Pending uint64 `json:"pending"`
+	Held    int    `json:"held"`
+	// Oldest is when the first of the pending ones was stored; zero where there is none.
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Frontend is one that answers.
+type Frontend struct {
+	ID      string `json:"id"`
+	Version string `json:"version"`
+}
+
+// Queue is a task queue.
+type Queue struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Worker says that somebody seems to serve it.
+	Worker bool `json:"worker"`
+	// Waiting are the runs that no worker has, Held those that were handed to workers. Oldest is when the first that waits
+	// came; zero where none waits.
+	Waiting int       `json:"waiting"`
+	Held    int       `json:"held"`
+	Oldest  time.Time `json:"oldest,omitzero"`
+}

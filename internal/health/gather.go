@@ -1,0 +1,149 @@
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// pingWait is how long frontends have to answer.
+const pingWait = 500 * time.Millisecond
+
+// Config says what to ask. All fields are required.
+type Config struct {
+	Conn  *nats.Conn
+	JS    jetstream.JetStream
+	Names subjects.Names
+	// Now is the clock of this machine.
+	Now func() time.Time
+}
+
+// Gather finds out how an installation is. It fails only where the context ends: what cannot be asked is among the facts.
+func Gather(ctx context.Context, config Config) (*Facts, error) {
+	g := gatherer{Config: config, facts: &Facts{
+		Time: config.Now(), Prefix: config.Names.Prefix(), Streams: []Stream{}, Frontends: []Frontend{}, Queues: []Queue{},
+	}}
+	g.server(ctx)
+	if g.facts.NATS.JetStream && g.installation(ctx) {
+		g.streams(ctx)
+		g.frontends(ctx)
+		g.queues(ctx)
+	}
+	return g.facts, ctx.Err()
+}
+
+type gatherer struct {
+	Config
+	facts *Facts
+}
+
+func (g *gatherer) problem(what string, err error) {
+	g.facts.Problems = append(g.facts.Problems, fmt.Sprintf("%s: %v", what, err))
+}
+
+func (g *gatherer) server(ctx context.Context) {
+	n := &g.facts.NATS
+	n.URL, n.Server, n.Version = g.Conn.ConnectedUrlRedacted(), g.Conn.ConnectedServerName(), g.Conn.ConnectedServerVersion()
+	n.Cluster, n.Servers, n.StoreLimit = g.Conn.ConnectedClusterName(), g.Conn.DiscoveredServers(), -1
+	began := g.Now()
+	account, err := g.JS.AccountInfo(ctx)
+	n.RoundTrip = g.Now().Sub(began)
+	switch {
+	case err == nil:
+		n.JetStream, n.Stored, n.StoreLimit = true, int64(account.Store), account.Limits.MaxStore
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+	default:
+		n.JetStream = true // some answer came, or none: what follows will tell
+		g.problem("account", err)
+	}
+}
+
+// installation reads what all processes agree on, and reports whether there is any.
+func (g *gatherer) installation(ctx context.Context) bool {
+	bucket, err := g.JS.KeyValue(ctx, g.Names.ClusterBucket())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return false
+	}
+	var entry jetstream.KeyValueEntry
+	if err == nil {
+		entry, err = bucket.Get(ctx, topology.FactsKey)
+	}
+	var cluster topology.Facts
+	if err == nil {
+		err = json.Unmarshal(entry.Value(), &cluster)
+	}
+	if err != nil {
+		g.problem("bucket "+g.Names.ClusterBucket(), err)
+		return false
+	}
+	g.facts.Cluster = &cluster
+	keys, err := bucket.ListKeysFiltered(ctx, namespaces.Key("*"))
+	if err != nil {
+		g.problem("namespaces", err)
+		return true
+	}
+	for range keys.Keys() {
+		g.facts.Namespaces++
+	}
+	return true
+}
+
+// frontends asks all of them at once who they are.
+func (g *gatherer) frontends(ctx context.Context) {
+	subject, err := micro.ControlSubject(micro.PingVerb, g.Names.ServiceName(), "")
+	if err != nil {
+		g.problem("frontends", err)
+		return
+	}
+	inbox := g.Conn.NewInbox()
+	answers, err := g.Conn.SubscribeSync(inbox)
+	if err != nil {
+		g.problem("frontends", err)
+		return
+	}
+	defer func() { _ = answers.Unsubscribe() }()
+	if err := g.Conn.PublishRequest(subject, inbox, nil); err != nil {
+		g.problem("frontends", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingWait)
+	defer cancel()
+	for {
+		answer, err := answers.NextMsgWithContext(ctx)
+		if err != nil {
+			return // nobody answers any more, or ever has
+		}
+		var ping micro.Ping
+		if json.Unmarshal(answer.Data, &ping) == nil && ping.ID != "" {
+			g.facts.Frontends = append(g.facts.Frontends, Frontend{ID: ping.ID, Version: ping.Version})
+		}
+	}
+}
+
+func (g *gatherer) queues(ctx context.Context) {
+	all, err := taskqueue.All(ctx, g.JS, g.Names)
+	if err != nil {
+		g.problem("task queues", err)
+		return
+	}
+	for i := range all {
+		q := Queue{
+			Namespace: all[i].Namespace, Name: all[i].Name, Worker: all[i].Worker(), Waiting: all[i].Waiting, Held: all[i].Held,
+		}
+		if all[i].Oldest != nil {
+			q.Oldest = all[i].Oldest.Since
+		}
+		g.facts.Queues = append(g.facts.Queues, q)
+	}
+}

@@ -1,0 +1,148 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/topology"
+)
+
+// gatherConcurrency bounds the requests under way at once: an installation may have hundreds of streams.
+const gatherConcurrency = 8
+
+// lookup is what is to be found out about one stream.
+type lookup struct {
+	stream    Stream
+	fits      func(jetstream.StreamConfig) bool
+	consumers []jetstream.ConsumerConfig
+	// read is what was found; the problems go to the facts in the order of the streams.
+	problems []string
+	// skew and roundTrip are those of its leader's clock; unknown without a roundTrip.
+	skew, roundTrip time.Duration
+}
+
+// streams looks at all buckets and streams side by side.
+func (g *gatherer) streams(ctx context.Context) {
+	lookups := g.lookups()
+	var group errgroup.Group
+	group.SetLimit(gatherConcurrency)
+	for _, l := range lookups {
+		group.Go(func() error {
+			g.look(ctx, l)
+			return nil
+		})
+	}
+	_ = group.Wait() // none returns an error
+	for _, l := range lookups {
+		g.facts.Streams = append(g.facts.Streams, l.stream)
+		g.facts.Problems = append(g.facts.Problems, l.problems...)
+		if l.roundTrip > 0 && l.skew.Abs() > g.facts.NATS.Skew.Abs()+l.roundTrip {
+			g.facts.NATS.Skew, g.facts.NATS.RoundTrip = l.skew, l.roundTrip
+		}
+	}
+}
+
+// lookups are those of everything that an installation has.
+func (g *gatherer) lookups() []*lookup {
+	shards, replicas := g.facts.Cluster.Shards, g.facts.Cluster.Replicas
+	buckets := []string{g.Names.ClusterBucket()}
+	consumers := map[string][]jetstream.ConsumerConfig{}
+	for shard := range shards {
+		buckets = append(buckets, g.Names.StateBucket(shard))
+		consumers[g.Names.TaskStream(shard)] = g.Names.TaskConsumers(shard)
+	}
+	var all []*lookup
+	for _, bucket := range buckets {
+		want := g.Names.BucketConfig(bucket, replicas)
+		all = append(all, &lookup{
+			stream: Stream{Name: "KV_" + bucket, Bucket: bucket},
+			fits:   func(have jetstream.StreamConfig) bool { return topology.BucketFits(have, want) },
+		})
+	}
+	for _, want := range g.Names.StreamConfigs(shards, replicas) {
+		all = append(all, &lookup{
+			stream: Stream{Name: want.Name}, consumers: consumers[want.Name],
+			fits: func(have jetstream.StreamConfig) bool { return topology.StreamFits(have, want) },
+		})
+	}
+	return all
+}
+
+func (g *gatherer) look(ctx context.Context, l *lookup) {
+	began := g.Now()
+	stream, err := g.JS.Stream(ctx, l.stream.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		l.stream.Missing = true
+		return
+	}
+	if err != nil {
+		l.problems = append(l.problems, fmt.Sprintf("%s: %v", l.stream.title(), err))
+		l.stream.Leader = "unknown"
+		return
+	}
+	info := stream.CachedInfo()
+	l.roundTrip = g.Now().Sub(began)
+	l.skew = info.TimeStamp.Sub(began.Add(l.roundTrip / 2))
+	l.describe(info, g.facts.NATS.Server)
+	for _, want := range l.consumers {
+		l.stream.Consumers = append(l.stream.Consumers, g.consumer(ctx, l, stream, want))
+	}
+}
+
+// describe takes over what the server says of a stream. A server on its own leads all it has.
+func (l *lookup) describe(info *jetstream.StreamInfo, server string) {
+	s := &l.stream
+	s.Unfit = !l.fits(info.Config)
+	s.Messages, s.Bytes, s.MaxBytes = info.State.Msgs, info.State.Bytes, info.Config.MaxBytes
+	s.MaxAge, s.Replicas, s.Leader = info.Config.MaxAge, info.Config.Replicas, server
+	if info.State.Msgs > 0 {
+		s.First = info.State.FirstTime
+	}
+	if info.Cluster == nil || info.Cluster.Name == "" {
+		return
+	}
+	s.Leader = info.Cluster.Leader
+	for _, peer := range info.Cluster.Replicas {
+		s.Peers = append(s.Peers, Peer{Name: peer.Name, Current: peer.Current, Offline: peer.Offline, Lag: peer.Lag})
+	}
+}
+
+func (g *gatherer) consumer(
+	ctx context.Context, l *lookup, stream jetstream.Stream, want jetstream.ConsumerConfig,
+) Consumer {
+	found := Consumer{Pool: want.Durable}
+	consumer, err := stream.Consumer(ctx, want.Durable)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		found.Missing = true
+		return found
+	}
+	if err != nil {
+		l.problems = append(l.problems, fmt.Sprintf("consumer %s of %s: %v", want.Durable, l.stream.title(), err))
+		found.Waiting = 1 // nothing is known: the problem says so
+		return found
+	}
+	info := consumer.CachedInfo()
+	found.Unfit = !topology.ConsumerFits(info.Config, want)
+	found.Waiting, found.Pending, found.Held = info.NumWaiting, info.NumPending, info.NumAckPending
+	if found.Pending > 0 {
+		found.Oldest = oldest(ctx, stream, info.Delivered.Stream+1, want.FilterSubjects)
+	}
+	return found
+}
+
+// oldest returns when the first message of some subjects, from a sequence on, was stored; zero if none is there any more.
+func oldest(ctx context.Context, stream jetstream.Stream, from uint64, filters []string) time.Time {
+	var first time.Time
+	for _, filter := range filters {
+		message, err := stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(filter))
+		if err == nil && (first.IsZero() || message.Time.Before(first)) {
+			first = message.Time
+		}
+	}
+	return first
+}

@@ -1,0 +1,168 @@
+package ical
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	ics "github.com/arran4/golang-ical"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// MaxBytes is how large a file may be.
+const MaxBytes = 8 << 20
+
+// Options say what is wanted of a file.
+type Options struct {
+	// From and To bound what is read: From ≤ t < To, both midnight in UTC. Of an event that passes a bound, what lies within
+	// them counts.
+	From, To time.Time
+	// Zone is that of times which have none. Nil means that such times are refused.
+	Zone *time.Location
+}
+
+// Contents are what a file holds.
+type Contents struct {
+	// Dates and Windows are in order and do not touch each other; together at most [schedule.MaxCalendarEntries].
+	Dates   []schedule.DateRange
+	Windows []schedule.Blackout
+	// Events counts the events that they come from, each time of one that repeats by itself.
+	Events int
+}
+
+// Read reads a file. The error is one line for people that says which event cannot be read, and why.
+func Read(r io.Reader, o Options) (Contents, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return Contents{}, err
+	}
+	if len(text) > MaxBytes {
+		return Contents{}, fmt.Errorf("is larger than %d MiB", MaxBytes>>20)
+	}
+	file, err := ics.ParseCalendar(strings.NewReader(string(text)))
+	if err != nil {
+		return Contents{}, fmt.Errorf("is not an iCalendar file: %s", oneLine(err.Error()))
+	}
+	reader := reader{Options: o, zones: zonesOf(file)}
+	if err := reader.events(file.Events()); err != nil {
+		return Contents{}, err
+	}
+	return reader.contents()
+}
+
+// reader reads the events of one file.
+type reader struct {
+	Options
+	zones zones
+	found []occurrence
+}
+
+// occurrence is one time of an event.
+type occurrence struct {
+	// days says that from and to are whole days: midnight in UTC.
+	days     bool
+	from, to time.Time // to is exclusive
+}
+
+// errTooMany stops a rule that gives more than a calendar holds, however its times may meet.
+var errTooMany = fmt.Errorf("more than %d times within these years: read fewer years", maxOccurrences)
+
+// maxOccurrences bounds the times of a file. Those that meet, such as the days of a week, are one entry of a calendar.
+const maxOccurrences = 50 * schedule.MaxCalendarEntries
+
+// events reads all events. Single times of an event that repeats may stand by themselves, and replace the one that the rule
+// gives.
+func (r *reader) events(events []*ics.VEvent) error {
+	replaced, err := r.replacements(events)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if isCancelled(e) {
+			continue
+		}
+		if err := r.event(e, replaced[e.Id()]); err != nil {
+			return fmt.Errorf("event %s: %w", nameOf(e), err)
+		}
+	}
+	return nil
+}
+
+// replacements returns the times of events that repeat which stand by themselves, by the ID of the event.
+func (r *reader) replacements(events []*ics.VEvent) (map[string][]time.Time, error) {
+	replaced := map[string][]time.Time{}
+	for _, e := range events {
+		property := e.GetProperty(ics.ComponentPropertyRecurrenceId)
+		if property == nil {
+			continue
+		}
+		at, err := r.times(property)
+		if err == nil && len(property.ICalParameters["RANGE"]) > 0 {
+			err = errors.New("RECURRENCE-ID with RANGE, which changes all later times, is not supported")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("event %s: %w", nameOf(e), err)
+		}
+		for _, t := range at {
+			replaced[e.Id()] = append(replaced[e.Id()], t.Time)
+		}
+	}
+	return replaced, nil
+}
+
+// event reads the times of one event, without those that others replace.
+func (r *reader) event(e *ics.VEvent, replaced []time.Time) error {
+	start, length, err := r.extent(e)
+	if err != nil {
+		return err
+	}
+	starts := []time.Time{start.Time}
+	if e.GetProperty(ics.ComponentPropertyRecurrenceId) == nil {
+		if starts, err = r.repeat(e, start, length, replaced); err != nil {
+			return err
+		}
+	}
+	for _, at := range starts {
+		r.add(start.days, at, length.after(at))
+	}
+	if len(r.found) > maxOccurrences {
+		return errTooMany
+	}
+	return nil
+}
+
+// add notes a time of an event, as far as it lies within the bounds. One without a length takes out nothing.
+func (r *reader) add(days bool, from, to time.Time) {
+	if from.Before(r.From) {
+		from = r.From
+	}
+	if to.After(r.To) {
+		to = r.To
+	}
+	if from.Before(to) {
+		r.found = append(r.found, occurrence{days, from, to})
+	}
+}
+
+func isCancelled(e *ics.VEvent) bool {
+	status := e.GetProperty(ics.ComponentPropertyStatus)
+	return status != nil && strings.EqualFold(status.Value, string(ics.ObjectStatusCancelled))
+}
+
+// nameOf names an event for people.
+func nameOf(e *ics.VEvent) string {
+	const longest = 60
+	name := e.Id()
+	if summary := e.GetProperty(ics.ComponentPropertySummary); summary != nil && summary.Value != "" {
+		name = summary.Value
+	}
+	if runes := []rune(name); len(runes) > longest {
+		name = string(runes[:longest]) + "…"
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,109 @@
+package ical
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	ics "github.com/arran4/golang-ical"
+	"github.com/teambition/rrule-go"
+)
+
+// repeat returns when an event begins: once, or by its rules and further times, as far as it may lie within the bounds, without
+// those that are excepted or replaced.
+func (r *reader) repeat(e *ics.VEvent, start moment, l length, replaced []time.Time) ([]time.Time, error) {
+	if e.GetProperty(ics.ComponentPropertyExrule) != nil {
+		return nil, errors.New("EXRULE is not supported: use EXDATE")
+	}
+	starts := []time.Time{start.Time}
+	for _, property := range e.GetProperties(ics.ComponentPropertyRrule) {
+		more, err := r.rule(property.Value, start, l)
+		if err != nil {
+			return nil, fmt.Errorf("RRULE: %w", err)
+		}
+		starts = append(starts, more...)
+	}
+	further, err := r.listed(e, ics.ComponentPropertyRdate, start.days)
+	if err != nil {
+		return nil, err
+	}
+	except, err := r.listed(e, ics.ComponentPropertyExdate, start.days)
+	if err != nil {
+		return nil, err
+	}
+	starts = append(starts, further...)
+	except = append(except, replaced...)
+	starts = slices.DeleteFunc(starts, func(t time.Time) bool { return slices.ContainsFunc(except, t.Equal) })
+	slices.SortFunc(starts, time.Time.Compare)
+	return slices.CompactFunc(starts, time.Time.Equal), nil
+}
+
+// listed reads properties that list times of an event, each of which may stand several times.
+func (r *reader) listed(e *ics.VEvent, name ics.ComponentProperty, days bool) ([]time.Time, error) {
+	var all []time.Time
+	for _, property := range e.GetProperties(name) {
+		if kinds := property.ICalParameters["VALUE"]; len(kinds) > 0 && kinds[0] == "PERIOD" {
+			return nil, fmt.Errorf("%s with VALUE=PERIOD is not supported: write its times as events", name)
+		}
+		moments, err := r.times(property)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range moments {
+			if m.days != days {
+				return nil, fmt.Errorf("one of DTSTART and %s is a day, the other a time", name)
+			}
+			all = append(all, m.Time)
+		}
+	}
+	return all, nil
+}
+
+// What the library does not bound itself: it counts on until the year 9999, and beyond where the interval overflows; and it
+// looks for the days around Easter within the year.
+const (
+	maxInterval = 1000
+	maxEaster   = 80
+	// maxSteps bounds the times of a rule, from its beginning on: daily ones since the first year are a tenth of that.
+	maxSteps = 1_000_000
+)
+
+// rule returns the times of a rule up to the later bound.
+func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) {
+	option, err := rrule.StrToROptionInLocation(text, start.Location())
+	if err != nil {
+		return nil, errors.New(oneLine(err.Error()))
+	}
+	if option.Freq > rrule.DAILY {
+		return nil, fmt.Errorf("FREQ=%s repeats more often than a day: it is for schedules, not for calendars", option.Freq)
+	}
+	if option.Interval < 0 || option.Interval > maxInterval {
+		return nil, fmt.Errorf("INTERVAL=%d is out of range: use 1 to %d", option.Interval, maxInterval)
+	}
+	if slices.ContainsFunc(option.Byeaster, func(days int) bool { return days < -maxEaster || days > maxEaster }) {
+		return nil, fmt.Errorf("BYEASTER is out of range: use %d to %d days", -maxEaster, maxEaster)
+	}
+	option.Dtstart = start.Time
+	if option.Until.IsZero() || option.Until.After(r.To) {
+		option.Until = r.To
+	}
+	rule, err := rrule.NewRRule(*option)
+	if err != nil {
+		return nil, errors.New(oneLine(err.Error()))
+	}
+	var starts []time.Time
+	next, steps := rule.Iterator(), 0
+	for t, ok := next(); ok && t.Before(r.To); t, ok = next() {
+		if steps++; steps > maxSteps {
+			return nil, errTooMany
+		}
+		if !l.after(t).After(r.From) {
+			continue
+		}
+		if starts = append(starts, t); len(starts) > maxOccurrences {
+			return nil, errTooMany
+		}
+	}
+	return starts, nil
+}

@@ -1,0 +1,229 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// slots is how many jobs a runner works on at once. Others wait, or are taken by other runners.
+	slots = 4
+	// watchPause is the wait before a watch that has ended is begun anew, and before a job that could not be taken is tried
+	// again.
+	watchPause = time.Second
+)
+
+var errWatchEnded = errors.New("jobs: the watch has ended")
+
+// Config is what a [Runner] needs. All fields are required.
+type Config struct {
+	Store *Store
+	// Works are what the jobs of each kind do.
+	Works  map[string]Work
+	Logger *slog.Logger
+	// Owner names the runner, unlike all others.
+	Owner string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Runner works on jobs. It is made by [NewRunner].
+type Runner struct {
+	config  Config
+	metrics instruments
+	// known are the jobs as the watch has last shown them, held those that this runner works on. Both belong to Run.
+	known map[string]record
+	held  map[string]*attempt
+	ended chan *attempt
+}
+
+// record is a job and the revision it was written at.
+type record struct {
+	job      Job
+	revision uint64
+}
+
+// NewRunner returns a runner that does nothing until Run is called.
+func NewRunner(config Config) *Runner {
+	return &Runner{
+		config: config, metrics: newInstruments(),
+		known: map[string]record{}, held: map[string]*attempt{}, ended: make(chan *attempt),
+	}
+}
+
+// Run works on jobs until ctx ends, and gives back those it has by then. It returns when all its goroutines have ended. It may
+// be called once.
+func (r *Runner) Run(ctx context.Context) {
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer r.giveBack()
+	for ctx.Err() == nil {
+		if err := r.watch(ctx, &working); err != nil && ctx.Err() == nil {
+			r.config.Logger.WarnContext(ctx, "watch of the jobs ended, will begin it anew", "error", err)
+		}
+		r.rest(ctx)
+	}
+}
+
+// giveBack ends the work on all jobs.
+func (r *Runner) giveBack() {
+	for _, held := range r.held {
+		held.stop()
+	}
+	for len(r.held) > 0 {
+		r.drop(<-r.ended)
+	}
+}
+
+// rest waits before the next watch.
+func (r *Runner) rest(ctx context.Context) {
+	pause := time.NewTimer(watchPause)
+	defer pause.Stop()
+	for {
+		select {
+		case <-pause.C:
+			return
+		case <-ctx.Done():
+			return
+		case done := <-r.ended:
+			r.drop(done)
+		}
+	}
+}
+
+// watch follows the records of all jobs until that fails.
+func (r *Runner) watch(ctx context.Context, working *sync.WaitGroup) error {
+	bucket, err := r.config.Store.open(ctx)
+	if err != nil {
+		return err
+	}
+	watch, err := bucket.Watch(ctx, keyPrefix+">")
+	if err != nil {
+		return fmt.Errorf("jobs: watch: %w", err)
+	}
+	defer func() { _ = watch.Stop() }() // fails if the connection is closed, and then it is gone as well
+	clear(r.known)
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	current := false // whether the watch has shown all that there was
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case entry, ok := <-watch.Updates():
+			if !ok {
+				return errWatchEnded
+			}
+			current = current || entry == nil
+			r.see(ctx, entry)
+		case done := <-r.ended:
+			r.drop(done)
+		case <-wake.C:
+		}
+		if current {
+			wake.Reset(r.act(ctx, working))
+		}
+	}
+}
+
+// see notes what the watch shows.
+func (r *Runner) see(ctx context.Context, entry jetstream.KeyValueEntry) {
+	if entry == nil {
+		return
+	}
+	key := entry.Key()
+	if entry.Operation() != jetstream.KeyValuePut {
+		delete(r.known, key)
+		return
+	}
+	job, err := decode(entry.Value())
+	if err != nil || key != jobKey(job.Namespace, job.ID) {
+		r.config.Logger.ErrorContext(ctx, "record of a job left alone", "key", key, "error", err)
+		delete(r.known, key)
+		return
+	}
+	r.known[key] = record{job, entry.Revision()}
+	if held := r.held[key]; held != nil && job.Ended() {
+		held.stop() // canceled; it finds out by itself with its next write, but that may be a second from now
+	}
+}
+
+// act does what is to be done about the jobs now, and returns how long to wait before the next look.
+func (r *Runner) act(ctx context.Context, working *sync.WaitGroup) time.Duration {
+	const longest = time.Hour
+	pause := longest
+	now := r.config.Now()
+	for key, known := range r.known {
+		if r.held[key] != nil {
+			continue
+		}
+		_, able := r.config.Works[known.job.Kind]
+		switch what, until := next(&known.job, now, able); {
+		case what == wait:
+			pause = min(pause, until.Sub(now))
+		case what == claim && len(r.held) < slots:
+			if !r.take(ctx, known, working) {
+				pause = min(pause, watchPause)
+			}
+		case what == remove:
+			if !r.remove(ctx, known) {
+				pause = min(pause, watchPause)
+			}
+		}
+	}
+	return pause
+}
+
+// take takes a job and works on it, unless another runner was faster. It returns false if it is to be tried again.
+func (r *Runner) take(ctx context.Context, known record, working *sync.WaitGroup) bool {
+	job := known.job
+	job.claim(r.config.Owner, r.config.Now())
+	// Not even a stop cuts the write short: it would be a claim that nobody knows of.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	revision, err := r.config.Store.write(ctx, &job, known.revision)
+	if err != nil {
+		return r.missed(ctx, &job, err)
+	}
+	held := newAttempt(r, job, revision)
+	r.held[held.key] = held
+	r.metrics.begun(job.Kind)
+	held.log.InfoContext(ctx, "working on a job", "term", job.Term, "settled", job.Done+job.Skipped+job.Failed)
+	// It outlives ctx, to finish what it has begun.
+	working.Go(func() {
+		held.run()
+		r.ended <- held
+	})
+	return true
+}
+
+// missed reports whether a write was in vain because another was faster, whose write the watch will show.
+func (r *Runner) missed(ctx context.Context, job *Job, err error) bool {
+	if errors.Is(err, errConflict) {
+		return true
+	}
+	r.config.Logger.WarnContext(ctx, "record of a job not written, will try again",
+		"namespace", job.Namespace, "job_id", job.ID, "error", err)
+	return false
+}
+
+func (r *Runner) remove(ctx context.Context, known record) bool {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := r.config.Store.remove(ctx, &known.job, known.revision); err != nil {
+		return r.missed(ctx, &known.job, err)
+	}
+	return true
+}
+
+// drop forgets a job that this runner works on no more.
+func (r *Runner) drop(done *attempt) {
+	delete(r.held, done.key)
+	r.metrics.over(done.job.Kind)
+}

@@ -1,0 +1,216 @@
+package namespaces
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+const (
+	// maxListed is up to how many schedules a list of them is made to find out about the last free places: it is exact, and
+	// takes the longer the more there are.
+	maxListed = 50_000
+	// fullAge is how long a namespace that was found full is taken for full.
+	fullAge = 200 * time.Millisecond
+	// maxWrites bounds the attempts to write a tally that other frontends write at the same time.
+	maxWrites = 64
+)
+
+// Counter counts the schedules of a namespace.
+type Counter struct {
+	// AtMost returns how many there are, those included that were deleted within the last hour. It is quick whatever their
+	// number.
+	AtMost func(ctx context.Context, namespace string) (int, error)
+	// List returns the keys of all, ordered by ID.
+	List func(ctx context.Context, namespace string) ([]schedule.Key, error)
+}
+
+// Places sees to it that namespaces have no more schedules than they may: whoever creates one takes a place for it before. It
+// is safe for concurrent use, and for several frontends at once.
+//
+// The places that are taken are written down for all frontends, by compare-and-set, before any schedule is. Where thousands
+// are free, a frontend takes some in advance, so that a create costs nothing.
+type Places struct {
+	open  Opener
+	count Counter
+	now   func() time.Time
+
+	mu    sync.Mutex
+	books map[string]*book
+}
+
+// book is what a frontend knows of the places of a namespace. It belongs to whoever holds turn.
+type book struct {
+	turn chan struct{}
+	// left are the places it has, until a time and while the limit stays what it was.
+	left  int
+	until time.Time
+	limit int
+	// tally is the stored one as it was last seen, at a revision. It is known if it is likely to be still that.
+	tally    tally
+	revision uint64
+	known    bool
+	// full is why the last create was refused, fullUntil how long that holds.
+	full      *schedule.Error
+	fullUntil time.Time
+}
+
+// NewPlaces returns the places in a cluster bucket.
+func NewPlaces(open Opener, count Counter, now func() time.Time) *Places {
+	return &Places{open: open, count: count, now: now, books: map[string]*book{}}
+}
+
+// placesKey is the key of a tally in the cluster bucket.
+func placesKey(namespace string) string { return "places." + namespace }
+
+// Take takes a place for a schedule that is about to be created, and need not be given back: places are counted anew before
+// they run out. The error is a *schedule.Error with CodeResourceExhausted if there is none.
+func (p *Places) Take(ctx context.Context, key schedule.Key, limit int) error {
+	b := p.book(key.Namespace)
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	now := p.now()
+	switch {
+	case b.limit != limit:
+		b.left, b.full, b.limit = 0, nil, limit
+	case b.left > 0 && now.Before(b.until):
+		b.left--
+		return nil
+	case b.full != nil && now.Before(b.fullUntil):
+		return b.full
+	}
+	cluster, err := p.open(ctx)
+	if err != nil {
+		return err
+	}
+	return p.take(ctx, cluster, key, b)
+}
+
+// Forget removes what is written down of a namespace that is gone.
+func (p *Places) Forget(ctx context.Context, namespace string) error {
+	p.mu.Lock()
+	delete(p.books, namespace)
+	p.mu.Unlock()
+	cluster, err := p.open(ctx)
+	if err != nil {
+		return err
+	}
+	entry, err := cluster.GetLeader(ctx, placesKey(namespace))
+	if err == nil {
+		err = cluster.Delete(ctx, placesKey(namespace), entry.Revision)
+	}
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func (p *Places) book(namespace string) *book {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.books[namespace]
+	if b == nil {
+		b = &book{turn: make(chan struct{}, 1)}
+		p.books[namespace] = b
+	}
+	return b
+}
+
+// take takes places from the stored tally, and leaves those that are for later in the book.
+func (p *Places) take(ctx context.Context, cluster *kv.Cluster, key schedule.Key, b *book) error {
+	for range maxWrites {
+		if err := b.read(ctx, cluster, placesKey(key.Namespace)); err != nil {
+			return err
+		}
+		current, now := b.tally, p.now()
+		if current.stale(b.limit, now) {
+			var err error
+			if current, err = p.recount(ctx, key.Namespace, current, b.limit); err != nil {
+				return err
+			}
+			now = p.now()
+		}
+		next, places := current.grant(key.ID, b.limit, now)
+		if places == 0 {
+			b.full, b.fullUntil, b.known = errFull(key.Namespace, b.limit, current.wait(now)), now.Add(fullAge), false
+			return b.full
+		}
+		err := b.write(ctx, cluster, placesKey(key.Namespace), next)
+		if errors.Is(err, kv.ErrConflict) {
+			continue
+		}
+		if err == nil {
+			b.left, b.until, b.full = places-1, now.Add(grantAge), nil
+		}
+		return err
+	}
+	return schedule.Errorf(schedule.CodeUnavailable,
+		"too many frontends create schedules in namespace %q at the same time: try again", key.Namespace)
+}
+
+func (b *book) read(ctx context.Context, cluster *kv.Cluster, key string) error {
+	if b.known {
+		return nil
+	}
+	entry, err := cluster.GetLeader(ctx, key)
+	b.tally, b.revision = tally{}, entry.Revision
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+		b.revision = 0
+	case err != nil:
+		return err
+	case json.Unmarshal(entry.Data, &b.tally) != nil:
+		b.tally = tally{} // it is counted anew
+	}
+	b.known = true
+	return nil
+}
+
+func (b *book) write(ctx context.Context, cluster *kv.Cluster, key string, next tally) error {
+	data, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	b.known = false // unless this succeeds
+	revision, err := cluster.Put(ctx, key, data, b.revision)
+	if err != nil {
+		return err
+	}
+	b.tally, b.revision, b.known = next, revision, true
+	return nil
+}
+
+// recount counts the schedules, exactly if that decides about the last free places.
+func (p *Places) recount(ctx context.Context, namespace string, t tally, limit int) (tally, error) {
+	atMost, err := p.count.AtMost(ctx, namespace)
+	if err != nil {
+		return t, fmt.Errorf("namespaces: count the schedules of %s: %w", namespace, err)
+	}
+	counted := t.counted(atMost, p.now())
+	if counted.Count < limit || atMost > maxListed {
+		return counted, nil
+	}
+	keys, err := p.count.List(ctx, namespace)
+	if err != nil {
+		return t, fmt.Errorf("namespaces: list the schedules of %s: %w", namespace, err)
+	}
+	return t.listed(keys, p.now()), nil
+}
+
+// errFull refuses a schedule. The wait is how long until a place may turn out to be free.
+func errFull(namespace string, limit int, wait time.Duration) *schedule.Error {
+	err := schedule.Errorf(schedule.CodeResourceExhausted,
+		"namespace %q has its %d schedules (limits.maxSchedules): delete some, or ask for a higher limit", namespace, limit)
+	err.RetryAfter = schedule.Duration(wait.Round(time.Millisecond))
+	return err
+}

@@ -1,0 +1,146 @@
+package namespaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// retryDelay is how long a table waits before it begins anew where a watch could not begin or has ended.
+const retryDelay = 500 * time.Millisecond
+
+// errEnded says that a watch has ended by itself.
+var errEnded = errors.New("the watch has ended")
+
+// Table is what all namespaces of a cluster say at present: a copy in the memory of this process, kept by a watch of their
+// records, which a change reaches within milliseconds. While NATS cannot be reached it keeps what it has. It is safe for
+// concurrent use, and a nil Table knows no namespace.
+type Table struct {
+	js     jetstream.JetStream
+	bucket string
+	log    *slog.Logger
+	ready  chan struct{}
+
+	mu      sync.RWMutex
+	records map[string]schedule.Namespace
+}
+
+// NewTable returns a table that is empty until Run is called.
+func NewTable(js jetstream.JetStream, names subjects.Names, log *slog.Logger) *Table {
+	return &Table{js: js, bucket: names.ClusterBucket(), log: log, ready: make(chan struct{})}
+}
+
+// Ready is closed when the table has been filled for the first time.
+func (t *Table) Ready() <-chan struct{} { return t.ready }
+
+// Get returns the record of a namespace.
+func (t *Table) Get(name string) (schedule.Namespace, bool) {
+	if t == nil {
+		return schedule.Namespace{}, false
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	record, ok := t.records[name]
+	return record, ok
+}
+
+// Run keeps the table until ctx ends. It watches anew whenever a watch ends, and when the connection has come back: what
+// happened meanwhile would otherwise show after some seconds only. It may be called once.
+func (t *Table) Run(ctx context.Context) {
+	reconnected := t.js.Conn().StatusChanged(nats.CONNECTED)
+	defer t.js.Conn().RemoveStatusListener(reconnected)
+	for ctx.Err() == nil {
+		err := t.watch(ctx, reconnected)
+		if err == nil {
+			continue
+		}
+		t.log.DebugContext(ctx, "watch namespaces anew", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryDelay):
+		}
+	}
+}
+
+// watch follows the records until ctx ends or the connection has come back, then it returns nil; or until the watch fails.
+func (t *Table) watch(ctx context.Context, reconnected <-chan nats.Status) error {
+	bucket, err := t.js.KeyValue(ctx, t.bucket)
+	if err != nil {
+		return fmt.Errorf("namespaces: open bucket %s: %w", t.bucket, err)
+	}
+	watcher, err := bucket.Watch(ctx, all)
+	if err != nil {
+		return fmt.Errorf("namespaces: watch bucket %s: %w", t.bucket, err)
+	}
+	defer end(watcher)
+	found := map[string]schedule.Namespace{} // nil once the table has been filled
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-reconnected:
+			return nil
+		case entry, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return errEnded
+			case entry == nil:
+				t.fill(found)
+				found = nil
+			case found != nil:
+				t.apply(found, entry)
+			default:
+				t.update(entry)
+			}
+		}
+	}
+}
+
+// end ends a watch. What has arrived of it is thrown away: nats.go would wait for somebody to take it.
+func end(watcher jetstream.KeyWatcher) {
+	_ = watcher.Stop() // an error means that it has ended, or the connection has
+	for range watcher.Updates() {
+	}
+}
+
+// fill replaces all records by those that a watch has begun with.
+func (t *Table) fill(found map[string]schedule.Namespace) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.records == nil {
+		close(t.ready)
+	}
+	t.records = found
+}
+
+func (t *Table) update(entry jetstream.KeyValueEntry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.apply(t.records, entry)
+}
+
+// apply enters what a watch says of one record. One that cannot be read leaves what was known of it, or makes a namespace
+// without limits: to stop all its schedules would be worse.
+func (t *Table) apply(records map[string]schedule.Namespace, entry jetstream.KeyValueEntry) {
+	if entry.Operation() != jetstream.KeyValuePut {
+		delete(records, nameOf(entry.Key()))
+		return
+	}
+	record, err := decode(entry.Key(), entry.Value())
+	if err != nil {
+		t.log.Error("a namespace keeps the limits it had", "error", err)
+		if _, known := records[record.Name]; known {
+			return
+		}
+	}
+	records[record.Name] = record
+}

@@ -1,0 +1,65 @@
+package publish
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// noResponders is the status of what a server answers if no stream listens to the subject.
+const noResponders = "503"
+
+// decode reads what a server answers to a message for a stream.
+func decode(msg *nats.Msg) answer {
+	if len(msg.Data) == 0 && msg.Header.Get("Status") == noResponders {
+		return answer{err: jetstream.ErrNoStreamResponse}
+	}
+	if sequence, ok := scan(msg.Data); ok {
+		return answer{sequence: sequence}
+	}
+	return decodeJSON(msg.Data)
+}
+
+// decodeJSON reads an acknowledgement or a refusal of any form.
+func decodeJSON(data []byte) answer {
+	var ack struct {
+		Error    *jetstream.APIError `json:"error"`
+		Stream   string              `json:"stream"`
+		Sequence uint64              `json:"seq"`
+	}
+	switch err := json.Unmarshal(data, &ack); {
+	case err != nil:
+		return answer{err: jetstream.ErrInvalidJSAck}
+	case ack.Error != nil:
+		return answer{err: ack.Error}
+	case ack.Stream == "":
+		return answer{err: jetstream.ErrInvalidJSAck}
+	}
+	return answer{sequence: ack.Sequence}
+}
+
+// scan reads the acknowledgement as servers write it where there is nothing special about it: {"stream":"S","seq":12}.
+// Any other is for decodeJSON.
+func scan(data []byte) (sequence uint64, ok bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"stream":"`))
+	if !ok {
+		return 0, false
+	}
+	name := bytes.IndexByte(rest, '"')
+	if name < 1 || bytes.IndexByte(rest[:name], '\\') >= 0 {
+		return 0, false
+	}
+	rest, ok = bytes.CutPrefix(rest[name+1:], []byte(`,"seq":`))
+	if !ok {
+		return 0, false
+	}
+	digits, ok := bytes.CutSuffix(rest, []byte("}"))
+	if !ok || len(digits) == 0 || digits[0] < '1' || digits[0] > '9' {
+		return 0, false
+	}
+	sequence, err := strconv.ParseUint(string(digits), 10, 64)
+	return sequence, err == nil
+}

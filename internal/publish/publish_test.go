@@ -1,0 +1,153 @@
+package publish_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/publish"
+)
+
+func TestMain(m *testing.M) { natstest.Main(m) }
+
+func setup(t *testing.T) (p *publish.Publisher, stream jetstream.Stream, subject string) {
+	t.Helper()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	names := natstest.Names(t)
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: names.EventStream(), Subjects: []string{names.Prefix() + ".>"}, Storage: jetstream.MemoryStorage, MaxMsgSize: 100,
+	})
+	require.NoError(t, err)
+	p = publish.New(js)
+	t.Cleanup(p.Close)
+	return p, stream, names.Prefix() + ".a"
+}
+
+func message(subject string, size int) *nats.Msg {
+	return &nats.Msg{Subject: subject, Data: make([]byte, size)}
+}
+
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	p, stream, subject := setup(t)
+	sequence, err := p.Publish(t.Context(), message(subject, 1))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, sequence)
+	require.NoError(t, p.PublishAll(t.Context(), []*nats.Msg{message(subject, 2), message(subject, 3)}))
+	info, err := stream.Info(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, info.State.Msgs)
+}
+
+// TestRefused: what the server says reaches the caller, also of one among several.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	p, _, subject := setup(t)
+	var refused *jetstream.APIError
+	_, err := p.Publish(t.Context(), message(subject, 101))
+	require.ErrorAs(t, err, &refused)
+	err = p.PublishAll(t.Context(), []*nats.Msg{message(subject, 1), message(subject, 101), message(subject, 1)})
+	require.ErrorAs(t, err, &refused)
+	_, err = p.Publish(t.Context(), &nats.Msg{Subject: "nobody.listens"})
+	require.ErrorIs(t, err, jetstream.ErrNoStreamResponse)
+}
+
+// TestNothingIsSentForNobody: a context that has ended is respected before anything leaves the process.
+func TestNothingIsSentForNobody(t *testing.T) {
+	t.Parallel()
+	p, stream, subject := setup(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.Publish(ctx, message(subject, 1))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, p.PublishAll(ctx, []*nats.Msg{message(subject, 1)}), context.Canceled)
+	info, err := stream.Info(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, info.State.Msgs)
+}
+
+// TestLostConnection: who waits for an acknowledgement learns at once that it will not come.
+func TestLostConnection(t *testing.T) {
+	t.Parallel()
+	server := natstest.Server(t)
+	_, js := natstest.Connect(t, server)
+	held, err := js.Conn().Subscribe("held", func(*nats.Msg) {}) // and never answers
+	require.NoError(t, err)
+	require.NoError(t, js.Conn().Flush())
+	t.Cleanup(func() { _ = held.Unsubscribe() })
+	for name, c := range map[string]struct {
+		lose func(nc *nats.Conn)
+		want error
+	}{
+		"reconnects": {func(nc *nats.Conn) { require.NoError(t, nc.ForceReconnect()) }, nats.ErrDisconnected},
+		"is closed":  {func(nc *nats.Conn) { nc.Close() }, nats.ErrConnectionClosed},
+	} {
+		nc, js := natstest.Connect(t, server)
+		p := publish.New(js)
+		result := make(chan error, 1)
+		go func() {
+			_, err := p.Publish(t.Context(), message("held", 1))
+			result <- err
+		}()
+		require.Eventually(t, func() bool { return nc.Stats().OutMsgs > 0 }, 10*time.Second, time.Millisecond)
+		c.lose(nc)
+		require.ErrorIs(t, <-result, c.want, name)
+		p.Close()
+		_, err := p.Publish(t.Context(), message("held", 1))
+		require.ErrorIs(t, err, nats.ErrConnectionClosed, "closed as well")
+	}
+}
+
+// TestEachItsOwn: many goroutines on one connection get their own sequences.
+func TestEachItsOwn(t *testing.T) {
+	t.Parallel()
+	p, stream, subject := setup(t)
+	var publishing errgroup.Group
+	for i := range 20 {
+		publishing.Go(func() error {
+			for j := range 50 {
+				body := fmt.Sprintf("%d.%d", i, j)
+				sequence, err := p.Publish(t.Context(), &nats.Msg{Subject: subject, Data: []byte(body)})
+				if err != nil {
+					return err
+				}
+				stored, err := stream.GetMsg(t.Context(), sequence)
+				if err != nil {
+					return err
+				}
+				if string(stored.Data) != body {
+					return fmt.Errorf("sequence %d has %s, not %s", sequence, stored.Data, body)
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, publishing.Wait())
+}
+
+func BenchmarkPublish(b *testing.B) {
+	_, js := natstest.Connect(b, natstest.Shared(b))
+	names := natstest.Names(b)
+	_, err := js.CreateStream(b.Context(), jetstream.StreamConfig{
+		Name: names.EventStream(), Subjects: []string{names.Prefix() + ".a"}, Storage: jetstream.MemoryStorage, MaxMsgs: 1000,
+	})
+	require.NoError(b, err)
+	p := publish.New(js)
+	defer p.Close()
+	b.SetParallelism(32)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := p.Publish(b.Context(), message(names.Prefix()+".a", 600)); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

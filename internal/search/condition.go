@@ -1,0 +1,244 @@
+package search
+
+import (
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+)
+
+// columns are those of the built-in fields.
+var columns = map[string]string{
+	query.ID: "id", query.Paused: "paused", query.Type: "type", query.TaskQueue: "task_queue",
+	query.WorkflowID: "workflow_id", query.NextTime: "next_time", query.LastStatus: "last_status",
+	query.LastTime: "last_time", query.Running: "running", query.Waiting: "waiting",
+	query.CreateTime: "create_time", query.UpdateTime: "update_time", query.Notes: "notes",
+}
+
+// statement is SQL in the making. Nothing that comes from outside becomes part of its text.
+type statement struct {
+	sql  strings.Builder
+	args []any
+	// few reports whether a condition on attributes holds for few of them; nil means that nobody knows.
+	few func(condition *statement) bool
+}
+
+// add appends SQL, in which each ? stands for one of the arguments.
+func (s *statement) add(sql string, args ...any) {
+	s.sql.WriteString(sql)
+	s.args = append(s.args, args...)
+}
+
+// scope keeps the schedules of a namespace whose ID begins with a prefix and for which a query holds.
+//
+// SQL knows a third truth value, and a query does not. Where a value is missing, a comparison is unknown in SQL, which
+// passes for false everywhere but below a negation: there IS NOT TRUE takes the place of NOT.
+func (s *statement) scope(namespace, prefix string, q *query.Query) {
+	s.add("namespace = ?", namespace)
+	if prefix != "" {
+		s.add(" AND ")
+		s.startsWith("id", prefix)
+	}
+	if q.Where != nil {
+		s.add(" AND ")
+		s.expr(q.Where)
+	}
+}
+
+func (s *statement) expr(e query.Expr) {
+	switch e := e.(type) {
+	case query.And:
+		s.join(" AND ", e)
+	case query.Or:
+		s.join(" OR ", e)
+	case query.Not:
+		s.add("(")
+		s.expr(e.Expr)
+		s.add(") IS NOT TRUE")
+	case query.IsNull:
+		s.isNull(e)
+	case query.Compare:
+		s.atom(e.Field, []query.Value{e.Value}, e.Op == query.NotEqual, func(s *statement, column string, _ []query.Value) {
+			s.compare(column, e.Op, e.Value)
+		})
+	case query.In:
+		s.atom(e.Field, e.Values, e.Negated, (*statement).in)
+	case query.Between:
+		s.atom(e.Field, []query.Value{e.Low}, e.Negated, func(s *statement, column string, _ []query.Value) {
+			s.add(column+" BETWEEN ? AND ?", sqlValue(e.Low), sqlValue(e.High))
+		})
+	}
+}
+
+func (s *statement) join(between string, parts []query.Expr) {
+	s.add("(")
+	for i, part := range parts {
+		if i > 0 {
+			s.add(between)
+		}
+		s.expr(part)
+	}
+	s.add(")")
+}
+
+// test writes a condition on a column that holds values which compare with those given.
+type test func(s *statement, column string, values []query.Value)
+
+// atom writes what is asked of one field. Negated, there has to be a value of the same class as those it is compared with,
+// and none that the test is true of.
+func (s *statement) atom(field query.Field, values []query.Value, negated bool, test test) {
+	if column, ok := columns[field.Name]; ok && field.Source == query.BuiltIn {
+		if negated {
+			s.add("NOT ") // unknown stays unknown: a missing value is not another one
+		}
+		s.add("(")
+		test(s, column, values)
+		s.add(")")
+		return
+	}
+	classes := byClass(values)
+	s.add("(")
+	if !negated {
+		s.classes(field, classes, " OR ", "", test)
+		s.add(")")
+		return
+	}
+	s.classes(field, classes, " OR ", "", nil)
+	s.add(") AND (")
+	s.classes(field, classes, " AND ", "NOT ", test)
+	s.add(")")
+}
+
+// classValues are values that compare with each other.
+type classValues struct {
+	class  string
+	values []query.Value
+}
+
+// byClass groups values, in the order in which their classes come first.
+func byClass(values []query.Value) (groups []classValues) {
+	at := map[string]int{}
+	for _, v := range values {
+		class := classOf(v)
+		i, ok := at[class]
+		if !ok {
+			i, at[class] = len(groups), len(groups)
+			groups = append(groups, classValues{class: class})
+		}
+		groups[i].values = append(groups[i].values, v)
+	}
+	return groups
+}
+
+// classes asks of the attributes of each class.
+func (s *statement) classes(field query.Field, groups []classValues, between, not string, test test) {
+	for i, group := range groups {
+		if i > 0 {
+			s.add(between)
+		}
+		var inner statement
+		inner.add("a.source = ? AND a.name = ? AND a.class = ?", string(field.Source), field.Name, group.class)
+		if test != nil {
+			inner.add(" AND ")
+			test(&inner, "a.value", group.values)
+		}
+		s.exists(not, &inner)
+	}
+}
+
+// exists asks whether a schedule has an attribute. Where there are few, it is faster to begin with them; where there are
+// many, to begin with the schedules: SQLite cannot tell.
+func (s *statement) exists(not string, inner *statement) {
+	if not == "" && s.few != nil && s.few(inner) {
+		s.add("s.number IN (SELECT a.schedule FROM attributes AS a WHERE ")
+	} else {
+		s.add(not + "EXISTS (SELECT 1 FROM attributes AS a WHERE a.schedule = s.number AND ")
+	}
+	s.add(inner.sql.String(), inner.args...)
+	s.add(")")
+}
+
+func (s *statement) isNull(e query.IsNull) {
+	not := ""
+	if e.Field.Source == query.BuiltIn {
+		if e.Negated {
+			not = "NOT "
+		}
+		s.add(columns[e.Field.Name] + " IS " + not + "NULL")
+		return
+	}
+	if !e.Negated {
+		not = "NOT "
+	}
+	s.add(not+"EXISTS (SELECT 1 FROM attributes AS a WHERE a.schedule = s.number AND a.source = ? AND a.name = ?)",
+		string(e.Field.Source), e.Field.Name)
+}
+
+// compare writes a comparison. Inequality is the negation of equality, for which the caller cares.
+func (s *statement) compare(column string, op query.Op, value query.Value) {
+	switch op {
+	case query.StartsWith:
+		s.startsWith(column, value.Text)
+	case query.NotEqual:
+		s.add(column+" = ?", sqlValue(value))
+	case query.Equal, query.Less, query.LessOrEqual, query.Greater, query.GreaterOrEqual:
+		s.add(column+" "+string(op)+" ?", sqlValue(value))
+	}
+}
+
+func (s *statement) in(column string, values []query.Value) {
+	s.add(column + " IN (")
+	for i, v := range values {
+		if i > 0 {
+			s.add(", ")
+		}
+		s.add("?", sqlValue(v))
+	}
+	s.add(")")
+}
+
+// startsWith is a range, which an index can be used for.
+func (s *statement) startsWith(column, prefix string) {
+	end := []byte(prefix)
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
+	}
+	if len(end) == 0 { // all strings do
+		s.add(column+" >= ?", prefix)
+		return
+	}
+	end[len(end)-1]++
+	s.add("("+column+" >= ? AND "+column+" < ?)", prefix, string(end))
+}
+
+// sqlValue is a value as the tables have it.
+func sqlValue(v query.Value) any {
+	switch v.Kind {
+	case query.Text:
+		return v.Text
+	case query.Int:
+		return v.Int
+	case query.Double:
+		return v.Double
+	case query.Boolean:
+		return sqlBool(v.Bool)
+	case query.Time:
+		return v.Time.UnixMicro()
+	}
+	return nil
+}
+
+// sqlBool is a truth value as SQLite has it.
+func sqlBool(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// classOf tells values apart that do not compare.
+func classOf(v query.Value) string {
+	if v.Kind == query.Double {
+		return string(query.Int)
+	}
+	return string(v.Kind)
+}

@@ -1,0 +1,153 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+const (
+	// fileName is that of the index in its folder. SQLite puts others beside it, of which the names begin alike.
+	fileName = "search.db"
+	// cachePages bounds what each connection keeps in memory, in kibibytes, negative as SQLite wants it.
+	writerCache, readerCache = "-16384", "-8192"
+	// fewSchedules is where it takes as long to find all that a condition on attributes holds for and sort them, as to try
+	// the schedules in order until there are enough for a page, if there are 100,000.
+	fewSchedules = 3000
+)
+
+// errOther says that a file is that of another version or installation.
+var errOther = errors.New("it is of another version or installation")
+
+// database is an open index: one connection that writes, and some that read meanwhile.
+type database struct {
+	writer, reader *sql.DB
+	put            statements
+	// few is how many schedules a condition on attributes may hold for to be where a query begins.
+	few int
+}
+
+// openDatabase opens the index of an installation, or makes an empty one. A kept index survives the loss of power, if only
+// as it was a moment before.
+func openDatabase(ctx context.Context, dir, cluster string, kept bool) (*database, error) {
+	path := filepath.Join(dir, fileName)
+	d := &database{few: fewSchedules}
+	err := d.open(path, kept)
+	if err == nil {
+		err = d.prepare(ctx, cluster)
+	}
+	if err == nil {
+		d.put, err = prepareStatements(ctx, d.writer)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.close())
+	}
+	return d, nil
+}
+
+func (d *database) open(path string, kept bool) (err error) {
+	synchronous := "off"
+	if kept {
+		synchronous = "normal"
+	}
+	d.writer, err = sql.Open("sqlite", source(path, "journal_mode(wal)", "synchronous("+synchronous+")",
+		"cache_size("+writerCache+")", "temp_store(memory)", "busy_timeout(5000)"))
+	if err != nil {
+		return err
+	}
+	d.writer.SetMaxOpenConns(1)
+	d.reader, err = sql.Open("sqlite", source(path, "query_only(true)", "cache_size("+readerCache+")",
+		"temp_store(memory)", "busy_timeout(5000)"))
+	if err != nil {
+		return err
+	}
+	d.reader.SetMaxOpenConns(max(2, runtime.GOMAXPROCS(0)))
+	d.reader.SetMaxIdleConns(2)
+	return nil
+}
+
+// source is the name of a database for the driver, with settings of SQLite.
+func source(path string, pragmas ...string) string {
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: url.Values{
+		"_pragma": pragmas,
+	}.Encode()}).String()
+}
+
+// prepare makes the tables of a new file, and refuses one that belongs to something else.
+func (d *database) prepare(ctx context.Context, cluster string) error {
+	var tables int
+	if err := d.writer.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return err
+	}
+	if tables == 0 {
+		return d.write(ctx, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, schema); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, "INSERT INTO meta VALUES (1, ?, ?)", schemaVersion, cluster)
+			return err
+		})
+	}
+	var version int
+	var owner string
+	err := d.writer.QueryRowContext(ctx, "SELECT version, cluster FROM meta").Scan(&version, &owner)
+	if err == nil && (version != schemaVersion || owner != cluster) {
+		return errOther
+	}
+	return err
+}
+
+// complete makes what queries need to be fast, once the tables have been filled, and has SQLite look at what is in them.
+func (d *database) complete(ctx context.Context) error {
+	_, err := d.writer.ExecContext(ctx, indexes+"PRAGMA analysis_limit = 1000; PRAGMA optimize = 0x10002;"+reload)
+	return err
+}
+
+// reload changes the schema and takes it back: connections read only with the schema what was found in the tables, and so
+// would plan by what was in them when they were opened.
+const reload = "CREATE TABLE changed (only INTEGER); DROP TABLE changed"
+
+// write runs a transaction: all of it, or nothing.
+func (d *database) write(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func (d *database) close() error {
+	var errs []error
+	for _, db := range []*sql.DB{d.reader, d.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeDatabase removes the files of an index.
+func removeDatabase(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), fileName) {
+			errs = append(errs, os.Remove(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,251 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// batchSize is how many messages are read at once. A stream takes no writes while it collects them.
+	batchSize = 256
+	// hintBatch is how many definitions are asked for at once.
+	hintBatch = 64
+	// share is how much of the time following may take: one part in so many. Under load the index is behind rather than
+	// in the way.
+	share = 40
+	// maxPause bounds how long what the pools write is not looked at.
+	maxPause = 15 * time.Second
+	// settle is how long the index waits for more changes of definitions after one.
+	settle = 20 * time.Millisecond
+	// completeEvery is how often the database is told to look at what is in it, for the sake of good plans. It is also told
+	// after firstLook changes, and then each time after twice as many as before, up to lastLook.
+	completeEvery       = 10 * time.Minute
+	firstLook, lastLook = 1000, 1 << 17
+	// maxGap is how long nobody may have followed the buckets for the index to be of use: traces of what has been deleted
+	// vanish after a time.
+	maxGap = subjects.TombstoneAge / 2
+)
+
+// errOutdated says that the index cannot be brought up to date.
+var errOutdated = errors.New("the buckets have moved on without it, or gone back")
+
+// follower brings changes from the buckets into the database.
+type follower struct {
+	index   *Index
+	db      *database
+	buckets []bucket
+	// reached are the times up to which the buckets have been read, completed when that was last said to the database.
+	reached   []time.Time
+	completed time.Time
+	// changes counts those since then, look is after how many it is due again.
+	changes, look int
+}
+
+// bucket is how far the bucket of a shard has been read.
+type bucket struct {
+	shard  int
+	name   string
+	cursor cursor
+}
+
+func (b *bucket) stream() string { return "KV_" + b.name }
+
+// newFollower reads from the database how far it has come, and checks that the buckets are still those.
+func newFollower(ctx context.Context, x *Index, db *database) (*follower, error) {
+	f := &follower{index: x, db: db, reached: make([]time.Time, x.config.Shards), look: firstLook}
+	for shard := range x.config.Shards {
+		b := bucket{shard: shard, name: x.config.Names.StateBucket(shard)}
+		var err error
+		if b.cursor, err = readCursor(ctx, db.writer, shard); err != nil {
+			return nil, err
+		}
+		f.buckets = append(f.buckets, b)
+	}
+	return f, nil
+}
+
+// run follows until ctx ends, or the index turns out to be of no use.
+func (f *follower) run(ctx context.Context) error {
+	if err := f.untilDone(ctx, f.check); err != nil {
+		return err
+	}
+	if err := f.untilDone(ctx, f.catchUp); err != nil {
+		return err
+	}
+	for pause := f.index.config.Interval; ctx.Err() == nil; {
+		if err := f.followDefinitions(ctx, pause); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := f.untilDone(ctx, f.catchUp); err != nil {
+			return err
+		}
+		f.index.log.DebugContext(ctx, "search index has caught up", "took", time.Since(begin))
+		pause = max(f.index.config.Interval, min(time.Since(begin)*(share-1), maxPause))
+	}
+	return nil
+}
+
+// followDefinitions reads definitions when some have changed, until everything is to be read again.
+func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.index.broken:
+			return errDamaged
+		case <-timer.C:
+			return nil
+		case <-f.index.hints.some:
+		}
+		wait(ctx, settle)
+		begin := time.Now()
+		if err := f.untilDone(ctx, f.followHints); err != nil {
+			return err
+		}
+		wait(ctx, min(limit, time.Since(begin)*(share/4)))
+	}
+}
+
+var errDamaged = errors.New("the file is damaged")
+
+// untilDone tries something until it succeeds, ctx ends, or trying again would not help.
+func (f *follower) untilDone(ctx context.Context, do func(context.Context) error) error {
+	for {
+		err := do(ctx)
+		var stored storeError
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if errors.As(err, &stored) || errors.Is(err, errOutdated) {
+			return err
+		}
+		f.index.log.WarnContext(ctx, "search index cannot follow", "error", err)
+		wait(ctx, retryDelay)
+	}
+}
+
+// storeError is what went wrong in the database, and not in NATS.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+// catchUp reads everything that is new.
+func (f *follower) catchUp(ctx context.Context) error {
+	for i := range f.buckets {
+		b := &f.buckets[i]
+		begin := f.index.config.Now()
+		if gap := begin.Sub(b.cursor.current); b.cursor.sequence > 0 && gap > maxGap {
+			return fmt.Errorf("%w: nobody has read %s for %s", errOutdated, b.name, gap.Round(time.Second))
+		}
+		if err := f.read(ctx, b, begin); err != nil {
+			return err
+		}
+		f.reached[i] = begin
+	}
+	if err := f.complete(ctx); err != nil {
+		return storeError{fmt.Errorf("complete the index: %w", err)}
+	}
+	for i, reached := range f.reached {
+		f.index.status.update(i, func(s *shardStatus) { s.upTo = reached })
+	}
+	return nil
+}
+
+// complete completes the database, if it is time for it.
+func (f *follower) complete(ctx context.Context) error {
+	now := f.index.config.Now()
+	if f.changes < f.look && now.Sub(f.completed) <= completeEvery {
+		return nil
+	}
+	if err := f.db.complete(ctx); err != nil {
+		return err
+	}
+	if f.changes >= f.look {
+		f.look = min(2*f.look, lastLook)
+	}
+	f.changes, f.completed = 0, now
+	return nil
+}
+
+// read reads one bucket to its end. What it brings is stored together with how far it goes. Where there is much to read, half
+// of the time is for others.
+func (f *follower) read(ctx context.Context, b *bucket, begin time.Time) error {
+	for rest := true; rest; {
+		batch := time.Now()
+		var found []replica.Message
+		var err error
+		found, rest, err = f.index.reader.Since(ctx, b.stream(), b.cursor.sequence, batchSize)
+		if err != nil {
+			return err
+		}
+		next := b.cursor.after(found)
+		if !rest || b.cursor.sequence == 0 {
+			next.current = begin
+		}
+		if len(found) == 0 && next.current.Sub(b.cursor.stored) < maxGap/10 {
+			b.cursor.current = next.current // the database need not know every time that there is nothing new
+			break
+		}
+		next.stored = next.current
+		if err := f.store(ctx, b, found, &next); err != nil {
+			return err
+		}
+		b.cursor = next
+		f.index.status.update(b.shard, func(s *shardStatus) { s.read += uint64(len(found)) })
+		if rest {
+			wait(ctx, time.Since(batch))
+		}
+	}
+	return nil
+}
+
+// followHints reads the definitions that have changed, as far as that is known, and leaves the rest for later.
+func (f *follower) followHints(ctx context.Context) error {
+	for shard, changed := range f.index.hints.take() {
+		b := &f.buckets[shard]
+		for some := range slices.Chunk(slices.Collect(maps.Keys(changed)), hintBatch) {
+			found, _, err := f.index.reader.Last(ctx, b.stream(), some...)
+			if err != nil {
+				return err
+			}
+			if err := f.store(ctx, b, found, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// store brings messages of a bucket into the database, and how far it has been read, in one transaction.
+func (f *follower) store(ctx context.Context, b *bucket, found []replica.Message, reached *cursor) error {
+	// A transaction is short, and the driver has a goroutine watch each statement that can be canceled.
+	ctx = context.WithoutCancel(ctx)
+	err := f.db.write(ctx, func(tx *sql.Tx) error {
+		w := writer{ctx: ctx, tx: tx, put: &f.db.put, log: f.index.log}
+		for i := range found {
+			if err := w.apply(b.name, &found[i]); err != nil {
+				return err
+			}
+		}
+		if reached == nil {
+			return nil
+		}
+		return writeCursor(ctx, tx, b.shard, *reached)
+	})
+	if err != nil {
+		return storeError{fmt.Errorf("write the index: %w", err)}
+	}
+	f.changes += len(found)
+	return nil
+}

@@ -1,0 +1,235 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/nats-io/nats.go/jetstream"
+	"modernc.org/sqlite"
+
+	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// DefaultInterval is the default of [Config.Interval].
+const DefaultInterval = time.Second
+
+// retryDelay is how long the index waits after something has failed.
+const retryDelay = 2 * time.Second
+
+// Config is what an [Index] needs. JS and Shards are required; the zero value of every other field is its default.
+type Config struct {
+	JS jetstream.JetStream
+	// Names are those of the installation, Shards how many it has, and Created when it was set up.
+	Names   subjects.Names
+	Shards  int
+	Created time.Time
+	// Dir is the folder that keeps the index; no other process may use it. Default: a temporary one, removed by Run.
+	Dir string
+	// Temporary is the folder for temporary ones. Default: that of the system.
+	Temporary string
+	// Interval is how long the index waits before it looks for more of what the pools have written. While that takes long, it
+	// waits longer. Default: 1 s.
+	Interval time.Duration
+	// Logger gets what happens. Default: slog.Default().
+	Logger *slog.Logger
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Index is a read model of all schedules of an installation. It is made by [New] and safe for concurrent use.
+type Index struct {
+	config Config
+	log    *slog.Logger
+	reader *replica.Reader
+	status *status
+
+	mu sync.RWMutex // held for reading while a query is answered
+	db *database    // nil while there is none
+
+	hints *hints
+	// broken is full when a query has found the file damaged.
+	broken chan struct{}
+}
+
+// New returns an index that answers nothing until Run is called. Errors are about the configuration.
+func New(config Config) (*Index, error) {
+	switch {
+	case config.JS == nil:
+		return nil, schedule.Invalid("js", "is missing: an index needs JetStream")
+	case config.Shards < 1:
+		return nil, schedule.Invalid("shards", "%d is no number of shards: use that of the installation", config.Shards)
+	case config.Interval < 0:
+		return nil, schedule.Invalid("interval", "%s is negative", config.Interval)
+	}
+	if config.Interval == 0 {
+		config.Interval = DefaultInterval
+	}
+	if config.Names.Prefix() == "" {
+		config.Names = subjects.Default()
+	}
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	return &Index{
+		config: config, log: config.Logger.With("component", "search"), reader: replica.New(config.JS),
+		status: newStatus(config.Shards), hints: newHints(), broken: make(chan struct{}, 1),
+	}, nil
+}
+
+// Run builds the index and keeps it up to date until ctx ends. What goes wrong is logged and tried again: nothing but
+// searches depends on it. It may be called once.
+func (x *Index) Run(ctx context.Context) error {
+	dir, kept := x.config.Dir, x.config.Dir != ""
+	if !kept {
+		temporary, err := makeTemporary(x.config.Temporary, x.config.Now())
+		if err != nil {
+			x.log.ErrorContext(ctx, "no search: there is no place for the index", "error", err)
+			<-ctx.Done()
+			return nil
+		}
+		defer func() { _ = os.RemoveAll(temporary) }() // what is left is in the folder for that
+		dir = temporary
+	}
+	unlock := x.lock(ctx, dir)
+	defer unlock()
+	stop, err := x.listen()
+	if err != nil {
+		// Then changes show with those of the pools, a little later.
+		x.log.WarnContext(ctx, "cannot listen for changes", "error", err)
+	}
+	defer stop()
+	for ctx.Err() == nil {
+		err := x.serve(ctx, dir, kept)
+		if ctx.Err() != nil {
+			break
+		}
+		x.log.WarnContext(ctx, "search index is built anew", "reason", err)
+		if err := removeDatabase(dir); err != nil {
+			x.log.ErrorContext(ctx, "search index cannot be removed", "dir", dir, "error", err)
+		}
+		wait(ctx, x.delayAfter(err))
+	}
+	return nil
+}
+
+// lock waits until no other process has the folder, or ctx ends: the one that is replaced may not have stopped yet.
+func (x *Index) lock(ctx context.Context, dir string) (unlock func()) {
+	lock := lockOf(dir)
+	for ctx.Err() == nil {
+		err := os.MkdirAll(dir, 0o700)
+		locked := false
+		if err == nil {
+			locked, err = lock.TryLock()
+		}
+		if locked {
+			break
+		}
+		x.log.WarnContext(ctx, "no search yet: the folder of the index cannot be had, or another process has it",
+			"dir", dir, "error", err)
+		wait(ctx, retryDelay)
+	}
+	return func() { _ = lock.Close() } // the end of the process does it too
+}
+
+// lockOf is held by the process that has a folder.
+func lockOf(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, "search.lock"), flock.SetPermissions(0o600))
+}
+
+// delayAfter is how long to wait before the index is built anew: not at all where nothing has failed.
+func (x *Index) delayAfter(err error) time.Duration {
+	if errors.Is(err, errOther) || errors.Is(err, errOutdated) || isDamage(err) {
+		return 0
+	}
+	return retryDelay
+}
+
+// serve opens the index, follows the buckets and answers queries until ctx ends, or the index is of no use any more: then
+// it says why.
+func (x *Index) serve(ctx context.Context, dir string, kept bool) error {
+	db, err := openDatabase(ctx, dir, x.cluster(), kept)
+	if err != nil {
+		return err
+	}
+	x.use(db)
+	defer func() {
+		x.use(nil)
+		if err := db.close(); err != nil {
+			x.log.Warn("search index did not close", "error", err)
+		}
+	}()
+	f, err := newFollower(ctx, x, db)
+	if err != nil {
+		return err
+	}
+	return f.run(ctx)
+}
+
+// cluster tells the installation from others, and from an earlier one of the same name.
+func (x *Index) cluster() string {
+	return fmt.Sprintf("%s %d %s", x.config.Names.Prefix(), x.config.Shards, x.config.Created.UTC().Format(time.RFC3339Nano))
+}
+
+// use replaces the database that queries read, once those in progress are answered.
+func (x *Index) use(db *database) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.db = db
+	if db == nil {
+		x.status.reset()
+	}
+}
+
+// read runs a query, if the index is ready for it.
+func (x *Index) read(do func(*database) error) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if err := x.status.check(); err != nil {
+		return err
+	}
+	if x.db == nil {
+		return errClosed
+	}
+	err := do(x.db)
+	if isDamage(err) {
+		select {
+		case x.broken <- struct{}{}:
+		default:
+		}
+		return errClosed
+	}
+	if err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	return nil
+}
+
+var errClosed = schedule.Errorf(schedule.CodeUnavailable, "the search index is being opened: try again in a moment")
+
+// isDamage reports whether an error of SQLite says that the file is not as it should be.
+func isDamage(err error) bool {
+	const corrupt, notADatabase, primary = 11, 26, 0xff
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code()&primary == corrupt || e.Code()&primary == notADatabase)
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

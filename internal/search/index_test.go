@@ -1,0 +1,43 @@
+package search_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// TestChangesShow follows a schedule through its life.
+func TestChangesShow(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	in.define("before", paused)
+	index, _ := run(t, in.config())
+	eventually(t, index, "paused = true", "before")
+
+	in.define("a", attribute("customer", `"acme"`))
+	eventually(t, index, "attr.customer = 'acme'", "a")
+	eventually(t, index, "nextTime is null and running = 0", "a", "before")
+
+	put(in, kv.Generator(key("a")), &schedule.GeneratorState{Incarnation: "one", Next: noon.Add(time.Hour)})
+	eventually(t, index, "nextTime = '2026-06-01T13:00:00Z'", "a")
+	put(in, kv.Invoker(key("a")), &schedule.InvokerState{Incarnation: "one", Starts: []schedule.BufferedStart{
+		{Phase: schedule.PhaseCompleted, Status: schedule.StatusFailed, CloseTime: noon},
+		{Phase: schedule.PhaseStarted}, {Phase: schedule.PhaseDeferred}, {Phase: schedule.PhaseReady},
+	}})
+	eventually(t, index, "lastStatus = 'failed' and lastTime = '2026-06-01T12:00:00Z' and running = 1 and waiting = 2", "a")
+
+	in.define("a", paused)
+	eventually(t, index, "paused = true order by id desc", "before", "a")
+	eventually(t, index, "attr.customer is not null")
+	remove(in, kv.Definition(key("a")))
+	eventually(t, index, "", "before")
+
+	in.define("a", func(d *schedule.Definition) { d.Incarnation = "two" })
+	eventually(t, index, "nextTime is null and lastStatus is null and running = 0", "a", "before")
+	remove(in, kv.Definition(key("a")))
+	remove(in, kv.Generator(key("a")))
+	remove(in, kv.Invoker(key("a")))
+	eventually(t, index, "id is not null", "before")
+}

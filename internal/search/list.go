@@ -1,0 +1,172 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+)
+
+// Position is the place of a schedule in the order of a query. The zero Position is the beginning.
+type Position struct {
+	// ID is that of the schedule.
+	ID string
+	// Value is what is ordered by: a string, an int64, or nil where the schedule has no value. It is nil too for the order
+	// of the IDs.
+	Value any
+}
+
+// List returns the positions of the schedules of a namespace whose ID begins with prefix and for which a query holds, in the
+// order of the query, at most limit of those that follow a position. A page begins after a position and not at a number,
+// so schedules that come and go elsewhere neither repeat nor hide others.
+func (x *Index) List(
+	ctx context.Context, namespace, prefix string, q *query.Query, after Position, limit int,
+) (positions []Position, upTo time.Time, err error) {
+	err = x.read(func(d *database) (err error) {
+		upTo = x.status.upTo()
+		positions, err = d.list(ctx, scope{namespace, prefix, q}, after, limit)
+		return err
+	})
+	return positions, upTo, err
+}
+
+// Count returns how many schedules List would return without a limit.
+func (x *Index) Count(ctx context.Context, namespace, prefix string, q *query.Query) (count int, upTo time.Time, err error) {
+	err = x.read(func(d *database) error {
+		upTo = x.status.upTo()
+		s := d.statement(ctx)
+		s.add("SELECT count(*) FROM schedules AS s WHERE ")
+		s.scope(namespace, prefix, q)
+		return d.reader.QueryRowContext(ctx, s.sql.String(), s.args...).Scan(&count)
+	})
+	return count, upTo, err
+}
+
+// IDs returns the IDs of the schedules for which a query holds, ordered by ID whatever the order of the query is, at most
+// limit of those after an ID; empty means from the beginning.
+func (x *Index) IDs(ctx context.Context, namespace string, q *query.Query, after string, limit int) ([]string, error) {
+	var ids []string
+	err := x.read(func(d *database) error {
+		all := scope{namespace: namespace, query: &query.Query{Where: q.Where}}
+		positions, err := d.list(ctx, all, Position{ID: after}, limit)
+		for _, p := range positions {
+			ids = append(ids, p.ID)
+		}
+		return err
+	})
+	return ids, err
+}
+
+// statement returns a statement for a query of d.
+func (d *database) statement(ctx context.Context) *statement {
+	return &statement{few: func(condition *statement) bool {
+		var count int
+		err := d.reader.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM attributes AS a WHERE "+
+			condition.sql.String()+" LIMIT ?)", append(slices.Clone(condition.args), d.few+1)...).Scan(&count)
+		return err == nil && count <= d.few // the query itself will say what is wrong
+	}}
+}
+
+// scope is what a list is about.
+type scope struct {
+	namespace, prefix string
+	query             *query.Query
+}
+
+// list reads first the schedules that have a value to order by, and then those without.
+func (d *database) list(ctx context.Context, in scope, after Position, limit int) ([]Position, error) {
+	order := in.query.Order
+	if order == nil || order.Field.Name == query.ID {
+		return d.segment(ctx, in, segment{column: "", desc: order != nil && order.Desc}, after, limit)
+	}
+	column := columns[order.Field.Name]
+	var found []Position
+	if after.ID == "" || after.Value != nil {
+		var err error
+		found, err = d.segment(ctx, in, segment{column, order.Desc, false}, after, limit)
+		if err != nil || len(found) == limit {
+			return found, err
+		}
+		after = Position{}
+	}
+	rest, err := d.segment(ctx, in, segment{column, order.Desc, true}, after, limit-len(found))
+	return append(found, rest...), err
+}
+
+// segment is a part of a list that one index has in order.
+type segment struct {
+	// column is what is ordered by before the ID; empty means nothing.
+	column string
+	desc   bool
+	// missing takes the schedules without a value.
+	missing bool
+}
+
+func (d *database) segment(ctx context.Context, in scope, part segment, after Position, limit int) ([]Position, error) {
+	s := d.statement(ctx)
+	part.write(s, in, after)
+	s.add(" LIMIT ?", limit)
+	rows, err := d.reader.QueryContext(ctx, s.sql.String(), s.args...)
+	if err != nil {
+		return nil, err
+	}
+	return readPositions(rows)
+}
+
+func (p segment) write(s *statement, in scope, after Position) {
+	value := p.column
+	if value == "" || p.missing {
+		value = "NULL"
+	}
+	s.add("SELECT id, " + value + " FROM schedules AS s WHERE ")
+	s.scope(in.namespace, in.prefix, in.query)
+	p.begin(s, after)
+	p.order(s)
+}
+
+// begin passes over what comes up to a position.
+func (p segment) begin(s *statement, after Position) {
+	more := ">"
+	if p.desc {
+		more = "<"
+	}
+	switch {
+	case p.missing:
+		s.add(" AND " + p.column + " IS NULL")
+	case p.column != "":
+		s.add(" AND " + p.column + " IS NOT NULL")
+	}
+	switch {
+	case after.ID == "":
+	case p.column == "" || p.missing:
+		s.add(" AND id "+more+" ?", after.ID)
+	default:
+		s.add(" AND ("+p.column+", id) "+more+" (?, ?)", after.Value, after.ID)
+	}
+}
+
+func (p segment) order(s *statement) {
+	direction := ""
+	if p.desc {
+		direction = " DESC"
+	}
+	s.add(" ORDER BY ")
+	if p.column != "" && !p.missing {
+		s.add(p.column + direction + ", ")
+	}
+	s.add("id" + direction)
+}
+
+func readPositions(rows *sql.Rows) (positions []Position, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var p Position
+		if err := rows.Scan(&p.ID, &p.Value); err != nil {
+			return nil, err
+		}
+		positions = append(positions, p)
+	}
+	return positions, rows.Err()
+}

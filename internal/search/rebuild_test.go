@@ -1,0 +1,272 @@
+package search_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// notes is a log that a test can read.
+type notes struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (n *notes) Write(line []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(line)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
+// site is an installation with an index that is kept in a folder.
+type site struct {
+	*installation
+	dir string
+}
+
+func newSite(t *testing.T) *site { return &site{install(t), t.TempDir()} }
+
+// start runs the index, and returns what it logs.
+func (s *site) start(t *testing.T, changes ...func(*search.Config)) (index *search.Index, stop func(), log *notes) {
+	t.Helper()
+	config, log := s.config(), &notes{}
+	config.Dir, config.Logger = s.dir, slog.New(slog.NewTextHandler(log, nil))
+	for _, change := range changes {
+		change(&config)
+	}
+	index, stop = run(t, config)
+	return index, stop, log
+}
+
+// built runs the index until it has found these, and stops it.
+func (s *site) built(t *testing.T, want ...string) {
+	t.Helper()
+	index, stop, _ := s.start(t)
+	eventually(t, index, "", want...)
+	stop()
+}
+
+// purge removes all trace of a record, as time does.
+func (s *site) purge(name string, key schedule.Key) {
+	s.t.Helper()
+	bucket := s.names.StateBucket(s.store.ShardOf(key))
+	stream, err := s.js.Stream(s.t.Context(), "KV_"+bucket)
+	require.NoError(s.t, err)
+	require.NoError(s.t, stream.Purge(s.t.Context(), jetstream.WithPurgeSubject("$KV."+bucket+"."+name)))
+}
+
+// reset makes the buckets anew, as the restore of a backup of nothing does.
+func (s *site) reset() {
+	s.t.Helper()
+	for shard := range s.facts.Shards {
+		require.NoError(s.t, s.js.DeleteKeyValue(s.t.Context(), s.names.StateBucket(shard)))
+	}
+	_, err := topology.Ensure(s.t.Context(), s.js, s.names, topology.Settings{})
+	require.NoError(s.t, err)
+}
+
+const anew = "built anew"
+
+func TestIndexGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.define("kept")
+	s.define("deleted", attribute("x", "1"))
+	s.built(t, "deleted", "kept")
+
+	s.define("kept", paused)
+	s.define("new")
+	remove(s.installation, kv.Definition(key("deleted")))
+	index, _, log := s.start(t)
+	eventually(t, index, "", "kept", "new")
+	eventually(t, index, "paused = true", "kept")
+	assert.NotContains(t, log.String(), anew)
+}
+
+func TestIndexIsBuiltAnew(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		// between is what happens while the index is stopped; a schedule "after" is made in any case.
+		between func(*site)
+		change  func(*search.Config)
+		want    []string
+		reason  string
+	}{
+		"the file is lost": {
+			between: func(s *site) { require.NoError(s.t, os.RemoveAll(s.dir)) },
+			want:    []string{"after", "before"},
+		},
+		"the file is damaged": {
+			between: func(s *site) {
+				file := filepath.Join(s.dir, "search.db")
+				require.NoError(s.t, os.WriteFile(file, bytes.Repeat([]byte("damage"), 10_000), 0o600))
+			},
+			want: []string{"after", "before"}, reason: "not a database",
+		},
+		"the file is cut short": {
+			between: func(s *site) { require.NoError(s.t, os.Truncate(filepath.Join(s.dir, "search.db"), 8192)) },
+			want:    []string{"after", "before"}, reason: anew,
+		},
+		"it is that of another installation": {
+			change: func(c *search.Config) { c.Created = c.Created.Add(time.Second) },
+			want:   []string{"after", "before"}, reason: "another version or installation",
+		},
+		"traces of deletions may have gone": {
+			between: func(s *site) { s.purge(kv.Definition(key("before")).String(), key("before")) },
+			change: func(c *search.Config) {
+				c.Now = func() time.Time { return time.Now().Add(subjects.TombstoneAge) }
+			},
+			want: []string{"after"}, reason: "nobody has read",
+		},
+		"the buckets end before the cursor": {
+			between: (*site).reset, want: []string{"after"}, reason: "gone back",
+		},
+		"the buckets have other messages than before": {
+			between: func(s *site) {
+				s.reset()
+				for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+					s.define(id)
+				}
+			},
+			want: []string{"a", "after", "b", "c", "d", "e", "f"}, reason: "is newer than what was read",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.define("before")
+			s.built(t, "before")
+			if test.between != nil {
+				test.between(s)
+			}
+			s.define("after")
+			if test.change == nil {
+				test.change = func(*search.Config) {}
+			}
+			index, _, log := s.start(t, test.change)
+			eventually(t, index, "", test.want...)
+			assert.Contains(t, log.String(), test.reason)
+		})
+	}
+}
+
+// TestOneProcessHasTheFolder starts another index in the folder of one that runs.
+func TestOneProcessHasTheFolder(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.define("a")
+	first, stop, _ := s.start(t)
+	eventually(t, first, "", "a")
+	second, _, log := s.start(t)
+	natstest.Eventually(t, patience, "the second waits", func() bool { return strings.Contains(log.String(), "another process") })
+	_, err := find(t, second, "")
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeUnavailable})
+	stop()
+	eventually(t, second, "", "a")
+}
+
+// TestTemporaryIndexIsRemoved looks into the folder for temporary files, which is that of the process.
+func TestTemporaryIndexIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	in := install(t)
+	in.define("a")
+	index, stop := run(t, in.config())
+	eventually(t, index, "", "a")
+	files, err := filepath.Glob(filepath.Join(dir, "carillon-search-*", "search.db"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	stop()
+	require.NoDirExists(t, filepath.Dir(files[0]))
+	_, err = find(t, index, "")
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeUnavailable})
+}
+
+// TestIndexSaysHowFarItIs asks one that has not begun, and one that has been built.
+func TestIndexSaysHowFarItIs(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	in.define("a")
+	config := in.config()
+	index, err := search.New(config)
+	require.NoError(t, err)
+	_, err = index.IDs(t.Context(), "default", &query.Query{}, "", 10)
+	require.ErrorContains(t, err, "the search index is being built, 0 % of it is there")
+
+	begin := time.Now()
+	index, _ = run(t, config)
+	eventually(t, index, "", "a")
+	_, upTo, err := index.Count(t.Context(), "default", "", &query.Query{})
+	require.NoError(t, err)
+	assert.False(t, upTo.Before(begin))
+	natstest.Eventually(t, patience, "the index goes on", func() bool {
+		_, later, err := index.List(t.Context(), "default", "", &query.Query{}, search.Position{}, 1)
+		return err == nil && later.After(upTo)
+	})
+}
+
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	for _, id := range []string{"c", "a", "b", "d"} {
+		in.define(id)
+	}
+	in.define("x", paused)
+	index, _ := run(t, in.config())
+	eventually(t, index, "", "a", "b", "c", "d", "x")
+	q := parse(t, "paused = false order by createTime desc")
+	ids, err := index.IDs(t.Context(), "default", q, "", 3)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, ids)
+	ids, err = index.IDs(t.Context(), "default", q, "c", 3)
+	require.NoError(t, err)
+	require.Equal(t, []string{"d"}, ids)
+	ids, err = index.IDs(t.Context(), "other", q, "", 3)
+	require.NoError(t, err)
+	require.Empty(t, ids)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = index.IDs(canceled, "default", q, "", 3)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	for field, change := range map[string]func(*search.Config){
+		"js":       func(c *search.Config) { c.JS = nil },
+		"shards":   func(c *search.Config) { c.Shards = 0 },
+		"interval": func(c *search.Config) { c.Interval = -1 },
+	} {
+		config := in.config()
+		change(&config)
+		_, err := search.New(config)
+		var refused *schedule.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, field, refused.Field)
+	}
+}

@@ -1,0 +1,187 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// writer applies messages of a bucket within a transaction. A message that is older than what is there changes nothing, so
+// each may come again, in any order.
+type writer struct {
+	ctx context.Context
+	tx  *sql.Tx
+	put *statements
+	log *slog.Logger
+}
+
+func (w *writer) exec(s *sql.Stmt, args ...any) error {
+	_, err := w.tx.StmtContext(w.ctx, s).ExecContext(w.ctx, args...)
+	return err
+}
+
+// apply takes in one message of a bucket.
+func (w *writer) apply(bucket string, m *replica.Message) error {
+	name := strings.TrimPrefix(m.Subject, "$KV."+bucket+".")
+	tokens := strings.Split(name, ".")
+	if len(tokens) != 3 {
+		return nil // a backfill
+	}
+	key, err := subjects.ParseStateKey(name)
+	if err != nil {
+		w.log.WarnContext(w.ctx, "search index passes over a key", "key", name, "error", err)
+		return nil
+	}
+	kind := tokens[2]
+	if kv.IsTombstone(m.Header) {
+		return w.remove(key, kind, m.Sequence)
+	}
+	switch kind {
+	case subjects.KindDefinition:
+		err = w.definition(key, m)
+	case subjects.KindGenerator:
+		err = w.generator(key, m)
+	case subjects.KindInvoker:
+		err = w.invoker(key, m)
+	}
+	if errors.Is(err, schedule.ErrFormat) {
+		w.log.WarnContext(w.ctx, "search index passes over a record", "key", name, "error", err)
+		return w.remove(key, kind, m.Sequence)
+	}
+	return err
+}
+
+func (w *writer) definition(key schedule.Key, m *replica.Message) error {
+	var d schedule.Definition
+	if err := schedule.Unmarshal(m.Data, &d); err != nil {
+		return err
+	}
+	action := &d.Schedule.Action
+	var number int64
+	err := w.tx.StmtContext(w.ctx, w.put.definition).QueryRowContext(w.ctx, key.Namespace, key.ID, int64(m.Sequence), d.Incarnation,
+		sqlBool(d.Schedule.State.Paused), action.Type, action.TaskQueue, cmp.Or(action.WorkflowID, key.ID),
+		sqlTime(d.CreateTime), sqlTime(d.UpdateTime), sqlText(d.Schedule.State.Notes)).Scan(&number)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil // it is an older one
+	case err != nil:
+		return err
+	}
+	if err := w.exec(w.put.noAttributes, number); err != nil {
+		return err
+	}
+	return cmp.Or(w.attributes(number, query.Memo, action.Memo),
+		w.attributes(number, query.SearchAttribute, action.SearchAttributes))
+}
+
+func (w *writer) attributes(number int64, source query.Source, entries map[string]json.RawMessage) error {
+	for name, data := range entries {
+		values, present := query.ValuesOf(data)
+		if present && len(values) == 0 {
+			if err := w.exec(w.put.attribute, number, string(source), name, "", ""); err != nil {
+				return err
+			}
+		}
+		for _, v := range values {
+			if err := w.exec(w.put.attribute, number, string(source), name, classOf(v), sqlValue(v)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writer) generator(key schedule.Key, m *replica.Message) error {
+	var g schedule.GeneratorState
+	if err := schedule.Unmarshal(m.Data, &g); err != nil {
+		return err
+	}
+	return w.exec(w.put.generator, key.Namespace, key.ID, int64(m.Sequence), g.Incarnation, sqlTime(g.Next))
+}
+
+func (w *writer) invoker(key schedule.Key, m *replica.Message) error {
+	var i schedule.InvokerState
+	if err := schedule.Unmarshal(m.Data, &i); err != nil {
+		return err
+	}
+	status, closed := lastRun(i.Starts)
+	running := 0
+	for n := range i.Starts {
+		if i.Starts[n].Running() {
+			running++
+		}
+	}
+	return w.exec(w.put.invoker, key.Namespace, key.ID, int64(m.Sequence), i.Incarnation, sqlText(string(status)),
+		sqlTime(closed), running, schedule.CountWaiting(i.Starts))
+}
+
+// lastRun returns how the run ended that ended last, and when.
+func lastRun(starts []schedule.BufferedStart) (status schedule.Status, closed time.Time) {
+	for i := range starts {
+		if s := &starts[i]; s.Status != "" && !s.CloseTime.Before(closed) {
+			status, closed = s.Status, s.CloseTime
+		}
+	}
+	return status, closed
+}
+
+// remove forgets a record. A row of which nothing is left goes.
+func (w *writer) remove(key schedule.Key, kind string, sequence uint64) error {
+	switch kind {
+	case subjects.KindDefinition, subjects.KindGenerator, subjects.KindInvoker:
+	default:
+		return nil
+	}
+	column := kind + "_incarnation"
+	if kind == subjects.KindDefinition {
+		column = "incarnation"
+	}
+	var number int64
+	var empty bool
+	err := w.tx.QueryRowContext(w.ctx, "UPDATE schedules SET "+column+" = NULL, "+kind+"_seq = ? "+
+		"WHERE owner = ? AND id = ? AND "+kind+"_seq < ? "+
+		"RETURNING number, coalesce(incarnation, generator_incarnation, invoker_incarnation) IS NULL",
+		int64(sequence), key.Namespace, key.ID, int64(sequence)).Scan(&number, &empty)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	if kind == subjects.KindDefinition {
+		if err := w.exec(w.put.noAttributes, number); err != nil {
+			return err
+		}
+	}
+	if empty {
+		_, err = w.tx.ExecContext(w.ctx, "DELETE FROM schedules WHERE number = ?", number)
+	}
+	return err
+}
+
+// sqlTime is a time as the tables have it: the zero time is none.
+func sqlTime(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+// sqlText is a text that may be missing.
+func sqlText(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}

@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Get implements namespaces.Source for all processes: what a frontend has written, all of them know at once. How soon they
+// do is the matter of other tests.
+func (w *world) Get(name string) (schedule.Namespace, bool) {
+	space := w.space.Load()
+	return *space, name == space.Name
+}
+
+// limit sets the limits of the namespace.
+func (w *world) limit() {
+	w.space.Store(&schedule.Namespace{Name: namespace, Limits: schedule.NamespaceLimits{
+		ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns,
+	}})
+}
+
+// freeze freezes the namespace for a time, after which the freeze ends by itself or somebody ends it.
+func (w *world) freeze(now time.Time, d time.Duration, byItself bool) {
+	if w.calm || w.space.Load().Freeze.Covers(now) {
+		return
+	}
+	w.fault("freeze")
+	freeze := &schedule.Freeze{Reason: "maintenance", From: now}
+	if byItself {
+		freeze.Until = now.Add(d)
+	} else {
+		w.at(now.Add(d), w.unfreeze)
+	}
+	w.trace.note(now, "FREEZE", "for "+d.String())
+	w.setFreeze(freeze)
+}
+
+// unfreeze ends the freeze of the namespace, as a frontend does.
+func (w *world) unfreeze(now time.Time) {
+	freeze := w.space.Load().Freeze
+	if !freeze.Covers(now) {
+		return
+	}
+	over := *freeze
+	over.Until = now
+	w.freezes = w.freezes[:len(w.freezes)-1]
+	w.trace.note(now, "UNFREEZE", "")
+	w.setFreeze(&over)
+}
+
+func (w *world) setFreeze(freeze *schedule.Freeze) {
+	next := *w.space.Load()
+	next.Freeze = freeze
+	w.freezes = append(w.freezes, freeze)
+	w.space.Store(&next)
+}
+
+// frozen: nothing automated that is due in a freeze starts.
+func (c *checker) frozen() {
+	margin := 2 * c.plan.Skew
+	for _, f := range c.freezes {
+		from, until := f.From.Add(margin), f.Until.Add(-margin)
+		for _, r := range c.ledger.order {
+			// By its jitter, what has its time before the end is due after it.
+			inside := r.nominal.After(from) && r.nominal.Before(until.Add(-time.Second))
+			if r.scheduleID == c.id && r.automated() && inside {
+				c.find("frozen", "%s was started, frozen since %s", r.workflowID, f.From.Sub(c.trace.begin))
+			}
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package systemtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+	"github.com/carillon-scheduler/carillon/worker"
+)
+
+// fence is a server with the configuration that deploy/nats offers.
+type fence struct {
+	t      *testing.T
+	server *natsserver.Server
+	ca     *natstest.Authority
+}
+
+func newFence(t *testing.T) *fence {
+	t.Helper()
+	ca := natstest.NewAuthority(t)
+	ca.Issue("server")
+	t.Setenv("CARILLON_TLS_CERT", ca.Path("server.pem"))
+	t.Setenv("CARILLON_TLS_KEY", ca.Path("server.key"))
+	t.Setenv("CARILLON_TLS_CA", ca.Path("ca.pem"))
+	for _, user := range []string{"OPERATOR", "SERVICE", "BILLING", "BILLING_INVOICES", "SYS"} {
+		t.Setenv("CARILLON_"+user+"_PASSWORD", passwordOf(user))
+	}
+	server := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile = "../../deploy/nats/carillon.conf" })
+	return &fence{t: t, server: server, ca: ca}
+}
+
+func passwordOf(user string) string {
+	return "secret-of-" + strings.ToLower(strings.ReplaceAll(user, "_", "-"))
+}
+
+// connect connects as a user over the network, as the file says it. What the server refuses goes to the channel.
+func (f *fence) connect(user string) (*nats.Conn, jetstream.JetStream, <-chan error) {
+	f.t.Helper()
+	refused := make(chan error, 100)
+	conn, err := nats.Connect(f.server.ClientURL(),
+		nats.RootCAs(f.ca.Path("ca.pem")), nats.UserInfo(user, passwordOf(user)),
+		nats.CustomInboxPrefix("_INBOX_"+strings.ReplaceAll(user, "-", "_")),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	require.NoError(f.t, err)
+	f.t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	require.NoError(f.t, err)
+	return conn, js, refused
+}
+
+// TestAccess: with the permissions of deploy/nats, what a client and a worker need works, and what is not theirs is refused.
+func TestAccess(t *testing.T) {
+	f := newFence(t)
+	conn, js, refusedService := f.connect("service")
+	s := newSystemOf(t, subjects.Default(), conn, js, topology.Settings{Shards: 2})
+	operator, _, _ := f.connect("operator")
+	manager, err := client.New(operator, client.Config{})
+	require.NoError(t, err)
+	_, err = manager.CreateNamespace(t.Context(), "billing", schedule.CreateNamespaceRequest{})
+	require.NoError(t, err)
+	billing, _, refusedClient := f.connect("billing")
+	api, err := client.New(billing, client.Config{Namespace: "billing"})
+	require.NoError(t, err)
+	described, err := api.DescribeNamespace(t.Context(), "billing")
+	require.NoError(t, err)
+	require.NotNil(t, described.Info.Usage)
+	invoices, _, refusedWorker := f.connect("billing-invoices")
+	ran := f.worker(invoices)
+
+	_, err = api.Create(t.Context(), schedule.CreateRequest{ID: "monthly", Schedule: schedule.Schedule{
+		Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}},
+		Action: schedule.Action{Type: "invoice", TaskQueue: "invoices"},
+	}})
+	require.NoError(t, err)
+	events, err := api.Watch(t.Context(), "monthly")
+	require.NoError(t, err)
+	_, err = api.Trigger(t.Context(), schedule.TriggerRequest{ID: "monthly"})
+	require.NoError(t, err)
+	for event, err := range events {
+		require.NoError(t, err)
+		if event.Kind == schedule.EventCompleted {
+			break
+		}
+	}
+	require.Equal(t, "monthly", (<-ran).ScheduleID)
+	for who, refused := range map[string]<-chan error{"service": refusedService, "client": refusedClient, "worker": refusedWorker} {
+		select {
+		case err := <-refused:
+			assert.Fail(t, "refused to the "+who, "%v", err)
+		default:
+		}
+	}
+	t.Run("forbidden", f.forbidden)
+	t.Run("forged", func(t *testing.T) { f.forged(t, s, invoices) })
+}
+
+// worker runs a worker of the queue invoices.
+func (f *fence) worker(conn *nats.Conn) <-chan worker.Run {
+	w, err := worker.New(conn, worker.Config{Namespace: "billing", TaskQueue: "invoices", Logger: natstest.Logger(f.t)})
+	require.NoError(f.t, err)
+	ran := make(chan worker.Run, 10)
+	w.Register("invoice", func(_ context.Context, run *worker.Run) (any, error) {
+		ran <- *run
+		return nil, nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	f.t.Cleanup(func() {
+		cancel()
+		assert.NoError(f.t, <-done)
+	})
+	return ran
+}
+
+// forbidden tries, as each user, what is not for it.
+func (f *fence) forbidden(t *testing.T) {
+	for user, c := range map[string]struct{ publish, subscribe []string }{
+		"billing": {
+			publish: []string{
+				"carillon.api.default.schedule.list", "carillon.api.other.schedule.delete",
+				"carillon.api.billing.namespace.update", "carillon.api.billing.namespace.unfreeze", "carillon.api.billing.namespace.delete",
+				"carillon.api.other.namespace.describe", "carillon.api._.namespace.list", "carillon.frontend.beat",
+				"$KV.carillon-state-0.billing.monthly.definition", "$JS.API.DIRECT.GET.KV_carillon-state-0.$KV.carillon-state-0.billing.monthly.definition",
+				"$JS.API.STREAM.MSG.GET.KV_carillon-state-0", "$JS.API.STREAM.INFO.CARILLON_EVENTS", "$JS.API.STREAM.NAMES", "$JS.API.INFO",
+				"$JS.API.STREAM.DELETE.CARILLON_EVENTS", "$JS.API.STREAM.PURGE.CARILLON_EVENTS", "$JS.API.STREAM.CREATE.X",
+				"$JS.API.CONSUMER.CREATE.CARILLON_EVENTS.x.carillon.event.>", "carillon.task.0.invoke.billing.monthly.wake",
+				"carillon.action.billing.invoices.x", "carillon.control.billing.invoices.x", "carillon.callback.0.billing.invoices.monthly.x",
+				"carillon.event.billing.monthly.completed", "carillon.timer.0.due.billing.monthly", "$SRV.PING", "anything",
+			},
+			subscribe: []string{
+				"carillon.event.default.>", "carillon.event.>", "carillon.api.billing.>", "carillon.frontend.>", "carillon.action.billing.>",
+				"$KV.>", "_INBOX.>", "_INBOX_service.>", "_INBOX_billing_invoices.>", ">",
+			},
+		},
+		"billing-invoices": {
+			publish: []string{
+				"carillon.api.billing.schedule.list", "$KV.carillon-state-0.billing.monthly.definition",
+				"$JS.API.DIRECT.GET.KV_carillon-state-0.$KV.carillon-state-0.billing.monthly.definition",
+				"$JS.API.CONSUMER.CREATE.CARILLON_ACTIONS.worker_billing_invoices.carillon.action.billing.>",
+				"$JS.API.CONSUMER.CREATE.CARILLON_ACTIONS.worker_billing_refunds.carillon.action.billing.refunds.>",
+				"$JS.API.CONSUMER.MSG.NEXT.CARILLON_ACTIONS.worker_billing_refunds",
+				"$JS.API.CONSUMER.DURABLE.CREATE.CARILLON_ACTIONS.x", "$JS.API.CONSUMER.DELETE.CARILLON_ACTIONS.worker_billing_invoices",
+				"$JS.ACK.CARILLON_ACTIONS.worker_billing_refunds.1.1.1.1.0", "$JS.API.STREAM.MSG.DELETE.CARILLON_ACTIONS",
+				"$JS.API.DIRECT.GET.CARILLON_EVENTS", "$JS.API.STREAM.INFO.CARILLON_EVENTS",
+				"carillon.callback.0.billing.refunds.monthly.x", "carillon.callback.0.other.invoices.monthly.x",
+				"carillon.control.billing.invoices.x", "carillon.action.billing.invoices.x", "carillon.dlq.invoker",
+				"carillon.progress.billing.refunds.x", "carillon.progress.other.invoices.x",
+				"$JS.API.DIRECT.GET.CARILLON_CONTROL.carillon.progress.billing.refunds.x",
+				"carillon.event.billing.monthly.completed", "carillon.task.0.generate.billing.monthly.due",
+			},
+			subscribe: []string{
+				"carillon.event.billing.>", "carillon.control.billing.refunds.>", "carillon.control.>", "carillon.alive.billing.refunds.>",
+				"carillon.action.billing.invoices.>", "carillon.callback.>", "_INBOX.>", "_INBOX_service.>",
+			},
+		},
+		"service": {
+			publish: []string{
+				"$JS.API.STREAM.DELETE.CARILLON_EVENTS", "$JS.API.STREAM.RESTORE.X", "$JS.API.STREAM.SNAPSHOT.CARILLON_EVENTS",
+				"$JS.API.ACCOUNT.PURGE.CARILLON", "anything",
+			},
+			subscribe: []string{"_INBOX.>", "_INBOX_billing.>", "$SYS.>"},
+		},
+	} {
+		conn, _, refused := f.connect(user)
+		requireRefused := func(what string) {
+			t.Helper()
+			require.NoError(t, conn.Flush())
+			select {
+			case err := <-refused:
+				require.ErrorIs(t, err, nats.ErrPermissionViolation, what)
+			case <-time.After(patience):
+				require.Fail(t, "not refused", "%s: %s", user, what)
+			}
+		}
+		for _, subject := range c.publish {
+			require.NoError(t, conn.PublishRequest(subject, conn.NewInbox(), nil))
+			requireRefused("publish on " + subject)
+		}
+		for _, subject := range c.subscribe {
+			_, err := conn.Subscribe(subject, func(*nats.Msg) {})
+			require.NoError(t, err)
+			requireRefused("subscribe to " + subject)
+		}
+	}
+	for _, user := range []string{"nobody", "billing"} {
+		_, err := nats.Connect(f.server.ClientURL(), nats.RootCAs(f.ca.Path("ca.pem")), nats.UserInfo(user, "guessed"))
+		require.ErrorIs(t, err, nats.ErrAuthorization)
+	}
+}
+
+// forged lets the worker of one queue report, on the subjects that it may use, that a run of another queue has ended.
+func (f *fence) forged(t *testing.T, s *system, forger *nats.Conn) {
+	js, err := jetstream.New(forger)
+	require.NoError(t, err)
+	conn, _, _ := f.connect("service")
+	api, err := client.New(conn, client.Config{Namespace: "billing"})
+	require.NoError(t, err)
+	_, err = api.Create(t.Context(), schedule.CreateRequest{ID: "refund", Schedule: schedule.Schedule{
+		Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}},
+		Action: schedule.Action{Type: "refund", TaskQueue: "refunds"},
+	}})
+	require.NoError(t, err)
+	_, err = api.Trigger(t.Context(), schedule.TriggerRequest{ID: "refund"})
+	require.NoError(t, err)
+	var run schedule.Run
+	key := schedule.Key{Namespace: "billing", ID: "refund"}
+	natstest.Eventually(t, patience, "the run is queued", func() bool {
+		d, err := api.Describe(t.Context(), "refund")
+		require.NoError(t, err)
+		if len(d.Info.RunningWorkflows) == 1 {
+			run = d.Info.RunningWorkflows[0]
+		}
+		return run.RequestID != ""
+	})
+	body, err := json.Marshal(schedule.Completion{RequestID: run.RequestID, RunID: run.RunID, Status: schedule.StatusFailed})
+	require.NoError(t, err)
+	_, err = js.Publish(t.Context(), s.names.Callback(s.store.ShardOf(key), key, "invoices", run.RequestID), body)
+	require.NoError(t, err, "it may use the subject")
+	stream, err := s.js.Stream(t.Context(), s.names.TaskStream(s.store.ShardOf(key)))
+	require.NoError(t, err)
+	natstest.Eventually(t, patience, "the forged completion is dealt with", func() bool {
+		_, err := stream.GetLastMsgForSubject(t.Context(), s.names.Callback(s.store.ShardOf(key), key, "invoices", run.RequestID))
+		return errors.Is(err, jetstream.ErrMsgNotFound)
+	})
+	d, err := api.Describe(t.Context(), "refund")
+	require.NoError(t, err)
+	require.Len(t, d.Info.RunningWorkflows, 1, "the run goes on")
+}

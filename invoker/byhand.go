@@ -1,0 +1,34 @@
+package invoker
+
+import "github.com/carillon-scheduler/carillon/schedule"
+
+// endRun asks a run to end because somebody wants it. The control is part of the record, so that it is delivered however
+// often that takes. A run that is over, or has been asked as much already, is left alone.
+func (m *machine) endRun(e *schedule.EndRun) {
+	if e.Incarnation != m.definition.Incarnation {
+		m.ignore(ignoredIncarnation)
+		return
+	}
+	start := m.find(e.RequestID)
+	switch {
+	case start == nil || !start.Running():
+		m.ignore(ignoredUnknown)
+	case start.Ending == e.Kind || start.Ending == schedule.ControlTerminate:
+		m.ignore(ignoredRepeat)
+	default:
+		m.endByHand(e, start)
+	}
+}
+
+func (m *machine) endByHand(e *schedule.EndRun, start *schedule.BufferedStart) {
+	start.Ending = e.Kind
+	m.control(e.Kind, start)
+	m.state.Controls[len(m.state.Controls)-1].Reason = e.Text()
+	kind := schedule.EventCancelRequested
+	if e.Kind == schedule.ControlTerminate {
+		kind = schedule.EventTerminated
+	}
+	event := startEvent(kind, start, e.Reason)
+	event.Identity = e.Identity // who asks for this, and not who asked for the run
+	m.event(event)
+}

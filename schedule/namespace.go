@@ -1,0 +1,109 @@
+package schedule
+
+import (
+	"math"
+	"time"
+)
+
+// The bounds of a [Namespace]'s description and of a [Freeze]'s reason, in bytes.
+const (
+	MaxDescription  = 1024
+	MaxFreezeReason = 255
+)
+
+// DefaultMaxSchedules is how many schedules a namespace may have that says nothing of it (SEMANTICS §10).
+const DefaultMaxSchedules = 1_000_000
+
+// The bounds of [NamespaceLimits.EventRetention].
+const (
+	MinEventRetention = time.Hour
+	MaxEventRetention = 30 * 24 * time.Hour
+)
+
+// Namespace is the stored namespace: the record of the cluster's bucket that all programs watch.
+type Namespace struct {
+	Name string `json:"name"`
+	// Description is for people: text of at most [MaxDescription] bytes.
+	Description string          `json:"description,omitempty"`
+	Limits      NamespaceLimits `json:"limits,omitzero"`
+	// Freeze is the newest freeze, whether it holds now or is over: what was due in it does not start either way. Nil means
+	// that there was none.
+	Freeze *Freeze `json:"freeze,omitempty"`
+	// Version counts the writes of this record from 1; it is the conflict token of the API.
+	Version uint64 `json:"version,omitempty"`
+	// CreatedBy and UpdatedBy are who asked for the first version and for this one, as far as that is known.
+	CreateTime time.Time `json:"createTime,omitzero"`
+	CreatedBy  string    `json:"createdBy,omitempty"`
+	UpdateTime time.Time `json:"updateTime,omitzero"`
+	UpdatedBy  string    `json:"updatedBy,omitempty"`
+	// RequestID is the idempotency key of the request that wrote this version.
+	RequestID string `json:"requestId,omitempty"`
+	// Deleting says that the namespace is on its way out with all its schedules: it takes no request but those that look.
+	Deleting bool `json:"deleting,omitempty"`
+}
+
+// NamespaceLimits bound what one namespace asks of the cluster. Zero means without a limit, unless a field says otherwise.
+type NamespaceLimits struct {
+	// RequestsPerSecond is how many requests of the API are answered in a second, over all frontends, and RequestBurst how
+	// many at once before that counts; a burst of zero means as many as in a second. What is beyond is refused with
+	// [CodeResourceExhausted] and the time to wait.
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty"`
+	RequestBurst      int     `json:"requestBurst,omitempty"`
+	// ActionsPerSecond is how many runs start in a second, over all schedules; those beyond start later, the schedules
+	// taking turns.
+	ActionsPerSecond float64 `json:"actionsPerSecond,omitempty"`
+	// MaxSchedules is how many schedules there may be; zero means [DefaultMaxSchedules].
+	MaxSchedules int `json:"maxSchedules,omitempty"`
+	// MaxPendingRuns is how many runs may be queued for workers or in progress; further ones wait in their schedules.
+	MaxPendingRuns int `json:"maxPendingRuns,omitempty"`
+	// EventRetention is how long events are kept, from [MinEventRetention] to [MaxEventRetention]; zero means the latter.
+	EventRetention Duration `json:"eventRetention,omitempty"`
+}
+
+// Freeze keeps the automated actions of a namespace from starting, as if each of its schedules were paused. What people
+// trigger and backfill starts all the same.
+type Freeze struct {
+	// Reason is for people: text of 1 to [MaxFreezeReason] bytes. By is who asked for the freeze.
+	Reason string `json:"reason"`
+	By     string `json:"by,omitempty"`
+	// From is when it began, inclusive, and Until when it ends by itself, exclusive; a zero Until means not by itself.
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Covers reports whether the freeze holds at t. A nil freeze never does.
+func (f *Freeze) Covers(t time.Time) bool {
+	return f != nil && !t.Before(f.From) && (f.Until.IsZero() || t.Before(f.Until))
+}
+
+// DropReason is why an action is dropped that the freeze keeps from starting, for people.
+func (f *Freeze) DropReason() string { return "namespace frozen: " + f.Reason }
+
+// Validate reports the first limit that can never work, as an *Error with a path such as "requestBurst".
+func (l NamespaceLimits) Validate() error {
+	for _, rate := range []struct {
+		field string
+		value float64
+	}{{"requestsPerSecond", l.RequestsPerSecond}, {"actionsPerSecond", l.ActionsPerSecond}} {
+		if math.IsNaN(rate.value) || math.IsInf(rate.value, 0) || rate.value < 0 || rate.value > maxRate {
+			return Invalid(rate.field, "%v must be a number from 0 to %v; 0 means without a limit", rate.value, maxRate)
+		}
+	}
+	for _, count := range []struct {
+		field string
+		value int
+	}{{"requestBurst", l.RequestBurst}, {"maxSchedules", l.MaxSchedules}, {"maxPendingRuns", l.MaxPendingRuns}} {
+		if count.value < 0 || count.value > maxCount {
+			return Invalid(count.field, "%d must be 0 to %d", count.value, maxCount)
+		}
+	}
+	if keep := time.Duration(l.EventRetention); keep != 0 && (keep < MinEventRetention || keep > MaxEventRetention) {
+		return Invalid("eventRetention", "%s must be %s to %s, or 0 for the latter", keep, MinEventRetention, MaxEventRetention)
+	}
+	return nil
+}
+
+const (
+	maxRate  = 1_000_000
+	maxCount = 100_000_000
+)

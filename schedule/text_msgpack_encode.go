@@ -1,0 +1,94 @@
+package schedule
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+)
+
+// EncodeMsgpack writes v as msgpack. It is what [EncodeJSON] writes in other clothes: the same field names, durations and times
+// as text; [DecodeMsgpack] reads it back as v. Numbers that JSON text in v holds become integers of 64 bits where they are
+// whole and fit, and else the nearest double, or their text where there is none.
+func EncodeMsgpack(v any) ([]byte, error) {
+	text, err := EncodeJSON(v)
+	if err != nil {
+		return nil, err
+	}
+	e := msgpackEncoder{textScanner: textScanner{data: text}, out: recordWriter{data: make([]byte, 0, len(text))}}
+	e.value()
+	return e.out.data, nil
+}
+
+// msgpackEncoder writes what it reads of a valid JSON text.
+type msgpackEncoder struct {
+	textScanner
+	out recordWriter
+}
+
+func (e *msgpackEncoder) value() {
+	switch e.peek() {
+	case '{':
+		e.container(msgpcode.FixedMapLow, msgpcode.Map16, msgpcode.Map32, func() {
+			e.out.text(e.key())
+			e.value()
+		})
+	case '[':
+		e.container(msgpcode.FixedArrayLow, msgpcode.Array16, msgpcode.Array32, e.value)
+	case '"':
+		e.out.text(unquoted(e.scalar()))
+	case 't', 'f', 'n':
+		e.out.data = append(e.out.data, map[byte]byte{
+			't': msgpcode.True, 'f': msgpcode.False, 'n': msgpcode.Nil,
+		}[e.scalar()[0]])
+	default:
+		e.number(e.scalar())
+	}
+}
+
+// container writes an object or list, each entry by a call of entry. How many there are is known only then: the first byte
+// has room for 15, where there are more they move.
+func (e *msgpackEncoder) container(fixed, code16, code32 byte, entry func()) {
+	e.bracket()
+	start, n := len(e.out.data), 0
+	e.out.data = append(e.out.data, fixed)
+	for ; e.more(); n++ {
+		entry()
+	}
+	e.bracket()
+	switch {
+	case n < 16:
+		e.out.data[start] |= byte(n)
+	case n <= math.MaxUint16:
+		e.out.data[start] = code16
+		e.out.data = slices.Insert(e.out.data, start+1, byte(n>>8), byte(n))
+	default:
+		e.out.data[start] = code32
+		e.out.data = slices.Insert(e.out.data, start+1, binary.BigEndian.AppendUint32(nil, uint32(n))...)
+	}
+}
+
+func (e *msgpackEncoder) number(text []byte) {
+	if !bytes.ContainsAny(text, ".eE") && string(text) != "-0" {
+		if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+			e.out.int(n)
+			return
+		}
+		if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
+			e.out.uint(n)
+			return
+		}
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	switch {
+	case err != nil: // beyond a double
+		e.out.text(string(text))
+	case float64(float32(f)) == f:
+		e.out.data = binary.BigEndian.AppendUint32(append(e.out.data, msgpcode.Float), math.Float32bits(float32(f)))
+	default:
+		e.out.data = binary.BigEndian.AppendUint64(append(e.out.data, msgpcode.Double), math.Float64bits(f))
+	}
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Trial is one attempt of a run without NATS, for tests; package workertest makes it convenient. The code is that of a
+// worker: the same limits, the same recovery from panics, the same decision about what becomes of the run.
+type Trial struct {
+	// Handler executes the attempt. Required.
+	Handler Handler
+	// Middleware is as in Config.
+	Middleware []Middleware
+	// Request is what the worker would have got. It need not be complete.
+	Request schedule.ActionRequest
+	// Attempt counts the attempts, from 1. Zero means 1.
+	Attempt int
+	// LastHeartbeat is as in Run.
+	LastHeartbeat json.RawMessage
+	// OnHeartbeat, unless nil, is called with the details of each heartbeat, in the goroutine that makes it.
+	OnHeartbeat func(details json.RawMessage)
+	// Logger receives the logs. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// TrialResult is what a worker would do after an attempt.
+type TrialResult struct {
+	// Completion is what it would report; nil if the run goes on, or was terminated.
+	Completion *schedule.Completion
+	// Again says that the run would go back to the queue, for another attempt after Delay. Failure says why; nil if the
+	// worker stops.
+	Again   bool
+	Delay   time.Duration
+	Failure *schedule.Failure
+	// LastHeartbeat is what the next attempt would get.
+	LastHeartbeat json.RawMessage
+}
+
+// Execute makes the attempt. The end of ctx reaches it as its cause says: ErrCanceled as a cancel of the run, ErrTerminated as
+// its termination, anything else as the end of the worker after its drain timeout. The limits of the request hold; time is
+// that of package time.
+func (t Trial) Execute(ctx context.Context) TrialResult {
+	t.Attempt = max(t.Attempt, 1)
+	if t.Logger == nil {
+		t.Logger = slog.Default()
+	}
+	h := newHeld(context.WithoutCancel(ctx), nil, t.Request, t.Attempt)
+	defer h.cancel(nil)
+	h.previous, h.onHeartbeat = t.LastHeartbeat, t.OnHeartbeat
+	final, endFinal := context.WithCancel(context.Background())
+	defer endFinal()
+	defer context.AfterFunc(ctx, func() { endTrial(h, context.Cause(ctx), final, endFinal) })()
+	result := t.decide(ctx, final, h)
+	if result.LastHeartbeat = h.lastDetails(); result.LastHeartbeat == nil {
+		result.LastHeartbeat = t.LastHeartbeat
+	}
+	return result
+}
+
+// decide goes the way of Worker.attempt.
+func (t Trial) decide(ctx, final context.Context, h *held) TrialResult {
+	e := executor{
+		now: time.Now, log: t.Logger, strays: newStrays(make(chan struct{}, 1)), maxResult: func() int { return MaxResultBytes },
+	}
+	v := before(&t.Request, arrival{
+		delivery: t.Attempt, cause: context.Cause(ctx), stopping: ctx.Err() != nil, types: []string{t.Request.Type}, now: e.now(),
+	})
+	o := outcome{verdict: v, attempt: t.Attempt - 1}
+	if v.kind == execute {
+		_, v = e.execute(final.Done(), h, wrapped(t.Handler, t.Middleware))
+		o = outcome{verdict: v, attempt: t.Attempt}
+	}
+	switch o.kind {
+	case giveBack:
+		return TrialResult{Again: true, Delay: o.delay, Failure: o.failure}
+	case report:
+		completion := newCompletion(h, o, e.now())
+		return TrialResult{Completion: &completion}
+	}
+	return TrialResult{}
+}
+
+// endTrial carries the end of a trial's context to its run, as the end of a worker's phases and its controls do.
+func endTrial(h *held, cause error, final context.Context, endFinal func()) {
+	if errors.Is(cause, ErrCanceled) || errors.Is(cause, ErrTerminated) {
+		h.control(cause)
+		return
+	}
+	h.cancel(ErrShutdown)
+	timer := time.NewTimer(handBackTime)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		endFinal()
+	case <-final.Done():
+	}
+}
