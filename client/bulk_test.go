@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,7 +26,7 @@ func TestBulk(t *testing.T) {
 	for range 2 { // each has a request ID of its own
 		started, err := c.StartBulk(ctx, schedule.StartBulkRequest{BulkTask: task})
 		require.NoError(t, err)
-		natstest.Eventually(t, 20*time.Second, "the operation is over", func() bool {
+		natstest.Eventually(t, natstest.Patience, "the operation is over", func() bool {
 			now, err := c.DescribeBulk(ctx, started.JobID)
 			return err == nil && now.Ended() && now.Done == 2
 		})

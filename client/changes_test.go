@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,7 +14,7 @@ import (
 )
 
 // patience bounds every wait, on a machine that is busy with other tests.
-const patience = 30 * time.Second
+const patience = natstest.Patience
 
 // TestChangesAreTriedAgainAsOneRequest goes through what is carried out once for its request ID.
 func TestChangesAreTriedAgainAsOneRequest(t *testing.T) {

@@ -45,7 +45,7 @@ func runFrontend(t *testing.T, config frontend.Config) {
 	})
 	select {
 	case <-f.Ready():
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the frontend does not start")
 	}
 }

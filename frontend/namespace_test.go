@@ -116,8 +116,9 @@ func TestNamespaceLifecycle(t *testing.T) {
 	assert.True(t, in.namespace("billing", "delete", `{"force":true}`).Deleting)
 	assert.Equal(t, schedule.CodeFailedPrecondition, in.refused("billing", "freeze", `{"reason":"x"}`).Code)
 	assert.Equal(t, schedule.CodeFailedPrecondition, in.refused("billing", "create", `{}`).Code)
-	natstest.Eventually(t, time.Second, "changes are refused", func() bool {
-		return schedule.CodeOf(in.createIn("billing", "too late", "")) == schedule.CodeFailedPrecondition
+	natstest.Eventually(t, natstest.Patience, "changes are refused", func() bool {
+		code := schedule.CodeOf(in.createIn("billing", "too late", ""))
+		return code == schedule.CodeFailedPrecondition || code == schedule.CodeNotFound
 	})
 	in.awaitGone("billing")
 	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(in.createIn("billing", "too late", "")))

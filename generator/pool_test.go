@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { natstest.Main(m) }
 
-const patience = 30 * time.Second
+const patience = natstest.Patience
 
 // testBundle is an installation without an invoker: what is handed over stays in the task stream.
 type testBundle struct {

@@ -22,7 +22,7 @@ const (
 	queue     = "reports & more"
 	namespace = "default"
 	// limit is how long a test waits for what must happen. It is met in milliseconds unless something is broken.
-	limit = 20 * time.Second
+	limit = natstest.Patience
 )
 
 var key = schedule.Key{Namespace: namespace, ID: "nightly"}

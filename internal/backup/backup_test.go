@@ -40,7 +40,7 @@ func TestTimersAndRunsGoOn(t *testing.T) {
 	for _, id := range []string{"held", "limited"} {
 		_, err := old.client.Trigger(t.Context(), schedule.TriggerRequest{ID: id, Trigger: schedule.Trigger{Input: []byte(`"as told"`)}})
 		require.NoError(t, err)
-		natstest.Eventually(t, 20*time.Second, "it runs", func() bool { return len(old.describe(id).Info.RunningWorkflows) == 1 })
+		natstest.Eventually(t, natstest.Patience, "it runs", func() bool { return len(old.describe(id).Info.RunningWorkflows) == 1 })
 	}
 	dir, manifest := old.backup()
 	assert.Len(t, manifest.Streams, 9)
@@ -58,9 +58,9 @@ func TestTimersAndRunsGoOn(t *testing.T) {
 	}}
 	restored.start(topology.Settings{}, after)
 	assert.Equal(t, 2, restored.facts.Shards)
-	natstest.Eventually(t, 20*time.Second, "both have run", func() bool { return after.of("later") == 1 && after.of("held") == 1 })
+	natstest.Eventually(t, natstest.Patience, "both have run", func() bool { return after.of("later") == 1 && after.of("held") == 1 })
 	assert.ElementsMatch(t, []string{"later", `held"as told"`}, []string{<-inputs, <-inputs})
-	natstest.Eventually(t, 20*time.Second, "the run nobody takes has timed out", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the run nobody takes has timed out", func() bool {
 		recent := restored.describe("limited").Info.RecentActions
 		return len(recent) == 1 && recent[0].Status == schedule.StatusTimedOut
 	})
@@ -74,11 +74,11 @@ func TestResumeFrom(t *testing.T) {
 	before := &ledger{}
 	old.start(topology.Settings{Shards: 2}, before)
 	old.create("tick", every(time.Second, schedule.OverlapAllowAll))
-	natstest.Eventually(t, 20*time.Second, "it runs", func() bool { return before.of("tick") > 0 })
+	natstest.Eventually(t, natstest.Patience, "it runs", func() bool { return before.of("tick") > 0 })
 	dir, manifest := old.backup()
 	// The world goes on for a while that no backup knows of.
 	known := before.of("tick")
-	natstest.Eventually(t, 20*time.Second, "it has gone on", func() bool { return before.of("tick") > known+2 })
+	natstest.Eventually(t, natstest.Patience, "it has gone on", func() bool { return before.of("tick") > known+2 })
 	old.stop()
 
 	restored := connectSite(t, natstest.Server(t), old.names)
@@ -94,7 +94,7 @@ func TestResumeFrom(t *testing.T) {
 	assert.GreaterOrEqual(t, summary.Assumed, 2)
 	after := &ledger{}
 	restored.start(topology.Settings{}, after)
-	natstest.Eventually(t, 20*time.Second, "it runs again", func() bool { return after.of("tick") > 1 })
+	natstest.Eventually(t, natstest.Patience, "it runs again", func() bool { return after.of("tick") > 1 })
 	_, pending := restored.history()
 	for _, run := range after.all() {
 		if !pending[run.requestID] {

@@ -85,7 +85,7 @@ func (s *site) change(l *ledger) {
 		_, err := s.client.Trigger(ctx, schedule.TriggerRequest{ID: id, Trigger: schedule.Trigger{Input: []byte(`"as told"`)}})
 		require.NoError(s, err)
 	}
-	natstest.Eventually(s, 20*time.Second, "all has happened", func() bool {
+	natstest.Eventually(s, natstest.Patience, "all has happened", func() bool {
 		kinds := map[string]bool{}
 		for _, e := range s.events(everything).Entries {
 			kinds[strings.Join([]string{e.ScheduleID, string(e.Kind)}, " ")] = true

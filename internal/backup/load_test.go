@@ -42,7 +42,7 @@ func underLoad[T server](t *testing.T, from T, to func() T, settings topology.Se
 	before := &ledger{work: uneven}
 	old.start(settings, before)
 	ids := old.load()
-	natstest.Eventually(t, 30*time.Second, "all schedules have run", func() bool {
+	natstest.Eventually(t, natstest.Patience, "all schedules have run", func() bool {
 		for _, id := range ids {
 			if before.of(id) == 0 {
 				return false
@@ -65,7 +65,7 @@ func underLoad[T server](t *testing.T, from T, to func() T, settings topology.Se
 		2*len(manifest.Streams), manifest.Bytes(), len(completed), len(pending))
 	after := &ledger{work: uneven}
 	restored.start(topology.Settings{}, after)
-	natstest.Eventually(t, 60*time.Second, "what was pending has ended", func() bool {
+	natstest.Eventually(t, natstest.Patience, "what was pending has ended", func() bool {
 		_, left := restored.history()
 		for id := range pending {
 			if left[id] {
@@ -130,7 +130,7 @@ func (s *site) backupUnder(l *ledger) (string, *backup.Manifest) {
 		JS: s.js, Names: s.names, Facts: s.facts, Version: "test",
 		Progress: func(step string, done, of int) {
 			had := len(l.all())
-			natstest.Eventually(s, 20*time.Second, "more has run", func() bool { return len(l.all()) > had+2 })
+			natstest.Eventually(s, natstest.Patience, "more has run", func() bool { return len(l.all()) > had+2 })
 		},
 	}, dir)
 	require.NoError(s, err)
@@ -165,7 +165,7 @@ var everything events.Query
 // events reads the history. A cluster that is busy may not have made the consumer when it is asked for messages.
 func (s *site) events(query events.Query) (page events.Page) {
 	s.Helper()
-	natstest.Eventually(s, 30*time.Second, "the history can be read", func() (ok bool) {
+	natstest.Eventually(s, natstest.Patience, "the history can be read", func() (ok bool) {
 		var err error
 		page, err = events.NewReader(s.js, s.names).Page(s.Context(), query, 0, 1_000_000)
 		return err == nil

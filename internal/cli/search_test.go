@@ -46,7 +46,7 @@ func TestSearchEndToEnd(t *testing.T) {
 // finds waits until a query finds these.
 func (c cli) finds(want, query string) {
 	c.t.Helper()
-	natstest.Eventually(c.t, time.Minute, query+" finds "+want, func() bool {
+	natstest.Eventually(c.t, natstest.Patience, query+" finds "+want, func() bool {
 		code, stdout, _ := c.run("list", "--query", query, "-q")
 		return code == ExitOK && stdout == want
 	})

@@ -17,8 +17,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// busyPause is far shorter than the pause is in earnest.
-const busyPause = 500 * time.Millisecond
+const (
+	// busyPause is far shorter than the pause is in earnest.
+	busyPause = 500 * time.Millisecond
+	// busyLooks is how often all is checked while everything moves.
+	busyLooks = 5
+)
 
 func TestBusySystemIsConsistent(t *testing.T) {
 	t.Parallel()
@@ -45,30 +49,24 @@ func (s *site) isConsistentWhileBusy(schedules int) {
 			r.Action.RunTimeout = schedule.Duration(time.Duration(i%2) * time.Minute)
 		})
 	}
-	ctx, cancel := context.WithTimeout(s.Context(), 4*time.Second)
-	defer cancel()
+	ctx, cancel := context.WithCancel(s.Context())
 	var log bytes.Buffer
 	scrubber := s.scrubber(slog.New(slog.NewTextHandler(&log, nil)))
 	var running sync.WaitGroup
 	defer func() {
+		cancel()
 		running.Wait()
 		assert.Empty(s, log.String(), "what the scrubber has found")
 	}()
 	running.Go(func() { assert.NoError(s, scrubber.Run(ctx)) })
 	running.Go(func() { s.disturb(ctx, schedules) })
-	looks := 0
-	for ctx.Err() == nil {
+	for range busyLooks {
 		report, err := s.checker.Check(ctx, "", false)
-		if errors.Is(err, context.DeadlineExceeded) {
-			break
-		}
 		require.NoError(s, err)
 		for _, f := range report.Findings {
 			assert.Fail(s, "inconsistent", "%s %s %s: %s", f.ScheduleID, f.Kind, f.About, f.What)
 		}
-		looks++
 	}
-	assert.Positive(s, looks)
 }
 
 // disturb changes schedules, triggers and backfills, deletes and creates, until ctx ends. The last request is carried out all

@@ -28,7 +28,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = natstest.Patience
 
 // site is an installation with every role but the worker.
 type site struct {

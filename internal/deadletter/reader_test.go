@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-const patience = 30 * time.Second
+const patience = natstest.Patience
 
 // testBundle is an installation of one shard without a process.
 type testBundle struct {

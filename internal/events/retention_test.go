@@ -46,7 +46,7 @@ func TestWhatIsOverIsGone(t *testing.T) {
 	h.tell(event("a", 1, schedule.EventStarted))
 	require.NoError(t, brief.Publish(t.Context(), event("a", 2, schedule.EventStarted)))
 	h.tell(event("a", 3, schedule.EventStarted))
-	natstest.Eventually(t, 20*time.Second, "an event is gone", func() bool {
+	natstest.Eventually(t, natstest.Patience, "an event is gone", func() bool {
 		info, err := h.stream.Info(t.Context())
 		return err == nil && info.State.Msgs == 2
 	})

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { natstest.Main(m) }
 
 // patience is how long a test waits for what must come, on a machine that is busy with other tests.
-const patience = 30 * time.Second
+const patience = natstest.Patience
 
 // garbage is a body that the test handler cannot decode.
 const garbage = "garbage"

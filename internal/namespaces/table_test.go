@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-const patience = 20 * time.Second
+const patience = natstest.Patience
 
 // cluster makes a cluster bucket on the shared server.
 func cluster(t *testing.T) (jetstream.JetStream, subjects.Names, jetstream.KeyValue) {

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// Patience is how long a test waits for what must happen. That happens within milliseconds; only a test that fails waits longer,
+// and so the time is enough for a machine that is busy with many other tests.
+const Patience = 2 * time.Minute
+
 // Eventually waits for a condition to become true and fails the test when it does not within the limit. What says what
 // is waited for: "the timer is gone".
 func Eventually(t testing.TB, limit time.Duration, what string, cond func() bool) {

@@ -51,7 +51,7 @@ func TestLoggerAfterTheEnd(t *testing.T) {
 func TestEventuallySaysWhatItWaitedFor(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	natstest.Eventually(t, time.Second, "the third call", func() bool { calls++; return calls == 3 })
+	natstest.Eventually(t, natstest.Patience, "the third call", func() bool { calls++; return calls == 3 })
 	require.Equal(t, 3, calls)
 
 	failure := &recorder{TB: t}
@@ -102,7 +102,7 @@ func TestClusterSurvivesTheDeathOfALeader(t *testing.T) {
 	// By a connection of its own: one to a node that is suspended does not notice for minutes.
 	_, other := natstest.Connect(t, c.Node(3-first-second).URL())
 	c.Node(second).Suspend()
-	natstest.Eventually(t, 30*time.Second, "the other two have elected a leader", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the other two have elected a leader", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := other.Publish(ctx, "s", nil)
@@ -115,7 +115,7 @@ func TestClusterSurvivesTheDeathOfALeader(t *testing.T) {
 
 func messages(t *testing.T, js jetstream.JetStream, stream string) (n uint64) {
 	t.Helper()
-	natstest.Eventually(t, 10*time.Second, "stream "+stream+" answers", func() bool {
+	natstest.Eventually(t, natstest.Patience, "stream "+stream+" answers", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s, err := js.Stream(ctx, stream)

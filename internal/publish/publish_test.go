@@ -96,7 +96,7 @@ func TestLostConnection(t *testing.T) {
 			_, err := p.Publish(t.Context(), message("held", 1))
 			result <- err
 		}()
-		require.Eventually(t, func() bool { return nc.Stats().OutMsgs > 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return nc.Stats().OutMsgs > 0 }, natstest.Patience, time.Millisecond)
 		c.lose(nc)
 		require.ErrorIs(t, <-result, c.want, name)
 		p.Close()

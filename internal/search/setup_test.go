@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = natstest.Patience
 
 // noon is when the schedules of the tests were created.
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)

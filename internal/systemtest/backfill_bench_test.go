@@ -35,7 +35,7 @@ func benchmarkBackfill(b *testing.B, count int) {
 			sched.Policies.Overlap = schedule.OverlapAllowAll
 			s.create(id, sched)
 		}
-		natstest.Eventually(b, 30*time.Second, "first actions", func() bool {
+		natstest.Eventually(b, natstest.Patience, "first actions", func() bool {
 			return len(runs.of("own")) > 1 && len(runs.of("other")) > 1
 		})
 		peak := watchHeap(b)

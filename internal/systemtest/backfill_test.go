@@ -80,7 +80,7 @@ func TestBackfillInOrderWithProgressAndCancel(t *testing.T) {
 	id := s.backfill("b", from, count, schedule.OverlapBufferAll)
 	g.await("b", 1)
 	var progress schedule.BackfillProgress
-	natstest.Eventually(t, 30*time.Second, "the buffer to be full", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the buffer to be full", func() bool {
 		info := s.describe("b").Info
 		if len(info.Backfills) == 1 {
 			progress = info.Backfills[0]
@@ -93,7 +93,7 @@ func TestBackfillInOrderWithProgressAndCancel(t *testing.T) {
 	require.LessOrEqual(t, s.describe("b").Info.BufferSize, 450, "slots are kept for automated starts")
 
 	require.NoError(t, s.client.CancelBackfill(t.Context(), schedule.CancelBackfillRequest{ID: "b", BackfillID: id}))
-	natstest.Eventually(t, 30*time.Second, "the buffer to be empty", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the buffer to be empty", func() bool {
 		info := s.describe("b").Info
 		return info.BufferSize == 0 && len(info.Backfills) == 0
 	})

@@ -45,14 +45,14 @@ func (s *system) statuses(id string) []schedule.Status {
 
 func (s *system) awaitStatuses(id string, want ...schedule.Status) {
 	s.t.Helper()
-	natstest.Eventually(s.t, 30*time.Second, "the runs to end as they should", func() bool {
+	natstest.Eventually(s.t, natstest.Patience, "the runs to end as they should", func() bool {
 		return assert.ObjectsAreEqual(want, s.statuses(id))
 	})
 }
 
 func (s *system) awaitRunning(id string, count int) {
 	s.t.Helper()
-	natstest.Eventually(s.t, 30*time.Second, "runs to be in progress", func() bool {
+	natstest.Eventually(s.t, natstest.Patience, "runs to be in progress", func() bool {
 		return len(s.describe(id).Info.RunningWorkflows) == count
 	})
 }
@@ -74,7 +74,7 @@ func TestTraceLeadsFromTheRequestToTheWorker(t *testing.T) {
 	select {
 	case id := <-traces:
 		require.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", id.String())
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the action did not run")
 	}
 }
@@ -119,10 +119,10 @@ func TestCancelOther(t *testing.T) {
 	runs := s.work(s.conn, "q", untilCanceled)
 	s.create("c", triggered(schedule.OverlapCancelOther))
 	s.trigger("c")
-	natstest.Eventually(t, 30*time.Second, "the first to run", func() bool { return len(runs.of("c")) == 1 })
+	natstest.Eventually(t, natstest.Patience, "the first to run", func() bool { return len(runs.of("c")) == 1 })
 	s.trigger("c")
 	s.awaitStatuses("c", schedule.StatusCanceled)
-	natstest.Eventually(t, 30*time.Second, "the second to run", func() bool { return len(runs.of("c")) == 2 })
+	natstest.Eventually(t, natstest.Patience, "the second to run", func() bool { return len(runs.of("c")) == 2 })
 	s.awaitRunning("c", 1)
 }
 
@@ -163,7 +163,7 @@ func TestSkipAndBufferOne(t *testing.T) {
 		s.trigger("one")
 	}
 	skipped := func(id string) int64 { return s.describe(id).Info.OverlapSkipped }
-	natstest.Eventually(t, 30*time.Second, "starts to be skipped", func() bool { return skipped("skip") == 3 && skipped("one") == 2 })
+	natstest.Eventually(t, natstest.Patience, "starts to be skipped", func() bool { return skipped("skip") == 3 && skipped("one") == 2 })
 	require.Equal(t, 1, s.describe("one").Info.BufferSize)
 	close(release)
 	s.awaitStatuses("one", schedule.StatusCompleted, schedule.StatusCompleted)
@@ -177,19 +177,19 @@ func TestPauseAndUnpause(t *testing.T) {
 	s := single(t)
 	runs := s.work(s.conn, "q", nil)
 	s.create("p", every(time.Second))
-	natstest.Eventually(t, 30*time.Second, "the first action", func() bool { return len(runs.of("p")) > 0 })
+	natstest.Eventually(t, natstest.Patience, "the first action", func() bool { return len(runs.of("p")) > 0 })
 	require.NoError(t, s.client.Pause(t.Context(), "p", "maintenance"))
 	paused := time.Now()
 	require.Equal(t, "maintenance", s.describe("p").State.Notes)
 	s.trigger("p") // manual requests run all the same
-	natstest.Eventually(t, 30*time.Second, "the triggered action", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the triggered action", func() bool {
 		runs := completed(s.describe("p").Info.RecentActions)
 		return len(runs) > 0 && runs[len(runs)-1].Manual
 	})
 	wait(t.Context(), time.Until(paused.Add(2500*time.Millisecond)))
 	require.NoError(t, s.client.Unpause(t.Context(), "p", "done"))
 	unpaused := time.Now()
-	natstest.Eventually(t, 30*time.Second, "an action after the pause", func() bool {
+	natstest.Eventually(t, natstest.Patience, "an action after the pause", func() bool {
 		all := runs.of("p")
 		return all[len(all)-1].Nominal.After(unpaused)
 	})
@@ -260,7 +260,7 @@ func (s *system) deadLetters(count uint64) []*jetstream.RawStreamMsg {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), s.names.DeadLetterStream())
 	require.NoError(s.t, err)
-	natstest.Eventually(s.t, 30*time.Second, "dead letters", func() bool {
+	natstest.Eventually(s.t, natstest.Patience, "dead letters", func() bool {
 		info, err := stream.Info(s.t.Context())
 		return err == nil && info.State.Msgs == count
 	})
@@ -302,7 +302,7 @@ func TestCatchUpAfterAStop(t *testing.T) {
 	latest.Policies.CatchupMode = schedule.CatchupLatest
 	created := s.create("all", all).Info.CreateTime
 	s.create("latest", latest)
-	natstest.Eventually(t, 30*time.Second, "first actions", func() bool {
+	natstest.Eventually(t, natstest.Patience, "first actions", func() bool {
 		return len(runs.of("all")) > 0 && len(runs.of("latest")) > 0
 	})
 	s.stop()
@@ -310,7 +310,7 @@ func TestCatchUpAfterAStop(t *testing.T) {
 	wait(t.Context(), 4*time.Second)
 	s.start()
 	started := time.Now()
-	natstest.Eventually(t, 30*time.Second, "actions after the start", func() bool {
+	natstest.Eventually(t, natstest.Patience, "actions after the start", func() bool {
 		after := func(id string) bool {
 			all := runs.of(id)
 			return all[len(all)-1].Nominal.After(started.Add(time.Second))

@@ -32,7 +32,7 @@ func TestCatchUpAfterAStopLongerThanTheWindow(t *testing.T) {
 	latest.Policies = schedule.Policies{Overlap: schedule.OverlapBufferAll, CatchupMode: schedule.CatchupLatest}
 	created["latest"] = s.create("latest", latest).Info.CreateTime
 	for id := range created {
-		natstest.Eventually(t, 30*time.Second, "the first action", func() bool { return len(runs.of(id)) > 0 })
+		natstest.Eventually(t, natstest.Patience, "the first action", func() bool { return len(runs.of(id)) > 0 })
 	}
 	s.stop()
 	stopped := time.Now()
@@ -40,7 +40,7 @@ func TestCatchUpAfterAStopLongerThanTheWindow(t *testing.T) {
 	started := time.Now()
 	s.start()
 	for id := range created {
-		natstest.Eventually(t, 30*time.Second, "actions after the start", func() bool {
+		natstest.Eventually(t, natstest.Patience, "actions after the start", func() bool {
 			all := runs.of(id)
 			return all[len(all)-1].Nominal.After(started.Add(2 * time.Second))
 		})

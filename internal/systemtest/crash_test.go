@@ -157,7 +157,7 @@ func connectWhenUp(t *testing.T, url string) *nats.Conn {
 		nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	natstest.Eventually(t, 30*time.Second, "the server to be up", conn.IsConnected)
+	natstest.Eventually(t, natstest.Patience, "the server to be up", conn.IsConnected)
 	return conn
 }
 

@@ -46,13 +46,13 @@ func TestReplayAfterARecordWasRepaired(t *testing.T) {
 		require.NoError(t, err)
 		return all
 	}
-	natstest.Eventually(t, 90*time.Second, "a letter", func() bool { return len(letters()) > 0 })
+	natstest.Eventually(t, natstest.Patience, "a letter", func() bool { return len(letters()) > 0 })
 	for _, letter := range letters() {
 		assert.NotEmpty(t, letter.Reason)
 		assert.NotEmpty(t, letter.Origin.Subject)
 		assert.NotZero(t, letter.Origin.Sequence)
 	}
-	natstest.Eventually(t, 10*time.Second, "the event", func() bool { return s.kindsOf("poisoned")[schedule.EventDeadLetter] > 0 })
+	natstest.Eventually(t, natstest.Patience, "the event", func() bool { return s.kindsOf("poisoned")[schedule.EventDeadLetter] > 0 })
 	require.Len(t, runs.of("poisoned"), 1)
 
 	_, err = bucket.Put(t.Context(), record, sound.Value())

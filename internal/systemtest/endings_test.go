@@ -131,7 +131,7 @@ func TestPoisonedRecordBlocksNobodyElse(t *testing.T) {
 	require.Len(t, runs.of("poisoned"), 1)
 	_, err = bucket.Put(t.Context(), name, entry.Value())
 	require.NoError(t, err)
-	natstest.Eventually(t, time.Minute, "the second run", func() bool { return len(runs.of("poisoned")) == 2 })
+	natstest.Eventually(t, natstest.Patience, "the second run", func() bool { return len(runs.of("poisoned")) == 2 })
 }
 
 // What waited while everything was down is made up for, in order and one at a time.
@@ -145,13 +145,13 @@ func TestCatchUpInOrderUnderTheOverlapPolicy(t *testing.T) {
 	sched := every(time.Second)
 	sched.Policies = schedule.Policies{Overlap: schedule.OverlapBufferAll, CatchupWindow: schedule.Duration(10 * time.Second)}
 	s.create("c", sched)
-	natstest.Eventually(t, 30*time.Second, "the first action", func() bool { return len(runs.of("c")) > 0 })
+	natstest.Eventually(t, natstest.Patience, "the first action", func() bool { return len(runs.of("c")) > 0 })
 	s.stop()
 	stopped := time.Now()
 	wait(t.Context(), 4*time.Second)
 	s.start()
 	started := time.Now()
-	natstest.Eventually(t, 30*time.Second, "actions after the start", func() bool {
+	natstest.Eventually(t, natstest.Patience, "actions after the start", func() bool {
 		all := runs.of("c")
 		return all[len(all)-1].Nominal.After(started.Add(time.Second))
 	})

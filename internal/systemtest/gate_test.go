@@ -85,7 +85,7 @@ func (g *gate) arrived(scheduleID string) []*gated {
 // await waits until that many runs of a schedule have begun, and returns them.
 func (g *gate) await(scheduleID string, count int) []*gated {
 	g.t.Helper()
-	natstest.Eventually(g.t, 30*time.Second, "runs to begin", func() bool { return len(g.arrived(scheduleID)) >= count })
+	natstest.Eventually(g.t, natstest.Patience, "runs to begin", func() bool { return len(g.arrived(scheduleID)) >= count })
 	runs := g.arrived(scheduleID)
 	require.Len(g.t, runs, count)
 	return runs
@@ -122,7 +122,7 @@ func (s *system) kindsOf(id string) map[schedule.EventKind]int {
 func (s *system) requireCountersFromEvents(id string) {
 	s.t.Helper()
 	var want, got schedule.Counters
-	natstest.Eventually(s.t, 10*time.Second, "the events to give the counters", func() bool {
+	natstest.Eventually(s.t, natstest.Patience, "the events to give the counters", func() bool {
 		info := s.describe(id).Info
 		want = schedule.Counters{
 			Actions: info.ActionCount, MissedCatchup: info.MissedCatchupWindow, OverlapSkipped: info.OverlapSkipped,

@@ -62,7 +62,7 @@ func TestHostileRequests(t *testing.T) {
 	assert.Equal(t, before, s.stored(), "nothing is stored")
 	assert.Equal(t, described, s.describe("victim"))
 	s.create("healthy", every(time.Second))
-	natstest.Eventually(t, 30*time.Second, "an action", func() bool { return len(runs.of("healthy")) > 0 })
+	natstest.Eventually(t, natstest.Patience, "an action", func() bool { return len(runs.of("healthy")) > 0 })
 }
 
 // refused sends a request and reports whether it is refused as it should be.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
@@ -80,7 +79,7 @@ func (l *laterRelease) run(s *system) {
 			assert.NoError(t, <-done)
 		}
 	})
-	natstest.Eventually(t, 10*time.Second, "the frontend", func() bool { return closed(front.Ready()) })
+	natstest.Eventually(t, natstest.Patience, "the frontend", func() bool { return closed(front.Ready()) })
 }
 
 func closed(c <-chan struct{}) bool {

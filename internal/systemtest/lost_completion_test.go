@@ -43,7 +43,7 @@ func TestLostCompletionDoesNotBlockASchedule(t *testing.T) {
 	require.Equal(t, lost.RunID, s.describe("blocked").Info.RunningWorkflows[0].RunID, "its worker has it")
 
 	worker.kill()
-	natstest.Eventually(t, 60*time.Second, "the run to be given up", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the run to be given up", func() bool {
 		run, err := s.client.Run(t.Context(), "blocked", lost.RunID)
 		return err == nil && run.Run.Status == schedule.StatusFailed &&
 			assert.Equal(t, schedule.FailureLost, run.Run.Failure.Type)
@@ -82,7 +82,7 @@ func (s *system) scrub() {
 func (s *system) awaitRunOf(id, other string) schedule.Run {
 	s.t.Helper()
 	var run schedule.Run
-	natstest.Eventually(s.t, 60*time.Second, "a worker has a run", func() bool {
+	natstest.Eventually(s.t, natstest.Patience, "a worker has a run", func() bool {
 		running := s.describe(id).Info.RunningWorkflows
 		if len(running) == 0 || running[0].RunID == other {
 			return false

@@ -24,7 +24,7 @@ func TestScheduleFiresWorkerRunsCompletionReturns(t *testing.T) {
 	runs := s.work(s.conn, "q", nil)
 	created := s.create("beat", every(time.Second))
 
-	natstest.Eventually(t, 30*time.Second, "4 completed actions", func() bool {
+	natstest.Eventually(t, natstest.Patience, "4 completed actions", func() bool {
 		return len(completed(s.describe("beat").Info.RecentActions)) >= 4
 	})
 	last := slices.MaxFunc(runs.of("beat"), func(a, b ran) int { return a.Nominal.Compare(b.Nominal) }).Nominal
@@ -49,7 +49,7 @@ func TestTrigger(t *testing.T) {
 	s.create("manual", schedule.Schedule{Action: schedule.Action{Type: "record", TaskQueue: "q"}})
 	_, err := s.client.Trigger(t.Context(), schedule.TriggerRequest{ID: "manual"})
 	require.NoError(t, err)
-	natstest.Eventually(t, 20*time.Second, "the triggered run to complete", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the triggered run to complete", func() bool {
 		return len(completed(s.describe("manual").Info.RecentActions)) == 1
 	})
 	require.Len(t, runs.of("manual"), 1)

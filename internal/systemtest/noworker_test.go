@@ -24,7 +24,7 @@ func TestNobodyServesTheTaskQueue(t *testing.T) {
 	s.trigger("n")
 	s.trigger("n")
 	s.trigger("served")
-	natstest.Eventually(t, 30*time.Second, "the event", func() bool { return s.kindsOf("n")[schedule.EventNoWorker] > 0 })
+	natstest.Eventually(t, natstest.Patience, "the event", func() bool { return s.kindsOf("n")[schedule.EventNoWorker] > 0 })
 	for _, event := range s.eventsOf("n") {
 		if event.Kind == schedule.EventNoWorker {
 			assert.Equal(t, "q", event.TaskQueue)

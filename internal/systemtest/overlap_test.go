@@ -2,7 +2,6 @@ package systemtest
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -61,16 +60,16 @@ func (o *overlapScenario) run(t *testing.T) {
 	s.create("o", sched)
 	for i := range 3 {
 		s.trigger("o")
-		natstest.Eventually(t, 30*time.Second, "the start to find its place", func() bool {
+		natstest.Eventually(t, natstest.Patience, "the start to find its place", func() bool {
 			info := s.describe("o").Info
 			settled := int(info.ActionCount) + info.BufferSize + int(info.OverlapSkipped)
 			ends := o.policy == schedule.OverlapCancelOther || o.policy == schedule.OverlapTerminateOther
 			return settled == i+1 && (!ends || info.BufferSize == 0 && len(g.arrived("o")) == i+1)
 		})
 	}
-	natstest.Eventually(t, 30*time.Second, "runs to begin", func() bool { return len(g.arrived("o")) == o.began })
+	natstest.Eventually(t, natstest.Patience, "runs to begin", func() bool { return len(g.arrived("o")) == o.began })
 	var info schedule.Info
-	natstest.Eventually(t, 30*time.Second, "runs to be recorded", func() bool {
+	natstest.Eventually(t, natstest.Patience, "runs to be recorded", func() bool {
 		info = s.describe("o").Info
 		return len(info.RunningWorkflows) == o.running
 	})
@@ -79,7 +78,7 @@ func (o *overlapScenario) run(t *testing.T) {
 	assert.Equal(t, o.ended, s.statuses("o"))
 
 	g.letAll()
-	natstest.Eventually(t, 30*time.Second, "all to end", func() bool {
+	natstest.Eventually(t, natstest.Patience, "all to end", func() bool {
 		info := s.describe("o").Info
 		return info.BufferSize == 0 && len(info.RunningWorkflows) == 0
 	})
@@ -128,7 +127,7 @@ func TestCancelOfAQueuedRun(t *testing.T) {
 	s.trigger("c")
 	s.awaitRunning("c", 1)
 	s.trigger("c")
-	natstest.Eventually(t, 30*time.Second, "the second to wait", func() bool { return s.describe("c").Info.BufferSize == 1 })
+	natstest.Eventually(t, natstest.Patience, "the second to wait", func() bool { return s.describe("c").Info.BufferSize == 1 })
 	runs := s.work(s.conn, "q", nil)
 	s.awaitStatuses("c", schedule.StatusCanceled, schedule.StatusCompleted)
 	require.Len(t, runs.of("c"), 1, "the canceled run must not begin")
@@ -147,7 +146,7 @@ func TestCancelOfARunWhoseWorkerDied(t *testing.T) {
 	_, err = consumer.Next()
 	require.NoError(t, err)
 	s.trigger("d")
-	natstest.Eventually(t, 30*time.Second, "the second to wait", func() bool { return s.describe("d").Info.BufferSize == 1 })
+	natstest.Eventually(t, natstest.Patience, "the second to wait", func() bool { return s.describe("d").Info.BufferSize == 1 })
 	runs := s.work(s.conn, "q", nil)
 	s.awaitStatuses("d", schedule.StatusCanceled, schedule.StatusCompleted)
 	require.Len(t, runs.of("d"), 1, "the canceled run must not begin again")

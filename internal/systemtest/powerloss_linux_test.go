@@ -80,7 +80,7 @@ func losePower(t *testing.T, syncs string) outage {
 	if syncs == "interval" {
 		return o // what is to run of what is left, nobody knows
 	}
-	natstest.Eventually(t, time.Minute, "all triggers have run", func() bool {
+	natstest.Eventually(t, natstest.Patience, "all triggers have run", func() bool {
 		for _, id := range o.created {
 			o.ran[id] = len(runs.of(id))
 		}

@@ -41,7 +41,7 @@ func TestTriggerWithOverrides(t *testing.T) {
 	assert.Equal(t, `4711`, string(once.Memo["ticket"]))
 	assert.Equal(t, `"usual"`, string(usual.Input))
 	assert.Equal(t, sched.Action.Headers, usual.Headers)
-	natstest.Eventually(t, 10*time.Second, "the triggers to be over", func() bool { return len(s.describe("o").Info.Backfills) == 0 })
+	natstest.Eventually(t, natstest.Patience, "the triggers to be over", func() bool { return len(s.describe("o").Info.Backfills) == 0 })
 	for _, event := range s.eventsOf("o") {
 		if event.Kind == schedule.EventTriggered && event.Reason != "" {
 			assert.Equal(t, "asked for by finance", event.Reason)
@@ -56,7 +56,7 @@ func TestSkipNextAndUnskip(t *testing.T) {
 	s := single(t)
 	runs := s.work(s.conn, "q", nil)
 	s.create("s", every(time.Second))
-	natstest.Eventually(t, 30*time.Second, "the first action", func() bool { return len(runs.of("s")) > 0 })
+	natstest.Eventually(t, natstest.Patience, "the first action", func() bool { return len(runs.of("s")) > 0 })
 	reply, err := s.client.Skip(t.Context(), schedule.SkipRequest{ID: "s", Skip: schedule.Skip{Count: 4}})
 	require.NoError(t, err)
 	require.Len(t, reply.Skips, 4)
@@ -64,7 +64,7 @@ func TestSkipNextAndUnskip(t *testing.T) {
 	after, err := s.client.Unskip(t.Context(), schedule.UnskipRequest{ID: "s", Unskip: schedule.Unskip{Times: []time.Time{restored}}})
 	require.NoError(t, err)
 	require.NotContains(t, after.Skips, restored)
-	natstest.Eventually(t, 30*time.Second, "an action after those skipped", func() bool {
+	natstest.Eventually(t, natstest.Patience, "an action after those skipped", func() bool {
 		all := runs.of("s")
 		return all[len(all)-1].Nominal.After(restored)
 	})
@@ -110,7 +110,7 @@ func TestUpdateDuringARunAndADeferredStart(t *testing.T) {
 	s.trigger("u")
 	g.await("u", 1)
 	s.trigger("u")
-	natstest.Eventually(t, 30*time.Second, "the second to wait", func() bool { return s.describe("u").Info.BufferSize == 1 })
+	natstest.Eventually(t, natstest.Patience, "the second to wait", func() bool { return s.describe("u").Info.BufferSize == 1 })
 	change := triggered(schedule.OverlapAllowAll)
 	change.Action.Input = json.RawMessage(`"new"`)
 	_, err := s.client.Update(t.Context(), schedule.UpdateRequest{ID: "u", Schedule: change})
@@ -136,7 +136,7 @@ func TestUpdateWithinTheLead(t *testing.T) {
 	if time.Now().After(due.Add(-100 * time.Millisecond)) {
 		t.Skip("the machine is too busy to be within the lead")
 	}
-	natstest.Eventually(t, 30*time.Second, "the first action", func() bool { return len(runs.of("u")) > 0 })
+	natstest.Eventually(t, natstest.Patience, "the first action", func() bool { return len(runs.of("u")) > 0 })
 	require.Equal(t, due.Add(2*time.Second).UTC(), runs.of("u")[0].Nominal.UTC())
 }
 
@@ -158,7 +158,7 @@ func TestPatchDoesAllOrNothing(t *testing.T) {
 		require.Len(t, d.Info.Skips, 1)
 		require.Equal(t, created.ConflictToken+1, d.ConflictToken)
 	}
-	natstest.Eventually(t, 30*time.Second, "the trigger and the backfill", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the trigger and the backfill", func() bool {
 		return len(completed(s.describe("p").Info.RecentActions)) == 4
 	})
 	require.Len(t, runs.of("p"), 4)
@@ -179,13 +179,13 @@ func TestPauseOnFailureSaysWhy(t *testing.T) {
 	sched := every(time.Second)
 	sched.Policies.PauseOnFailure = true
 	s.create("f", sched)
-	natstest.Eventually(t, 30*time.Second, "the pause", func() bool { return s.describe("f").State.Paused })
+	natstest.Eventually(t, natstest.Patience, "the pause", func() bool { return s.describe("f").State.Paused })
 	d := s.describe("f")
 	require.Contains(t, d.State.Notes, "disk full")
 	require.Equal(t, "pause on failure", d.Info.PausedBy)
 	require.Equal(t, schedule.NoticePaused, d.Info.Reasons[0].Code)
 	require.NoError(t, s.client.Unpause(t.Context(), "f", "cleaned up"))
-	natstest.Eventually(t, 30*time.Second, "the next failure", func() bool { return s.describe("f").State.Paused })
+	natstest.Eventually(t, natstest.Patience, "the next failure", func() bool { return s.describe("f").State.Paused })
 	s.requireCountersFromEvents("f")
 }
 
@@ -197,17 +197,17 @@ func TestLimitedActions(t *testing.T) {
 	sched.State = schedule.State{LimitedActions: true, RemainingActions: 2}
 	sched.Policies.Overlap = schedule.OverlapAllowAll
 	s.create("l", sched)
-	natstest.Eventually(t, 30*time.Second, "the actions to be used up", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the actions to be used up", func() bool {
 		return s.describe("l").State.RemainingActions == 0 && len(completed(s.describe("l").Info.RecentActions)) == 2
 	})
 	s.trigger("l") // a manual one takes none
-	natstest.Eventually(t, 30*time.Second, "the triggered run", func() bool { return len(runs.of("l")) == 3 })
+	natstest.Eventually(t, natstest.Patience, "the triggered run", func() bool { return len(runs.of("l")) == 3 })
 	require.Equal(t, schedule.NoticeNoActionsLeft, s.describe("l").Info.Reasons[0].Code)
 	sched.State.RemainingActions = 1
 	_, err := s.client.Update(t.Context(), schedule.UpdateRequest{ID: "l", Schedule: sched})
 	require.NoError(t, err)
-	natstest.Eventually(t, 30*time.Second, "one action more", func() bool { return len(runs.of("l")) == 4 })
-	natstest.Eventually(t, 30*time.Second, "none left", func() bool { return s.describe("l").State.RemainingActions == 0 })
+	natstest.Eventually(t, natstest.Patience, "one action more", func() bool { return len(runs.of("l")) == 4 })
+	natstest.Eventually(t, natstest.Patience, "none left", func() bool { return s.describe("l").State.RemainingActions == 0 })
 	s.requireCountersFromEvents("l")
 }
 
@@ -222,7 +222,7 @@ func TestKeepOriginalWorkflowID(t *testing.T) {
 	s.trigger("k")
 	require.Equal(t, "the-one", g.await("k", 1)[0].WorkflowID)
 	s.trigger("k") // it is running already, whatever the policy says
-	natstest.Eventually(t, 30*time.Second, "the second to be refused", func() bool { return s.describe("k").Info.BufferDropped == 1 })
+	natstest.Eventually(t, natstest.Patience, "the second to be refused", func() bool { return s.describe("k").Info.BufferDropped == 1 })
 	g.letAll()
 	s.awaitStatuses("k", schedule.StatusCompleted)
 	s.trigger("k")

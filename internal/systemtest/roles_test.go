@@ -35,7 +35,7 @@ func TestRollingUpgrade(t *testing.T) {
 	previous := cmp.Or(os.Getenv("CARILLON_PREVIOUS"), current)
 
 	processes := startRoles(s, node.URLs(), previous)
-	natstest.Eventually(t, 30*time.Second, "a frontend to answer", func() bool {
+	natstest.Eventually(t, natstest.Patience, "a frontend to answer", func() bool {
 		_, err := s.client.List(t.Context(), schedule.ListRequest{})
 		return err == nil
 	})
@@ -56,7 +56,7 @@ func TestRollingUpgrade(t *testing.T) {
 	awaitRuns(t, runs, load.schedules(), before+2)
 	load.end()
 	load.check(runs)
-	natstest.Eventually(t, 30*time.Second, "the worker processes to complete actions", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the worker processes to complete actions", func() bool {
 		return len(completed(s.describe("noop").Info.RecentActions)) > 3
 	})
 }
@@ -171,10 +171,10 @@ func (p *process) terminate() {
 	select {
 	case err := <-done:
 		require.NoError(p.t, err, "carillon %v", p.args)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
 		<-done
-		p.t.Fatalf("carillon %v has not stopped 10 s after SIGTERM", p.args)
+		p.t.Fatalf("carillon %v does not stop at SIGTERM", p.args)
 	}
 	p.cmd = nil
 }

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what takes seconds, on a machine that has much else to do.
-const patience = 3 * time.Minute
+const patience = natstest.Patience
 
 // system is one installation with every role but the worker, in this process.
 type system struct {

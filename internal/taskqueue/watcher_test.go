@@ -19,7 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-const patience = 20 * time.Second
+const patience = natstest.Patience
 
 // queues are the streams that runs and events go to, and a clock.
 type queues struct {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -90,7 +89,7 @@ func TestExecKillsTheGroup(t *testing.T) {
 		ended <- err
 	}()
 	var pids []string
-	natstest.Eventually(t, 30*time.Second, "the program runs", func() bool {
+	natstest.Eventually(t, natstest.Patience, "the program runs", func() bool {
 		data, _ := os.ReadFile(file)
 		pids = strings.Fields(string(data))
 		return len(pids) == 2
@@ -100,7 +99,7 @@ func TestExecKillsTheGroup(t *testing.T) {
 	for _, text := range pids {
 		pid, err := strconv.Atoi(text)
 		require.NoError(t, err)
-		natstest.Eventually(t, 30*time.Second, "nothing is left", func() bool {
+		natstest.Eventually(t, natstest.Patience, "nothing is left", func() bool {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 		})
 	}
