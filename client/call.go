@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -121,14 +122,7 @@ func pause(ctx context.Context, attempt int, err error) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < asked {
 		return false
 	}
-	timer := time.NewTimer(max(asked, firstPause<<min(attempt-1, 10)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return idle.For(ctx, max(asked, firstPause<<min(attempt-1, 10))) == nil
 }
 
 // explain makes the error of the last attempt one for the caller.

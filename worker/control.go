@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 // A control reaches a run on one of two ways: as it is published, by the subscription of Run; or, if that was before the
@@ -95,7 +97,7 @@ func (w *Worker) findControl(ctx context.Context, h *held) error {
 		if msg, err = w.readControl(ctx, subject); err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
 			break
 		}
-		_ = wait(ctx, ioBackoff(1))
+		_ = idle.For(ctx, ioBackoff(1))
 	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 // phases are the lives of what a worker does. When the context of Run is done they end one after the other.
@@ -51,12 +53,8 @@ func (p phases) awaitPulled() {
 func linger(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
+		if idle.For(out, d) == nil {
 			cancel(cause)
-		case <-out.Done():
 		}
 	})
 	return out, func() { stop(); cancel(cause) }

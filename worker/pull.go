@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 const (
@@ -64,7 +66,7 @@ func (w *Worker) pull(p phases, consumer jetstream.Consumer) error {
 			return nil
 		default:
 			w.log.Warn("cannot pull, will look for the consumer again", keyError, err)
-			if wait(p.pull, ioBackoff(1)) == nil {
+			if idle.For(p.pull, ioBackoff(1)) == nil {
 				consumer, _ = w.attach(p.pull)
 			}
 			if consumer == nil {
@@ -139,7 +141,7 @@ func (w *Worker) retry(ctx context.Context, what string, call func(context.Conte
 		if attempt%10 == 1 && ctx.Err() == nil {
 			w.log.Warn(what, keyError, err)
 		}
-		if w.nc.IsClosed() || wait(ctx, ioBackoff(attempt)) != nil {
+		if w.nc.IsClosed() || idle.For(ctx, ioBackoff(attempt)) != nil {
 			return err
 		}
 	}
@@ -165,16 +167,4 @@ var errNoAnswer = errors.New("no answer from NATS within 5s; a missing permissio
 // ioBackoff is the wait after a failed call to NATS.
 func ioBackoff(attempt int) time.Duration {
 	return min(50*time.Millisecond<<min(attempt-1, 10), 2*time.Second)
-}
-
-// wait sleeps, and returns an error if ctx is done before.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

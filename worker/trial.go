@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -93,11 +94,7 @@ func endTrial(h *held, cause error, final context.Context, endFinal func()) {
 		return
 	}
 	h.cancel(ErrShutdown)
-	timer := time.NewTimer(handBackTime)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	if idle.For(final, handBackTime) == nil {
 		endFinal()
-	case <-final.Done():
 	}
 }

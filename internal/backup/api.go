@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 const (
@@ -172,7 +174,7 @@ func (a api) send(ctx context.Context, subject string, chunk []byte, timeout tim
 		reply, err := a.conn.RequestWithContext(ctx, subject, chunk)
 		switch {
 		case errors.Is(err, nats.ErrNoResponders):
-			if err := wait(ctx, patienceDelay); err != nil {
+			if err := idle.For(ctx, patienceDelay); err != nil {
 				return nats.ErrNoResponders
 			}
 		case err != nil || len(reply.Data) == 0:

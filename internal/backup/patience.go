@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 const (
@@ -24,7 +26,7 @@ func patiently(ctx context.Context, step func() error) error {
 		if err == nil || !passing(err) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		if err := wait(ctx, patienceDelay); err != nil {
+		if err := idle.For(ctx, patienceDelay); err != nil {
 			return err
 		}
 	}
@@ -42,16 +44,4 @@ func passing(err error) bool {
 	}
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.Code == http.StatusServiceUnavailable
-}
-
-// wait waits, unless ctx ends before.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

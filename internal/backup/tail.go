@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 // message is one of those that a stream has got since its snapshot.
@@ -79,7 +81,7 @@ func (a api) follow(ctx context.Context, name string, after uint64, visit func(*
 		} else if err != nil {
 			return err
 		}
-		if err := wait(ctx, tailPause); err != nil {
+		if err := idle.For(ctx, tailPause); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -59,18 +60,8 @@ func rawPuts(
 
 // rateOver returns how fast a counter grows, once it has warmed up.
 func rateOver(ctx context.Context, counter *atomic.Int64, d time.Duration) Rate {
-	sleep(ctx, d/rawWarmup)
+	_ = idle.For(ctx, d/rawWarmup)
 	before, from := counter.Load(), time.Now()
-	sleep(ctx, d)
+	_ = idle.For(ctx, d)
 	return Rate(float64(counter.Load()-before) / time.Since(from).Seconds())
-}
-
-// sleep waits, until ctx ends at most.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -20,7 +21,7 @@ func (s *session) until(ctx context.Context, stage string, at time.Time) error {
 	total := int(at.Sub(from) / time.Second)
 	for time.Now().Before(at) {
 		s.config.Progress(stage, int(time.Since(from)/time.Second), total)
-		sleep(ctx, min(200*time.Millisecond, time.Until(at)))
+		_ = idle.For(ctx, min(200*time.Millisecond, time.Until(at)))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -43,7 +44,7 @@ func (s *session) await(ctx context.Context, stage string, look func() (done, to
 			return nil // what is missing shows in the result
 		}
 		s.config.Progress(stage, done, total)
-		sleep(ctx, poll)
+		_ = idle.For(ctx, poll)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -11,10 +11,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
 // patience bounds each wait of the tests, on a machine that is busy.
-const patience = time.Minute
+const patience = natstest.Patience
 
 // cluster starts the nodes of an installation, and a stream on them. The connection is to a node other than the first, which
 // is for the tests to cut off.
@@ -50,7 +53,7 @@ func until(t *testing.T, call func(context.Context) error) {
 		if err = within(t.Context(), call); err == nil {
 			return
 		}
-		pause(t.Context(), 50*time.Millisecond)
+		_ = idle.For(t.Context(), 50*time.Millisecond)
 	}
 	require.NoError(t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -78,7 +79,7 @@ func (c *caller) make(ctx context.Context, r *Request) {
 			c.answered(r, answer, err)
 			return
 		}
-		pause(ctx, repeatWait)
+		_ = idle.For(ctx, repeatWait)
 	}
 }
 
@@ -148,14 +149,4 @@ func (c *caller) open() int {
 		}
 	}
 	return open
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 // The defaults of a [Config].
@@ -143,7 +145,7 @@ func (r *trial) follow(ctx context.Context, operations []Operation, steps []step
 			at = min(at, steps[0].at)
 		}
 		at = min(at, second)
-		pause(ctx, time.Until(r.began.Add(at)))
+		_ = idle.For(ctx, time.Until(r.began.Add(at)))
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -244,7 +246,7 @@ func (r *trial) settle(ctx context.Context) (*Report, error) {
 		}
 		r.progress("waiting for rest: %d schedules are busy, %d requests without an answer, %d events, %d problems as yet",
 			now.busy, r.caller.open(), now.events, len(now.findings.Problems))
-		pause(ctx, settlePoll)
+		_ = idle.For(ctx, settlePoll)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 // The settings of TestRun: how long it makes faults, with which seed, and how many schedules. A run of a length of its own
@@ -108,7 +110,7 @@ func TestRunThatIsInterrupted(t *testing.T) {
 	var children []int
 	for deadline := time.Now().Add(patience); len(children) < nodeCount+len(roleNames()); {
 		require.True(t, time.Now().Before(deadline), "%d processes", len(children))
-		pause(t.Context(), 50*time.Millisecond)
+		_ = idle.For(t.Context(), 50*time.Millisecond)
 		children = childrenOf(t, cmd.Process.Pid)
 	}
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -249,7 +250,7 @@ func (c *Checker) lookAgain(ctx context.Context, suspects []Finding) ([]Finding,
 		keys = append(keys, suspects[i].Key())
 	}
 	slices.SortFunc(keys, compareKeys)
-	if err := wait(ctx, c.config.Pause); err != nil {
+	if err := idle.For(ctx, c.config.Pause); err != nil {
 		return nil, err
 	}
 	found, err := c.each(ctx, slices.Compact(keys), c.look)
@@ -283,16 +284,4 @@ func (c *Checker) each(
 
 func compareKeys(a, b schedule.Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
-}
-
-// wait waits, unless ctx ends before.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -68,7 +69,7 @@ func NewScrubber(config ScrubberConfig) (*Scrubber, error) {
 // It may be called once.
 func (s *Scrubber) Run(ctx context.Context) error {
 	// Nobody waits for the first pass, and processes that start together shall not look at the same things.
-	if wait(ctx, rand.N(s.config.Period)) != nil || !s.open(ctx) {
+	if idle.For(ctx, rand.N(s.config.Period)) != nil || !s.open(ctx) {
 		return nil
 	}
 	defer s.checker.Close()
@@ -97,7 +98,7 @@ func (s *Scrubber) open(ctx context.Context) bool {
 		if ctx.Err() == nil {
 			s.config.Logger.WarnContext(ctx, "schedules not looked at", "error", err)
 		}
-		if wait(ctx, s.config.Period) != nil {
+		if idle.For(ctx, s.config.Period) != nil {
 			return false
 		}
 	}
@@ -115,7 +116,7 @@ func (s *Scrubber) pass(ctx context.Context, shard int) error {
 	failures := 0
 	var first error
 	for _, key := range slices.SortedFunc(maps.Keys(v.found), compareKeys) {
-		if err := wait(ctx, interval); err != nil {
+		if err := idle.For(ctx, interval); err != nil {
 			return err
 		}
 		found, err := s.checker.look(ctx, key)
@@ -139,12 +140,12 @@ func (s *Scrubber) pass(ctx context.Context, shard int) error {
 // settle spends the time until the next pass with what has been found.
 func (s *Scrubber) settle(ctx context.Context, end time.Time) error {
 	for len(s.suspects) > 0 {
-		if err := wait(ctx, s.suspects[0].due.Sub(s.now())); err != nil {
+		if err := idle.For(ctx, s.suspects[0].due.Sub(s.now())); err != nil {
 			return err
 		}
 		s.confirm(ctx)
 	}
-	return wait(ctx, end.Sub(s.now()))
+	return idle.For(ctx, end.Sub(s.now()))
 }
 
 // suspect notes what was found of a schedule.

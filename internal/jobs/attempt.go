@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 const (
@@ -109,7 +111,7 @@ func (a *attempt) turn() {
 	a.ahead, a.unsaved = a.ahead[size:], true
 	for try := 1; a.goesOn() && a.unsaved; try++ {
 		if err := a.keep(); err != nil {
-			rest(a.begin, backoff(try))
+			_ = idle.For(a.begin, backoff(try))
 		}
 	}
 }
@@ -122,7 +124,7 @@ func (a *attempt) next(after string) (ids []string, err error) {
 			return ids, err
 		}
 		a.log.WarnContext(a.begin, "the next items of a job are not known, will ask again", "error", err)
-		if !rest(a.begin, backoff(try)) {
+		if idle.For(a.begin, backoff(try)) != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +162,7 @@ func (a *attempt) item(id string) {
 		outcome, again := judge(outcome, err, try)
 		if again {
 			a.log.DebugContext(a.going, "item of a job will be tried again", "item", id, "error", err)
-			if !rest(a.begin, backoff(try)) {
+			if idle.For(a.begin, backoff(try)) != nil {
 				return
 			}
 			continue

@@ -45,18 +45,6 @@ func backoff(try int) time.Duration {
 	return pause
 }
 
-// rest waits, and reports whether there was time for it.
-func rest(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // callNext and callDo bound one call of a Work. A panic is an error of that item, and not the end of the process.
 
 func callNext(ctx context.Context, work Work, job *Job, after string) (ids []string, err error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -169,7 +170,7 @@ func TestStopKeepsRunningGroupsAlive(t *testing.T) {
 	var j journal
 	handle := func(ctx context.Context, key schedule.Key, group []Message[string]) Verdict {
 		j.add(key, group)
-		wait(ctx, 7*time.Second)
+		_ = idle.For(ctx, 7*time.Second)
 		return Done()
 	}
 	stop := b.run(config, handle)
@@ -258,7 +259,7 @@ func TestTwoLoopsShareTheWork(t *testing.T) {
 	count := func(n *atomic.Int32) handlerFunc {
 		return func(ctx context.Context, _ schedule.Key, group []Message[string]) Verdict {
 			n.Add(int32(len(group)))
-			wait(ctx, time.Millisecond)
+			_ = idle.For(ctx, time.Millisecond)
 			return Done()
 		}
 	}

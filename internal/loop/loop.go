@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -147,7 +148,7 @@ func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
 			return fmt.Errorf("loop: pull %s of shard %d: %w", l.config.Pool, shard, err)
 		}
 		l.config.Logger.WarnContext(ctx, "pull failed, will try again", "shard", shard, "error", err)
-		wait(ctx, time.Second)
+		_ = idle.For(ctx, time.Second)
 	}
 	return nil
 }
@@ -171,7 +172,7 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
 	defer cancelDrain()
 	stopDrain := context.AfterFunc(ctx, func() {
 		messages.Drain()
-		wait(drained, drainLimit)
+		_ = idle.For(drained, drainLimit)
 		cancelDrain()
 	})
 	defer stopDrain()
@@ -270,14 +271,5 @@ func (l *Loop[M]) stop(cancelWork context.CancelFunc) {
 	defer cancel()
 	if err := l.config.Bus.Flush(ctx); err != nil {
 		l.config.Logger.Debug("acknowledgements may be lost, they are repeated after the acknowledgement wait", "error", err)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -108,12 +109,12 @@ func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) e
 			return nil
 		case <-f.index.hints.some:
 		}
-		wait(ctx, settle)
+		_ = idle.For(ctx, settle)
 		begin := time.Now()
 		if err := f.untilDone(ctx, f.followHints); err != nil {
 			return err
 		}
-		wait(ctx, min(limit, time.Since(begin)*(share/4)))
+		_ = idle.For(ctx, min(limit, time.Since(begin)*(share/4)))
 	}
 }
 
@@ -131,7 +132,7 @@ func (f *follower) untilDone(ctx context.Context, do func(context.Context) error
 			return err
 		}
 		f.index.log.WarnContext(ctx, "search index cannot follow", "error", err)
-		wait(ctx, retryDelay)
+		_ = idle.For(ctx, retryDelay)
 	}
 }
 
@@ -204,7 +205,7 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time) error {
 		b.cursor = next
 		f.index.status.update(b.shard, func(s *shardStatus) { s.read += uint64(len(found)) })
 		if rest {
-			wait(ctx, time.Since(batch))
+			_ = idle.For(ctx, time.Since(batch))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"modernc.org/sqlite"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -119,7 +120,7 @@ func (x *Index) Run(ctx context.Context) error {
 		if err := removeDatabase(dir); err != nil {
 			x.log.ErrorContext(ctx, "search index cannot be removed", "dir", dir, "error", err)
 		}
-		wait(ctx, x.delayAfter(err))
+		_ = idle.For(ctx, x.delayAfter(err))
 	}
 	return nil
 }
@@ -138,7 +139,7 @@ func (x *Index) lock(ctx context.Context, dir string) (unlock func()) {
 		}
 		x.log.WarnContext(ctx, "no search yet: the folder of the index cannot be had, or another process has it",
 			"dir", dir, "error", err)
-		wait(ctx, retryDelay)
+		_ = idle.For(ctx, retryDelay)
 	}
 	return func() { _ = lock.Close() } // the end of the process does it too
 }
@@ -223,13 +224,4 @@ func isDamage(err error) bool {
 	const corrupt, notADatabase, primary = 11, 26, 0xff
 	var e *sqlite.Error
 	return errors.As(err, &e) && (e.Code()&primary == corrupt || e.Code()&primary == notADatabase)
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

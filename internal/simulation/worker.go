@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -29,7 +30,7 @@ func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil && !w.node.Closed() {
 		messages, err := w.node.Pull(ctx, w.node.world.names.ActionStream(), subjects.WorkerConsumerName(namespace, taskQueue))
 		if err != nil {
-			pause(ctx, time.Second)
+			_ = idle.For(ctx, time.Second)
 			continue
 		}
 		for {
@@ -62,7 +63,7 @@ func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
 		return
 	}
 	for attempt := 0; attempt < 3 && msg.DoubleAck(ctx) != nil; attempt++ {
-		pause(ctx, time.Second)
+		_ = idle.For(ctx, time.Second)
 	}
 }
 
@@ -81,7 +82,7 @@ func (w *worker) work(
 	}
 	fate := fateOf(request)
 	for left := fate.duration; !known && left > 0 && ctx.Err() == nil; left -= heartbeat {
-		pause(ctx, min(left, heartbeat))
+		_ = idle.For(ctx, min(left, heartbeat))
 		_ = msg.InProgress()
 		control, known = w.control(ctx, request)
 	}
@@ -124,7 +125,7 @@ func (w *worker) report(ctx context.Context, request *schedule.ActionRequest, c 
 		if ctx.Err() != nil || w.node.Closed() {
 			return false
 		}
-		pause(ctx, time.Second)
+		_ = idle.For(ctx, time.Second)
 	}
 	return true
 }
@@ -163,14 +164,5 @@ func durationOf(dice uint32) time.Duration {
 		return time.Duration(dice%3000) * time.Millisecond
 	default:
 		return time.Duration(dice%12000) * time.Millisecond
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -23,14 +24,10 @@ func sleep(ctx context.Context, run *worker.Run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil, nil
-	case <-ctx.Done():
+	if idle.For(ctx, d) != nil {
 		return nil, context.Cause(ctx)
 	}
+	return nil, nil
 }
 
 // parseSleep reads "90s" or {"duration": "90s"}.
