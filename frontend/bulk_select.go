@@ -2,18 +2,11 @@ package frontend
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
-
-// checkReaders bounds how many schedules are looked for at once.
-const checkReaders = 16
 
 // selected returns the schedules of a selection whose IDs come after one, in order of their IDs: at most limit, and none only
 // if there are no more.
@@ -29,55 +22,18 @@ func (a *api) selected(
 	return a.existing(ctx, namespace, s.Prefix, after, limit)
 }
 
-// existing returns the schedules with a prefix, none of which it misses: the exact list may leave out one that is being written
-// while it is made, since it is read by a watch. So what only the list with traces has is looked for.
+// existing returns the schedules with a prefix.
 func (a *api) existing(ctx context.Context, namespace, prefix, after string, limit int) ([]string, error) {
-	all, err := a.keysAndTraces.of(ctx, namespace)
+	keys, err := a.keys.of(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	sure, err := a.keys.of(ctx, namespace)
-	if err != nil {
-		return nil, err
+	page, _ := pageKeys(keys, prefix, after, limit)
+	ids := make([]string, len(page))
+	for i, key := range page {
+		ids[i] = key.ID
 	}
-	for more := true; more; {
-		var page []schedule.Key
-		page, more = pageKeys(all, prefix, after, limit)
-		ids, err := a.withoutTraces(ctx, page, sure)
-		if err != nil || len(ids) > 0 {
-			return ids, err
-		}
-		if len(page) > 0 {
-			after = page[len(page)-1].ID
-		}
-	}
-	return nil, nil
-}
-
-// withoutTraces returns the IDs of those keys that have a schedule, which is sure of some.
-func (a *api) withoutTraces(ctx context.Context, keys, sure []schedule.Key) ([]string, error) {
-	ids := make([]string, len(keys))
-	looking, ctx := errgroup.WithContext(ctx)
-	looking.SetLimit(checkReaders)
-	for i, key := range keys {
-		if at := lowerBound(sure, key.ID); at < len(sure) && sure[at] == key {
-			ids[i] = key.ID
-			continue
-		}
-		looking.Go(func() error {
-			_, err := a.newestDefinition(ctx, key)
-			if schedule.CodeOf(err) == schedule.CodeNotFound {
-				return nil
-			}
-			ids[i] = key.ID // also where it cannot be read: that is for its turn to say
-			if errors.Is(err, kv.ErrCorrupt) {
-				return nil
-			}
-			return err
-		})
-	}
-	err := looking.Wait()
-	return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), err
+	return ids, nil
 }
 
 // previewSelection returns about how many schedules a selection has now, and the first of them.
@@ -96,13 +52,8 @@ func (a *api) previewSelection(
 			return 0, nil, err
 		}
 	default:
-		keys, err := a.keys.of(ctx, namespace)
-		if err != nil {
+		if ids, err = a.existing(ctx, namespace, s.Prefix, "", math.MaxInt32); err != nil {
 			return 0, nil, err
-		}
-		page, _ := pageKeys(keys, s.Prefix, "", len(keys))
-		for _, key := range page {
-			ids = append(ids, key.ID)
 		}
 	}
 	return len(ids), ids[:min(len(ids), schedule.MaxBulkPreview)], nil

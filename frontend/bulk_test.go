@@ -323,7 +323,7 @@ func TestBulkRepeatsNothingThatIsForgotten(t *testing.T) {
 		_, err := answer[schedule.Empty](in, "unpause", fmt.Sprintf(`{"id":"a","requestId":"r%d"}`, i))
 		require.NoError(t, err)
 	}
-	_, err = jobs.NewStore(in.js, in.names).Create(t.Context(), jobs.Job{
+	_, err = jobs.NewStore(kv.NewCluster(in.js, in.names)).Create(t.Context(), jobs.Job{
 		Namespace: "default", ID: id, Kind: "bulk.pause", Page: []string{"a", "b"}, Cursor: "b", Total: 2,
 		Parameters: json.RawMessage(`{"operation":"pause","all":true}`), CreateTime: time.Now().UTC(),
 	})

@@ -17,7 +17,7 @@ import (
 
 // calendar reads a calendar as it was last written.
 func (a *api) calendar(ctx context.Context, namespace, name string) (kv.Record[calendar], error) {
-	record, err := getJSON[calendar](ctx, a.cluster, subjects.CalendarKey(namespace, name))
+	record, err := kv.GetJSON[calendar](ctx, a.cluster, subjects.CalendarKey(namespace, name))
 	if errors.Is(err, kv.ErrNotFound) {
 		return record, errNoCalendar(namespace, name)
 	}
@@ -26,7 +26,7 @@ func (a *api) calendar(ctx context.Context, namespace, name string) (kv.Record[c
 
 // calendarNames returns the names of the calendars of a namespace, in order.
 func (a *api) calendarNames(ctx context.Context, namespace string) ([]string, error) {
-	keys, err := a.cluster.keys(ctx, subjects.CalendarKeys(namespace))
+	keys, err := a.cluster.Keys(ctx, subjects.CalendarKeys(namespace))
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (a *api) putCalendar(ctx context.Context, namespace string, next *calendar,
 	if err := a.arrangeReplan(ctx, namespace, next); err != nil {
 		return 0, err
 	}
-	revision, err := putJSON(ctx, a.cluster, subjects.CalendarKey(namespace, next.Name), next, revision)
+	revision, err := kv.PutJSON(ctx, a.cluster, subjects.CalendarKey(namespace, next.Name), next, revision)
 	if err != nil {
 		return 0, err
 	}
@@ -102,7 +102,7 @@ func (a *api) updateCalendar(
 		}
 		next := current.updated(req, a.origin(ctx, req.RequestID), a.newID())
 		if next.Version == current.Version {
-			_, err = putJSON(ctx, a.cluster, subjects.CalendarKey(namespace, req.Name), &next, record.Revision)
+			_, err = kv.PutJSON(ctx, a.cluster, subjects.CalendarKey(namespace, req.Name), &next, record.Revision)
 		} else {
 			_, err = a.putCalendar(ctx, namespace, &next, record.Revision)
 		}
@@ -138,7 +138,7 @@ func (a *api) deleteCalendar(
 		}
 		marked := record.Value
 		marked.Deleting = a.now().UTC()
-		revision, err := putJSON(ctx, a.cluster, key, &marked, record.Revision)
+		revision, err := kv.PutJSON(ctx, a.cluster, key, &marked, record.Revision)
 		if err == nil {
 			err = a.deleteUnused(ctx, namespace, &marked, revision)
 		}
@@ -159,7 +159,7 @@ func (a *api) hasDeletedCalendar(
 	if req.RequestID == "" {
 		return false, nil
 	}
-	last, err := kv.OrZero(getJSON[string](ctx, a.cluster, subjects.DeletedCalendarKey(namespace, req.Name)))
+	last, err := kv.OrZero(kv.GetJSON[string](ctx, a.cluster, subjects.DeletedCalendarKey(namespace, req.Name)))
 	return last.Value == req.RequestID, err
 }
 
@@ -168,7 +168,7 @@ func (a *api) noteDeletedCalendar(ctx context.Context, namespace string, req *sc
 	if req.RequestID == "" {
 		return
 	}
-	err := noteJSON(ctx, a.cluster, subjects.DeletedCalendarKey(namespace, req.Name), req.RequestID, subjects.TombstoneAge)
+	err := kv.PutJSONFor(ctx, a.cluster, subjects.DeletedCalendarKey(namespace, req.Name), &req.RequestID, subjects.TombstoneAge)
 	if err != nil {
 		a.log.WarnContext(ctx, "a repeat of the request that deleted a calendar will not be known", "namespace", namespace,
 			"calendar", req.Name, "error", err)
@@ -180,10 +180,10 @@ func (a *api) deleteUnused(ctx context.Context, namespace string, marked *calend
 	key := subjects.CalendarKey(namespace, marked.Name)
 	users, err := a.usersOf(ctx, namespace, marked.Name)
 	if err == nil && len(users) == 0 {
-		return a.cluster.remove(ctx, key, revision)
+		return a.cluster.Delete(ctx, key, revision)
 	}
 	marked.Deleting = time.Time{}
-	if _, unmarkErr := putJSON(context.WithoutCancel(ctx), a.cluster, key, marked, revision); unmarkErr != nil {
+	if _, unmarkErr := kv.PutJSON(context.WithoutCancel(ctx), a.cluster, key, marked, revision); unmarkErr != nil {
 		a.log.WarnContext(ctx, "mark of a calendar not removed, it goes by itself", "namespace", namespace,
 			"calendar", marked.Name, "after", deleteTime, "error", unmarkErr)
 	}

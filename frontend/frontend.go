@@ -43,14 +43,14 @@ func New(config Config) (*Frontend, error) {
 		return nil, schedule.Prefix("frontend", err)
 	}
 	config.Logger = config.Logger.With("component", "frontend")
-	cluster, table := newClusterStore(config.JS, config.Names), namespaces.NewTable(config.JS, config.Names, config.Logger)
+	cluster, table := kv.NewCluster(config.JS, config.Names), namespaces.NewTable(config.JS, config.Names, config.Logger)
 	f := &Frontend{
 		config: config,
 		api: &api{
 			names: config.Names, js: config.JS, replica: replica.New(config.JS), store: config.Store, index: config.Index,
-			jobs:       jobs.NewStore(config.JS, config.Names),
+			jobs:       jobs.NewStore(cluster),
 			cluster:    cluster,
-			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster.bucket)},
+			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster)},
 			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger,
 			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: speccache.New(specCacheSize),
@@ -65,7 +65,7 @@ func New(config Config) (*Frontend, error) {
 		ready: make(chan struct{}),
 	}
 	count := namespaces.Counter{AtMost: f.api.countAtMost, List: f.api.keys.of}
-	f.api.places = namespaces.NewPlaces(cluster.bucket, count, config.Now)
+	f.api.places = namespaces.NewPlaces(cluster, count, config.Now)
 	return f, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -154,7 +155,7 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	if !rest(ctx, record.UpdateTime.Add(r.settle).Sub(r.api.now())) {
+	if idle.For(ctx, record.UpdateTime.Add(r.settle).Sub(r.api.now())) != nil {
 		return errNotYet
 	}
 	keys, err := r.api.keys.of(ctx, job.Namespace)
@@ -203,34 +204,14 @@ func (a *api) removeBelongings(ctx context.Context, removal *jobs.Job) error {
 
 // removeMatching removes the records of the cluster bucket whose keys match a filter.
 func (a *api) removeMatching(ctx context.Context, filter string) error {
-	cluster, err := a.cluster.bucket(ctx)
-	if err != nil {
-		return err
-	}
-	keys, err := cluster.Keys(ctx, filter)
+	keys, err := a.cluster.Keys(ctx, filter)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		entry, err := cluster.GetLeader(ctx, key)
-		if err == nil {
-			err = cluster.Delete(ctx, key, entry.Revision)
-		}
-		if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		if err := a.cluster.Remove(ctx, key); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// rest waits, and reports whether there was time for it.
-func rest(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -2,57 +2,149 @@ package kv
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Cluster is the bucket of what an installation knows beside its schedules. Its entries are JSON, whose types belong to
-// whoever keeps them there. It is immutable and safe for concurrent use; the methods are those of [Buckets].
+// Cluster is the bucket of what an installation knows beside its schedules, opened when it is first needed. Its records are
+// JSON, whose types belong to whoever keeps them there; see [GetJSON]. It is made by [NewCluster] and safe for concurrent use.
+//
+// Where there is no such bucket, all that is done with it fails with CodeUnavailable. A nil Cluster is that of a world without
+// one, such as a simulation: there it is CodeFailedPrecondition.
 type Cluster struct {
-	buckets *natsBuckets
-	name    string
+	js   jetstream.JetStream
+	name string
+
+	mu   sync.Mutex
+	open *natsBuckets
 }
 
-// OpenCluster returns the bucket of an installation that has been set up.
-func OpenCluster(ctx context.Context, js jetstream.JetStream, names subjects.Names) (*Cluster, error) {
-	buckets, err := openBuckets(ctx, js, []string{names.ClusterBucket()})
+// NewCluster returns the bucket of an installation, which need not exist yet.
+func NewCluster(js jetstream.JetStream, names subjects.Names) *Cluster {
+	return &Cluster{js: js, name: names.ClusterBucket()}
+}
+
+// bucket opens the bucket.
+func (c *Cluster) bucket(ctx context.Context) (*natsBuckets, error) {
+	if c == nil {
+		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no cluster bucket here")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open != nil {
+		return c.open, nil
+	}
+	open, err := openBuckets(ctx, c.js, []string{c.name})
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, schedule.Errorf(schedule.CodeUnavailable, "the cluster has no bucket %s: it is not set up", c.name)
+	}
+	if err == nil {
+		c.open = open
+	}
+	return open, err
+}
+
+// GetJSON reads a record from the leader: what was acknowledged before is seen. The error is ErrNotFound, ErrCorrupt, with which
+// the revision is returned all the same, or one of NATS.
+func GetJSON[T any](ctx context.Context, c *Cluster, key string) (record Record[T], err error) {
+	bucket, err := c.bucket(ctx)
+	if err != nil {
+		return record, err
+	}
+	entry, err := bucket.GetLeader(ctx, c.name, key)
+	if err != nil {
+		return record, fmt.Errorf("kv: read %s: %w", key, err)
+	}
+	record.Revision = entry.Revision
+	if err := json.Unmarshal(entry.Data, &record.Value); err != nil {
+		return Record[T]{Revision: entry.Revision}, fmt.Errorf("%w: %s: %w", ErrCorrupt, key, err)
+	}
+	return record, nil
+}
+
+// PutJSON writes a record if its revision is still the given one; 0 means that it must not exist. It returns the new revision.
+// The error is ErrConflict or one of NATS; after the latter the write may or may not have happened.
+func PutJSON[T any](ctx context.Context, c *Cluster, key string, value *T, revision uint64) (uint64, error) {
+	bucket, err := c.bucket(ctx)
+	if err != nil {
+		return 0, err
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return 0, fmt.Errorf("kv: encode %s: %w", key, err)
+	}
+	if revision == 0 {
+		revision, err = bucket.Create(ctx, c.name, key, data)
+	} else {
+		revision, err = bucket.Update(ctx, c.name, key, data, revision)
+	}
+	return revision, writing(key, err)
+}
+
+// PutJSONFor writes a record whatever there is, which goes by itself after some time: a second or more.
+func PutJSONFor[T any](ctx context.Context, c *Cluster, key string, value *T, keep time.Duration) error {
+	bucket, err := c.bucket(ctx)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("kv: encode %s: %w", key, err)
+	}
+	_, err = bucket.publisher.Publish(ctx, &nats.Msg{
+		Subject: "$KV." + c.name + "." + key, Header: nats.Header{jetstream.MsgTTLHeader: {keep.String()}}, Data: data,
+	})
+	return writing(key, err)
+}
+
+// Delete removes a record if its revision, which is not 0, is still the given one. The error is ErrConflict or one of NATS.
+func (c *Cluster) Delete(ctx context.Context, key string, revision uint64) error {
+	bucket, err := c.bucket(ctx)
+	if err != nil {
+		return err
+	}
+	return writing(key, bucket.Delete(ctx, c.name, key, revision))
+}
+
+// Remove removes a record as it is now, if there is one. The error is ErrConflict, if it is written meanwhile, or one of NATS.
+func (c *Cluster) Remove(ctx context.Context, key string) error {
+	record, err := GetJSON[json.RawMessage](ctx, c, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil && !errors.Is(err, ErrCorrupt):
+		return err
+	}
+	return c.Delete(ctx, key, record.Revision)
+}
+
+// Keys lists the keys that match a filter, in any order. None that is there throughout is missing.
+func (c *Cluster) Keys(ctx context.Context, filter string) ([]string, error) {
+	bucket, err := c.bucket(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{buckets: buckets, name: names.ClusterBucket()}, nil
+	return bucket.Keys(ctx, c.name, filter)
 }
 
-// GetLeader reads an entry from the leader.
-func (c *Cluster) GetLeader(ctx context.Context, key string) (Entry, error) {
-	return c.buckets.GetLeader(ctx, c.name, key)
-}
-
-// Put writes an entry if its revision is still the given one; 0 means that it must not exist. It returns the new revision.
-func (c *Cluster) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
-	if revision == 0 {
-		return c.buckets.Create(ctx, c.name, key, data)
+// Watch follows the records that match a filter, from what there is on. The updates of nats.go say nil where that has been shown.
+func (c *Cluster) Watch(ctx context.Context, filter string) (jetstream.KeyWatcher, error) {
+	bucket, err := c.bucket(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return c.buckets.Update(ctx, c.name, key, data, revision)
-}
-
-// PutFor writes an entry whatever there is, which goes by itself after some time: a second or more.
-func (c *Cluster) PutFor(ctx context.Context, key string, data []byte, keep time.Duration) error {
-	_, err := c.buckets.publisher.Publish(ctx, &nats.Msg{
-		Subject: "$KV." + c.name + "." + key, Header: nats.Header{jetstream.MsgTTLHeader: {keep.String()}}, Data: data,
-	})
-	return err
-}
-
-// Delete removes an entry if its revision, which is not 0, is still the given one.
-func (c *Cluster) Delete(ctx context.Context, key string, revision uint64) error {
-	return c.buckets.Delete(ctx, c.name, key, revision)
-}
-
-// Keys lists the keys that match a filter, in any order.
-func (c *Cluster) Keys(ctx context.Context, filter string) ([]string, error) {
-	return c.buckets.Keys(ctx, c.name, filter)
+	in, err := bucket.of(ctx, c.name)
+	if err != nil {
+		return nil, err
+	}
+	return in.Watch(ctx, filter)
 }

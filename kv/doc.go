@@ -7,6 +7,8 @@
 //	…
 //	revision, err := kv.Put(ctx, store, kv.Definition(key), next, record.Revision)
 //
+// What an installation knows beside its schedules is in a bucket of its own, the [Cluster].
+//
 // Errors are one of [ErrNotFound], [ErrConflict] and [ErrCorrupt], or come from NATS and mean that it may be tried again.
 // Whether a record was read or written in vain is an ordinary outcome here; who owns which record is the pools' matter.
 //

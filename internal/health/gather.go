@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -71,31 +72,22 @@ func (g *gatherer) server(ctx context.Context) {
 
 // installation reads what all processes agree on, and reports whether there is any.
 func (g *gatherer) installation(ctx context.Context) bool {
-	bucket, err := g.JS.KeyValue(ctx, g.Names.ClusterBucket())
+	_, err := g.JS.KeyValue(ctx, g.Names.ClusterBucket())
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return false
 	}
-	var entry jetstream.KeyValueEntry
-	if err == nil {
-		entry, err = bucket.Get(ctx, topology.FactsKey)
-	}
-	var cluster topology.Facts
-	if err == nil {
-		err = json.Unmarshal(entry.Value(), &cluster)
-	}
+	cluster := kv.NewCluster(g.JS, g.Names)
+	facts, err := kv.GetJSON[topology.Facts](ctx, cluster, topology.FactsKey)
 	if err != nil {
 		g.problem("bucket "+g.Names.ClusterBucket(), err)
 		return false
 	}
-	g.facts.Cluster = &cluster
-	keys, err := bucket.ListKeysFiltered(ctx, namespaces.Key("*"))
+	g.facts.Cluster = &facts.Value
+	all, err := namespaces.NewRecords(cluster).Names(ctx)
 	if err != nil {
 		g.problem("namespaces", err)
-		return true
 	}
-	for range keys.Keys() {
-		g.facts.Namespaces++
-	}
+	g.facts.Namespaces = len(all)
 	return true
 }
 

@@ -3,6 +3,8 @@ package jobs
 import (
 	"context"
 	"errors"
+
+	"github.com/carillon-scheduler/carillon/kv"
 )
 
 // lastWrites is how often it is tried to give a job back.
@@ -40,7 +42,7 @@ func (a *attempt) save(change func(*Job)) error {
 			a.job, a.revision, a.unsaved = job, revision, false
 			return nil
 		}
-		if !errors.Is(err, errConflict) {
+		if !errors.Is(err, kv.ErrConflict) {
 			return err
 		}
 		if err := a.lookAgain(ctx); err != nil || a.lost {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/kv"
 )
 
 const (
@@ -99,11 +102,7 @@ func (r *Runner) rest(ctx context.Context) {
 
 // watch follows the records of all jobs until that fails.
 func (r *Runner) watch(ctx context.Context, working *sync.WaitGroup) error {
-	bucket, err := r.config.Store.open(ctx)
-	if err != nil {
-		return err
-	}
-	watch, err := bucket.Watch(ctx, keyPrefix+">")
+	watch, err := r.config.Store.cluster.Watch(ctx, keyPrefix+">")
 	if err != nil {
 		return fmt.Errorf("jobs: watch: %w", err)
 	}
@@ -142,8 +141,8 @@ func (r *Runner) see(ctx context.Context, entry jetstream.KeyValueEntry) {
 		delete(r.known, key)
 		return
 	}
-	job, err := decode(entry.Value())
-	if err != nil || key != jobKey(job.Namespace, job.ID) {
+	var job Job
+	if err := json.Unmarshal(entry.Value(), &job); err != nil || key != jobKey(job.Namespace, job.ID) {
 		r.config.Logger.ErrorContext(ctx, "record of a job left alone", "key", key, "error", err)
 		delete(r.known, key)
 		return
@@ -205,7 +204,7 @@ func (r *Runner) take(ctx context.Context, known record, working *sync.WaitGroup
 
 // missed reports whether a write was in vain because another was faster, whose write the watch will show.
 func (r *Runner) missed(ctx context.Context, job *Job, err error) bool {
-	if errors.Is(err, errConflict) {
+	if errors.Is(err, kv.ErrConflict) {
 		return true
 	}
 	r.config.Logger.WarnContext(ctx, "record of a job not written, will try again",

@@ -15,11 +15,12 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = natstest.Patience
 
 // numbers is the work of the tests: the items are numbers below count.
 type numbers struct {
@@ -92,7 +93,7 @@ func install(t *testing.T) bench {
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
 	require.NoError(t, err)
-	return bench{t, NewStore(js, names)}
+	return bench{t, NewStore(kv.NewCluster(js, names))}
 }
 
 // run runs a runner until the end of the test, or until stop is called.

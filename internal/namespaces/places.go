@@ -2,7 +2,6 @@ package namespaces
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -37,9 +36,9 @@ type Counter struct {
 // The places that are taken are written down for all frontends, by compare-and-set, before any schedule is. Where thousands
 // are free, a frontend takes some in advance, so that a create costs nothing.
 type Places struct {
-	open  Opener
-	count Counter
-	now   func() time.Time
+	cluster *kv.Cluster
+	count   Counter
+	now     func() time.Time
 
 	mu    sync.Mutex
 	books map[string]*book
@@ -62,8 +61,8 @@ type book struct {
 }
 
 // NewPlaces returns the places in a cluster bucket.
-func NewPlaces(open Opener, count Counter, now func() time.Time) *Places {
-	return &Places{open: open, count: count, now: now, books: map[string]*book{}}
+func NewPlaces(cluster *kv.Cluster, count Counter, now func() time.Time) *Places {
+	return &Places{cluster: cluster, count: count, now: now, books: map[string]*book{}}
 }
 
 // placesKey is the key of a tally in the cluster bucket.
@@ -89,11 +88,7 @@ func (p *Places) Take(ctx context.Context, key schedule.Key, limit int) error {
 	case b.full != nil && now.Before(b.fullUntil):
 		return b.full
 	}
-	cluster, err := p.open(ctx)
-	if err != nil {
-		return err
-	}
-	return p.take(ctx, cluster, key, b)
+	return p.take(ctx, key, b)
 }
 
 // Forget removes what is written down of a namespace that is gone.
@@ -101,18 +96,7 @@ func (p *Places) Forget(ctx context.Context, namespace string) error {
 	p.mu.Lock()
 	delete(p.books, namespace)
 	p.mu.Unlock()
-	cluster, err := p.open(ctx)
-	if err != nil {
-		return err
-	}
-	entry, err := cluster.GetLeader(ctx, placesKey(namespace))
-	if err == nil {
-		err = cluster.Delete(ctx, placesKey(namespace), entry.Revision)
-	}
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil
-	}
-	return err
+	return p.cluster.Remove(ctx, placesKey(namespace))
 }
 
 func (p *Places) book(namespace string) *book {
@@ -127,9 +111,9 @@ func (p *Places) book(namespace string) *book {
 }
 
 // take takes places from the stored tally, and leaves those that are for later in the book.
-func (p *Places) take(ctx context.Context, cluster *kv.Cluster, key schedule.Key, b *book) error {
+func (p *Places) take(ctx context.Context, key schedule.Key, b *book) error {
 	for range maxWrites {
-		if err := b.read(ctx, cluster, placesKey(key.Namespace)); err != nil {
+		if err := b.read(ctx, p.cluster, placesKey(key.Namespace)); err != nil {
 			return err
 		}
 		current, now := b.tally, p.now()
@@ -145,7 +129,7 @@ func (p *Places) take(ctx context.Context, cluster *kv.Cluster, key schedule.Key
 			b.full, b.fullUntil, b.known = errFull(key.Namespace, b.limit, current.wait(now)), now.Add(fullAge), false
 			return b.full
 		}
-		err := b.write(ctx, cluster, placesKey(key.Namespace), next)
+		err := b.write(ctx, p.cluster, placesKey(key.Namespace), next)
 		if errors.Is(err, kv.ErrConflict) {
 			continue
 		}
@@ -162,27 +146,17 @@ func (b *book) read(ctx context.Context, cluster *kv.Cluster, key string) error 
 	if b.known {
 		return nil
 	}
-	entry, err := cluster.GetLeader(ctx, key)
-	b.tally, b.revision = tally{}, entry.Revision
-	switch {
-	case errors.Is(err, kv.ErrNotFound):
-		b.revision = 0
-	case err != nil:
+	record, err := kv.GetJSON[tally](ctx, cluster, key)
+	if err != nil && !errors.Is(err, kv.ErrNotFound) && !errors.Is(err, kv.ErrCorrupt) {
 		return err
-	case json.Unmarshal(entry.Data, &b.tally) != nil:
-		b.tally = tally{} // it is counted anew
 	}
-	b.known = true
+	b.tally, b.revision, b.known = record.Value, record.Revision, true // of nothing it is counted anew
 	return nil
 }
 
 func (b *book) write(ctx context.Context, cluster *kv.Cluster, key string, next tally) error {
-	data, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
 	b.known = false // unless this succeeds
-	revision, err := cluster.Put(ctx, key, data, b.revision)
+	revision, err := kv.PutJSON(ctx, cluster, key, &next, b.revision)
 	if err != nil {
 		return err
 	}

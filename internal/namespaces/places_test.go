@@ -16,17 +16,15 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// opener opens the cluster bucket of a test.
-func opener(t *testing.T) namespaces.Opener {
+// bucket is the cluster bucket of a test.
+func bucket(t *testing.T) *kv.Cluster {
 	js, names, _ := cluster(t)
-	opened, err := kv.OpenCluster(t.Context(), js, names)
-	require.NoError(t, err)
-	return func(context.Context) (*kv.Cluster, error) { return opened, nil }
+	return kv.NewCluster(js, names)
 }
 
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	records := namespaces.NewRecords(opener(t))
+	records := namespaces.NewRecords(bucket(t))
 	ctx := t.Context()
 	_, err := records.Get(ctx, "a")
 	require.ErrorIs(t, err, kv.ErrNotFound)
@@ -104,10 +102,10 @@ func TestPlacesOfSeveralFrontends(t *testing.T) {
 	for _, limit := range []int{1, 100, 2000} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			t.Parallel()
-			s, open := &stock{keys: map[string]bool{}}, opener(t)
+			s, in := &stock{keys: map[string]bool{}}, bucket(t)
 			var creating sync.WaitGroup
 			for f := range 3 {
-				places := namespaces.NewPlaces(open, s.counter(), time.Now)
+				places := namespaces.NewPlaces(in, s.counter(), time.Now)
 				for i := range 4 {
 					creating.Go(func() {
 						for n := 0; ; n++ {
@@ -129,9 +127,9 @@ func TestPlacesOfSeveralFrontends(t *testing.T) {
 
 func TestPlacesAreCountedAgain(t *testing.T) {
 	t.Parallel()
-	s, open := &stock{keys: map[string]bool{}}, opener(t)
+	s, in := &stock{keys: map[string]bool{}}, bucket(t)
 	now := time.Now()
-	places := namespaces.NewPlaces(open, s.counter(), func() time.Time { return now })
+	places := namespaces.NewPlaces(in, s.counter(), func() time.Time { return now })
 	require.NoError(t, s.create(t, places, "a", 2))
 	require.NoError(t, s.create(t, places, "b", 2))
 	require.ErrorContains(t, s.create(t, places, "c", 2), `namespace "n" has its 2 schedules`)
@@ -144,7 +142,7 @@ func TestPlacesAreCountedAgain(t *testing.T) {
 	require.Positive(t, full.RetryAfter)
 	now = now.Add(full.RetryAfter.Std())
 	require.NoError(t, s.create(t, places, "d", 3), "what was deleted makes room")
-	another := namespaces.NewPlaces(open, s.counter(), func() time.Time { return now })
+	another := namespaces.NewPlaces(in, s.counter(), func() time.Time { return now })
 	require.Error(t, s.create(t, another, "e", 3))
 
 	clear(s.keys)

@@ -23,9 +23,6 @@ func Key(name string) string { return keyPrefix + name }
 // nameOf is the name that a key stands for.
 func nameOf(key string) string { return strings.TrimPrefix(key, keyPrefix) }
 
-// encode makes the value of a key.
-func encode(record schedule.Namespace) ([]byte, error) { return json.Marshal(record) }
-
 // decode reads the value of a key. The records of earlier releases hold a name alone: they have no limits. With an error
 // it returns a record that is nothing but the name.
 func decode(key string, value []byte) (schedule.Namespace, error) {
