@@ -107,7 +107,7 @@ func (l *Loop[M]) handleReady(work context.Context) {
 // handleOnce handles what the group has and reports whether more has arrived meanwhile.
 func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]) bool {
 	l.mu.Lock()
-	g.working = g.take()
+	g.working = l.once(g.take())
 	l.mu.Unlock()
 
 	verdict := l.process(work, key, g.working)
@@ -140,6 +140,23 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 		l.holdUntil(work, key, g, verdict.until)
 	}
 	return false
+}
+
+// once leaves each message once among items, by its newest delivery. What NATS does not know to be in progress, as after the
+// election of a leader, it delivers again, also to whoever holds it: to acknowledge the older delivery would remove the message.
+func (l *Loop[M]) once(items []*item[M]) []*item[M] {
+	if len(items) < 2 {
+		return items
+	}
+	newest := make(map[uint64]*item[M], len(items))
+	for _, it := range items {
+		if older := newest[it.sequence]; older != nil {
+			it.Held = it.Held || older.Held
+			<-l.slots
+		}
+		newest[it.sequence] = it
+	}
+	return slices.DeleteFunc(items, func(it *item[M]) bool { return newest[it.sequence] != it })
 }
 
 // process handles items, and settles them unless the verdict it returns is to hold them.

@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func TestWhatArrivesDuringAGroupIsTheNextGroup(t *testing.T) {
@@ -140,6 +142,47 @@ func TestHoldKeepsOneMessage(t *testing.T) {
 	require.Equal(t, []string{"0", "1"}, calls[1].bodies, "a new message joins what is held, and is handled at once")
 	require.Equal(t, []string{"3", "4"}, calls[4].bodies, "the newest is kept")
 	natstest.Eventually(t, patience, "the others are acknowledged", func() bool { return b.stored(b.names.TaskStream(0)) == 1 })
+}
+
+// TestHeldMessageThatComesAgain: after the election of a leader NATS delivers again what it does not know to be in progress,
+// also to whoever holds it. To acknowledge the older delivery would remove the message.
+func TestHeldMessageThatComesAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.neverRedeliver()
+	var j journal
+	var reply atomic.Value
+	stop := b.runHandler(b.config(), watched{&reply, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) == 1 {
+			assert.NoError(t, b.js.Conn().Publish(reply.Load().(string), []byte("-NAK")))
+		}
+		return Hold(time.Now().Add(time.Hour))
+	}})
+	b.publish("a", "0")
+	calls := j.await(t, 2)
+	require.Equal(t, []string{"0"}, calls[1].bodies, "it is one message")
+	require.EqualValues(t, 2, calls[1].deliveries)
+	require.Equal(t, []bool{true}, calls[1].held)
+	stop()
+	require.EqualValues(t, 1, b.stored(b.names.TaskStream(0)))
+
+	b.run(b.config(), func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		j.add(key, group)
+		return Done()
+	})
+	j.await(t, 3)
+	b.awaitEmpty()
+}
+
+// watched is a handler that notes where the newest message is to be acknowledged.
+type watched struct {
+	reply *atomic.Value
+	handlerFunc
+}
+
+func (w watched) Decode(task subjects.Task, msg jetstream.Msg) (string, error) {
+	w.reply.Store(msg.Reply())
+	return w.handlerFunc.Decode(task, msg)
 }
 
 // TestHeldMessagesAreKeptAlive holds for longer than the acknowledgement wait.

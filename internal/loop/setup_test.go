@@ -86,7 +86,12 @@ func (b *testBundle) config() Config {
 // run runs a loop until stop is called or the test ends. What a loop that has ended still holds is a failure.
 func (b *testBundle) run(config Config, handle handlerFunc) (stop func()) {
 	b.Helper()
-	l := New(config, handle)
+	return b.runHandler(config, handle)
+}
+
+func (b *testBundle) runHandler(config Config, handler Handler[string]) (stop func()) {
+	b.Helper()
+	l := New(config, handler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()

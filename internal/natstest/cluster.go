@@ -159,6 +159,47 @@ func streamLeader(ctx context.Context, js jetstream.JetStream, stream string) (n
 	return name
 }
 
+// AwaitCurrent waits until every replica of every stream and consumer is up and has all that its leader has. From then on the
+// cluster survives the loss of any node; before, the loss of a second one may leave it without a majority that knows all.
+func (c *ClusterT) AwaitCurrent(ctx context.Context, js jetstream.JetStream) {
+	c.t.Helper()
+	Eventually(c.t, startTimeout, "all replicas are current", func() bool {
+		return try(ctx, func(ctx context.Context) error {
+			streams := js.ListStreams(ctx)
+			for info := range streams.Info() {
+				if err := current(ctx, js, info); err != nil {
+					return err
+				}
+			}
+			return streams.Err()
+		}) == nil
+	})
+}
+
+// current returns an error unless the replicas of a stream and of its consumers are current.
+func current(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
+	groups := []*jetstream.ClusterInfo{info.Cluster}
+	stream, err := js.Stream(ctx, info.Config.Name)
+	if err != nil {
+		return err
+	}
+	consumers := stream.ListConsumers(ctx)
+	for consumer := range consumers.Info() {
+		groups = append(groups, consumer.Cluster)
+	}
+	for _, group := range groups {
+		if group == nil || group.Leader == "" {
+			return errors.New("no leader")
+		}
+		for _, replica := range group.Replicas {
+			if !replica.Current || replica.Offline {
+				return fmt.Errorf("%s is behind", replica.Name)
+			}
+		}
+	}
+	return consumers.Err()
+}
+
 // Kill ends a node by SIGKILL.
 func (c *ClusterT) Kill(i int) { c.nodes[i].Kill() }
 

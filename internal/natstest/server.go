@@ -14,7 +14,7 @@ import (
 )
 
 // startTimeout bounds the start of a server, on a machine that is busy with other tests.
-const startTimeout = 30 * time.Second
+const startTimeout = Patience
 
 // Option changes how a server of a test is run. The default is a free port, a folder of its own and SyncInterval, for
 // speed: only a power loss could tell the difference.
