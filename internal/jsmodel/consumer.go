@@ -145,6 +145,16 @@ func (s *Server) NextDelivery() time.Time {
 	return next
 }
 
+// Elect gives all consumers new leaders, which may know of none of the progress since the deliveries: they deliver again
+// whatever has not been acknowledged.
+func (s *Server) Elect() {
+	for _, st := range s.streams {
+		for _, c := range st.consumers {
+			c.again = slices.Sorted(maps.Keys(c.pending))
+		}
+	}
+}
+
 // Ack acknowledges a delivery: a work queue removes the message.
 func (s *Server) Ack(d *Delivery) { s.settle(d) }
 

@@ -30,6 +30,7 @@ func (w *world) arrange(begin time.Time) {
 	some(w.plan.Full, func(now time.Time) {
 		w.full = w.breakdown(now, "full", between(rng, time.Second, 15*time.Second))
 	})
+	some(w.plan.Elections, func(now time.Time) { w.elect(now, between(rng, 0, 3*time.Second), between(rng, 0, 8*time.Second)) })
 	some(w.plan.PowerCuts, func(now time.Time) {
 		w.fault("power cut")
 		for _, n := range w.nodes {
@@ -58,6 +59,15 @@ func (w *world) breakdown(now time.Time, what string, d time.Duration) (until ti
 	w.troubled = maxTime(w.troubled, until)
 	w.at(until, func(time.Time) { w.stir() })
 	return until
+}
+
+// elect gives JetStream new leaders of its consumers now, and a while later none of anything for some time: nobody gets an
+// answer, though the connections are up.
+func (w *world) elect(now time.Time, pause, d time.Duration) {
+	until := w.breakdown(now, "election", pause+d)
+	w.server.Elect()
+	w.stir()
+	w.at(now.Add(pause), func(time.Time) { w.outage = maxTime(w.outage, until) })
 }
 
 // errFull is what the server says to a message for which it has no room.

@@ -31,6 +31,8 @@ type Plan struct {
 	// PowerCuts is how often all processes are killed at once, Full how often JetStream has no room for anything new for a
 	// while.
 	PowerCuts, Full int `json:",omitzero"`
+	// Elections is how often JetStream has new leaders, which deliver again whatever has not been acknowledged.
+	Elections int `json:",omitzero"`
 	// MaxBacklog is that of the generator's configuration.
 	MaxBacklog int `json:",omitzero"`
 	// Freezes is how often the namespace is frozen for a while: once at most, since its record knows the newest freeze only.
@@ -56,6 +58,7 @@ func PlanOf(seed uint64) Plan {
 		Restarts: rng.IntN(4), Suspensions: rng.IntN(3), Outages: rng.IntN(2),
 		PowerCuts: rng.IntN(4) / 3, Full: rng.IntN(3) / 2, MaxBacklog: rng.IntN(3),
 		Freezes: rng.IntN(4) / 2, ActionsPerSecond: float64(rng.IntN(6)/4) * (0.5 + 3*rng.Float64()), MaxPendingRuns: rng.IntN(6) / 5 * 3,
+		Elections: rng.IntN(4),
 	}
 }
 

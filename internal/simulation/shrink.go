@@ -49,6 +49,7 @@ var simplifications = []func(*Plan){
 	func(p *Plan) { p.PowerCuts = 0 },
 	func(p *Plan) { p.Full = 0 },
 	func(p *Plan) { p.Outages = 0 },
+	func(p *Plan) { p.Elections = 0 },
 	func(p *Plan) { p.Suspensions = 0 },
 	func(p *Plan) { p.Restarts = 0 },
 	func(p *Plan) { p.Suspensions = min(p.Suspensions, 1) },

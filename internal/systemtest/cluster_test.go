@@ -40,7 +40,7 @@ func TestClusterSurvivesItsLeaders(t *testing.T) {
 		cluster.Kill(leader)
 		awaitRuns(t, runs, schedules, before+3)
 		cluster.Restart(leader)
-		cluster.Leader(t.Context(), js, stream)
+		cluster.AwaitCurrent(t.Context(), js)
 	}
 	end := time.Now()
 	requireOnce(t, runs, created[:], end)
