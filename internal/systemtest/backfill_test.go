@@ -108,6 +108,9 @@ func TestBackfillInOrderWithProgressAndCancel(t *testing.T) {
 
 // A hundred backfills share the room; one more is refused.
 func TestAHundredBackfillsAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes too long for short mode")
+	}
 	t.Parallel()
 	s := single(t)
 	g := newGate(t)

@@ -51,9 +51,13 @@ var carillon = sync.OnceValues(func() (binary string, err error) {
 	return binary, nil
 })
 
-// newProcess prepares a process that is killed at the end of the test.
+// newProcess prepares a process that is killed at the end of the test. In short mode the test is skipped: that is for the race
+// detector, which does not see into other processes.
 func newProcess(t *testing.T, args ...string) *process {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts processes")
+	}
 	binary, err := carillon()
 	require.NoError(t, err)
 	p := &process{t: t, binary: binary, args: args, log: &logBuffer{}}

@@ -32,6 +32,9 @@ type hostile struct {
 
 // TestHostileRequests: each gets its error and changes nothing, and the installation does its work afterwards.
 func TestHostileRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of requests take too long for short mode")
+	}
 	t.Parallel()
 	s := single(t)
 	runs := s.work(s.conn, "q", nil)
