@@ -38,17 +38,8 @@ are kept for seven days.`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.callAPI(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
-				operations := []schedule.BulkDescription{}
-				for operation, err := range api.AllBulk(ctx) {
-					if err != nil {
-						return err
-					}
-					operations = append(operations, operation)
-				}
 				id := func(d *schedule.BulkDescription) string { return d.JobID }
-				return printList(a, output, operations, id, func(w io.Writer) error {
-					return render.BulkList(w, operations, a.view())
-				})
+				return printAll(a, output, api.AllBulk(ctx), id, render.BulkList)
 			})
 		},
 	}

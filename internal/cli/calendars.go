@@ -128,17 +128,8 @@ func (a *app) calendarListCommand() *cobra.Command {
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.callCalendars(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
-				calendars := []schedule.CalendarSummary{}
-				for calendar, err := range api.AllCalendars(ctx, "") {
-					if err != nil {
-						return err
-					}
-					calendars = append(calendars, calendar)
-				}
 				name := func(c *schedule.CalendarSummary) string { return c.Name }
-				return printList(a, output, calendars, name, func(w io.Writer) error {
-					return render.Calendars(w, calendars, a.view())
-				})
+				return printAll(a, output, api.AllCalendars(ctx, ""), name, render.Calendars)
 			})
 		},
 	}

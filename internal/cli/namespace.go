@@ -41,17 +41,8 @@ func (a *app) namespaceListCommand() *cobra.Command {
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.callAPI(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
-				namespaces := []schedule.NamespaceDescription{}
-				for namespace, err := range api.Namespaces(ctx) {
-					if err != nil {
-						return err
-					}
-					namespaces = append(namespaces, namespace)
-				}
 				name := func(d *schedule.NamespaceDescription) string { return d.Name }
-				return printList(a, output, namespaces, name, func(w io.Writer) error {
-					return render.NamespaceList(w, namespaces, a.view())
-				})
+				return printAll(a, output, api.Namespaces(ctx), name, render.NamespaceList)
 			})
 		},
 	}

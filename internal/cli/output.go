@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -74,6 +76,20 @@ func printList[T any](a *app, output outputFlag, items []T, id func(*T) string, 
 		}
 	}
 	return nil
+}
+
+// printAll is printList for all items of a sequence.
+func printAll[T any](
+	a *app, output outputFlag, all iter.Seq2[T, error], id func(*T) string, forPeople func(io.Writer, []T, render.View) error,
+) error {
+	items := []T{}
+	for item, err := range all {
+		if err != nil {
+			return err
+		}
+		items = append(items, item)
+	}
+	return printList(a, output, items, id, func(w io.Writer) error { return forPeople(w, items, a.view()) })
 }
 
 // encodeAs encodes an answer in one of the formats for programs.
