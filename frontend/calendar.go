@@ -62,19 +62,6 @@ func (c *calendar) hasApplied(requestID string) bool {
 	})
 }
 
-// checkToken refuses a request that was made from another version of the calendar than the one there is. No token means
-// whatever there is.
-func (c *calendar) checkToken(token uint64) error {
-	if token == 0 || token == c.Version {
-		return nil
-	}
-	return &schedule.Error{
-		Code: schedule.CodeFailedPrecondition, Field: "conflictToken",
-		Message: fmt.Sprintf("%d is stale, the calendar has been changed since and is at %d: "+
-			"describe it again and look whether the change still fits", token, c.Version),
-	}
-}
-
 // isDeleting reports whether the calendar is on its way out.
 func (c *calendar) isDeleting(now time.Time) bool {
 	return !c.Deleting.IsZero() && now.Before(c.Deleting.Add(deleteTime))

@@ -97,7 +97,7 @@ func (a *api) updateCalendar(
 		if current.hasApplied(req.RequestID) {
 			return a.describeStored(ctx, namespace, &current)
 		}
-		if err := current.checkToken(req.ConflictToken); err != nil {
+		if err := checkToken("calendar", current.Version, req.ConflictToken); err != nil {
 			return schedule.CalendarDescription{}, err
 		}
 		next := current.updated(req, a.origin(ctx, req.RequestID), a.newID())
@@ -133,7 +133,7 @@ func (a *api) deleteCalendar(
 		if err != nil {
 			return schedule.Empty{}, err
 		}
-		if err := record.Value.checkToken(req.ConflictToken); err != nil {
+		if err := checkToken("calendar", record.Value.Version, req.ConflictToken); err != nil {
 			return schedule.Empty{}, err
 		}
 		marked := record.Value

@@ -59,7 +59,7 @@ func (a *api) change(ctx context.Context, c change) (schedule.Definition, error)
 
 // decide makes the edit of a definition that a change asks for.
 func (a *api) decide(ctx context.Context, c *change, current schedule.Definition, from origin) (*edit, error) {
-	if err := checkToken(&current, c.token); err != nil {
+	if err := checkToken("schedule", current.Version, c.token); err != nil {
 		return nil, err
 	}
 	facts, err := a.facts(ctx, &current, c)

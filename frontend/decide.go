@@ -35,16 +35,16 @@ func checkRepeat(def *schedule.Definition, req *schedule.CreateRequest) error {
 	}
 }
 
-// checkToken refuses a request that was made from another version of the definition than the one there is. No token means
-// whatever there is.
-func checkToken(def *schedule.Definition, token uint64) error {
-	if token == 0 || token == def.Version {
+// checkToken refuses a request that was made from another version of a thing, a schedule say, than the one there is. No token
+// means whatever there is.
+func checkToken(thing string, version, token uint64) error {
+	if token == 0 || token == version {
 		return nil
 	}
 	return &schedule.Error{
 		Code: schedule.CodeFailedPrecondition, Field: "conflictToken",
-		Message: fmt.Sprintf("%d is stale, the schedule has been changed since and is at %d: "+
-			"describe it again and look whether the change still fits", token, def.Version),
+		Message: fmt.Sprintf("%d is stale, the %s has been changed since and is at %d: "+
+			"describe it again and look whether the change still fits", token, thing, version),
 	}
 }
 

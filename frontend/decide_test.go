@@ -69,10 +69,10 @@ func TestCheckRepeat(t *testing.T) {
 func TestCheckToken(t *testing.T) {
 	t.Parallel()
 	def := &schedule.Definition{Version: 7}
-	require.NoError(t, checkToken(def, 0))
-	require.NoError(t, checkToken(def, 7))
+	require.NoError(t, checkToken("schedule", def.Version, 0))
+	require.NoError(t, checkToken("schedule", def.Version, 7))
 	for _, stale := range []uint64{6, 8} {
-		err := checkToken(def, stale)
+		err := checkToken("schedule", def.Version, stale)
 		assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
 		assert.ErrorContains(t, err, fmt.Sprintf("conflictToken: %d is stale", stale))
 		assert.ErrorContains(t, err, "is at 7: describe it again")

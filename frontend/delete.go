@@ -16,7 +16,7 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 	}
 	var deleted schedule.Definition
 	err := a.replace(ctx, key, func(current kv.Record[schedule.Definition]) (func(context.Context) error, error) {
-		if err := checkToken(&current.Value, req.ConflictToken); err != nil {
+		if err := checkToken("schedule", current.Value.Version, req.ConflictToken); err != nil {
 			return nil, err
 		}
 		deleted = current.Value

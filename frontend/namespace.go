@@ -28,19 +28,6 @@ func isRepeat(current *schedule.Namespace, requestID string) bool {
 	return requestID != "" && requestID == current.RequestID
 }
 
-// checkNamespaceToken refuses a request that was made from another version of the namespace than the one there is. No token
-// means whatever there is.
-func checkNamespaceToken(current *schedule.Namespace, token uint64) error {
-	if token == 0 || token == current.Version {
-		return nil
-	}
-	return &schedule.Error{
-		Code: schedule.CodeFailedPrecondition, Field: "conflictToken",
-		Message: fmt.Sprintf("%d is stale, the namespace has been changed since and is at %d: "+
-			"describe it again and look whether the change still fits", token, current.Version),
-	}
-}
-
 // newFreeze returns the freeze that a request asks for. One that goes on begins when it began.
 func newFreeze(current *schedule.Freeze, req *schedule.FreezeNamespaceRequest, from origin) (*schedule.Freeze, error) {
 	freeze := &schedule.Freeze{Reason: req.Reason, By: from.identity, From: from.now, Until: req.Until.UTC()}

@@ -137,7 +137,7 @@ func decideNamespace(current *namespaces.Record, c *namespaceChange, from origin
 	if current.Deleting {
 		return schedule.Namespace{}, errDeleting(current.Name)
 	}
-	if err := checkNamespaceToken(&current.Namespace, c.token); err != nil {
+	if err := checkToken("namespace", current.Version, c.token); err != nil {
 		return schedule.Namespace{}, err
 	}
 	next := nextNamespace(current.Namespace, from)
