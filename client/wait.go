@@ -20,16 +20,29 @@ const (
 // no run in the end: ErrFailedPrecondition if the overlap policy, a limit or somebody else prevented it, ErrNotFound if the
 // schedule was deleted meanwhile. The end of ctx ends the wait, and not the run; the timeout of the client does not count.
 func (c *Client) TriggerAndWait(ctx context.Context, req schedule.TriggerRequest) (schedule.RunReply, error) {
-	since := time.Now().Add(-clockSkew)
-	trigger, err := c.Trigger(ctx, req)
+	_, events, err := c.TriggerAndFollow(ctx, req)
 	if err != nil {
 		return schedule.RunReply{}, err
 	}
-	end, err := c.await(ctx, req.ID, since, func(e *schedule.Event) bool { return e.Source == trigger.TriggerID })
+	end, err := last(events)
 	if err != nil {
 		return schedule.RunReply{}, err
 	}
 	return c.runEnded(ctx, &end)
+}
+
+// TriggerAndFollow starts one run now, and returns what becomes of it, event by event: the last is that of its end, or says why
+// there is no run, or that the schedule was deleted. What happens while the connection is away is told afterwards. An error
+// ends the events. The end of ctx ends them with an error as well, and not the run; the timeout of the client does not count.
+func (c *Client) TriggerAndFollow(
+	ctx context.Context, req schedule.TriggerRequest,
+) (schedule.TriggerReply, iter.Seq2[schedule.Event, error], error) {
+	since := time.Now().Add(-clockSkew)
+	reply, err := c.Trigger(ctx, req)
+	if err != nil {
+		return reply, nil, err
+	}
+	return reply, c.follow(ctx, req.ID, since, func(e *schedule.Event) bool { return e.Source == reply.TriggerID }), nil
 }
 
 // WaitForRun waits until a run of a schedule has ended, and returns it; its Status says how, and is empty only if the schedule
@@ -40,28 +53,37 @@ func (c *Client) WaitForRun(ctx context.Context, id, run string) (schedule.RunRe
 		return reply, err
 	}
 	since := reply.StartTime.Add(-clockSkew)
-	end, err := c.await(ctx, id, since, func(e *schedule.Event) bool { return e.RequestID == reply.RequestID })
+	end, err := last(c.follow(ctx, id, since, func(e *schedule.Event) bool { return e.RequestID == reply.RequestID }))
 	if err != nil {
 		return reply, err
 	}
 	return c.runEnded(ctx, &end)
 }
 
-// telling are the kinds of events that tell of the beginning and the end of a trigger or a run.
-var telling = []schedule.EventKind{
-	schedule.EventTriggered, schedule.EventStarted, schedule.EventCompleted, schedule.EventSkipped, schedule.EventDropped,
-	schedule.EventBackfillCanceled, schedule.EventDeleted,
+// last returns the last of some events.
+func last(events iter.Seq2[schedule.Event, error]) (end schedule.Event, err error) {
+	for end, err = range events {
+		if err != nil {
+			return end, err
+		}
+	}
+	return end, nil
 }
 
-// vigil looks for the event that ends what somebody waits for.
+// vigil looks for the events of what somebody waits for, up to the one that ends it.
 type vigil struct {
 	// meant reports whether an event is about it.
 	meant func(*schedule.Event) bool
 	// begun says that it has begun: only from then on, the end of the schedule is its end.
 	begun bool
+	// told are the events that have been passed on, by ID.
+	told map[string]bool
+	// over says that there is nothing more to come, or nobody to tell it to.
+	over  bool
+	yield func(schedule.Event, error) bool
 }
 
-// ends takes in an event and reports whether it is the one.
+// ends takes in an event and reports whether it is the last.
 func (v *vigil) ends(e *schedule.Event) bool {
 	meant := v.meant(e)
 	v.begun = v.begun || meant
@@ -74,51 +96,59 @@ func (v *vigil) ends(e *schedule.Event) bool {
 	return false
 }
 
-// await waits for the event that ends what is meant. Since is a time before its beginning.
-func (c *Client) await(
+// tell passes on those events that are about it, each once.
+func (v *vigil) tell(events iter.Seq2[schedule.Event, error]) error {
+	for event, err := range events {
+		if err != nil {
+			return err
+		}
+		v.over = v.ends(&event)
+		if (v.over || v.meant(&event)) && !v.told[event.ID] {
+			v.told[event.ID] = true
+			v.over = !v.yield(event, nil) || v.over
+		}
+		if v.over {
+			return nil
+		}
+	}
+	return nil
+}
+
+// follow returns the events of what is meant, up to the one that ends it. Since is a time before its beginning.
+func (c *Client) follow(
 	ctx context.Context, id string, since time.Time, meant func(*schedule.Event) bool,
-) (schedule.Event, error) {
-	for {
-		event, found, err := c.listen(ctx, id, since, &vigil{meant: meant})
-		switch {
-		case found:
-			return event, nil
-		case ctx.Err() != nil:
-			return event, c.explain(ctx, ctx.Err())
-		case err != nil && (c.conn.IsClosed() || !errors.Is(err, ErrUnavailable)):
-			return event, err
+) iter.Seq2[schedule.Event, error] {
+	return func(yield func(schedule.Event, error) bool) {
+		v := vigil{meant: meant, told: map[string]bool{}, yield: yield}
+		for {
+			err := c.listen(ctx, id, since, &v)
+			switch {
+			case v.over:
+				return
+			case ctx.Err() != nil:
+				yield(schedule.Event{}, c.explain(ctx, ctx.Err()))
+				return
+			case err != nil && (c.conn.IsClosed() || !errors.Is(err, ErrUnavailable)):
+				yield(schedule.Event{}, err)
+				return
+			}
 		}
 	}
 }
 
-// listen looks for the event in the history, and in what happens for a while.
-func (c *Client) listen(
-	ctx context.Context, id string, since time.Time, v *vigil,
-) (event schedule.Event, found bool, err error) {
+// listen tells of what is in the history, and of what happens for a while.
+func (c *Client) listen(ctx context.Context, id string, since time.Time, v *vigil) error {
 	ctx, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
 	live, err := c.Watch(ctx, id)
 	if err != nil {
-		return event, false, err
+		return err
 	}
-	past := c.Events(ctx, schedule.HistoryRequest{ID: id, From: since, Kinds: telling})
-	if event, found, err = v.find(past); found || err != nil {
-		return event, found, err
+	if err := v.tell(c.Events(ctx, schedule.HistoryRequest{ID: id, From: since})); err != nil || v.over {
+		return err
 	}
 	v.begun = true
-	return v.find(live)
-}
-
-func (v *vigil) find(events iter.Seq2[schedule.Event, error]) (schedule.Event, bool, error) {
-	for event, err := range events {
-		if err != nil {
-			return event, false, err
-		}
-		if v.ends(&event) {
-			return event, true, nil
-		}
-	}
-	return schedule.Event{}, false, nil
+	return v.tell(live)
 }
 
 // runEnded returns the run that an event has ended. What is read may be a moment older than the event.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"strings"
 	"testing"
@@ -262,42 +263,24 @@ func TestMeterOver(t *testing.T) {
 		"the backfill was canceled after 0 times")
 }
 
-func TestFollow(t *testing.T) {
+func TestTellOfATrigger(t *testing.T) {
 	t.Parallel()
-	const mine = "t1"
-	of := func(kind schedule.EventKind, source string) schedule.Event {
-		return schedule.Event{Kind: kind, Source: source, WorkflowID: "w-" + source}
-	}
-	sequence := func(all ...schedule.Event) func(func(schedule.Event, error) bool) {
+	lost := errors.New("lost")
+	events := func(failure error) iter.Seq2[schedule.Event, error] {
 		return func(yield func(schedule.Event, error) bool) {
-			for _, event := range all {
-				if !yield(event, nil) {
-					return
-				}
-			}
+			_ = yield(schedule.Event{Kind: schedule.EventTriggered}, nil) &&
+				yield(schedule.Event{Kind: schedule.EventDeferred, Overlap: schedule.OverlapBufferOne}, nil) &&
+				yield(schedule.Event{Kind: schedule.EventStarted, WorkflowID: "w"}, nil) &&
+				yield(schedule.Event{Kind: schedule.EventCompleted}, failure)
 		}
 	}
-	deferred := of(schedule.EventDeferred, mine)
-	deferred.Overlap = schedule.OverlapBufferOne
 	var out buffer
-	last, err := follow(&out, sequence(
-		of(schedule.EventStarted, "auto"), of(schedule.EventCompleted, "auto"), deferred, of(schedule.EventStarted, "t2"),
-		of(schedule.EventTriggered, mine), of(schedule.EventStarted, mine), of(schedule.EventCompleted, "t2"),
-		of(schedule.EventCompleted, mine), of(schedule.EventStarted, mine),
-	), mine)
+	last, err := tell(&out, events(nil))
 	require.NoError(t, err)
-	assert.Equal(t, of(schedule.EventCompleted, mine), last)
-	assert.Equal(t, "waits for a run in progress to end (buffer_one)\nstarted w-t1\n", out.String())
+	assert.Equal(t, schedule.EventCompleted, last.Kind)
+	assert.Equal(t, "waits for a run in progress to end (buffer_one)\nstarted w\n", out.String())
 
-	last, err = follow(io.Discard, sequence(of(schedule.EventDeleted, "")), mine)
-	require.NoError(t, err)
-	assert.Equal(t, schedule.EventDeleted, last.Kind)
-
-	_, err = follow(io.Discard, sequence(of(schedule.EventStarted, mine)), mine)
-	assert.ErrorIs(t, err, errStopped)
-
-	lost := errors.New("lost")
-	_, err = follow(io.Discard, func(yield func(schedule.Event, error) bool) { yield(schedule.Event{}, lost) }, mine)
+	_, err = tell(io.Discard, events(lost))
 	assert.ErrorIs(t, err, lost)
 }
 

@@ -15,18 +15,13 @@ import (
 // errStopped ends a wait that somebody has interrupted. It is an error, since a script must not take it for success.
 var errStopped = errors.New("stopped waiting; what was asked for goes on")
 
-// triggerAndWait starts a run and shows what becomes of it. It listens from before the trigger on, so that it hears of a
-// run that is over at once. For programs, the answer is the event that ended the trigger.
+// triggerAndWait starts a run and shows what becomes of it. For programs, the answer is the event that ended the trigger.
 func (a *app) triggerAndWait(
 	ctx context.Context, api *client.Client, output outputFlag, request schedule.TriggerRequest,
 ) error {
-	events, err := api.Watch(ctx, request.ID)
+	reply, events, err := api.TriggerAndFollow(ctx, request)
 	if err != nil {
 		return err
-	}
-	reply, err := api.Trigger(ctx, request)
-	if err != nil {
-		return err // the connection is closed, and the watch with it
 	}
 	people := io.Discard
 	if output.forPeople() {
@@ -35,7 +30,10 @@ func (a *app) triggerAndWait(
 	if err := triggered(people, reply); err != nil {
 		return err
 	}
-	last, err := follow(people, events, reply.TriggerID)
+	last, err := tell(people, events)
+	if ctx.Err() != nil {
+		return errStopped
+	}
 	if err != nil {
 		return err
 	}
@@ -45,36 +43,19 @@ func (a *app) triggerAndWait(
 	return failureOf(&last)
 }
 
-// follow tells what happens to a trigger, and returns the event that ended it.
-func follow(
-	w io.Writer, events iter.Seq2[schedule.Event, error], triggerID string,
-) (schedule.Event, error) {
-	for event, err := range events {
+// tell says what happens to a trigger, and returns the event that ended it.
+func tell(w io.Writer, events iter.Seq2[schedule.Event, error]) (last schedule.Event, err error) {
+	for last, err = range events {
 		if err != nil {
-			return event, err
+			return last, err
 		}
-		if endsTrigger(&event, triggerID) {
-			return event, nil
-		}
-		if text := triggerText(&event); text != "" && event.Source == triggerID {
+		if text := triggerText(&last); text != "" {
 			if _, err := fmt.Fprintln(w, text); err != nil {
-				return event, err
+				return last, err
 			}
 		}
 	}
-	return schedule.Event{}, errStopped
-}
-
-// endsTrigger reports whether nothing else will become of a trigger. One of a schedule that is deleted is over too: nobody
-// is left to say how its run ends.
-func endsTrigger(event *schedule.Event, triggerID string) bool {
-	switch event.Kind {
-	case schedule.EventDeleted:
-		return true
-	case schedule.EventCompleted, schedule.EventSkipped, schedule.EventDropped, schedule.EventBackfillCanceled:
-		return event.Source == triggerID
-	}
-	return false
+	return last, nil
 }
 
 // triggerText says what happens on the way; empty for what people need not know.
