@@ -63,9 +63,16 @@ func (c *Client) All(ctx context.Context, prefix string) iter.Seq2[schedule.Desc
 	return c.Schedules(ctx, schedule.ListRequest{Prefix: prefix})
 }
 
-// Delete deletes a schedule. Runs in progress go on.
+// Delete deletes a schedule, whatever has become of it. Runs in progress go on.
 func (c *Client) Delete(ctx context.Context, id string) error {
-	_, err := do[schedule.Empty](ctx, c, "delete", schedule.DeleteRequest{ID: id, RequestID: uuid.NewString()})
+	return c.DeleteVersion(ctx, schedule.DeleteRequest{ID: id})
+}
+
+// DeleteVersion deletes a schedule unless it has been changed since the ConflictToken of the request was read; then the error
+// is ErrFailedPrecondition. An empty RequestID is replaced as by [Client.Create].
+func (c *Client) DeleteVersion(ctx context.Context, req schedule.DeleteRequest) error {
+	identify(&req.RequestID)
+	_, err := do[schedule.Empty](ctx, c, "delete", req)
 	return err
 }
 

@@ -67,7 +67,7 @@ func deletions(current map[string]schedule.Description, named map[string]bool) [
 	var steps []applyStep
 	for _, id := range slices.Sorted(maps.Keys(current)) {
 		if !named[id] {
-			steps = append(steps, applyStep{ID: id, Action: applyDelete})
+			steps = append(steps, applyStep{ID: id, Action: applyDelete, token: current[id].ConflictToken})
 		}
 	}
 	return steps

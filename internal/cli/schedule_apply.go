@@ -189,14 +189,14 @@ func carryOut(ctx context.Context, api *client.Client, step *applyStep) error {
 		_, err = api.Create(ctx, schedule.CreateRequest{ID: step.ID, Schedule: step.wanted})
 	case applyUpdate:
 		_, err = api.Update(ctx, schedule.UpdateRequest{ID: step.ID, Schedule: step.wanted, ConflictToken: step.token})
-		if fieldOf(err) == fieldToken {
-			return errors.New("has been changed by somebody else in the meantime: look at the difference, and apply again")
-		}
 	case applyDelete:
-		err = api.Delete(ctx, step.ID)
+		err = api.DeleteVersion(ctx, schedule.DeleteRequest{ID: step.ID, ConflictToken: step.token})
 		if schedule.CodeOf(err) == schedule.CodeNotFound {
 			return nil
 		}
+	}
+	if fieldOf(err) == fieldToken {
+		return errors.New("has been changed by somebody else in the meantime: look at the difference, and apply again")
 	}
 	return err
 }

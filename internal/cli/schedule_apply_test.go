@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -71,7 +73,7 @@ func TestPlanApply(t *testing.T) {
 	other := plain
 	other.Action.Type = "sleep"
 	current := map[string]schedule.Description{
-		"same": {Schedule: plain}, "paused": {Schedule: paused}, "other": {Schedule: plain, ConflictToken: 7}, "gone": {Schedule: plain},
+		"same": {Schedule: plain}, "paused": {Schedule: paused}, "other": {Schedule: plain, ConflictToken: 7}, "gone": {Schedule: plain, ConflictToken: 8},
 	}
 	steps, err := planApply([]manifest{
 		{ID: "new", Schedule: plain, file: "a"}, {ID: "same", Schedule: plain}, {ID: "paused", Schedule: plain},
@@ -85,6 +87,7 @@ func TestPlanApply(t *testing.T) {
 	assert.Contains(t, steps[3].Diff, "-  type: noop\n+  type: sleep\n")
 	assert.EqualValues(t, 7, steps[3].token)
 	assert.Equal(t, "gone", steps[4].ID)
+	assert.EqualValues(t, 8, steps[4].token)
 	assert.Equal(t, "1 to create, 1 to update, 1 to delete, 2 unchanged", summaryOf(steps))
 
 	running := plain
@@ -161,5 +164,26 @@ func TestApplyEndToEnd(t *testing.T) {
 	require.Equal(t, ExitOK, code)
 	assert.Contains(t, one, "id: apart\n")
 	assert.NotContains(t, one, "tick")
+	requireUntouched(t, c)
 	server.stopped(t)
+}
+
+// requireUntouched plans to change a schedule, which somebody else then does before.
+func requireUntouched(t *testing.T, c cli) {
+	t.Helper()
+	conn, err := nats.Connect(c.nats)
+	require.NoError(t, err)
+	defer conn.Close()
+	api, err := client.New(conn, client.Config{})
+	require.NoError(t, err)
+	before, err := api.Describe(t.Context(), "apart")
+	require.NoError(t, err)
+	require.NoError(t, api.Pause(t.Context(), "apart", ""))
+	for _, action := range []string{applyUpdate, applyDelete} {
+		step := applyStep{ID: "apart", Action: action, wanted: before.Schedule, token: before.ConflictToken}
+		require.ErrorContains(t, carryOut(t.Context(), api, &step), "has been changed by somebody else in the meantime", action)
+	}
+	after, err := api.Describe(t.Context(), "apart")
+	require.NoError(t, err)
+	assert.True(t, after.State.Paused)
 }
