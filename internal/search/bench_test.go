@@ -43,6 +43,8 @@ func BenchmarkFirstPage(b *testing.B) {
 		"attr.amount between 10 and 20",
 		"memo.owner = 'nobody'",
 		"notes starts_with 'absent'",
+		"lastStatus = 'failed' order by nextTime desc",
+		"taskQueue = 'queue-7' and nextTime > '2026-06-02' order by nextTime desc",
 		"lastStatus = 'failed' or running > 0",
 	} {
 		b.Run(strings.ReplaceAll(text, "/", "_"), func(b *testing.B) { firstPage(b, index, parse(b, text)) })

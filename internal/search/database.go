@@ -31,7 +31,8 @@ var errOther = errors.New("it is of another version or installation")
 type database struct {
 	writer, reader *sql.DB
 	put            statements
-	// few is how many schedules a condition on attributes may hold for to be where a query begins.
+	// few is how many schedules a condition on attributes may hold for to be where a query begins. On the columns of schedules
+	// it is a tenth: what is read in order is read several times as fast as what is not.
 	few int
 }
 

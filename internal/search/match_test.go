@@ -80,7 +80,7 @@ func TestAnswersAreThoseOfTheLanguage(t *testing.T) {
 		q := querygen.Query().Draw(t, "query")
 		prefix := rapid.SampledFrom([]string{"", "", "a", "%", "ä"}).Draw(t, "prefix")
 		size := rapid.SampledFrom([]int{3, 20, 1000}).Draw(t, "size")
-		d.few = rapid.SampledFrom([]int{0, 10, 1000}).Draw(t, "few")
+		d.few = rapid.SampledFrom([]int{0, 10, 100, 1000}).Draw(t, "few")
 		in := scope{"default", prefix, q}
 		want := expected(all, prefix, q)
 		require.Equal(t, want, pages(t, d, in, size), q.String())
