@@ -94,10 +94,11 @@ func TestGatherKnowsWhatIsInHand(t *testing.T) {
 		require.NoError(t, err)
 		meta, err := message.Metadata()
 		require.NoError(t, err)
-		state := stateOf(gather(t, conn, js, names), subjects.PoolInvoker)
-		assert.Equal(t, left+1, state.held)
-		assert.Equal(t, uint64(1-left), state.pending)
-		assert.Equal(t, left == 0, state.oldest.After(meta.Timestamp), "the oldest of those that nobody has")
+		natstest.Eventually(t, natstest.Patience, "the server has counted them", func() bool {
+			state := stateOf(gather(t, conn, js, names), subjects.PoolInvoker)
+			youngest := state.oldest.After(meta.Timestamp) // of those that nobody has it is the oldest
+			return state.held == left+1 && state.pending == uint64(1-left) && youngest == (left == 0)
+		})
 	}
 }
 
