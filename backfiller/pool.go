@@ -32,6 +32,8 @@ type Config struct {
 	Bus bus.Bus
 	// Namespaces says how long events are kept; nil says nothing.
 	Namespaces namespaces.Source
+	// Vitals are told how the pool is doing; nil tells nobody.
+	Vitals *loop.Vitals
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -75,6 +77,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	return loop.New(loop.Config{
 		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolBackfiller, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
+		Vitals: p.config.Vitals,
 	}, p).Run(ctx)
 }
 
@@ -87,8 +90,13 @@ func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (schedule.Wake, error)
 
 // Handle implements loop.Handler: one step of each request of a schedule that was asked for.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
-	ctx, span := telemetry.StartTransition(ctx, "backfill", key, group[0].Header)
-	defer span.End()
+	ctx, span := loop.StartSpan(ctx, key, group)
+	verdict := p.handle(ctx, key, group)
+	telemetry.End(span, verdict.Err())
+	return verdict
+}
+
+func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
 	var ids []string
 	again := false
 	wakes := make([]schedule.Wake, len(group))
@@ -119,7 +127,12 @@ func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []sc
 	}
 	definition, err := r.definition, r.definitionErr
 	if errors.Is(err, kv.ErrNotFound) || err == nil && definition.Value.Incarnation != record.Value.Incarnation {
-		return p.finish(ctx, key, id, record.Revision, true) // the schedule it was for is gone
+		// The schedule it was for is gone.
+		err := p.finish(ctx, key, id, record.Revision, true)
+		if err == nil {
+			countGone(ctx, key.Namespace, &record.Value)
+		}
+		return err
 	}
 	if err != nil {
 		return err
@@ -175,12 +188,17 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 		return err
 	}
 	if decision.Finished {
-		return p.finish(ctx, key, id, revision, decision.WakeGenerator)
+		err := p.finish(ctx, key, id, revision, decision.WakeGenerator)
+		if err == nil {
+			countFinished(ctx, key.Namespace, &decision)
+		}
+		return err
 	}
 	if decision.Changed {
 		if _, err := kv.Put(ctx, p.config.Store, kv.Backfill(key, id), &decision.State, revision); err != nil {
 			return err
 		}
+		countHandOff(ctx, key.Namespace, &decision)
 	}
 	if decision.WakeInvoker {
 		wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonCanceled}

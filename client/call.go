@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -31,10 +32,11 @@ func do[Reply any](ctx context.Context, c *Client, verb string, request any) (Re
 
 // call sends a request to a subject of the API until there is an answer, and decodes the reply. The request may be carried out
 // twice without harm: it changes nothing, or bears an ID by which the frontend knows it again.
-func call[Reply any](ctx context.Context, c *Client, subject string, request any) (Reply, error) {
-	var reply Reply
+func call[Reply any](ctx context.Context, c *Client, subject string, request any) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	ctx, span := telemetry.StartRequest(ctx, trace.SpanKindClient, subject)
+	defer func() { telemetry.End(span, err) }()
 	message, err := c.message(ctx, subject, request)
 	if err != nil {
 		return reply, err

@@ -10,12 +10,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // replyOverhead is what a reply has beside its body, generously.
@@ -53,17 +52,19 @@ func (f *Frontend) admit(ctx context.Context, e *endpoint) micro.Handler {
 	return micro.HandlerFunc(func(request micro.Request) {
 		if f.config.Names.IsOwn(request.Reply()) {
 			// An answer there would be the frontend speaking for its caller, where that may not.
-			e.stats.count(0, errOwnReply)
+			e.count(0, errOwnReply)
 			return
 		}
 		c := f.newCall(e, request)
 		if refused := f.gate.enter(); refused != nil {
-			e.stats.count(0, refused)
+			e.count(0, refused)
 			f.respond(ctx, c, nil, refused)
 			return
 		}
 		go func() {
 			defer f.gate.leave()
+			metrics.APIActive.Add(ctx, 1)
+			defer metrics.APIActive.Add(ctx, -1)
 			f.serve(ctx, c)
 		}()
 	})
@@ -75,18 +76,17 @@ func (f *Frontend) serve(ctx context.Context, c *call) {
 	defer cancel()
 	ctx = telemetry.Extract(ctx, nats.Header(c.request.Headers()))
 	ctx = withIdentity(ctx, c.request.Headers().Get(schedule.HeaderIdentity))
-	name := cmp.Or(c.endpoint.thing, subjects.ThingSchedule) + "." + c.endpoint.verb
-	ctx, span := telemetry.Tracer().Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+	ctx, span := telemetry.StartRequest(ctx, trace.SpanKindServer, c.request.Subject())
 	defer span.End()
 
 	reply, err := f.answer(ctx, c)
 	var failure *schedule.Error
 	if err != nil {
 		failure = f.explain(ctx, c, err)
-		span.SetStatus(codes.Error, failure.Error())
+		telemetry.Refused(span, failure)
 	}
 	f.respond(ctx, c, reply, failure)
-	c.endpoint.stats.count(f.config.Now().Sub(c.arrived), failure)
+	c.endpoint.count(f.config.Now().Sub(c.arrived), failure)
 }
 
 // answer waits for its turn and calls the handler. A panic is an error like others to the caller.

@@ -92,6 +92,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 		return fmt.Errorf("frontend: listen to other frontends: %w", err)
 	}
 	defer leave()
+	defer f.observe()()
 	if err := f.listen(work, service, endpoints); err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -70,10 +70,10 @@ func (f *Frontend) admitRate(ctx context.Context, e *endpoint, name string) erro
 	}
 	now := f.config.Now()
 	if refused := f.api.rateLimits.admit(&record, f.api.peers.count(now), now); refused != nil {
-		telemetry.CountRefused(ctx, name, telemetry.LimitRequests)
+		metrics.NamespaceRefused.Add(ctx, 1, name, metrics.LimitRequests)
 		return refused
 	}
-	telemetry.CountRequest(ctx, name)
+	metrics.NamespaceRequests.Add(ctx, 1, name)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (a *api) takePlace(ctx context.Context, key schedule.Key) error {
 	}
 	err = a.places.Take(ctx, key, maxSchedules(&record.Limits))
 	if schedule.CodeOf(err) == schedule.CodeResourceExhausted {
-		telemetry.CountRefused(ctx, key.Namespace, telemetry.LimitSchedules)
+		metrics.NamespaceRefused.Add(ctx, 1, key.Namespace, metrics.LimitSchedules)
 	}
 	return err
 }

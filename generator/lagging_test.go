@@ -172,7 +172,9 @@ func TestATimerArmedLateIsRemoved(t *testing.T) {
 func TestATimerArmedLateWakesNoLater(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	d := b.define("s", seconds(100*3600))
+	rare := seconds(100 * 3600)
+	rare.Intervals[0].Phase = schedule.Duration(30 * time.Minute) // never when the other is due
+	d := b.define("s", rare)
 	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
 	armedFor := func() string { return b.last(b.names.DueTimer(0, keyOf("s"))).Header.Get(timer.HeaderAt) }
 	later, sooner := armedFor(), ""

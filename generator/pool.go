@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -40,6 +39,8 @@ type Config struct {
 	Definitions *recent.Records[schedule.Definition]
 	// Namespaces says which freezes there are; nil knows of none.
 	Namespaces namespaces.Source
+	// Vitals are told how the pool is doing; nil tells nobody.
+	Vitals *loop.Vitals
 	// Lead is how long before the due time the timer fires; the pool waits the rest itself. 2 s by default. The server's
 	// timers are up to 250 ms late, so much less makes actions late. What is due again within the lead needs no timer.
 	Lead time.Duration
@@ -123,6 +124,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	return loop.New(loop.Config{
 		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolGenerator, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
+		Vitals: p.config.Vitals,
 	}, p).Run(ctx)
 }
 
@@ -135,8 +137,17 @@ func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (schedule.Wake, error)
 
 // Handle implements loop.Handler: one transition of one schedule.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
-	ctx, span := telemetry.StartTransition(ctx, "generate", key, traceOf(group))
-	defer span.End()
+	cause := newest(group)
+	ctx, span := loop.StartSpanOf(ctx, key, group, cause)
+	if span.IsRecording() {
+		span.SetAttributes(telemetry.AttributeWakeReason.String(string(reasonOf(&group[cause]))))
+	}
+	verdict := p.handle(ctx, key, group)
+	telemetry.End(span, verdict.Err())
+	return verdict
+}
+
+func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
 	var holdUntil time.Time
 	one := attempt{
 		key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group), created: createdBy(group),
@@ -377,6 +388,9 @@ func (p *Pool) commit(
 		return revision, nil
 	}
 	next, err := kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), &decision.State, revision)
+	if err == nil && decision.HandOff != nil {
+		countHandOff(ctx, d.Namespace, decision.HandOff, p.config.Now())
+	}
 	if err != nil || revision != 0 {
 		return next, err // a schedule that was forgotten meanwhile would have been a conflict
 	}
@@ -402,11 +416,7 @@ func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Dec
 	if decision.HandOff == nil {
 		return nil
 	}
-	if err := p.handOff(ctx, d.Key(), decision.HandOff); err != nil {
-		return err
-	}
-	countFrozen(ctx, decision.HandOff)
-	return nil
+	return p.handOff(ctx, d.Key(), decision.HandOff)
 }
 
 // stillThere asks the leader whether a schedule is there still, after the first write of a record: who has forgotten it in
@@ -494,14 +504,22 @@ func wakes(group []loop.Message[schedule.Wake]) []schedule.Wake {
 	return wakes
 }
 
-// traceOf returns the headers of the message whose trace the transition continues: the newest. What has been held
-// continues none: of a schedule that is due every second, one message is held for ever.
-func traceOf(group []loop.Message[schedule.Wake]) nats.Header {
-	var newest loop.Message[schedule.Wake]
+// reasonOf is what a message is handled for: what has been held is due.
+func reasonOf(m *loop.Message[schedule.Wake]) schedule.Reason {
+	if m.Held {
+		return schedule.ReasonDue
+	}
+	return m.Body.Reason
+}
+
+// newest returns the index of the message whose trace the transition continues: the newest of those that have not been held,
+// if there is one. So what comes due begins a trace of its own, also where a change has come in just before.
+func newest(group []loop.Message[schedule.Wake]) int {
+	at := 0
 	for i := range group {
-		if !group[i].Held && !group[i].Stored.Before(newest.Stored) {
-			newest = group[i]
+		if !group[i].Held && (group[at].Held || !group[i].Stored.Before(group[at].Stored)) {
+			at = i
 		}
 	}
-	return newest.Header
+	return at
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -27,7 +28,8 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err != nil {
 		return err
 	}
-	events = append(events, abandoned(key, &record.Value, p.config.Now())...)
+	gone := abandoned(key, &record.Value, p.config.Now())
+	events = append(events, gone...)
 	if err := p.events.Publish(ctx, events...); err != nil {
 		return err
 	}
@@ -38,7 +40,11 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := forgetRecord(ctx, p.config.Store, kv.Result(key)); err != nil {
 		return err
 	}
-	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
+	if err := kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision); err != nil {
+		return err
+	}
+	metrics.Dropped.Add(ctx, len(gone), key.Namespace, metrics.DropGone)
+	return nil
 }
 
 // forgetWithout makes sure that a schedule without a record will not get one by a definition that is gone.

@@ -43,7 +43,9 @@ func (s *session) perform(ctx context.Context, work Work) (Report, error) {
 			delete(s.fresh, start.RequestID)
 		}
 		group.Go(func() (err error) {
-			results[i], err = s.start(ctx, start, last, since)
+			traced, span, start := s.traced(ctx, start)
+			results[i], err = s.start(traced, start, last, since)
+			endStart(span, &results[i], err)
 			return err
 		})
 	}
@@ -105,7 +107,7 @@ func (s *session) start(
 	if err := s.current(since); err != nil {
 		return report, err
 	}
-	err := s.armTimeout(ctx, &request)
+	err := s.armTimeout(ctx, start, &request)
 	if err == nil {
 		err = s.publish(ctx, start, &request)
 	}
@@ -196,8 +198,8 @@ func (s *session) look(ctx context.Context, start *schedule.BufferedStart) (resu
 }
 
 // armTimeout arms the delayed completion of a run that may never report. It comes before the run, so that no run is
-// without it.
-func (s *session) armTimeout(ctx context.Context, request *schedule.ActionRequest) error {
+// without it. It is in the trace of the run.
+func (s *session) armTimeout(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
 	if request.TimeoutTimer == "" {
 		return nil
 	}
@@ -208,7 +210,9 @@ func (s *session) armTimeout(ctx context.Context, request *schedule.ActionReques
 	if err != nil {
 		return err
 	}
-	return timer.Arm(ctx, s.config.Bus, request.TimeoutTimer, request.Callback, request.Deadline, nil, body)
+	header := nats.Header{}
+	telemetry.InjectTraceparent(ctx, start.Trace, header)
+	return timer.Arm(ctx, s.config.Bus, request.TimeoutTimer, request.Callback, request.Deadline, header, body)
 }
 
 // publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last

@@ -70,15 +70,27 @@ func (m *machine) take(start schedule.BufferedStart, progress *schedule.SourcePr
 	case progress.Withdrawn:
 		m.drop(&start, reasonCanceled)
 	case !start.Manual && *waiting >= BufferLimit:
-		m.drop(&start, fmt.Sprintf("%d starts are waiting already", BufferLimit))
+		m.drop(&start, reasonBufferFull)
 	default:
 		m.add(start)
 		*waiting++
 	}
 }
 
-// reasonCanceled is why starts are dropped that a canceled backfill or trigger has asked for.
-const reasonCanceled = "the backfill was canceled"
+// Why actions are given up, as their events say; the metrics count some of them apart.
+const (
+	// reasonCanceled is for starts that a canceled backfill or trigger has asked for.
+	reasonCanceled     = "the backfill was canceled"
+	reasonPaused       = "the schedule is paused"
+	reasonOutOfActions = "no remaining actions"
+	reasonTooMany      = "more due at once than the buffer holds"
+	reasonSuperseded   = "superseded: a newer one was due as well"
+	// reasonStartFailed comes before what the last attempt has met.
+	reasonStartFailed = "start failed too often: "
+)
+
+// reasonBufferFull is for automated starts that find no room.
+var reasonBufferFull = fmt.Sprintf("%d starts are waiting already", BufferLimit)
 
 // withdraw drops what waits of a canceled source. What is about to be started may have been already: it goes on.
 func (m *machine) withdraw(source string) {
@@ -113,9 +125,9 @@ func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceP
 		progress.LastCount, progress.Complete = len(e.Starts), e.Complete
 	}
 	m.giveUp(schedule.EventMissed, missed, e.MissedSpan, e.Source, trace, "later than the catch-up window")
-	m.giveUp(schedule.EventMissed, superseded, e.SupersededSpan, e.Source, trace, "superseded: a newer one was due as well")
+	m.giveUp(schedule.EventMissed, superseded, e.SupersededSpan, e.Source, trace, reasonSuperseded)
 	m.giveUp(schedule.EventDropped, dropped, e.DroppedSpan, e.Source, trace,
-		cmp.Or(e.DropReason, "more due at once than the buffer holds"))
+		cmp.Or(e.DropReason, reasonTooMany))
 }
 
 // giveUp counts due actions that will not be started, and tells of them in one event.

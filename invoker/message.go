@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -134,8 +133,8 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 				return Input{}, err
 			}
 			if known {
-				trace := telemetry.Traceparent(telemetry.Extract(context.Background(), group[i].Header))
-				in.Enqueues = append(in.Enqueues, Traced[schedule.Enqueue]{Body: *body.Enqueue, Trace: trace})
+				cause := causeOf(ctx, group[i].Header)
+				in.Enqueues = append(in.Enqueues, Traced[schedule.Enqueue]{Body: *body.Enqueue, Trace: cause})
 			}
 		case !looked:
 			// Any wake will do: the one that says that a backfill is over or canceled may have been replaced by another.

@@ -38,6 +38,8 @@ type Config struct {
 	Definitions *recent.Records[schedule.Definition]
 	// Namespaces says what limits and freezes there are; nil knows of none.
 	Namespaces namespaces.Source
+	// Vitals are told how the pool is doing; nil tells nobody.
+	Vitals *loop.Vitals
 	// Concurrency is how many starts of one schedule are executed side by side; 64 by default.
 	Concurrency int
 }
@@ -113,13 +115,20 @@ func (p *Pool) Run(ctx context.Context) error {
 	return loop.New(loop.Config{
 		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
 		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
+		Vitals: p.config.Vitals,
 	}, p).Run(ctx)
 }
 
 // Handle implements loop.Handler: the transitions of one schedule that a group of messages leads to.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
-	ctx, span := telemetry.StartTransition(ctx, "invoke", key, group[0].Header)
-	defer span.End()
+	ctx, span := loop.StartSpan(ctx, key, group)
+	describe(span, group)
+	verdict := p.handle(ctx, key, group)
+	telemetry.End(span, verdict.Err())
+	return verdict
+}
+
+func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
 	a := attempt{key: key, group: group, left: p.takeLeft(key), published: func() {}}
 	defer func() { a.published() }()
 	var holdUntil time.Time

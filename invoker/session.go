@@ -11,10 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/task"
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // session is the work on one schedule for one group of messages: transitions and executions in turn, until nothing is
@@ -29,6 +27,8 @@ type session struct {
 	// fresh are the ready starts that this process has made ready and not tried to publish yet, and when that was: nobody
 	// can have published them before. Of any other one somebody may have, and not got as far as recording it.
 	fresh map[string]time.Time
+	// waited says, for traces, what starts have waited for that this process has made ready. Most have not waited.
+	waited map[string]string
 	// more says that there is work left for a later group of messages.
 	more bool
 	// limits are those of the namespace, bounds what it allows while nobody asks.
@@ -90,7 +90,7 @@ func (s *session) shard() int { return s.config.Store.ShardOf(s.key) }
 // the last result), then the record, then the events, which stay in the record until they are published.
 func (s *session) commit(ctx context.Context, out Outcome) error {
 	for reason, count := range out.Ignored {
-		telemetry.CountIgnored(ctx, subjects.PoolInvoker, reason, count)
+		countIgnored(ctx, reason, count)
 		s.config.Logger.DebugContext(ctx, "messages ignored", "namespace", s.key.Namespace, "schedule_id", s.key.ID,
 			"reason", reason, "count", count)
 	}
@@ -105,12 +105,13 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 	if !out.Changed {
 		return s.publishOutbox(ctx)
 	}
-	before := s.wallClock()
+	before, outbox := s.wallClock(), out.State.Outbox
 	revision, err := s.put(ctx, &out.State)
 	if err != nil {
 		return err
 	}
-	countDelayed(ctx, out.Delayed)
+	s.countStored(ctx, &out, outbox)
+	recordDecisions(ctx, newEvents(&s.record.Value, &out.State))
 	s.refresh(&out.State, before)
 	s.record = kv.Record[schedule.InvokerState]{Value: out.State, Revision: revision}
 	return s.publishOutbox(ctx)
@@ -120,8 +121,14 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 func (s *session) refresh(state *schedule.InvokerState, now time.Time) {
 	known := map[string]bool{}
 	for i := range s.record.Value.Starts {
-		if start := &s.record.Value.Starts[i]; start.Phase == schedule.PhaseReady {
+		start := &s.record.Value.Starts[i]
+		if start.Phase == schedule.PhaseReady {
 			known[start.RequestID] = true
+		} else if reason := waitedFor(start); reason != "" {
+			if s.waited == nil {
+				s.waited = map[string]string{}
+			}
+			s.waited[start.RequestID] = reason
 		}
 	}
 	for i := range state.Starts {

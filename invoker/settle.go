@@ -88,11 +88,11 @@ func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bo
 		case m.late(s):
 			m.miss(s)
 		case m.paused && !s.Manual:
-			m.drop(s, "the schedule is paused")
+			m.drop(s, reasonPaused)
 		case m.isFrozen(s):
 			m.drop(s, m.bounds.Freeze.DropReason())
 		case m.limited(s) && left == 0:
-			m.drop(s, "no remaining actions")
+			m.drop(s, reasonOutOfActions)
 		default:
 			if m.limited(s) {
 				left--

@@ -131,7 +131,7 @@ func (m *machine) started(start *schedule.BufferedStart) {
 func (m *machine) retry(start *schedule.BufferedStart, reason string) {
 	if start.Attempt >= MaxAttempts {
 		m.control(schedule.ControlTerminate, start) // see expireRetries
-		m.drop(start, "start failed too often: "+reason)
+		m.drop(start, reasonStartFailed+reason)
 		return
 	}
 	start.BackoffUntil = m.now.Add(backoff(start.Attempt)).UTC()

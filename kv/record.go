@@ -26,26 +26,34 @@ type Record[T any] struct {
 // Get reads a record from any replica, so it may lag behind the newest write; a compare-and-set notices. The error is
 // ErrNotFound, ErrCorrupt or one of NATS.
 func Get[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], error) {
+	watch := begin(ctx, opGet)
 	entry, err := s.buckets.Get(ctx, s.bucket(key.schedule), key.name)
+	watch.end(ctx, err)
 	return decode[T](key.name, entry, err)
 }
 
 // GetLeader reads a record from the leader of its bucket: what was acknowledged before is seen. It costs more than Get.
 func GetLeader[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], error) {
+	watch := begin(ctx, opGetLeader)
 	entry, err := s.buckets.GetLeader(ctx, s.bucket(key.schedule), key.name)
+	watch.end(ctx, err)
 	return decode[T](key.name, entry, err)
 }
 
 // Refresh is Get for who has the record as it was: at the same revision it is the same, and known is returned, which is
 // not decoded once more.
 func Refresh[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
+	watch := begin(ctx, opGet)
 	entry, err := s.buckets.Get(ctx, s.bucket(key.schedule), key.name)
+	watch.end(ctx, err)
 	return refreshed(key, known, entry, err)
 }
 
 // RefreshLeader is GetLeader for who has the record as it was; see [Refresh].
 func RefreshLeader[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
+	watch := begin(ctx, opGetLeader)
 	entry, err := s.buckets.GetLeader(ctx, s.bucket(key.schedule), key.name)
+	watch.end(ctx, err)
 	return refreshed(key, known, entry, err)
 }
 
@@ -65,11 +73,13 @@ func Put[T any](ctx context.Context, s *Store, key Key[T], value *T, revision ui
 	}
 	bucket := s.bucket(key.schedule)
 	var next uint64
+	watch := begin(ctx, opPut)
 	if revision == 0 {
 		next, err = s.buckets.Create(ctx, bucket, key.name, data)
 	} else {
 		next, err = s.buckets.Update(ctx, bucket, key.name, data, revision)
 	}
+	written[T](ctx, watch, len(data), err)
 	return next, writing(key.name, err)
 }
 
@@ -81,7 +91,9 @@ func Insert[T any](ctx context.Context, s *Store, key Key[T], value *T) (uint64,
 	if err != nil {
 		return 0, err
 	}
+	watch := begin(ctx, opPut)
 	revision, err := s.buckets.Update(ctx, s.bucket(key.schedule), key.name, data, 0)
+	written[T](ctx, watch, len(data), err)
 	return revision, writing(key.name, err)
 }
 
@@ -92,7 +104,10 @@ func Delete[T any](ctx context.Context, s *Store, key Key[T], revision uint64) e
 		// To nats.go it would mean any revision.
 		return fmt.Errorf("%w: %s: revision 0 is that of no record", ErrConflict, key.name)
 	}
-	return writing(key.name, s.buckets.Delete(ctx, s.bucket(key.schedule), key.name, revision))
+	watch := begin(ctx, opDelete)
+	err := s.buckets.Delete(ctx, s.bucket(key.schedule), key.name, revision)
+	written[T](ctx, watch, 0, err)
+	return writing(key.name, err)
 }
 
 func encode[T any](name string, value *T) ([]byte, error) {

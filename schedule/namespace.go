@@ -77,7 +77,10 @@ func (f *Freeze) Covers(t time.Time) bool {
 }
 
 // DropReason is why an action is dropped that the freeze keeps from starting, for people.
-func (f *Freeze) DropReason() string { return "namespace frozen: " + f.Reason }
+func (f *Freeze) DropReason() string { return FrozenReason + f.Reason }
+
+// FrozenReason is what the Reason of an EventDropped begins with where a freeze has kept an action from starting.
+const FrozenReason = "namespace frozen: "
 
 // Validate reports the first limit that can never work, as an *Error with a path such as "requestBurst".
 func (l NamespaceLimits) Validate() error {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
@@ -39,17 +38,17 @@ type executor struct {
 // execute runs the handler and decides what follows; when final is closed it waits no longer. The context it returns
 // carries the span of the attempt.
 func (e *executor) execute(final <-chan struct{}, h *held, handler Handler) (context.Context, verdict) {
-	traced, span := telemetry.Tracer().Start(h.ctx, "run "+h.request.Type,
-		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(h.spanAttributes()...))
+	traced, span := telemetry.StartProcess(h.ctx, telemetry.DestinationAction)
+	if span.IsRecording() {
+		span.SetAttributes(h.spanAttributes()...)
+	}
 	defer span.End()
 	ctx, cancel := withLimits(traced, &h.request)
 	defer cancel()
 	a := e.begin(ctx, h, handler)
 	defer a.close()
 	v := e.await(final, a)
-	if v.failure != nil {
-		span.SetStatus(codes.Error, v.failure.Message)
-	}
+	v.describe(span)
 	return traced, v
 }
 
@@ -144,7 +143,7 @@ func (e *executor) leave(a *attempt, cause error) {
 	if keepsSlot {
 		e.log.ErrorContext(a.ctx, "too many handlers were left: until they return, the worker takes on less", attrs...)
 	}
-	trace.SpanFromContext(a.ctx).SetStatus(codes.Error, "the handler did not return")
+	telemetry.Fail(trace.SpanFromContext(a.ctx), "handler_left", "the handler did not return")
 }
 
 // withLimits bounds the context of one attempt in time, so that the handler's own calls know their deadline.

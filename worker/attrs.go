@@ -1,8 +1,14 @@
 package worker
 
 import (
-	"go.opentelemetry.io/otel/attribute"
+	"cmp"
+	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -37,14 +43,28 @@ func runAttrs(r *schedule.ActionRequest) []any {
 
 // spanAttributes identify a run in traces.
 func (h *held) spanAttributes() []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attribute.String("carillon.namespace", h.request.Namespace),
-		attribute.String("carillon.task_queue", h.request.TaskQueue),
-		attribute.String("carillon.action_type", h.request.Type),
-		attribute.String("carillon.schedule_id", h.request.ScheduleID),
-		attribute.String("carillon.workflow_id", h.request.WorkflowID),
-		attribute.String("carillon.run_id", h.request.RunID),
-		attribute.String("carillon.request_id", h.request.RequestID),
-		attribute.Int("carillon.attempt", h.delivery),
+	r := &h.request
+	return append(telemetry.ScheduleAttributes(schedule.Key{Namespace: r.Namespace, ID: r.ScheduleID}),
+		semconv.MessagingMessageID(r.RequestID),
+		telemetry.AttributeTaskQueue.String(r.TaskQueue), telemetry.AttributeActionType.String(r.Type),
+		telemetry.AttributeWorkflowID.String(r.WorkflowID), telemetry.AttributeRunID.String(r.RunID),
+		telemetry.AttributeNominalTime.String(r.NominalTime.UTC().Format(time.RFC3339Nano)),
+		telemetry.AttributeAttempt.Int(h.delivery),
+	)
+}
+
+// describe says in the span of an attempt what came of it.
+func (v *verdict) describe(span trace.Span) {
+	if !span.IsRecording() {
+		return
+	}
+	switch v.kind {
+	case report:
+		span.SetAttributes(telemetry.AttributeStatus.String(string(v.status)))
+	case giveBack:
+		span.SetAttributes(telemetry.AttributeRetryDelay.String(v.delay.String()))
+	}
+	if v.failure != nil {
+		telemetry.Fail(span, cmp.Or(v.failure.Type, "error"), v.failure.Message)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
 const (
@@ -28,6 +29,7 @@ func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstr
 		_ = msg.NakWithDelay(deadLetterRetry)
 		return
 	}
+	metrics.DeadLetters.Add(ctx, 1, deadLetterSource)
 	w.log.Error("message is a dead letter", keySubject, msg.Subject(), keyReason, reason)
 	_ = msg.TermWithReason("dead letter") // if it is lost, the repeat bears the same message ID
 }

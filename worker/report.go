@@ -36,11 +36,17 @@ func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
 	msg.Data = data
 	msg.Header.Set("Content-Type", "application/json")
 	timer.PurgeHeader(msg.Header, h.request.TimeoutTimer)
-	telemetry.Inject(o.trace, msg.Header)
+	traced, span := telemetry.StartPublish(o.trace, msg.Subject)
+	if span.IsRecording() {
+		span.SetAttributes(h.spanAttributes()...)
+		span.SetAttributes(telemetry.AttributeStatus.String(string(o.status)))
+	}
+	telemetry.Inject(traced, msg.Header)
 	err = w.retry(ctx, "completion not stored, will try again", func(ctx context.Context) error {
 		_, err := w.publisher.Publish(ctx, msg)
 		return err
 	})
+	telemetry.End(span, err)
 	if err == nil {
 		w.logReported(h, o)
 	}

@@ -18,6 +18,7 @@ func (w *Worker) receive(p phases, s *slot, msg jetstream.Msg) {
 		w.log.Error("not a message of a stream", keySubject, msg.Subject(), keyError, err)
 		return
 	}
+	w.countArrival(meta.NumDelivered)
 	request, err := parseRequest(w.names, msg.Subject(), msg.Data())
 	if err != nil {
 		w.deadLetter(p.final, msg, meta, err)
@@ -63,7 +64,11 @@ func (w *Worker) attempt(p phases, h *held) outcome {
 		return outcome{verdict: v, attempt: h.delivery - 1, trace: h.ctx}
 	}
 	w.findProgress(p.final, h)
+	begin := w.now()
+	w.countExecuting(1)
 	ctx, v := w.executor.execute(p.final.Done(), h, w.handler(h.request.Type))
+	w.countExecuting(-1)
+	w.countAttempt(&v, w.now().Sub(begin))
 	return outcome{verdict: v, attempt: h.delivery, trace: ctx}
 }
 

@@ -4,8 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
 // strays counts the handlers that were left and have not returned. As many of them as a worker has slots go on beside its
@@ -43,7 +42,7 @@ func (s *strays) add(out <-chan returned) (count int, keepsSlot bool) {
 }
 
 func (s *strays) change(by int) int {
-	handlersLeft().Add(context.Background(), int64(by))
+	metrics.HandlersLeft.Add(context.Background(), by)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count += by
@@ -64,11 +63,3 @@ func (s *strays) wait(ctx context.Context) int {
 		}
 	}
 }
-
-var handlersLeft = sync.OnceValue(func() metric.Int64UpDownCounter {
-	meter := otel.Meter("github.com/carillon-scheduler/carillon")
-	// The instrument is usable even where its creation reports an error.
-	counter, _ := meter.Int64UpDownCounter("carillon.worker.handlers_left", metric.WithUnit("{handler}"),
-		metric.WithDescription("Handlers that go on although their runs were settled without them."))
-	return counter
-})

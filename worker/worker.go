@@ -61,6 +61,7 @@ type Worker struct {
 	listening listening
 
 	controlStream jetstream.Stream // set by attach
+	ready         chan struct{}    // closed when it takes runs
 
 	progressFrom atomic.Int64 // when details of heartbeats are stored and read again, in nanoseconds since 1970
 }
@@ -82,6 +83,7 @@ func New(nc *nats.Conn, config Config) (*Worker, error) {
 		config: config, names: names, nc: nc, js: js, publisher: publish.New(js), now: time.Now,
 		log:      config.Logger.With(keyNamespace, config.Namespace, keyTaskQueue, config.TaskQueue),
 		handlers: map[string]Handler{},
+		ready:    make(chan struct{}),
 		slots:    make(chan struct{}, config.Concurrency),
 		answers:  make(chan struct{}, answersAtOnce),
 		held:     newTable(),
@@ -128,6 +130,9 @@ func (w *Worker) types() []string {
 	return slices.Sorted(maps.Keys(w.handlers))
 }
 
+// Ready is closed when the worker has found its task queue and takes runs from it.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
 // Run serves the task queue until ctx is done, then until every run it holds is finished or given back; the handlers
 // have Config.DrainTimeout for that. While NATS or the installation's streams are not there it waits for them.
 //
@@ -141,6 +146,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	p := newPhases(ctx, w.config.DrainTimeout)
 	defer p.end()
 	defer w.publisher.Close()
+	defer w.observe()()
 	controls, err := w.nc.Subscribe(w.names.ControlQueue(w.config.Namespace, w.config.TaskQueue), w.onControl)
 	if err != nil {
 		return fmt.Errorf("worker: subscribe to controls: %w", err)
@@ -165,6 +171,7 @@ func (w *Worker) serve(p phases) error {
 	if consumer == nil {
 		return w.closedError()
 	}
+	close(w.ready)
 	w.log.Info("worker started", "identity", w.config.Identity, "action_types", w.types())
 	defer w.log.Info("worker stopped")
 	holding, done := context.WithCancel(p.final)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bench"
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
-	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
+	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -30,6 +31,7 @@ type benchOptions struct {
 	overlap string
 	sync    string
 	json    bool
+	http    httpOptions
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -137,6 +139,7 @@ func (o *benchOptions) define(cmd *cobra.Command) {
 		flags.StringVar(&o.Profiles, "profile", "", "write profiles of processor, heap, blocking and mutexes to `DIR`")
 		flags.BoolVar(&o.json, "json", false, "print the result as JSON")
 	})
+	o.http.define(cmd)
 }
 
 // runBench prepares what is the same for all scenarios.
@@ -155,12 +158,9 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	}
 	o.Version, o.Logger = readBuild().semantic(), a.logger()
 	// As in a server, or the traces would cost nothing here.
-	shutdown, err := sdk.Setup(cmd.Context(), "carillon-bench", readBuild().Version)
-	if err != nil {
-		return err
-	}
-	defer closeTelemetry(cmd.Context(), o.Logger, shutdown)
-	return run(cmd.Context())
+	return a.observed(cmd.Context(), "bench", o.http, nil, func(*slog.Logger, *observe.Health) error {
+		return run(cmd.Context())
+	})
 }
 
 func (a *app) benchAll(ctx context.Context, o *benchOptions) error {

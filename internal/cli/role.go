@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/roles"
-	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
+	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
@@ -18,6 +18,9 @@ const (
 	roleDrain = 10 * time.Second
 	// roleGrace is what a role on its own gets to stop, beyond what it waits for.
 	roleGrace = 5 * time.Second
+
+	// waitForInstallation is what roles wait for before they are made.
+	waitForInstallation = "the streams and buckets of the installation"
 )
 
 // clusterOptions are the flags of the commands that may be first to set an installation up.
@@ -47,24 +50,24 @@ func (a *app) connectRole(ctx context.Context, log *slog.Logger, role string) (*
 
 // runAlone runs one role on an existing NATS cluster until ctx ends.
 func (a *app) runAlone(
-	ctx context.Context, name string, grace time.Duration, build func(*slog.Logger, *roles.Connection) (roles.Role, error),
+	ctx context.Context, name string, grace time.Duration, o httpOptions,
+	build func(*slog.Logger, *roles.Connection) (roles.Role, error),
 ) error {
-	log := a.logger()
-	shutdown, err := sdk.Setup(ctx, "carillon-"+name, readBuild().Version)
-	if err != nil {
-		return err
-	}
-	defer closeTelemetry(ctx, log, shutdown)
-	conn, err := a.connectRole(ctx, log, name)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	role, err := build(log, conn)
-	if err != nil {
-		return err
-	}
-	log.Info("running", "role", role.Name, "nats", conn.ConnectedUrlRedacted(), "prefix", a.global.prefix)
-	defer log.Info("stopped", "role", role.Name)
-	return roles.Supervise(ctx, log, grace, roles.Stage{role}, roles.Stage{conn.Role()})
+	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *observe.Health) error {
+		conn, err := a.connectRole(ctx, log, name)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		health.AllWait(waitForInstallation)
+		role, err := build(log, conn)
+		if err != nil {
+			return err
+		}
+		health.AllNeed(conn.Waits)
+		log.Info("running", "role", role.Name, "nats", conn.ConnectedUrlRedacted(), "prefix", a.global.prefix)
+		defer log.Info("stopped", "role", role.Name)
+		stages := roles.Observed(health, roles.Stage{role}, roles.Stage{conn.Role()})
+		return roles.Supervise(ctx, log, grace, stages...)
+	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/cli/roles"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
-	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
+	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
@@ -36,6 +36,8 @@ type serverOptions struct {
 	noWorker  bool
 	search    searchOptions
 	actions   actionOptions
+	http      httpOptions
+	watched   watchedOptions
 }
 
 func (a *app) serverCommand() *cobra.Command {
@@ -88,23 +90,38 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 		flags.BoolVar(&o.demo, "demo", false, "create example schedules and show live what happens")
 	})
 	o.actions.define(cmd)
+	o.http.define(cmd)
+	o.watched.define(cmd)
+}
+
+// roles returns the names of the roles of the server, in the order in which health shows them.
+func (o *serverOptions) roles() []string {
+	names := []string{"frontend", "generator", "invoker", "backfiller"}
+	if !o.noWorker {
+		names = append(names, "worker")
+	}
+	return names
 }
 
 // runServer runs all roles until ctx ends.
 func (a *app) runServer(ctx context.Context, o *serverOptions) error {
-	started := a.env.Now()
-	log := a.logger()
-	shutdown, err := sdk.Setup(ctx, "carillon-server", readBuild().Version)
-	if err != nil {
+	if err := o.watched.apply(); err != nil {
 		return err
 	}
-	defer closeTelemetry(ctx, log, shutdown)
+	return a.observed(ctx, "server", o.http, o.roles(), func(log *slog.Logger, health *observe.Health) error {
+		return a.runRoles(ctx, log, health, o)
+	})
+}
+
+func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *observe.Health, o *serverOptions) error {
+	started := a.env.Now()
 	server, conn, err := a.connectServer(ctx, log, o)
 	if err != nil {
 		return err
 	}
 	defer server.shutdown()
 	defer conn.Close()
+	health.AllWait(waitForInstallation)
 	cluster, err := a.openCluster(ctx, log, conn, o.clusterOptions, serverDrain)
 	if err != nil {
 		return err
@@ -117,7 +134,8 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := roles.Supervise(ctx, log, serverGrace, stages...); err != nil {
+	health.AllNeed(conn.Waits)
+	if err := roles.Supervise(ctx, log, serverGrace, roles.Observed(health, stages...)...); err != nil {
 		return err
 	}
 	c.stopped()
@@ -200,12 +218,4 @@ func (a *app) connectServer(ctx context.Context, log *slog.Logger, o *serverOpti
 		return natsOf{}, nil, err
 	}
 	return natsOf{server, server.ClientURL()}, conn, nil
-}
-
-func closeTelemetry(ctx context.Context, log *slog.Logger, shutdown func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := shutdown(ctx); err != nil {
-		log.Warn("telemetry did not close", "error", err)
-	}
 }

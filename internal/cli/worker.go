@@ -13,6 +13,7 @@ import (
 func (a *app) workerCommand() *cobra.Command {
 	var config worker.Config
 	var actions actionOptions
+	var http httpOptions
 	cmd := &cobra.Command{
 		Use:   "worker [flags]",
 		Short: "Run a worker with the built-in actions",
@@ -25,7 +26,7 @@ docs/worker-protocol.md.`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config.Namespace, config.Prefix = a.global.namespace, a.global.prefix
-			return a.runAlone(cmd.Context(), "worker", config.DrainTimeout+roleGrace,
+			return a.runAlone(cmd.Context(), "worker", config.DrainTimeout+roleGrace, http,
 				func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
 					config.Logger = log
 					all, err := actions.worker(config)
@@ -43,5 +44,6 @@ docs/worker-protocol.md.`,
 			"when told to stop, wait `DURATION` for what runs, then give it back")
 	})
 	actions.define(cmd)
+	http.define(cmd)
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -128,6 +129,7 @@ func (s *Scrubber) pass(ctx context.Context, shard int) error {
 			first = cmp.Or(first, err)
 			continue
 		}
+		metrics.ConsistencyChecked.Add(ctx, 1)
 		s.suspect(key, found)
 		s.confirm(ctx)
 	}
@@ -174,13 +176,16 @@ func (s *Scrubber) confirm(ctx context.Context) {
 func (s *Scrubber) mend(ctx context.Context, f *Finding) {
 	log := s.config.Logger.With("namespace", f.Namespace, "schedule_id", f.ScheduleID, "kind", f.Kind, "about", f.About)
 	if !f.Automatic() {
+		metrics.ConsistencyFindings.Add(ctx, 1, string(f.Kind), metrics.FindingLeft)
 		log.WarnContext(ctx, "inconsistency left to a person: carillon cluster check", "what", f.What, "repair", f.Repair)
 		return
 	}
 	s.checker.mend(ctx, f)
 	if f.Problem != "" {
+		metrics.ConsistencyFindings.Add(ctx, 1, string(f.Kind), metrics.FindingFailed)
 		log.WarnContext(ctx, "inconsistency not repaired", "what", f.What, "error", f.Problem)
 		return
 	}
+	metrics.ConsistencyFindings.Add(ctx, 1, string(f.Kind), metrics.FindingMended)
 	log.WarnContext(ctx, "inconsistency repaired", "what", f.What, "repair", f.Repair)
 }

@@ -55,7 +55,7 @@ type record struct {
 // NewRunner returns a runner that does nothing until Run is called.
 func NewRunner(config Config) *Runner {
 	return &Runner{
-		config: config, metrics: newInstruments(),
+		config: config, metrics: instruments{},
 		known: map[string]record{}, held: map[string]*attempt{}, ended: make(chan *attempt),
 	}
 }

@@ -18,6 +18,7 @@ import (
 type group[M any] struct {
 	items   []*item[M] // waiting or held
 	working []*item[M] // being handled
+	since   time.Time  // when that began
 	busy    bool
 	hold    *time.Timer // set while items are held
 	holds   int         // counts the holds, to tell an old timer from the present one
@@ -106,8 +107,9 @@ func (l *Loop[M]) handleReady(work context.Context) {
 
 // handleOnce handles what the group has and reports whether more has arrived meanwhile.
 func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]) bool {
+	now := l.config.Now()
 	l.mu.Lock()
-	g.working = l.once(g.take())
+	g.working, g.since = l.once(g.take()), now
 	l.mu.Unlock()
 
 	verdict := l.process(work, key, g.working)
@@ -220,7 +222,10 @@ func (l *Loop[M]) handle(ctx context.Context, key schedule.Key, items []*item[M]
 			verdict = Retry(Permanent(fmt.Errorf("panic: %v", p)))
 		}
 	}()
-	return l.handler.Handle(ctx, key, messages)
+	begin := l.config.Now()
+	verdict = l.handler.Handle(ctx, key, messages)
+	l.metrics.handled(l.config.Now().Sub(begin), verdict)
+	return verdict
 }
 
 // settle acknowledges the messages of a group, gives them back or makes dead letters of them, and frees their slots.

@@ -57,6 +57,8 @@ type Config struct {
 	MaxDeliveries uint64
 	// DrainTimeout is how long a stop waits for groups in progress before it ends their context; 3 s by default.
 	DrainTimeout time.Duration
+	// Vitals are told how the loop is doing; nil tells nobody.
+	Vitals *Vitals
 }
 
 func (c Config) withDefaults() Config {
@@ -105,7 +107,7 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 		config:  config,
 		handler: handler,
 		slots:   make(chan struct{}, config.MaxInFlight),
-		metrics: newInstruments(config.Pool),
+		metrics: instruments{config.Pool},
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
 		groups:  map[schedule.Key]*group[M]{},
 	}
@@ -121,7 +123,9 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	var keeping sync.WaitGroup
 	keep, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	keeping.Go(func() { l.keepAlive(keep) })
+	defer l.metrics.observe(l.inFlight)()
 
+	l.config.Vitals.begin(l.config.Shards, l.longest)
 	pulling, pullCtx := errgroup.WithContext(ctx)
 	for shard := range l.config.Shards {
 		pulling.Go(func() error { return l.pull(pullCtx, work, shard) })
@@ -136,6 +140,9 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// inFlight is about how many messages the loop has: the pull of each shard reserves a slot while it waits.
+func (l *Loop[M]) inFlight() int { return max(len(l.slots)-l.config.Shards, 0) }
 
 // pull takes the messages of one shard until ctx ends. A consumer that vanishes or fails is looked up again.
 func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
@@ -166,6 +173,7 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
 		return err
 	}
 	defer messages.Stop()
+	defer l.config.Vitals.pulls()()
 	// Drain lets Next return what the server has sent already, so that it can be given back. When NATS is away, it
 	// takes its time.
 	drained, cancelDrain := context.WithCancel(context.WithoutCancel(ctx))
@@ -226,6 +234,7 @@ func (l *Loop[M]) take(work context.Context, raw jetstream.Msg) {
 		})
 		return
 	}
+	l.metrics.arrived(it.Deliveries)
 	l.add(work, it)
 }
 

@@ -2,10 +2,9 @@ package loop
 
 import (
 	"context"
+	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
 // outcome is what becomes of a message.
@@ -23,26 +22,39 @@ func (o outcome) String() string {
 	return [outcomes]string{"acked", "returned", "retried", "dead_letter"}[o]
 }
 
-// instruments count what becomes of messages. They do nothing until the process sets a meter provider.
-type instruments struct {
-	messages metric.Int64Counter
-	// with are the attributes of each outcome: to make them anew for every message would cost more than to count it.
-	with [outcomes][]metric.AddOption
-}
+// instruments count what becomes of the messages of a pool.
+type instruments struct{ pool string }
 
-func newInstruments(pool string) instruments {
-	meter := otel.Meter("github.com/carillon-scheduler/carillon/internal/loop")
-	// The instrument is usable even where its creation reports an error.
-	messages, _ := meter.Int64Counter("carillon.pool.messages", metric.WithUnit("{message}"),
-		metric.WithDescription("Task messages settled by a pool, by outcome."))
-	i := instruments{messages: messages}
-	for o := range outcomes {
-		set := attribute.NewSet(attribute.String("pool", pool), attribute.String("outcome", o.String()))
-		i.with[o] = []metric.AddOption{metric.WithAttributeSet(set)}
+func (i instruments) settled(o outcome) {
+	metrics.PoolMessages.Add(context.Background(), 1, i.pool, o.String())
+	if o == deadLettered {
+		metrics.DeadLetters.Add(context.Background(), 1, i.pool)
 	}
-	return i
 }
 
-func (i *instruments) settled(o outcome) {
-	i.messages.Add(context.Background(), 1, i.with[o]...)
+func (i instruments) arrived(deliveries uint64) {
+	if deliveries > 1 {
+		metrics.PoolRedelivered.Add(context.Background(), 1, i.pool)
+	}
+}
+
+func (i instruments) handled(took time.Duration, v Verdict) {
+	outcome := metrics.TransitionDone
+	switch {
+	case v.err != nil:
+		outcome = metrics.TransitionRetry
+	case v.IsHold():
+		outcome = metrics.TransitionHold
+	case !v.rest.IsZero():
+		outcome = metrics.TransitionRest
+	}
+	metrics.PoolTransition.RecordTime(context.Background(), took, i.pool, outcome)
+}
+
+// observe begins the counters, and shows how many messages are in flight until stop is called.
+func (i instruments) observe(inFlight func() int) (stop func()) {
+	metrics.BeginPool(context.Background(), i.pool)
+	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
+		o.Gauge(metrics.PoolInFlight, float64(inFlight()), i.pool)
+	}, metrics.PoolInFlight)
 }

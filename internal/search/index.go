@@ -15,6 +15,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -111,11 +112,13 @@ func (x *Index) Run(ctx context.Context) error {
 		x.log.WarnContext(ctx, "cannot listen for changes", "error", err)
 	}
 	defer stop()
+	defer x.observe()()
 	for ctx.Err() == nil {
 		err := x.serve(ctx, dir, kept)
 		if ctx.Err() != nil {
 			break
 		}
+		metrics.SearchRebuilt.Add(ctx, 1)
 		x.log.WarnContext(ctx, "search index is built anew", "reason", err)
 		if err := removeDatabase(dir); err != nil {
 			x.log.ErrorContext(ctx, "search index cannot be removed", "dir", dir, "error", err)

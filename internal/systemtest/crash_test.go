@@ -31,8 +31,10 @@ type process struct {
 	t      *testing.T
 	binary string
 	args   []string
-	cmd    *exec.Cmd
-	log    *logBuffer
+	// env is added to the environment of the test.
+	env []string
+	cmd *exec.Cmd
+	log *logBuffer
 }
 
 // binaryDir holds the binary; TestMain removes it.
@@ -73,6 +75,7 @@ func newProcess(t *testing.T, args ...string) *process {
 func (p *process) start() {
 	p.t.Helper()
 	p.cmd = exec.Command(p.binary, p.args...)
+	p.cmd.Env = append(os.Environ(), p.env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	require.NoError(p.t, p.cmd.Start())
 }

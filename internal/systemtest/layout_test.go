@@ -19,25 +19,29 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
 		"internal/bus", "internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
-		"internal/deadletter", "internal/events", "internal/namespaces", "internal/publish", "internal/recent",
+		"internal/deadletter", "internal/events", "internal/metrics", "internal/namespaces", "internal/publish", "internal/recent",
 	}
 	allowed := map[string][]string{
 		"schedule":   {},
 		"specproc":   {"schedule"},
 		"subjects":   {"schedule"},
-		"kv":         {"schedule", "subjects", "internal/leader", "internal/publish", "internal/replica"},
+		"kv":         {"schedule", "subjects", "internal/leader", "internal/metrics", "internal/publish", "internal/replica"},
 		"generator":  pool,
 		"invoker":    pool,
 		"backfiller": pool,
 		"frontend": append([]string{"internal/topology", "internal/taskqueue", "internal/replica", "internal/jobs",
-			"internal/search", "internal/search/query"}, pool...),
+			"internal/natsstats", "internal/search", "internal/search/query"}, pool...),
 		"client": {"schedule", "subjects", "internal/telemetry"},
-		"worker": {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter", "internal/publish"},
+		"worker": {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter", "internal/metrics",
+			"internal/publish"},
 
 		"internal/health":       {"subjects", "kv", "internal/namespaces", "internal/taskqueue", "internal/topology"},
 		"internal/ical":         {"schedule"},
-		"internal/jobs":         {"schedule", "kv"},
-		"internal/search":       {"schedule", "subjects", "kv", "internal/replica", "internal/search/query"},
+		"internal/jobs":         {"schedule", "kv", "internal/metrics"},
+		"internal/metrics":      {"schedule"},
+		"internal/natsstats":    {"subjects", "internal/metrics"},
+		"internal/observe":      {},
+		"internal/search":       {"schedule", "subjects", "kv", "internal/metrics", "internal/replica", "internal/search/query"},
 		"internal/search/query": {"schedule"},
 		"worker/workertest":     {"schedule", "worker"},
 	}
@@ -59,6 +63,7 @@ func TestLibrariesAreLight(t *testing.T) {
 	for _, library := range []string{"schedule", "specproc", "client", "worker", "worker/builtin"} {
 		for _, heavy := range []string{
 			"github.com/nats-io/nats-server/v2/server", "go.opentelemetry.io/otel/sdk/trace", "github.com/spf13/cobra",
+			"go.opentelemetry.io/otel/sdk/metric", "github.com/prometheus/client_golang/prometheus", "google.golang.org/grpc",
 			"github.com/stretchr/testify/require", "testing",
 		} {
 			assert.False(t, slices.Contains(deps[library], heavy), "%s depends on %s", library, heavy)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
@@ -32,10 +33,33 @@ func PublishAndPurge(ctx context.Context, to timer.Publisher, subject, timerSubj
 		return fmt.Errorf("task: %s: %w", subject, err)
 	}
 	msg := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
+	ctx, span := telemetry.StartPublish(ctx, subject)
+	if span.IsRecording() {
+		span.SetAttributes(attributes(body)...)
+	}
 	telemetry.Inject(ctx, msg.Header)
 	timer.PurgeHeader(msg.Header, timerSubject)
-	if err := to.Publish(ctx, msg); err != nil {
+	err = to.Publish(ctx, msg)
+	telemetry.End(span, err)
+	if err != nil {
 		return fmt.Errorf("task: publish on %s: %w", subject, err)
+	}
+	return nil
+}
+
+// attributes say in a trace what a task is.
+func attributes(body any) []attribute.KeyValue {
+	switch body := body.(type) {
+	case *schedule.Wake:
+		return []attribute.KeyValue{telemetry.AttributeWakeReason.String(string(body.Reason))}
+	case *schedule.Enqueue:
+		of := []attribute.KeyValue{
+			telemetry.AttributeSource.String(body.Source), telemetry.AttributeStarts.Int(len(body.Starts)),
+		}
+		if len(body.Starts) > 0 {
+			of = append(of, telemetry.AttributeNominalTime.String(body.Starts[0].Nominal.UTC().Format(time.RFC3339Nano)))
+		}
+		return of
 	}
 	return nil
 }

@@ -17,8 +17,10 @@ type Queue struct{ Namespace, Name string }
 
 // Status is how a task queue is at one moment.
 type Status struct {
-	// Pulling says that a worker asks for runs. One that has taken on as many as it can does not.
+	// Pulling says that a worker asks for runs, Pulls how many such requests there are. A worker that has taken on as many runs
+	// as it can makes none.
 	Pulling bool
+	Pulls   int
 	// Held counts the runs that were handed to workers. A worker that has died still counts for those it had.
 	Held int
 	// LastHandOut is when a run was last handed to a worker; zero if that is not known.
@@ -70,7 +72,8 @@ func look(
 ) (Status, error) {
 	status, after := Status{}, uint64(0)
 	if info != nil {
-		status.Pulling, status.Held, after = info.NumWaiting > 0, info.NumAckPending, info.Delivered.Stream
+		status.Pulling, status.Pulls = info.NumWaiting > 0, info.NumWaiting
+		status.Held, after = info.NumAckPending, info.Delivered.Stream
 		if info.Delivered.Last != nil {
 			status.LastHandOut = *info.Delivered.Last
 		}

@@ -1,9 +1,12 @@
 package telemetry
 
 import (
+	"context"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // BenchmarkPropagation: what every message costs, on its way out and on its way in.
@@ -28,10 +31,26 @@ func BenchmarkPropagation(b *testing.B) {
 	}
 }
 
-// BenchmarkCountIgnored without a meter provider, as in a process that exports no metrics.
-func BenchmarkCountIgnored(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		CountIgnored(b.Context(), "invoker", "repeat", 1)
+// BenchmarkPublish: the span of a message on its way out, by who makes the spans and whether the trace is sampled.
+func BenchmarkPublish(b *testing.B) {
+	sampled := WithTraceparent(b.Context(), example)
+	not := WithTraceparent(b.Context(), example[:53]+"00")
+	provider := sdktrace.NewTracerProvider()
+	for _, c := range []struct {
+		name   string
+		ctx    context.Context
+		tracer trace.Tracer
+	}{
+		{"unrecorded", sampled, unrecordedTracer{}},
+		{"not-sampled", not, provider.Tracer("bench")},
+		{"recorded", sampled, provider.Tracer("bench")},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, span := startPublish(c.ctx, c.tracer, "carillon.task.0.invoke.default.daily-report.wake")
+				span.End()
+			}
+		})
 	}
 }

@@ -1,8 +1,12 @@
-// Package telemetry carries trace context between Carillon's processes.
+// Package telemetry makes the spans of Carillon's processes, and carries trace context between them.
 //
 // Trace context travels as W3C Trace Context: in the headers of every NATS message ([Inject], [Extract]), and as one
 // traceparent string in records and events, where a deferral may last hours ([Traceparent], [WithTraceparent],
 // [InjectTraceparent]).
+//
+// What spans there are, how they are named and what they say is decided here, by the conventions of OpenTelemetry, so that all
+// processes tell the same: [StartTransition], [StartProcess], [StartPublish], [StartRequest], [StartHTTP] and [Waited]. Callers add
+// what they know of the work, if the span is recorded.
 //
 // These functions use the OpenTelemetry API alone and hold no state. Package sdk beneath installs a tracer provider, once for
 // each process: the SDK, or [Unrecorded]. A process without one passes on the trace context it was given and begins no

@@ -2,7 +2,7 @@
 // the time has come, and removes it in the same step. A second one on the same subject replaces the first.
 //
 // It only knows the headers; which timers there are, and what they mean, is said by the subjects package and by the
-// pools. It imports nothing of Carillon, and everything that arms or disarms a timer may import it.
+// pools. It imports nothing of Carillon but metrics, and everything that arms or disarms a timer may import it.
 //
 // What a caller must tolerate: a timer fires up to 250 ms late while its stream is busy, and after a leader election of
 // NATS some seconds late; and since clocks differ between machines, early. A target that has lost its timer to a crash
@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
 // Headers of delayed messages. HeaderScheduler and HeaderNext also stand on a message that was delayed, where they name
@@ -47,6 +49,7 @@ func Arm(ctx context.Context, to Publisher, timerSubject, target string, at time
 	if err := to.Publish(ctx, Message(timerSubject, target, at, header, body)); err != nil {
 		return fmt.Errorf("timer: arm %s: %w", timerSubject, err)
 	}
+	metrics.TimersArmed.Add(ctx, 1, kindOf(timerSubject))
 	return nil
 }
 

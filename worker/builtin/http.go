@@ -168,8 +168,11 @@ func (in *httpInput) method() string {
 func (h *httpAction) do(ctx context.Context, in *httpInput, request *http.Request) (HTTPResult, error) {
 	ctx, cancel := withTimeout(ctx, in.Timeout, defaultHTTPTimeout)
 	defer cancel()
+	ctx, span := telemetry.StartHTTP(ctx, request)
+	defer span.End()
 	telemetry.Inject(ctx, nats.Header(request.Header))
 	response, err := h.client.Do(request.WithContext(ctx))
+	telemetry.HTTPAnswered(span, response, err)
 	if err != nil {
 		return HTTPResult{}, requestError(ctx, err)
 	}

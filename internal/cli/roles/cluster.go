@@ -13,7 +13,9 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -79,17 +81,19 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 	if err != nil {
 		return Role{}, nil, err
 	}
-	if index == nil {
-		return Role{"frontend", f.Run}, f.Ready(), nil
+	role := Role{Name: "frontend", Run: f.Run, Checks: observe.Checks{Waits: until(f.Ready(), "its API to be registered")}}
+	if index != nil {
+		role.Run = together(f.Run, index.Run)
 	}
-	return Role{"frontend", together(f.Run, index.Run)}, f.Ready(), nil
+	return role, f.Ready(), nil
 }
 
 // Generator returns the role that finds out what is due, and looks after what is stored about schedules.
 func (c *Cluster) Generator() (Role, error) {
-	table := c.table()
+	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := generator.New(generator.Config{
 		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
+		Vitals: vitals,
 	})
 	if err != nil {
 		return Role{}, err
@@ -100,14 +104,16 @@ func (c *Cluster) Generator() (Role, error) {
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"generator", together(informed(table, pool.Run), scrubber.Run)}, nil
+	run := together(informed(table, pool.Run), scrubber.Run)
+	return Role{Name: "generator", Run: run, Checks: poolChecks(table, vitals)}, nil
 }
 
 // Invoker returns the role that starts what is due, and looks after the task queues where that goes.
 func (c *Cluster) Invoker() (Role, error) {
-	table := c.table()
+	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := invoker.New(invoker.Config{
 		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
+		Vitals: vitals,
 	})
 	if err != nil {
 		return Role{}, err
@@ -116,7 +122,8 @@ func (c *Cluster) Invoker() (Role, error) {
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"invoker", informed(table, together(pool.Run, watcher.Run))}, nil
+	run := informed(table, together(pool.Run, watcher.Run))
+	return Role{Name: "invoker", Run: run, Checks: poolChecks(table, vitals)}, nil
 }
 
 // table returns what a role knows of the namespaces.
@@ -160,12 +167,12 @@ func together(first, second func(context.Context) error) func(context.Context) e
 
 // Backfiller returns the role that works on manual requests.
 func (c *Cluster) Backfiller() (Role, error) {
-	table := c.table()
+	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := backfiller.New(backfiller.Config{
-		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table,
+		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table, Vitals: vitals,
 	})
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{"backfiller", informed(table, pool.Run)}, nil
+	return Role{Name: "backfiller", Run: informed(table, pool.Run), Checks: poolChecks(table, vitals)}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/natsstats"
 )
 
 const (
@@ -17,10 +19,14 @@ const (
 	pingsOutstanding = 2
 )
 
+// WaitForNATS is what a role waits for that has no connection.
+const WaitForNATS = "a connection to NATS"
+
 // Connection is a connection to NATS for as long as the process lives.
 type Connection struct {
 	*nats.Conn
-	closed chan struct{}
+	closed    chan struct{}
+	unobserve func() // ends the metrics
 }
 
 // Dial opens a connection with the given options; it is nats.Connect or the like.
@@ -47,6 +53,7 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	c.Conn = conn
+	c.unobserve = natsstats.ObserveConn(conn)
 	if !conn.IsConnected() {
 		log.Warn("waiting for NATS", "servers", conn.Servers())
 	}
@@ -55,8 +62,10 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 		log.Debug("connected to NATS", "server", conn.ConnectedUrlRedacted(), "version", conn.ConnectedServerVersion())
 		return c, nil
 	case <-c.closed:
+		c.unobserve()
 		return nil, fmt.Errorf("connect to NATS: %w", conn.LastError())
 	case <-ctx.Done():
+		c.unobserve()
 		conn.Close()
 		return nil, fmt.Errorf("connect to NATS: %w", context.Cause(ctx))
 	}
@@ -84,7 +93,7 @@ func logHandlers(log *slog.Logger) []nats.Option {
 
 // Role returns the role that ends when NATS has closed the connection for good, which is the end of the process.
 func (c *Connection) Role() Role {
-	return Role{"connection to NATS", func(ctx context.Context) error {
+	return Role{Name: "connection to NATS", Run: func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -94,12 +103,21 @@ func (c *Connection) Role() Role {
 	}}
 }
 
+// Waits says that there is no connection at present; empty if there is. It is an observe check of all roles.
+func (c *Connection) Waits() string {
+	if c.IsConnected() {
+		return ""
+	}
+	return WaitForNATS
+}
+
 // Close sends what is buffered, closes the connection and waits until nothing of it is left.
 func (c *Connection) Close() {
 	const flushTimeout = time.Second
 	if c.IsConnected() {
 		_ = c.FlushTimeout(flushTimeout) // a server that does not take it is beyond help
 	}
+	c.unobserve()
 	c.Conn.Close()
 	<-c.closed
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/observe"
 )
 
 // minGrace is what a stage gets to stop even when those before it have used up the time.
@@ -16,6 +18,8 @@ const minGrace = 200 * time.Millisecond
 type Role struct {
 	Name string
 	Run  func(context.Context) error
+	// Checks say how the role is doing while it runs.
+	Checks observe.Checks
 }
 
 // Stage is roles that are stopped together.

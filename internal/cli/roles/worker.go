@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/worker"
 	"github.com/carillon-scheduler/carillon/worker/builtin"
 )
@@ -30,14 +31,15 @@ func Worker(conn *Connection, config WorkerConfig) (Role, error) {
 	actions := config.Actions
 	actions.Logger, actions.Conn, actions.Prefix = config.Logger, conn.Conn, config.Prefix
 	builtin.Register(w, actions)
+	checks := observe.Checks{Waits: until(w.Ready(), "the streams of the installation, to take runs from its task queue")}
 	if actions.Callbacks == nil {
-		return Role{"worker", w.Run}, nil
+		return Role{Name: "worker", Run: w.Run, Checks: checks}, nil
 	}
 	listener, err := net.Listen("tcp", config.CallbackListen)
 	if err != nil {
 		return Role{}, fmt.Errorf("listen for callbacks: %w", err)
 	}
-	return Role{"worker", whileServing(listener, actions.Callbacks, w.Run)}, nil
+	return Role{Name: "worker", Run: whileServing(listener, actions.Callbacks, w.Run), Checks: checks}, nil
 }
 
 // whileServing runs something, and an HTTP server for as long: a worker that stops still gets the callbacks of what it lets

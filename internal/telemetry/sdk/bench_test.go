@@ -14,9 +14,9 @@ import (
 
 // BenchmarkStartTransition: the span of a transition in a process of Carillon's own.
 func BenchmarkStartTransition(b *testing.B) {
-	shutdown, err := sdk.Setup(b.Context(), "carillon-test", "test")
+	installed, err := sdk.Setup(b.Context(), sdk.Options{Service: "carillon-test", Version: "test"})
 	require.NoError(b, err)
-	defer func() { require.NoError(b, shutdown(context.WithoutCancel(b.Context()))) }()
+	defer func() { require.NoError(b, installed.Shutdown(context.WithoutCancel(b.Context()))) }()
 	key := schedule.Key{Namespace: "default", ID: "daily-report"}
 	header := nats.Header{
 		nats.MsgIdHdr: {"4711"}, telemetry.HeaderTraceparent: {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},

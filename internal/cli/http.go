@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
+)
+
+// httpGroup is the heading of these flags, and of those that say what is shown.
+const httpGroup = "Health and metrics"
+
+// httpOptions are the flags that say where a process shows how it is doing.
+type httpOptions struct {
+	address string
+	pprof   bool
+}
+
+func (o *httpOptions) define(cmd *cobra.Command) {
+	addFlags(cmd, httpGroup, func(flags *pflag.FlagSet) {
+		flags.StringVar(&o.address, "http", "", "answer /healthz, /readyz and /metrics over HTTP on `ADDRESS`, such as 127.0.0.1:9464 "+
+			"or :9464; without it there is no HTTP server")
+		flags.BoolVar(&o.pprof, "pprof", false, "answer /debug/pprof/ there too: whoever reaches the address can then look into the "+
+			"process, and slow it down")
+	})
+}
+
+// check refuses what contradicts itself, or is no address.
+func (o *httpOptions) check() error {
+	if o.address == "" {
+		if o.pprof {
+			return usagef("--pprof needs --http: the profiles are shown at that address")
+		}
+		return nil
+	}
+	_, port, err := net.SplitHostPort(o.address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return usagef("--http: %q is not an address: use HOST:PORT or :PORT, such as 127.0.0.1:9464", o.address)
+	}
+	return nil
+}
+
+// listen returns the listener of the address, or nil if there is none.
+func (o *httpOptions) listen(ctx context.Context) (net.Listener, error) {
+	if err := o.check(); err != nil || o.address == "" {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, withHint(fmt.Errorf("--http: the port of %s is in use", o.address), "give each process a port of its own")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--http: %w", err)
+	}
+	return listener, nil
+}
+
+// observed runs a process of some roles, and shows meanwhile how they are doing: from before they begin, so that a process that
+// waits for NATS says so, until they have ended. What is traced and counted is exported as the environment says.
+func (a *app) observed(
+	ctx context.Context, service string, o httpOptions, roleNames []string, run func(*slog.Logger, *observe.Health) error,
+) error {
+	log := a.logger()
+	listener, err := o.listen(ctx)
+	if err != nil {
+		return err
+	}
+	telemetry, err := sdk.Setup(ctx, sdk.Options{
+		Service: "carillon-" + service, Version: readBuild().Version, Metrics: listener != nil, Logger: log,
+	})
+	if err != nil {
+		if listener != nil {
+			_ = listener.Close()
+		}
+		return &usageError{err}
+	}
+	health := observe.NewHealth(ctx, roleNames...)
+	health.AllWait(roles.WaitForNATS) // which comes first
+	if listener != nil {
+		handler := observe.NewHandler(observe.Options{Health: health, Metrics: telemetry.Metrics(), Pprof: o.pprof})
+		server := observe.Serve(listener, handler, log)
+		defer server.Close()
+		log.Info("answering HTTP", "address", listener.Addr().String(), "pprof", o.pprof)
+	}
+	defer closeTelemetry(ctx, log, telemetry)
+	defer health.Stopped()
+	return run(log, health)
+}
+
+func closeTelemetry(ctx context.Context, log *slog.Logger, telemetry *sdk.Telemetry) {
+	if err := telemetry.Shutdown(context.WithoutCancel(ctx)); err != nil {
+		log.Warn("the last traces or metrics may not have been exported", "error", err)
+	}
+}

@@ -1,0 +1,61 @@
+package roles
+
+import (
+	"context"
+
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/observe"
+)
+
+// Observed returns stages that tell a health when their roles begin and end. Roles that it was not made for are left out.
+func Observed(health *observe.Health, stages ...Stage) []Stage {
+	observed := make([]Stage, len(stages))
+	for i, stage := range stages {
+		for _, role := range stage {
+			observed[i] = append(observed[i], role.observed(health))
+		}
+	}
+	return observed
+}
+
+func (r Role) observed(health *observe.Health) Role {
+	run := r.Run
+	r.Run = func(ctx context.Context) error {
+		health.Begin(r.Name, r.Checks)
+		err := run(ctx)
+		if ctx.Err() != nil {
+			health.End(r.Name)
+		} else {
+			health.Fail(r.Name, err)
+		}
+		return err
+	}
+	return r
+}
+
+// until returns a check that waits for something until a channel is closed.
+func until(closed <-chan struct{}, what string) func() string {
+	return func() string {
+		select {
+		case <-closed:
+			return ""
+		default:
+			return what
+		}
+	}
+}
+
+// poolChecks are those of a pool that begins when it knows the namespaces.
+func poolChecks(table *namespaces.Table, vitals *loop.Vitals) observe.Checks {
+	known := until(table.Ready(), "the records of the namespaces")
+	return observe.Checks{
+		Waits: func() string {
+			if what := known(); what != "" {
+				return what
+			}
+			return vitals.Waits()
+		},
+		Stuck: vitals.Stuck,
+	}
+}

@@ -1,0 +1,19 @@
+package metrics_test
+
+import (
+	"testing"
+
+	"go.opentelemetry.io/otel"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+)
+
+// reader collects what this process records.
+var reader = sdk.NewManualReader()
+
+// TestMain sets the provider, which is one for the whole process.
+func TestMain(m *testing.M) {
+	otel.SetMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader)))
+	natstest.Main(m)
+}

@@ -1,0 +1,108 @@
+package natsstats
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// freshFor is how long an answer of JetStream is good enough.
+	freshFor = 10 * time.Second
+	// patience is how long whoever collects metrics waits for JetStream.
+	patience = 2 * time.Second
+)
+
+// Config is what [ObserveJetStream] needs. All fields are required.
+type Config struct {
+	JS     jetstream.JetStream
+	Names  subjects.Names
+	Shards int
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// ObserveJetStream shows how the streams and consumers of an installation are, until stop is called. While JetStream does not
+// answer there is nothing to show of them but that.
+func ObserveJetStream(config Config) (stop func()) {
+	s := &site{Config: config}
+	return metrics.Observe(s.observe, metrics.JetStreamUp, metrics.StreamMessages, metrics.StreamSize, metrics.StreamReplicas,
+		metrics.StreamReplicasWanted, metrics.ConsumerPending, metrics.ConsumerAckPending, metrics.ConsumerRedelivered,
+		metrics.TimersPending)
+}
+
+// site is an installation. It is safe for concurrent use: who comes while it is being asked waits for the answer.
+type site struct {
+	Config
+
+	mu      sync.Mutex
+	asked   time.Time
+	up      bool
+	streams []stream
+}
+
+// stream is what JetStream has said of one.
+type stream struct {
+	name      string
+	state     jetstream.StreamState
+	current   int // replicas that are up to date
+	wanted    int
+	delayed   bool // it has timers
+	consumers []*jetstream.ConsumerInfo
+}
+
+func (s *site) observe(ctx context.Context, o metrics.Observer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refresh(ctx)
+	o.Bool(metrics.JetStreamUp, s.up)
+	for i := range s.streams {
+		s.streams[i].observe(o)
+	}
+}
+
+// refresh asks JetStream, unless that was a moment ago.
+func (s *site) refresh(ctx context.Context) {
+	now := s.Now()
+	if !s.asked.IsZero() && now.Sub(s.asked) < freshFor {
+		return
+	}
+	s.asked = now
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	streams, err := s.survey(ctx)
+	if err != nil {
+		s.Logger.WarnContext(ctx, "no metrics of JetStream", "error", err)
+	}
+	s.up, s.streams = err == nil, streams
+}
+
+func (s *stream) observe(o metrics.Observer) {
+	o.Gauge(metrics.StreamMessages, float64(s.state.Msgs), s.name)
+	o.Gauge(metrics.StreamSize, float64(s.state.Bytes), s.name)
+	o.Gauge(metrics.StreamReplicas, float64(s.current), s.name)
+	o.Gauge(metrics.StreamReplicasWanted, float64(s.wanted), s.name)
+	for _, c := range s.consumers {
+		o.Gauge(metrics.ConsumerPending, float64(c.NumPending), s.name, c.Name)
+		o.Gauge(metrics.ConsumerAckPending, float64(c.NumAckPending), s.name, c.Name)
+		o.Gauge(metrics.ConsumerRedelivered, float64(c.NumRedelivered), s.name, c.Name)
+	}
+	if s.delayed {
+		o.Gauge(metrics.TimersPending, float64(s.timers()), s.name)
+	}
+}
+
+// timers is how many messages there are that no consumer has to deal with, about: they were not counted at one moment.
+func (s *stream) timers() int {
+	timers := int(s.state.Msgs)
+	for _, c := range s.consumers {
+		timers -= int(c.NumPending) + c.NumAckPending
+	}
+	return max(timers, 0)
+}

@@ -1,0 +1,86 @@
+package natsstats
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// survey asks about all streams: in one request about those without consumers that matter, and in two about each other one.
+func (s *site) survey(ctx context.Context) ([]stream, error) {
+	var all []stream
+	ours := streamsOf(s.Names, s.Shards)
+	lister := s.JS.ListStreams(ctx)
+	for info := range lister.Info() {
+		if consumed, is := ours[info.Config.Name]; is && !consumed {
+			all = append(all, streamOf(info))
+			delete(ours, info.Config.Name)
+		}
+	}
+	if err := lister.Err(); err != nil {
+		return nil, fmt.Errorf("natsstats: list streams: %w", err)
+	}
+	for name, consumed := range ours {
+		if !consumed {
+			return nil, fmt.Errorf("natsstats: there is no stream %s", name)
+		}
+		one, err := s.look(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// look asks about a stream and its consumers.
+func (s *site) look(ctx context.Context, name string) (stream, error) {
+	in, err := s.JS.Stream(ctx, name)
+	if err != nil {
+		return stream{}, fmt.Errorf("natsstats: stream %s: %w", name, err)
+	}
+	one := streamOf(in.CachedInfo())
+	lister := in.ListConsumers(ctx)
+	for info := range lister.Info() {
+		if info.Config.Durable != "" { // others come and go, with names of their own
+			one.consumers = append(one.consumers, info)
+		}
+	}
+	if err := lister.Err(); err != nil {
+		return stream{}, fmt.Errorf("natsstats: list consumers of %s: %w", name, err)
+	}
+	return one, nil
+}
+
+// streamsOf returns the streams of an installation, and whether it has consumers there that stay.
+func streamsOf(names subjects.Names, shards int) map[string]bool {
+	all := map[string]bool{
+		names.ActionStream(): true, names.ControlStream(): false, names.EventStream(): false, names.DeadLetterStream(): false,
+		"KV_" + names.ClusterBucket(): false,
+	}
+	for shard := range shards {
+		all[names.TaskStream(shard)], all["KV_"+names.StateBucket(shard)] = true, false
+	}
+	return all
+}
+
+func streamOf(info *jetstream.StreamInfo) stream {
+	s := stream{
+		name: info.Config.Name, state: info.State, wanted: info.Config.Replicas, current: 1, delayed: info.Config.AllowMsgSchedules,
+	}
+	if info.Cluster == nil {
+		return s // a server alone
+	}
+	if info.Cluster.Leader == "" {
+		s.current = 0
+	}
+	for _, replica := range info.Cluster.Replicas {
+		if replica.Current && !replica.Offline {
+			s.current++
+		}
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package observe_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/carillon-scheduler/carillon/internal/observe"
+)
+
+// says returns a check that says what a variable holds at the time.
+func says(what *string) func() string { return func() string { return *what } }
+
+func one(status observe.Status, reason string) observe.Report {
+	return observe.Report{Status: status, Roles: []observe.RoleReport{{Role: "invoker", Status: status, Reason: reason}}}
+}
+
+// TestLifeOfARole from before it begins until the process has ended.
+func TestLifeOfARole(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	h := observe.NewHealth(ctx, "invoker")
+	want := func(status observe.Status, reason string, ready, healthy bool) {
+		t.Helper()
+		report := h.Report()
+		assert.Equal(t, one(status, reason), report)
+		assert.Equal(t, ready, report.IsReady())
+		assert.Equal(t, healthy, report.IsHealthy())
+	}
+	want(observe.StatusWaiting, "waits for its start", false, true)
+	h.AllWait("a connection to NATS")
+	want(observe.StatusWaiting, "waits for a connection to NATS", false, true)
+	var nats, waits, stuck string
+	h.AllNeed(says(&nats))
+	want(observe.StatusWaiting, "waits for its start", false, true)
+	waits = "2 of 4 shards"
+	h.Begin("invoker", observe.Checks{Waits: says(&waits), Stuck: says(&stuck)})
+	want(observe.StatusWaiting, "waits for 2 of 4 shards", false, true)
+	waits = ""
+	want(observe.StatusReady, "", true, true)
+	nats, stuck = "NATS", "it does not come away"
+	want(observe.StatusWaiting, "waits for NATS", false, true) // a restart would not help
+	nats = ""
+	want(observe.StatusFailed, "it does not come away", false, false)
+	stuck = ""
+	want(observe.StatusReady, "", true, true)
+	stop()
+	want(observe.StatusStopping, "", false, true)
+	h.End("invoker")
+	assert.True(t, h.Report().IsHealthy(), "what is left is still to be done")
+	assert.False(t, h.Report().IsReady())
+	h.Stopped()
+	want(observe.StatusStopped, "", false, false)
+}
+
+func TestARoleFails(t *testing.T) {
+	t.Parallel()
+	for reason, err := range map[string]error{"broken": errors.New("broken"), "it stopped by itself": nil} {
+		h := observe.NewHealth(t.Context(), "invoker")
+		h.Begin("invoker", observe.Checks{})
+		assert.True(t, h.Report().IsReady(), "without checks it is ready when it runs")
+		h.Fail("invoker", err)
+		assert.Equal(t, one(observe.StatusFailed, reason), h.Report())
+		h.Stopped()
+		assert.Equal(t, one(observe.StatusFailed, reason), h.Report(), "that is why it has stopped")
+	}
+}
+
+// TestTheWorstRoleCounts for the process.
+func TestTheWorstRoleCounts(t *testing.T) {
+	t.Parallel()
+	h := observe.NewHealth(t.Context(), "generator", "invoker")
+	h.Begin("generator", observe.Checks{})
+	h.Begin("console", observe.Checks{}) // not of the process
+	assert.Equal(t, observe.Report{Status: observe.StatusWaiting, Roles: []observe.RoleReport{
+		{Role: "generator", Status: observe.StatusReady},
+		{Role: "invoker", Status: observe.StatusWaiting, Reason: "waits for its start"},
+	}}, h.Report())
+	h.Begin("invoker", observe.Checks{})
+	assert.True(t, h.Report().IsReady())
+	h.Fail("generator", nil)
+	assert.Equal(t, observe.StatusFailed, h.Report().Status)
+}

@@ -1,0 +1,104 @@
+package observe
+
+import "cmp"
+
+// Status is how a process or a role is doing.
+type Status string
+
+// All that a Status may be.
+const (
+	// StatusReady: it does its work.
+	StatusReady Status = "ready"
+	// StatusWaiting: it has not begun, or cannot do its work at present. That passes when what it waits for is there.
+	StatusWaiting Status = "waiting"
+	// StatusStopping: it has been told to stop, and finishes or gives back what it holds.
+	StatusStopping Status = "stopping"
+	// StatusStopped: it has done so.
+	StatusStopped Status = "stopped"
+	// StatusFailed: it will not do its work again in this process.
+	StatusFailed Status = "failed"
+)
+
+// Report is what the health endpoints show.
+type Report struct {
+	// Status is the process's: ready if all of its roles are.
+	Status Status `json:"status"`
+	// Roles are in the order in which the process names them.
+	Roles []RoleReport `json:"roles"`
+}
+
+// RoleReport is what the health endpoints show of one role.
+type RoleReport struct {
+	Role   string `json:"role"`
+	Status Status `json:"status"`
+	// Reason says for people what a role waits for, or why it has failed.
+	Reason string `json:"reason,omitempty"`
+}
+
+// IsReady reports whether all roles do their work.
+func (r Report) IsReady() bool { return r.Status == StatusReady }
+
+// IsHealthy reports whether the process is worth keeping: whether it does its work, or will by itself, or finishes it.
+func (r Report) IsHealthy() bool { return r.Status != StatusFailed && r.Status != StatusStopped }
+
+// newReport puts together what is known. The common wait is what all roles wait for.
+func newReport(roles []role, wait string, stopping, stopped bool) Report {
+	report := Report{Status: StatusReady, Roles: make([]RoleReport, len(roles))}
+	for i, r := range roles {
+		one := r.report(wait, stopping)
+		report.Roles[i] = one
+		if severity[one.Status] > severity[report.Status] {
+			report.Status = one.Status
+		}
+	}
+	switch {
+	case report.Status == StatusFailed:
+	case stopped:
+		report.Status = StatusStopped
+	case stopping:
+		report.Status = StatusStopping
+	}
+	return report
+}
+
+// severity orders the statuses of roles by what they say about the process.
+var severity = map[Status]int{
+	StatusReady: 0, StatusWaiting: 1, StatusStopped: 2, StatusStopping: 3, StatusFailed: 4,
+}
+
+func (r *role) report(wait string, stopping bool) RoleReport {
+	report := RoleReport{Role: r.name, Status: StatusReady}
+	stuck := ""
+	if r.phase == running && wait == "" {
+		stuck = said(r.checks.Stuck)
+	}
+	switch {
+	case r.phase == failed:
+		report.Status, report.Reason = StatusFailed, "it stopped by itself"
+		if r.err != nil {
+			report.Reason = r.err.Error()
+		}
+	case stuck != "":
+		report.Status, report.Reason = StatusFailed, stuck
+	case r.phase == ended:
+		report.Status = StatusStopped
+	case stopping:
+		report.Status = StatusStopping
+	default:
+		if r.phase == awaited {
+			wait = cmp.Or(wait, "its start")
+		}
+		if wait = cmp.Or(wait, said(r.checks.Waits)); wait != "" {
+			report.Status, report.Reason = StatusWaiting, "waits for "+wait
+		}
+	}
+	return report
+}
+
+// said is what a check says; nothing if there is none.
+func said(check func() string) string {
+	if check == nil {
+		return ""
+	}
+	return check()
+}

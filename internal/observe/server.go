@@ -1,0 +1,54 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// headerTimeout, answerTimeout and idleTimeout bound what one client may hold. A profile may take its time besides.
+	headerTimeout = 5 * time.Second
+	answerTimeout = 30 * time.Second
+	idleTimeout   = time.Minute
+	maxHeader     = 16 << 10
+	// closeLimit is how long answers that are on their way at the end are waited for.
+	closeLimit = 200 * time.Millisecond
+)
+
+// Server answers requests until it is closed.
+type Server struct {
+	server *http.Server
+	served chan struct{}
+}
+
+// Serve begins to answer requests on a listener, which it closes at the end. That it cannot go on is logged.
+func Serve(listener net.Listener, handler http.Handler, log *slog.Logger) *Server {
+	s := &Server{
+		server: &http.Server{
+			Handler: handler, ReadHeaderTimeout: headerTimeout, WriteTimeout: answerTimeout,
+			IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		},
+		served: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.served)
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("health and metrics cannot be asked for any more", "address", listener.Addr().String(), "error", err)
+		}
+	}()
+	return s
+}
+
+// Close ends the server, and cuts off what is still being answered after a moment.
+func (s *Server) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	if s.server.Shutdown(ctx) != nil {
+		_ = s.server.Close() // a profile that is being taken, for example
+	}
+	<-s.served
+}

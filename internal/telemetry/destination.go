@@ -1,0 +1,113 @@
+package telemetry
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Destination names the messages of one kind: the fixed parts of their subjects, without prefix, shard and schedule. It is the
+// template of the destination in spans, and part of their names, so there are only a few.
+type Destination string
+
+// The destinations of messages that spans are about.
+const (
+	DestinationGenerate Destination = "task.generate"
+	DestinationInvoke   Destination = "task.invoke"
+	DestinationBackfill Destination = "task.backfill"
+	DestinationAction   Destination = "action"
+	DestinationCallback Destination = "callback"
+	// DestinationOther is for all that has none of its own.
+	DestinationOther Destination = "other"
+)
+
+// DestinationOf returns the destination of a subject.
+func DestinationOf(subject string) Destination {
+	_, rest, _ := strings.Cut(subject, ".") // a prefix has no dots
+	kind, rest, _ := strings.Cut(rest, ".")
+	if kind == "task" {
+		_, rest, _ = strings.Cut(rest, ".")
+		kind, _, _ = strings.Cut(rest, ".")
+	}
+	return DestinationOfRole(kind)
+}
+
+// DestinationOfRole returns the destination of the tasks of a role: "generate", "invoke", "backfill" or "callback". It also
+// knows "action".
+func DestinationOfRole(role string) Destination {
+	switch role {
+	case "generate":
+		return DestinationGenerate
+	case "invoke":
+		return DestinationInvoke
+	case "backfill":
+		return DestinationBackfill
+	case "callback":
+		return DestinationCallback
+	case "action":
+		return DestinationAction
+	}
+	return DestinationOther
+}
+
+// operation is what is done with messages of a destination, as spans describe it. It is made once: samplers want it at the
+// start of a span, before it is known whether anybody will ever see it.
+type operation struct {
+	name    string
+	options []trace.SpanStartOption
+}
+
+var (
+	processing = operations("process", semconv.MessagingOperationTypeProcess, trace.SpanKindConsumer)
+	publishing = operations("publish", semconv.MessagingOperationTypeSend, trace.SpanKindProducer)
+)
+
+func operations(name string, class attribute.KeyValue, kind trace.SpanKind) map[Destination]operation {
+	made := map[Destination]operation{}
+	for _, to := range []Destination{
+		DestinationGenerate, DestinationInvoke, DestinationBackfill, DestinationAction, DestinationCallback, DestinationOther,
+	} {
+		made[to] = operation{name: name + " " + string(to), options: []trace.SpanStartOption{
+			trace.WithSpanKind(kind),
+			trace.WithAttributes(
+				semconv.MessagingSystemKey.String("nats"),
+				semconv.MessagingOperationName(name), class,
+				semconv.MessagingDestinationTemplate(string(to)),
+			),
+		}}
+	}
+	return made
+}
+
+// of returns the operation on a destination, of which there may be no other.
+func of(known map[Destination]operation, to Destination) operation {
+	if o, ok := known[to]; ok {
+		return o
+	}
+	return known[DestinationOther]
+}
+
+// subjectAttributes are what the subject of a task says.
+func subjectAttributes(subject string) []attribute.KeyValue {
+	attributes := []attribute.KeyValue{semconv.MessagingDestinationName(subject)}
+	prefix, _, _ := strings.Cut(subject, ".")
+	names, err := subjects.New(prefix)
+	if err != nil {
+		return attributes
+	}
+	task, err := names.ParseTask(subject)
+	if err != nil {
+		return attributes
+	}
+	return append(attributes, ScheduleAttributes(task.Key)...)
+}
+
+// ScheduleAttributes say which schedule a span is about.
+func ScheduleAttributes(key schedule.Key) []attribute.KeyValue {
+	return []attribute.KeyValue{AttributeNamespace.String(key.Namespace), AttributeScheduleID.String(key.ID)}
+}

@@ -1,0 +1,60 @@
+package telemetry
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// StartHTTP begins the span of an HTTP request that is about to be made. The caller ends it. A process that exports no spans
+// has none of these.
+func StartHTTP(ctx context.Context, request *http.Request) (context.Context, trace.Span) {
+	return startHTTP(ctx, Tracer(), request)
+}
+
+func startHTTP(ctx context.Context, tracer trace.Tracer, request *http.Request) (context.Context, trace.Span) {
+	if _, ok := tracer.(unrecordedTracer); ok {
+		return ctx, noop.Span{}
+	}
+	name, method := nameHTTP(request.Method)
+	ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
+	if span.IsRecording() {
+		at := *request.URL
+		at.User, at.RawQuery, at.Fragment = nil, "", "" // where secrets are
+		span.SetAttributes(semconv.HTTPRequestMethodKey.String(method), semconv.URLFull(at.String()),
+			semconv.ServerAddress(at.Hostname()))
+		if port, err := strconv.Atoi(at.Port()); err == nil {
+			span.SetAttributes(semconv.ServerPort(port))
+		}
+	}
+	return ctx, span
+}
+
+// nameHTTP returns the name of the span of a method, and how the method is given there: any number of methods may be made up, and
+// those are not told apart.
+func nameHTTP(method string) (name, given string) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method, method
+	}
+	return "HTTP", "_OTHER"
+}
+
+// HTTPAnswered says in the span of a request what came of it.
+func HTTPAnswered(span trace.Span, response *http.Response, err error) {
+	switch {
+	case !span.IsRecording():
+	case err != nil:
+		Fail(span, errorType(err), "the request failed") // the text of the error has the whole URL
+	default:
+		span.SetAttributes(semconv.HTTPResponseStatusCode(response.StatusCode))
+		if response.StatusCode >= http.StatusBadRequest {
+			Fail(span, strconv.Itoa(response.StatusCode), response.Status)
+		}
+	}
+}

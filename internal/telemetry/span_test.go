@@ -1,0 +1,240 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const other = "00-11111111111111111111111111111111-2222222222222222-01"
+
+// recorded returns a tracer, and what it has recorded of spans that have ended.
+func recorded() (trace.Tracer, func() []sdktrace.ReadOnlySpan) {
+	recorder := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+	return provider.Tracer("test"), recorder.Ended
+}
+
+func attributesOf(span sdktrace.ReadOnlySpan) map[string]string {
+	values := map[string]string{}
+	for _, a := range span.Attributes() {
+		values[string(a.Key)] = a.Value.String()
+	}
+	return values
+}
+
+func TestDestinations(t *testing.T) {
+	t.Parallel()
+	names, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b c"}
+	for subject, want := range map[string]Destination{
+		names.Generate(3, key, subjects.WhatDue):                          DestinationGenerate,
+		names.InvokeWake(0, key):                                          DestinationInvoke,
+		names.InvokeEnqueue(0, key, schedule.SourceAuto, schedule.Span{}): DestinationInvoke,
+		names.Backfill(0, key, "b"):                                       DestinationBackfill,
+		names.Callback(0, key, "q", "r"):                                  DestinationCallback,
+		names.Action("default", "q", "w"):                                 DestinationAction,
+		names.Event(key, schedule.EventCreated):                           DestinationOther,
+		"":                                                                DestinationOther,
+		"carillon.task.0":                                                 DestinationOther,
+	} {
+		assert.Equal(t, want, DestinationOf(subject), subject)
+	}
+}
+
+func TestATransitionIsLinkedToItsOtherMessages(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	cause := nats.Header{HeaderTraceparent: {example}}
+	completion := Message{DestinationCallback, nats.Header{HeaderTraceparent: {other}}}
+	_, span := startTransition(Extract(t.Context(), cause), tracer, DestinationInvoke,
+		schedule.Key{Namespace: "default", ID: "nightly"}, Message{}, completion)
+	End(span, nil)
+	require.Len(t, ended(), 2)
+	beside, got := ended()[0], ended()[1]
+	assert.Equal(t, "process callback", beside.Name())
+	assert.Equal(t, other[36:52], beside.Parent().SpanID().String())
+	require.Len(t, beside.Links(), 1)
+	assert.Equal(t, got.SpanContext(), beside.Links()[0].SpanContext)
+	assert.Equal(t, "nightly", attributesOf(beside)["carillon.schedule.id"])
+	assert.Equal(t, "process task.invoke", got.Name())
+	assert.Equal(t, trace.SpanKindConsumer, got.SpanKind())
+	assert.Equal(t, example[3:35], got.SpanContext().TraceID().String())
+	assert.Equal(t, example[36:52], got.Parent().SpanID().String())
+	require.Len(t, got.Links(), 1)
+	assert.Equal(t, other[3:35], got.Links()[0].SpanContext.TraceID().String())
+	assert.Equal(t, map[string]string{
+		"messaging.system": "nats", "messaging.operation.name": "process", "messaging.operation.type": "process",
+		"messaging.destination.template": "task.invoke", "messaging.batch.message_count": "3",
+		"carillon.namespace": "default", "carillon.schedule.id": "nightly",
+	}, attributesOf(got))
+	assert.Equal(t, codes.Unset, got.Status().Code)
+}
+
+func TestLinksAreBounded(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	messages := make([]Message, 3*MaxLinks)
+	for i := range messages {
+		messages[i].Header = nats.Header{HeaderTraceparent: {fmt.Sprintf("%s%016x-01", other[:36], i+1)}}
+	}
+	_, span := startTransition(t.Context(), tracer, DestinationInvoke, schedule.Key{}, messages...)
+	span.End()
+	all := ended()
+	require.Len(t, all, len(messages)+1)
+	assert.Len(t, all[len(messages)].Links(), MaxLinks)
+}
+
+func TestAPublishSaysWhere(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	key := schedule.Key{Namespace: "default", ID: "a.b c"}
+	subject := subjects.Default().InvokeWake(0, key)
+	ctx, span := startPublish(WithTraceparent(t.Context(), example), tracer, subject)
+	End(span, fmt.Errorf("publish: %w", nats.ErrTimeout))
+	got := ended()[0]
+	assert.Equal(t, "publish task.invoke", got.Name())
+	assert.Equal(t, trace.SpanKindProducer, got.SpanKind())
+	assert.Equal(t, got.SpanContext(), trace.SpanContextFromContext(ctx), "what the message continues")
+	assert.Equal(t, map[string]string{
+		"messaging.system": "nats", "messaging.operation.name": "publish", "messaging.operation.type": "send",
+		"messaging.destination.template": "task.invoke", "messaging.destination.name": subject,
+		"carillon.namespace": "default", "carillon.schedule.id": "a.b c", "error.type": "timeout",
+	}, attributesOf(got))
+	assert.Equal(t, sdktrace.Status{Code: codes.Error, Description: "publish: nats: timeout"}, got.Status())
+}
+
+// TestAWaitOfAnHour is drawn where it was, although the span is made when it is over.
+func TestAWaitOfAnHour(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	due := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	ctx := WithTraceparent(t.Context(), example)
+	waited(ctx, tracer, due, due.Add(time.Hour), "overlap")
+	waited(ctx, tracer, due, due, "overlap")
+	waited(ctx, tracer, due, due.Add(-time.Hour), "overlap")
+	waited(ctx, unrecordedTracer{}, due, due.Add(time.Hour), "overlap")
+	require.Len(t, ended(), 1)
+	got := ended()[0]
+	assert.Equal(t, "wait", got.Name())
+	assert.Equal(t, trace.SpanKindInternal, got.SpanKind())
+	assert.Equal(t, due, got.StartTime())
+	assert.Equal(t, due.Add(time.Hour), got.EndTime())
+	assert.Equal(t, example[36:52], got.Parent().SpanID().String())
+	assert.Equal(t, map[string]string{"carillon.wait.reason": "overlap"}, attributesOf(got))
+}
+
+// TestWhatIsNotSampledIsNotRecorded, and the messages that follow say so.
+func TestWhatIsNotSampledIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	ctx := WithTraceparent(t.Context(), example[:53]+"00")
+	for _, start := range []func() (context.Context, trace.Span){
+		func() (context.Context, trace.Span) { return startProcess(ctx, tracer, DestinationAction) },
+		func() (context.Context, trace.Span) { return startPublish(ctx, tracer, "carillon.action.default.q.w") },
+		func() (context.Context, trace.Span) {
+			return startRequest(ctx, tracer, trace.SpanKindServer, "carillon.api.default.schedule.list")
+		},
+	} {
+		within, span := start()
+		assert.False(t, span.IsRecording())
+		header := nats.Header{}
+		Inject(within, header)
+		assert.Equal(t, example[:36], header.Get(HeaderTraceparent)[:36])
+		assert.Equal(t, "00", header.Get(HeaderTraceparent)[53:])
+		End(span, errors.New("of no interest"))
+	}
+	assert.Empty(t, ended())
+}
+
+// TestUnrecordedPublishesNothingOfItsOwn: a message goes on with the span of who sends it, as nobody would see another one.
+func TestUnrecordedPublishesNothingOfItsOwn(t *testing.T) {
+	t.Parallel()
+	ctx := WithTraceparent(t.Context(), example)
+	within, span := startPublish(ctx, unrecordedTracer{}, "carillon.task.0.generate.default.s.due")
+	End(span, errors.New("of no interest"))
+	assert.Equal(t, example, Traceparent(within))
+	within, span = startHTTP(ctx, unrecordedTracer{}, nil)
+	HTTPAnswered(span, nil, errors.New("of no interest"))
+	assert.Equal(t, example, Traceparent(within))
+}
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	for _, failure := range []*schedule.Error{
+		schedule.Errorf(schedule.CodeNotFound, "no schedule x"), schedule.Errorf(schedule.CodeInternal, "a bug"),
+	} {
+		_, span := startRequest(t.Context(), tracer, trace.SpanKindServer, "carillon.api.default.schedule.describe")
+		Refused(span, failure)
+		span.End()
+	}
+	require.Len(t, ended(), 2)
+	got := ended()[0]
+	assert.Equal(t, "schedule.describe", got.Name())
+	assert.Equal(t, trace.SpanKindServer, got.SpanKind())
+	assert.Equal(t, map[string]string{
+		"rpc.system": "nats", "rpc.service": "carillon.schedule", "rpc.method": "describe", "carillon.namespace": "default",
+		"error.type": "not_found",
+	}, attributesOf(got))
+	assert.Equal(t, codes.Unset, got.Status().Code, "the mistake is that of the caller")
+	assert.Equal(t, codes.Error, ended()[1].Status().Code)
+	_, name := splitRequest("odd")
+	assert.Equal(t, "request", name)
+}
+
+// TestHTTPRequestsKeepSecrets: nothing of a URL is shown that may be secret.
+func TestHTTPRequestsKeepSecrets(t *testing.T) {
+	t.Parallel()
+	tracer, ended := recorded()
+	request, err := http.NewRequestWithContext(t.Context(), "BREW", "https://ann:pw@example.com:8443/a/b?token=t#f", nil)
+	require.NoError(t, err)
+	_, span := startHTTP(t.Context(), tracer, request)
+	HTTPAnswered(span, &http.Response{StatusCode: http.StatusTeapot, Status: "418 I'm a teapot"}, nil)
+	span.End()
+	got := ended()[0]
+	assert.Equal(t, "HTTP", got.Name())
+	assert.Equal(t, trace.SpanKindClient, got.SpanKind())
+	assert.Equal(t, map[string]string{
+		"http.request.method": "_OTHER", "url.full": "https://example.com:8443/a/b", "server.address": "example.com",
+		"server.port": "8443", "http.response.status_code": "418", "error.type": "418",
+	}, attributesOf(got))
+}
+
+func TestErrorTypesAreFew(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"timeout":             fmt.Errorf("read: %w", context.DeadlineExceeded),
+		"canceled":            fmt.Errorf("read: %w", context.Canceled),
+		"not_found":           fmt.Errorf("read: %w", schedule.Errorf(schedule.CodeNotFound, "no schedule x")),
+		"*errors.errorString": fmt.Errorf("read: %w", errors.New("x")),
+	} {
+		assert.Equal(t, want, errorType(err))
+	}
+}
+
+// TestAttributesAreNamedAlike: all of Carillon's own have one prefix and one form.
+func TestAttributesAreNamedAlike(t *testing.T) {
+	t.Parallel()
+	for _, key := range []attribute.Key{
+		AttributeNamespace, AttributeScheduleID, AttributeRunID, AttributeWorkflowID, AttributeActionType, AttributeNominalTime,
+		AttributeDueTime, AttributeOverlapPolicy, AttributeTaskQueue, AttributeAttempt, AttributeStatus, AttributeSource,
+		AttributeStarts, AttributeWakeReason, AttributeWaitReason, AttributeReason, AttributeRetryDelay,
+	} {
+		assert.Regexp(t, `^carillon(\.[a-z]+(_[a-z]+)*)+$`, string(key))
+	}
+}

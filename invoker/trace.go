@@ -1,0 +1,176 @@
+package invoker
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// What a start has waited for, in traces. A limit of the namespace is named as [schedule.DelayReason] does.
+const (
+	waitOverlap = "overlap"
+	waitRetry   = "retry"
+)
+
+// describe says in the spans of a transition which runs have ended.
+func describe(t *telemetry.Transition, group []loop.Message[Message]) {
+	for i := range group {
+		c, span := group[i].Body.Completion, t.Of(group[i].Header)
+		if c == nil || group[i].Held || !span.IsRecording() {
+			continue
+		}
+		span.SetAttributes(
+			semconv.MessagingMessageID(c.RequestID), telemetry.AttributeRunID.String(c.RunID),
+			telemetry.AttributeStatus.String(string(c.Status)), telemetry.AttributeAttempt.Int(c.Attempt),
+			telemetry.AttributeTaskQueue.String(c.TaskQueue),
+		)
+	}
+}
+
+// causeOf is what a start continues that a message hands over: the span in which the transition takes it over, or the message
+// itself where nobody records that.
+func causeOf(ctx context.Context, header nats.Header) string {
+	cause := telemetry.Extract(context.Background(), header)
+	transition, ok := trace.SpanFromContext(ctx).(*telemetry.Transition)
+	if !ok {
+		return telemetry.Traceparent(cause)
+	}
+	span := transition.Of(header)
+	if span.IsRecording() && span.SpanContext().TraceID() == trace.SpanContextFromContext(cause).TraceID() {
+		return telemetry.Traceparent(trace.ContextWithSpan(ctx, span))
+	}
+	return telemetry.Traceparent(cause)
+}
+
+// waitedFor is what a start waits for, by the record: empty for nothing but its turn.
+func waitedFor(s *schedule.BufferedStart) string {
+	switch {
+	case s.Phase == schedule.PhaseDeferred:
+		return waitOverlap
+	case s.Delayed():
+		return string(s.Delay.By)
+	case s.Phase == schedule.PhaseReady && s.Attempt > 1:
+		return waitRetry
+	}
+	return ""
+}
+
+// dueAt is when a start might have begun; zero if that is not known. Times of a spec are whole seconds. A manual start with such
+// a time is of a backfill, and was asked for at another time; that of a trigger bears the instant of the request.
+func dueAt(s *schedule.BufferedStart) time.Time {
+	if s.Manual && s.Nominal.Nanosecond() == 0 {
+		return time.Time{}
+	}
+	return s.Actual
+}
+
+// traced returns the context and the span in which a start is published, and the start as it is to be published there: in the
+// trace of its cause, however long ago that was. The wait since it was due is a span of its own, and the transition that now
+// has come to it is linked.
+func (s *session) traced(
+	ctx context.Context, start *schedule.BufferedStart,
+) (context.Context, trace.Span, *schedule.BufferedStart) {
+	if !telemetry.MayRecord() {
+		return ctx, noop.Span{}, start // which goes on with the trace it has
+	}
+	now, in := s.config.Now(), telemetry.WithTraceparent(ctx, start.Trace)
+	under, span := telemetry.StartPublish(in, s.config.Names.Action(s.key.Namespace, start.TaskQueue, start.WorkflowID))
+	if !span.SpanContext().IsValid() {
+		return ctx, span, start
+	}
+	continued := *start
+	continued.Trace = telemetry.Traceparent(under)
+	if span.IsRecording() {
+		reason := cmp.Or(waitedFor(start), s.waited[start.RequestID])
+		if at := dueAt(start); !at.IsZero() {
+			telemetry.Waited(in, at, now, reason, trace.WithAttributes(telemetry.ScheduleAttributes(s.key)...))
+		}
+		s.describeStart(span, start, reason)
+		if by := trace.SpanContextFromContext(ctx); by.SpanID() != trace.SpanContextFromContext(in).SpanID() {
+			span.AddLink(trace.Link{SpanContext: by})
+		}
+	}
+	return under, span, &continued
+}
+
+func (s *session) describeStart(span trace.Span, start *schedule.BufferedStart, reason string) {
+	d := &s.definition.Value
+	policy := start.Overlap.Or(d.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
+	span.SetAttributes(telemetry.ScheduleAttributes(s.key)...)
+	span.SetAttributes(
+		semconv.MessagingMessageID(start.RequestID),
+		telemetry.AttributeWorkflowID.String(start.WorkflowID), telemetry.AttributeRunID.String(start.RunID),
+		telemetry.AttributeActionType.String(d.Schedule.Action.Type), telemetry.AttributeTaskQueue.String(start.TaskQueue),
+		telemetry.AttributeNominalTime.String(start.Nominal.UTC().Format(time.RFC3339Nano)),
+		telemetry.AttributeDueTime.String(start.Actual.UTC().Format(time.RFC3339Nano)),
+		telemetry.AttributeOverlapPolicy.String(string(policy)),
+		telemetry.AttributeSource.String(start.Source), telemetry.AttributeAttempt.Int(start.Attempt),
+	)
+	if reason != "" {
+		span.SetAttributes(telemetry.AttributeWaitReason.String(reason))
+	}
+}
+
+// maxDecisions is how many decisions the span of a transition tells of.
+const maxDecisions = 32
+
+// newEvents returns the events that a new state has in its outbox, and the one before had not.
+func newEvents(before, after *schedule.InvokerState) []schedule.Event {
+	if before.Incarnation != after.Incarnation {
+		return after.Outbox
+	}
+	added := min(after.EventSequence-before.EventSequence, uint64(len(after.Outbox)))
+	return after.Outbox[uint64(len(after.Outbox))-added:]
+}
+
+// recordDecisions tells in the span of a transition what it has decided about starts that it does not begin. Those that begin,
+// and runs that end, have spans of their own.
+func recordDecisions(ctx context.Context, events []schedule.Event) {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	told := 0
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case schedule.EventDeferred, schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped, schedule.EventRetried:
+		default:
+			continue
+		}
+		if told++; told > maxDecisions {
+			return
+		}
+		of := []attribute.KeyValue{telemetry.AttributeReason.String(e.Reason)}
+		if e.RequestID != "" {
+			of = append(of, telemetry.AttributeWorkflowID.String(e.WorkflowID),
+				telemetry.AttributeNominalTime.String(e.Nominal.UTC().Format(time.RFC3339Nano)))
+		}
+		if e.Count > 0 {
+			of = append(of, telemetry.AttributeStarts.Int(e.Count))
+		}
+		span.AddEvent("carillon."+string(e.Kind), trace.WithAttributes(of...))
+	}
+}
+
+// endStart ends the span of a start with what came of it.
+func endStart(span trace.Span, report *StartReport, err error) {
+	switch {
+	case err != nil || !span.IsRecording():
+	case report.Result == Refused:
+		telemetry.Fail(span, "refused", report.Reason)
+	case report.Result == Failed:
+		telemetry.Fail(span, "failed", report.Reason)
+	}
+	telemetry.End(span, err)
+}
