@@ -1,0 +1,73 @@
+{{- define "carillon.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "carillon.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains .Chart.Name .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "carillon.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "carillon.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "carillon.selector" -}}
+app.kubernetes.io/name: {{ include "carillon.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "carillon.labels" -}}
+{{ include "carillon.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: carillon
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "carillon.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- /*
+The parts of an installation, as YAML: for each its role, and its values over the defaults.
+*/}}
+{{- define "carillon.parts" -}}
+{{- $root := . }}
+{{- $parts := dict }}
+{{- range $role, $values := .Values.roles }}
+{{- $part := mustMergeOverwrite (deepCopy $root.Values.defaults) $values (dict "role" $role) }}
+{{- $_ := set $parts $role $part }}
+{{- end }}
+{{- range $name, $values := .Values.workers }}
+{{- $part := mustMergeOverwrite (deepCopy $root.Values.defaults) $values (dict "role" "worker") }}
+{{- $_ := set $parts (printf "worker-%s" $name) $part }}
+{{- end }}
+{{- toYaml $parts }}
+{{- end }}
+
+{{- /*
+Who a part is to NATS.
+*/}}
+{{- define "carillon.credentials" -}}
+{{- $who := .root.Values.nats.credentials }}
+{{- if eq .part.role "worker" }}
+{{- $who = mustMergeOverwrite (deepCopy $who) .part.credentials }}
+{{- end }}
+{{- if ne $who.kind "none" }}
+{{- $_ := required "nats.credentials.secret: name the Secret" $who.secret }}
+{{- end }}
+{{- toYaml $who }}
+{{- end }}

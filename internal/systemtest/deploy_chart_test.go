@@ -1,0 +1,287 @@
+package systemtest
+
+import (
+	"encoding/json"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+)
+
+// everything are values that switch on all that the chart can do.
+func everything() values {
+	return values{
+		"nats": values{
+			"credentials": values{"kind": "creds", "secret": "service", "inboxPrefix": "_INBOX_service"},
+			"tls":         values{"caSecret": "ca", "certSecret": "cert"},
+		},
+		"workers": values{"default": values{"credentials": values{
+			"kind": "user", "secret": "worker", "inboxPrefix": "_INBOX_worker",
+		}}},
+		"telemetry":  values{"tracesEndpoint": "http://collector:4318/v1/traces", "tracesRatio": "0.1"},
+		"defaults":   values{"autoscaling": values{"enabled": true}},
+		"keda":       values{"enabled": true, "monitoringEndpoint": "nats-headless:8222"},
+		"podMonitor": values{"enabled": true},
+	}
+}
+
+// object is as much of what the chart makes as the tests look at.
+type object struct {
+	Kind     string `yaml:"kind"`
+	Metadata struct {
+		Name   string            `yaml:"name"`
+		Labels map[string]string `yaml:"labels"`
+	} `yaml:"metadata"`
+	Spec struct {
+		Replicas       int         `yaml:"replicas"`
+		Selector       selector    `yaml:"selector"`
+		PodSelector    selector    `yaml:"podSelector"`
+		Template       podTemplate `yaml:"template"`
+		ScaleTargetRef struct {
+			Name string `yaml:"name"`
+		} `yaml:"scaleTargetRef"`
+		Triggers []struct {
+			Metadata map[string]string `yaml:"metadata"`
+		} `yaml:"triggers"`
+	} `yaml:"spec"`
+}
+
+type selector struct {
+	MatchLabels map[string]string `yaml:"matchLabels"`
+}
+
+type podTemplate struct {
+	Metadata struct {
+		Labels map[string]string `yaml:"labels"`
+	} `yaml:"metadata"`
+	Spec struct {
+		SecurityContext map[string]any `yaml:"securityContext"`
+		Containers      []container    `yaml:"containers"`
+		Volumes         []struct {
+			Name string `yaml:"name"`
+		} `yaml:"volumes"`
+	} `yaml:"spec"`
+}
+
+type container struct {
+	Image string   `yaml:"image"`
+	Args  []string `yaml:"args"`
+	Env   []struct {
+		Name      string `yaml:"name"`
+		Value     string `yaml:"value"`
+		ValueFrom any    `yaml:"valueFrom"`
+	} `yaml:"env"`
+	Ports []struct {
+		Name          string `yaml:"name"`
+		ContainerPort int    `yaml:"containerPort"`
+	} `yaml:"ports"`
+	LivenessProbe   probe          `yaml:"livenessProbe"`
+	ReadinessProbe  probe          `yaml:"readinessProbe"`
+	SecurityContext map[string]any `yaml:"securityContext"`
+	VolumeMounts    []struct {
+		Name      string `yaml:"name"`
+		MountPath string `yaml:"mountPath"`
+	} `yaml:"volumeMounts"`
+}
+
+type probe struct {
+	HTTPGet struct {
+		Path string `yaml:"path"`
+		Port string `yaml:"port"`
+	} `yaml:"httpGet"`
+}
+
+// chartObjects renders the chart, and returns what it makes by its kind.
+func chartObjects(t *testing.T, over values) map[string][]object {
+	t.Helper()
+	all := map[string][]object{}
+	for _, rendered := range renderChart(t, over) {
+		text, err := yaml.Marshal(rendered)
+		require.NoError(t, err)
+		var o object
+		require.NoError(t, yaml.Unmarshal(text, &o))
+		all[o.Kind] = append(all[o.Kind], o)
+	}
+	return all
+}
+
+// deployable is the process of a Deployment. What comes of Secrets and resources is a text that says so.
+func (o object) deployable() deployable {
+	one := o.Spec.Template.Spec.Containers[0]
+	d := deployable{name: o.Metadata.Name, args: one.Args, env: map[string]string{}}
+	for _, variable := range one.Env {
+		d.env[variable.Name] = variable.Value
+		if variable.ValueFrom != nil {
+			d.env[variable.Name] = "from elsewhere"
+		}
+	}
+	return d
+}
+
+// TestChart renders the chart with what it has and with all that it can do, and looks at what comes of it.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	for name, over := range map[string]values{"as it is": {}, "everything": everything()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := chartObjects(t, over)
+			require.Len(t, all["Deployment"], 5)
+			assert.Len(t, all["PodDisruptionBudget"], 5)
+			assert.Len(t, all["NetworkPolicy"], 5)
+			assert.Len(t, all["ServiceAccount"], 1)
+			for _, deployment := range all["Deployment"] {
+				requireDocumented(t, deployment.deployable())
+				deployment.check(t)
+				for _, kind := range []string{"PodDisruptionBudget", "NetworkPolicy"} {
+					assert.Contains(t, selectedBy(all[kind]), deployment.Metadata.Labels["app.kubernetes.io/component"], kind)
+				}
+			}
+		})
+	}
+	all := chartObjects(t, everything())
+	assert.Len(t, all["ScaledObject"], 4)
+	assert.Len(t, all["HorizontalPodAutoscaler"], 1, "of the frontend, which has no backlog")
+	assert.Len(t, all["PodMonitor"], 1)
+	assert.Zero(t, all["Deployment"][0].Spec.Replicas, "left to what scales it")
+}
+
+// selectedBy are the components that objects select.
+func selectedBy(objects []object) (components []string) {
+	for _, o := range objects {
+		for _, s := range []selector{o.Spec.Selector, o.Spec.PodSelector} {
+			if component := s.MatchLabels["app.kubernetes.io/component"]; component != "" {
+				components = append(components, component)
+			}
+		}
+	}
+	return components
+}
+
+// check holds a Deployment to what it promises.
+func (o object) check(t *testing.T) {
+	t.Helper()
+	pod := o.Spec.Template
+	for label, value := range o.Spec.Selector.MatchLabels {
+		assert.Equal(t, value, pod.Metadata.Labels[label], label)
+	}
+	require.Len(t, pod.Spec.Containers, 1)
+	one := pod.Spec.Containers[0]
+	assert.Equal(t, true, pod.Spec.SecurityContext["runAsNonRoot"])
+	assert.Equal(t, values{"type": "RuntimeDefault"}, pod.Spec.SecurityContext["seccompProfile"])
+	assert.Equal(t, true, one.SecurityContext["readOnlyRootFilesystem"])
+	assert.Equal(t, false, one.SecurityContext["allowPrivilegeEscalation"])
+	assert.Equal(t, values{"drop": []any{"ALL"}}, one.SecurityContext["capabilities"])
+	assert.Equal(t, "/healthz", one.LivenessProbe.HTTPGet.Path)
+	assert.Equal(t, "/readyz", one.ReadinessProbe.HTTPGet.Path)
+	require.Len(t, one.Ports, 1)
+	assert.Equal(t, one.Ports[0].Name, one.LivenessProbe.HTTPGet.Port)
+	assert.Equal(t, one.Ports[0].Name, one.ReadinessProbe.HTTPGet.Port)
+	assert.Equal(t, ":"+strconv.Itoa(one.Ports[0].ContainerPort), o.deployable().env["CARILLON_HTTP"])
+	o.checkFiles(t, one)
+}
+
+// checkFiles wants every file that a variable names to be in a volume that is there.
+func (o object) checkFiles(t *testing.T, one container) {
+	t.Helper()
+	volumes := map[string]bool{}
+	for _, volume := range o.Spec.Template.Spec.Volumes {
+		volumes[volume.Name] = true
+	}
+	folders := map[string]bool{}
+	for _, mount := range one.VolumeMounts {
+		assert.True(t, volumes[mount.Name], "%s is no volume", mount.Name)
+		folders[mount.MountPath] = true
+	}
+	for name, value := range o.deployable().env {
+		if strings.HasPrefix(value, "/") {
+			assert.True(t, folders[path.Dir(value)], "%s names %s, and nothing is mounted there", name, value)
+		}
+	}
+}
+
+// TestChartValues holds the values to their schema, and the schema to refuse what is none of them.
+func TestChartValues(t *testing.T) {
+	t.Parallel()
+	var schema jsonschema.Schema
+	require.NoError(t, json.Unmarshal([]byte(readFile(t, deployDir, "helm/carillon/values.schema.json")), &schema))
+	resolved, err := schema.Resolve(nil)
+	require.NoError(t, err)
+	validate := func(over values) error {
+		var own values
+		require.NoError(t, yaml.Unmarshal([]byte(readFile(t, deployDir, "helm/carillon/values.yaml")), &own))
+		text, err := json.Marshal(merged(own, over))
+		require.NoError(t, err)
+		var all any
+		require.NoError(t, json.Unmarshal(text, &all))
+		return resolved.Validate(all)
+	}
+	require.NoError(t, validate(values{}))
+	require.NoError(t, validate(everything()))
+	for name, wrong := range map[string]values{
+		"no such value":            {"replica": 3},
+		"no such role":             {"roles": values{"scheduler": values{}}},
+		"no such value of a role":  {"roles": values{"frontend": values{"replica": 3}}},
+		"a worker without a queue": {"workers": values{"reports": values{"namespace": "default"}}},
+		"replicas of NATS":         {"installation": values{"replicas": 2}},
+		"prefix":                   {"installation": values{"prefix": "Carillon"}},
+		"kind of credentials":      {"nats": values{"credentials": values{"kind": "token"}}},
+		"URL":                      {"nats": values{"url": "nats:4222"}},
+		"log level":                {"logLevel": "loud"},
+	} {
+		assert.Error(t, validate(wrong), name)
+	}
+}
+
+// TestChartRuns starts the commands of the chart, with the variables that it gives them, and sees them work. What KEDA is to look
+// at must be there then.
+func TestChartRuns(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts five processes")
+	}
+	server := natstest.Server(t)
+	over := values{
+		"installation": values{"replicas": 1, "prefix": "chart"}, // one server is enough here
+		"defaults":     values{"autoscaling": values{"enabled": true}},
+		"keda":         values{"enabled": true, "monitoringEndpoint": "nats-headless:8222", "account": "$G"},
+	}
+	objects := chartObjects(t, over)
+	var all []deployable
+	for _, deployment := range objects["Deployment"] {
+		all = append(all, deployment.deployable())
+	}
+	replaceEnv(all, map[string]string{"CARILLON_NATS": server.ClientURL(), "GOMEMLIMIT": strconv.Itoa(512 << 20)})
+	running := deploy(t, all)
+	conn, js := natstest.Connect(t, server)
+	requireWork(t, conn, "chart")
+	requireScaled(t, js, objects)
+	running.stop()
+}
+
+// requireScaled wants each consumer that a ScaledObject names to exist.
+func requireScaled(t *testing.T, js jetstream.JetStream, objects map[string][]object) {
+	t.Helper()
+	deployments := map[string]bool{}
+	for _, deployment := range objects["Deployment"] {
+		deployments[deployment.Metadata.Name] = true
+	}
+	require.Len(t, objects["ScaledObject"], 4)
+	for _, scaled := range objects["ScaledObject"] {
+		assert.True(t, deployments[scaled.Spec.ScaleTargetRef.Name], "%s is no Deployment", scaled.Spec.ScaleTargetRef.Name)
+		require.NotEmpty(t, scaled.Spec.Triggers)
+		for _, trigger := range scaled.Spec.Triggers {
+			_, err := js.Consumer(t.Context(), trigger.Metadata["stream"], trigger.Metadata["consumer"])
+			assert.NoError(t, err, "%v", trigger.Metadata)
+			assert.Regexp(t, regexp.MustCompile(`^[1-9]\d*$`), trigger.Metadata["lagThreshold"])
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package systemtest
+
+import (
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// deployDir is what this and the other tests of deployments look at.
+const deployDir = "../../deploy"
+
+// deployable is a process as a file of deploy/ describes it.
+type deployable struct {
+	name string
+	args []string
+	env  map[string]string
+	// watched is where it shows how it is doing, once it runs.
+	watched string
+}
+
+// role is the first word of the command line.
+func (d *deployable) role() string { return d.args[0] }
+
+func readFile(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// documented are the variables that docs/configuration.md has for all commands and for one.
+func documented(t *testing.T, role string) []string {
+	t.Helper()
+	var names []string
+	for _, section := range strings.Split(readFile(t, "../../docs/configuration.md"), "\n### ")[1:] {
+		title, _, _ := strings.Cut(section, "\n")
+		if title != "All commands" && title != "carillon "+role {
+			continue
+		}
+		for _, match := range regexp.MustCompile("`(CARILLON_[A-Z_]+)` \\|").FindAllStringSubmatch(section, -1) {
+			names = append(names, match[1])
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+// requireDocumented wants every variable of a process to be one that its command reads.
+func requireDocumented(t *testing.T, d deployable) {
+	t.Helper()
+	known := documented(t, d.role())
+	for name := range d.env {
+		if strings.HasPrefix(name, "OTEL_") || name == "GOMEMLIMIT" {
+			continue
+		}
+		assert.Contains(t, known, name, "%s: carillon %s does not read it", d.name, d.role())
+	}
+}
+
+// start runs the very command line, with the variables of the process and no others. What is of the place, as the address of
+// NATS, the test has put in them.
+func (d *deployable) start(t *testing.T) *process {
+	t.Helper()
+	d.watched = "127.0.0.1:" + strconv.Itoa(quietPort(t))
+	p := newProcess(t, d.args...)
+	p.cmd = exec.Command(p.binary, p.args...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.Dir = t.TempDir()
+	p.cmd.Env = []string{"CARILLON_HTTP=" + d.watched, "TMPDIR=" + p.cmd.Dir}
+	for name, value := range d.env {
+		if name != "CARILLON_HTTP" {
+			p.cmd.Env = append(p.cmd.Env, name+"="+value)
+		}
+	}
+	require.NoError(t, p.cmd.Start())
+	return p
+}
+
+var quiet struct {
+	sync.Mutex
+	last int
+}
+
+// quietPort returns a port of those that no connection is given by chance, so that it is still free a moment later.
+func quietPort(t *testing.T) int {
+	t.Helper()
+	quiet.Lock()
+	defer quiet.Unlock()
+	if quiet.last == 0 {
+		quiet.last = 20000 + os.Getpid()%5000
+	}
+	for range 1000 {
+		quiet.last++
+		if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(quiet.last)); err == nil {
+			require.NoError(t, l.Close())
+			return quiet.last
+		}
+	}
+	require.Fail(t, "there is no free port")
+	return 0
+}
+
+// get returns the status and the body of a page of a process; 0 while nobody answers.
+func (d *deployable) get(t *testing.T, page string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+d.watched+page, nil)
+	require.NoError(t, err)
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(body)
+}
+
+// deployment are processes that make up an installation.
+type deployment struct {
+	t         *testing.T
+	all       []deployable
+	processes []*process
+}
+
+// deploy starts processes and waits until all are ready.
+func deploy(t *testing.T, all []deployable) *deployment {
+	t.Helper()
+	d := &deployment{t: t, all: all}
+	for i := range d.all {
+		d.processes = append(d.processes, d.all[i].start(t))
+	}
+	for i := range d.all {
+		one := &d.all[i]
+		natstest.Eventually(t, patience, one.name+" to be ready", func() bool {
+			status, _ := one.get(t, "/readyz")
+			return status == http.StatusOK
+		})
+		status, _ := one.get(t, "/healthz")
+		assert.Equal(t, http.StatusOK, status, one.name)
+		status, body := one.get(t, "/metrics")
+		assert.Equal(t, http.StatusOK, status, one.name)
+		assert.Contains(t, body, "# TYPE ", one.name)
+	}
+	return d
+}
+
+// stop wants every process to end in good order.
+func (d *deployment) stop() {
+	d.t.Helper()
+	for _, p := range d.processes {
+		p.terminate()
+	}
+}
+
+// requireWork creates a schedule of every second, triggers another and sees the runs of both complete.
+func requireWork(t *testing.T, conn *nats.Conn, prefix string) {
+	t.Helper()
+	api, err := client.New(conn, client.Config{Prefix: prefix, Timeout: 30 * time.Second})
+	require.NoError(t, err)
+	noop := schedule.Action{Type: "noop", TaskQueue: "default"}
+	beat := schedule.Schedule{
+		Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}, Action: noop,
+	}
+	for id, s := range map[string]schedule.Schedule{"beat": beat, "manual": {Action: noop}} {
+		_, err := api.Create(t.Context(), schedule.CreateRequest{ID: id, Schedule: s})
+		require.NoError(t, err)
+	}
+	_, err = api.Trigger(t.Context(), schedule.TriggerRequest{ID: "manual"})
+	require.NoError(t, err)
+	for id, least := range map[string]int{"beat": 2, "manual": 1} {
+		natstest.Eventually(t, patience, "the runs of "+id+" to complete", func() bool {
+			described, err := api.Describe(t.Context(), id)
+			require.NoError(t, err)
+			return len(slices.DeleteFunc(described.Info.RecentActions, func(r schedule.Run) bool {
+				return r.Status != schedule.StatusCompleted
+			})) >= least
+		})
+	}
+}
+
+// replaceEnv sets variables that a process has, to what they are in the test.
+func replaceEnv(all []deployable, values map[string]string) {
+	for i := range all {
+		all[i].env = maps.Clone(all[i].env)
+		for name, value := range values {
+			if _, has := all[i].env[name]; has {
+				all[i].env[name] = value
+			}
+		}
+	}
+}
