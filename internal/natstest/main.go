@@ -1,7 +1,10 @@
 package natstest
 
 import (
+	"flag"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -15,7 +18,20 @@ func Main(m *testing.M, options ...goleak.Option) {
 	if config, ok := os.LookupEnv(nodeEnv); ok {
 		os.Exit(runNode(config))
 	}
+	runMore()
 	goleak.VerifyTestMain(runner{m}, options...)
+}
+
+// runMore runs twice as many parallel tests as there are processors, unless somebody has chosen a number: these tests mostly wait,
+// for NATS and for times that come due.
+func runMore() {
+	const parallel = "test.parallel"
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == parallel })
+	if !chosen {
+		_ = flag.Set(parallel, strconv.Itoa(2*runtime.GOMAXPROCS(0))) // the flag is there, and takes any number
+	}
 }
 
 // runner ends the shared server between the tests and the search for goroutines.
