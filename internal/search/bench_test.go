@@ -43,6 +43,7 @@ func BenchmarkFirstPage(b *testing.B) {
 		"attr.amount between 10 and 20",
 		"memo.owner = 'nobody'",
 		"notes starts_with 'absent'",
+		"notes starts_with 'nothing'",
 		"lastStatus = 'failed' order by nextTime desc",
 		"taskQueue = 'queue-7' and nextTime > '2026-06-02' order by nextTime desc",
 		"lastStatus = 'failed' or running > 0",

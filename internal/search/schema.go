@@ -1,7 +1,7 @@
 package search
 
 // schemaVersion is that of the tables and of what they hold. An index of another version is built anew.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // schema are the tables.
 //
@@ -76,6 +76,7 @@ CREATE INDEX IF NOT EXISTS by_id          ON schedules (namespace, id, paused, t
 CREATE INDEX IF NOT EXISTS by_task_queue  ON schedules (namespace, task_queue, id);
 CREATE INDEX IF NOT EXISTS by_paused      ON schedules (namespace, paused, id);
 CREATE INDEX IF NOT EXISTS by_type        ON schedules (namespace, type, id);
+CREATE INDEX IF NOT EXISTS by_notes       ON schedules (namespace, notes, id);
 CREATE INDEX IF NOT EXISTS by_create_time ON schedules (namespace, create_time, id);
 CREATE INDEX IF NOT EXISTS by_next_time   ON schedules (namespace, next_time, id);
 CREATE INDEX IF NOT EXISTS by_last_status ON schedules (namespace, last_status, id);
