@@ -211,7 +211,7 @@ func TestPlansUseIndexes(t *testing.T) {
 	for text, index := range map[string]string{
 		"":                      "by_id",
 		"id starts_with 'a'":    "by_id",
-		"notes starts_with 'a'": "by_id",
+		"notes starts_with 'a'": "by_notes",
 		"order by nextTime":     "by_next_time",
 		"nextTime < '2000-01-01' order by nextTime": "by_next_time",
 		"taskQueue = 'nobody'":                      "by_task_queue",
