@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -26,7 +27,7 @@ func (x *Index) List(
 ) (positions []Position, upTo time.Time, err error) {
 	err = x.read(func(d *database) (err error) {
 		upTo = x.status.upTo()
-		positions, err = d.list(ctx, scope{namespace, prefix, q}, after, limit)
+		positions, err = d.list(ctx, scope{namespace: namespace, prefix: prefix, query: q}, after, limit)
 		return err
 	})
 	return positions, upTo, err
@@ -72,21 +73,49 @@ func (d *database) atMost(ctx context.Context, most int, table string, condition
 	return err == nil && count <= most // the query itself will say what is wrong
 }
 
-// selective reports whether one of the conditions that all must hold is on an indexed column and holds for very few schedules.
+// conditions are those that all must hold.
+func conditions(q *query.Query) []query.Expr {
+	switch where := q.Where.(type) {
+	case nil:
+		return nil
+	case query.And:
+		return where
+	}
+	return []query.Expr{q.Where}
+}
+
+// selective reports whether one of the conditions that all must hold is on an indexed column and holds for few schedules.
 // To find and sort those is faster than to go through all in order, which SQLite may prefer: it knows how often the values of a
 // column occur on average, and not that there is hardly any failed run, say.
-func (d *database) selective(ctx context.Context, in scope) bool {
-	conditions, ok := in.query.Where.(query.And)
-	if !ok {
-		conditions = query.And{in.query.Where}
-	}
-	return slices.ContainsFunc(conditions, func(e query.Expr) bool {
+func (d *database) selective(ctx context.Context, in scope, most int) bool {
+	return slices.ContainsFunc(conditions(in.query), func(e query.Expr) bool {
 		if !isIndexed(e) {
 			return false
 		}
 		var s statement
 		s.scope(in.namespace, "", &query.Query{Where: e})
-		return d.atMost(ctx, d.few/10, "schedules AS s", &s)
+		return d.atMost(ctx, most, "schedules AS s", &s)
+	})
+}
+
+// isCovered reports whether the index by_id has all that a query asks for: to read it from end to end takes less than to look up
+// some thousands of schedules.
+func isCovered(q *query.Query) bool {
+	return !slices.ContainsFunc(conditions(q), func(e query.Expr) bool {
+		var field query.Field
+		switch e := e.(type) {
+		case query.Compare:
+			field = e.Field
+		case query.In:
+			field = e.Field
+		case query.Between:
+			field = e.Field
+		case query.IsNull:
+			field = e.Field
+		default:
+			return true
+		}
+		return field.Source != query.BuiltIn || field.Name == query.Notes || field.Name == query.WorkflowID
 	})
 }
 
@@ -118,6 +147,8 @@ func isIndexed(e query.Expr) bool {
 type scope struct {
 	namespace, prefix string
 	query             *query.Query
+	// table is where it is read from, if not from the table of schedules as SQLite likes.
+	table string
 }
 
 // list reads first the schedules that have a value to order by, and then those without.
@@ -127,8 +158,11 @@ func (d *database) list(ctx context.Context, in scope, after Position, limit int
 		return d.segment(ctx, in, segment{column: "", desc: order != nil && order.Desc}, after, limit)
 	}
 	column := columns[order.Field.Name]
-	if d.selective(ctx, in) {
+	switch {
+	case d.selective(ctx, in, d.few/10):
 		column = "+" + column // the same value, and no index
+	case isCovered(in.query) && d.selective(ctx, in, d.few):
+		in.table, column = "schedules AS s INDEXED BY by_id", "+"+column
 	}
 	var found []Position
 	if after.ID == "" || after.Value != nil {
@@ -168,7 +202,7 @@ func (p segment) write(s *statement, in scope, after Position) {
 	if value == "" || p.missing {
 		value = "NULL"
 	}
-	s.add("SELECT id, " + value + " FROM schedules AS s WHERE ")
+	s.add("SELECT id, " + value + " FROM " + cmp.Or(in.table, "schedules AS s") + " WHERE ")
 	s.scope(in.namespace, in.prefix, in.query)
 	p.begin(s, after)
 	p.order(s)

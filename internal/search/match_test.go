@@ -81,7 +81,7 @@ func TestAnswersAreThoseOfTheLanguage(t *testing.T) {
 		prefix := rapid.SampledFrom([]string{"", "", "a", "%", "ä"}).Draw(t, "prefix")
 		size := rapid.SampledFrom([]int{3, 20, 1000}).Draw(t, "size")
 		d.few = rapid.SampledFrom([]int{0, 10, 100, 1000}).Draw(t, "few")
-		in := scope{"default", prefix, q}
+		in := scope{namespace: "default", prefix: prefix, query: q}
 		want := expected(all, prefix, q)
 		require.Equal(t, want, pages(t, d, in, size), q.String())
 		s := d.statement(t.Context())
@@ -185,7 +185,7 @@ func TestWhatCannotBeReadIsPassedOver(t *testing.T) {
 	all := world(random, 1)
 	store(t, d, random, all)
 	id := all[0].definition.ID
-	in := scope{"default", "", &query.Query{}}
+	in := scope{namespace: "default", query: &query.Query{}}
 	apply(t, d,
 		replica.Message{Subject: "$KV.b.x", Sequence: 100},
 		replica.Message{Subject: "$KV.b.default.=ZZ.definition", Sequence: 101},
@@ -238,7 +238,7 @@ func explain(t *testing.T, d *database, q *query.Query) (plan string) {
 	if q.Order != nil {
 		part = segment{column: columns[q.Order.Field.Name], desc: q.Order.Desc}
 	}
-	part.write(s, scope{"default", "", q}, Position{})
+	part.write(s, scope{namespace: "default", query: q}, Position{})
 	rows, err := d.reader.QueryContext(t.Context(), s.sql.String(), s.args...)
 	require.NoError(t, err)
 	defer rows.Close()
