@@ -27,6 +27,9 @@ var (
 	errClosed = schedule.Errorf(schedule.CodeUnavailable, "the connection to NATS was closed: the frontend has stopped")
 )
 
+// startTimeout bounds the wait until NATS knows of a frontend that starts.
+const startTimeout = 30 * time.Second
+
 // Frontend answers the requests of the API. It is made by [New] and safe for concurrent use.
 type Frontend struct {
 	config Config
@@ -134,7 +137,7 @@ func (f *Frontend) listen(work context.Context, service micro.Service, endpoints
 			return err
 		}
 	}
-	return f.config.Conn.FlushTimeout(f.config.RequestTimeout)
+	return f.config.Conn.FlushTimeout(startTimeout)
 }
 
 func statsOf(endpoints []*endpoint, name string) any {
