@@ -65,7 +65,7 @@ func (in *installation) awaitGone(name string) {
 }
 
 // quick makes what waits for the end of requests wait for less.
-func quick(config *frontend.Config) { config.RequestTimeout = time.Second }
+func quick(config *frontend.Config) { config.RequestTimeout = 3 * time.Second }
 
 func TestNamespaceLifecycle(t *testing.T) {
 	t.Parallel()
