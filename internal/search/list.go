@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/search/query"
@@ -60,89 +59,6 @@ func (x *Index) IDs(ctx context.Context, namespace string, q *query.Query, after
 	return ids, err
 }
 
-// statement returns a statement for a query of d.
-func (d *database) statement(ctx context.Context) *statement {
-	return &statement{few: func(condition *statement) bool { return d.atMost(ctx, d.few, "attributes AS a", condition) }}
-}
-
-// atMost reports whether a condition holds for so many rows of a table at most.
-func (d *database) atMost(ctx context.Context, most int, table string, condition *statement) bool {
-	var count int
-	err := d.reader.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+table+" WHERE "+
-		condition.sql.String()+" LIMIT ?)", append(slices.Clone(condition.args), most+1)...).Scan(&count)
-	return err == nil && count <= most // the query itself will say what is wrong
-}
-
-// conditions are those that all must hold.
-func conditions(q *query.Query) []query.Expr {
-	switch where := q.Where.(type) {
-	case nil:
-		return nil
-	case query.And:
-		return where
-	}
-	return []query.Expr{q.Where}
-}
-
-// selective reports whether one of the conditions that all must hold is on an indexed column and holds for few schedules.
-// To find and sort those is faster than to go through all in order, which SQLite may prefer: it knows how often the values of a
-// column occur on average, and not that there is hardly any failed run, say.
-func (d *database) selective(ctx context.Context, in scope, most int) bool {
-	return slices.ContainsFunc(conditions(in.query), func(e query.Expr) bool {
-		if !isIndexed(e) {
-			return false
-		}
-		var s statement
-		s.scope(in.namespace, "", &query.Query{Where: e})
-		return d.atMost(ctx, most, "schedules AS s", &s)
-	})
-}
-
-// isCovered reports whether the index by_id has all that a query asks for: to read it from end to end takes less than to look up
-// some thousands of schedules.
-func isCovered(q *query.Query) bool {
-	return !slices.ContainsFunc(conditions(q), func(e query.Expr) bool {
-		var field query.Field
-		switch e := e.(type) {
-		case query.Compare:
-			field = e.Field
-		case query.In:
-			field = e.Field
-		case query.Between:
-			field = e.Field
-		case query.IsNull:
-			field = e.Field
-		default:
-			return true
-		}
-		return field.Source != query.BuiltIn || field.Name == query.Notes || field.Name == query.WorkflowID
-	})
-}
-
-// isIndexed reports whether a condition asks for some values of a column with an index of its own.
-func isIndexed(e query.Expr) bool {
-	var field query.Field
-	switch e := e.(type) {
-	case query.Compare:
-		if e.Op != query.Equal {
-			return false
-		}
-		field = e.Field
-	case query.In:
-		if e.Negated {
-			return false
-		}
-		field = e.Field
-	default:
-		return false
-	}
-	switch field.Name {
-	case query.Paused, query.Type, query.TaskQueue, query.LastStatus:
-		return field.Source == query.BuiltIn
-	}
-	return false
-}
-
 // scope is what a list is about.
 type scope struct {
 	namespace, prefix string
@@ -158,10 +74,10 @@ func (d *database) list(ctx context.Context, in scope, after Position, limit int
 		return d.segment(ctx, in, segment{column: "", desc: order != nil && order.Desc}, after, limit)
 	}
 	column := columns[order.Field.Name]
-	switch {
-	case d.selective(ctx, in, d.few/10):
+	switch fewest := d.fewest(ctx, in); {
+	case fewest <= d.few/10:
 		column = "+" + column // the same value, and no index
-	case isCovered(in.query) && d.selective(ctx, in, d.few):
+	case fewest <= d.few && isCovered(in.query):
 		in.table, column = "schedules AS s INDEXED BY by_id", "+"+column
 	}
 	var found []Position

@@ -1,0 +1,104 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"github.com/carillon-scheduler/carillon/internal/search/query"
+)
+
+// SQLite knows how often the values of a column occur on average, and not that there is hardly any failed run, say. Where a
+// condition leaves few schedules, to find and sort those is faster than to go through all in order, which SQLite may prefer.
+
+// statement returns a statement for a query of d.
+func (d *database) statement(ctx context.Context) *statement {
+	return &statement{few: func(condition *statement) bool { return d.countUpTo(ctx, d.few, "attributes AS a", condition) <= d.few }}
+}
+
+// countUpTo counts the rows of a table for which a condition holds; most+1 stands for all that is more, or not known: the
+// query itself will say what is wrong.
+func (d *database) countUpTo(ctx context.Context, most int, table string, condition *statement) int {
+	var count int
+	err := d.reader.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+table+" WHERE "+
+		condition.sql.String()+" LIMIT ?)", append(slices.Clone(condition.args), most+1)...).Scan(&count)
+	if err != nil {
+		return most + 1
+	}
+	return count
+}
+
+// fewest returns how many schedules are left by that one of the conditions which all must hold that leaves the fewest, of those
+// on a column with an index of its own. It counts up to d.few: more, or no such condition, is one more than that.
+func (d *database) fewest(ctx context.Context, in scope) int {
+	fewest := d.few + 1
+	for _, e := range conditions(in.query) {
+		if isIndexed(e) {
+			var s statement
+			s.scope(in.namespace, "", &query.Query{Where: e})
+			fewest = min(fewest, d.countUpTo(ctx, d.few, "schedules AS s", &s))
+		}
+	}
+	return fewest
+}
+
+// conditions are those that all must hold.
+func conditions(q *query.Query) []query.Expr {
+	switch where := q.Where.(type) {
+	case nil:
+		return nil
+	case query.And:
+		return where
+	}
+	return []query.Expr{q.Where}
+}
+
+// fieldOf returns the field that a condition asks for; ok is false for what is made of several conditions.
+func fieldOf(e query.Expr) (field query.Field, ok bool) {
+	switch e := e.(type) {
+	case query.Compare:
+		return e.Field, true
+	case query.In:
+		return e.Field, true
+	case query.Between:
+		return e.Field, true
+	case query.IsNull:
+		return e.Field, true
+	}
+	return field, false
+}
+
+// isIndexed reports whether a condition asks for some values of a column with an index of its own.
+func isIndexed(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.Compare:
+		if e.Op != query.Equal {
+			return false
+		}
+	case query.In:
+		if e.Negated {
+			return false
+		}
+	default:
+		return false
+	}
+	field, _ := fieldOf(e)
+	switch field.Name {
+	case query.Paused, query.Type, query.TaskQueue, query.LastStatus:
+		return field.Source == query.BuiltIn
+	}
+	return false
+}
+
+// isCovered reports whether the index by_id has all that a query with an order asks for: to read it from end to end takes less
+// than to look up some thousands of schedules.
+func isCovered(q *query.Query) bool {
+	return isShort(q.Order.Field) && !slices.ContainsFunc(conditions(q), func(e query.Expr) bool {
+		field, ok := fieldOf(e)
+		return !ok || !isShort(field)
+	})
+}
+
+// isShort reports whether the index by_id has a field.
+func isShort(field query.Field) bool {
+	return field.Source == query.BuiltIn && field.Name != query.Notes && field.Name != query.WorkflowID
+}
