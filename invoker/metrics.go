@@ -14,17 +14,12 @@ func countIgnored(ctx context.Context, reason string, count int) {
 	metrics.PoolIgnored.Add(ctx, count, subjects.PoolInvoker, reason)
 }
 
-// countStored counts what a record tells that has just been stored over another: its new events are the last of the outbox.
-func (s *session) countStored(ctx context.Context, out *Outcome, outbox []schedule.Event) {
-	before := s.record.Value.EventSequence
-	if s.record.Value.Incarnation != out.State.Incarnation {
-		before = 0
-	}
-	fresh := min(int(out.State.EventSequence-before), len(outbox))
+// countStored counts what a record tells that has just been stored over another, with its new events.
+func (s *session) countStored(ctx context.Context, out *Outcome, fresh []schedule.Event) {
 	metrics.Begin(ctx, s.key.Namespace)
 	c := count{key: s.key, watched: metrics.IsWatched(s.key)}
-	for i := range outbox[len(outbox)-fresh:] {
-		c.event(ctx, &outbox[len(outbox)-fresh+i])
+	for i := range fresh {
+		c.event(ctx, &fresh[i])
 	}
 	for reason, starts := range out.Delayed {
 		metrics.Delayed.Add(ctx, starts, s.key.Namespace, string(reason))

@@ -105,13 +105,13 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 	if !out.Changed {
 		return s.publishOutbox(ctx)
 	}
-	before, outbox := s.wallClock(), out.State.Outbox
+	before, fresh := s.wallClock(), newEvents(&s.record.Value, &out.State)
 	revision, err := s.put(ctx, &out.State)
 	if err != nil {
 		return err
 	}
-	s.countStored(ctx, &out, outbox)
-	recordDecisions(ctx, newEvents(&s.record.Value, &out.State))
+	s.countStored(ctx, &out, fresh)
+	recordDecisions(ctx, fresh)
 	s.refresh(&out.State, before)
 	s.record = kv.Record[schedule.InvokerState]{Value: out.State, Revision: revision}
 	return s.publishOutbox(ctx)
