@@ -126,10 +126,11 @@ const maxDecisions = 32
 
 // newEvents returns the events that a new state has in its outbox, and the one before had not.
 func newEvents(before, after *schedule.InvokerState) []schedule.Event {
+	known := before.EventSequence
 	if before.Incarnation != after.Incarnation {
-		return after.Outbox
+		known = 0 // of another schedule
 	}
-	added := min(after.EventSequence-before.EventSequence, uint64(len(after.Outbox)))
+	added := min(after.EventSequence-known, uint64(len(after.Outbox)))
 	return after.Outbox[uint64(len(after.Outbox))-added:]
 }
 
