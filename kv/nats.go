@@ -65,7 +65,7 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 	for i, filter := range filters {
 		onSubjects[i] = prefix + filter
 	}
-	messages, rest, err := b.replica.Last(ctx, "KV_"+bucket, onSubjects...)
+	messages, rest, err := b.replica.Last(ctx, subjects.BucketStream(bucket), onSubjects...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -83,7 +83,7 @@ func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry,
 	if single, known := b.single[bucket]; known && single.is(ctx, b.buckets[bucket]) {
 		return b.Get(ctx, bucket, key)
 	}
-	message, err := leader.Last(ctx, b.js, "KV_"+bucket, "$KV."+bucket+"."+key)
+	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), "$KV."+bucket+"."+key)
 	if err != nil {
 		return Entry{}, readError(err)
 	}
@@ -129,7 +129,7 @@ func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision u
 
 func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
 	prefix := "$KV." + bucket + "."
-	names, rest, err := subjectsOf(ctx, b.js, "KV_"+bucket, prefix+filter)
+	names, rest, err := subjectsOf(ctx, b.js, subjects.BucketStream(bucket), prefix+filter)
 	for i, name := range names {
 		names[i] = name[len(prefix):]
 	}

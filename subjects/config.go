@@ -79,6 +79,18 @@ func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
 	return configs
 }
 
+// Buckets returns the KV buckets of an installation: that of the cluster, and then those of the shards, in order.
+func (n Names) Buckets(shards int) []string {
+	all := []string{n.ClusterBucket()}
+	for shard := range shards {
+		all = append(all, n.StateBucket(shard))
+	}
+	return all
+}
+
+// BucketStream returns the stream behind a KV bucket, as NATS names it.
+func BucketStream(bucket string) string { return "KV_" + bucket }
+
 func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
 	s := strconv.Itoa(shard)
 	return jetstream.StreamConfig{

@@ -136,3 +136,10 @@ func matchesAny(filters []string, subject string) bool {
 func matches(filter, subject string) bool {
 	return strings.HasPrefix(subject, strings.TrimSuffix(filter, ">"))
 }
+
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	names := subjects.Default()
+	require.Equal(t, []string{names.ClusterBucket(), names.StateBucket(0), names.StateBucket(1)}, names.Buckets(2))
+	require.Equal(t, "KV_carillon-cluster", subjects.BucketStream(names.ClusterBucket()))
+}

@@ -253,12 +253,9 @@ func streamNames(names subjects.Names, shards int) []string {
 }
 
 func bucketStreams(names subjects.Names, shards int) []string {
-	all := []string{bucketStream(names.ClusterBucket())}
-	for shard := range shards {
-		all = append(all, bucketStream(names.StateBucket(shard)))
+	all := names.Buckets(shards)
+	for i, bucket := range all {
+		all[i] = subjects.BucketStream(bucket)
 	}
 	return all
 }
-
-// bucketStream is the stream behind a bucket.
-func bucketStream(bucket string) string { return "KV_" + bucket }

@@ -163,7 +163,7 @@ func some(names []string) string {
 // run restores the streams, then makes their contents go together, and opens the installation last: without its facts no
 // process goes to work.
 func (r *restoration) run(ctx context.Context) error {
-	facts := bucketStream(r.names.ClusterBucket())
+	facts := subjects.BucketStream(r.names.ClusterBucket())
 	for _, name := range streamNames(r.names, r.manifest.Shards) {
 		if name == facts {
 			continue

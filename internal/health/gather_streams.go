@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // gatherConcurrency bounds the requests under way at once: an installation may have hundreds of streams.
@@ -50,17 +51,15 @@ func (g *gatherer) streams(ctx context.Context) {
 // lookups are those of everything that an installation has.
 func (g *gatherer) lookups() []*lookup {
 	shards, replicas := g.facts.Cluster.Shards, g.facts.Cluster.Replicas
-	buckets := []string{g.Names.ClusterBucket()}
 	consumers := map[string][]jetstream.ConsumerConfig{}
 	for shard := range shards {
-		buckets = append(buckets, g.Names.StateBucket(shard))
 		consumers[g.Names.TaskStream(shard)] = g.Names.TaskConsumers(shard)
 	}
 	var all []*lookup
-	for _, bucket := range buckets {
+	for _, bucket := range g.Names.Buckets(shards) {
 		want := g.Names.BucketConfig(bucket, replicas)
 		all = append(all, &lookup{
-			stream: Stream{Name: "KV_" + bucket, Bucket: bucket},
+			stream: Stream{Name: subjects.BucketStream(bucket), Bucket: bucket},
 			fits:   func(have jetstream.StreamConfig) bool { return topology.BucketFits(have, want) },
 		})
 	}

@@ -57,12 +57,12 @@ func (s *site) look(ctx context.Context, name string) (stream, error) {
 
 // streamsOf returns the streams of an installation, and whether it has consumers there that stay.
 func streamsOf(names subjects.Names, shards int) map[string]bool {
-	all := map[string]bool{
-		names.ActionStream(): true, names.ControlStream(): false, names.EventStream(): false, names.DeadLetterStream(): false,
-		"KV_" + names.ClusterBucket(): false,
+	all := map[string]bool{}
+	for _, config := range names.StreamConfigs(shards, 1) {
+		all[config.Name] = config.Retention == jetstream.WorkQueuePolicy
 	}
-	for shard := range shards {
-		all[names.TaskStream(shard)], all["KV_"+names.StateBucket(shard)] = true, false
+	for _, bucket := range names.Buckets(shards) {
+		all[subjects.BucketStream(bucket)] = false
 	}
 	return all
 }

@@ -57,7 +57,7 @@ type bucket struct {
 	cursor cursor
 }
 
-func (b *bucket) stream() string { return "KV_" + b.name }
+func (b *bucket) stream() string { return subjects.BucketStream(b.name) }
 
 // newFollower reads from the database how far it has come, and checks that the buckets are still those.
 func newFollower(ctx context.Context, x *Index, db *database) (*follower, error) {

@@ -66,7 +66,7 @@ func (c *checker) description() *schedule.Description {
 		}
 	}
 	bucket := c.names.StateBucket(subjects.ShardOf(c.key, shards))
-	for _, m := range c.server.Messages("KV_"+bucket, "$KV."+bucket+"."+subjects.BackfillKeys(c.key)) {
+	for _, m := range c.server.Messages(subjects.BucketStream(bucket), "$KV."+bucket+"."+subjects.BackfillKeys(c.key)) {
 		if m.Header.Get("KV-Operation") == "" {
 			id := m.Subject[len("$KV."+bucket+"."+subjects.BackfillKeys(c.key))-1:]
 			info.Backfills = append(info.Backfills, schedule.BackfillProgress{BackfillID: id})

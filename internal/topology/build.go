@@ -21,11 +21,7 @@ func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, fa
 	b := builder{js: js, replicas: facts.Replicas, exact: exact}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(buildConcurrency)
-	buckets := []string{names.ClusterBucket()}
-	for shard := range facts.Shards {
-		buckets = append(buckets, names.StateBucket(shard))
-	}
-	for _, bucket := range buckets {
+	for _, bucket := range names.Buckets(facts.Shards) {
 		group.Go(func() error { return b.bucket(ctx, names.BucketConfig(bucket, facts.Replicas)) })
 	}
 	consumers := map[string][]jetstream.ConsumerConfig{}
