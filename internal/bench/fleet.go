@@ -53,7 +53,10 @@ func (s *session) createDormant(ctx context.Context, n int) error {
 	if err := s.create(ctx, "creating dormant schedules", n, dormantID, dormant(time.Now())); err != nil {
 		return err
 	}
-	return s.settle(ctx)
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	return s.awaitIndex(ctx)
 }
 
 func dormantID(i int) string { return fmt.Sprintf("dormant-%07d", i) }

@@ -72,6 +72,27 @@ func (s *session) settle(ctx context.Context) error {
 	})
 }
 
+// indexTimeout bounds how long the search index may take to read a million schedules.
+const indexTimeout = 10 * time.Minute
+
+// awaitIndex waits until the search index has read what there is. It takes its time, in order not to be in the way.
+func (s *session) awaitIndex(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, indexTimeout, errors.New("bench: the search index was not built in time"))
+	defer cancel()
+	s.config.Progress("waiting for the search index", 0, 0)
+	for from := time.Now(); ; _ = idle.For(ctx, poll) {
+		reply, err := s.client.CountMatching(ctx, schedule.CountRequest{Query: "paused = true"})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && schedule.CodeOf(err) != schedule.CodeUnavailable:
+			return err
+		case err == nil && reply.IndexedUpTo.After(from):
+			return nil
+		}
+	}
+}
+
 // tasks counts the messages that the pools have not dealt with.
 func (s *session) tasks(ctx context.Context) (left int, err error) {
 	for shard := range s.cluster.Facts.Shards {

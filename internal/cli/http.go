@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/heap"
 	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
 )
@@ -97,7 +99,22 @@ func (a *app) observed(
 	}
 	defer closeTelemetry(ctx, log, telemetry)
 	defer health.Stopped()
+	defer a.paceHeap(ctx)()
 	return run(log, health)
+}
+
+// paceHeap keeps the memory of the process small while there is little to do, unless GOGC says how that is to be.
+func (a *app) paceHeap(ctx context.Context) (stop func()) {
+	if _, set := a.env.LookupEnv("GOGC"); set {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var pacing sync.WaitGroup
+	pacing.Go(func() { heap.Pace(ctx) })
+	return func() {
+		cancel()
+		pacing.Wait()
+	}
 }
 
 func closeTelemetry(ctx context.Context, log *slog.Logger, telemetry *sdk.Telemetry) {
