@@ -48,15 +48,18 @@ func (s *session) remove(ctx context.Context, n int, name func(int) string) erro
 	return s.forEach(ctx, "deleting", n, func(ctx context.Context, i int) error { return s.client.Delete(ctx, name(i)) })
 }
 
-// createDormant creates schedules that lie beside those that are measured.
-func (s *session) createDormant(ctx context.Context, n int) error {
+// createDormant creates schedules that lie beside those that are measured, and says how long that took. It waits until
+// everybody is done with them.
+func (s *session) createDormant(ctx context.Context, n int) (took time.Duration, err error) {
+	begin := time.Now()
 	if err := s.create(ctx, "creating dormant schedules", n, dormantID, dormant(time.Now())); err != nil {
-		return err
+		return 0, err
 	}
 	if err := s.settle(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	return s.awaitIndex(ctx)
+	took = time.Since(begin)
+	return took, s.awaitIndex(ctx)
 }
 
 func dormantID(i int) string { return fmt.Sprintf("dormant-%07d", i) }

@@ -16,11 +16,10 @@ func idleScenario() Scenario {
 }
 
 func measureIdle(ctx context.Context, s *session) error {
-	begin := time.Now()
-	if err := s.createDormant(ctx, s.Schedules); err != nil {
+	created, err := s.createDormant(ctx, s.Schedules)
+	if err != nil {
 		return err
 	}
-	created := time.Since(begin)
 	from, err := s.begin(ctx)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func recoverScenario() Scenario {
 const activeFor = 10 * time.Minute
 
 func measureRecover(ctx context.Context, s *session) error {
-	if err := s.createDormant(ctx, s.Schedules); err != nil {
+	if _, err := s.createDormant(ctx, s.Schedules); err != nil {
 		return err
 	}
 	ledger := newLedger()

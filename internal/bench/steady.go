@@ -22,7 +22,7 @@ func steadyScenario() Scenario {
 
 func measureSteady(ctx context.Context, s *session) error {
 	if s.Dormant > 0 {
-		if err := s.createDormant(ctx, s.Dormant); err != nil {
+		if _, err := s.createDormant(ctx, s.Dormant); err != nil {
 			return err
 		}
 	}
