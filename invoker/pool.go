@@ -144,25 +144,28 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 		return loop.Retry(err)
 	case !holdUntil.IsZero():
 		return loop.Hold(holdUntil)
-	case a.rests:
-		return loop.Rest(p.config.Now().Add(restTime))
+	case a.rest > 0:
+		return loop.Rest(p.config.Now().Add(a.rest))
 	}
 	return loop.Done()
 }
 
 const (
-	// manyRunning is from how many runs in progress on a schedule rests for restTime after a transition: its record is
-	// large, and their ends can be written down together.
-	manyRunning = 100
-	restTime    = 100 * time.Millisecond
+	// someRunning is from how many runs in progress on a schedule rests after a transition, for restPerRun for each of them:
+	// its record grows with them, and their ends can be written down together. So a schedule writes as many bytes in a
+	// second, whether ten or a hundred runs are in progress.
+	someRunning = 10
+	restPerRun  = 2 * time.Millisecond
+	// maxRest bounds it: until then an end of a run is not told.
+	maxRest = 200 * time.Millisecond
 )
 
-// mayRest reports whether many runs are in progress, and nothing waits for the end of one: neither a start nor a backfill that
-// has more to hand over.
-func mayRest(state *schedule.InvokerState) bool {
+// restAfter returns how long the schedule may rest: not at all where something waits for the end of a run, be it a start or a
+// backfill that has more to hand over.
+func restAfter(state *schedule.InvokerState) time.Duration {
 	for source, progress := range state.Sources {
 		if source != schedule.SourceAuto && !progress.Complete {
-			return false
+			return 0
 		}
 	}
 	running := 0
@@ -171,7 +174,10 @@ func mayRest(state *schedule.InvokerState) bool {
 			running++
 		}
 	}
-	return running >= manyRunning && schedule.CountWaiting(state.Starts) == 0
+	if running < someRunning || schedule.CountWaiting(state.Starts) > 0 {
+		return 0
+	}
+	return min(time.Duration(running)*restPerRun, maxRest)
 }
 
 // MayWait implements loop.Patient: the end of a run may wait for others.
@@ -186,8 +192,8 @@ type attempt struct {
 	// again says that there was an attempt before; began is when this one did.
 	again bool
 	began time.Time
-	// rests says that the schedule may rest after the attempt.
-	rests bool
+	// rest is how long the schedule may rest after the attempt.
+	rest time.Duration
 	// room is what an attempt has been given to start; the next one goes on with it.
 	room *Room
 	// published tells that what was given room has been published.
@@ -248,7 +254,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	p.records.Keep(a.key, s.record)
 	p.definitions.Keep(a.key, s.definition)
 	p.leave(a.key, s.rest)
-	a.rests = mayRest(&s.record.Value)
+	a.rest = restAfter(&s.record.Value)
 	return s.holdUntil, nil
 }
 

@@ -11,20 +11,23 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestRestsWithManyRuns: a schedule with a hundred runs in progress rests, unless a backfill waits for their ends.
-func TestRestsWithManyRuns(t *testing.T) {
+// TestRestsWithSomeRuns: a schedule with ten runs in progress rests, the longer the more there are, unless a backfill waits for
+// their ends.
+func TestRestsWithSomeRuns(t *testing.T) {
 	t.Parallel()
-	seconds := make([]int, 100)
+	seconds := make([]int, 120)
 	for i := range seconds {
 		seconds[i] = i + 1
 	}
 	for name, test := range map[string]struct {
 		runs     int
 		backfill bool
-		rests    bool
+		rest     time.Duration
 	}{
-		"many":                             {runs: 100, rests: true},
-		"few":                              {runs: 99},
+		"few":                              {runs: 9},
+		"some":                             {runs: 10, rest: 20 * time.Millisecond},
+		"many":                             {runs: 50, rest: 100 * time.Millisecond},
+		"very many":                        {runs: 120, rest: 200 * time.Millisecond},
 		"a backfill has more to hand over": {runs: 100, backfill: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,8 +47,8 @@ func TestRestsWithManyRuns(t *testing.T) {
 			verdict := pool.Handle(t.Context(), s.key, group)
 			require.NoError(t, verdict.Err())
 			require.Equal(t, test.runs, s.queued())
-			if test.rests {
-				require.Equal(t, loop.Rest(now.Add(100*time.Millisecond)), verdict)
+			if test.rest > 0 {
+				require.Equal(t, loop.Rest(now.Add(test.rest)), verdict)
 			} else {
 				require.Equal(t, loop.Done(), verdict)
 			}
