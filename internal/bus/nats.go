@@ -17,6 +17,8 @@ const (
 	pullBatch = 256
 	// pullHeartbeat is how often NATS says that a pull is still alive.
 	pullHeartbeat = 5 * time.Second
+	// askAgain is how long Next waits until it makes sure that messages have been asked for.
+	askAgain = 100 * time.Millisecond
 )
 
 // NATS is the bus of a connection to NATS.
@@ -113,8 +115,15 @@ func (b *NATS) Pull(ctx context.Context, stream, consumer string) (Messages, err
 // pulled is jetstream.MessagesContext with the context as a parameter.
 type pulled struct{ jetstream.MessagesContext }
 
+// Next implements [Messages]. It begins anew when nothing has come for a moment: nats.go asks for messages as a call begins and as
+// one arrives, except while the goroutine that asks is still at it. Where that is held up until all it has asked for have arrived,
+// as may happen in a burst, the call waits for messages that nobody asks for, until two heartbeats are missing.
 func (p pulled) Next(ctx context.Context) (jetstream.Msg, error) {
-	return p.MessagesContext.Next(jetstream.NextContext(ctx))
+	msg, err := p.MessagesContext.Next(jetstream.NextMaxWait(askAgain))
+	if errors.Is(err, nats.ErrTimeout) {
+		return p.MessagesContext.Next(jetstream.NextContext(ctx))
+	}
+	return msg, err
 }
 
 // Connected implements [Bus].
