@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
@@ -95,7 +96,9 @@ func TestWatchOfASlowReader(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
-	c := connect(t, names)
+	reader, _ := natstest.Connect(t, natstest.Shared(t))
+	c, err := client.New(reader, client.Config{Prefix: names.Prefix()})
+	require.NoError(t, err)
 	events, err := c.Watch(t.Context(), "x")
 	require.NoError(t, err)
 	happen(t, conn, names, paused("first", "x"))
@@ -107,6 +110,7 @@ func TestWatchOfASlowReader(t *testing.T) {
 				many[i] = paused(fmt.Sprint(i), "x")
 			}
 			happen(t, conn, names, many...)
+			require.Eventually(t, func() bool { return reader.Stats().InMsgs > uint64(len(many)) }, natstest.Patience, time.Millisecond)
 		}
 		ended = err
 	}
