@@ -23,8 +23,8 @@ const (
 	interval = time.Second
 	// calm is how many looks in a row have to find little load until the heap may grow by less, and memory is given back.
 	calm = 10
-	// between is how far apart collections should be at least while the heap grows by less than Go's default, and those
-	// that give memory back in any case.
+	// between is how far apart collections are to be, unless the heap may grow by Go's default; and at least how far apart
+	// those are that give memory back.
 	between = time.Minute
 )
 
