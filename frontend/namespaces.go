@@ -82,7 +82,7 @@ func (a *api) countAtMost(ctx context.Context, namespace string) (int, error) {
 	count := 0
 	for shard := range a.store.Shards() {
 		bucket := a.names.StateBucket(shard)
-		here, err := a.bus.Subjects(ctx, subjects.BucketStream(bucket), "$KV."+bucket+"."+subjects.DefinitionKeys(namespace))
+		here, err := a.bus.Subjects(ctx, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.DefinitionKeys(namespace)))
 		if err != nil {
 			return 0, err
 		}

@@ -101,7 +101,7 @@ func PutJSONFor[T any](ctx context.Context, c *Cluster, key string, value *T, ke
 		return fmt.Errorf("kv: encode %s: %w", key, err)
 	}
 	_, err = bucket.publisher.Publish(ctx, &nats.Msg{
-		Subject: "$KV." + c.name + "." + key, Header: nats.Header{jetstream.MsgTTLHeader: {keep.String()}}, Data: data,
+		Subject: subjects.BucketSubject(c.name, key), Header: nats.Header{jetstream.MsgTTLHeader: {keep.String()}}, Data: data,
 	})
 	return writing(key, err)
 }

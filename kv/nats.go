@@ -60,7 +60,7 @@ func (b *natsBuckets) Get(ctx context.Context, bucket, key string) (Entry, error
 }
 
 func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []string) ([]NamedEntry, bool, error) {
-	prefix := "$KV." + bucket + "."
+	prefix := subjects.BucketSubject(bucket, "")
 	onSubjects := make([]string, len(filters))
 	for i, filter := range filters {
 		onSubjects[i] = prefix + filter
@@ -83,7 +83,7 @@ func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry,
 	if single, known := b.single[bucket]; known && single.is(ctx, b.buckets[bucket]) {
 		return b.Get(ctx, bucket, key)
 	}
-	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), "$KV."+bucket+"."+key)
+	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
 	if err != nil {
 		return Entry{}, readError(err)
 	}
@@ -109,7 +109,7 @@ func (b *natsBuckets) Create(ctx context.Context, bucket, key string, data []byt
 
 func (b *natsBuckets) Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error) {
 	written, err := b.publisher.Publish(ctx, &nats.Msg{
-		Subject: "$KV." + bucket + "." + key,
+		Subject: subjects.BucketSubject(bucket, key),
 		Header:  nats.Header{jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(revision, 10)}},
 		Data:    data,
 	})
@@ -128,7 +128,7 @@ func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision u
 }
 
 func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
-	prefix := "$KV." + bucket + "."
+	prefix := subjects.BucketSubject(bucket, "")
 	names, rest, err := subjectsOf(ctx, b.js, subjects.BucketStream(bucket), prefix+filter)
 	for i, name := range names {
 		names[i] = name[len(prefix):]

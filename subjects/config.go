@@ -91,6 +91,10 @@ func (n Names) Buckets(shards int) []string {
 // BucketStream returns the stream behind a KV bucket, as NATS names it.
 func BucketStream(bucket string) string { return "KV_" + bucket }
 
+// BucketSubject returns the subject that NATS stores a key of a KV bucket on; of a pattern of keys that which matches theirs, and of
+// an empty one what all of them begin with.
+func BucketSubject(bucket, key string) string { return "$KV." + bucket + "." + key }
+
 func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
 	s := strconv.Itoa(shard)
 	return jetstream.StreamConfig{

@@ -142,4 +142,5 @@ func TestBuckets(t *testing.T) {
 	names := subjects.Default()
 	require.Equal(t, []string{names.ClusterBucket(), names.StateBucket(0), names.StateBucket(1)}, names.Buckets(2))
 	require.Equal(t, "KV_carillon-cluster", subjects.BucketStream(names.ClusterBucket()))
+	require.Equal(t, "$KV.carillon-cluster.places.default", subjects.BucketSubject(names.ClusterBucket(), "places.default"))
 }

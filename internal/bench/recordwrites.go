@@ -37,7 +37,7 @@ func (s *session) watchInvoker(id string) (*recordWrites, error) {
 func watchRecord(conn *nats.Conn, bucket, key string) (*recordWrites, error) {
 	w := &recordWrites{closed: make(chan struct{}), replaced: map[string]bool{}}
 	var err error
-	if w.subscription, err = conn.Subscribe("$KV."+bucket+"."+key, w.note); err != nil {
+	if w.subscription, err = conn.Subscribe(subjects.BucketSubject(bucket, key), w.note); err != nil {
 		return nil, fmt.Errorf("bench: watch a record: %w", err)
 	}
 	w.subscription.SetClosedHandler(func(string) { close(w.closed) })

@@ -11,23 +11,20 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// kvStream is what NATS puts before the name of a bucket to name its stream.
-const kvStream = "KV_"
-
 // streamKinds returns the kind of every stream of an installation, by its name.
 func streamKinds(names subjects.Names, shards int) map[string]string {
 	kinds := map[string]string{
-		names.ActionStream():             "actions",
-		names.ControlStream():            "control",
-		names.EventStream():              "events",
-		names.DeadLetterStream():         "dead_letters",
-		kvStream + names.ClusterBucket(): "cluster",
-		kvStream + names.StateBucket(0):  "state",
-		names.TaskStream(0):              "tasks",
+		names.ActionStream():                         "actions",
+		names.ControlStream():                        "control",
+		names.EventStream():                          "events",
+		names.DeadLetterStream():                     "dead_letters",
+		subjects.BucketStream(names.ClusterBucket()): "cluster",
+		subjects.BucketStream(names.StateBucket(0)):  "state",
+		names.TaskStream(0):                          "tasks",
 	}
 	for shard := range shards {
 		kinds[names.TaskStream(shard)] = "tasks"
-		kinds[kvStream+names.StateBucket(shard)] = "state"
+		kinds[subjects.BucketStream(names.StateBucket(shard))] = "state"
 	}
 	return kinds
 }

@@ -63,7 +63,7 @@ func (x *Index) listen() (stop func(), err error) {
 		}
 	}
 	for shard := range x.config.Shards {
-		subject := "$KV." + x.config.Names.StateBucket(shard) + ".*.*." + subjects.KindDefinition
+		subject := subjects.BucketSubject(x.config.Names.StateBucket(shard), "*.*."+subjects.KindDefinition)
 		s, err := x.config.JS.Conn().Subscribe(subject, func(m *nats.Msg) { x.hints.add(shard, m.Subject) })
 		if err != nil {
 			return stop, err

@@ -33,7 +33,7 @@ func (w *writer) exec(s *sql.Stmt, args ...any) error {
 
 // apply takes in one message of a bucket.
 func (w *writer) apply(bucket string, m *replica.Message) error {
-	name := strings.TrimPrefix(m.Subject, "$KV."+bucket+".")
+	name := strings.TrimPrefix(m.Subject, subjects.BucketSubject(bucket, ""))
 	tokens := strings.Split(name, ".")
 	if len(tokens) != 3 {
 		return nil // a backfill

@@ -15,7 +15,7 @@ import (
 // record reads a record out of the model.
 func record[T any](w *world, of schedule.Key, key kv.Key[T]) (value T, ok bool) {
 	bucket := w.names.StateBucket(subjects.ShardOf(of, shards))
-	m, ok := w.server.Last(subjects.BucketStream(bucket), "$KV."+bucket+"."+key.String())
+	m, ok := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key.String()))
 	if !ok || m.Header.Get("KV-Operation") != "" {
 		return value, false
 	}
@@ -166,7 +166,7 @@ func (c *checker) leftovers() {
 		c.find("timer", "it has none")
 	}
 	bucket := c.names.StateBucket(shard)
-	for _, m := range c.server.Messages(subjects.BucketStream(bucket), "$KV."+bucket+"."+subjects.BackfillKeys(c.key)) {
+	for _, m := range c.server.Messages(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.BackfillKeys(c.key))) {
 		if m.Header.Get("KV-Operation") == "" {
 			c.find("leftover", "%s", m.Subject)
 		}

@@ -66,9 +66,9 @@ func (c *checker) description() *schedule.Description {
 		}
 	}
 	bucket := c.names.StateBucket(subjects.ShardOf(c.key, shards))
-	for _, m := range c.server.Messages(subjects.BucketStream(bucket), "$KV."+bucket+"."+subjects.BackfillKeys(c.key)) {
+	for _, m := range c.server.Messages(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.BackfillKeys(c.key))) {
 		if m.Header.Get("KV-Operation") == "" {
-			id := m.Subject[len("$KV."+bucket+"."+subjects.BackfillKeys(c.key))-1:]
+			id := m.Subject[len(subjects.BucketSubject(bucket, subjects.BackfillKeys(c.key)))-1:]
 			info.Backfills = append(info.Backfills, schedule.BackfillProgress{BackfillID: id})
 		}
 	}

@@ -178,7 +178,7 @@ func (n *node) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, err
 }
 
 func (n *node) get(ctx context.Context, what, bucket, key string) (kv.Entry, error) {
-	stream, subject := subjects.BucketStream(bucket), "$KV."+bucket+"."+key
+	stream, subject := subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key)
 	return ask(ctx, n, what, key, func(time.Time) (kv.Entry, error) {
 		sequence := n.world.server.LastSequence(stream)
 		if what == whatGet {
@@ -206,7 +206,7 @@ const mostMatching = 3
 func (n *node) GetMatching(
 	ctx context.Context, bucket string, filters []string,
 ) (found []kv.NamedEntry, rest bool, err error) {
-	stream, prefix := subjects.BucketStream(bucket), "$KV."+bucket+"."
+	stream, prefix := subjects.BucketStream(bucket), subjects.BucketSubject(bucket, "")
 	found, err = ask(ctx, n, whatGet, strings.Join(filters, " "), func(time.Time) (found []kv.NamedEntry, err error) {
 		for _, filter := range filters {
 			for _, m := range n.world.server.MessagesAt(stream, prefix+filter, n.world.seen(stream)) {
@@ -254,7 +254,7 @@ func (n *node) write(
 	ctx context.Context, what, bucket, key string, data []byte, header nats.Header,
 	allowed func(last jsmodel.Message, ok bool) bool,
 ) (uint64, error) {
-	stream, subject := subjects.BucketStream(bucket), "$KV."+bucket+"."+key
+	stream, subject := subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key)
 	if len(data) > maxPayload {
 		return 0, nats.ErrMaxPayload
 	}
@@ -272,7 +272,7 @@ func (n *node) write(
 
 // Names implements kv.Buckets.
 func (n *node) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
-	prefix := "$KV." + bucket + "."
+	prefix := subjects.BucketSubject(bucket, "")
 	names, err := ask(ctx, n, whatKeys, "and traces of "+filter, func(time.Time) (names []string, err error) {
 		for _, m := range n.world.server.Messages(subjects.BucketStream(bucket), prefix+filter) {
 			names = append(names, m.Subject[len(prefix):])
@@ -284,7 +284,7 @@ func (n *node) Names(ctx context.Context, bucket, filter string) ([]string, bool
 
 // Keys implements kv.Buckets.
 func (n *node) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
-	prefix := "$KV." + bucket + "."
+	prefix := subjects.BucketSubject(bucket, "")
 	return ask(ctx, n, whatKeys, filter, func(time.Time) (keys []string, err error) {
 		for _, m := range n.world.server.Messages(subjects.BucketStream(bucket), prefix+filter) {
 			if m.Header.Get("KV-Operation") == "" {

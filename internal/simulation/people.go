@@ -224,7 +224,7 @@ func (w *world) update(id string) map[string]any {
 func (w *world) anyBackfill(id string) map[string]any {
 	key := keyOf(id)
 	bucket := w.names.StateBucket(subjects.ShardOf(key, shards))
-	for _, m := range w.server.Messages(subjects.BucketStream(bucket), "$KV."+bucket+"."+subjects.BackfillKeys(key)) {
+	for _, m := range w.server.Messages(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.BackfillKeys(key))) {
 		if m.Header.Get("KV-Operation") == "" {
 			return map[string]any{"backfillId": m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
 		}
