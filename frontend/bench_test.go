@@ -72,10 +72,11 @@ func BenchmarkDecide(b *testing.B) {
 	for i := range 10 {
 		due := noon.Add(time.Duration(i) * time.Minute)
 		generator.Future = append(generator.Future, due.Add(time.Hour))
-		run := schedule.NewStart(&def, schedule.SourceAuto, due, due)
-		run.Phase, run.Status = schedule.PhaseCompleted, schedule.StatusCompleted
-		run.RunID, run.StartTime, run.CloseTime = schedule.RunID(run.RequestID), due, due.Add(time.Second)
-		invoker.Starts = append(invoker.Starts, run)
+		start := schedule.NewStart(&def, schedule.SourceAuto, due, due)
+		start.Phase, start.Status = schedule.PhaseCompleted, schedule.StatusCompleted
+		start.RunID, start.StartTime, start.CloseTime = schedule.RunID(start.RequestID), due, due.Add(time.Second)
+		run := schedule.NewRun(&start)
+		invoker.Ended = invoker.Ended.With(&run, 10)
 	}
 	for _, decision := range []struct {
 		name string

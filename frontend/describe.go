@@ -53,7 +53,7 @@ func describe(
 			SkippedOnRequest:    invoker.Counters.SkippedOnRequest,
 			BufferSize:          schedule.CountWaiting(invoker.Starts),
 			RunningWorkflows:    runs(running(invoker.Starts)),
-			RecentActions:       runs(recent(invoker.Starts)),
+			RecentActions:       recent(invoker.Runs()),
 			FutureActionTimes:   timesAfter(generator.Future, now),
 			CreateTime:          def.CreateTime,
 			UpdateTime:          def.UpdateTime,
@@ -76,12 +76,11 @@ func running(starts []schedule.BufferedStart) []schedule.BufferedStart {
 	return filter(starts, (*schedule.BufferedStart).Running)
 }
 
-// recent returns the last starts that became runs, oldest first.
-func recent(starts []schedule.BufferedStart) []schedule.BufferedStart {
-	started := filter(starts, func(s *schedule.BufferedStart) bool { return !s.Waiting() })
-	// The buffer is in order of arrival; a start that was deferred runs later than those that overtook it.
-	slices.SortStableFunc(started, func(a, b schedule.BufferedStart) int { return a.StartTime.Compare(b.StartTime) })
-	return started[max(0, len(started)-maxRecent):]
+// recent returns the newest of some runs, oldest first; never nil.
+func recent(all []schedule.Run) []schedule.Run {
+	// Runs are in the order in which they ended, or arrived; a start that was deferred runs later than those that overtook it.
+	slices.SortStableFunc(all, func(a, b schedule.Run) int { return a.StartTime.Compare(b.StartTime) })
+	return append([]schedule.Run{}, all[max(0, len(all)-maxRecent):]...)
 }
 
 func filter(starts []schedule.BufferedStart, keep func(*schedule.BufferedStart) bool) []schedule.BufferedStart {

@@ -60,8 +60,7 @@ func runToEnd(
 ) (schedule.Run, error) {
 	trail := &runTrail{}
 	if invoker.Incarnation == def.Incarnation {
-		own := runs(filter(invoker.Starts, func(s *schedule.BufferedStart) bool { return !s.Waiting() }))
-		trail = newRunTrail(name, own)
+		trail = newRunTrail(name, invoker.Runs())
 	}
 	if trail.own == nil {
 		return schedule.Run{}, &schedule.Error{

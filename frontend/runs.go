@@ -61,7 +61,7 @@ func (a *api) ownRuns(ctx context.Context, key schedule.Key) (own []schedule.Run
 	if err != nil || def.Revision == 0 || invoker.Value.Incarnation != def.Value.Incarnation {
 		return nil, false, err
 	}
-	own = runs(filter(invoker.Value.Starts, func(s *schedule.BufferedStart) bool { return !s.Waiting() }))
+	own = invoker.Value.Runs()
 	for i := range own {
 		own[i].ScheduleID = key.ID
 	}

@@ -363,6 +363,9 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 		in.LastAction = latest(in.LastAction, start.Actual)
 		in.Busy = in.Busy || start.Phase != schedule.PhaseCompleted
 	}
+	for _, run := range invoker.Ended.Runs() {
+		in.LastAction = latest(in.LastAction, run.DueTime)
+	}
 	for _, span := range invoker.Sources[schedule.SourceAuto].Covered {
 		in.Taken = latest(in.Taken, span.To)
 	}

@@ -433,7 +433,8 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 	revision, err := kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &taken, 0)
 	require.NoError(t, err)
 	require.True(t, step(), "it is running")
-	taken.Starts[0].Phase = schedule.PhaseCompleted
+	run := schedule.NewRun(&taken.Starts[0])
+	taken.Starts, taken.Ended = nil, taken.Ended.With(&run, 1)
 	_, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &taken, revision)
 	require.NoError(t, err)
 	backfill := kv.Backfill(d.Key(), "b")

@@ -82,10 +82,11 @@ func TestByHandOfAnother(t *testing.T) {
 
 // endByHand asks any start to end, whatever its phase.
 func (m *model) endByHand(t *rapid.T) {
-	if len(m.state.Starts) == 0 {
+	all := known(&m.state)
+	if len(all) == 0 {
 		return
 	}
-	start := rapid.SampledFrom(m.state.Starts).Draw(t, "start")
+	start := rapid.SampledFrom(all).Draw(t, "start")
 	kind := rapid.SampledFrom([]schedule.ControlKind{schedule.ControlCancel, schedule.ControlTerminate}).Draw(t, "kind")
 	m.step(invoker.Input{Ends: []schedule.EndRun{{Incarnation: m.d.Incarnation, Kind: kind, RequestID: start.RequestID}}})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
@@ -76,9 +75,7 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 
 // completed reports whether the record has the completion of a run.
 func (s *session) completed(requestID string) bool {
-	return slices.ContainsFunc(s.record.Value.Starts, func(start schedule.BufferedStart) bool {
-		return start.Phase == schedule.PhaseCompleted && start.RequestID == requestID
-	})
+	return s.record.Value.Ended.Has(requestID)
 }
 
 // disarm removes the timeout timer of a run that is over. One that stays fires to no effect, in days perhaps: nothing is

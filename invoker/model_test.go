@@ -147,7 +147,7 @@ func (m *model) deliver(t *rapid.T) {
 
 func (m *model) completeSome(t *rapid.T) {
 	var in invoker.Input
-	for _, s := range m.state.Starts {
+	for _, s := range known(&m.state) {
 		if !rapid.Bool().Draw(t, "completes") {
 			continue
 		}
@@ -232,9 +232,9 @@ func (m *model) check(before schedule.InvokerState) {
 
 // checkTaken checks what has come into the buffer, and is there still.
 func (m *model) checkTaken(before schedule.InvokerState) {
-	for i := range m.state.Starts {
-		s := &m.state.Starts[i]
-		if slices.ContainsFunc(before.Starts, func(b schedule.BufferedStart) bool { return b.RequestID == s.RequestID }) {
+	was := known(&before)
+	for _, s := range known(&m.state) {
+		if slices.ContainsFunc(was, func(b schedule.BufferedStart) bool { return b.RequestID == s.RequestID }) {
 			continue
 		}
 		_, twice := m.taken[s.RequestID]

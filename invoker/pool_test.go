@@ -185,7 +185,7 @@ func TestRunTimeoutOfARunNobodyTakes(t *testing.T) {
 	s := running(t, runTimeout(50*time.Millisecond))
 	s.due(1)
 	s.awaitPhase(1, schedule.PhaseCompleted)
-	require.Equal(t, schedule.StatusTimedOut, s.record().Starts[0].Status)
+	require.Equal(t, schedule.StatusTimedOut, s.record().Ended.Runs()[0].Status)
 	natstest.Eventually(t, patience, "the run is withdrawn", func() bool { return s.queued() == 0 })
 	s.idle()
 	require.Equal(t, []schedule.EventKind{schedule.EventStarted, schedule.EventCompleted}, s.events())

@@ -222,7 +222,7 @@ func (s *site) recordOf(key schedule.Key) schedule.InvokerState {
 // phase is that of the start of a second, "" if there is none.
 func (s *site) phase(n int) schedule.Phase {
 	s.t.Helper()
-	for _, start := range s.record().Starts {
+	for _, start := range known(pointer(s.record())) {
 		if start.Nominal.Equal(s.at(n)) {
 			return start.Phase
 		}

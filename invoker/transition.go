@@ -13,7 +13,7 @@ import (
 const (
 	// BufferLimit is how many starts may wait; automated ones beyond it are dropped.
 	BufferLimit = 1000
-	// RecentLimit is how many completed starts are kept.
+	// RecentLimit is how many runs that have ended are kept.
 	RecentLimit = 10
 	// MaxAttempts is how often a start is attempted.
 	MaxAttempts = 10
@@ -160,7 +160,7 @@ func (m *machine) outcome() Outcome {
 	return m.out
 }
 
-// retain keeps the RecentLimit starts that completed last.
+// retain moves the starts that have completed from the buffer to the runs that have ended, of which it keeps RecentLimit.
 func (m *machine) retain() {
 	var completed []*schedule.BufferedStart
 	for i := range m.state.Starts {
@@ -169,7 +169,11 @@ func (m *machine) retain() {
 		}
 	}
 	slices.SortStableFunc(completed, func(a, b *schedule.BufferedStart) int { return a.CloseTime.Compare(b.CloseTime) })
-	for _, s := range completed[:max(len(completed)-RecentLimit, 0)] {
+	for _, s := range completed[max(len(completed)-RecentLimit, 0):] {
+		run := schedule.NewRun(s)
+		m.state.Ended = m.state.Ended.With(&run, RecentLimit)
+	}
+	for _, s := range completed {
 		remove(s)
 	}
 }
@@ -197,6 +201,11 @@ func (m *machine) find(requestID string) *schedule.BufferedStart {
 		return &m.state.Starts[i]
 	}
 	return nil
+}
+
+// knows reports whether the start of a request is in the buffer, or its run among those that ended last.
+func (m *machine) knows(requestID string) bool {
+	return m.find(requestID) != nil || m.state.Ended.Has(requestID)
 }
 
 // add appends a start to the buffer.

@@ -550,7 +550,7 @@ func TestRecentStarts(t *testing.T) {
 		k.now = second(100 + i)
 		k.complete(n, schedule.StatusCompleted)
 	}
-	require.Len(t, k.state.Starts, invoker.RecentLimit)
+	require.Equal(t, invoker.RecentLimit, k.state.Ended.Len())
 	for _, n := range []int{3, 12} { // the first to complete
 		require.Equal(t, "no such start", k.find(n).RequestID)
 	}
@@ -570,14 +570,14 @@ func TestPauseOnFailure(t *testing.T) {
 			k.trigger(3, "")
 			k.due(4)
 			k.events()
+			run := k.find(1)
 			k.complete(1, status)
 			if status != schedule.StatusFailed && status != schedule.StatusTimedOut {
 				require.Nil(t, k.last.Pause)
 				require.Equal(t, "1 completed, 2 ready, 3 deferred, 4 deferred", k.phases())
 				return
 			}
-			note := "paused on failure: run " + k.find(1).RunID + " of nightly-2026-03-01T12:00:01Z " + string(status) + ": boom"
-			run := k.find(1)
+			note := "paused on failure: run " + run.RunID + " of nightly-2026-03-01T12:00:01Z " + string(status) + ": boom"
 			require.Equal(t, &schedule.Event{
 				ID: k.d.Incarnation + "-paused-2", Time: k.now.UTC(), Namespace: k.d.Namespace, ScheduleID: k.d.ID,
 				Kind: schedule.EventPaused, RequestID: run.RequestID, WorkflowID: run.WorkflowID, RunID: run.RunID,

@@ -61,8 +61,7 @@ func TestAStartIsRecordedWithItsCompletion(t *testing.T) {
 	require.Equal(t, whole, s.events())
 	require.Equal(t, before+1, s.revision())
 	require.EqualValues(t, 1, s.record().Counters.Actions)
-	start := s.record().Starts[0]
-	require.False(t, start.StartTime.IsZero())
+	require.False(t, s.record().Ended.Runs()[0].StartTime.IsZero())
 }
 
 // TestAStartIsRecordedWithoutItsCompletion when the time to wait for it is over.

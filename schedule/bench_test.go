@@ -61,8 +61,18 @@ func benchmarkStart(d *Definition, second int, completed bool) BufferedStart {
 
 func benchmarkState(d *Definition, starts []BufferedStart) *InvokerState {
 	newest := &starts[len(starts)-1]
+	var going []BufferedStart
+	var ended EndedRuns
+	for i := range starts {
+		if starts[i].Phase != PhaseCompleted {
+			going = append(going, starts[i])
+			continue
+		}
+		run := NewRun(&starts[i])
+		ended = ended.With(&run, len(starts))
+	}
 	state := &InvokerState{
-		Incarnation: d.Incarnation, Starts: starts,
+		Incarnation: d.Incarnation, Starts: going, Ended: ended,
 		Sources: map[string]SourceProgress{SourceAuto: {
 			Covered: []Span{{From: whole(1), To: newest.Nominal}}, LastFrom: starts[len(starts)-2].Nominal, LastCount: 1,
 			Version: d.Version, LastNominal: newest.Nominal,

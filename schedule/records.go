@@ -123,8 +123,11 @@ type GeneratorState struct {
 // InvokerState is what the invoker remembers about a schedule: its buffer and its counters.
 type InvokerState struct {
 	Incarnation string `json:"incarnation"`
-	// Starts is the buffer in order of arrival: waiting, running and the most recently completed starts.
+	// Starts is the buffer in order of arrival: waiting and running starts. Completed ones leave it for Ended when the record is
+	// written; the restoration of a backup may leave some until the invoker has looked at the schedule.
 	Starts []BufferedStart `json:"starts,omitempty"`
+	// Ended are the runs that have ended last.
+	Ended EndedRuns `json:"ended,omitempty"`
 	// Controls are cancels and terminates not yet delivered.
 	Controls []PendingControl `json:"controls,omitempty"`
 	// Sources holds, for "auto" and each backfill in progress, how far its hand-offs have been applied.

@@ -112,6 +112,13 @@ func fullStructured() StructuredCalendar {
 	}
 }
 
+// fullRun is a run that has ended, as it comes back from a record.
+func fullRun() *Run {
+	start := fullStart()
+	run := NewRun(&start)
+	return &run
+}
+
 func fullStart() BufferedStart {
 	return BufferedStart{
 		RequestID:    "sched-auto-1",
@@ -208,6 +215,7 @@ func golden() map[string]any {
 		"invoker": &InvokerState{
 			Incarnation: "i1",
 			Starts:      []BufferedStart{fullStart()},
+			Ended:       EndedRuns(nil).With(fullRun(), 10),
 			Controls: []PendingControl{{
 				Kind: ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
 				Reason: "terminated by ann@desk",

@@ -17,7 +17,7 @@ func (r *reconciliation) arrivals() {
 			continue
 		}
 		for _, start := range r.Arriving[i].Starts {
-			if r.hasBegun(&start) && r.find(start.RequestID) == nil && !r.isCovered(&start) {
+			if r.hasBegun(&start) && r.find(start.RequestID) == nil && !r.state.Ended.Has(start.RequestID) && !r.isCovered(&start) {
 				start.Phase = schedule.PhasePending
 				r.state.Starts = append(r.state.Starts, start)
 				r.cover(start.Source, schedule.Span{From: start.Actual.Add(-1), To: start.Actual})
@@ -120,21 +120,9 @@ func (r *reconciliation) handOff() {
 		r.HandedOver(schedule.SourceAuto, schedule.Span{From: arrived, To: g.HandedOff}) {
 		return
 	}
-	g.Mark, g.HandedOff, g.LastNominal = arrived, arrived, r.lastNominal(arrived)
+	g.Mark, g.HandedOff, g.LastNominal = arrived, arrived, r.state.LastNominal(arrived)
 	r.plan.GeneratorChanged = true
 	r.plan.Counts.HandOffs++
-}
-
-// lastNominal is the newest nominal time up to a mark that the invoker remembers.
-func (r *reconciliation) lastNominal(mark time.Time) time.Time {
-	var last time.Time
-	for i := range r.state.Starts {
-		s := &r.state.Starts[i]
-		if s.Source == schedule.SourceAuto && !s.Actual.After(mark) && s.Nominal.After(last) {
-			last = s.Nominal
-		}
-	}
-	return last
 }
 
 // batch sets a backfill back to where its hand-offs have arrived. One that is done, and of which the invoker knows nothing,

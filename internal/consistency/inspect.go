@@ -127,17 +127,10 @@ func (in *inspector) rebuild() mend {
 
 // lastNominal is the newest nominal time up to a mark that the invoker remembers.
 func (in *inspector) lastNominal(mark time.Time) time.Time {
-	var last time.Time
 	if in.covered() == nil {
-		return last
+		return time.Time{}
 	}
-	for i := range in.Invoker.Value.Starts {
-		s := &in.Invoker.Value.Starts[i]
-		if s.Source == schedule.SourceAuto && !s.Actual.After(mark) && s.Nominal.After(last) {
-			last = s.Nominal
-		}
-	}
-	return last
+	return in.Invoker.Value.LastNominal(mark)
 }
 
 // dueTimer checks that the generator will be woken when it wants to be.

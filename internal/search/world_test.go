@@ -45,7 +45,7 @@ func (r *records) builtIn(name string) (query.Value, bool) {
 	if invoker.Incarnation != d.Incarnation {
 		invoker = schedule.InvokerState{}
 	}
-	status, closed := lastRun(invoker.Starts)
+	status, closed := lastRun(invoker.Runs())
 	switch name {
 	case query.ID:
 		return query.TextOf(d.ID), true
@@ -99,7 +99,7 @@ func world(random *rand.Rand, n int) (all []*records) {
 			r.generator = schedule.GeneratorState{Incarnation: pick(random, incarnations), Next: pick(random, querygen.Times)}
 		}
 		if random.IntN(4) > 0 {
-			r.invoker = schedule.InvokerState{Incarnation: pick(random, incarnations), Starts: starts(random)}
+			r.invoker = schedule.InvokerState{Incarnation: pick(random, incarnations), Starts: starts(random), Ended: ended(random)}
 		}
 		all = append(all, r)
 	}
@@ -153,14 +153,19 @@ func value(random *rand.Rand, depth int) string {
 
 func starts(random *rand.Rand) (all []schedule.BufferedStart) {
 	for range random.IntN(4) {
-		s := schedule.BufferedStart{Phase: pick(random, []schedule.Phase{
-			schedule.PhaseStarted, schedule.PhaseDeferred, schedule.PhaseReady, schedule.PhaseCompleted,
-		})}
-		if s.Phase == schedule.PhaseCompleted {
-			s.Status = pick(random, []schedule.Status{schedule.StatusCompleted, schedule.StatusFailed})
-			s.CloseTime = pick(random, querygen.Times)
-		}
-		all = append(all, s)
+		all = append(all, schedule.BufferedStart{Phase: pick(random, []schedule.Phase{
+			schedule.PhaseStarted, schedule.PhaseDeferred, schedule.PhaseReady,
+		})})
+	}
+	return all
+}
+
+func ended(random *rand.Rand) (all schedule.EndedRuns) {
+	for range random.IntN(3) {
+		all = all.With(&schedule.Run{
+			Status:    pick(random, []schedule.Status{schedule.StatusCompleted, schedule.StatusFailed}),
+			CloseTime: pick(random, querygen.Times),
+		}, 2)
 	}
 	return all
 }

@@ -115,7 +115,7 @@ func (w *writer) invoker(key schedule.Key, m *replica.Message) error {
 	if err := schedule.Unmarshal(m.Data, &i); err != nil {
 		return err
 	}
-	status, closed := lastRun(i.Starts)
+	status, closed := lastRun(i.Runs())
 	running := 0
 	for n := range i.Starts {
 		if i.Starts[n].Running() {
@@ -127,10 +127,10 @@ func (w *writer) invoker(key schedule.Key, m *replica.Message) error {
 }
 
 // lastRun returns how the run ended that ended last, and when.
-func lastRun(starts []schedule.BufferedStart) (status schedule.Status, closed time.Time) {
-	for i := range starts {
-		if s := &starts[i]; s.Status != "" && !s.CloseTime.Before(closed) {
-			status, closed = s.Status, s.CloseTime
+func lastRun(runs []schedule.Run) (status schedule.Status, closed time.Time) {
+	for i := range runs {
+		if run := &runs[i]; run.Status != "" && !run.CloseTime.Before(closed) {
+			status, closed = run.Status, run.CloseTime
 		}
 	}
 	return status, closed

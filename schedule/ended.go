@@ -1,0 +1,164 @@
+package schedule
+
+import (
+	"encoding/binary"
+	"iter"
+	"time"
+)
+
+// EndedRuns are runs of a schedule that have ended, in the order in which that was recorded. They are packed: a record that holds
+// them is written twice for each action, and they are read when somebody asks.
+//
+// Each is its request ID and what [Marshal] makes of the rest of it, either with its length before it as a uvarint. The schedule's
+// ID is not part of it. A value is never changed in place, so that copies may share it. Whatever the bytes are, reading them ends:
+// what cannot be read is left out, for it can only have been written by another release.
+type EndedRuns []byte
+
+// packedRun is what is kept of a run beside its request ID. Names are short: there are ten runs in each record.
+type packedRun struct {
+	WorkflowID  string    `json:"w"`
+	RunID       string    `json:"r"` // left out if it is derived from the request ID
+	NominalTime time.Time `json:"n"`
+	DueTime     time.Time `json:"d"`
+	StartTime   time.Time `json:"s"`
+	CodeTime    time.Time `json:"c"`
+	CloseTime   time.Time `json:"e"`
+	Status      Status    `json:"t"`
+	Manual      bool      `json:"m"`
+	Source      string    `json:"o"`
+	TaskQueue   string    `json:"q"`
+	Identity    string    `json:"i"`
+	Attempt     int       `json:"a"`
+	Worker      string    `json:"k"`
+	Outcome
+}
+
+// With returns these runs and a further one after them; of more than limit, the last.
+func (e EndedRuns) With(run *Run, limit int) EndedRuns {
+	packed, err := pack(run)
+	if err != nil {
+		return e // a result of more bytes than there are in any message
+	}
+	all := make(EndedRuns, 0, len(e)+len(run.RequestID)+len(packed)+2*binary.MaxVarintLen16)
+	skip := e.Len() + 1 - limit
+	for requestID, packed := range e.each() {
+		if skip--; skip < 0 {
+			all = appendField(appendField(all, requestID), packed)
+		}
+	}
+	return appendField(appendField(all, []byte(run.RequestID)), packed)
+}
+
+// Len returns how many runs there are.
+func (e EndedRuns) Len() int {
+	n := 0
+	for range e.each() {
+		n++
+	}
+	return n
+}
+
+// Has reports whether the run of a request is among them.
+func (e EndedRuns) Has(requestID string) bool {
+	for id := range e.each() {
+		if string(id) == requestID {
+			return true
+		}
+	}
+	return false
+}
+
+// Runs returns the runs. Their ScheduleID is empty.
+func (e EndedRuns) Runs() []Run {
+	var runs []Run
+	for requestID, packed := range e.each() {
+		if run, err := unpack(string(requestID), packed); err == nil {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// each goes through the request IDs and the runs packed.
+func (e EndedRuns) each() iter.Seq2[[]byte, []byte] {
+	return func(yield func(requestID, packed []byte) bool) {
+		for rest := e; len(rest) > 0; {
+			var requestID, packed []byte
+			requestID, rest = nextField(rest)
+			packed, rest = nextField(rest)
+			if packed == nil || !yield(requestID, packed) {
+				return
+			}
+		}
+	}
+}
+
+func appendField(data, field []byte) []byte {
+	return append(binary.AppendUvarint(data, uint64(len(field))), field...)
+}
+
+// nextField returns the first field of data and what follows it; of data that does not begin with a whole one, nothing.
+func nextField(data []byte) (field, rest []byte) {
+	size, n := binary.Uvarint(data)
+	if n <= 0 || size > uint64(len(data)-n) {
+		return nil, nil
+	}
+	end := n + int(size)
+	return data[n:end:end], data[end:]
+}
+
+func pack(run *Run) ([]byte, error) {
+	p := packedRun{
+		WorkflowID: run.WorkflowID, NominalTime: run.NominalTime, DueTime: run.DueTime, StartTime: run.StartTime,
+		CodeTime: run.CodeTime, CloseTime: run.CloseTime, Status: run.Status, Manual: run.Manual, Source: run.Source,
+		TaskQueue: run.TaskQueue, Identity: run.Identity, Attempt: run.Attempt, Worker: run.Worker, Outcome: run.Outcome,
+	}
+	if run.RunID != RunID(run.RequestID) {
+		p.RunID = run.RunID
+	}
+	return Marshal(&p)
+}
+
+func unpack(requestID string, packed []byte) (Run, error) {
+	var p packedRun
+	if err := Unmarshal(packed, &p); err != nil {
+		return Run{}, err
+	}
+	if p.RunID == "" {
+		p.RunID = RunID(requestID)
+	}
+	return Run{
+		WorkflowID: p.WorkflowID, RunID: p.RunID, RequestID: requestID, NominalTime: p.NominalTime, DueTime: p.DueTime,
+		StartTime: p.StartTime, CodeTime: p.CodeTime, CloseTime: p.CloseTime, Status: p.Status, Manual: p.Manual, Source: p.Source,
+		TaskQueue: p.TaskQueue, Identity: p.Identity, Attempt: p.Attempt, Worker: p.Worker, Outcome: p.Outcome,
+	}, nil
+}
+
+// Runs returns the runs that the record knows: those that have ended last, then those in progress. Their ScheduleID is empty.
+func (s *InvokerState) Runs() []Run {
+	runs := s.Ended.Runs()
+	for i := range s.Starts {
+		if start := &s.Starts[i]; !start.Waiting() {
+			runs = append(runs, NewRun(start))
+		}
+	}
+	return runs
+}
+
+// LastNominal returns the newest nominal time, of those that were due up to a mark, of an automated start that the record
+// knows; zero if there is none.
+func (s *InvokerState) LastNominal(mark time.Time) time.Time {
+	var last time.Time
+	newer := func(source string, nominal, actual time.Time) {
+		if source == SourceAuto && !actual.After(mark) && nominal.After(last) {
+			last = nominal
+		}
+	}
+	for i := range s.Starts {
+		newer(s.Starts[i].Source, s.Starts[i].Nominal, s.Starts[i].Actual)
+	}
+	for _, run := range s.Ended.Runs() {
+		newer(run.Source, run.NominalTime, run.DueTime)
+	}
+	return last
+}
