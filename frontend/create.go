@@ -128,10 +128,15 @@ func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *sc
 		effects = append(effects, a.wakeBackfill(key, requests[i].ID, wakeFor(def, schedule.ReasonTriggered)))
 	}
 	wake := wakeFor(def, schedule.ReasonCreated)
-	if def.Version == 1 && isSmall(def) {
-		wake.Created = def
+	if def.Version == 1 {
+		if isSmall(def) {
+			wake.Created = def
+		}
+		effects = append(effects, a.tellAndWake(key, wake, events...))
+	} else { // a repeat, and whether the change that followed has been told of is not known here
+		effects = append(effects, a.tell(events...), a.wakeGenerator(key, wake))
 	}
-	a.follow(ctx, key, append(effects, a.tellAndWake(key, wake, events...))...)
+	a.follow(ctx, key, effects...)
 }
 
 // maxCreated is how large a definition may be that a wake brings along.

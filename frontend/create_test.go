@@ -115,6 +115,21 @@ func TestRepeatedCreateDoesNotTriggerAgain(t *testing.T) {
 	assert.Empty(t, in.pending("nightly"))
 }
 
+// A frontend that dies after it has updated a schedule leaves it to the generator to tell of that. A late repeat of the create
+// request must not say that it has been told of.
+func TestRepeatedCreateDoesNotSpeakOfLaterVersions(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", `,"requestId":"r1"`)
+	_, err := answer[schedule.Description](in, "pause", `{"id":"nightly","requestId":"r2"}`)
+	require.NoError(t, err)
+	in.create("nightly", `,"requestId":"r1"`)
+	def := in.definition("nightly")
+	assert.Equal(t,
+		&schedule.Wake{Incarnation: def.Incarnation, Version: 2, Reason: schedule.ReasonCreated},
+		in.wake("nightly", in.generateWake("nightly", 2)))
+}
+
 func TestRefusedCreateLeavesNoTrigger(t *testing.T) {
 	t.Parallel()
 	in := installed(t)

@@ -41,7 +41,7 @@ func (a *api) wakeGenerator(key schedule.Key, wake schedule.Wake) effect {
 // What it does not know of it stores: the wake goes out in any case.
 func (a *api) tellAndWake(key schedule.Key, wake schedule.Wake, events ...schedule.Event) effect {
 	return func(ctx context.Context) error {
-		err := a.events.Publish(ctx, events...)
+		err := a.tell(events...)(ctx)
 		wake.Told = err == nil
 		return errors.Join(err, a.wakeGenerator(key, wake)(ctx))
 	}
