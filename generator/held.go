@@ -15,7 +15,8 @@ const yieldTime = 100 * time.Millisecond
 // held are the due times that this process holds messages for. If another does the same, both would work out each due time,
 // one of them for nothing, for as long as the schedule is due again within the lead. So who comes second, and finds that
 // the record has gone on past the time it has waited for, lets go of its message: the other has one, or a timer, since those
-// come before the record. Until then it looks after the schedule as well.
+// come before the record. Until then it looks after the schedule as well. It may be the same message that both hold, as after
+// an election, so it is given back and not acknowledged: otherwise nothing would wake the schedule should the other die.
 type held struct {
 	mu  sync.Mutex
 	due map[schedule.Key]time.Time

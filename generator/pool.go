@@ -165,6 +165,8 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	case err != nil:
 		p.forgetRecent(key)
 		return loop.Retry(err)
+	case one.letsGo:
+		return loop.GiveBack()
 	case holdUntil.IsZero():
 		return loop.Done()
 	}
@@ -186,6 +188,8 @@ type attempt struct {
 	again, contested bool
 	// failure is that of the attempt before.
 	failure error
+	// letsGo says that the message which has been held is to be left to others.
+	letsGo bool
 }
 
 // transition makes one attempt. It returns until when to hold the messages, if that is needed.
@@ -225,6 +229,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, errUnconfirmed
 	}
 	if isDone(a.due, &record.Value, &decision) {
+		a.letsGo = !p.holdUntil(decision).IsZero() // else there is a timer
 		return time.Time{}, nil
 	}
 	if decision.Close {

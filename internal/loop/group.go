@@ -238,6 +238,8 @@ func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M]
 		switch {
 		case verdict.IsHold():
 			l.giveBackLater(it.raw, 1)
+		case verdict.back:
+			l.giveBack(it.raw)
 		case verdict.err == nil:
 			l.ack(it.raw)
 		case ctx.Err() != nil:

@@ -124,6 +124,28 @@ func TestHoldEndsAtItsTime(t *testing.T) {
 	require.Len(t, j.all(), 2)
 }
 
+// TestGiveBack: what a handler gives back comes again at once.
+func TestGiveBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	b.run(b.config(), func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		switch j.add(key, group) {
+		case 1:
+			return Hold(time.Now())
+		case 2:
+			return GiveBack()
+		}
+		return Done()
+	})
+	b.publish("a", "0")
+	calls := j.await(t, 3)
+	require.Equal(t, []bool{true}, calls[1].held)
+	require.Equal(t, []bool{false}, calls[2].held)
+	require.EqualValues(t, 2, calls[2].deliveries)
+	b.awaitEmpty()
+}
+
 // TestHoldKeepsOneMessage: a schedule that is always held must not gather every message that ever came for it.
 func TestHoldKeepsOneMessage(t *testing.T) {
 	t.Parallel()

@@ -31,6 +31,7 @@ type Message[M any] struct {
 type Verdict struct {
 	until time.Time
 	rest  time.Time
+	back  bool
 	err   error
 }
 
@@ -46,6 +47,11 @@ func Hold(until time.Time) Verdict { return Verdict{until: until} }
 // Rest acknowledges the group, and lets messages that may wait gather until the given time: see [Patient]. It is for
 // schedules where each transition is dear, and one for many messages costs hardly more.
 func Rest(until time.Time) Verdict { return Verdict{rest: until} }
+
+// GiveBack gives the group back at once, for this or another process. It is for messages that have been held, where another
+// process has done the work: it may be the same message that it holds, and to acknowledge it would take away what wakes
+// somebody else should that process die.
+func GiveBack() Verdict { return Verdict{back: true} }
 
 // IsHold reports whether Hold made a verdict.
 func (v Verdict) IsHold() bool { return !v.until.IsZero() }
