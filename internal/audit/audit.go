@@ -114,12 +114,7 @@ func Run(in Input) (Report, error) {
 // ofNewest leaves out repeats, and what concerns earlier schedules of the same ID: events are named after the incarnation.
 // It returns since when they tell everything: the history is kept for a limited time, and may not go back to the creation.
 func ofNewest(events []schedule.Event, since time.Time) ([]schedule.Event, time.Time) {
-	incarnation := ""
-	for i := range events {
-		if events[i].Kind == schedule.EventCreated {
-			incarnation, _, _ = strings.Cut(events[i].ID, "-"+string(schedule.EventCreated)+"-")
-		}
-	}
+	incarnation := newestIncarnation(events)
 	var own []schedule.Event
 	known := map[string]bool{}
 	for i := range events {
@@ -133,6 +128,28 @@ func ofNewest(events []schedule.Event, since time.Time) ([]schedule.Event, time.
 		since = latest(since, own[0].Time)
 	}
 	return own, since
+}
+
+// newestIncarnation returns the incarnation that was created last, of those that nothing says are gone: a frontend that was held
+// up may tell late of the creation of an earlier schedule. It is empty if the history does not go back to a creation.
+func newestIncarnation(events []schedule.Event) string {
+	for i := range slices.Backward(events) {
+		if events[i].Kind != schedule.EventCreated {
+			continue
+		}
+		incarnation, _, _ := strings.Cut(events[i].ID, "-"+string(schedule.EventCreated)+"-")
+		if !isGone(incarnation, events) {
+			return incarnation
+		}
+	}
+	return ""
+}
+
+// isGone reports whether an incarnation has been deleted or closed.
+func isGone(incarnation string, events []schedule.Event) bool {
+	return slices.ContainsFunc(events, func(e schedule.Event) bool {
+		return (e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed) && strings.HasPrefix(e.ID, incarnation+"-")
+	})
 }
 
 // auditor is an audit in progress.

@@ -54,6 +54,11 @@ func TestHistoriesOfAllKinds(t *testing.T) {
 				schedule.Event{ID: "i-paused-3", Kind: schedule.EventPaused, Time: minute(0).Add(-time.Second)})
 			h.description.Schedule.State.Paused = true
 		}, []audit.Kind{}},
+		"a frontend that was held up tells of an earlier schedule": {func(h *history) {
+			h.add(schedule.Event{ID: "old-deleted-2", Kind: schedule.EventDeleted, Time: minute(0)})
+			all(h)
+			h.add(schedule.Event{ID: "old-created-1", Kind: schedule.EventCreated, Time: minute(0)})
+		}, []audit.Kind{}},
 		"a repeat of an event under its ID": {func(h *history) {
 			all(h)
 			for _, e := range h.events {
