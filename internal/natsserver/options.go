@@ -117,6 +117,8 @@ func (o Options) serverOptions() (*server.Options, error) {
 		so.MaxPayload = MaxPayload
 	}
 	so.NoSigs = true // signals belong to the program around the server
+	// Each action has subjects of its own: what the cache has kept of a subject is thrown out before it comes again.
+	so.NoSublistCache = true
 	so.JetStream, so.StoreDir, so.SyncAlways, so.JetStreamMaxStore = true, o.Dir, o.Sync == SyncAlways, o.MaxStore
 	if c := o.Cluster; c != nil {
 		so.Cluster = server.ClusterOpts{Name: c.Name, Host: o.Host, Port: c.Port}
