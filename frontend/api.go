@@ -26,8 +26,8 @@ import (
 const maxWrites = 128
 
 // api does the reading and writing of the requests. Each verb is a method in a file of its own; requests come validated.
-// It keeps nothing between requests but a copy of the namespaces, what has been used of their limits, compiled specs and, for
-// seconds, how many more triggers a schedule has room for. It is safe for concurrent use.
+// It keeps nothing between requests but a copy of the namespaces, what has been used of their limits, compiled specs, the
+// warnings about some and, for seconds, how many more triggers a schedule has room for. It is safe for concurrent use.
 type api struct {
 	names      subjects.Names
 	js         jetstream.JetStream // for reads for people
@@ -47,6 +47,7 @@ type api struct {
 	rooms         *rooms
 	events        *events.Publisher
 	specs         *speccache.Cache
+	warned        *warned
 	log           *slog.Logger
 	now           func() time.Time
 	newID         func() string

@@ -67,7 +67,7 @@ func (a *api) look(ctx context.Context, key schedule.Key) (*sight, error) {
 // left out: describe is asked most of all when something is wrong.
 func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
 	around := &surroundings{
-		warnings:   specproc.WarningsWith(seen.def.Schedule.Spec, seen.def.NamedCalendars(), a.now()),
+		warnings:   a.warned.about(&seen.def, &seen.records.generator, a.now()),
 		deadLetter: seen.last(schedule.EventDeadLetter), replayed: seen.last(schedule.EventReplayed),
 	}
 	if namespace, known := a.namespaces.table.Get(seen.def.Namespace); known && namespace.Freeze.Covers(a.now()) {

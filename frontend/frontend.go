@@ -57,7 +57,8 @@ func New(config Config) (*Frontend, error) {
 			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger,
 			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: speccache.New(specCacheSize),
-			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
+			warned: newWarned(),
+			now:    config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
 			queue: func(ctx context.Context, namespace, queue string) (taskqueue.Status, error) {
 				return taskqueue.Look(ctx, config.JS, config.Names, namespace, queue)
 			},

@@ -36,7 +36,8 @@ func NewLocal(config LocalConfig) *Local {
 	a := &api{
 		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger,
 		rooms: newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: speccache.New(specCacheSize),
-		now: config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
+		warned: newWarned(),
+		now:    config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
 		maxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },
 		queue: func(context.Context, string, string) (taskqueue.Status, error) {
 			return taskqueue.Status{Pulling: true}, nil

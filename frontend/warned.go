@@ -1,0 +1,60 @@
+package frontend
+
+import (
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+const (
+	// warnedSize is of how many specs the warnings are kept: most have none.
+	warnedSize = 16384
+	// warnedAge is how old they may be. They tell of the clock changes of years.
+	warnedAge = time.Hour
+)
+
+// warned keeps the warnings about the specs that were described last: to find them is most of what a description takes. It is
+// safe for concurrent use.
+type warned struct {
+	kept *lru.Cache[warnedVersion, warning]
+}
+
+type warnedVersion struct {
+	incarnation string
+	version     uint64
+}
+
+type warning struct {
+	found []specproc.Warning
+	// until is when a time of the spec passes, after which there may be none left, or the warnings are too old.
+	until time.Time
+}
+
+func newWarned() *warned {
+	kept, err := lru.New[warnedVersion, warning](warnedSize)
+	if err != nil {
+		panic("frontend: " + err.Error()) // only for a size below 1
+	}
+	return &warned{kept: kept}
+}
+
+// about returns the warnings about the spec of a definition as it stands now. Do not change them. What the generator knows, if it
+// knows this version, says how long they hold.
+func (w *warned) about(def *schedule.Definition, generator *schedule.GeneratorState, now time.Time) []specproc.Warning {
+	key := warnedVersion{def.Incarnation, def.Version}
+	if kept, ok := w.kept.Get(key); ok && now.Before(kept.until) {
+		return kept.found
+	}
+	found := specproc.WarningsWith(def.Schedule.Spec, def.NamedCalendars(), now)
+	if generator.Incarnation == def.Incarnation && generator.Version == def.Version && now.Before(generator.Next) {
+		until := now.Add(warnedAge)
+		if generator.Next.Before(until) {
+			until = generator.Next
+		}
+		w.kept.Add(key, warning{found, until})
+	}
+	return found
+}

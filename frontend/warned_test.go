@@ -1,0 +1,52 @@
+package frontend
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+// TestWarningsAreKeptUntilATimePasses, as long as they are of the version that the generator speaks of.
+func TestWarningsAreKeptUntilATimePasses(t *testing.T) {
+	t.Parallel()
+	next := noon.Add(time.Minute)
+	def := &schedule.Definition{Incarnation: "i1", Version: 2, Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{next}}}}
+	generator := &schedule.GeneratorState{Incarnation: "i1", Version: 2, Next: next}
+	w := newWarned()
+	require.Empty(t, w.about(def, generator, noon))
+	// Another spec under the same version, which there never is, shows whether it has been looked at.
+	short := *def
+	short.Schedule.Spec = schedule.Spec{Cron: []string{"0 0 31 * *"}}
+	require.Empty(t, w.about(&short, generator, next.Add(-1)))
+	require.Equal(t, specproc.WarnShortMonth, w.about(&short, generator, next)[0].Code)
+	require.Equal(t, specproc.WarnNoTimeLeft, w.about(def, generator, next)[0].Code)
+}
+
+func TestWarningsAreNotKept(t *testing.T) {
+	t.Parallel()
+	def := &schedule.Definition{Incarnation: "i1", Version: 2, Schedule: schedule.Schedule{Spec: schedule.Spec{
+		Cron: []string{"0 0 31 * *"},
+	}}}
+	later := *def
+	later.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}}
+	for name, test := range map[string]struct {
+		generator schedule.GeneratorState
+		after     time.Duration
+	}{
+		"for long":                      {schedule.GeneratorState{Incarnation: "i1", Version: 2, Next: noon.Add(48 * time.Hour)}, warnedAge},
+		"of a version not yet seen":     {schedule.GeneratorState{Incarnation: "i1", Version: 1, Next: noon.Add(time.Hour)}, 0},
+		"of an earlier schedule":        {schedule.GeneratorState{Incarnation: "i0", Version: 2, Next: noon.Add(time.Hour)}, 0},
+		"of one without a time to come": {schedule.GeneratorState{Incarnation: "i1", Version: 2}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWarned()
+			require.Len(t, w.about(def, &test.generator, noon), 1)
+			require.Empty(t, w.about(&later, &test.generator, noon.Add(test.after)))
+		})
+	}
+}
