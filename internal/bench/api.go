@@ -41,6 +41,9 @@ func measureAPI(ctx context.Context, s *session) error {
 		return err
 	}
 	for _, request := range s.requests(what) {
+		if err := s.quiet(ctx); err != nil { // what the requests before have left to do is not part of these
+			return err
+		}
 		deadline := time.Now().Add(time.Duration(s.Duration))
 		inTime := func(int64) bool { return time.Now().Before(deadline) }
 		if err := s.hammer(ctx, request.name, inTime, request.do); err != nil {

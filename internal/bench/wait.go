@@ -72,6 +72,14 @@ func (s *session) settle(ctx context.Context) error {
 	})
 }
 
+// quiet waits until the pools have nothing to do, and the search index has read what there is.
+func (s *session) quiet(ctx context.Context) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	return s.awaitIndex(ctx)
+}
+
 // indexTimeout bounds how long the search index may take to read a million schedules.
 const indexTimeout = 10 * time.Minute
 
