@@ -19,10 +19,10 @@ const (
 	lookEvery = 250 * time.Millisecond
 	lookAgain = 30 * time.Second
 	lookTime  = time.Second
-	// waitTime is how long a hand-off waits before it is tried again, waitLimit how late it may become that way: well within
-	// the shortest catch-up window, and not for ever where no invoker runs.
+	// waitTime is how long a hand-off waits before it is tried again, waitLimit how late it may become that way: within the
+	// shortest catch-up window, and not for ever where no invoker runs.
 	waitTime  = 250 * time.Millisecond
-	waitLimit = 3 * time.Second
+	waitLimit = 6 * time.Second
 	// defaultBacklog is how many messages the invoker may have before it in all shards: about a second of work.
 	defaultBacklog = 4096
 	leastBacklog   = 256
