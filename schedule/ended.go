@@ -37,7 +37,7 @@ type packedRun struct {
 func (e EndedRuns) With(run *Run, limit int) EndedRuns {
 	packed, err := pack(run)
 	if err != nil {
-		return e // a result of more bytes than there are in any message
+		return e // it never is: Marshal refuses long lists, and a run has none
 	}
 	all := make(EndedRuns, 0, len(e)+len(run.RequestID)+len(packed)+2*binary.MaxVarintLen16)
 	skip := e.Len() + 1 - limit
