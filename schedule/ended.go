@@ -14,10 +14,12 @@ import (
 // what cannot be read is left out, for it can only have been written by another release.
 type EndedRuns []byte
 
-// packedRun is what is kept of a run beside its request ID. Names are short: there are ten runs in each record.
+// packedRun is a [Run] as it is packed: the compiler sees to it that it has the same fields. Names are short: there are ten runs in
+// each record.
 type packedRun struct {
 	WorkflowID  string    `json:"w"`
 	RunID       string    `json:"r"` // left out if it is derived from the request ID
+	RequestID   string    `json:"-"` // stands before it
 	NominalTime time.Time `json:"n"`
 	DueTime     time.Time `json:"d"`
 	StartTime   time.Time `json:"s"`
@@ -25,6 +27,7 @@ type packedRun struct {
 	CloseTime   time.Time `json:"e"`
 	Status      Status    `json:"t"`
 	Manual      bool      `json:"m"`
+	ScheduleID  string    `json:"-"`
 	Source      string    `json:"o"`
 	TaskQueue   string    `json:"q"`
 	Identity    string    `json:"i"`
@@ -108,13 +111,9 @@ func nextField(data []byte) (field, rest []byte) {
 }
 
 func pack(run *Run) ([]byte, error) {
-	p := packedRun{
-		WorkflowID: run.WorkflowID, NominalTime: run.NominalTime, DueTime: run.DueTime, StartTime: run.StartTime,
-		CodeTime: run.CodeTime, CloseTime: run.CloseTime, Status: run.Status, Manual: run.Manual, Source: run.Source,
-		TaskQueue: run.TaskQueue, Identity: run.Identity, Attempt: run.Attempt, Worker: run.Worker, Outcome: run.Outcome,
-	}
-	if run.RunID != RunID(run.RequestID) {
-		p.RunID = run.RunID
+	p := packedRun(*run)
+	if p.RunID == RunID(run.RequestID) {
+		p.RunID = ""
 	}
 	return Marshal(&p)
 }
@@ -124,14 +123,11 @@ func unpack(requestID string, packed []byte) (Run, error) {
 	if err := Unmarshal(packed, &p); err != nil {
 		return Run{}, err
 	}
+	p.RequestID = requestID
 	if p.RunID == "" {
 		p.RunID = RunID(requestID)
 	}
-	return Run{
-		WorkflowID: p.WorkflowID, RunID: p.RunID, RequestID: requestID, NominalTime: p.NominalTime, DueTime: p.DueTime,
-		StartTime: p.StartTime, CodeTime: p.CodeTime, CloseTime: p.CloseTime, Status: p.Status, Manual: p.Manual, Source: p.Source,
-		TaskQueue: p.TaskQueue, Identity: p.Identity, Attempt: p.Attempt, Worker: p.Worker, Outcome: p.Outcome,
-	}, nil
+	return Run(p), nil
 }
 
 // Runs returns the runs that the record knows: those that have ended last, then those in progress. Their ScheduleID is empty.
