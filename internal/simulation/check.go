@@ -165,13 +165,24 @@ func (c *checker) leftovers() {
 	if !c.definition.Schedule.State.Paused && timers != 1 {
 		c.find("timer", "it has none")
 	}
-	bucket := c.names.StateBucket(shard)
-	for _, m := range c.server.Messages(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.BackfillKeys(c.key))) {
-		if m.Header.Get("KV-Operation") == "" {
-			c.find("leftover", "%s", m.Subject)
-		}
+	for _, subject := range c.backfills(c.key) {
+		c.find("leftover", "%s", subject)
 	}
 }
+
+// backfills returns the subjects of the records of the triggers and backfills of a schedule. They end in the ID.
+func (w *world) backfills(key schedule.Key) (found []string) {
+	bucket := w.names.StateBucket(subjects.ShardOf(key, shards))
+	for _, m := range w.server.Messages(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.BackfillKeys(key))) {
+		if m.Header.Get("KV-Operation") == "" {
+			found = append(found, m.Subject)
+		}
+	}
+	return found
+}
+
+// idIn returns the ID that the subject of the record of a trigger or backfill ends in.
+func idIn(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // gone: nothing is left of a schedule that was deleted, but perhaps a timer that a message has armed which arrived twice,
 // and late. It goes when it is due, and finds nothing; that may be the end of the idle time, which is too long to wait for.

@@ -6,7 +6,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/audit"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // audit: the schedule's own history explains every time of its spec, and everything that was started, as it does to
@@ -65,12 +64,8 @@ func (c *checker) description() *schedule.Description {
 			info.RunningWorkflows = append(info.RunningWorkflows, schedule.Run{RequestID: s.RequestID})
 		}
 	}
-	bucket := c.names.StateBucket(subjects.ShardOf(c.key, shards))
-	for _, m := range c.server.Messages(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.BackfillKeys(c.key))) {
-		if m.Header.Get("KV-Operation") == "" {
-			id := m.Subject[len(subjects.BucketSubject(bucket, subjects.BackfillKeys(c.key)))-1:]
-			info.Backfills = append(info.Backfills, schedule.BackfillProgress{BackfillID: id})
-		}
+	for _, subject := range c.backfills(c.key) {
+		info.Backfills = append(info.Backfills, schedule.BackfillProgress{BackfillID: idIn(subject)})
 	}
 	return description
 }

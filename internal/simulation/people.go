@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // request is one that somebody makes to the API, as a client does: what was perhaps not carried out is asked again under
@@ -222,14 +220,11 @@ func (w *world) update(id string) map[string]any {
 
 // anyBackfill names a trigger or backfill in progress; nil if there is none.
 func (w *world) anyBackfill(id string) map[string]any {
-	key := keyOf(id)
-	bucket := w.names.StateBucket(subjects.ShardOf(key, shards))
-	for _, m := range w.server.Messages(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.BackfillKeys(key))) {
-		if m.Header.Get("KV-Operation") == "" {
-			return map[string]any{"backfillId": m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]}
-		}
+	found := w.backfills(keyOf(id))
+	if len(found) == 0 {
+		return nil
 	}
-	return nil
+	return map[string]any{"backfillId": idIn(found[0])}
 }
 
 // stored is the definition that the bucket has.
