@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -119,7 +118,7 @@ func ofNewest(events []schedule.Event, since time.Time) ([]schedule.Event, time.
 	known := map[string]bool{}
 	for i := range events {
 		id := events[i].ID
-		if !known[id] && (incarnation == "" || strings.HasPrefix(id, incarnation+"-")) {
+		if !known[id] && (incarnation == "" || events[i].IsOf(incarnation)) {
 			known[id] = true
 			own = append(own, events[i])
 		}
@@ -137,19 +136,11 @@ func newestIncarnation(events []schedule.Event) string {
 		if events[i].Kind != schedule.EventCreated {
 			continue
 		}
-		incarnation, _, _ := strings.Cut(events[i].ID, "-"+string(schedule.EventCreated)+"-")
-		if !isGone(incarnation, events) {
+		if incarnation := events[i].Created(); !schedule.IsGone(incarnation, events) {
 			return incarnation
 		}
 	}
 	return ""
-}
-
-// isGone reports whether an incarnation has been deleted or closed.
-func isGone(incarnation string, events []schedule.Event) bool {
-	return slices.ContainsFunc(events, func(e schedule.Event) bool {
-		return (e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed) && strings.HasPrefix(e.ID, incarnation+"-")
-	})
 }
 
 // auditor is an audit in progress.

@@ -153,10 +153,7 @@ func (r *reconciliation) begin() {
 
 // deleted reports whether the schedule was deleted, or closed, after its records were copied.
 func (r *reconciliation) deleted() bool {
-	return slices.ContainsFunc(r.Events, func(e schedule.Event) bool {
-		return (e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed) &&
-			strings.HasPrefix(e.ID, r.Definition.Incarnation+"-")
-	})
+	return schedule.IsGone(r.Definition.Incarnation, r.Events)
 }
 
 // news are the events that the invoker's record does not know, each once, in the order of their numbers.

@@ -349,23 +349,17 @@ func (s *settlement) orphaned(known map[schedule.Key]bool) {
 
 // uncreate forgets the events of one incarnation, unless it is gone for good.
 func (s *settlement) uncreate(created *schedule.Event, events []schedule.Event) {
-	incarnation, _, _ := strings.Cut(created.ID, "-"+string(schedule.EventCreated)+"-")
-	var own []string
-	for i := range events {
-		e := &events[i]
-		if !strings.HasPrefix(e.ID, incarnation+"-") {
-			continue
-		}
-		if e.Kind == schedule.EventDeleted || e.Kind == schedule.EventClosed {
-			return
-		}
-		own = append(own, e.ID)
+	incarnation := created.Created()
+	if schedule.IsGone(incarnation, events) {
+		return
 	}
 	if lost := lostBy(created); !slices.Contains(s.summary.Lost, lost) {
 		s.summary.Lost = append(s.summary.Lost, lost)
 	}
-	for _, id := range own {
-		s.forget[id] = true
+	for i := range events {
+		if e := &events[i]; e.IsOf(incarnation) {
+			s.forget[e.ID] = true
+		}
 	}
 }
 

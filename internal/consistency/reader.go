@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -162,7 +161,7 @@ func (r *reader) lastEvent(ctx context.Context, d *schedule.Definition, kind sch
 		return time.Time{}, err
 	}
 	var event schedule.Event
-	if json.Unmarshal(stored.Data, &event) != nil || !strings.HasPrefix(event.ID, d.Incarnation+"-") {
+	if json.Unmarshal(stored.Data, &event) != nil || !event.IsOf(d.Incarnation) {
 		return time.Time{}, nil
 	}
 	return event.Time, nil

@@ -108,7 +108,7 @@ func (w *world) checkSchedule(id string) []Finding {
 		return c.findings
 	}
 	c.events = slices.DeleteFunc(w.history(id), func(e schedule.Event) bool {
-		return !strings.HasPrefix(e.ID, d.Incarnation+"-") // of an earlier schedule of the same ID
+		return !e.IsOf(d.Incarnation) // of an earlier schedule of the same ID
 	})
 	c.counters()
 	c.leftovers()
