@@ -3,8 +3,19 @@ package publish
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// ackWait is how long a stream may take to acknowledge a message, within one ackRound more. Without it, one lost
+	// acknowledgement would hold up its schedule for ever.
+	ackWait = 5 * time.Second
+	// ackRound is how often it is looked who has waited for so long: one timer for all, and none for each.
+	ackRound  = time.Second
+	ackRounds = uint64(ackWait / ackRound)
 )
 
 // acks gives each acknowledgement to whoever waits for it. The zero value is ready.
@@ -15,17 +26,24 @@ type acks struct {
 	sub    *nats.Subscription
 	status chan nats.Status
 	last   uint64
+	round  uint64 // of looks at who has waited for too long
 	// waiting are the messages that have no acknowledgement yet, by the last token of its subject.
-	waiting  map[uint64]chan<- answer
+	waiting  map[uint64]waiter
 	watching sync.WaitGroup
+}
+
+// waiter is who waits for an acknowledgement.
+type waiter struct {
+	answered chan<- answer
+	since    uint64 // the round in which the message was sent
 }
 
 // pending is a message that has been sent, or is just about to be.
 type pending struct {
 	id    uint64
 	reply string
-	// answer gets one value at most.
-	answer <-chan answer
+	// answer gets one value at most, and has room for it.
+	answer chan answer
 }
 
 // answer is what has become of a message.
@@ -34,21 +52,33 @@ type answer struct {
 	err      error
 }
 
+// answers are channels for one answer each that have been used and are empty: nobody has a second one for them.
+var answers = sync.Pool{New: func() any { return make(chan answer, 1) }}
+
 // tokenBase is that of the numbers in subjects.
 const tokenBase = 36
 
 // expect makes room for the acknowledgement of one more message.
 func (a *acks) expect(conn *nats.Conn) (pending, error) {
-	answered := make(chan answer, 1)
+	answered := answers.Get().(chan answer)
+	id, err := a.enter(conn, answered)
+	if err != nil {
+		return pending{}, err
+	}
+	var token [16]byte
+	return pending{id, a.prefix + string(strconv.AppendUint(token[:0], id, tokenBase)), answered}, nil
+}
+
+// enter notes who waits, and returns the number of the message.
+func (a *acks) enter(conn *nats.Conn, answered chan<- answer) (uint64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.listen(conn); err != nil {
-		return pending{}, err
+		return 0, err
 	}
 	a.last++
-	a.waiting[a.last] = answered
-	var token [16]byte
-	return pending{a.last, a.prefix + string(strconv.AppendUint(token[:0], a.last, tokenBase)), answered}, nil
+	a.waiting[a.last] = waiter{answered, a.round}
+	return a.last, nil
 }
 
 // listen subscribes before the first message.
@@ -67,29 +97,50 @@ func (a *acks) listen(conn *nats.Conn) error {
 		conn.RemoveStatusListener(status)
 		return err
 	}
-	a.prefix, a.sub, a.status, a.waiting = prefix, sub, status, map[uint64]chan<- answer{}
+	a.prefix, a.sub, a.status, a.waiting = prefix, sub, status, map[uint64]waiter{}
 	a.watching.Go(func() { a.watch(status) })
 	return nil
 }
 
-// watch ends all waiting when the connection is lost: what was acknowledged meanwhile is not sent again.
+// watch ends all waiting when the connection is lost: what was acknowledged meanwhile is not sent again. And it ends the waiting
+// that has lasted for too long.
 func (a *acks) watch(status <-chan nats.Status) {
-	for s := range status {
-		if s == nats.CLOSED {
-			break
+	rounds := time.NewTicker(ackRound)
+	defer rounds.Stop()
+	for {
+		select {
+		case <-rounds.C:
+			a.expire()
+		case s, open := <-status:
+			if !open || s == nats.CLOSED {
+				a.fail(nats.ErrConnectionClosed)
+				return
+			}
+			a.fail(nats.ErrDisconnected)
 		}
-		a.fail(nats.ErrDisconnected)
 	}
-	a.fail(nats.ErrConnectionClosed)
 }
 
 func (a *acks) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, answered := range a.waiting {
-		answered <- answer{err: err}
+	for _, w := range a.waiting {
+		w.answered <- answer{err: err}
 	}
 	clear(a.waiting)
+}
+
+// expire begins another round. Who waits since before the first of the last rounds gets an error.
+func (a *acks) expire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.round++
+	for id, w := range a.waiting {
+		if a.round-w.since > ackRounds {
+			w.answered <- answer{err: jetstream.ErrAsyncPublishTimeout}
+			delete(a.waiting, id)
+		}
+	}
 }
 
 func (a *acks) receive(msg *nats.Msg) {
@@ -98,11 +149,11 @@ func (a *acks) receive(msg *nats.Msg) {
 		return // not a subject that expect has made
 	}
 	a.mu.Lock()
-	answered := a.waiting[id]
+	w, found := a.waiting[id]
 	delete(a.waiting, id)
 	a.mu.Unlock()
-	if answered != nil {
-		answered <- decode(msg)
+	if found {
+		w.answered <- decode(msg)
 	}
 }
 

@@ -11,15 +11,10 @@ package publish
 
 import (
 	"context"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// ackWait is how long a stream may take to acknowledge a message. Without it, one lost acknowledgement would hold up its
-// schedule for ever.
-const ackWait = 5 * time.Second
 
 // Publisher stores messages by one connection. It is safe for concurrent use. Errors are those of nats.go; after one that is
 // not a refusal by the server ([jetstream.APIError]) the message may or may not have been stored.
@@ -33,8 +28,8 @@ func New(js jetstream.JetStream) *Publisher {
 	return &Publisher{conn: js.Conn()}
 }
 
-// Publish stores a message and returns its sequence in the stream. It waits for 5 s at most, and then returns
-// [jetstream.ErrAsyncPublishTimeout]. The message is not changed.
+// Publish stores a message and returns its sequence in the stream. It waits for 5 to 6 s at most, and
+// then returns [jetstream.ErrAsyncPublishTimeout]. The message is not changed.
 func (p *Publisher) Publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -43,9 +38,7 @@ func (p *Publisher) Publish(ctx context.Context, msg *nats.Msg) (sequence uint64
 	if err != nil {
 		return 0, err
 	}
-	timeout := time.NewTimer(ackWait)
-	defer timeout.Stop()
-	return p.wait(ctx, timeout.C, sent)
+	return p.wait(ctx, sent)
 }
 
 // PublishAll stores messages side by side, and returns when all are acknowledged, or with the error of one: others may not
@@ -63,10 +56,8 @@ func (p *Publisher) PublishAll(ctx context.Context, msgs []*nats.Msg) (err error
 		}
 		all = append(all, sent)
 	}
-	timeout := time.NewTimer(ackWait)
-	defer timeout.Stop()
 	for ; len(all) > 0; all = all[1:] {
-		if _, err := p.wait(ctx, timeout.C, all[0]); err != nil {
+		if _, err := p.wait(ctx, all[0]); err != nil {
 			return err
 		}
 	}
@@ -91,13 +82,11 @@ func (p *Publisher) send(msg *nats.Msg) (pending, error) {
 	return sent, nil
 }
 
-func (p *Publisher) wait(ctx context.Context, timeout <-chan time.Time, sent pending) (uint64, error) {
+func (p *Publisher) wait(ctx context.Context, sent pending) (uint64, error) {
 	select {
 	case a := <-sent.answer:
+		answers.Put(sent.answer)
 		return a.sequence, a.err
-	case <-timeout:
-		p.acks.forget([]pending{sent})
-		return 0, jetstream.ErrAsyncPublishTimeout
 	case <-ctx.Done():
 		p.acks.forget([]pending{sent})
 		return 0, ctx.Err()

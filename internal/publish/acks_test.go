@@ -1,0 +1,32 @@
+package publish
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+)
+
+// TestOverdue: who has waited for five whole rounds gets an error in the next, and nobody else does.
+func TestOverdue(t *testing.T) {
+	t.Parallel()
+	enter := func(a *acks, id uint64) <-chan answer {
+		answered := make(chan answer, 1)
+		a.waiting[id] = waiter{answered, a.round}
+		return answered
+	}
+	a := &acks{waiting: map[uint64]waiter{}}
+	early := enter(a, 1)
+	a.expire()
+	late := enter(a, 2)
+	for range ackRounds - 1 {
+		a.expire()
+		require.Empty(t, early)
+	}
+	a.expire()
+	require.ErrorIs(t, (<-early).err, jetstream.ErrAsyncPublishTimeout)
+	require.Empty(t, late)
+	a.expire()
+	require.ErrorIs(t, (<-late).err, jetstream.ErrAsyncPublishTimeout)
+	require.Empty(t, a.waiting)
+}
