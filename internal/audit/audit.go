@@ -92,13 +92,12 @@ func Run(in Input) (Report, error) {
 	}
 	d := in.Description
 	a := auditor{Input: in, spec: spec, report: Report{ID: d.ID, Fates: map[Fate]int{}, Manual: map[Fate]int{}, Findings: []Finding{}}}
-	a.since = d.Info.CreateTime
 	for _, change := range []time.Time{d.Info.UpdateTime, d.Info.ReplanTime} {
 		if !change.IsZero() {
-			a.since = latest(a.since, change.Add(in.Slack))
+			a.changed = latest(a.changed, change.Add(in.Slack))
 		}
 	}
-	a.Events, a.since = ofNewest(in.Events, a.since)
+	a.Events, a.since = ofNewest(in.Events, latest(d.Info.CreateTime, a.changed))
 	a.report.From = latest(in.From.Add(-1), a.since)
 	a.report.To = earliest(in.To, in.Now.Add(-in.Slack))
 	a.read()
@@ -150,6 +149,8 @@ type auditor struct {
 	report Report
 	// since is when what is known of the spec, and what the events tell, begins.
 	since time.Time
+	// changed is when the last update or replanning was over by any clock; zero if there was none.
+	changed time.Time
 
 	fates    map[action][]*schedule.Event
 	spans    []*span
@@ -218,7 +219,7 @@ func (a *auditor) read() {
 			a.ended[actionOf(e)] = true
 		}
 	}
-	a.paused = pauses(a.Events, a.since, a.Description.State.Paused)
+	a.paused = pauses(a.Events, a.changed, a.since, a.Description.State.Paused)
 }
 
 func (a *auditor) find(kind Kind, nominal time.Time, source, format string, args ...any) {

@@ -54,6 +54,11 @@ func TestHistoriesOfAllKinds(t *testing.T) {
 				schedule.Event{ID: "i-paused-3", Kind: schedule.EventPaused, Time: minute(0).Add(-time.Second)})
 			h.description.Schedule.State.Paused = true
 		}, []audit.Kind{}},
+		"paused by a process whose clock says before the creation, and unpaused again": {func(h *history) {
+			h.add(schedule.Event{ID: "i-unpaused-2", Kind: schedule.EventUnpaused, Time: minute(2)},
+				schedule.Event{ID: "i-paused-3", Kind: schedule.EventPaused, Time: minute(0).Add(-time.Second)},
+				schedule.Event{ID: "i-unpaused-4", Kind: schedule.EventUnpaused, Time: minute(10).Add(30 * time.Second)})
+		}, []audit.Kind{}},
 		"a frontend that was held up tells of an earlier schedule": {func(h *history) {
 			h.add(schedule.Event{ID: "old-deleted-2", Kind: schedule.EventDeleted, Time: minute(0)})
 			all(h)

@@ -16,13 +16,13 @@ type interval struct {
 	certain  bool
 }
 
-// pauses are when the schedule was paused since a time, by its events. What it was then, the first of them tells: an update,
-// with which an audit begins, may pause and unpause as well. If that is an unpause it says so not for certain: what is not
-// paused can be unpaused.
-func pauses(events []schedule.Event, from time.Time, now bool) []interval {
+// pauses are when the schedule was paused, by its events after the last update, if there was one: an update may pause and unpause
+// as well. What it was first, the first of them tells. If that is an unpause it says so not for certain: what is not paused can be
+// unpaused. Nor does a pause from before begin, when the audit does: the clock of who has paused it was behind.
+func pauses(events []schedule.Event, updated, begin time.Time, now bool) []interval {
 	changes := slices.Clone(events)
 	changes = slices.DeleteFunc(changes, func(e schedule.Event) bool {
-		return e.Kind != schedule.EventPaused && e.Kind != schedule.EventUnpaused || !e.Time.After(from)
+		return e.Kind != schedule.EventPaused && e.Kind != schedule.EventUnpaused || !e.Time.After(updated)
 	})
 	sortChanges(changes)
 	var all []interval
@@ -33,13 +33,12 @@ func pauses(events []schedule.Event, from time.Time, now bool) []interval {
 		case paused && !open:
 			since, open = changes[i].Time, true
 		case !paused && open:
-			all, open = append(all, interval{since, changes[i].Time, !since.IsZero()}), false
+			all, open = append(all, interval{since, changes[i].Time, since.After(begin)}), false
 			since = time.Time{}
 		}
 	}
 	if open || now {
-		// By the clock of who has paused it, that may have been before the audit begins.
-		all = append(all, interval{since, time.Unix(1<<40, 0), !since.IsZero() || len(changes) == 0})
+		all = append(all, interval{since, time.Unix(1<<40, 0), since.After(begin) || len(changes) == 0})
 	}
 	return all
 }
