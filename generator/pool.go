@@ -44,7 +44,7 @@ type Config struct {
 	// Lead is how long before the due time the timer fires; the pool waits the rest itself. 2 s by default. The server's
 	// timers are up to 250 ms late, so much less makes actions late. What is due again within the lead needs no timer.
 	Lead time.Duration
-	// MaxBacklog is how many messages of a shard the invoker may have before it until hand-offs of the shard wait, for 3 s at
+	// MaxBacklog is how many messages of a shard the invoker may have before it until hand-offs of the shard wait, for 6 s at
 	// most: so those of a schedule go together. 4,096 by the number of shards by default, and not less than 256.
 	MaxBacklog int
 	// IdleTime is how long an exhausted schedule stays open; 7 days by default, negative for ever.

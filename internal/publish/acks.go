@@ -130,7 +130,7 @@ func (a *acks) fail(err error) {
 	clear(a.waiting)
 }
 
-// expire begins another round. Who waits since before the first of the last rounds gets an error.
+// expire begins another round. Who has waited for more than ackRounds of them gets an error.
 func (a *acks) expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

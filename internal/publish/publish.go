@@ -28,8 +28,8 @@ func New(js jetstream.JetStream) *Publisher {
 	return &Publisher{conn: js.Conn()}
 }
 
-// Publish stores a message and returns its sequence in the stream. It waits for 5 to 6 s at most, and
-// then returns [jetstream.ErrAsyncPublishTimeout]. The message is not changed.
+// Publish stores a message and returns its sequence in the stream. Where no acknowledgement comes, it returns
+// [jetstream.ErrAsyncPublishTimeout] after 5 to 6 s. The message is not changed.
 func (p *Publisher) Publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
