@@ -9,6 +9,6 @@
 // what they know of the work, if the span is recorded.
 //
 // These functions use the OpenTelemetry API alone and hold no state. Package sdk beneath installs a tracer provider, once for
-// each process: the SDK, or [Unrecorded]. A process without one passes on the trace context it was given and begins no
-// traces of its own.
+// each process, if spans are exported. A process without one makes no spans, begins no traces, and passes on the trace context it was
+// given.
 package telemetry

@@ -17,7 +17,7 @@ func StartHTTP(ctx context.Context, request *http.Request) (context.Context, tra
 }
 
 func startHTTP(ctx context.Context, tracer trace.Tracer, request *http.Request) (context.Context, trace.Span) {
-	if _, ok := tracer.(unrecordedTracer); ok {
+	if isOff(tracer) {
 		return ctx, noop.Span{}
 	}
 	name, method := nameHTTP(request.Method)

@@ -16,17 +16,13 @@ import (
 // answered. It is named for what the request is about and its verb, such as "schedule.create". The caller ends it. A process
 // that exports no spans has none where it makes requests.
 func StartRequest(ctx context.Context, kind trace.SpanKind, subject string) (context.Context, trace.Span) {
-	tracer := Tracer()
-	if unrecorded, ok := tracer.(unrecordedTracer); ok {
-		if kind == trace.SpanKindClient {
-			return ctx, noop.Span{}
-		}
-		return unrecorded.Start(ctx, "")
-	}
-	return startRequest(ctx, tracer, kind, subject)
+	return startRequest(ctx, Tracer(), kind, subject)
 }
 
 func startRequest(ctx context.Context, tracer trace.Tracer, kind trace.SpanKind, subject string) (context.Context, trace.Span) {
+	if isOff(tracer) {
+		return ctx, noop.Span{}
+	}
 	namespace, name := splitRequest(subject)
 	ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(kind))
 	if span.IsRecording() {

@@ -21,8 +21,8 @@ func StartProcess(ctx context.Context, from Destination) (context.Context, trace
 }
 
 func startProcess(ctx context.Context, tracer trace.Tracer, from Destination) (context.Context, trace.Span) {
-	if unrecorded, ok := tracer.(unrecordedTracer); ok {
-		return unrecorded.Start(ctx, "") // what describes the span would go nowhere
+	if isOff(tracer) {
+		return ctx, noop.Span{}
 	}
 	o := of(processing, from)
 	return tracer.Start(ctx, o.name, o.options...)
@@ -35,7 +35,7 @@ func StartPublish(ctx context.Context, subject string) (context.Context, trace.S
 }
 
 func startPublish(ctx context.Context, tracer trace.Tracer, subject string) (context.Context, trace.Span) {
-	if _, ok := tracer.(unrecordedTracer); ok {
+	if isOff(tracer) {
 		return ctx, noop.Span{}
 	}
 	o := of(publishing, DestinationOf(subject))
@@ -53,7 +53,7 @@ func Waited(ctx context.Context, from, to time.Time, reason string, options ...t
 }
 
 func waited(ctx context.Context, tracer trace.Tracer, from, to time.Time, reason string, options ...trace.SpanStartOption) {
-	if _, ok := tracer.(unrecordedTracer); ok || !from.Before(to) {
+	if isOff(tracer) || !from.Before(to) {
 		return
 	}
 	_, span := tracer.Start(ctx, "wait", append(options, trace.WithTimestamp(from))...)

@@ -16,6 +16,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -127,7 +128,7 @@ func TestAWaitOfAnHour(t *testing.T) {
 	waited(ctx, tracer, due, due.Add(time.Hour), "overlap")
 	waited(ctx, tracer, due, due, "overlap")
 	waited(ctx, tracer, due, due.Add(-time.Hour), "overlap")
-	waited(ctx, unrecordedTracer{}, due, due.Add(time.Hour), "overlap")
+	waited(ctx, noop.Tracer{}, due, due.Add(time.Hour), "overlap")
 	require.Len(t, ended(), 1)
 	got := ended()[0]
 	assert.Equal(t, "wait", got.Name())
@@ -161,16 +162,33 @@ func TestWhatIsNotSampledIsNotRecorded(t *testing.T) {
 	assert.Empty(t, ended())
 }
 
-// TestUnrecordedPublishesNothingOfItsOwn: a message goes on with the span of who sends it, as nobody would see another one.
-func TestUnrecordedPublishesNothingOfItsOwn(t *testing.T) {
+// TestWithoutAnExporter: a process that exports nothing passes on what it was given, and begins nothing.
+func TestWithoutAnExporter(t *testing.T) {
 	t.Parallel()
-	ctx := WithTraceparent(t.Context(), example)
-	within, span := startPublish(ctx, unrecordedTracer{}, "carillon.task.0.generate.default.s.due")
-	End(span, errors.New("of no interest"))
-	assert.Equal(t, example, Traceparent(within))
-	within, span = startHTTP(ctx, unrecordedTracer{}, nil)
-	HTTPAnswered(span, nil, errors.New("of no interest"))
-	assert.Equal(t, example, Traceparent(within))
+	off := noop.NewTracerProvider().Tracer("test")
+	starts := map[string]func(context.Context) (context.Context, trace.Span){
+		"publish": func(ctx context.Context) (context.Context, trace.Span) {
+			return startPublish(ctx, off, "carillon.task.0.generate.default.s.due")
+		},
+		"process": func(ctx context.Context) (context.Context, trace.Span) {
+			return startProcess(ctx, off, DestinationAction)
+		},
+		"request": func(ctx context.Context) (context.Context, trace.Span) {
+			return startRequest(ctx, off, trace.SpanKindServer, "carillon.api.default.schedule.list")
+		},
+		"http": func(ctx context.Context) (context.Context, trace.Span) { return startHTTP(ctx, off, nil) },
+		"transition": func(ctx context.Context) (context.Context, trace.Span) {
+			return startTransition(ctx, off, DestinationInvoke, schedule.Key{Namespace: "default", ID: "nightly"})
+		},
+	}
+	for name, start := range starts {
+		for _, given := range []string{"", example, example[:53] + "00"} {
+			within, span := start(WithTraceparent(t.Context(), given))
+			End(span, errors.New("of no interest"))
+			assert.Equal(t, given, Traceparent(within), name)
+			assert.False(t, span.IsRecording(), name)
+		}
+	}
 }
 
 func TestRequests(t *testing.T) {

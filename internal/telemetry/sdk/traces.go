@@ -7,15 +7,14 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
-
-	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// installTraces installs a tracer provider. Where no span is exported, what would go with it is not recorded either, unless
-// there is a sampler to ask. The SDK reads from the environment which sampler that is.
+// installTraces installs a tracer provider. Where no span is exported there are none, unless there is a sampler to ask. The
+// SDK reads from the environment which sampler that is.
 func (t *Telemetry) installTraces(ctx context.Context, s settings, described *resource.Resource) error {
 	if !s.traces && !s.sampler {
-		otel.SetTracerProvider(telemetry.Unrecorded())
+		otel.SetTracerProvider(noop.NewTracerProvider())
 		return nil
 	}
 	options := []trace.TracerProviderOption{trace.WithResource(described)}
