@@ -72,12 +72,17 @@ func (l *Loop[M]) start(work context.Context, key schedule.Key, g *group[M]) {
 		return
 	}
 	g.busy = true
-	l.ready = append(l.ready, turn[M]{key, g})
-	if l.handlers == l.config.Concurrency {
-		return
+	next := turn[M]{key, g}
+	switch last := len(l.idle) - 1; {
+	case last >= 0:
+		l.idle[last] <- next
+		l.idle = l.idle[:last]
+	case l.handlers < l.config.Concurrency:
+		l.handlers++
+		l.running.Go(func() { l.handleAll(work, next) })
+	default:
+		l.ready = append(l.ready, next)
 	}
-	l.handlers++
-	l.running.Go(func() { l.handleReady(work) })
 }
 
 // turn is a group that is ready to be handled.
@@ -86,23 +91,38 @@ type turn[M any] struct {
 	group *group[M]
 }
 
-// handleReady handles the groups that are ready, one after the other, until there are none. A goroutine for each would have
-// to grow its stack each time.
-func (l *Loop[M]) handleReady(work context.Context) {
+// handleAll handles groups until the loop stops, next first. A goroutine for each would have to grow its stack each time. The
+// one that has become idle last is the first to go on: what it needs is in the caches of the processor still.
+func (l *Loop[M]) handleAll(work context.Context, next turn[M]) {
+	turns := make(chan turn[M], 1)
 	for {
-		l.mu.Lock()
-		if len(l.ready) == 0 {
-			l.ready = nil // of a herd the array is large
-			l.handlers--
-			l.mu.Unlock()
+		for l.handleOnce(work, next.key, next.group) {
+		}
+		var ok bool
+		if next, ok = l.nextTurn(turns); !ok {
 			return
 		}
+	}
+}
+
+// nextTurn waits for the next group to handle, which comes through turns if none is ready; false says that the loop stops.
+func (l *Loop[M]) nextTurn(turns chan turn[M]) (turn[M], bool) {
+	l.mu.Lock()
+	if len(l.ready) > 0 {
 		next := l.ready[0]
 		l.ready = l.ready[1:]
 		l.mu.Unlock()
-		for l.handleOnce(work, next.key, next.group) {
-		}
+		return next, true
 	}
+	l.ready = nil // of a herd the array is large
+	if l.stopping {
+		l.mu.Unlock()
+		return turn[M]{}, false
+	}
+	l.idle = append(l.idle, turns)
+	l.mu.Unlock()
+	next, ok := <-turns
+	return next, ok
 }
 
 // handleOnce handles what the group has and reports whether more has arrived meanwhile.

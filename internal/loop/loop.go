@@ -94,8 +94,9 @@ type Loop[M any] struct {
 
 	mu       sync.Mutex
 	groups   map[schedule.Key]*group[M]
-	ready    []turn[M] // groups to handle, in order
-	handlers int       // goroutines that do it
+	ready    []turn[M]        // groups to handle, in order; none while a handler is idle
+	handlers int              // goroutines that do it
+	idle     []chan<- turn[M] // where those wait that have nothing to do
 	stopping bool
 	running  sync.WaitGroup
 }
@@ -264,6 +265,10 @@ func (l *Loop[M]) decode(raw jetstream.Msg) (*item[M], error) {
 func (l *Loop[M]) stop(cancelWork context.CancelFunc) {
 	l.mu.Lock()
 	l.stopping = true
+	for _, turns := range l.idle {
+		close(turns)
+	}
+	l.idle = nil
 	for key, g := range l.groups {
 		g.cancelHold()
 		l.returnItems(g.take())
