@@ -113,7 +113,7 @@ func New(config Config) (*Pool, error) {
 	return &Pool{
 		config: config, specs: speccache.New(speccache.DefaultSize),
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
-		records: recent.New(recent.SmallSize, kv.Generator), definitions: config.Definitions,
+		records: recent.New(recent.DefaultSize, kv.Generator), definitions: config.Definitions,
 		backpressure: backpressure{limit: config.MaxBacklog},
 	}, nil
 }

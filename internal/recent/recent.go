@@ -18,16 +18,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DefaultSize is how many records of a kind a pool keeps. That of an invoker has some 10 KB in memory.
-const DefaultSize = 4096
-
-// SmallSize is how many are kept of records of a few hundred bytes to two KB: as many schedules may come due at once as
-// there are.
-const SmallSize = 16384
+// DefaultSize is how many records of a kind a pool keeps: those of the schedules that are due again and again. If there are more,
+// each record is forgotten before it is of use.
+const DefaultSize = 16384
 
 // Definitions returns records of definitions. The pools of a process share them: what one has just read or confirmed serves
 // the next.
-func Definitions() *Records[schedule.Definition] { return New(SmallSize, kv.Definition) }
+func Definitions() *Records[schedule.Definition] { return New(DefaultSize, kv.Definition) }
 
 // Records are the last records of one kind, by schedule. It is safe for concurrent use.
 type Records[T any] struct {
