@@ -255,7 +255,7 @@ type Event struct {
 	Outcome
 	// Reason says why, in one line.
 	Reason string `json:"reason,omitempty"`
-	// Trace is the W3C traceparent of the cause.
+	// Trace is the W3C traceparent of the cause; empty if that is in no trace.
 	Trace string `json:"trace,omitempty"`
 }
 
