@@ -67,9 +67,9 @@ func (c Config) withDefaults() Config {
 // publishedSize is for how many schedules a pool remembers that their outbox has been published.
 const publishedSize = 65536
 
-// leftSize is for how many schedules a pool remembers what it has left to do: more than are in the middle of it at once.
-// What is forgotten is found out again.
-const leftSize = 1024
+// leftSize is for how many schedules a pool remembers what it has left to do: more than are in the middle of it at once, which
+// may be those of a second. What is forgotten is found out again, by asking NATS for each start.
+const leftSize = 8192
 
 // Pool is one process's share of the invoker. Make it with New, run it once.
 type Pool struct {
