@@ -79,7 +79,9 @@ func (l *Loop[M]) start(work context.Context, key schedule.Key, g *group[M]) {
 		l.idle = l.idle[:last]
 	case l.handlers < l.config.Concurrency:
 		l.handlers++
-		l.running.Go(func() { l.handleAll(work, next) })
+		turns := make(chan turn[M], 1)
+		turns <- next
+		l.running.Go(func() { l.handleAll(work, turns) })
 	default:
 		l.ready = append(l.ready, next)
 	}
@@ -91,38 +93,31 @@ type turn[M any] struct {
 	group *group[M]
 }
 
-// handleAll handles groups until the loop stops, next first. A goroutine for each would have to grow its stack each time. The
-// one that has become idle last is the first to go on: what it needs is in the caches of the processor still.
-func (l *Loop[M]) handleAll(work context.Context, next turn[M]) {
-	turns := make(chan turn[M], 1)
-	for {
+// handleAll handles the groups that come through turns, until the loop stops. A goroutine for each would have to grow its stack
+// each time. The one that has become idle last is the first to go on: what it needs is in the caches of the processor still.
+func (l *Loop[M]) handleAll(work context.Context, turns chan turn[M]) {
+	for next := range turns {
 		for l.handleOnce(work, next.key, next.group) {
 		}
-		var ok bool
-		if next, ok = l.nextTurn(turns); !ok {
-			return
-		}
+		l.nextTurn(turns)
 	}
 }
 
-// nextTurn waits for the next group to handle, which comes through turns if none is ready; false says that the loop stops.
-func (l *Loop[M]) nextTurn(turns chan turn[M]) (turn[M], bool) {
+// nextTurn lets a handler go on: with the next group that is ready, with one that becomes ready later, or not at all.
+func (l *Loop[M]) nextTurn(turns chan turn[M]) {
 	l.mu.Lock()
-	if len(l.ready) > 0 {
-		next := l.ready[0]
+	defer l.mu.Unlock()
+	switch {
+	case len(l.ready) > 0:
+		turns <- l.ready[0]
 		l.ready = l.ready[1:]
-		l.mu.Unlock()
-		return next, true
+	case l.stopping:
+		l.handlers--
+		close(turns)
+	default:
+		l.ready = nil // of a herd the array is large
+		l.idle = append(l.idle, turns)
 	}
-	l.ready = nil // of a herd the array is large
-	if l.stopping {
-		l.mu.Unlock()
-		return turn[M]{}, false
-	}
-	l.idle = append(l.idle, turns)
-	l.mu.Unlock()
-	next, ok := <-turns
-	return next, ok
 }
 
 // handleOnce handles what the group has and reports whether more has arrived meanwhile.

@@ -265,6 +265,7 @@ func (l *Loop[M]) decode(raw jetstream.Msg) (*item[M], error) {
 func (l *Loop[M]) stop(cancelWork context.CancelFunc) {
 	l.mu.Lock()
 	l.stopping = true
+	l.handlers -= len(l.idle)
 	for _, turns := range l.idle {
 		close(turns)
 	}

@@ -109,6 +109,7 @@ func requireReleased(t assert.TestingT, l *Loop[string]) {
 	defer l.mu.Unlock()
 	assert.Empty(t, l.slots, "slots")
 	assert.Empty(t, l.ready, "groups to handle")
+	assert.Zero(t, l.handlers, "goroutines")
 	assert.Empty(t, l.idle, "goroutines that wait")
 	assert.Empty(t, l.groups, "groups")
 }
