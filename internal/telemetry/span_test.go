@@ -57,6 +57,23 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
+// TestTransitionIsTraced: a transition continues the trace of its message.
+func TestTransitionIsTraced(t *testing.T) {
+	t.Parallel()
+	tracer, _ := recorded()
+	key := schedule.Key{Namespace: "default", ID: "nightly"}
+	header := nats.Header{HeaderTraceparent: {example}, HeaderTracestate: {"vendor=1"}}
+	ctx, span := startTransition(Extract(t.Context(), header), tracer, DestinationInvoke, key)
+	defer span.End()
+	cause := trace.SpanContextFromContext(Extract(t.Context(), header))
+	require.Equal(t, cause.WithSpanID(span.SpanContext().SpanID()).WithRemote(false), span.SpanContext())
+	require.Equal(t, span.SpanContext(), trace.SpanContextFromContext(ctx))
+
+	_, root := startTransition(t.Context(), tracer, DestinationInvoke, key)
+	defer root.End()
+	require.True(t, root.SpanContext().IsSampled())
+}
+
 func TestATransitionIsLinkedToItsOtherMessages(t *testing.T) {
 	t.Parallel()
 	tracer, ended := recorded()

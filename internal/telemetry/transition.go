@@ -61,7 +61,7 @@ func startTransition(
 	if span.IsRecording() {
 		span.SetAttributes(ScheduleAttributes(key)...)
 	}
-	if len(others) > 0 && MayRecord() {
+	if len(others) > 0 && !isOff(tracer) {
 		t.join(outer, tracer, key, others)
 	}
 	if t.others == nil && !span.IsRecording() {
