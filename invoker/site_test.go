@@ -205,7 +205,9 @@ func (s *site) queued() int {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), s.names.ActionStream())
 	require.NoError(s.t, err)
-	return int(stream.CachedInfo().State.Msgs)
+	info, err := stream.Info(s.t.Context(), jetstream.WithSubjectFilter(s.names.ActionAnchor()))
+	require.NoError(s.t, err)
+	return int(info.State.Msgs) - len(info.State.Subjects)
 }
 
 func (s *site) record() schedule.InvokerState { return s.recordOf(s.key) }

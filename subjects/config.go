@@ -99,7 +99,9 @@ func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
 	s := strconv.Itoa(shard)
 	return jetstream.StreamConfig{
 		Name: n.TaskStream(shard), Description: "Carillon: tasks, timers and callbacks of shard " + s,
-		Subjects:  []string{n.prefix + ".task." + s + ".>", n.prefix + ".timer." + s + ".>", n.prefix + ".callback." + s + ".>"},
+		Subjects: []string{
+			n.prefix + ".task." + s + ".>", n.prefix + ".timer." + s + ".>", n.prefix + ".callback." + s + ".>", n.TaskAnchor(shard),
+		},
 		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, Duplicates: DuplicateWindow,
 		AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true, AllowDirect: true,
@@ -109,8 +111,9 @@ func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
 func (n Names) actionConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.ActionStream(), Description: "Carillon: runs waiting for or held by workers",
-		Subjects: []string{n.prefix + ".action.>"}, Retention: jetstream.WorkQueuePolicy,
+		Subjects: []string{n.prefix + ".action.>", n.ActionAnchor()}, Retention: jetstream.WorkQueuePolicy,
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, AllowDirect: true,
+		AllowRollup: true, // an anchor replaces the one before
 	}
 }
 

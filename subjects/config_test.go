@@ -71,6 +71,9 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.Callback(0, key, "q", "r1"):                      n.TaskStream(0),
 		n.Callback(1, key, "q", "r1"):                      n.TaskStream(1),
 		n.Action("default", "q", "w"):                      n.ActionStream(),
+		n.ActionAnchor():                                   n.ActionStream(),
+		n.TaskAnchor(1):                                    n.TaskStream(1),
+		n.TaskAnchor(11):                                   n.TaskStream(11),
 		n.Control("default", "q", "w"):                     n.ControlStream(),
 		n.DeadLetter(subjects.PoolGenerator):               n.DeadLetterStream(),
 		n.Event(key, schedule.EventStarted):                n.EventStream(),
@@ -90,6 +93,39 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		}
 		require.Equal(t, strings.Fields(want), streams, subject)
 	}
+}
+
+// TestAnchors: the anchor of what a pool stores is in the same stream, and no pool and no worker takes it.
+func TestAnchors(t *testing.T) {
+	t.Parallel()
+	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
+	for _, id := range awkward {
+		key := schedule.Key{Namespace: "default", ID: id}
+		for subject, want := range map[string]string{
+			n.Action("default", id, id):               n.ActionAnchor(),
+			n.Generate(11, key, subjects.WhatDue):     n.TaskAnchor(11),
+			n.InvokeWake(0, key):                      n.TaskAnchor(0),
+			n.Backfill(2, key, "b1"):                  n.TaskAnchor(2),
+			n.TimeoutTimer(3, key, "r1"):              n.TaskAnchor(3),
+			n.Callback(2, key, id, "r1"):              "", // stored by workers, who may not set it
+			n.Event(key, schedule.EventStarted):       "",
+			n.Control("default", id, id):              "",
+			subjects.StateKey(key, "definition"):      "",
+			n.DeadLetter(subjects.PoolInvoker):        "",
+			n.Prefix():                                "",
+			"$KV.carillon-state-0.default.a.invoker.": "",
+		} {
+			anchor, ok := subjects.AnchorOf(subject)
+			require.Equal(t, want, anchor, subject)
+			require.Equal(t, want != "", ok, subject)
+		}
+	}
+	for shard := range 12 {
+		for _, consumer := range n.TaskConsumers(shard) {
+			require.False(t, matchesAny(consumer.FilterSubjects, n.TaskAnchor(shard)), consumer.Durable)
+		}
+	}
+	require.False(t, matches(n.WorkerConsumer(key.Namespace, "q").FilterSubject, n.ActionAnchor()))
 }
 
 func TestStreamsAreSafe(t *testing.T) {
@@ -132,9 +168,10 @@ func matchesAny(filters []string, subject string) bool {
 	return slices.ContainsFunc(filters, func(filter string) bool { return matches(filter, subject) })
 }
 
-// matches reports whether a subject is among those of a filter that ends in ">".
+// matches reports whether a subject is among those of a filter that ends in ">", or is one without wildcards.
 func matches(filter, subject string) bool {
-	return strings.HasPrefix(subject, strings.TrimSuffix(filter, ">"))
+	prefix, open := strings.CutSuffix(filter, ">")
+	return subject == filter || open && strings.HasPrefix(subject, prefix)
 }
 
 func TestBuckets(t *testing.T) {

@@ -162,12 +162,40 @@ func (n Names) Action(namespace, queue, workflowID string) string {
 	return n.prefix + ".action." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
 }
 
-// Actions matches all runs of a namespace that are queued or in progress.
+// Actions matches all runs of a namespace that are queued or in progress; namespace "*" matches those of every namespace.
 func (n Names) Actions(namespace string) string { return n.prefix + ".action." + namespace + ".>" }
 
 // ActionQueue matches the start requests of one task queue.
 func (n Names) ActionQueue(namespace, queue string) string {
 	return n.prefix + ".action." + namespace + "." + Escape(queue) + ".>"
+}
+
+// Anchor subjects. An anchor is the one message of a work queue that nobody takes: NATS gives a stream a new file, with its
+// buffer, whenever the last one has no message left.
+
+// ActionAnchor is the subject of the anchor of the action stream.
+func (n Names) ActionAnchor() string { return n.prefix + ".anchor.action" }
+
+// TaskAnchor is the subject of the anchor of one task stream.
+func (n Names) TaskAnchor(shard int) string { return n.prefix + ".anchor.task." + strconv.Itoa(shard) }
+
+// Anchors matches all anchors.
+func (n Names) Anchors() string { return n.prefix + ".anchor.>" }
+
+// AnchorOf returns the subject of the anchor of the stream that a task, a timer or a start request is stored in, and whether the
+// subject is that of one of these.
+func AnchorOf(subject string) (anchor string, ok bool) {
+	tokens := strings.SplitN(subject, ".", 4)
+	if len(tokens) < 4 {
+		return "", false
+	}
+	switch tokens[1] {
+	case "action":
+		return tokens[0] + ".anchor.action", true
+	case "task", "timer":
+		return tokens[0] + ".anchor.task." + tokens[2], true
+	}
+	return "", false
 }
 
 // Control is the subject of cancels and terminates of one run.

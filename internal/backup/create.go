@@ -191,12 +191,12 @@ func (c *creation) since(ctx context.Context, stream *Stream, after uint64, visi
 }
 
 // needed are the subjects of a work queue that nothing else gives back. Wakes and timers follow from the records, hand-offs
-// are made again; a completion, and the timer that ends a run in spite of its worker, are nowhere else.
+// are made again; a start request, a completion, and the timer that ends a run in spite of its worker, are nowhere else.
 func (c *creation) needed(stream string) []string {
 	for shard := range c.Facts.Shards {
 		if stream == c.Names.TaskStream(shard) {
 			return []string{c.Names.Callbacks(shard), c.Names.TimeoutTimers(shard)}
 		}
 	}
-	return []string{">"}
+	return []string{c.Names.Actions("*")}
 }

@@ -39,7 +39,7 @@ func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 	if err := readTail(r.dir, stream, e.addEvent); err != nil {
 		return nil, err
 	}
-	if err := r.visit(ctx, r.names.ActionStream(), ">", e.addRequest); err != nil {
+	if err := r.visit(ctx, r.names.ActionStream(), r.names.Actions("*"), e.addRequest); err != nil {
 		return nil, err
 	}
 	for shard := range r.manifest.Shards {

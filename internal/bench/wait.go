@@ -124,7 +124,11 @@ func (s *session) awaitWorker(ctx context.Context) error {
 		if err != nil {
 			return 0, 0, fmt.Errorf("bench: look for requests: %w", err)
 		}
-		left := int(stream.CachedInfo().State.Msgs)
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(s.names.ActionAnchor()))
+		if err != nil {
+			return 0, 0, fmt.Errorf("bench: look for requests: %w", err)
+		}
+		left := int(info.State.Msgs) - len(info.State.Subjects)
 		most = max(most, left)
 		return most - left, most, nil
 	})

@@ -44,7 +44,10 @@ func Or(b Bus, js jetstream.JetStream) Bus {
 
 // Publish implements [Bus].
 func (b *NATS) Publish(ctx context.Context, msg *nats.Msg) error {
-	_, err := b.publisher.Publish(ctx, msg)
+	sequence, err := b.publisher.Publish(ctx, msg)
+	if err == nil {
+		b.anchor(msg.Subject, sequence)
+	}
 	return err
 }
 

@@ -456,7 +456,11 @@ func (p *pair) publishStrange(rt *rapid.T) {
 	maybe("Nats-Schedule-Target", odd...)
 	maybe("Nats-Scheduler", odd...)
 	maybe("Nats-Schedule-Next", "purge", "purge", "later")
-	maybe(jetstream.MsgRollup, "sub", "sub", "sub", "nothing")
+	rollups := []string{"sub", "sub", "sub", "nothing"}
+	if slices.Contains(p.actions(), msg.Subject) {
+		rollups = rollups[3:] // of several messages at once, which is not modelled
+	}
+	maybe(jetstream.MsgRollup, rollups...)
 	maybe(jetstream.MsgTTLHeader, "1h0m0s", "3600", "never", "10ms", "soon")
 	if len(msg.Header[jetstream.MsgRollup])+len(msg.Header["Nats-Scheduler"]) == 0 || p.mayPurge(msg.Subject) {
 		_ = p.publish(msg)

@@ -8,7 +8,8 @@
 // what Carillon does not use, or cannot rely on:
 //
 //   - delayed messages that repeat, take their content from another subject, or ask for a TTL or a rollup of their target;
-//     rollups of a whole stream; expected sequences of a stream or of other subjects; wildcards in a purge;
+//     rollups of a whole stream, or of a subject with several messages that a consumer takes; expected sequences of a stream or of
+//     other subjects; wildcards in a purge;
 //   - that a bucket refuses to remove single messages, and marks keys whose messages expire: only tombstones have a TTL;
 //   - limits of bytes and messages, and back-off and the greatest number of deliveries of consumers;
 //   - that a server may ignore, after a purge of a message in somebody's hands, that earlier deliveries of the consumer

@@ -110,7 +110,7 @@ func TestFirstRefusal(t *testing.T) {
 		"wrong last sequence": {jetstream.MsgIDHeader: {"x"}, nats.ExpectedLastSubjSeqHdr: {"0"}},
 		"TTL disabled":        {nats.ExpectedLastSubjSeqHdr: {"0"}, jetstream.MsgTTLHeader: {"1h"}},
 		"schedules disabled":  {"Nats-Schedule": {"nonsense"}, jetstream.MsgIDHeader: {"x"}},
-		"rollup failed":       {jetstream.MsgRollup: {"sub"}, jetstream.MsgTTLHeader: {"nonsense"}},
+		"rollup failed":       {jetstream.MsgRollup: {"nothing"}, jetstream.MsgTTLHeader: {"nonsense"}},
 	} {
 		err := p.publish(&nats.Msg{Subject: subject, Header: header})
 		var refusal *jetstream.APIError

@@ -54,6 +54,7 @@ type stream struct {
 	current   int // replicas that are up to date
 	wanted    int
 	delayed   bool // it has timers
+	anchors   int  // messages that nobody takes, and that are no timers
 	consumers []*jetstream.ConsumerInfo
 }
 
@@ -100,7 +101,7 @@ func (s *stream) observe(o metrics.Observer) {
 
 // timers is how many messages there are that no consumer has to deal with, about: they were not counted at one moment.
 func (s *stream) timers() int {
-	timers := int(s.state.Msgs)
+	timers := int(s.state.Msgs) - s.anchors
 	for _, c := range s.consumers {
 		timers -= int(c.NumPending) + c.NumAckPending
 	}

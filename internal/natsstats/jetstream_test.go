@@ -58,7 +58,7 @@ func TestSurvey(t *testing.T) {
 	require.True(t, b.up)
 	require.Len(t, b.streams, 9, "four of all shards, the bucket of the cluster, and two of each shard")
 	tasks := b.stream(t, b.Names.TaskStream(1))
-	assert.EqualValues(t, 2, tasks.state.Msgs)
+	assert.EqualValues(t, 3, tasks.state.Msgs, "with the anchor")
 	assert.Positive(t, tasks.state.Bytes)
 	assert.Equal(t, 1, tasks.timers())
 	assert.Equal(t, 1, tasks.current)

@@ -42,7 +42,12 @@ func (s *site) look(ctx context.Context, name string) (stream, error) {
 	if err != nil {
 		return stream{}, fmt.Errorf("natsstats: stream %s: %w", name, err)
 	}
-	one := streamOf(in.CachedInfo())
+	info, err := in.Info(ctx, jetstream.WithSubjectFilter(s.Names.Anchors()))
+	if err != nil {
+		return stream{}, fmt.Errorf("natsstats: stream %s: %w", name, err)
+	}
+	one := streamOf(info)
+	one.anchors = len(info.State.Subjects)
 	lister := in.ListConsumers(ctx)
 	for info := range lister.Info() {
 		if info.Config.Durable != "" { // others come and go, with names of their own

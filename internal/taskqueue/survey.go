@@ -28,8 +28,12 @@ func (s *survey) run(ctx context.Context) ([]observation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("taskqueue: %w", err)
 	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(s.names.ActionAnchor()))
+	if err != nil {
+		return nil, fmt.Errorf("taskqueue: %w", err)
+	}
 	found := map[Queue]observation{}
-	left := int(stream.CachedInfo().State.Msgs)
+	left := int(info.State.Msgs) - len(info.State.Subjects)
 	consumers := stream.ListConsumers(ctx)
 	for info := range consumers.Info() {
 		queue, ok := parseFilter(s.names, info.Config)
