@@ -27,8 +27,10 @@ func TestPercentFor(t *testing.T) {
 		"a little":             {200 * mebibyte, 600 << 10, 20},
 		"some":                 {200 * mebibyte, mebibyte, 50},
 		"as much as by itself": {200 * mebibyte, 3 * mebibyte, 100},
-		"a lot":                {200 * mebibyte, 500 * mebibyte, 100},
-		"nothing in use yet":   {0, mebibyte, 100},
+		"a lot":                {200 * mebibyte, 100 * mebibyte, 100},
+		"too much for that":    {200 * mebibyte, 101 * mebibyte, 200},
+		"a lot for an index":   {1500 * mebibyte, 500 * mebibyte, 100},
+		"nothing in use yet":   {0, mebibyte, 200},
 	} {
 		assert.Equal(t, test.want, percentFor(test.live, test.allocated, time.Second), name)
 	}
@@ -49,6 +51,20 @@ func TestPacerGoesUpAtOnceAndDownSlowly(t *testing.T) {
 	for range 2 * calm {
 		require.False(t, p.next(live, quiet, time.Second), "there is nothing more to give")
 	}
+}
+
+// TestLessLoadIsNoCalm: to give memory back is a collection that nobody needs while there is much to do.
+func TestLessLoadIsNoCalm(t *testing.T) {
+	t.Parallel()
+	const live, busy, less = 200 * mebibyte, 300 * mebibyte, 50 * mebibyte
+	p := pacer{percent: 20, since: between}
+	require.False(t, p.next(live, busy, time.Second))
+	require.Equal(t, 200, p.percent)
+	for range calm {
+		require.Equal(t, 200, p.percent)
+		require.False(t, p.next(live, less, time.Second))
+	}
+	require.Equal(t, 100, p.percent)
 }
 
 func TestOneBusyMomentBeginsTheCalmAnew(t *testing.T) {
@@ -76,7 +92,7 @@ func TestMemoryIsGivenBackSeldom(t *testing.T) {
 				require.GreaterOrEqual(t, now-last, between)
 				last = now
 			}
-			require.Contains(t, levels, p.percent)
+			require.Contains(t, []int{least, less, goDefault, more}, p.percent)
 		}
 	})
 }
