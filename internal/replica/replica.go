@@ -72,49 +72,62 @@ type request struct {
 }
 
 func (r *Reader) last(ctx context.Context, stream string, filters []string) ([]Message, bool, error) {
-	a, err := r.ask(ctx, stream, request{MultiLast: filters, MaxBytes: maxBytes})
+	a, err := r.ask(ctx, stream, several, request{MultiLast: filters, MaxBytes: maxBytes})
 	if err != nil {
 		return nil, false, err
 	}
 	return a.result()
 }
 
+// kind says what an answer consists of.
+type kind int
+
+const (
+	several kind = iota // messages, and a part that marks the end
+	single              // one message, or a part that says that there is none
+)
+
 // ask sends a direct get and returns the whole answer.
-func (r *Reader) ask(ctx context.Context, stream string, get any) (*answer, error) {
+func (r *Reader) ask(ctx context.Context, stream string, of kind, get any) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	a, err := r.send(stream, of, get)
+	if err != nil {
+		return nil, err
+	}
+	defer r.forget(a)
+	return a, a.wait(ctx)
+}
+
+// send sends a direct get. Whoever is done with its answer has it forgotten.
+func (r *Reader) send(stream string, of kind, get any) (*answer, error) {
 	body, err := json.Marshal(get)
 	if err != nil {
 		return nil, err
 	}
-	reply, token, a, err := r.expect()
+	a, err := r.expect(of)
 	if err != nil {
 		return nil, err
 	}
-	defer r.forget(token)
-	if err := r.js.Conn().PublishRequest(APIPrefix(r.js.Options())+"DIRECT.GET."+stream, reply, body); err != nil {
+	subject := APIPrefix(r.js.Options()) + "DIRECT.GET." + stream
+	if err := r.js.Conn().PublishRequest(subject, r.inbox+a.token, body); err != nil {
+		r.forget(a)
 		return nil, err
 	}
-	select {
-	case <-a.done:
-		return a, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return a, nil
 }
 
-// expect makes ready for an answer, and returns the subject for it.
-func (r *Reader) expect() (reply, token string, a *answer, err error) {
+// expect makes ready for an answer.
+func (r *Reader) expect(of kind) (*answer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.subscribe(); err != nil {
-		return "", "", nil, err
+		return nil, err
 	}
 	r.asked++
-	token = strconv.FormatUint(r.asked, 36)
-	a = &answer{done: make(chan struct{})}
-	r.waiting[token] = a
-	return r.inbox + token, token, a, nil
+	a := &answer{kind: of, token: strconv.FormatUint(r.asked, 36), done: make(chan struct{})}
+	r.waiting[a.token] = a
+	return a, nil
 }
 
 func (r *Reader) subscribe() error {
@@ -134,10 +147,10 @@ func (r *Reader) subscribe() error {
 	return nil
 }
 
-func (r *Reader) forget(token string) {
+func (r *Reader) forget(a *answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.waiting, token)
+	delete(r.waiting, a.token)
 }
 
 // receive takes in a part of an answer. One that nobody waits for any more is dropped.
@@ -152,6 +165,8 @@ func (r *Reader) receive(msg *nats.Msg) {
 
 // answer collects the parts of one answer. Only receive adds to it, until done is closed.
 type answer struct {
+	kind  kind
+	token string // the last one of the subject that it comes on
 	parts []*nats.Msg
 	ended bool
 	done  chan struct{}
@@ -162,9 +177,19 @@ func (a *answer) add(msg *nats.Msg) {
 		return
 	}
 	a.parts = append(a.parts, msg)
-	// Without a status it is a stored message, and others follow.
-	if a.ended = msg.Header.Get(headerStatus) != ""; a.ended {
+	// Without a status it is a stored message, and of several others follow.
+	if a.ended = a.kind == single || msg.Header.Get(headerStatus) != ""; a.ended {
 		close(a.done)
+	}
+}
+
+// wait waits for the whole answer.
+func (a *answer) wait(ctx context.Context) error {
+	select {
+	case <-a.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

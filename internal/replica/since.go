@@ -4,55 +4,99 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
-// sinceRequest is a direct get of several messages in the order of their sequences.
-type sinceRequest struct {
-	Sequence uint64 `json:"seq"`
-	Batch    int    `json:"batch"`
-	MaxBytes int    `json:"max_bytes"`
+// maxSide is how many messages Since asks for side by side.
+const maxSide = 64
+
+// nextRequest is a direct get of the first message from a sequence on, or from a time on. The server would also answer with a batch
+// of messages; but it would count first how many are left in the stream, and go through all its subjects for it, during which it
+// reads nothing else of the connection.
+type nextRequest struct {
+	Sequence  uint64     `json:"seq,omitempty"`
+	StartTime *time.Time `json:"start_time,omitempty"`
+	Next      string     `json:"next_by_subj"`
 }
 
 // Since returns the messages of a stream that have a sequence greater than after, in the order of their sequences, at most
-// limit. What has been replaced meanwhile is passed over. Rest says that there are more. A replica that lags behind, after
+// limit. What has been replaced meanwhile is passed over. Rest says that there may be more. A replica that lags behind, after
 // what another has answered, returns none.
 func (r *Reader) Since(ctx context.Context, stream string, after uint64, limit int) (found []Message, rest bool, err error) {
-	a, err := r.ask(ctx, stream, sinceRequest{after + 1, limit, maxBytes})
-	if err == nil {
-		found, rest, err = a.resultSince()
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("replica: read %s after %d: %w", stream, after, err)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	rest = true
+	for side := 1; rest && len(found) < limit; side = min(2*side, maxSide) {
+		var more []Message
+		more, rest, err = r.side(ctx, stream, after+1, min(side, limit-len(found)))
+		if err != nil {
+			return nil, false, fmt.Errorf("replica: read %s after %d: %w", stream, after, err)
+		}
+		if found = append(found, more...); len(found) > 0 {
+			after = found[len(found)-1].Sequence
+		}
 	}
 	return found, rest, nil
 }
 
-// resultSince is result, but for an answer without messages: it says that none could be read, and means that none is left.
-func (a *answer) resultSince() (found []Message, rest bool, err error) {
-	if len(a.parts) == 1 && a.parts[0].Header.Get(headerStatus) == statusNone {
-		return nil, false, nil
+// side asks for the first messages from each of some sequences on. Rest says that there is one from the last of them on.
+func (r *Reader) side(ctx context.Context, stream string, from uint64, sequences int) (found []Message, rest bool, err error) {
+	answers := make([]*answer, 0, sequences)
+	defer func() {
+		for _, a := range answers {
+			r.forget(a)
+		}
+	}()
+	for i := range sequences {
+		a, err := r.send(stream, single, nextRequest{Sequence: from + uint64(i), Next: ">"})
+		if err != nil {
+			return nil, false, err
+		}
+		answers = append(answers, a)
 	}
-	return a.result()
-}
-
-// fromRequest is a direct get of the first message that was stored at a time or later.
-type fromRequest struct {
-	StartTime time.Time `json:"start_time"`
-	Batch     int       `json:"batch"`
+	for _, a := range answers {
+		if err := a.wait(ctx); err != nil {
+			return nil, false, err
+		}
+		switch m, err := a.message(); {
+		case err != nil:
+			return nil, false, err
+		case m == nil:
+			// Another replica may have answered the next request, and have more. What lies between would be missing.
+			return found, false, nil
+		case len(found) == 0 || m.Sequence > found[len(found)-1].Sequence:
+			found = append(found, *m)
+		}
+	}
+	return found, true, nil
 }
 
 // From returns the first message of a stream that was stored at a time or later, by the clock of NATS; nil if there is none.
 func (r *Reader) From(ctx context.Context, stream string, t time.Time) (*Message, error) {
-	a, err := r.ask(ctx, stream, fromRequest{t, 1})
-	var found []Message
+	var found *Message
+	a, err := r.ask(ctx, stream, single, nextRequest{StartTime: &t, Next: ">"})
 	if err == nil {
-		found, _, err = a.resultSince()
+		found, err = a.message()
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("replica: read %s from %s: %w", stream, t.UTC().Format(time.RFC3339Nano), err)
-	case len(found) == 0:
-		return nil, nil
 	}
-	return &found[0], nil
+	return found, nil
+}
+
+// message is the one of a single answer; nil if there is none.
+func (a *answer) message() (*Message, error) {
+	part := a.parts[0]
+	switch status := part.Header.Get(headerStatus); status {
+	case "":
+		m, err := message(part)
+		return &m, err
+	case statusNone:
+		return nil, nil
+	case statusNobody:
+		return nil, nats.ErrNoResponders
+	default:
+		return nil, fmt.Errorf("the server says %s %s", status, part.Header.Get(headerDescription))
+	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// batchSize is how many messages are read at once. A stream takes no writes while it collects them.
+	// batchSize is how many messages are read and stored at once.
 	batchSize = 256
 	// hintBatch is how many definitions are asked for at once.
 	hintBatch = 64
