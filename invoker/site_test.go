@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -205,9 +206,9 @@ func (s *site) queued() int {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), s.names.ActionStream())
 	require.NoError(s.t, err)
-	info, err := stream.Info(s.t.Context(), jetstream.WithSubjectFilter(s.names.ActionAnchor()))
+	runs, err := taskqueue.Queued(s.t.Context(), stream, s.names)
 	require.NoError(s.t, err)
-	return int(info.State.Msgs) - len(info.State.Subjects)
+	return runs
 }
 
 func (s *site) record() schedule.InvokerState { return s.recordOf(s.key) }

@@ -177,7 +177,9 @@ func (n Names) ActionQueue(namespace, queue string) string {
 func (n Names) ActionAnchor() string { return n.prefix + ".anchor.action" }
 
 // TaskAnchor is the subject of the anchor of one task stream.
-func (n Names) TaskAnchor(shard int) string { return n.prefix + ".anchor.task." + strconv.Itoa(shard) }
+func (n Names) TaskAnchor(shard int) string { return n.taskAnchor(strconv.Itoa(shard)) }
+
+func (n Names) taskAnchor(shard string) string { return n.prefix + ".anchor.task." + shard }
 
 // Anchors matches all anchors.
 func (n Names) Anchors() string { return n.prefix + ".anchor.>" }
@@ -189,11 +191,12 @@ func AnchorOf(subject string) (anchor string, ok bool) {
 	if len(tokens) < 4 {
 		return "", false
 	}
+	n := Names{prefix: tokens[0]}
 	switch tokens[1] {
 	case "action":
-		return tokens[0] + ".anchor.action", true
+		return n.ActionAnchor(), true
 	case "task", "timer":
-		return tokens[0] + ".anchor.task." + tokens[2], true
+		return n.taskAnchor(tokens[2]), true
 	}
 	return "", false
 }

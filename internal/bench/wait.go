@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -124,11 +125,10 @@ func (s *session) awaitWorker(ctx context.Context) error {
 		if err != nil {
 			return 0, 0, fmt.Errorf("bench: look for requests: %w", err)
 		}
-		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(s.names.ActionAnchor()))
+		left, err := taskqueue.Queued(ctx, stream, s.names)
 		if err != nil {
 			return 0, 0, fmt.Errorf("bench: look for requests: %w", err)
 		}
-		left := int(info.State.Msgs) - len(info.State.Subjects)
 		most = max(most, left)
 		return most - left, most, nil
 	})

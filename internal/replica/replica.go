@@ -220,11 +220,18 @@ func (a *answer) result() (found []Message, rest bool, err error) {
 		return nil, false, nil
 	case status == statusTooMany:
 		return nil, true, nil
-	case status == statusNobody:
-		return nil, false, nats.ErrNoResponders
 	default:
-		return nil, false, fmt.Errorf("the server says %s %s", status, description)
+		return nil, false, refusal(end)
 	}
+}
+
+// refusal is the error of a part that is neither a message nor says that there is none.
+func refusal(part *nats.Msg) error {
+	status := part.Header.Get(headerStatus)
+	if status == statusNobody {
+		return nats.ErrNoResponders
+	}
+	return fmt.Errorf("the server says %s %s", status, part.Header.Get(headerDescription))
 }
 
 // messages checks that the parts follow each other: each names the one before it. A part that got lost must not look like a

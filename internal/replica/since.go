@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // maxSide is how many messages Since asks for side by side.
@@ -88,15 +86,13 @@ func (r *Reader) From(ctx context.Context, stream string, t time.Time) (*Message
 // message is the one of a single answer; nil if there is none.
 func (a *answer) message() (*Message, error) {
 	part := a.parts[0]
-	switch status := part.Header.Get(headerStatus); status {
+	switch part.Header.Get(headerStatus) {
 	case "":
 		m, err := message(part)
 		return &m, err
 	case statusNone:
 		return nil, nil
-	case statusNobody:
-		return nil, nats.ErrNoResponders
 	default:
-		return nil, fmt.Errorf("the server says %s %s", status, part.Header.Get(headerDescription))
+		return nil, refusal(part)
 	}
 }

@@ -28,12 +28,11 @@ func (s *survey) run(ctx context.Context) ([]observation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("taskqueue: %w", err)
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(s.names.ActionAnchor()))
+	left, err := Queued(ctx, stream, s.names)
 	if err != nil {
-		return nil, fmt.Errorf("taskqueue: %w", err)
+		return nil, err
 	}
 	found := map[Queue]observation{}
-	left := int(info.State.Msgs) - len(info.State.Subjects)
 	consumers := stream.ListConsumers(ctx)
 	for info := range consumers.Info() {
 		queue, ok := parseFilter(s.names, info.Config)
@@ -59,6 +58,15 @@ func (s *survey) run(ctx context.Context) ([]observation, error) {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return all, nil
+}
+
+// Queued returns how many runs of all queues wait or are in progress: the messages of the action stream but its anchor.
+func Queued(ctx context.Context, actions jetstream.Stream, names subjects.Names) (int, error) {
+	info, err := actions.Info(ctx, jetstream.WithSubjectFilter(names.ActionAnchor()))
+	if err != nil {
+		return 0, fmt.Errorf("taskqueue: count runs: %w", err)
+	}
+	return int(info.State.Msgs) - len(info.State.Subjects), nil
 }
 
 // observe looks at one queue.
