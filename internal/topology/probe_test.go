@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -110,7 +111,7 @@ func (b bundle) requireOneRunAtATime(t *testing.T, replicas int) {
 		require.NoError(t, err)
 		require.True(t, ack.Duplicate)
 	}
-	stored, err := b.stream(t, b.names.ActionStream()).GetLastMsgForSubject(t.Context(), b.names.Action("default", "q", "wf"))
+	stored, err := leader.Last(t.Context(), b.js, b.names.ActionStream(), b.names.Action("default", "q", "wf"))
 	require.NoError(t, err)
 	require.Equal(t, "r1", stored.Header.Get(jetstream.MsgIDHeader))
 
