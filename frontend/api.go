@@ -93,7 +93,7 @@ func (a *api) replace(
 			return err
 		}
 		// Each time anew: the wake of the writer that was faster has removed the guard.
-		if err := a.armGuard(ctx, key, record.Value.Version+1); err != nil {
+		if err := a.armGuard(ctx, key, record.Value.Incarnation, record.Value.Version+1); err != nil {
 			return err
 		}
 		if err := write(ctx); !errors.Is(err, kv.ErrConflict) {

@@ -98,7 +98,8 @@ func TestGuardWakesTheGeneratorAfterACrashOfAPause(t *testing.T) {
 	natstest.Eventually(t, patience, "the guard fires", func() bool {
 		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil
 	})
-	assert.Equal(t, &schedule.Wake{Version: 2, Reason: schedule.ReasonGuard},
+	incarnation := in.definition("nightly").Incarnation
+	assert.Equal(t, &schedule.Wake{Incarnation: incarnation, Version: 2, Reason: schedule.ReasonGuard},
 		in.wake("nightly", in.generate("nightly", subjects.WhatGuard)))
 }
 
@@ -117,7 +118,7 @@ func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {
 
 	want := &schedule.Wake{Incarnation: def.Incarnation, Version: def.Version + 1, Reason: schedule.ReasonDeleted}
 	shard := in.store.ShardOf(in.key("nightly"))
-	assert.Equal(t, want, in.wake("nightly", in.names.InvokeWake(shard, in.key("nightly"))))
+	assert.Equal(t, want, in.wake("nightly", in.names.InvokeDeleted(shard, in.key("nightly"))))
 	assert.Equal(t, want, in.wake("nightly", in.backfill("nightly", trigger.TriggerID)))
 	want.Told = true
 	assert.Equal(t, want, in.wake("nightly", in.generateWake("nightly", want.Version)))

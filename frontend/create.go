@@ -31,7 +31,7 @@ func (a *api) create(
 	if err := a.takePlace(ctx, key); err != nil {
 		return a.repeatOr(ctx, key, req, err)
 	}
-	if err := a.armGuard(ctx, key, def.Version); err != nil {
+	if err := a.armGuard(ctx, key, "", def.Version); err != nil {
 		return schedule.Description{}, err
 	}
 	discard, err := a.putInitialRequests(ctx, key, initialRequests(&def, req, from))

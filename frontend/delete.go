@@ -34,8 +34,7 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 func (a *api) afterDelete(ctx context.Context, def *schedule.Definition, from origin) {
 	key := def.Key()
 	wake := schedule.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: schedule.ReasonDeleted}
-	a.follow(ctx, key, a.wakeInvoker(key, wake),
-		a.tellAndWake(key, wake, changeEvent(def, schedule.EventDeleted, wake.Version, "", from)))
+	a.follow(ctx, key, a.wakeInvokerToForget(key, wake), a.tellAndWake(key, wake, deletedEvent(def, from)))
 	backfills, err := a.backfillIDs(ctx, key)
 	if err != nil {
 		a.logFor(key).WarnContext(ctx, "backfills of a deleted schedule not woken", "error", err)

@@ -51,6 +51,10 @@ func (a *api) wakeInvoker(key schedule.Key, wake schedule.Wake) effect {
 	return a.wake(a.names.InvokeWake(a.store.ShardOf(key), key), "", wake)
 }
 
+func (a *api) wakeInvokerToForget(key schedule.Key, wake schedule.Wake) effect {
+	return a.wake(a.names.InvokeDeleted(a.store.ShardOf(key), key), "", wake)
+}
+
 func (a *api) wakeBackfill(key schedule.Key, id string, wake schedule.Wake) effect {
 	shard := a.store.ShardOf(key)
 	return a.wake(a.names.Backfill(shard, key, id), a.names.BackfillTimer(shard, key, id), wake)
@@ -72,12 +76,12 @@ func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 }
 
 // armGuard arms the delayed wake-up of the generator for a version that is about to be written, to be removed by the wake
-// that follows. It bears no incarnation, since two creates may arm the same: it means whatever schedule is there by
-// then.
-func (a *api) armGuard(ctx context.Context, key schedule.Key, version uint64) error {
+// that follows. It means whatever schedule is there by then. The incarnation, for who finds none, is that of a schedule that is
+// there already; two creates may arm the same guard.
+func (a *api) armGuard(ctx context.Context, key schedule.Key, incarnation string, version uint64) error {
 	shard := a.store.ShardOf(key)
 	return a.arm(ctx, a.names.GuardTimer(shard, key, version), a.names.Generate(shard, key, subjects.WhatGuard),
-		schedule.Wake{Version: version, Reason: schedule.ReasonGuard})
+		schedule.Wake{Incarnation: incarnation, Version: version, Reason: schedule.ReasonGuard})
 }
 
 // armBackfillGuard does the same for the record of a backfill or trigger, whose timer is its own. Its incarnation keeps

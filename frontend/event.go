@@ -25,6 +25,12 @@ func newEvent(def *schedule.Definition, kind schedule.EventKind, name string, fr
 	}
 }
 
+func deletedEvent(def *schedule.Definition, from origin) schedule.Event {
+	event := newEvent(def, schedule.EventDeleted, "", from)
+	event.ID = schedule.DeletedEventID(def.Incarnation)
+	return event
+}
+
 // tell stores events in the event history.
 func (a *api) tell(events ...schedule.Event) effect {
 	return func(ctx context.Context) error { return a.events.Publish(ctx, events...) }

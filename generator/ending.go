@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -18,6 +19,9 @@ import (
 //
 // Meanwhile a new schedule of the same ID may have come. Its record then conflicts, and the next attempt arms the timer
 // that this one has removed. Without a record there may be a timer: who armed it was refused the record.
+//
+// The event of a deletion is for who has deleted it to store, who knows more about it. Its guard stands until that is done, and
+// what comes before leaves the record to it.
 func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wake) error {
 	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Generator(key)))
 	if err != nil {
@@ -31,17 +35,25 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wa
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
+	deleted := slices.ContainsFunc(wakes, func(w schedule.Wake) bool { return w.Reason == schedule.ReasonDeleted })
+	if record.Revision != 0 && !deleted {
+		if guarded, err := p.guarded(ctx, key); guarded || err != nil {
+			return err
+		}
+	}
 	if err := p.tellInvoker(ctx, key); err != nil {
 		return err
+	}
+	for _, incarnation := range deletedOnes(&record.Value, wakes) {
+		if err := p.publishDeleted(ctx, key, incarnation, wakes); err != nil {
+			return err
+		}
 	}
 	if record.Revision == 0 {
 		if err := kv.LeaveTrace(ctx, p.config.Store, kv.Generator(key)); err != nil {
 			return err
 		}
 		return p.disarm(ctx, key, timer)
-	}
-	if err := p.publishDeleted(ctx, key, record.Value.Incarnation, wakes); err != nil {
-		return err
 	}
 	if err := p.tellBackfiller(ctx, key); err != nil {
 		return err
@@ -50,6 +62,26 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wa
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Generator(key), record.Revision)
+}
+
+// deletedOnes are the schedules of an ID that were there and are not any more: that of the record, and those that whoever has
+// deleted them names. The record may be of an earlier one. That of a trace in the making (kv.LeaveTrace) names none.
+func deletedOnes(record *schedule.GeneratorState, wakes []schedule.Wake) []string {
+	all := []string{record.Incarnation}
+	for _, wake := range wakes {
+		if wake.Reason == schedule.ReasonDeleted || wake.Reason == schedule.ReasonGuard {
+			all = append(all, wake.Incarnation)
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(incarnation string) bool { return incarnation == "" })
+}
+
+// guarded reports whether there is a guard of any version.
+func (p *Pool) guarded(ctx context.Context, key schedule.Key) (bool, error) {
+	shard := p.config.Store.ShardOf(key)
+	n, err := p.config.Bus.Subjects(ctx, p.config.Names.TaskStream(shard), p.config.Names.GuardTimers(shard, key))
+	return n > 0, err
 }
 
 // armed is the sequence of the timer of a schedule, 0 if there is none.
@@ -77,7 +109,7 @@ func (p *Pool) disarm(ctx context.Context, key schedule.Key, timer uint64) error
 func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key) error {
 	// Whatever definition a lagging replica still has, it is older than its deletion.
 	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
-	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key), wake)
+	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeDeleted(p.config.Store.ShardOf(key), key), wake)
 }
 
 // tellBackfiller makes the backfiller forget the triggers and backfills of a schedule that is gone. Whoever wrote their
@@ -101,41 +133,35 @@ func (p *Pool) tellBackfiller(ctx context.Context, key schedule.Key) error {
 // that makes its repeat harmless.
 func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definition]) error {
 	d := &definition.Value
-	if err := p.publishClosed(ctx, d); err != nil {
+	event := p.ending(d.Key(), schedule.EventClosed, schedule.ClosedEventID(d.Incarnation))
+	event.Reason = "no time and no action left for the idle time"
+	if err := p.events.Publish(ctx, event); err != nil {
 		return err
 	}
 	if err := kv.Delete(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision); err != nil {
 		return err
 	}
-	return p.forget(ctx, d.Key(), nil)
+	told := schedule.Wake{Incarnation: d.Incarnation, Reason: schedule.ReasonDeleted, Told: true}
+	return p.forget(ctx, d.Key(), []schedule.Wake{told})
 }
 
-// publishDeleted stores the event of a deletion, as the frontend that made it does, if it lives to. Its guard and its wake
-// both name the version by which the event is called.
+// publishDeleted stores the event of a deletion unless the history tells of the end of that schedule already.
 func (p *Pool) publishDeleted(ctx context.Context, key schedule.Key, incarnation string, wakes []schedule.Wake) error {
 	for _, wake := range wakes {
-		if wake.Reason == schedule.ReasonDeleted && wake.Told {
+		if wake.Reason == schedule.ReasonDeleted && wake.Incarnation == incarnation && wake.Told {
 			return nil
 		}
 	}
-	if incarnation == "" {
-		return nil // a trace in the making: see kv.LeaveTrace
-	}
-	for _, wake := range wakes {
-		if wake.Reason == schedule.ReasonDeleted || wake.Reason == schedule.ReasonGuard {
-			return p.events.Ensure(ctx, p.config.Now(), schedule.Event{
-				ID: schedule.DeletedEventID(incarnation, wake.Version), Time: p.config.Now().UTC(),
-				Namespace: key.Namespace, ScheduleID: key.ID, Kind: schedule.EventDeleted,
-			})
+	closed := p.ending(key, schedule.EventClosed, schedule.ClosedEventID(incarnation))
+	deleted := p.ending(key, schedule.EventDeleted, schedule.DeletedEventID(incarnation))
+	for _, event := range []*schedule.Event{&closed, &deleted} {
+		if stored, err := p.events.IsLast(ctx, event); stored || err != nil {
+			return err
 		}
 	}
-	return nil
+	return p.events.Publish(ctx, deleted)
 }
 
-func (p *Pool) publishClosed(ctx context.Context, d *schedule.Definition) error {
-	event := schedule.Event{
-		ID: d.Incarnation + "-closed", Time: p.config.Now().UTC(), Namespace: d.Namespace, ScheduleID: d.ID,
-		Kind: schedule.EventClosed, Reason: "no time and no action left for the idle time",
-	}
-	return p.events.Publish(ctx, event)
+func (p *Pool) ending(key schedule.Key, kind schedule.EventKind, id string) schedule.Event {
+	return schedule.Event{ID: id, Time: p.config.Now().UTC(), Namespace: key.Namespace, ScheduleID: key.ID, Kind: kind}
 }

@@ -243,6 +243,11 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 			holdUntil = holdUntil.Add(yieldTime)
 		}
 	}
+	if before := record.Value.Incarnation; before != "" && before != definition.Value.Incarnation {
+		if err := p.publishDeleted(ctx, key, before, a.wakes); err != nil {
+			return time.Time{}, err
+		}
+	}
 	p.definitions.Keep(key, definition) // before the invoker asks for it
 	revision, err := p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
 	if err != nil {

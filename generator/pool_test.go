@@ -271,7 +271,7 @@ func TestDeletedScheduleIsForgotten(t *testing.T) {
 	b.wake("hourly", schedule.Wake{Version: 1, Reason: schedule.ReasonGuard}) // who deleted it did not live to say so
 	b.eventually("the record is gone", func() bool { _, exists := b.state("hourly"); return !exists })
 	require.False(t, b.armed("hourly"))
-	msg := b.last(b.names.InvokeWake(0, keyOf("hourly")))
+	msg := b.last(b.names.InvokeDeleted(0, keyOf("hourly")))
 	require.NotNil(t, msg, "the invoker is told")
 	var wake schedule.Wake
 	require.NoError(t, schedule.Unmarshal(msg.Data, &wake))
@@ -292,7 +292,7 @@ func TestForgetSparesANewScheduleOfTheSameID(t *testing.T) {
 	require.True(t, b.armed("hourly"))
 	_, exists := b.state("hourly")
 	require.True(t, exists)
-	require.Nil(t, b.last(b.names.InvokeWake(0, keyOf("hourly"))))
+	require.Nil(t, b.last(b.names.InvokeDeleted(0, keyOf("hourly"))))
 }
 
 func TestNothingToForget(t *testing.T) {
@@ -301,7 +301,7 @@ func TestNothingToForget(t *testing.T) {
 	p := b.pool()
 	_, err := p.transition(t.Context(), &attempt{key: keyOf("never-was")})
 	require.NoError(t, err)
-	require.NotNil(t, b.last(b.names.InvokeWake(0, keyOf("never-was"))), "the invoker may have something")
+	require.NotNil(t, b.last(b.names.InvokeDeleted(0, keyOf("never-was"))), "the invoker may have something")
 }
 
 func TestGarbageIsADeadLetterAndOthersGoOn(t *testing.T) {
@@ -394,7 +394,7 @@ func TestIdleScheduleCloses(t *testing.T) {
 	})
 	b.eventually("the record is gone", func() bool { _, exists := b.state("idle"); return !exists })
 	require.False(t, b.armed("idle"))
-	require.NotNil(t, b.last(b.names.InvokeWake(0, keyOf("idle"))))
+	require.NotNil(t, b.last(b.names.InvokeDeleted(0, keyOf("idle"))))
 	events, err := b.js.Stream(t.Context(), b.names.EventStream())
 	require.NoError(t, err)
 	_, err = events.GetLastMsgForSubject(t.Context(), b.names.Event(d.Key(), schedule.EventClosed))

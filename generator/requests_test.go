@@ -6,13 +6,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func TestSkips(t *testing.T) {
@@ -187,7 +190,116 @@ func TestEventsOfAFrontendThatDied(t *testing.T) {
 
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), revision))
 	b.wake(key.ID, schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
-	b.eventually("so is the deletion", func() bool { return last(schedule.EventDeleted) == "i-deleted-2" })
+	b.eventually("so is the deletion", func() bool { return last(schedule.EventDeleted) == "i-deleted" })
+}
+
+// TestADeletionIsLeftToWhoMadeIt: while its guard stands, nothing else that wakes the generator makes it forget the schedule.
+func TestADeletionIsLeftToWhoMadeIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(3600))
+	key, incarnation := keyOf("s"), d.Value.Incarnation
+	p := b.pool()
+	b.handle(p, "s", schedule.Wake{Incarnation: incarnation, Version: 1, Reason: schedule.ReasonCreated})
+	guard := b.names.GuardTimer(0, key, 2)
+	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), guard, b.names.Generate(0, key, subjects.WhatGuard),
+		time.Now().Add(time.Hour), &schedule.Wake{Version: 2, Reason: schedule.ReasonGuard}))
+	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), d.Revision))
+
+	b.handle(p, "s", schedule.Wake{Incarnation: incarnation, Version: 1, Reason: schedule.ReasonDue})
+	b.handle(p, "s", schedule.Wake{Version: 1, Reason: schedule.ReasonGuard})
+	_, exists := b.state("s")
+	require.True(t, exists)
+	require.Zero(t, b.told(key, schedule.EventDeleted))
+
+	require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), guard))
+	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	_, exists = b.state("s")
+	require.False(t, exists)
+	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
+	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
+}
+
+// TestADeletionIsToldOnce, whoever tells of it, and not at all of a schedule that has been closed.
+func TestADeletionIsToldOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stored schedule.EventKind
+		id     string
+		wake   schedule.Wake
+		want   int
+	}{
+		"nobody has":                    {wake: schedule.Wake{Reason: schedule.ReasonDeleted}, want: 1},
+		"nobody has, and it is due":     {wake: schedule.Wake{Reason: schedule.ReasonDue}, want: 1},
+		"the wake says so":              {wake: schedule.Wake{Reason: schedule.ReasonDeleted, Told: true}},
+		"the wake is of an earlier one": {wake: schedule.Wake{Incarnation: "earlier", Reason: schedule.ReasonDeleted, Told: true}, want: 1},
+		"the history says so": {
+			stored: schedule.EventDeleted, id: schedule.DeletedEventID("of-s"), wake: schedule.Wake{Reason: schedule.ReasonDeleted}, want: 1,
+		},
+		"it was closed": {
+			stored: schedule.EventClosed, id: schedule.ClosedEventID("of-s"), wake: schedule.Wake{Reason: schedule.ReasonDue},
+		},
+		"an earlier one was closed": {
+			stored: schedule.EventClosed, id: schedule.ClosedEventID("earlier"), wake: schedule.Wake{Reason: schedule.ReasonDue}, want: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := b.define("s", seconds(3600))
+			key, incarnation := keyOf("s"), d.Value.Incarnation
+			require.Equal(t, "of-s", incarnation)
+			p := b.pool()
+			b.handle(p, "s", schedule.Wake{Incarnation: incarnation, Version: 1, Reason: schedule.ReasonCreated})
+			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), d.Revision))
+			if test.stored != "" {
+				require.NoError(t, p.events.Publish(t.Context(), schedule.Event{
+					ID: test.id, Time: time.Now(), Namespace: key.Namespace, ScheduleID: key.ID, Kind: test.stored,
+				}))
+			}
+			wake := test.wake
+			wake.Version = 2
+			if wake.Incarnation == "" {
+				wake.Incarnation = incarnation
+			}
+			b.handle(p, "s", wake)
+			_, exists := b.state("s")
+			require.False(t, exists)
+			require.Equal(t, test.want, b.told(key, schedule.EventDeleted))
+		})
+	}
+}
+
+// TestADeletionIsToldOfByTheNextSchedule: who deleted the one before did not live to tell, and its guard is late.
+func TestADeletionIsToldOfByTheNextSchedule(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(3600))
+	key := keyOf("s")
+	p := b.pool()
+	b.handle(p, "s", schedule.Wake{Incarnation: d.Value.Incarnation, Version: 1, Reason: schedule.ReasonCreated})
+	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), d.Revision))
+	next := d.Value
+	next.Incarnation = "next"
+	_, err := kv.Put(t.Context(), b.store, kv.Definition(key), &next, 0)
+	require.NoError(t, err)
+	b.handle(p, "s", schedule.Wake{Incarnation: "next", Version: 1, Reason: schedule.ReasonCreated})
+	state, _ := b.state("s")
+	require.Equal(t, "next", state.Incarnation)
+	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
+	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
+}
+
+// told counts the events of a kind.
+func (b *testBundle) told(key schedule.Key, kind schedule.EventKind) int {
+	b.Helper()
+	stream, err := b.js.Stream(b.Context(), b.names.EventStream())
+	require.NoError(b, err)
+	info, err := stream.Info(b.Context(), jetstream.WithSubjectFilter(b.names.Event(key, kind)))
+	require.NoError(b, err)
+	return int(info.State.Subjects[b.names.Event(key, kind)])
 }
 
 // TestRequestsBecomeRecords once, however often the definition is looked at.

@@ -36,7 +36,7 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 		}
 		completion.TaskQueue = task.Queue
 		return Message{Completion: completion}, nil
-	case task.What == subjects.WhatWake:
+	case task.IsWake():
 		var wake schedule.Wake
 		err := schedule.Unmarshal(msg.Data(), &wake)
 		return Message{Wake: &wake}, err

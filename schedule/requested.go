@@ -24,8 +24,8 @@ func PausedEventID(incarnation string, version uint64) string {
 	return incarnation + "-" + string(EventPaused) + "-" + strconv.FormatUint(version, 10)
 }
 
-// DeletedEventID is the ID of the event that tells of the deletion of a schedule, which the version counts as another
-// change.
-func DeletedEventID(incarnation string, version uint64) string {
-	return incarnation + "-" + string(EventDeleted) + "-" + strconv.FormatUint(version, 10)
-}
+// DeletedEventID is the ID of the event that tells of the deletion of a schedule: each is deleted once, whoever tells of it.
+func DeletedEventID(incarnation string) string { return incarnation + "-" + string(EventDeleted) }
+
+// ClosedEventID is the ID of the event that tells that a schedule has been closed.
+func ClosedEventID(incarnation string) string { return incarnation + "-" + string(EventClosed) }

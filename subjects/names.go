@@ -65,6 +65,7 @@ const (
 	WhatDue      = "due"
 	WhatGuard    = "guard"
 	WhatFinished = "finished"
+	WhatDeleted  = "deleted"
 )
 
 // Generate is the subject that runs the generator for one schedule: WhatDue for its timer, WhatGuard for a guard,
@@ -82,6 +83,11 @@ func (n Names) GenerateWake(shard int, key schedule.Key, version uint64) string 
 // InvokeWake is the subject that makes the invoker look at one schedule.
 func (n Names) InvokeWake(shard int, key schedule.Key) string {
 	return n.task(shard, "invoke", key, WhatWake)
+}
+
+// InvokeDeleted is the subject that makes the invoker forget a schedule that is gone.
+func (n Names) InvokeDeleted(shard int, key schedule.Key) string {
+	return n.task(shard, "invoke", key, WhatDeleted)
 }
 
 // InvokeEnqueue is the subject of one hand-off to the invoker. The source and the end of the range make it unique, so
@@ -122,6 +128,11 @@ func (n Names) DueTimer(shard int, key schedule.Key) string { return n.timer(sha
 // wake that follows one write removes its own guard and no other's.
 func (n Names) GuardTimer(shard int, key schedule.Key, version uint64) string {
 	return n.timer(shard, "guard", key) + "." + strconv.FormatUint(version, 10)
+}
+
+// GuardTimers matches the guards of all versions.
+func (n Names) GuardTimers(shard int, key schedule.Key) string {
+	return n.timer(shard, "guard", key) + ".*"
 }
 
 // RetryTimer is the invoker's timer for the next attempt to start.
@@ -291,12 +302,17 @@ type Task struct {
 }
 
 // IsHandOff reports whether a task is a hand-off to the invoker.
-func (t Task) IsHandOff() bool { return t.Role == "invoke" && t.What != WhatWake && !t.IsEnd() }
+func (t Task) IsHandOff() bool { return t.Role == "invoke" && !t.IsWake() && !t.IsEnd() }
+
+// IsWake reports whether a task wakes the invoker.
+func (t Task) IsWake() bool {
+	return t.Role == "invoke" && (t.What == WhatWake || t.What == WhatDeleted)
+}
 
 // IsEnd reports whether a task is a request to the invoker to end a run.
 func (t Task) IsEnd() bool { return t.Role == "invoke" && strings.HasPrefix(t.What, whatEnd) }
 
-// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeEnqueue, InvokeEnd, Backfill or Callback.
+// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeDeleted, InvokeEnqueue, InvokeEnd, Backfill or Callback.
 func (n Names) ParseTask(subject string) (Task, error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".")
 	tokens := strings.Split(rest, ".")

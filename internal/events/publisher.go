@@ -60,7 +60,7 @@ func (p *Publisher) Ensure(ctx context.Context, now time.Time, events ...schedul
 	missing := make([]schedule.Event, 0, len(events))
 	for i := range events {
 		if now.Sub(events[i].Time) > subjects.DuplicateWindow/2 { // by then the stream may have forgotten the ID
-			stored, err := p.isLast(ctx, &events[i])
+			stored, err := p.IsLast(ctx, &events[i])
 			if err != nil {
 				return err
 			}
@@ -73,8 +73,8 @@ func (p *Publisher) Ensure(ctx context.Context, now time.Time, events ...schedul
 	return p.Publish(ctx, missing...)
 }
 
-// isLast reports whether an event is the last one of its kind and schedule.
-func (p *Publisher) isLast(ctx context.Context, event *schedule.Event) (bool, error) {
+// IsLast reports whether an event is the last one of its kind and schedule.
+func (p *Publisher) IsLast(ctx context.Context, event *schedule.Event) (bool, error) {
 	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
 	last, err := p.bus.Last(ctx, p.names.EventStream(), p.names.Event(key, event.Kind))
 	if errors.Is(err, leader.ErrNone) {

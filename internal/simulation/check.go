@@ -103,6 +103,7 @@ func (w *world) check() []Finding {
 func (w *world) checkSchedule(id string) []Finding {
 	d, ok := w.stored(id)
 	c := &checker{world: w, id: id, key: keyOf(id), definition: &d}
+	c.endings()
 	if !ok {
 		c.gone()
 		return c.findings
@@ -136,6 +137,33 @@ type checker struct {
 
 func (c *checker) find(kind, format string, args ...any) {
 	c.findings = append(c.findings, Finding{kind, c.id, fmt.Sprintf(format, args...)})
+}
+
+// endings: the history tells of each schedule that is gone that it was deleted, once. Of one that was deleted before any
+// generator saw it nobody may know where another came at once: the guard of that one's change has taken the place of its own.
+func (c *checker) endings() {
+	told := map[string]int{}
+	var created []string
+	for _, e := range c.history(c.id) {
+		switch e.Kind {
+		case schedule.EventDeleted:
+			told[e.ID]++
+		case schedule.EventCreated:
+			created = append(created, e.Created())
+		}
+	}
+	for i, incarnation := range created {
+		least, most := 1, 1
+		if i < len(created)-1 {
+			least = 0
+		}
+		if incarnation == c.definition.Incarnation {
+			least, most = 0, 0
+		}
+		if n := told[schedule.DeletedEventID(incarnation)]; n < least || n > most {
+			c.find("endings", "%d events tell of the deletion of %s, not %d", n, incarnation, most)
+		}
+	}
 }
 
 // counters are what the events add up to, each of them once.
