@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/alarm"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -20,9 +21,9 @@ type group[M any] struct {
 	working []*item[M] // being handled
 	since   time.Time  // when that began
 	busy    bool
-	hold    *time.Timer // set while items are held
-	holds   int         // counts the holds, to tell an old timer from the present one
-	resting bool        // hold ends a rest
+	hold    *alarm.Alarm // set while items are held
+	holds   int          // counts the holds, to tell an old timer from the present one
+	resting bool         // hold ends a rest
 }
 
 func (g *group[M]) take() []*item[M] {
@@ -214,7 +215,7 @@ func (l *Loop[M]) keepNewest(items []*item[M]) []*item[M] {
 func (l *Loop[M]) holdUntil(work context.Context, key schedule.Key, g *group[M], until time.Time) {
 	g.holds++
 	hold := g.holds
-	g.hold = time.AfterFunc(until.Sub(l.config.Now()), func() {
+	g.hold = l.clock.After(until.Sub(l.config.Now()), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if g.holds == hold && !l.stopping {
