@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/alarm"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -21,9 +20,9 @@ type group[M any] struct {
 	working []*item[M] // being handled
 	since   time.Time  // when that began
 	busy    bool
-	hold    *alarm.Alarm // set while items are held
-	holds   int          // counts the holds, to tell an old timer from the present one
-	resting bool         // hold ends a rest
+	hold    *time.Timer // set while items are held
+	holds   int         // counts the holds, to tell an old timer from the present one
+	resting bool        // hold ends a rest
 }
 
 func (g *group[M]) take() []*item[M] {
@@ -215,7 +214,7 @@ func (l *Loop[M]) keepNewest(items []*item[M]) []*item[M] {
 func (l *Loop[M]) holdUntil(work context.Context, key schedule.Key, g *group[M], until time.Time) {
 	g.holds++
 	hold := g.holds
-	g.hold = l.clock.After(until.Sub(l.config.Now()), func() {
+	g.hold = time.AfterFunc(until.Sub(l.config.Now()), func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if g.holds == hold && !l.stopping {

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/alarm"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/idle"
@@ -100,7 +99,6 @@ type Loop[M any] struct {
 	idle     []chan<- turn[M] // where those wait that have nothing to do
 	stopping bool
 	running  sync.WaitGroup
-	clock    alarm.Clock // of the holds
 }
 
 // New returns a loop that is not running yet.
@@ -126,7 +124,6 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	var keeping sync.WaitGroup
 	keep, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
 	keeping.Go(func() { l.keepAlive(keep) })
-	keeping.Go(func() { l.clock.Run(keep) })
 	defer l.metrics.observe(l.inFlight)()
 
 	l.config.Vitals.begin(l.config.Shards, l.longest)

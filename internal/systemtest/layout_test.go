@@ -35,7 +35,6 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"worker": {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter", "internal/metrics",
 			"internal/publish"},
 
-		"internal/alarm":        {},
 		"internal/heap":         {},
 		"internal/health":       {"subjects", "kv", "internal/namespaces", "internal/taskqueue", "internal/topology"},
 		"internal/ical":         {"schedule"},
