@@ -202,7 +202,7 @@ func (s *session) environment() Environment {
 	e := Environment{
 		NATS: "embedded", NATSVersion: s.asks.ConnectedServerVersion(),
 		Shards: s.cluster.Facts.Shards, Replicas: s.cluster.Facts.Replicas, Concurrency: s.config.Concurrency,
-		Version: s.config.Version, Go: runtime.Version(), CPUs: runtime.GOMAXPROCS(0), Profiled: s.profiler != nil,
+		Version: s.config.Version, Go: runtime.Version(), CPUs: min(runtime.GOMAXPROCS(0), runtime.NumCPU()), Profiled: s.profiler != nil,
 	}
 	if s.host.external == nil {
 		e.Sync = string(s.config.Sync)

@@ -1,9 +1,14 @@
-// Package heap keeps the memory of a process small while there is little to do.
+// Package heap keeps the memory of a process small while there is little to do, and its timers on time while memory is collected.
 //
 // Go lets a heap grow to twice of what is in use before it collects, and gives memory back to the system slowly. That is right
-// under load, where collecting more often would take processor time from the work; under much load with little in use it is not
-// enough. A scheduler waits most of its life, with an index of everything that waits in memory: there, half of it would be held for
-// nothing.
+// under load, where collecting more often would take processor time from the work. A scheduler waits most of its life, with an index
+// of everything that waits in memory: there, half of it would be held for nothing.
+//
+// While Go marks what is in use, processors that have nothing to do help with it, for ten or twenty milliseconds at a time: they look
+// for goroutines and for the network in between, not for timers, and catch up with their share of the marking before they go on. Where
+// much is in use that lasts for seconds, in which everything would be late. So collections are begun here, where they are at least
+// four seconds apart, and while one lasts something comes from the network, as far as Go can see, four times in a millisecond (ticks),
+// and there are as many processors as Go needs to set one aside for the marking.
 //
 // It is for the processes of Carillon (package cli). Libraries must not import it: how often a process collects is not theirs to
 // say.
@@ -11,7 +16,7 @@ package heap
 
 import (
 	"context"
-	"math"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -19,103 +24,52 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
-const (
-	// interval is how often the load is looked at.
-	interval = time.Second
-	// calm is how many looks in a row have to find little load until the heap may grow by less, and memory is given back.
-	calm = 10
-	// between is how far apart collections are to be, unless the heap may grow by Go's default or more; and at least how far
-	// apart those are that give memory back.
-	between = time.Minute
-	// rarely is how far apart collections are to be for Go's default to be enough.
-	rarely = 2 * time.Second
-)
-
-// The levels are by how many percent the heap may grow between two collections.
-const (
-	least     = 20
-	less      = 50
-	goDefault = 100
-	more      = 200
-)
+// interval is how often it is looked whether to collect.
+const interval = 250 * time.Millisecond
 
 // Pace adapts to the load by how much the heap may grow between two collections, until ctx ends; then it restores what it has
-// found. That is 20, 50, 100 or, where collections would come more often than every two seconds, 200 percent: more at once for
-// whoever allocates more, less after ten seconds. Where it is less than Go's 100 then, it also gives back to the system what is not
-// in use, once a minute at most. It is for the whole process, and must not run twice at a time.
+// found. That is 20, 40, 60 or 100 percent, or 150 where collections come more often than every two seconds: more at once for whoever
+// allocates more, less after ten seconds. Where it is 20 or 40 then, it also gives back to the system what is not in use,
+// once a minute at most. It is for the whole process, and must not run twice at a time.
 //
 // Whoever has set GOGC has decided already: then it should not be called. A limit set by GOMEMLIMIT stays in force.
 func Pace(ctx context.Context) {
-	p := pacer{percent: least, since: between}
-	before := debug.SetGCPercent(p.percent)
+	p := newPacer()
+	limit := growth[p.level].limit
+	before := debug.SetGCPercent(limit)
 	defer func() { debug.SetGCPercent(before) }()
+	ticks := newTicks()
+	defer ticks.close()
 	last := measure()
 	for idle.For(ctx, interval) == nil {
 		now := measure()
-		release := p.next(now.live, now.allocated-last.allocated, interval)
+		what := p.next(now, now.allocated-last.allocated, interval)
 		last = now
-		debug.SetGCPercent(p.percent)
-		if release {
-			debug.FreeOSMemory()
+		if limit != growth[p.level].limit { // to set it stops the process for a moment
+			limit = growth[p.level].limit
+			debug.SetGCPercent(limit)
+		}
+		switch what {
+		case collect:
+			ticks.during(func() { withProcessors(runtime.GC) })
+		case giveBack:
+			ticks.during(func() { withProcessors(debug.FreeOSMemory) })
 		}
 	}
 }
 
-// pacer decides by how much the heap may grow.
-type pacer struct {
-	percent int
-	// calm counts the looks in a row that would have been content with less.
-	calm int
-	// since is how long ago memory was last given back.
-	since time.Duration
-}
-
-// next goes by the bytes that are in use, and those that have been allocated in a time. It reports whether memory should be
-// given back: where there was more load than now, and there is little.
-func (p *pacer) next(live, allocated uint64, in time.Duration) (release bool) {
-	p.since += in
-	want := percentFor(live, allocated, in)
-	switch {
-	case want >= p.percent:
-		p.percent, p.calm = want, 0
-		return false
-	case p.calm < calm-1:
-		p.calm++
-		return false
-	}
-	p.percent, p.calm = want, 0
-	if p.since < between || want >= goDefault {
-		return false
-	}
-	p.since = 0
-	return true
-}
-
-// percentFor returns the least level at which collections are far enough apart.
-func percentFor(live, allocated uint64, in time.Duration) int {
-	// grows is by how many percent the heap grows in a time.
-	grows := func(d time.Duration) float64 {
-		return 100 * float64(allocated) * (float64(d) / float64(in)) / math.Max(float64(live), 1)
-	}
-	switch {
-	case grows(between) <= least:
-		return least
-	case grows(between) <= less:
-		return less
-	case grows(rarely) <= goDefault:
-		return goDefault
-	}
-	return more
-}
-
-// usage is what the runtime says of the heap.
+// usage is what the runtime says of the heap, in bytes.
 type usage struct {
-	// allocated counts the bytes since the process began, live those that the last collection has found in use.
-	allocated, live uint64
+	// allocated counts since the process began.
+	allocated uint64
+	// live is what the last collection has found in use, objects what is there now: that, and what has been allocated since.
+	live, objects uint64
 }
 
 func measure() usage {
-	samples := [...]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	samples := [...]metrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+	}
 	metrics.Read(samples[:])
-	return usage{samples[0].Value.Uint64(), samples[1].Value.Uint64()}
+	return usage{samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64()}
 }

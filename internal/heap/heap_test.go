@@ -2,6 +2,7 @@ package heap
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
@@ -10,92 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mebibyte = 1 << 20
-
-func TestPercentFor(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		live, allocated uint64
-		want            int
-	}{
-		"nothing to do":        {200 * mebibyte, 0, 20},
-		"a little":             {200 * mebibyte, 600 << 10, 20},
-		"some":                 {200 * mebibyte, mebibyte, 50},
-		"as much as by itself": {200 * mebibyte, 3 * mebibyte, 100},
-		"a lot":                {200 * mebibyte, 100 * mebibyte, 100},
-		"too much for that":    {200 * mebibyte, 101 * mebibyte, 200},
-		"a lot for an index":   {1500 * mebibyte, 500 * mebibyte, 100},
-		"nothing in use yet":   {0, mebibyte, 200},
-	} {
-		assert.Equal(t, test.want, percentFor(test.live, test.allocated, time.Second), name)
-	}
-}
-
-func TestPacerGoesUpAtOnceAndDownSlowly(t *testing.T) {
-	t.Parallel()
-	const live, busy, quiet = 200 * mebibyte, 100 * mebibyte, 0
-	p := pacer{percent: 20, since: between}
-	require.False(t, p.next(live, busy, time.Second))
-	require.Equal(t, 100, p.percent)
-	for range calm - 1 {
-		require.False(t, p.next(live, quiet, time.Second))
-		require.Equal(t, 100, p.percent)
-	}
-	require.True(t, p.next(live, quiet, time.Second), "memory is given back")
-	require.Equal(t, 20, p.percent)
-	for range 2 * calm {
-		require.False(t, p.next(live, quiet, time.Second), "there is nothing more to give")
-	}
-}
-
-// TestLessLoadIsNoCalm: to give memory back is a collection that nobody needs while there is much to do.
-func TestLessLoadIsNoCalm(t *testing.T) {
-	t.Parallel()
-	const live, busy, less = 200 * mebibyte, 300 * mebibyte, 50 * mebibyte
-	p := pacer{percent: 20, since: between}
-	require.False(t, p.next(live, busy, time.Second))
-	require.Equal(t, 200, p.percent)
-	for range calm {
-		require.Equal(t, 200, p.percent)
-		require.False(t, p.next(live, less, time.Second))
-	}
-	require.Equal(t, 100, p.percent)
-}
-
-func TestOneBusyMomentBeginsTheCalmAnew(t *testing.T) {
-	t.Parallel()
-	const live, busy, quiet = 200 * mebibyte, 100 * mebibyte, 0
-	p := pacer{percent: 100, since: between}
-	for range 3 {
-		for range calm - 1 {
-			require.False(t, p.next(live, quiet, time.Second))
-		}
-		require.False(t, p.next(live, busy, time.Second))
-		require.Equal(t, 100, p.percent)
-	}
-}
-
-// TestMemoryIsGivenBackSeldom: whatever the load, there is a minute between two times.
-func TestMemoryIsGivenBackSeldom(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		p := pacer{percent: 20, since: between}
-		last := -between
-		for i, load := range rapid.SliceOfN(rapid.IntRange(0, 5), 0, 300).Draw(t, "MiB allocated in each second") {
-			now := time.Duration(i) * time.Second
-			if p.next(200*mebibyte, uint64(load)*mebibyte, time.Second) {
-				require.GreaterOrEqual(t, now-last, between)
-				last = now
-			}
-			require.Contains(t, []int{least, less, goDefault, more}, p.percent)
-		}
-	})
-}
 
 // TestPaceGivesBackAndRestores is about the whole process, and runs beside no other test.
 func TestPaceGivesBackAndRestores(t *testing.T) {
@@ -113,6 +35,38 @@ func TestPaceGivesBackAndRestores(t *testing.T) {
 	stop()
 	<-ended
 	assert.Equal(t, 77, debug.SetGCPercent(77))
+}
+
+// TestPaceBeginsCollections is about the whole process, and runs beside no other test: with a little to do, collections are begun
+// here, not by Go.
+func TestPaceBeginsCollections(t *testing.T) {
+	live := make([]byte, 256*mebibyte)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		Pace(ctx)
+	}()
+	begin := collections()
+	for deadline := time.Now().Add(time.Minute); collections().forced < begin.forced+2 && time.Now().Before(deadline); {
+		waste(mebibyte)
+		require.NoError(t, idle.For(ctx, 50*time.Millisecond))
+	}
+	end := collections()
+	assert.GreaterOrEqual(t, end.forced, begin.forced+2)
+	assert.Less(t, end.automatic-begin.automatic, end.forced-begin.forced, "where looks came too late")
+	stop()
+	<-ended
+	runtime.KeepAlive(live)
+}
+
+// cycles counts collections by who began them.
+type cycles struct{ automatic, forced uint64 }
+
+func collections() cycles {
+	samples := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}, {Name: "/gc/cycles/forced:gc-cycles"}}
+	metrics.Read(samples)
+	return cycles{samples[0].Value.Uint64(), samples[1].Value.Uint64()}
 }
 
 // waste allocates what nobody needs afterwards.

@@ -1,0 +1,54 @@
+package heap
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+)
+
+// BenchmarkLateness says how late a goroutine is that waits for a millisecond, while memory is collected of which much is in use.
+func BenchmarkLateness(b *testing.B) {
+	type node struct {
+		next [4]*node
+		data [64]byte
+	}
+	nodes := make([]*node, 4_000_000)
+	for i := range nodes {
+		nodes[i] = &node{}
+		for j := range nodes[i].next {
+			nodes[i].next[j] = nodes[rand.IntN(i+1)]
+		}
+	}
+	some := newTicks()
+	defer some.close()
+	for name, ticks := range map[string]*ticks{"none": nil, "ticks": some} {
+		b.Run(name, func(b *testing.B) {
+			var late []time.Duration
+			for b.Loop() {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					ticks.during(runtime.GC)
+				}()
+				for over := false; !over; {
+					begin := time.Now()
+					time.Sleep(5 * time.Millisecond)
+					late = append(late, time.Since(begin)-5*time.Millisecond)
+					select {
+					case <-done:
+						over = true
+					default:
+					}
+				}
+			}
+			slices.Sort(late)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(late[len(late)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(late[len(late)*99/100].Microseconds()), "p99-µs")
+			b.ReportMetric(float64(late[len(late)-1].Microseconds()), "max-µs")
+		})
+	}
+	runtime.KeepAlive(nodes)
+}

@@ -1,0 +1,128 @@
+package heap
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// window is over what time the load is measured.
+	window = time.Second
+	// calm is for how long there has to be little load until the heap may grow by less, and memory is given back.
+	calm = 10 * time.Second
+	// between is how far apart collections are to be, unless there is much to do; and at least how far apart those are
+	// that give memory back.
+	between = time.Minute
+	// seldom is how far apart they are at least when they are begun here, and rarely for Go's default to be enough when they are not.
+	seldom = 4 * time.Second
+	rarely = 2 * time.Second
+)
+
+// level is how much load there is.
+type level int
+
+const (
+	idlest level = iota
+	light
+	medium
+	heavy
+	heaviest
+)
+
+// growth says of each level by how many percent the heap may grow until a collection is begun here, and until Go has collected. The
+// second is so much more that Go does not begin first. Where the first is 0, it is left to Go.
+var growth = [...]struct{ begin, limit int }{
+	idlest:   {20, 33},
+	light:    {40, 66},
+	medium:   {60, 100},
+	heavy:    {0, 100},
+	heaviest: {0, 150},
+}
+
+// goBegins is at what part of the limit Go begins to collect, at the earliest.
+const goBegins = 0.7
+
+// action is what is to be done at once.
+type action int
+
+const (
+	nothing action = iota
+	// collect is to collect what is not in use.
+	collect
+	// giveBack is to collect it and to give it back to the system.
+	giveBack
+)
+
+// pacer decides by how much the heap may grow, and when to collect.
+type pacer struct {
+	level level
+	// calm is for how long less would have been enough.
+	calm time.Duration
+	// since is how long ago memory was last given back.
+	since time.Duration
+	// allocated are the bytes, and in the time, since the load was last measured.
+	allocated uint64
+	in        time.Duration
+}
+
+func newPacer() pacer { return pacer{since: between} }
+
+// begins reports whether to collect when the heap has grown by so many percent. Beyond what Go begins at, it has begun already.
+func (l level) begins(grown float64) bool {
+	g := growth[l]
+	return g.begin > 0 && grown >= float64(g.begin) && grown < goBegins*float64(g.limit)
+}
+
+// next goes by what is in use, and by the bytes that have been allocated in a time.
+func (p *pacer) next(now usage, allocated uint64, in time.Duration) action {
+	p.since += in
+	p.allocated += allocated
+	p.in += in
+	switch {
+	case p.in >= window && p.adapt(now.live):
+		p.since = 0
+		return giveBack
+	case p.level.begins(grown(now)):
+		return collect
+	}
+	return nothing
+}
+
+// grown returns by how many percent the heap has grown since the last collection.
+func grown(u usage) float64 {
+	return 100 * (float64(u.objects) - float64(u.live)) / math.Max(float64(u.live), 1)
+}
+
+// adapt changes the level. It reports whether memory should be given back: where there was more load than now, and there is little.
+func (p *pacer) adapt(live uint64) (release bool) {
+	in, want := p.in, levelFor(live, p.allocated, p.in)
+	p.allocated, p.in = 0, 0
+	if want >= p.level {
+		p.level, p.calm = want, 0
+		return false
+	}
+	if p.calm += in; p.calm < calm {
+		return false
+	}
+	p.level, p.calm = want, 0
+	return want < medium && p.since >= between
+}
+
+// levelFor returns the least level at which collections are far enough apart.
+func levelFor(live, allocated uint64, in time.Duration) level {
+	// grows is by how many percent the heap grows in a time.
+	grows := func(d time.Duration) float64 {
+		return 100 * float64(allocated) * (float64(d) / float64(in)) / math.Max(float64(live), 1)
+	}
+	switch {
+	case grows(between) <= float64(growth[idlest].begin):
+		return idlest
+	case grows(between) <= float64(growth[light].begin):
+		return light
+	case grows(seldom) <= float64(growth[medium].begin):
+		return medium
+	case grows(rarely) <= float64(growth[heavy].limit):
+		return heavy
+	}
+	return heaviest
+}
