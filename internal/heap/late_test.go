@@ -12,7 +12,7 @@ import (
 func BenchmarkLateness(b *testing.B) {
 	type node struct {
 		next [4]*node
-		data [64]byte
+		_    [64]byte
 	}
 	nodes := make([]*node, 4_000_000)
 	for i := range nodes {
