@@ -7,9 +7,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// few is how many keys are asked for one by one. A watch needs a consumer, and for that the server looks through the subjects of a
+// file of messages, an index of which it often has to make first.
+const few = 16
+
 // Keys reads all entries that match, without their data, to tell those that are deleted from the others. An entry that is
 // written while that goes on moves to the end of what is read, and may be missed there: the end is where as many have come as
-// there were at the beginning. So what the leader has said to be there, and has not been met, is asked for by its key.
+// there were at the beginning. So what the leader has said to be there, and has not been met, is asked for by its key; where there
+// is little, all of it.
 func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -18,8 +23,10 @@ func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string
 		return nil, err
 	}
 	met := map[string]bool{}
-	if err := b.meet(ctx, bucket, filter, met); err != nil {
-		return nil, err
+	if rest || len(known) > few {
+		if err := b.meet(ctx, bucket, filter, met); err != nil {
+			return nil, err
+		}
 	}
 	if rest {
 		// There are more than the leader names at once. Nothing is missed twice but by a rare chance.

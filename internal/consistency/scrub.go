@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
@@ -18,6 +16,13 @@ import (
 const (
 	DefaultPeriod = 10 * time.Minute
 	DefaultRate   = 4
+)
+
+const (
+	// passedOver is how many messages that lead to no schedule are read in the time of a look.
+	passedOver = 8
+	// maxAttempts is how often a message is tried to be read again.
+	maxAttempts = 10
 )
 
 // maxSuspects bounds what a scrubber has seen once. What is beyond is found again by the next pass.
@@ -107,36 +112,89 @@ func (s *Scrubber) open(ctx context.Context) bool {
 
 func (s *Scrubber) now() time.Time { return s.config.Now() }
 
-// pass looks at each schedule of a shard once.
+// pass looks at each schedule of a shard once: at its definition, or, where that is gone, at the first thing that is left of it. A
+// schedule whose definition is written anew meanwhile has its turn in the next pass.
 func (s *Scrubber) pass(ctx context.Context, shard int) error {
-	v, err := s.checker.reader.surveyShard(ctx, shard, "")
-	if err != nil {
-		return err
-	}
-	interval := time.Duration(float64(time.Second) / s.config.Rate)
-	failures := 0
-	var first error
-	for _, key := range slices.SortedFunc(maps.Keys(v.found), compareKeys) {
-		if err := idle.For(ctx, interval); err != nil {
+	p := pass{shard: shard, gone: map[schedule.Key]bool{}}
+	for _, trail := range s.checker.reader.trails(shard) {
+		if err := s.follow(ctx, trail, &p); err != nil {
 			return err
 		}
-		found, err := s.checker.look(ctx, key)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			failures++
-			first = cmp.Or(first, err)
-			continue
-		}
-		metrics.ConsistencyChecked.Add(ctx, 1)
-		s.suspect(key, found)
-		s.confirm(ctx)
 	}
-	if failures > 0 {
-		return fmt.Errorf("%d schedules, the first: %w", failures, first)
+	if p.failures > 0 {
+		return fmt.Errorf("%d failures, the first: %w", p.failures, p.first)
 	}
 	return nil
+}
+
+// pass is how far a look at a shard has come.
+type pass struct {
+	shard int
+	// gone are the schedules without a definition that have been looked at.
+	gone map[schedule.Key]bool
+	// failures counts what could not be looked at, first is why the first of it could not.
+	failures int
+	first    error
+}
+
+func (p *pass) failed(err error) {
+	p.failures++
+	p.first = cmp.Or(p.first, err)
+}
+
+// follow walks a stream to its end. What cannot be read is tried again, a few times.
+func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
+	for attempts := 0; ; {
+		subject, err := t.next(ctx)
+		switch {
+		case err == nil && subject == "":
+			return nil
+		case err == nil:
+			attempts = 0
+			err = s.visit(ctx, p, subject)
+			s.confirm(ctx)
+		case attempts < maxAttempts && ctx.Err() == nil:
+			attempts++
+			err = idle.For(ctx, s.config.Pause)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// visit looks at the schedule that a message is about, unless another message leads there, and takes its time. The error is that of
+// ctx.
+func (s *Scrubber) visit(ctx context.Context, p *pass, subject string) error {
+	interval := time.Duration(float64(time.Second) / s.config.Rate)
+	key, definition, ok := s.checker.reader.owner(p.shard, subject)
+	if !ok || !definition && !s.leftover(ctx, p, key) {
+		return idle.For(ctx, interval/passedOver)
+	}
+	found, err := s.checker.look(ctx, key)
+	if err != nil {
+		p.failed(err)
+	} else {
+		metrics.ConsistencyChecked.Add(ctx, 1)
+		s.suspect(key, found)
+	}
+	return idle.For(ctx, interval)
+}
+
+// leftover reports whether something is the first that a pass meets of a schedule without a definition.
+func (s *Scrubber) leftover(ctx context.Context, p *pass, key schedule.Key) bool {
+	if p.gone[key] {
+		return false
+	}
+	defined, err := s.checker.reader.defined(ctx, p.shard, key)
+	if err != nil {
+		p.failed(err)
+		return false
+	}
+	if !defined {
+		p.gone[key] = true
+	}
+	return !defined
 }
 
 // settle spends the time until the next pass with what has been found.
