@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// window is over what time the load is measured.
-	window = time.Second
-	// calm is for how long there has to be little load until the heap may grow by less, and memory is given back.
-	calm = 10 * time.Second
+	// window is over what time a load is measured that leaves nothing to wait for.
+	window = 4 * time.Second
+	// calm is for how long there has to be less load until the heap may grow by less, or memory is given back.
+	calm = 3 * window
 	// between is how far apart collections are to be, unless there is much to do; and at least how far apart those are
 	// that give memory back.
 	between = time.Minute
@@ -30,11 +30,12 @@ const (
 )
 
 // growth says of each level by how many percent the heap may grow until a collection is begun here, and until Go has collected. The
-// second is so much more that Go does not begin first. Where the first is 0, it is left to Go.
+// second is twice as much, so that Go does not begin first: within a second NATS allocates for the index of a large stream what is a
+// tenth of the heap. Where the first is 0, it is left to Go.
 var growth = [...]struct{ begin, limit int }{
-	idlest:   {20, 33},
-	light:    {40, 66},
-	medium:   {60, 100},
+	idlest:   {20, 40},
+	light:    {40, 80},
+	medium:   {60, 120},
 	heavy:    {0, 100},
 	heaviest: {0, 150},
 }
@@ -56,16 +57,20 @@ const (
 // pacer decides by how much the heap may grow, and when to collect.
 type pacer struct {
 	level level
-	// calm is for how long less would have been enough.
-	calm time.Duration
-	// since is how long ago memory was last given back.
-	since time.Duration
-	// allocated are the bytes, and in the time, since the load was last measured.
+	// less is for how long a lower level would have been enough, quiet for how long there has been little to do.
+	less, quiet time.Duration
+	// loaded says that there was more to do since memory was last given back, since is how long ago that is.
+	loaded bool
+	since  time.Duration
+	// allocated are the bytes, and in the time, since the load was last measured; recent are the bytes of each window of the last
+	// minute, of which the oldest is the next to be replaced.
 	allocated uint64
 	in        time.Duration
+	recent    [between / window]uint64
+	oldest    int
 }
 
-func newPacer() pacer { return pacer{since: between} }
+func newPacer() pacer { return pacer{loaded: true, since: between} }
 
 // begins reports whether to collect when the heap has grown by so many percent. Beyond what Go begins at, it has begun already.
 func (l level) begins(grown float64) bool {
@@ -93,19 +98,54 @@ func grown(u usage) float64 {
 	return 100 * (float64(u.objects) - float64(u.live)) / math.Max(float64(u.live), 1)
 }
 
-// adapt changes the level. It reports whether memory should be given back: where there was more load than now, and there is little.
+// adapt changes the level. It reports whether memory should be given back: where there was more to do than now, and there is little.
+//
+// Of much to do a window tells enough. Of little it does not: NATS writes the indexes of its streams every two minutes, for which it
+// allocates more than in all the time between.
 func (p *pacer) adapt(live uint64) (release bool) {
-	in, want := p.in, levelFor(live, p.allocated, p.in)
+	now, in := levelFor(live, p.allocated, p.in), p.in
+	want := now
+	p.remember()
+	if now < heavy {
+		want = min(medium, levelFor(live, p.lastMinute(), between))
+	}
+	p.follow(want, in)
+	return p.rests(now, in)
+}
+
+// remember takes what has been allocated for the newest window of the last minute, and begins another.
+func (p *pacer) remember() {
+	p.recent[p.oldest] = p.allocated
+	p.oldest = (p.oldest + 1) % len(p.recent)
 	p.allocated, p.in = 0, 0
-	if want >= p.level {
-		p.level, p.calm = want, 0
+}
+
+func (p *pacer) lastMinute() (allocated uint64) {
+	for _, bytes := range p.recent {
+		allocated += bytes
+	}
+	return allocated
+}
+
+// follow goes up at once, and down when that has been enough for a while.
+func (p *pacer) follow(want level, in time.Duration) {
+	p.less += in
+	if want >= p.level || p.less >= calm {
+		p.level, p.less = want, 0
+	}
+}
+
+// rests reports whether there has been little to do for a while, after more.
+func (p *pacer) rests(now level, in time.Duration) bool {
+	p.quiet += in
+	if now >= medium {
+		p.loaded, p.quiet = p.loaded || now >= heavy, 0
+	}
+	if !p.loaded || p.quiet < calm || p.since < between {
 		return false
 	}
-	if p.calm += in; p.calm < calm {
-		return false
-	}
-	p.level, p.calm = want, 0
-	return want < medium && p.since >= between
+	p.loaded = false
+	return true
 }
 
 // levelFor returns the least level at which collections are far enough apart.

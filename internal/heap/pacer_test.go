@@ -28,44 +28,51 @@ func TestLevelFor(t *testing.T) {
 	}
 }
 
-// second tells a pacer of a second in which 200 MiB are in use, and nothing has to be collected.
-func second(p *pacer, allocated uint64) action {
-	return p.next(usage{live: 200 * mebibyte, objects: 200 * mebibyte}, allocated, time.Second)
+// some tells a pacer of a window in which so many bytes are allocated in a second, 200 MiB are in use, and nothing has to be
+// collected.
+func some(p *pacer, rate uint64) action {
+	const live = 200 * mebibyte
+	return p.next(usage{live: live, objects: live}, rate*uint64(window/time.Second), window)
 }
 
 const (
-	busy   = 25 * mebibyte
-	busier = 300 * mebibyte
-	quiet  = 0
+	busy    = 25 * mebibyte
+	busier  = 40 * mebibyte
+	busiest = 300 * mebibyte
+	quiet   = 0
 )
 
-// seconds is calm, in the looks of second.
-const seconds = int(calm / time.Second)
+// windows is calm, in those of some, minute is between.
+const (
+	windows = int(calm / window)
+	minute  = int(between / window)
+)
 
 func TestPacerGoesUpAtOnceAndDownSlowly(t *testing.T) {
 	t.Parallel()
 	p := newPacer()
-	require.Equal(t, nothing, second(&p, busy))
-	require.Equal(t, medium, p.level)
-	for range seconds - 1 {
-		require.Equal(t, nothing, second(&p, quiet))
-		require.Equal(t, medium, p.level)
+	require.Equal(t, nothing, some(&p, busiest))
+	require.Equal(t, heaviest, p.level)
+	for range windows - 1 {
+		require.Equal(t, nothing, some(&p, quiet))
+		require.Equal(t, heaviest, p.level)
 	}
-	require.Equal(t, giveBack, second(&p, quiet))
+	require.Equal(t, giveBack, some(&p, quiet))
+	require.Equal(t, medium, p.level, "it was much, in the last minute")
+	for range minute {
+		require.Equal(t, nothing, some(&p, quiet), "there is nothing more to give")
+	}
 	require.Equal(t, idlest, p.level)
-	for range 2 * seconds {
-		require.Equal(t, nothing, second(&p, quiet), "there is nothing more to give")
-	}
 }
 
 // TestLessLoadIsNoCalm: to give memory back is a collection that nobody needs while there is much to do.
 func TestLessLoadIsNoCalm(t *testing.T) {
 	t.Parallel()
 	p := newPacer()
-	require.Equal(t, nothing, second(&p, busier))
-	for range seconds {
+	require.Equal(t, nothing, some(&p, busiest))
+	for range windows {
 		require.Equal(t, heaviest, p.level)
-		require.Equal(t, nothing, second(&p, busy))
+		require.Equal(t, nothing, some(&p, busy))
 	}
 	require.Equal(t, medium, p.level)
 }
@@ -73,13 +80,31 @@ func TestLessLoadIsNoCalm(t *testing.T) {
 func TestOneBusyMomentBeginsTheCalmAnew(t *testing.T) {
 	t.Parallel()
 	p := newPacer()
-	second(&p, busy)
+	some(&p, busier)
+	require.Equal(t, heavy, p.level)
 	for range 3 {
-		for range seconds - 1 {
-			require.Equal(t, nothing, second(&p, quiet))
+		for range windows - 1 {
+			require.Equal(t, nothing, some(&p, quiet))
 		}
-		require.Equal(t, nothing, second(&p, busy))
-		require.Equal(t, medium, p.level)
+		require.Equal(t, nothing, some(&p, busier))
+		require.Equal(t, heavy, p.level)
+	}
+}
+
+// TestOneMomentIsNoLoad: what NATS allocates for its indexes is no reason to let the heap grow by more, or to give memory back.
+func TestOneMomentIsNoLoad(t *testing.T) {
+	t.Parallel()
+	p := newPacer()
+	for range minute {
+		some(&p, quiet)
+	}
+	for range 3 {
+		require.Equal(t, nothing, some(&p, 40*mebibyte/uint64(window/time.Second)))
+		require.Equal(t, idlest, p.level)
+		for range minute {
+			require.Equal(t, nothing, some(&p, quiet))
+			require.Equal(t, idlest, p.level)
+		}
 	}
 }
 
@@ -94,10 +119,11 @@ func TestCollectionsAreBegunAtTheLevel(t *testing.T) {
 		{idlest, 199 * mebibyte, nothing},
 		{idlest, 239 * mebibyte, nothing},
 		{idlest, 240 * mebibyte, collect},
+		{idlest, 257 * mebibyte, nothing},
 		{medium, 319 * mebibyte, nothing},
 		{medium, 320 * mebibyte, collect},
-		{medium, 339 * mebibyte, collect},
-		{medium, 340 * mebibyte, nothing},
+		{medium, 367 * mebibyte, collect},
+		{medium, 369 * mebibyte, nothing},
 		{heavy, 450 * mebibyte, nothing},
 		{heaviest, 450 * mebibyte, nothing},
 	} {
@@ -115,17 +141,17 @@ func TestLimitIsFarFromTheLevel(t *testing.T) {
 	}
 }
 
-// TestLoadIsMeasuredOverASecond: what comes within one look says little of it.
-func TestLoadIsMeasuredOverASecond(t *testing.T) {
+// TestLoadIsMeasuredOverAWindow: what comes within one look says little of it.
+func TestLoadIsMeasuredOverAWindow(t *testing.T) {
 	t.Parallel()
 	p := newPacer()
 	const live = 200 * mebibyte
 	for range window/interval - 1 {
-		p.next(usage{live: live, objects: live}, mebibyte, interval)
+		p.next(usage{live: live, objects: live}, 10*mebibyte, interval)
 		require.Equal(t, idlest, p.level)
 	}
 	p.next(usage{live: live, objects: live}, 0, interval)
-	require.Equal(t, medium, p.level)
+	require.Equal(t, heavy, p.level)
 }
 
 // TestMemoryIsGivenBackSeldom: whatever the load, there is a minute between two times.
@@ -134,13 +160,13 @@ func TestMemoryIsGivenBackSeldom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPacer()
 		last := -between
-		for i, load := range rapid.SliceOfN(rapid.IntRange(0, 5), 0, 300).Draw(t, "MiB allocated in each second") {
-			now := time.Duration(i) * time.Second
-			if second(&p, uint64(load)*mebibyte) == giveBack {
+		for i, load := range rapid.SliceOfN(rapid.IntRange(0, 60), 0, 300).Draw(t, "MiB allocated in each second of a window") {
+			now := time.Duration(i) * window
+			if some(&p, uint64(load)*mebibyte) == giveBack {
 				require.GreaterOrEqual(t, now-last, between)
 				last = now
 			}
-			require.Contains(t, []level{idlest, light, medium}, p.level)
+			require.LessOrEqual(t, p.level, heavy)
 		}
 	})
 }
