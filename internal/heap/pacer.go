@@ -7,9 +7,9 @@ import (
 
 const (
 	// window is over what time a load is measured that leaves nothing to wait for.
-	window = 4 * time.Second
+	window = 2 * time.Second
 	// calm is for how long there has to be less load until the heap may grow by less, or memory is given back.
-	calm = 3 * window
+	calm = 6 * window
 	// between is how far apart collections are to be, unless there is much to do; and at least how far apart those are
 	// that give memory back.
 	between = time.Minute
@@ -62,6 +62,8 @@ type pacer struct {
 	// loaded says that there was more to do since memory was last given back, since is how long ago that is.
 	loaded bool
 	since  time.Duration
+	// collected is how long ago a collection was last begun.
+	collected time.Duration
 	// allocated are the bytes, and in the time, since the load was last measured; recent are the bytes of each window of the last
 	// minute, of which the oldest is the next to be replaced.
 	allocated uint64
@@ -70,7 +72,7 @@ type pacer struct {
 	oldest    int
 }
 
-func newPacer() pacer { return pacer{loaded: true, since: between} }
+func newPacer() pacer { return pacer{loaded: true, since: between, collected: between} }
 
 // begins reports whether to collect when the heap has grown by so many percent. Beyond what Go begins at, it has begun already.
 func (l level) begins(grown float64) bool {
@@ -81,6 +83,7 @@ func (l level) begins(grown float64) bool {
 // next goes by what is in use, and by the bytes that have been allocated in a time.
 func (p *pacer) next(now usage, allocated uint64, in time.Duration) action {
 	p.since += in
+	p.collected += in
 	p.allocated += allocated
 	p.in += in
 	switch {
@@ -88,9 +91,19 @@ func (p *pacer) next(now usage, allocated uint64, in time.Duration) action {
 		p.since = 0
 		return giveBack
 	case p.level.begins(grown(now)):
-		return collect
+		return p.begin()
 	}
 	return nothing
+}
+
+// begin begins a collection, unless the last one was just now: then there is more to do than the last window has told.
+func (p *pacer) begin() action {
+	if p.collected < seldom {
+		p.level, p.less = heavy, 0
+		return nothing
+	}
+	p.collected = 0
+	return collect
 }
 
 // grown returns by how many percent the heap has grown since the last collection.

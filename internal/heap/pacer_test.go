@@ -127,10 +127,21 @@ func TestCollectionsAreBegunAtTheLevel(t *testing.T) {
 		{heavy, 450 * mebibyte, nothing},
 		{heaviest, 450 * mebibyte, nothing},
 	} {
-		p := pacer{level: test.level}
+		p := pacer{level: test.level, collected: seldom}
 		got := p.next(usage{live: 200 * mebibyte, objects: test.objects}, 0, interval)
 		assert.Equal(t, test.want, got, test)
 	}
+}
+
+// TestCollectionsAreFarApart: where they would not be, there is much to do, and they are left to Go before a window is over.
+func TestCollectionsAreFarApart(t *testing.T) {
+	t.Parallel()
+	full := usage{live: 200 * mebibyte, objects: 320 * mebibyte}
+	p := newPacer()
+	p.level = medium
+	require.Equal(t, collect, p.next(full, 0, interval))
+	require.Equal(t, nothing, p.next(full, 0, interval))
+	require.Equal(t, heavy, p.level)
 }
 
 // TestLimitIsFarFromTheLevel: there is time to begin before Go does.
