@@ -2,7 +2,6 @@ package kv_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,7 +44,7 @@ func BenchmarkKeys(b *testing.B) {
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		found, err := buckets.Keys(b.Context(), bucket, strings.TrimSuffix(kv.Definition(keyOf(i*7919%schedules)).String(), subjects.KindDefinition)+">")
+		found, err := buckets.Keys(b.Context(), bucket, subjects.StateKey(keyOf(i*7919%schedules), ">"))
 		if err != nil || len(found) != 2 {
 			b.Fatal(found, err)
 		}

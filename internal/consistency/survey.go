@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -59,7 +58,7 @@ func (r *reader) surveyShard(ctx context.Context, shard int, namespace string) (
 func (r *reader) surveySchedule(ctx context.Context, key schedule.Key) (*survey, error) {
 	shard := r.store.ShardOf(key)
 	prefix, id := r.names.Prefix(), subjects.Escape(key.ID)
-	v, err := r.survey(ctx, shard, strings.TrimSuffix(kv.Definition(key).String(), subjects.KindDefinition)+">",
+	v, err := r.survey(ctx, shard, subjects.StateKey(key, ">"),
 		fmt.Sprintf("%s.task.%d.*.%s.%s.*", prefix, shard, key.Namespace, id),
 		fmt.Sprintf("%s.callback.%d.%s.*.%s.*", prefix, shard, key.Namespace, id),
 		fmt.Sprintf("%s.timer.%d.*.%s.%s", prefix, shard, key.Namespace, id),

@@ -80,12 +80,7 @@ func (r *reader) owner(shard int, subject string) (key schedule.Key, definition,
 
 // defined reports whether a schedule has a definition, as any replica has it.
 func (r *reader) defined(ctx context.Context, shard int, key schedule.Key) (bool, error) {
-	_, err := r.buckets.Get(ctx, r.names.StateBucket(shard), kv.Definition(key).String())
-	if errors.Is(err, kv.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("consistency: read the definition of %s: %w", key, err)
-	}
-	return true, nil
+	var definition Stored[schedule.Definition]
+	err := read(ctx, r.buckets.Get, r.names.StateBucket(shard), kv.Definition(key).String(), &definition)
+	return definition.there(), err
 }

@@ -51,12 +51,15 @@ func Pace(ctx context.Context) {
 		}
 		switch what {
 		case collect:
-			ticks.during(func() { withProcessors(runtime.GC) })
+			onTime(ticks, runtime.GC)
 		case giveBack:
-			ticks.during(func() { withProcessors(debug.FreeOSMemory) })
+			onTime(ticks, debug.FreeOSMemory)
 		}
 	}
 }
+
+// onTime calls a function that collects, such that timers fire in time meanwhile.
+func onTime(ticks *ticks, collect func()) { ticks.during(func() { withProcessors(collect) }) }
 
 // usage is what the runtime says of the heap, in bytes.
 type usage struct {

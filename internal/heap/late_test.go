@@ -23,14 +23,19 @@ func BenchmarkLateness(b *testing.B) {
 	}
 	some := newTicks()
 	defer some.close()
-	for name, ticks := range map[string]*ticks{"none": nil, "ticks": some} {
+	for name, collect := range map[string]func(){
+		"none":       runtime.GC,
+		"ticks":      func() { some.during(runtime.GC) },
+		"processors": func() { withProcessors(runtime.GC) },
+		"both":       func() { onTime(some, runtime.GC) },
+	} {
 		b.Run(name, func(b *testing.B) {
 			var late []time.Duration
 			for b.Loop() {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					ticks.during(runtime.GC)
+					collect()
 				}()
 				for over := false; !over; {
 					begin := time.Now()

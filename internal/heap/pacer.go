@@ -88,7 +88,6 @@ func (p *pacer) next(now usage, allocated uint64, in time.Duration) action {
 	p.in += in
 	switch {
 	case p.in >= window && p.adapt(now.live):
-		p.since = 0
 		return giveBack
 	case p.level.begins(grown(now)):
 		return p.begin()
@@ -157,7 +156,7 @@ func (p *pacer) rests(now level, in time.Duration) bool {
 	if !p.loaded || p.quiet < calm || p.since < between {
 		return false
 	}
-	p.loaded = false
+	p.loaded, p.since = false, 0
 	return true
 }
 
