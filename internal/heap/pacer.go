@@ -156,7 +156,7 @@ func (p *pacer) rests(now level, in time.Duration) bool {
 	if !p.loaded || p.quiet < calm || p.since < between {
 		return false
 	}
-	p.loaded, p.since = false, 0
+	p.loaded, p.since, p.collected = false, 0, 0
 	return true
 }
 

@@ -144,6 +144,20 @@ func TestCollectionsAreFarApart(t *testing.T) {
 	require.Equal(t, heavy, p.level)
 }
 
+// TestGivingBackIsACollection: the next one is to be far from it, too.
+func TestGivingBackIsACollection(t *testing.T) {
+	t.Parallel()
+	p := newPacer()
+	some(&p, busiest)
+	for range windows - 1 {
+		require.Equal(t, nothing, some(&p, quiet))
+	}
+	require.Equal(t, giveBack, some(&p, quiet))
+	p.level = idlest
+	require.Equal(t, nothing, p.next(usage{live: 200 * mebibyte, objects: 250 * mebibyte}, 0, interval))
+	require.Equal(t, heavy, p.level)
+}
+
 // TestLimitIsFarFromTheLevel: there is time to begin before Go does.
 func TestLimitIsFarFromTheLevel(t *testing.T) {
 	t.Parallel()
