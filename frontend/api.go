@@ -31,7 +31,7 @@ const maxWrites = 128
 type api struct {
 	names      subjects.Names
 	js         jetstream.JetStream // for reads for people
-	replica    *replica.Reader     // the same
+	readers    *replica.Readers    // the same, by shard
 	bus        bus.Bus
 	store      *kv.Store
 	namespaces *knownNamespaces

@@ -123,7 +123,7 @@ func (a *api) lastEvents(
 		subjects[i] = a.names.Event(key, kind)
 	}
 	// A rest, which there is of events larger than any, is left out too.
-	messages, _, err := a.replica.Last(brief, a.names.EventStream(), subjects...)
+	messages, _, err := a.readers.Of(a.store.ShardOf(key)).Last(brief, a.names.EventStream(), subjects...)
 	if err != nil {
 		a.logFor(key).WarnContext(ctx, "events left out of a description", "error", err)
 	}

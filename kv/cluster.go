@@ -43,7 +43,7 @@ func (c *Cluster) bucket(ctx context.Context) (*natsBuckets, error) {
 	if c.open != nil {
 		return c.open, nil
 	}
-	open, err := openBuckets(ctx, c.js, []string{c.name})
+	open, err := openBuckets(ctx, c.js, []string{c.name}, nil)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, schedule.Errorf(schedule.CodeUnavailable, "the cluster has no bucket %s: it is not set up", c.name)
 	}

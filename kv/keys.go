@@ -61,7 +61,7 @@ func (b *natsBuckets) meet(ctx context.Context, bucket, filter string, met map[s
 		select {
 		case entry, open := <-watcher.Updates():
 			switch {
-			case !open && b.js.Conn().IsClosed():
+			case !open && ctx.Err() == nil:
 				return jetstream.ErrConnectionClosed
 			case !open:
 				return ctx.Err()

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,40 +16,70 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// natsBuckets are the buckets of a connection to NATS. Those of the shards are looked up once.
+// natsBuckets are the buckets of an installation on NATS. Those of the shards are looked up once.
 type natsBuckets struct {
 	js        jetstream.JetStream
 	publisher *publish.Publisher
-	buckets   map[string]jetstream.KeyValue
-	single    map[string]*singleReplica
-	replica   *replica.Reader
+	shards    map[string]*shardBucket
+	lanes     *replica.Lanes
+	readers   *replica.Readers
 }
 
-func openBuckets(ctx context.Context, js jetstream.JetStream, names []string) (*natsBuckets, error) {
+// shardBucket is the bucket of a shard, by the connection for everything and by the lane.
+type shardBucket struct {
+	jetstream.KeyValue
+	shard  int
+	lane   jetstream.KeyValue
+	single singleReplica
+}
+
+// openBuckets opens those of the shards, whose names are in their order.
+func openBuckets(
+	ctx context.Context, js jetstream.JetStream, names []string, lanes *replica.Lanes,
+) (*natsBuckets, error) {
 	b := &natsBuckets{
-		js: js, publisher: publish.New(js), replica: replica.New(js),
-		buckets: make(map[string]jetstream.KeyValue, len(names)), single: make(map[string]*singleReplica, len(names)),
+		js: js, publisher: publish.New(js), lanes: lanes, readers: replica.NewReaders(js, lanes),
+		shards: make(map[string]*shardBucket, len(names)),
 	}
-	for _, name := range names {
-		bucket, err := js.KeyValue(ctx, name)
-		if err != nil {
+	for shard, name := range names {
+		bucket, err1 := js.KeyValue(ctx, name)
+		lane, err2 := lanes.Open(shard, js).KeyValue(ctx, name)
+		if err := cmp.Or(err1, err2); err != nil {
 			return nil, fmt.Errorf("kv: open bucket %s: %w", name, err)
 		}
-		b.buckets[name], b.single[name] = bucket, &singleReplica{}
+		of := &shardBucket{KeyValue: bucket, shard: shard, lane: lane}
+		of.single.heard = func(status jetstream.KeyValueStatus) { lanes.Note(shard, status.Values()) }
+		b.shards[name] = of
 	}
 	return b, nil
 }
 
 // of returns a bucket. That of the cluster, which is seldom needed, and comes last when a backup is restored, is looked up.
 func (b *natsBuckets) of(ctx context.Context, name string) (jetstream.KeyValue, error) {
-	if bucket, known := b.buckets[name]; known {
+	if bucket, known := b.shards[name]; known {
 		return bucket, nil
 	}
 	return b.js.KeyValue(ctx, name)
 }
 
+// toRead returns a bucket, by its lane if that is used.
+func (b *natsBuckets) toRead(ctx context.Context, name string) (jetstream.KeyValue, error) {
+	if bucket, known := b.shards[name]; known && b.lanes.Uses(bucket.shard) {
+		return bucket.lane, nil
+	}
+	return b.of(ctx, name)
+}
+
+// readerOf is what reads several records of a bucket at once.
+func (b *natsBuckets) readerOf(name string) *replica.Reader {
+	if bucket, known := b.shards[name]; known {
+		return b.readers.Of(bucket.shard)
+	}
+	return b.readers.Main()
+}
+
 func (b *natsBuckets) Get(ctx context.Context, bucket, key string) (Entry, error) {
-	in, err := b.of(ctx, bucket)
+	in, err := b.toRead(ctx, bucket)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -65,7 +96,7 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 	for i, filter := range filters {
 		onSubjects[i] = prefix + filter
 	}
-	messages, rest, err := b.replica.Last(ctx, subjects.BucketStream(bucket), onSubjects...)
+	messages, rest, err := b.readerOf(bucket).Last(ctx, subjects.BucketStream(bucket), onSubjects...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -80,7 +111,7 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 
 // GetLeader asks directly where there is one replica, which is the leader: that costs half.
 func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry, error) {
-	if single, known := b.single[bucket]; known && single.is(ctx, b.buckets[bucket]) {
+	if of, known := b.shards[bucket]; known && of.single.is(ctx, of) {
 		return b.Get(ctx, bucket, key)
 	}
 	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))

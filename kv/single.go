@@ -17,6 +17,8 @@ const singleAge = 10 * time.Second
 type singleReplica struct {
 	known  atomic.Pointer[replicas]
 	asking sync.Mutex
+	// heard is told what NATS has said.
+	heard func(jetstream.KeyValueStatus)
 }
 
 // replicas is what NATS has said, and until when it counts.
@@ -39,6 +41,7 @@ func (s *singleReplica) is(ctx context.Context, bucket jetstream.KeyValue) bool 
 	if err != nil {
 		return false
 	}
+	s.heard(status)
 	s.known.Store(&replicas{single: status.Config().Replicas == 1, until: time.Now().Add(singleAge)})
 	return s.known.Load().single
 }

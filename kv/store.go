@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -27,7 +28,15 @@ func Open(ctx context.Context, js jetstream.JetStream, names subjects.Names, sha
 
 // OpenBuckets returns the buckets of an installation on NATS.
 func OpenBuckets(ctx context.Context, js jetstream.JetStream, names subjects.Names, shards int) (Buckets, error) {
-	return openBuckets(ctx, js, NewStore(nil, names, shards).names)
+	return OpenLanes(ctx, js, nil, names, shards)
+}
+
+// OpenLanes returns the buckets of an installation on NATS, of which those of the shards are read by the lanes that are used. It tells
+// the lanes how much each shard has.
+func OpenLanes(
+	ctx context.Context, js jetstream.JetStream, lanes *replica.Lanes, names subjects.Names, shards int,
+) (Buckets, error) {
+	return openBuckets(ctx, js, NewStore(nil, names, shards).names, lanes)
 }
 
 // NewStore returns a store that keeps its records in given buckets.

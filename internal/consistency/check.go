@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -35,6 +36,8 @@ type Config struct {
 	Names subjects.Names
 	// Shards is how many shards the installation has.
 	Shards int
+	// Lanes are what the schedules are read by. Default: JS.
+	Lanes *replica.Lanes
 	// Pause is between a look and the one that confirms it. Default: [DefaultPause].
 	Pause time.Duration
 	// Concurrency is how many schedules are looked at side by side. Default: [DefaultConcurrency].
@@ -101,7 +104,7 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	buckets, err := kv.OpenBuckets(ctx, config.JS, config.Names, config.Shards)
+	buckets, err := kv.OpenLanes(ctx, config.JS, config.Lanes, config.Names, config.Shards)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,8 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 	return &Checker{
 		config: config,
 		reader: reader{
-			js: config.JS, bus: own, buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now,
+			js: config.JS, lanes: config.Lanes, bus: own, buckets: buckets, store: store, names: config.Names, letters: letters,
+			now: config.Now,
 		},
 		mender: mender{bus: own, buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now},
 	}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -20,6 +21,7 @@ import (
 // reader makes snapshots. It is safe for concurrent use.
 type reader struct {
 	js      jetstream.JetStream
+	lanes   *replica.Lanes
 	bus     bus.Bus
 	buckets kv.Buckets
 	store   *kv.Store

@@ -59,9 +59,10 @@ func (t *trail) open(ctx context.Context) (err error) {
 
 // trails are what is stored about the schedules of a shard: their records, and their tasks and timers.
 func (r *reader) trails(shard int) []*trail {
+	lane := r.lanes.Of(shard, r.js)
 	return []*trail{
-		{js: r.js, name: subjects.BucketStream(r.names.StateBucket(shard))},
-		{js: r.js, name: r.names.TaskStream(shard)},
+		{js: lane, name: subjects.BucketStream(r.names.StateBucket(shard))},
+		{js: lane, name: r.names.TaskStream(shard)},
 	}
 }
 

@@ -32,11 +32,11 @@ var (
 var (
 	Connected = newGauge(GroupNATS, Instrument{
 		Name: "carillon.nats.connected", By: byAll,
-		Description: "1 while the process is connected to NATS, 0 while it is not.",
+		Description: "1 while the process is connected to NATS, 0 while it is not, or not by all of its connections.",
 	})
 	Reconnects = newTotal(GroupNATS, Instrument{
 		Name: "carillon.nats.reconnects", Unit: "{reconnect}", By: byAll,
-		Description: "How often the process has lost its connection to NATS and got another.",
+		Description: "How often the process has lost its connection to NATS and got another; of several, that which it has lost most often.",
 	})
 	Messages = newTotal(GroupNATS, Instrument{
 		Name: "carillon.nats.messages", Unit: "{message}", By: byAll,

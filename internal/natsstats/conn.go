@@ -8,11 +8,21 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// ObserveConn shows how the connection of the process is, until stop is called.
-func ObserveConn(conn *nats.Conn) (stop func()) {
+// ObserveConns shows how the connections of the process are together, until stop is called. A server that goes away takes all of
+// them with it, which counts once.
+func ObserveConns(conns ...*nats.Conn) (stop func()) {
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
-		stats := conn.Stats()
-		o.Bool(metrics.Connected, conn.IsConnected())
+		connected, stats := true, nats.Statistics{}
+		for _, conn := range conns {
+			connected = connected && conn.IsConnected()
+			one := conn.Stats()
+			stats.Reconnects = max(stats.Reconnects, one.Reconnects)
+			stats.InMsgs += one.InMsgs
+			stats.OutMsgs += one.OutMsgs
+			stats.InBytes += one.InBytes
+			stats.OutBytes += one.OutBytes
+		}
+		o.Bool(metrics.Connected, connected)
 		o.Total(metrics.Reconnects, int64(stats.Reconnects))
 		o.Total(metrics.Messages, int64(stats.InMsgs), metrics.DirectionReceive)
 		o.Total(metrics.Messages, int64(stats.OutMsgs), metrics.DirectionTransmit)

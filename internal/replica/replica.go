@@ -2,8 +2,8 @@
 // may lag behind. Package leader reads one, as it was last stored.
 //
 // JetStream answers such a request ("multi_last" of a direct get, ADR-31) with a message for each subject and one that
-// marks the end, for which nats.go has no function. It may be imported by what reads from JetStream, and must never grow
-// beyond reading.
+// marks the end, for which nats.go has no function. [Lanes] are connections to read by, so that a stream which cannot be read for a
+// moment holds up no other. It may be imported by what reads from JetStream, and must never grow beyond reading.
 package replica
 
 import (

@@ -81,7 +81,7 @@ func (f *follower) checkTime(ctx context.Context, b *bucket) error {
 	if b.cursor.sequence == 0 {
 		return nil
 	}
-	found, err := f.index.reader.From(ctx, b.stream(), b.cursor.time.Add(1))
+	found, err := f.index.readers.Of(b.shard).From(ctx, b.stream(), b.cursor.time.Add(1))
 	if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time) error {
 		batch := time.Now()
 		var found []replica.Message
 		var err error
-		found, rest, err = f.index.reader.Since(ctx, b.stream(), b.cursor.sequence, batchSize)
+		found, rest, err = f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, batchSize)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (f *follower) followHints(ctx context.Context) error {
 	for shard, changed := range f.index.hints.take() {
 		b := &f.buckets[shard]
 		for some := range slices.Chunk(slices.Collect(maps.Keys(changed)), hintBatch) {
-			found, _, err := f.index.reader.Last(ctx, b.stream(), some...)
+			found, _, err := f.index.readers.Of(b.shard).Last(ctx, b.stream(), some...)
 			if err != nil {
 				return err
 			}

@@ -30,6 +30,8 @@ const retryDelay = 2 * time.Second
 // Config is what an [Index] needs. JS and Shards are required; the zero value of every other field is its default.
 type Config struct {
 	JS jetstream.JetStream
+	// Lanes are what the schedules are read by. Default: JS.
+	Lanes *replica.Lanes
 	// Names are those of the installation, Shards how many it has, and Created when it was set up.
 	Names   subjects.Names
 	Shards  int
@@ -49,10 +51,10 @@ type Config struct {
 
 // Index is a read model of all schedules of an installation. It is made by [New] and safe for concurrent use.
 type Index struct {
-	config Config
-	log    *slog.Logger
-	reader *replica.Reader
-	status *status
+	config  Config
+	log     *slog.Logger
+	readers *replica.Readers
+	status  *status
 
 	mu sync.RWMutex // held for reading while a query is answered
 	db *database    // nil while there is none
@@ -85,7 +87,7 @@ func New(config Config) (*Index, error) {
 		config.Now = time.Now
 	}
 	return &Index{
-		config: config, log: config.Logger.With("component", "search"), reader: replica.New(config.JS),
+		config: config, log: config.Logger.With("component", "search"), readers: replica.NewReaders(config.JS, config.Lanes),
 		status: newStatus(config.Shards), hints: newHints(), broken: make(chan struct{}, 1),
 	}, nil
 }

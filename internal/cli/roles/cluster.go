@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/internal/recent"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
@@ -31,8 +33,10 @@ type Cluster struct {
 	JS    jetstream.JetStream
 	Names subjects.Names
 	// Facts are what all processes of the installation agree on.
-	Facts   topology.Facts
-	store   *kv.Store
+	Facts topology.Facts
+	store *kv.Store
+	// lanes are what the schedules are read by.
+	lanes   *replica.Lanes
 	options Options
 	// definitions are those that the pools of this process have read last.
 	definitions *recent.Records[schedule.Definition]
@@ -45,6 +49,8 @@ type Options struct {
 	Version string
 	// Drain bounds how long a frontend that stops waits for what it works on.
 	Drain time.Duration
+	// LanesFrom is from how many messages of its records on a shard is read by a connection of its own. Default: replica.LongIndex.
+	LanesFrom uint64
 }
 
 // Open makes the installation ready, together with all others that try, and waits until ctx ends for a NATS cluster that
@@ -60,11 +66,18 @@ func Open(
 	if err != nil {
 		return nil, fmt.Errorf("set up streams and buckets: %w", err)
 	}
-	store, err := kv.Open(ctx, js, names, facts.Shards)
+	lanes, err := conn.openLanes(ctx, facts.Shards, cmp.Or(options.LanesFrom, replica.LongIndex))
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{Conn: conn, JS: js, Names: names, Facts: facts, store: store, options: options, definitions: recent.Definitions()}, nil
+	buckets, err := kv.OpenLanes(ctx, js, lanes, names, facts.Shards)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{
+		Conn: conn, JS: js, Names: names, Facts: facts, store: kv.NewStore(buckets, names, facts.Shards), lanes: lanes,
+		options: options, definitions: recent.Definitions(),
+	}, nil
 }
 
 // Frontend returns the role that answers the API, and a channel that is closed when it does. Searches are answered once
@@ -75,7 +88,7 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 		return Role{}, nil, err
 	}
 	f, err := frontend.New(frontend.Config{
-		Conn: c.Conn.Conn, JS: c.JS, Store: c.store, Names: c.Names, Index: index,
+		Conn: c.Conn.Conn, JS: c.JS, Lanes: c.lanes, Store: c.store, Names: c.Names, Index: index,
 		Version: c.options.Version, Logger: c.options.Logger, DrainTimeout: c.options.Drain,
 	})
 	if err != nil {
@@ -99,7 +112,7 @@ func (c *Cluster) Generator() (Role, error) {
 		return Role{}, err
 	}
 	scrubber, err := consistency.NewScrubber(consistency.ScrubberConfig{Config: consistency.Config{
-		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Logger: c.options.Logger,
+		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Lanes: c.lanes, Logger: c.options.Logger,
 	}})
 	if err != nil {
 		return Role{}, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/natsstats"
 )
@@ -22,10 +23,15 @@ const (
 // WaitForNATS is what a role waits for that has no connection.
 const WaitForNATS = "a connection to NATS"
 
-// Connection is a connection to NATS for as long as the process lives.
+// Connection is a connection to NATS for as long as the process lives, and those that it reads by, if it has been asked for them.
 type Connection struct {
 	*nats.Conn
+	log       *slog.Logger
+	connected chan struct{} // has an element when it is for the first time
 	closed    chan struct{}
+	// lane opens one to read by, of which lanes are those that are there.
+	lane      func(i int) (*Connection, error)
+	lanes     []*Connection
 	unobserve func() // ends the metrics
 }
 
@@ -36,8 +42,24 @@ type Dial func(...nats.Option) (*nats.Conn, error)
 // for a server that is not there yet, and reconnects for ever; both are logged. It fails when a server refuses the
 // connection for good, for lack of permission for example. The caller closes it.
 func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, options ...nats.Option) (*Connection, error) {
-	connected := make(chan struct{}, 1)
-	c := &Connection{closed: make(chan struct{})}
+	c, err := open(log, slog.LevelWarn, name, dial, options...)
+	if err != nil {
+		return nil, err
+	}
+	c.lane = func(i int) (*Connection, error) {
+		return open(log, slog.LevelDebug, fmt.Sprintf("%s-lane-%d", name, i), dial, options...)
+	}
+	c.unobserve = natsstats.ObserveConns(c.Conn)
+	if err := c.await(ctx); err != nil {
+		c.unobserve()
+		return nil, err
+	}
+	return c, nil
+}
+
+// open begins to connect. That the connection is lost is logged at the given level.
+func open(log *slog.Logger, lost slog.Level, name string, dial Dial, options ...nats.Option) (*Connection, error) {
+	c := &Connection{log: log, connected: make(chan struct{}, 1), closed: make(chan struct{})}
 	all := append([]nats.Option{
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
@@ -45,41 +67,44 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 		// What cannot be sent fails at once and is decided anew. Kept, a start could go out long after it was given up.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOutstanding),
-		nats.ConnectHandler(func(*nats.Conn) { connected <- struct{}{} }),
+		nats.ConnectHandler(func(*nats.Conn) { c.connected <- struct{}{} }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
-	}, logHandlers(log)...)
-	conn, err := dial(append(all, options...)...)
-	if err != nil {
+	}, logHandlers(log, lost)...)
+	var err error
+	if c.Conn, err = dial(append(all, options...)...); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	c.Conn = conn
-	c.unobserve = natsstats.ObserveConn(conn)
-	if !conn.IsConnected() {
-		log.Warn("waiting for NATS", "servers", conn.Servers())
+	return c, nil
+}
+
+// await waits until NATS has answered. The connection is closed if that fails.
+func (c *Connection) await(ctx context.Context) error {
+	if !c.IsConnected() {
+		c.log.Warn("waiting for NATS", "servers", c.Servers())
 	}
 	select {
-	case <-connected:
-		log.Debug("connected to NATS", "server", conn.ConnectedUrlRedacted(), "version", conn.ConnectedServerVersion())
-		return c, nil
+	case <-c.connected:
+		c.log.Debug("connected to NATS", "name", c.Opts.Name, "server", c.ConnectedUrlRedacted(), "version", c.ConnectedServerVersion())
+		return nil
 	case <-c.closed:
-		c.unobserve()
-		return nil, fmt.Errorf("connect to NATS: %w", conn.LastError())
+		return fmt.Errorf("connect to NATS: %w", c.LastError())
 	case <-ctx.Done():
-		c.unobserve()
-		conn.Close()
-		return nil, fmt.Errorf("connect to NATS: %w", context.Cause(ctx))
+		c.Conn.Close()
+		return fmt.Errorf("connect to NATS: %w", context.Cause(ctx))
 	}
 }
 
-func logHandlers(log *slog.Logger) []nats.Option {
+// logHandlers log what becomes of a connection; that it is lost at a level, and that it is there again below that.
+func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
+	ctx := context.Background()
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(conn *nats.Conn, err error) {
 			if !conn.IsClosed() && err != nil {
-				log.Warn("lost the connection to NATS", "error", err)
+				log.Log(ctx, lost, "lost the connection to NATS", "name", conn.Opts.Name, "error", err)
 			}
 		}),
 		nats.ReconnectHandler(func(conn *nats.Conn) {
-			log.Info("connected to NATS again", "server", conn.ConnectedUrlRedacted())
+			log.Log(ctx, min(lost, slog.LevelInfo), "connected to NATS again", "name", conn.Opts.Name, "server", conn.ConnectedUrlRedacted())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, subscription *nats.Subscription, err error) {
 			subject := ""
@@ -91,33 +116,45 @@ func logHandlers(log *slog.Logger) []nats.Option {
 	}
 }
 
-// Role returns the role that ends when NATS has closed the connection for good, which is the end of the process.
+// Role returns the role that ends when NATS has closed a connection for good, which is the end of the process.
 func (c *Connection) Role() Role {
 	return Role{Name: "connection to NATS", Run: func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-c.closed:
-			return fmt.Errorf("closed by the server: %w", c.LastError())
+		group, ctx := errgroup.WithContext(ctx)
+		for _, conn := range c.all() {
+			group.Go(func() error { return conn.untilClosed(ctx) })
 		}
+		return group.Wait()
 	}}
+}
+
+func (c *Connection) untilClosed(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.closed:
+		return fmt.Errorf("closed by the server: %w", c.LastError())
+	}
 }
 
 // Waits says that there is no connection at present; empty if there is. It is an observe check of all roles.
 func (c *Connection) Waits() string {
-	if c.IsConnected() {
-		return ""
+	for _, conn := range c.all() {
+		if !conn.IsConnected() {
+			return WaitForNATS
+		}
 	}
-	return WaitForNATS
+	return ""
 }
 
-// Close sends what is buffered, closes the connection and waits until nothing of it is left.
+// Close sends what is buffered, closes the connections and waits until nothing of them is left.
 func (c *Connection) Close() {
 	const flushTimeout = time.Second
 	if c.IsConnected() {
 		_ = c.FlushTimeout(flushTimeout) // a server that does not take it is beyond help
 	}
 	c.unobserve()
-	c.Conn.Close()
-	<-c.closed
+	for _, conn := range c.all() {
+		conn.Conn.Close()
+		<-conn.closed
+	}
 }

@@ -16,7 +16,7 @@ func (c *Cluster) searchIndex(options SearchOptions) (*search.Index, error) {
 		return nil, nil
 	}
 	return search.New(search.Config{
-		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created,
+		JS: c.JS, Lanes: c.lanes, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created,
 		Dir: options.Dir, Logger: c.options.Logger,
 	})
 }
