@@ -50,7 +50,8 @@ func New(config Config) (*Frontend, error) {
 	f := &Frontend{
 		config: config,
 		api: &api{
-			names: config.Names, js: config.JS, readers: replica.NewReaders(config.JS, config.Lanes), store: config.Store, index: config.Index,
+			names: config.Names, js: config.JS, readers: replica.NewReaders(config.JS, config.Lanes),
+			store: config.Store, index: config.Index,
 			jobs:       jobs.NewStore(cluster),
 			cluster:    cluster,
 			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster)},

@@ -1,7 +1,6 @@
 package kv_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -32,8 +31,7 @@ func TestLanes(t *testing.T) {
 	require.NoError(t, err)
 	store := kv.NewStore(buckets, names, shards)
 
-	keys := keyInEachShard(store)
-	for shard, key := range keys {
+	for shard, key := range natstest.KeyInEachShard(shards) {
 		asks := func(do func()) []uint64 {
 			before := make([]uint64, len(conns))
 			for i, conn := range conns {
@@ -67,17 +65,4 @@ func TestLanes(t *testing.T) {
 			require.NoError(t, err)
 		}), "a batch of shard %d", shard)
 	}
-}
-
-// keyInEachShard returns a schedule for each shard, in their order.
-func keyInEachShard(store *kv.Store) []schedule.Key {
-	keys := make([]schedule.Key, store.Shards())
-	for i, found := 0, 0; found < len(keys); i++ {
-		key := schedule.Key{Namespace: "default", ID: fmt.Sprint("s", i)}
-		if of := &keys[store.ShardOf(key)]; *of == (schedule.Key{}) {
-			*of = key
-			found++
-		}
-	}
-	return keys
 }

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ type natsBuckets struct {
 	readers   *replica.Readers
 }
 
-// shardBucket is the bucket of a shard, by the connection for everything and by the lane.
+// shardBucket is the bucket of a shard, by the connection for everything and by the lane, which are the same where there are none.
 type shardBucket struct {
 	jetstream.KeyValue
 	shard  int
@@ -42,16 +41,29 @@ func openBuckets(
 		shards: make(map[string]*shardBucket, len(names)),
 	}
 	for shard, name := range names {
-		bucket, err1 := js.KeyValue(ctx, name)
-		lane, err2 := lanes.Open(shard, js).KeyValue(ctx, name)
-		if err := cmp.Or(err1, err2); err != nil {
+		bucket, err := openShard(ctx, js, lanes, shard, name)
+		if err != nil {
 			return nil, fmt.Errorf("kv: open bucket %s: %w", name, err)
 		}
-		of := &shardBucket{KeyValue: bucket, shard: shard, lane: lane}
-		of.single.heard = func(status jetstream.KeyValueStatus) { lanes.Note(shard, status.Values()) }
-		b.shards[name] = of
+		b.shards[name] = bucket
 	}
 	return b, nil
+}
+
+// openShard looks up the bucket of a shard, once for each connection that it has.
+func openShard(
+	ctx context.Context, js jetstream.JetStream, lanes *replica.Lanes, shard int, name string,
+) (*shardBucket, error) {
+	bucket, err := js.KeyValue(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	b := &shardBucket{KeyValue: bucket, shard: shard, lane: bucket}
+	b.single.heard = func(status jetstream.KeyValueStatus) { lanes.Note(shard, status.Values()) }
+	if lane := lanes.Open(shard, js); lane != js {
+		b.lane, err = lane.KeyValue(ctx, name)
+	}
+	return b, err
 }
 
 // of returns a bucket. That of the cluster, which is seldom needed, and comes last when a backup is restored, is looked up.

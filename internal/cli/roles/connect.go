@@ -84,7 +84,8 @@ func (c *Connection) await(ctx context.Context) error {
 	}
 	select {
 	case <-c.connected:
-		c.log.Debug("connected to NATS", "name", c.Opts.Name, "server", c.ConnectedUrlRedacted(), "version", c.ConnectedServerVersion())
+		c.log.Debug("connected to NATS",
+			"name", c.Opts.Name, "server", c.ConnectedUrlRedacted(), "version", c.ConnectedServerVersion())
 		return nil
 	case <-c.closed:
 		return fmt.Errorf("connect to NATS: %w", c.LastError())
@@ -104,7 +105,8 @@ func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
 			}
 		}),
 		nats.ReconnectHandler(func(conn *nats.Conn) {
-			log.Log(ctx, min(lost, slog.LevelInfo), "connected to NATS again", "name", conn.Opts.Name, "server", conn.ConnectedUrlRedacted())
+			log.Log(ctx, min(lost, slog.LevelInfo), "connected to NATS again",
+				"name", conn.Opts.Name, "server", conn.ConnectedUrlRedacted())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, subscription *nats.Subscription, err error) {
 			subject := ""

@@ -3,7 +3,6 @@ package roles_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -104,35 +103,22 @@ func TestAShardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	api, err := client.New(conn.Conn, client.Config{})
 	require.NoError(t, err)
 	every := schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
-	ids := idInEachShard(2)
-	for _, id := range ids {
-		_, err := api.Create(t.Context(), schedule.CreateRequest{ID: id, Schedule: schedule.Schedule{
+	keys := natstest.KeyInEachShard(2)
+	for _, key := range keys {
+		_, err := api.Create(t.Context(), schedule.CreateRequest{ID: key.ID, Schedule: schedule.Schedule{
 			Spec: every, Action: schedule.Action{Type: "note", TaskQueue: "q"},
 		}})
 		require.NoError(t, err)
 	}
-	for _, id := range ids {
-		natstest.Eventually(t, natstest.Patience, id+" runs", func() bool { return ran.of(id) > 0 })
+	for _, key := range keys {
+		natstest.Eventually(t, natstest.Patience, key.ID+" runs", func() bool { return ran.of(key.ID) > 0 })
 	}
 	w.wires["p-lane-0"].held.Lock()
-	stuck, other := ran.of(ids[0]), ran.of(ids[1])
-	natstest.Eventually(t, natstest.Patience, "the other shard goes on", func() bool { return ran.of(ids[1]) >= other+3 })
-	assert.LessOrEqual(t, ran.of(ids[0]), stuck+1, "no more than what had been read")
+	stuck, other := ran.of(keys[0].ID), ran.of(keys[1].ID)
+	natstest.Eventually(t, natstest.Patience, "the other shard goes on", func() bool { return ran.of(keys[1].ID) >= other+3 })
+	assert.LessOrEqual(t, ran.of(keys[0].ID), stuck+1, "no more than what had been read")
 	w.wires["p-lane-0"].held.Unlock()
-	natstest.Eventually(t, natstest.Patience, "what was held up goes on", func() bool { return ran.of(ids[0]) >= stuck+3 })
-}
-
-// idInEachShard returns the ID of a schedule for each shard, in their order.
-func idInEachShard(shards int) []string {
-	ids := make([]string, shards)
-	for i, found := 0, 0; found < shards; i++ {
-		key := schedule.Key{Namespace: worker.DefaultNamespace, ID: fmt.Sprint("s", i)}
-		if id := &ids[subjects.ShardOf(key, shards)]; *id == "" {
-			*id = key.ID
-			found++
-		}
-	}
-	return ids
+	natstest.Eventually(t, natstest.Patience, "what was held up goes on", func() bool { return ran.of(keys[0].ID) >= stuck+3 })
 }
 
 // counts are how often schedules have run, by their IDs.
