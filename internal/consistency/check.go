@@ -114,8 +114,8 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 	return &Checker{
 		config: config,
 		reader: reader{
-			js: config.JS, lanes: config.Lanes, bus: own, buckets: buckets, store: store, names: config.Names, letters: letters,
-			now: config.Now,
+			js: config.JS, lanes: config.Lanes, readers: replica.NewReaders(config.JS, config.Lanes), bus: own,
+			buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now,
 		},
 		mender: mender{bus: own, buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now},
 	}, nil

@@ -22,6 +22,7 @@ import (
 type reader struct {
 	js      jetstream.JetStream
 	lanes   *replica.Lanes
+	readers *replica.Readers
 	bus     bus.Bus
 	buckets kv.Buckets
 	store   *kv.Store

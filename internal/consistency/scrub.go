@@ -145,13 +145,13 @@ func (p *pass) failed(err error) {
 // follow walks a stream to its end. What cannot be read is tried again, a few times.
 func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 	for attempts := 0; ; {
-		subject, err := t.next(ctx)
+		met, err := t.next(ctx)
 		switch {
-		case err == nil && subject == "":
+		case err == nil && len(met) == 0:
 			return nil
 		case err == nil:
 			attempts = 0
-			err = s.visit(ctx, p, subject)
+			err = s.visit(ctx, p, met)
 			s.confirm(ctx)
 		case attempts < maxAttempts && ctx.Err() == nil:
 			attempts++
@@ -163,38 +163,45 @@ func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 	}
 }
 
-// visit looks at the schedule that a message is about, unless another message leads there, and takes its time. The error is that of
-// ctx.
-func (s *Scrubber) visit(ctx context.Context, p *pass, subject string) error {
-	interval := time.Duration(float64(time.Second) / s.config.Rate)
-	key, definition, ok := s.checker.reader.owner(p.shard, subject)
-	if !ok || !definition && !s.leftover(ctx, p, key) {
-		return idle.For(ctx, interval/passedOver)
-	}
-	found, err := s.checker.look(ctx, key)
-	if err != nil {
-		p.failed(err)
-	} else {
+// visit looks at the schedules that some messages lead to, one after the other, and then rests for all of them: to wake up for each would
+// cost more than the look. The error is that of ctx.
+func (s *Scrubber) visit(ctx context.Context, p *pass, met []string) error {
+	keys := s.ledTo(ctx, p, met)
+	for _, key := range keys {
+		found, err := s.checker.glance(ctx, key)
+		if err != nil {
+			p.failed(err)
+			continue
+		}
 		metrics.ConsistencyChecked.Add(ctx, 1)
 		s.suspect(key, found)
 	}
-	return idle.For(ctx, interval)
+	looks := float64(len(keys)) + float64(len(met)-len(keys))/passedOver
+	return idle.For(ctx, time.Duration(looks*float64(time.Second)/s.config.Rate))
 }
 
-// leftover reports whether something is the first that a pass meets of a schedule without a definition.
-func (s *Scrubber) leftover(ctx context.Context, p *pass, key schedule.Key) bool {
-	if p.gone[key] {
-		return false
+// ledTo returns the schedules whose definitions are among some messages, and those without one that a pass has not met.
+func (s *Scrubber) ledTo(ctx context.Context, p *pass, met []string) (keys []schedule.Key) {
+	var others []schedule.Key
+	for _, subject := range met {
+		switch key, definition, ok := s.checker.reader.owner(p.shard, subject); {
+		case definition:
+			keys = append(keys, key)
+		case ok && !p.gone[key]:
+			others = append(others, key)
+		}
 	}
-	defined, err := s.checker.reader.defined(ctx, p.shard, key)
+	gone, err := s.checker.reader.undefined(ctx, p.shard, others)
 	if err != nil {
 		p.failed(err)
-		return false
 	}
-	if !defined {
-		p.gone[key] = true
+	for _, key := range gone {
+		if !p.gone[key] {
+			p.gone[key] = true
+			keys = append(keys, key)
+		}
 	}
-	return !defined
+	return keys
 }
 
 // settle spends the time until the next pass with what has been found.

@@ -57,20 +57,30 @@ func (r *reader) surveyShard(ctx context.Context, shard int, namespace string) (
 // surveySchedule lists one schedule.
 func (r *reader) surveySchedule(ctx context.Context, key schedule.Key) (*survey, error) {
 	shard := r.store.ShardOf(key)
-	prefix, id := r.names.Prefix(), subjects.Escape(key.ID)
-	v, err := r.survey(ctx, shard, subjects.StateKey(key, ">"),
-		fmt.Sprintf("%s.task.%d.*.%s.%s.*", prefix, shard, key.Namespace, id),
-		fmt.Sprintf("%s.callback.%d.%s.*.%s.*", prefix, shard, key.Namespace, id),
-		fmt.Sprintf("%s.timer.%d.*.%s.%s", prefix, shard, key.Namespace, id),
-		fmt.Sprintf("%s.timer.%d.*.%s.%s.*", prefix, shard, key.Namespace, id))
+	v, err := r.survey(ctx, shard, subjects.StateKey(key, ">"), r.messagesOf(shard, key)...)
 	if err == nil {
 		v.of(key)
 	}
 	return v, err
 }
 
+// messagesOf are filters for the tasks and timers of a schedule.
+func (r *reader) messagesOf(shard int, key schedule.Key) []string {
+	prefix, id := r.names.Prefix(), subjects.Escape(key.ID)
+	return []string{
+		fmt.Sprintf("%s.task.%d.*.%s.%s.*", prefix, shard, key.Namespace, id),
+		fmt.Sprintf("%s.callback.%d.%s.*.%s.*", prefix, shard, key.Namespace, id),
+		fmt.Sprintf("%s.timer.%d.*.%s.%s", prefix, shard, key.Namespace, id),
+		fmt.Sprintf("%s.timer.%d.*.%s.%s.*", prefix, shard, key.Namespace, id),
+	}
+}
+
+func newSurvey(shard int) *survey {
+	return &survey{shard: shard, found: map[schedule.Key]*listing{}, floors: map[string]uint64{}}
+}
+
 func (r *reader) survey(ctx context.Context, shard int, keys string, filters ...string) (*survey, error) {
-	v := &survey{shard: shard, found: map[schedule.Key]*listing{}, floors: map[string]uint64{}}
+	v := newSurvey(shard)
 	names, err := r.buckets.Keys(ctx, r.names.StateBucket(shard), keys)
 	if err != nil {
 		return nil, fmt.Errorf("consistency: list the records of shard %d: %w", shard, err)

@@ -2,67 +2,71 @@ package consistency
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// trail is the messages that a stream has when it is walked, read one at a time from the oldest on, from any replica. What is
-// written anew meanwhile moves behind the end. A list of them would be made in one piece, while which the stream answers nobody, and
-// be out of date before a slow reader comes to its end.
+// step is how many messages of a trail are read at once.
+const step = 16
+
+// trail is the messages that a stream has when it is walked, from the oldest on, from any replica. What is written anew meanwhile moves
+// behind the end. A list of them would be made in one piece, while which the stream answers nobody, and be out of date before a slow
+// reader comes to its end.
 type trail struct {
 	js     jetstream.JetStream
+	reader *replica.Reader
 	name   string
-	stream jetstream.Stream
-	// last is the sequence of the message that was read last, end that at which to end.
+	// last is the sequence of the message that was read last, end that at which to end; 0 until that is known.
 	last, end uint64
 }
 
-// next returns the subject of the next message that is not the trace of a deleted record; empty after the last one. After an error it
-// may be called again.
-func (t *trail) next(ctx context.Context) (string, error) {
+// next returns the subjects of the next few messages, without the traces of deleted records; none after the last message. After an
+// error it may be called again.
+func (t *trail) next(ctx context.Context) (met []string, err error) {
 	if err := t.open(ctx); err != nil {
-		return "", err
+		return nil, err
 	}
-	for t.last < t.end {
-		msg, err := t.stream.GetMsg(ctx, t.last+1, jetstream.WithGetMsgSubject(">"))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			break
-		}
+	for more := true; more && len(met) == 0 && t.last < t.end; {
+		var messages []replica.Message
+		messages, more, err = t.reader.Since(ctx, t.name, t.last, step)
 		if err != nil {
-			return "", fmt.Errorf("consistency: read %s: %w", t.name, err)
+			return nil, fmt.Errorf("consistency: %w", err)
 		}
-		if t.last = msg.Sequence; t.last <= t.end && !kv.IsTombstone(msg.Header) {
-			return msg.Subject, nil
+		for i := range messages {
+			if t.last = messages[i].Sequence; t.last <= t.end && !kv.IsTombstone(messages[i].Header) {
+				met = append(met, messages[i].Subject)
+			}
 		}
 	}
-	return "", nil
+	return met, nil
 }
 
-func (t *trail) open(ctx context.Context) (err error) {
-	if t.stream != nil {
+func (t *trail) open(ctx context.Context) error {
+	if t.end > 0 {
 		return nil
 	}
 	stream, err := t.js.Stream(ctx, t.name)
 	if err != nil {
 		return fmt.Errorf("consistency: open %s: %w", t.name, err)
 	}
-	t.stream, t.end = stream, stream.CachedInfo().State.LastSeq
+	t.end = stream.CachedInfo().State.LastSeq
 	return nil
 }
 
 // trails are what is stored about the schedules of a shard: their records, and their tasks and timers.
 func (r *reader) trails(shard int) []*trail {
-	lane := r.lanes.Of(shard, r.js)
+	lane, reader := r.lanes.Of(shard, r.js), r.readers.Of(shard)
 	return []*trail{
-		{js: lane, name: subjects.BucketStream(r.names.StateBucket(shard))},
-		{js: lane, name: r.names.TaskStream(shard)},
+		{js: lane, reader: reader, name: subjects.BucketStream(r.names.StateBucket(shard))},
+		{js: lane, reader: reader, name: r.names.TaskStream(shard)},
 	}
 }
 
@@ -79,9 +83,23 @@ func (r *reader) owner(shard int, subject string) (key schedule.Key, definition,
 	return key, false, ok
 }
 
-// defined reports whether a schedule has a definition, as any replica has it.
-func (r *reader) defined(ctx context.Context, shard int, key schedule.Key) (bool, error) {
-	var definition Stored[schedule.Definition]
-	err := read(ctx, r.buckets.Get, r.names.StateBucket(shard), kv.Definition(key).String(), &definition)
-	return definition.there(), err
+// undefined returns which of some schedules of a shard are not known to have a definition, as any replica has it.
+func (r *reader) undefined(ctx context.Context, shard int, keys []schedule.Key) (gone []schedule.Key, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = kv.Definition(key).String()
+	}
+	found, _, err := r.buckets.GetMatching(ctx, r.names.StateBucket(shard), names)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range keys {
+		if !slices.ContainsFunc(found, func(e kv.NamedEntry) bool { return e.Key == names[i] }) {
+			gone = append(gone, key)
+		}
+	}
+	return gone, nil
 }

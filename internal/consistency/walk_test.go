@@ -2,6 +2,8 @@ package consistency
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -18,12 +21,12 @@ import (
 func walkTo(t *testing.T, trail *trail) (rest []string) {
 	t.Helper()
 	for {
-		subject, err := trail.next(t.Context())
+		met, err := trail.next(t.Context())
 		require.NoError(t, err)
-		if subject == "" {
+		if len(met) == 0 {
 			return rest
 		}
-		rest = append(rest, subject)
+		rest = append(rest, met...)
 	}
 }
 
@@ -39,9 +42,24 @@ func TestTrail(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	put("a", "gone", "b", "c", "b", "d")
+	put("a", "gone")
+	var before, after []string
+	for i := range step - 2 {
+		before = append(before, fmt.Sprint("before", i))
+	}
+	for i := range step {
+		after = append(after, fmt.Sprint("after", i))
+	}
+	put(slices.Concat(before, []string{"b", "c", "b"}, after, []string{"d"})...)
 	require.NoError(t, records.Purge(t.Context(), "gone"))
-	walk := &trail{js: js, name: subjects.BucketStream(bucket)}
+	reader := replica.New(js)
+	walk := &trail{js: js, reader: reader, name: subjects.BucketStream(bucket)}
+	inBucket := func(names ...string) (all []string) {
+		for _, name := range names {
+			all = append(all, subjects.BucketSubject(bucket, name))
+		}
+		return all
+	}
 
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -49,17 +67,17 @@ func TestTrail(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	first, err := walk.next(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, subjects.BucketSubject(bucket, "a"), first)
+	require.Equal(t, inBucket(slices.Concat([]string{"a"}, before, []string{"c"})...), first)
 	_, err = walk.next(ended)
 	require.ErrorIs(t, err, context.Canceled)
 
-	put("a", "c", "e") // c moves behind the end before it has been read
-	want := []string{subjects.BucketSubject(bucket, "b"), subjects.BucketSubject(bucket, "d")}
+	put("a", after[3], "e") // one moves behind the end before it has been read
+	want := inBucket(slices.Concat([]string{"b"}, slices.Delete(after, 3, 4), []string{"d"})...)
 	require.Equal(t, want, walkTo(t, walk))
 	require.Empty(t, walkTo(t, walk), "it stays at the end")
 	empty, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: bucket + "-empty"})
 	require.NoError(t, err)
-	require.Empty(t, walkTo(t, &trail{js: js, name: subjects.BucketStream(empty.Bucket())}))
+	require.Empty(t, walkTo(t, &trail{js: js, reader: reader, name: subjects.BucketStream(empty.Bucket())}))
 	_, err = (&trail{js: js, name: "NONE"}).next(t.Context())
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 }
@@ -101,6 +119,6 @@ func TestAPassEndsWhereNothingAnswers(t *testing.T) {
 		Config: Config{JS: js, Shards: 1, Names: natstest.Names(t), Pause: time.Millisecond}, Rate: 1000,
 	})
 	require.NoError(t, err)
-	s.checker = &Checker{reader: reader{js: js, names: s.config.Names}}
+	s.checker = &Checker{reader: reader{js: js, readers: replica.NewReaders(js, nil), names: s.config.Names}}
 	require.ErrorIs(t, s.pass(t.Context(), 0), jetstream.ErrStreamNotFound)
 }

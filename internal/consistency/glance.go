@@ -1,0 +1,57 @@
+package consistency
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// glance looks at one schedule: at what any replica says in two requests and, unless all is well by that, at the leader. Most schedules
+// wait for their time, and all is well with them.
+func (c *Checker) glance(ctx context.Context, key schedule.Key) ([]Finding, error) {
+	s, told, err := c.reader.glance(ctx, key)
+	if err != nil || told && len(Inspect(s)) == 0 {
+		return nil, err
+	}
+	return c.look(ctx, key)
+}
+
+// glance makes a snapshot of a schedule that has no tasks. Of one that has, or of which there is more than fits into an answer, two
+// requests do not tell enough; then it is false.
+func (r *reader) glance(ctx context.Context, key schedule.Key) (s Snapshot, told bool, err error) {
+	v := newSurvey(r.store.ShardOf(key))
+	stream := r.names.TaskStream(v.shard)
+	messages, rest, err := r.readers.Of(v.shard).Last(ctx, stream, r.messagesOf(v.shard, key)...)
+	if err != nil || rest {
+		return Snapshot{}, false, err
+	}
+	for i := range messages {
+		if v.addMessage(r.names, messages[i].Subject) {
+			return Snapshot{}, false, nil
+		}
+	}
+	records, rest, err := r.buckets.GetMatching(ctx, r.names.StateBucket(v.shard), []string{subjects.StateKey(key, ">")})
+	if err != nil || rest {
+		return Snapshot{}, false, err
+	}
+	entries := make(map[string]kv.Entry, len(records))
+	for _, record := range records {
+		v.addRecord(record.Key)
+		entries[record.Key] = record.Entry
+	}
+	s, err = r.snapshot(ctx, of(entries), v, key)
+	return s, true, err
+}
+
+// of reads entries that have been read already.
+func of(entries map[string]kv.Entry) get {
+	return func(_ context.Context, _, key string) (kv.Entry, error) {
+		if entry, there := entries[key]; there {
+			return entry, nil
+		}
+		return kv.Entry{}, fmt.Errorf("%w: %s", kv.ErrNotFound, key)
+	}
+}
