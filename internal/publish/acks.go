@@ -13,7 +13,7 @@ const (
 	// ackWait is how long a stream may take to acknowledge a message, within one ackRound more. Without it, one lost
 	// acknowledgement would hold up its schedule for ever.
 	ackWait = 5 * time.Second
-	// ackRound is how often it is looked who has waited for so long: one timer for all, and none for each.
+	// ackRound is how often it is looked who has waited for so long, while somebody waits: one timer for all, and none for each.
 	ackRound  = time.Second
 	ackRounds = uint64(ackWait / ackRound)
 )
@@ -26,7 +26,9 @@ type acks struct {
 	sub    *nats.Subscription
 	status chan nats.Status
 	last   uint64
-	round  uint64 // of looks at who has waited for too long
+	round  uint64      // of looks at who has waited for too long
+	rounds *time.Timer // for the next of them
+	set    bool        // the timer runs
 	// waiting are the messages that have no acknowledgement yet, by the last token of its subject.
 	waiting  map[uint64]waiter
 	watching sync.WaitGroup
@@ -78,6 +80,7 @@ func (a *acks) enter(conn *nats.Conn, answered chan<- answer) (uint64, error) {
 	}
 	a.last++
 	a.waiting[a.last] = waiter{answered, a.round}
+	a.lookLater()
 	return a.last, nil
 }
 
@@ -98,14 +101,22 @@ func (a *acks) listen(conn *nats.Conn) error {
 		return err
 	}
 	a.prefix, a.sub, a.status, a.waiting = prefix, sub, status, map[uint64]waiter{}
-	a.watching.Go(func() { a.watch(status) })
+	a.rounds, a.set = time.NewTimer(ackRound), true
+	a.watching.Go(func() { a.watch(status, a.rounds) })
 	return nil
+}
+
+// lookLater sets the timer while somebody waits: a process with nothing to send is not woken up.
+func (a *acks) lookLater() {
+	if !a.set && len(a.waiting) > 0 {
+		a.rounds.Reset(ackRound)
+		a.set = true
+	}
 }
 
 // watch ends all waiting when the connection is lost: what was acknowledged meanwhile is not sent again. And it ends the waiting
 // that has lasted for too long.
-func (a *acks) watch(status <-chan nats.Status) {
-	rounds := time.NewTicker(ackRound)
+func (a *acks) watch(status <-chan nats.Status, rounds *time.Timer) {
 	defer rounds.Stop()
 	for {
 		select {
@@ -141,6 +152,8 @@ func (a *acks) expire() {
 			delete(a.waiting, id)
 		}
 	}
+	a.set = false
+	a.lookLater()
 }
 
 func (a *acks) receive(msg *nats.Msg) {

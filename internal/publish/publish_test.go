@@ -59,6 +59,21 @@ func TestRefused(t *testing.T) {
 	require.ErrorIs(t, err, jetstream.ErrNoStreamResponse)
 }
 
+// TestNoAcknowledgement: where nobody answers, the waiting ends.
+func TestNoAcknowledgement(t *testing.T) {
+	t.Parallel()
+	p, _, subject := setup(t)
+	nc, _ := natstest.Connect(t, natstest.Shared(t))
+	silent := nc.NewInbox()
+	_, err := nc.SubscribeSync(silent)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	_, err = p.Publish(t.Context(), message(subject, 1))
+	require.NoError(t, err)
+	_, err = p.Publish(t.Context(), message(silent, 1))
+	require.ErrorIs(t, err, jetstream.ErrAsyncPublishTimeout)
+}
+
 // TestNothingIsSentForNobody: a context that has ended is respected before anything leaves the process.
 func TestNothingIsSentForNobody(t *testing.T) {
 	t.Parallel()
