@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -143,13 +145,21 @@ func (e storeError) Unwrap() error { return e.error }
 
 // catchUp reads everything that is new.
 func (f *follower) catchUp(ctx context.Context) error {
+	asked := f.index.config.Now()
+	news, err := f.news(ctx)
+	if err != nil {
+		return err
+	}
 	for i := range f.buckets {
 		b := &f.buckets[i]
-		begin := f.index.config.Now()
+		begin := asked
+		if news[i] {
+			begin = f.index.config.Now()
+		}
 		if gap := begin.Sub(b.cursor.current); b.cursor.sequence > 0 && gap > maxGap {
 			return fmt.Errorf("%w: nobody has read %s for %s", errOutdated, b.name, gap.Round(time.Second))
 		}
-		if err := f.read(ctx, b, begin); err != nil {
+		if err := f.read(ctx, b, begin, news[i]); err != nil {
 			return err
 		}
 		f.reached[i] = begin
@@ -179,14 +189,32 @@ func (f *follower) complete(ctx context.Context) error {
 	return nil
 }
 
-// read reads one bucket to its end. What it brings is stored together with how far it goes. Where there is much to read, half
+// news returns which buckets have something new. They are asked all at once: mostly there is nothing, and to wake up for each answer
+// alone would be much of what an idle process does.
+func (f *follower) news(ctx context.Context) ([]bool, error) {
+	news := make([]bool, len(f.buckets))
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range f.buckets {
+		b := &f.buckets[i]
+		group.Go(func() error {
+			found, _, err := f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, 1)
+			news[i] = len(found) > 0
+			return err
+		})
+	}
+	return news, group.Wait()
+}
+
+// read reads one bucket to its end, or notes that there is nothing new. What it brings is stored together with how far it goes. Where there is much to read, half
 // of the time is for others.
-func (f *follower) read(ctx context.Context, b *bucket, begin time.Time) error {
+func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bool) error {
 	for rest := true; rest; {
 		batch := time.Now()
 		var found []replica.Message
 		var err error
-		found, rest, err = f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, batchSize)
+		if rest = news; rest {
+			found, rest, err = f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, batchSize)
+		}
 		if err != nil {
 			return err
 		}
