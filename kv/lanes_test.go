@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -26,7 +27,7 @@ func TestLanes(t *testing.T) {
 	names := natstest.Names(t)
 	_, err := topology.Ensure(t.Context(), by[0], names, topology.Settings{Shards: shards})
 	require.NoError(t, err)
-	used := replica.NewLanes(shards, 1, by[1:]...)
+	used := replica.NewLanes(lanes, shards, 1, func(_ context.Context, lane int) jetstream.JetStream { return by[1+lane] })
 	buckets, err := kv.OpenLanes(t.Context(), by[0], used, names, shards)
 	require.NoError(t, err)
 	store := kv.NewStore(buckets, names, shards)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,15 +25,14 @@ type natsBuckets struct {
 	readers   *replica.Readers
 }
 
-// shardBucket is the bucket of a shard, by the connection for everything and by the lane, which are the same where there are none.
+// shardBucket is the bucket of a shard, by the connection for everything and, once that is needed, by the lane.
 type shardBucket struct {
 	jetstream.KeyValue
 	shard  int
-	lane   jetstream.KeyValue
 	single singleReplica
+	lane   atomic.Pointer[jetstream.KeyValue]
 }
 
-// openBuckets opens those of the shards, whose names are in their order.
 func openBuckets(
 	ctx context.Context, js jetstream.JetStream, names []string, lanes *replica.Lanes,
 ) (*natsBuckets, error) {
@@ -41,29 +41,27 @@ func openBuckets(
 		shards: make(map[string]*shardBucket, len(names)),
 	}
 	for shard, name := range names {
-		bucket, err := openShard(ctx, js, lanes, shard, name)
+		bucket, err := js.KeyValue(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("kv: open bucket %s: %w", name, err)
 		}
-		b.shards[name] = bucket
+		of := &shardBucket{KeyValue: bucket, shard: shard}
+		of.single.heard = func(ctx context.Context, status jetstream.KeyValueStatus) { of.note(ctx, lanes, status) }
+		b.shards[name] = of
 	}
 	return b, nil
 }
 
-// openShard looks up the bucket of a shard, once for each connection that it has.
-func openShard(
-	ctx context.Context, js jetstream.JetStream, lanes *replica.Lanes, shard int, name string,
-) (*shardBucket, error) {
-	bucket, err := js.KeyValue(ctx, name)
-	if err != nil {
-		return nil, err
+// note tells lanes of the size of the bucket, and looks it up by its lane if that is used from now on. Where that fails it goes on being
+// read by the connection for everything, until it is noted again.
+func (b *shardBucket) note(ctx context.Context, lanes *replica.Lanes, status jetstream.KeyValueStatus) {
+	lanes.Note(ctx, b.shard, status.Values())
+	if !lanes.Uses(b.shard) || b.lane.Load() != nil {
+		return
 	}
-	b := &shardBucket{KeyValue: bucket, shard: shard, lane: bucket}
-	b.single.heard = func(status jetstream.KeyValueStatus) { lanes.Note(shard, status.Values()) }
-	if lane := lanes.Open(shard, js); lane != js {
-		b.lane, err = lane.KeyValue(ctx, name)
+	if bucket, err := lanes.Of(b.shard, nil).KeyValue(ctx, b.Bucket()); err == nil {
+		b.lane.Store(&bucket)
 	}
-	return b, err
 }
 
 // of returns a bucket. That of the cluster, which is seldom needed, and comes last when a backup is restored, is looked up.
@@ -77,7 +75,9 @@ func (b *natsBuckets) of(ctx context.Context, name string) (jetstream.KeyValue, 
 // toRead returns a bucket, by its lane if that is used.
 func (b *natsBuckets) toRead(ctx context.Context, name string) (jetstream.KeyValue, error) {
 	if bucket, known := b.shards[name]; known && b.lanes.Uses(bucket.shard) {
-		return bucket.lane, nil
+		if lane := bucket.lane.Load(); lane != nil {
+			return *lane, nil
+		}
 	}
 	return b.of(ctx, name)
 }

@@ -18,7 +18,7 @@ type singleReplica struct {
 	known  atomic.Pointer[replicas]
 	asking sync.Mutex
 	// heard is told what NATS has said.
-	heard func(jetstream.KeyValueStatus)
+	heard func(context.Context, jetstream.KeyValueStatus)
 }
 
 // replicas is what NATS has said, and until when it counts.
@@ -41,7 +41,7 @@ func (s *singleReplica) is(ctx context.Context, bucket jetstream.KeyValue) bool 
 	if err != nil {
 		return false
 	}
-	s.heard(status)
+	s.heard(ctx, status)
 	s.known.Store(&replicas{single: status.Config().Replicas == 1, until: time.Now().Add(singleAge)})
 	return s.known.Load().single
 }

@@ -45,7 +45,7 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{T: t, names: natstest.Names(t), collect: since(t), release: make(chan struct{})}
 	s.conn, s.js = natstest.Connect(t, natstest.Shared(t))
-	t.Cleanup(natsstats.ObserveConns(s.conn))
+	t.Cleanup(natsstats.ObserveConns(func() []*nats.Conn { return []*nats.Conn{s.conn} }))
 	_, err := topology.Ensure(t.Context(), s.js, s.names, topology.Settings{Shards: 1})
 	require.NoError(t, err)
 	s.store, err = kv.Open(t.Context(), s.js, s.names, 1)

@@ -8,12 +8,12 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// ObserveConns shows how the connections of the process are together, until stop is called. A server that goes away takes all of
-// them with it, which counts once.
-func ObserveConns(conns ...*nats.Conn) (stop func()) {
+// ObserveConns shows how the connections of the process are together, those there are at the time, until stop is called. A server that
+// goes away takes all of them with it, which counts once.
+func ObserveConns(conns func() []*nats.Conn) (stop func()) {
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
 		connected, stats := true, nats.Statistics{}
-		for _, conn := range conns {
+		for _, conn := range conns() {
 			connected = connected && conn.IsConnected()
 			one := conn.Stats()
 			stats.Reconnects = max(stats.Reconnects, one.Reconnects)

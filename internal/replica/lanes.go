@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,23 +16,44 @@ const LongIndex = 100_000
 // A server answers a read before it takes anything else from the connection that it came by, and nobody reads a stream while the
 // server writes its index, which takes some tenths of a second where there are half a million subjects. By a lane of its own, what
 // waits is that shard, and not the process. But a connection that carries much else takes reads along at less cost. So a lane is used
-// where its shard has many messages. They are safe for concurrent use; nil are none.
+// where its shard has many messages, and opened when the first of its shards has. They are safe for concurrent use; nil are none.
 type Lanes struct {
-	lanes []jetstream.JetStream
-	many  uint64
-	used  []atomic.Bool // by shard
+	many uint64
+	open func(ctx context.Context, lane int) jetstream.JetStream
+	used []atomic.Bool // by shard
+
+	opening sync.Mutex
+	lanes   []atomic.Pointer[jetstream.JetStream] // nil until they are needed
 }
 
-// NewLanes returns lanes for a number of shards, each of which is used while its shard has so many messages.
-func NewLanes(shards int, many uint64, lanes ...jetstream.JetStream) *Lanes {
-	return &Lanes{lanes: lanes, many: many, used: make([]atomic.Bool, shards)}
-}
-
-// Note takes in how many messages the records of a shard are.
-func (l *Lanes) Note(shard int, messages uint64) {
-	if l != nil && len(l.lanes) > 0 {
-		l.used[shard].Store(messages >= l.many)
+// NewLanes returns that many lanes, at least one, for a number of shards, each of which uses its lane while it has so many messages.
+// Open opens a lane. If that fails it tells of it and returns nil; it is called again when a shard is noted the next time.
+func NewLanes(lanes, shards int, many uint64, open func(ctx context.Context, lane int) jetstream.JetStream) *Lanes {
+	return &Lanes{
+		many: many, open: open, used: make([]atomic.Bool, shards), lanes: make([]atomic.Pointer[jetstream.JetStream], lanes),
 	}
+}
+
+// Note takes in how many messages the records of a shard are. It opens the lane of the shard if that is needed now.
+func (l *Lanes) Note(ctx context.Context, shard int, messages uint64) {
+	if l != nil {
+		l.used[shard].Store(messages >= l.many && l.opened(ctx, l.lane(shard)))
+	}
+}
+
+// opened opens a lane, unless it has been opened before.
+func (l *Lanes) opened(ctx context.Context, lane int) bool {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if l.lanes[lane].Load() != nil {
+		return true
+	}
+	js := l.open(ctx, lane)
+	if js == nil {
+		return false
+	}
+	l.lanes[lane].Store(&js)
+	return true
 }
 
 // Uses reports whether a shard is read by its lane.
@@ -39,37 +62,23 @@ func (l *Lanes) Uses(shard int) bool { return l != nil && l.used[shard].Load() }
 // Of returns what a shard is read by: its lane, or js.
 func (l *Lanes) Of(shard int, js jetstream.JetStream) jetstream.JetStream {
 	if l.Uses(shard) {
-		return l.lane(shard)
+		return *l.lanes[l.lane(shard)].Load()
 	}
 	return js
 }
 
-// Open returns the lane of a shard, whether it is used now or not, and js if there are none.
-func (l *Lanes) Open(shard int, js jetstream.JetStream) jetstream.JetStream {
-	if l == nil || len(l.lanes) == 0 {
-		return js
-	}
-	return l.lane(shard)
-}
-
-func (l *Lanes) lane(shard int) jetstream.JetStream { return l.lanes[shard%len(l.lanes)] }
+func (l *Lanes) lane(shard int) int { return shard % len(l.lanes) }
 
 // Readers are those of the shards of an installation. Make them with [NewReaders]. They are safe for concurrent use.
 type Readers struct {
 	lanes  *Lanes
 	main   *Reader
-	byLane []*Reader
+	byLane sync.Map // of the number of a lane to its *Reader
 }
 
 // NewReaders returns readers by js, and by the lanes of the shards that use them.
 func NewReaders(js jetstream.JetStream, lanes *Lanes) *Readers {
-	r := &Readers{lanes: lanes, main: New(js)}
-	if lanes != nil {
-		for _, lane := range lanes.lanes {
-			r.byLane = append(r.byLane, New(lane))
-		}
-	}
-	return r
+	return &Readers{lanes: lanes, main: New(js)}
 }
 
 // Main returns the reader of what belongs to no shard.
@@ -77,8 +86,13 @@ func (r *Readers) Main() *Reader { return r.main }
 
 // Of returns the reader of a shard.
 func (r *Readers) Of(shard int) *Reader {
-	if r.lanes.Uses(shard) {
-		return r.byLane[shard%len(r.byLane)]
+	if !r.lanes.Uses(shard) {
+		return r.main
 	}
-	return r.main
+	lane := r.lanes.lane(shard)
+	reader, known := r.byLane.Load(lane)
+	if !known {
+		reader, _ = r.byLane.LoadOrStore(lane, New(r.lanes.Of(shard, r.main.js)))
+	}
+	return reader.(*Reader)
 }

@@ -66,10 +66,7 @@ func Open(
 	if err != nil {
 		return nil, fmt.Errorf("set up streams and buckets: %w", err)
 	}
-	lanes, err := conn.openLanes(ctx, facts.Shards, cmp.Or(options.LanesFrom, replica.LongIndex))
-	if err != nil {
-		return nil, err
-	}
+	lanes := conn.newLanes(facts.Shards, cmp.Or(options.LanesFrom, replica.LongIndex))
 	buckets, err := kv.OpenLanes(ctx, js, lanes, names, facts.Shards)
 	if err != nil {
 		return nil, err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/natsstats"
 )
@@ -29,10 +29,15 @@ type Connection struct {
 	log       *slog.Logger
 	connected chan struct{} // has an element when it is for the first time
 	closed    chan struct{}
-	// lane opens one to read by, of which lanes are those that are there.
-	lane      func(i int) (*Connection, error)
-	lanes     []*Connection
-	unobserve func() // ends the metrics
+	// dialLane begins to open one to read by; lost says of the first that is closed for good why.
+	dialLane  func(lane int) (*Connection, error)
+	lost      chan error
+	watching  sync.WaitGroup // of those to read by
+	unobserve func()         // ends the metrics
+
+	mu    sync.Mutex
+	lanes []*Connection // those to read by that there are
+	ended bool
 }
 
 // Dial opens a connection with the given options; it is nats.Connect or the like.
@@ -46,10 +51,10 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 	if err != nil {
 		return nil, err
 	}
-	c.lane = func(i int) (*Connection, error) {
-		return open(log, slog.LevelDebug, fmt.Sprintf("%s-lane-%d", name, i), dial, options...)
+	c.dialLane = func(lane int) (*Connection, error) {
+		return open(log, slog.LevelDebug, fmt.Sprintf("%s-lane-%d", name, lane), dial, options...)
 	}
-	c.unobserve = natsstats.ObserveConns(c.Conn)
+	c.unobserve = natsstats.ObserveConns(c.conns)
 	if err := c.await(ctx); err != nil {
 		c.unobserve()
 		return nil, err
@@ -59,7 +64,7 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 
 // open begins to connect. That the connection is lost is logged at the given level.
 func open(log *slog.Logger, lost slog.Level, name string, dial Dial, options ...nats.Option) (*Connection, error) {
-	c := &Connection{log: log, connected: make(chan struct{}, 1), closed: make(chan struct{})}
+	c := &Connection{log: log, connected: make(chan struct{}, 1), closed: make(chan struct{}), lost: make(chan error, 1)}
 	all := append([]nats.Option{
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
@@ -121,21 +126,19 @@ func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
 // Role returns the role that ends when NATS has closed a connection for good, which is the end of the process.
 func (c *Connection) Role() Role {
 	return Role{Name: "connection to NATS", Run: func(ctx context.Context) error {
-		group, ctx := errgroup.WithContext(ctx)
-		for _, conn := range c.all() {
-			group.Go(func() error { return conn.untilClosed(ctx) })
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.closed:
+			return c.closedByServer()
+		case err := <-c.lost:
+			return err
 		}
-		return group.Wait()
 	}}
 }
 
-func (c *Connection) untilClosed(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-c.closed:
-		return fmt.Errorf("closed by the server: %w", c.LastError())
-	}
+func (c *Connection) closedByServer() error {
+	return fmt.Errorf("closed by the server: %w", c.LastError())
 }
 
 // Waits says that there is no connection at present; empty if there is. It is an observe check of all roles.
@@ -155,8 +158,9 @@ func (c *Connection) Close() {
 		_ = c.FlushTimeout(flushTimeout) // a server that does not take it is beyond help
 	}
 	c.unobserve()
-	for _, conn := range c.all() {
+	for _, conn := range c.end() {
 		conn.Conn.Close()
 		<-conn.closed
 	}
+	c.watching.Wait()
 }

@@ -2,48 +2,94 @@ package roles
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/natsstats"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 )
 
-// maxLanes bounds how many connections a process has to read by.
-const maxLanes = 8
+const (
+	// maxLanes bounds how many connections a process has to read by.
+	maxLanes = 8
+	// laneTimeout bounds how long the read waits that has found that one is needed.
+	laneTimeout = 2 * time.Second
+)
 
-// openLanes opens the connections to read that many shards by, each while it has so many messages. They end with the connection. It
-// must not be called twice, or after Role.
-func (c *Connection) openLanes(ctx context.Context, shards int, many uint64) (*replica.Lanes, error) {
-	lanes := make([]jetstream.JetStream, min(shards, maxLanes))
-	for i := range lanes {
-		conn, err := c.lane(i)
-		if err != nil {
-			return nil, err
-		}
-		if err := conn.await(ctx); err != nil {
-			return nil, err
-		}
-		c.lanes = append(c.lanes, conn)
-		if lanes[i], err = jetstream.New(conn.Conn); err != nil {
-			return nil, fmt.Errorf("connect to JetStream: %w", err)
-		}
-	}
-	c.observe()
-	return replica.NewLanes(shards, many, lanes...), nil
+// newLanes returns connections to read that many shards by, each opened when a shard first has so many messages. They end with the
+// connection.
+func (c *Connection) newLanes(shards int, many uint64) *replica.Lanes {
+	return replica.NewLanes(min(shards, maxLanes), shards, many, c.openLane)
 }
 
-// all returns the connection and those to read by.
-func (c *Connection) all() []*Connection { return append([]*Connection{c}, c.lanes...) }
+// openLane opens a connection to read by. If that fails it returns nil.
+func (c *Connection) openLane(ctx context.Context, lane int) jetstream.JetStream {
+	ctx, cancel := context.WithTimeout(ctx, laneTimeout)
+	defer cancel()
+	conn, err := c.dialLane(lane)
+	if err == nil {
+		err = conn.await(ctx)
+	}
+	var js jetstream.JetStream
+	if err == nil {
+		js, err = jetstream.New(conn.Conn)
+	}
+	switch {
+	case err != nil:
+		c.log.WarnContext(ctx, "no connection of its own to read a large shard by", "lane", lane, "error", err)
+		return nil
+	case !c.add(conn):
+		return nil
+	}
+	return js
+}
 
-// observe shows the metrics of all.
-func (c *Connection) observe() {
-	conns := make([]*nats.Conn, 0, 1+len(c.lanes))
+// add takes on a lane. It is closed where the connection has been closed already.
+func (c *Connection) add(lane *Connection) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		lane.Conn.Close()
+		<-lane.closed
+		return false
+	}
+	c.lanes = append(c.lanes, lane)
+	c.watching.Go(func() { c.watch(lane) })
+	return true
+}
+
+// watch waits until a lane is closed, or the connection is.
+func (c *Connection) watch(lane *Connection) {
+	select {
+	case <-c.closed:
+	case <-lane.closed:
+		select {
+		case c.lost <- lane.closedByServer():
+		default: // another one was first
+		}
+	}
+}
+
+// end returns all, and lets no more be opened.
+func (c *Connection) end() []*Connection {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	return c.all()
+}
+
+// all returns the connection and those to read by that there are.
+func (c *Connection) all() []*Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]*Connection{c}, c.lanes...)
+}
+
+// conns are those of all.
+func (c *Connection) conns() (conns []*nats.Conn) {
 	for _, conn := range c.all() {
 		conns = append(conns, conn.Conn)
 	}
-	c.unobserve()
-	c.unobserve = natsstats.ObserveConns(conns...)
+	return conns
 }

@@ -23,14 +23,17 @@ import (
 
 // wires are the connections of a process to a server, by their names.
 type wires struct {
-	url   string
-	conns map[string]*nats.Conn
-	wires map[string]*wire
+	url     string
+	refuses bool // to open one
+
+	mu  sync.Mutex
+	all map[string]*wire
 }
 
 // wire is a connection that can be held up: what it sends then waits.
 type wire struct {
 	net.Conn
+	nats *nats.Conn
 	held sync.RWMutex
 }
 
@@ -48,22 +51,31 @@ func (w *wire) Dial(network, address string) (net.Conn, error) {
 }
 
 func (w *wires) dial(options ...nats.Option) (*nats.Conn, error) {
-	var all nats.Options
-	for _, option := range options {
-		if err := option(&all); err != nil {
-			return nil, err
-		}
+	if w.refuses {
+		return nil, errors.New("refused")
 	}
 	wire := &wire{}
-	conn, err := nats.Connect(w.url, append(options, nats.SetCustomDialer(wire))...)
-	w.conns[all.Name], w.wires[all.Name] = conn, wire
-	return conn, err
+	var err error
+	if wire.nats, err = nats.Connect(w.url, append(options, nats.SetCustomDialer(wire))...); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all[wire.nats.Opts.Name] = wire
+	return wire.nats, nil
+}
+
+// of returns the connection of a name, nil if there is none.
+func (w *wires) of(name string) *wire {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all[name]
 }
 
 // openWired sets up an installation of two shards.
 func openWired(t *testing.T) (*wires, *roles.Connection, *roles.Cluster) {
 	t.Helper()
-	w := &wires{url: natstest.Server(t).ClientURL(), conns: map[string]*nats.Conn{}, wires: map[string]*wire{}}
+	w := &wires{url: natstest.Server(t).ClientURL(), all: map[string]*wire{}}
 	conn, err := roles.Connect(t.Context(), natstest.Logger(t), "p", w.dial)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -76,22 +88,50 @@ func openWired(t *testing.T) (*wires, *roles.Connection, *roles.Cluster) {
 	return w, conn, cluster
 }
 
-// TestLanesBelongToTheConnection: without one of them a process cannot work, and they end with it.
+// TestLanesBelongToTheConnection: they are opened when they are needed, without one of them a process cannot work, and they end with it.
 func TestLanesBelongToTheConnection(t *testing.T) {
 	t.Parallel()
-	w, conn, _ := openWired(t)
-	require.Len(t, w.conns, 3)
+	w, conn, cluster := openWired(t)
+	require.Len(t, w.all, 1)
+	for shard := range 2 {
+		cluster.Lanes().Note(t.Context(), shard, 1)
+		require.True(t, cluster.Lanes().Uses(shard))
+	}
+	require.Len(t, w.all, 3)
 	assert.Empty(t, conn.Waits())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.NoError(t, conn.Role().Run(ctx), "told to stop")
-	w.conns["p-lane-1"].Close()
+	w.of("p-lane-1").nats.Close()
 	assert.Equal(t, roles.WaitForNATS, conn.Waits())
 	require.ErrorContains(t, conn.Role().Run(t.Context()), "closed")
 	conn.Close()
-	for name, conn := range w.conns {
-		assert.True(t, conn.IsClosed(), name)
+	for name, wire := range w.all {
+		assert.True(t, wire.nats.IsClosed(), name)
 	}
+}
+
+// TestNoLaneAfterTheEnd: a read that finds late that it needs one leaves none behind.
+func TestNoLaneAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	w, conn, cluster := openWired(t)
+	conn.Close()
+	cluster.Lanes().Note(t.Context(), 0, 1)
+	assert.False(t, cluster.Lanes().Uses(0))
+	assert.True(t, w.of("p-lane-0").nats.IsClosed())
+}
+
+// TestALaneThatCannotBeOpened: then the shard is read as before, until it can be.
+func TestALaneThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	w, conn, cluster := openWired(t)
+	w.refuses = true
+	cluster.Lanes().Note(t.Context(), 0, 1)
+	assert.False(t, cluster.Lanes().Uses(0))
+	assert.Empty(t, conn.Waits())
+	w.refuses = false
+	cluster.Lanes().Note(t.Context(), 0, 1)
+	assert.True(t, cluster.Lanes().Uses(0))
 }
 
 // TestAShardThatCannotBeReadHoldsUpNoOther: as while NATS writes the index of its bucket.
@@ -113,11 +153,17 @@ func TestAShardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	for _, key := range keys {
 		natstest.Eventually(t, natstest.Patience, key.ID+" runs", func() bool { return ran.of(key.ID) > 0 })
 	}
-	w.wires["p-lane-0"].held.Lock()
+	for _, lane := range []string{"p-lane-0", "p-lane-1"} {
+		natstest.Eventually(t, natstest.Patience, lane+" is used", func() bool {
+			wire := w.of(lane)
+			return wire != nil && wire.nats.Stats().OutMsgs > 10
+		})
+	}
+	w.of("p-lane-0").held.Lock()
 	stuck, other := ran.of(keys[0].ID), ran.of(keys[1].ID)
 	natstest.Eventually(t, natstest.Patience, "the other shard goes on", func() bool { return ran.of(keys[1].ID) >= other+3 })
 	assert.LessOrEqual(t, ran.of(keys[0].ID), stuck+1, "no more than what had been read")
-	w.wires["p-lane-0"].held.Unlock()
+	w.of("p-lane-0").held.Unlock()
 	natstest.Eventually(t, natstest.Patience, "what was held up goes on", func() bool { return ran.of(keys[0].ID) >= stuck+3 })
 }
 
