@@ -22,7 +22,7 @@ func (s *session) until(ctx context.Context, stage string, at time.Time) error {
 	total := int(at.Sub(from) / time.Second)
 	for time.Now().Before(at) {
 		s.config.Progress(stage, int(time.Since(from)/time.Second), total)
-		_ = idle.For(ctx, min(200*time.Millisecond, time.Until(at)))
+		_ = idle.For(ctx, min(time.Second, time.Until(at)))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

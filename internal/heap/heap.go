@@ -24,8 +24,12 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
-// interval is how often it is looked whether to collect.
-const interval = 250 * time.Millisecond
+// interval is how often it is looked whether to collect, seldomInterval where that is far from being due: to wake up is much of what
+// an idle process does.
+const (
+	interval       = 250 * time.Millisecond
+	seldomInterval = time.Second
+)
 
 // Pace adapts to the load by how much the heap may grow between two collections, until ctx ends; then it restores what it has
 // found. That is 20, 40 or 60 percent by what was allocated in the last minute, 100 where collections come more often than every four
@@ -41,9 +45,9 @@ func Pace(ctx context.Context) {
 	ticks := newTicks()
 	defer ticks.close()
 	last := measure()
-	for idle.For(ctx, interval) == nil {
+	for pause := interval; idle.For(ctx, pause) == nil; pause = p.pause(last) {
 		now := measure()
-		what := p.next(now, now.allocated-last.allocated, interval)
+		what := p.next(now, now.allocated-last.allocated, pause)
 		last = now
 		if limit != growth[p.level].limit { // to set it stops the process for a moment
 			limit = growth[p.level].limit

@@ -95,6 +95,15 @@ func (p *pacer) next(now usage, allocated uint64, in time.Duration) action {
 	return nothing
 }
 
+// pause returns when to look again. The index of a stream, which NATS begins to write at any time, does not make a collection due
+// within a second where half of what the heap may grow by is left.
+func (p *pacer) pause(now usage) time.Duration {
+	if p.level == idlest && grown(now) < float64(growth[idlest].begin)/2 {
+		return seldomInterval
+	}
+	return interval
+}
+
 // begin begins a collection, unless the last one was just now: then there is more to do than the last window has told.
 func (p *pacer) begin() action {
 	if p.collected < seldom {

@@ -195,3 +195,13 @@ func TestMemoryIsGivenBackSeldom(t *testing.T) {
 		}
 	})
 }
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	grown := func(percent uint64) usage { return usage{live: 100, objects: 100 + percent} }
+	p := newPacer()
+	assert.Equal(t, seldomInterval, p.pause(grown(9)))
+	assert.Equal(t, interval, p.pause(grown(10)), "a collection may soon be due")
+	p.level = light
+	assert.Equal(t, interval, p.pause(grown(0)), "there is something to do")
+}

@@ -52,6 +52,7 @@ func (l *Loop[M]) add(work context.Context, it *item[M]) {
 	if g == nil {
 		g = &group[M]{}
 		l.groups[it.Task.Key] = g
+		l.keepLater()
 	}
 	g.items = append(g.items, it)
 	if g.resting && l.mayWait(it) {
@@ -300,32 +301,43 @@ func (l *Loop[M]) returnItems(items []*item[M]) {
 	}
 }
 
-// keepAlive extends the acknowledgement deadline of everything the loop holds until ctx ends.
+// keepEvery is how often the acknowledgement deadline of what the loop holds is extended.
+const keepEvery = subjects.TaskAckWait / 4
+
+// keepAlive extends the acknowledgement deadline of everything the loop holds until ctx ends. While it holds nothing, it sleeps.
 func (l *Loop[M]) keepAlive(ctx context.Context) {
-	const period = subjects.TaskAckWait / 4
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
+	defer l.keepTimer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
-			l.extend(period)
+		case <-l.keepTimer.C:
+			l.extend()
 		}
 	}
 }
 
-func (l *Loop[M]) extend(period time.Duration) {
+// keepLater sets the timer for the next time, if the loop holds anything. The loop is locked.
+func (l *Loop[M]) keepLater() {
+	if !l.keepSet && len(l.groups) > 0 {
+		l.keepTimer.Reset(keepEvery)
+		l.keepSet = true
+	}
+}
+
+func (l *Loop[M]) extend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keepSet = false
+	defer l.keepLater()
 	if !l.config.Bus.Connected() {
 		return // it would only fill the buffer for what is sent after the reconnect
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	now := l.config.Now()
 	for _, g := range l.groups {
 		for _, items := range [][]*item[M]{g.items, g.working} {
 			for _, it := range items {
-				if now.Sub(it.touched) < period {
+				if now.Sub(it.touched) < keepEvery {
 					continue
 				}
 				it.touched = now

@@ -207,7 +207,7 @@ func (w watched) Decode(task subjects.Task, msg jetstream.Msg) (string, error) {
 	return w.handlerFunc.Decode(task, msg)
 }
 
-// TestHeldMessagesAreKeptAlive holds for longer than the acknowledgement wait.
+// TestHeldMessagesAreKeptAlive holds for longer than the acknowledgement wait, after the loops have had nothing to keep.
 func TestHeldMessagesAreKeptAlive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -218,8 +218,15 @@ func TestHeldMessagesAreKeptAlive(t *testing.T) {
 		}
 		return Done()
 	}
-	b.run(b.config(), handle)
-	b.run(b.config(), handle)
+	for range 2 {
+		l := New(b.config(), handlerFunc(handle))
+		b.start(l)
+		natstest.Eventually(t, patience, "the loop sleeps", func() bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.keepTimer != nil && !l.keepSet
+		})
+	}
 	b.publish("a", "0")
 	require.EqualValues(t, 1, j.await(t, 2)[1].deliveries)
 	b.awaitEmpty()

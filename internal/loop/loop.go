@@ -99,6 +99,9 @@ type Loop[M any] struct {
 	idle     []chan<- turn[M] // where those wait that have nothing to do
 	stopping bool
 	running  sync.WaitGroup
+
+	keepTimer *time.Timer // for the next extension of what is held
+	keepSet   bool        // it runs
 }
 
 // New returns a loop that is not running yet.
@@ -123,6 +126,9 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 
 	var keeping sync.WaitGroup
 	keep, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	l.mu.Lock()
+	l.keepTimer, l.keepSet = time.NewTimer(keepEvery), true
+	l.mu.Unlock()
 	keeping.Go(func() { l.keepAlive(keep) })
 	defer l.metrics.observe(l.inFlight)()
 

@@ -91,7 +91,11 @@ func (b *testBundle) run(config Config, handle handlerFunc) (stop func()) {
 
 func (b *testBundle) runHandler(config Config, handler Handler[string]) (stop func()) {
 	b.Helper()
-	l := New(config, handler)
+	return b.start(New(config, handler))
+}
+
+func (b *testBundle) start(l *Loop[string]) (stop func()) {
+	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
