@@ -189,11 +189,12 @@ func TestOneProcessHasTheFolder(t *testing.T) {
 	eventually(t, second, "", "a")
 }
 
-// TestTemporaryIndexIsRemoved looks into the folder for temporary files, which is that of the process.
+// TestTemporaryIndexIsRemoved looks into the folder for temporary files, which is that of the process: the server of all
+// tests has to be there before, for its files are in it as well.
 func TestTemporaryIndexIsRemoved(t *testing.T) {
+	in := install(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	in := install(t)
 	in.define("a")
 	index, stop := run(t, in.config())
 	eventually(t, index, "", "a")
