@@ -32,7 +32,7 @@ const (
 )
 
 // Pace adapts to the load by how much the heap may grow between two collections, until ctx ends; then it restores what it has
-// found. That is 20, 40 or 60 percent by what was allocated in the last minute, 100 where collections come more often than every four
+// found. That is 30, 40 or 60 percent by what was allocated in the last minute, 100 where collections come more often than every four
 // seconds, and 150 where they come more often than every two. Once there is little to do after such a load, it gives back to the system
 // what is not in use, once a minute at most. It is for the whole process, and must not run twice at a time.
 //

@@ -33,7 +33,7 @@ const (
 // second is twice as much, so that Go does not begin first: within a second NATS allocates for the index of a large stream what is a
 // tenth of the heap. Where the first is 0, it is left to Go.
 var growth = [...]struct{ begin, limit int }{
-	idlest:   {20, 40},
+	idlest:   {30, 60},
 	light:    {40, 80},
 	medium:   {60, 120},
 	heavy:    {0, 100},

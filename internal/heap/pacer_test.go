@@ -17,7 +17,7 @@ func TestLevelFor(t *testing.T) {
 	}{
 		"nothing to do":        {200 * mebibyte, 0, idlest},
 		"a little":             {200 * mebibyte, 600 << 10, idlest},
-		"some":                 {200 * mebibyte, mebibyte, light},
+		"some":                 {200 * mebibyte, 1200 << 10, light},
 		"as much as by itself": {200 * mebibyte, 3 * mebibyte, medium},
 		"a lot":                {200 * mebibyte, 31 * mebibyte, heavy},
 		"too much for that":    {200 * mebibyte, 101 * mebibyte, heaviest},
@@ -117,9 +117,9 @@ func TestCollectionsAreBegunAtTheLevel(t *testing.T) {
 		want    action
 	}{
 		{idlest, 199 * mebibyte, nothing},
-		{idlest, 239 * mebibyte, nothing},
-		{idlest, 240 * mebibyte, collect},
-		{idlest, 257 * mebibyte, nothing},
+		{idlest, 259 * mebibyte, nothing},
+		{idlest, 260 * mebibyte, collect},
+		{idlest, 285 * mebibyte, nothing},
 		{medium, 319 * mebibyte, nothing},
 		{medium, 320 * mebibyte, collect},
 		{medium, 367 * mebibyte, collect},
@@ -154,7 +154,7 @@ func TestGivingBackIsACollection(t *testing.T) {
 	}
 	require.Equal(t, giveBack, some(&p, quiet))
 	p.level = idlest
-	require.Equal(t, nothing, p.next(usage{live: 200 * mebibyte, objects: 250 * mebibyte}, 0, interval))
+	require.Equal(t, nothing, p.next(usage{live: 200 * mebibyte, objects: 270 * mebibyte}, 0, interval))
 	require.Equal(t, heavy, p.level)
 }
 
@@ -200,8 +200,8 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	grown := func(percent uint64) usage { return usage{live: 100, objects: 100 + percent} }
 	p := newPacer()
-	assert.Equal(t, seldomInterval, p.pause(grown(9)))
-	assert.Equal(t, interval, p.pause(grown(10)), "a collection may soon be due")
+	assert.Equal(t, seldomInterval, p.pause(grown(14)))
+	assert.Equal(t, interval, p.pause(grown(15)), "a collection may soon be due")
 	p.level = light
 	assert.Equal(t, interval, p.pause(grown(0)), "there is something to do")
 }
