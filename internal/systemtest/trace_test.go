@@ -209,6 +209,9 @@ func (s *traced) ofADeferral(t *testing.T) {
 	})
 	invoker := s.roles["invoker"]
 	invoker.replaceBy(invoker.binary)
+	natstest.Eventually(t, patience, "nothing more to come to the second run before it starts", func() bool {
+		return len(s.collector.find(func(s *span) bool { return s.name == processInvoke && s.trace == secondCaller[3:35] })) == 2
+	})
 	released := time.Now()
 	s.target.release()
 	first := s.await(t, "the first run", func(s *span) bool { return s.trace == firstCaller[3:35] })
