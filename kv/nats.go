@@ -33,6 +33,7 @@ type shardBucket struct {
 	lane   atomic.Pointer[jetstream.KeyValue]
 }
 
+// openBuckets opens those of the shards, whose names are in their order.
 func openBuckets(
 	ctx context.Context, js jetstream.JetStream, names []string, lanes *replica.Lanes,
 ) (*natsBuckets, error) {
@@ -56,10 +57,11 @@ func openBuckets(
 // read by the connection for everything, until it is noted again.
 func (b *shardBucket) note(ctx context.Context, lanes *replica.Lanes, status jetstream.KeyValueStatus) {
 	lanes.Note(ctx, b.shard, status.Values())
-	if !lanes.Uses(b.shard) || b.lane.Load() != nil {
+	lane := lanes.Of(b.shard, nil)
+	if lane == nil || b.lane.Load() != nil {
 		return
 	}
-	if bucket, err := lanes.Of(b.shard, nil).KeyValue(ctx, b.Bucket()); err == nil {
+	if bucket, err := lane.KeyValue(ctx, b.Bucket()); err == nil {
 		b.lane.Store(&bucket)
 	}
 }

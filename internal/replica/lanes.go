@@ -73,7 +73,7 @@ func (l *Lanes) lane(shard int) int { return shard % len(l.lanes) }
 type Readers struct {
 	lanes  *Lanes
 	main   *Reader
-	byLane sync.Map // of the number of a lane to its *Reader
+	byLane sync.Map // of a lane to its *Reader
 }
 
 // NewReaders returns readers by js, and by the lanes of the shards that use them.
@@ -86,13 +86,13 @@ func (r *Readers) Main() *Reader { return r.main }
 
 // Of returns the reader of a shard.
 func (r *Readers) Of(shard int) *Reader {
-	if !r.lanes.Uses(shard) {
+	js := r.lanes.Of(shard, r.main.js)
+	if js == r.main.js {
 		return r.main
 	}
-	lane := r.lanes.lane(shard)
-	reader, known := r.byLane.Load(lane)
+	reader, known := r.byLane.Load(js)
 	if !known {
-		reader, _ = r.byLane.LoadOrStore(lane, New(r.lanes.Of(shard, r.main.js)))
+		reader, _ = r.byLane.LoadOrStore(js, New(js))
 	}
 	return reader.(*Reader)
 }
