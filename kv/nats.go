@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,6 +24,8 @@ type natsBuckets struct {
 	shards    map[string]*shardBucket
 	lanes     *replica.Lanes
 	readers   *replica.Readers
+	opened    time.Time
+	rush      rush
 }
 
 // shardBucket is the bucket of a shard, by the connection for everything and, once that is needed, by the lane.
@@ -38,7 +41,7 @@ func openBuckets(
 	ctx context.Context, js jetstream.JetStream, names []string, lanes *replica.Lanes,
 ) (*natsBuckets, error) {
 	b := &natsBuckets{
-		js: js, publisher: publish.New(js), lanes: lanes, readers: replica.NewReaders(js, lanes),
+		js: js, publisher: publish.New(js), lanes: lanes, readers: replica.NewReaders(js, lanes), opened: time.Now(),
 		shards: make(map[string]*shardBucket, len(names)),
 	}
 	for shard, name := range names {
@@ -74,9 +77,14 @@ func (b *natsBuckets) of(ctx context.Context, name string) (jetstream.KeyValue, 
 	return b.js.KeyValue(ctx, name)
 }
 
+// byLane reports whether so many records of a shard are read by its lane: that is used, and there is no rush.
+func (b *natsBuckets) byLane(shard, records int) bool {
+	return b.lanes.Uses(shard) && !b.rush.read(records, time.Since(b.opened))
+}
+
 // toRead returns a bucket, by its lane if that is used.
 func (b *natsBuckets) toRead(ctx context.Context, name string) (jetstream.KeyValue, error) {
-	if bucket, known := b.shards[name]; known && b.lanes.Uses(bucket.shard) {
+	if bucket, known := b.shards[name]; known && b.byLane(bucket.shard, 1) {
 		if lane := bucket.lane.Load(); lane != nil {
 			return *lane, nil
 		}
@@ -84,9 +92,9 @@ func (b *natsBuckets) toRead(ctx context.Context, name string) (jetstream.KeyVal
 	return b.of(ctx, name)
 }
 
-// readerOf is what reads several records of a bucket at once.
-func (b *natsBuckets) readerOf(name string) *replica.Reader {
-	if bucket, known := b.shards[name]; known {
+// readerOf is what reads so many records of a bucket at once.
+func (b *natsBuckets) readerOf(name string, records int) *replica.Reader {
+	if bucket, known := b.shards[name]; known && b.byLane(bucket.shard, records) {
 		return b.readers.Of(bucket.shard)
 	}
 	return b.readers.Main()
@@ -110,7 +118,7 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 	for i, filter := range filters {
 		onSubjects[i] = prefix + filter
 	}
-	messages, rest, err := b.readerOf(bucket).Last(ctx, subjects.BucketStream(bucket), onSubjects...)
+	messages, rest, err := b.readerOf(bucket, len(filters)).Last(ctx, subjects.BucketStream(bucket), onSubjects...)
 	if err != nil {
 		return nil, false, err
 	}
