@@ -16,6 +16,11 @@ const (
 	// seldom is how far apart they are at least when they are begun here, and rarely for Go's default to be enough when they are not.
 	seldom = 4 * time.Second
 	rarely = 2 * time.Second
+	// much is what is allocated in between, where marking by the growth of medium takes a twentieth of the time or more: 2 ns for each
+	// byte in use, on two processors. How much that is does not matter: more takes longer to mark, and is marked less often.
+	much = 1 << 30
+	// most is by how many bytes the heap grows at most, where medium says less.
+	most = 5 << 28
 )
 
 // level is how much load there is.
@@ -25,6 +30,7 @@ const (
 	idlest level = iota
 	light
 	medium
+	steady
 	heavy
 	heaviest
 )
@@ -36,6 +42,7 @@ var growth = [...]struct{ begin, limit int }{
 	idlest:   {30, 60},
 	light:    {40, 80},
 	medium:   {60, 120},
+	steady:   {150, 250},
 	heavy:    {0, 100},
 	heaviest: {0, 150},
 }
@@ -74,10 +81,11 @@ type pacer struct {
 
 func newPacer() pacer { return pacer{loaded: true, since: between, collected: between} }
 
-// begins reports whether to collect when the heap has grown by so many percent. Beyond what Go begins at, it has begun already.
-func (l level) begins(grown float64) bool {
-	g := growth[l]
-	return g.begin > 0 && grown >= float64(g.begin) && grown < goBegins*float64(g.limit)
+// begins reports whether to collect. Beyond what Go begins at, it has begun already.
+func (l level) begins(now usage) bool {
+	g, grown := growth[l], grown(now)
+	enough := math.Max(float64(growth[medium].begin), percent(most, now.live))
+	return g.begin > 0 && grown >= math.Min(float64(g.begin), enough) && grown < goBegins*float64(g.limit)
 }
 
 // next goes by what is in use, and by the bytes that have been allocated in a time.
@@ -89,7 +97,7 @@ func (p *pacer) next(now usage, allocated uint64, in time.Duration) action {
 	switch {
 	case p.in >= window && p.adapt(now.live):
 		return giveBack
-	case p.level.begins(grown(now)):
+	case p.level.begins(now):
 		return p.begin()
 	}
 	return nothing
@@ -116,8 +124,10 @@ func (p *pacer) begin() action {
 
 // grown returns by how many percent the heap has grown since the last collection.
 func grown(u usage) float64 {
-	return 100 * (float64(u.objects) - float64(u.live)) / math.Max(float64(u.live), 1)
+	return percent(float64(u.objects)-float64(u.live), u.live)
 }
+
+func percent(bytes float64, live uint64) float64 { return 100 * bytes / math.Max(float64(live), 1) }
 
 // adapt changes the level. It reports whether memory should be given back: where there was more to do than now, and there is little.
 //
@@ -128,7 +138,7 @@ func (p *pacer) adapt(live uint64) (release bool) {
 	want := now
 	p.remember()
 	if now < heavy {
-		want = min(medium, levelFor(live, p.lastMinute(), between))
+		want = p.forMinute(live)
 	}
 	p.follow(want, in)
 	return p.rests(now, in)
@@ -141,11 +151,16 @@ func (p *pacer) remember() {
 	p.allocated, p.in = 0, 0
 }
 
-func (p *pacer) lastMinute() (allocated uint64) {
+// forMinute returns the level for what has been allocated in the last minute.
+func (p *pacer) forMinute(live uint64) level {
+	var allocated uint64
 	for _, bytes := range p.recent {
 		allocated += bytes
 	}
-	return allocated
+	if allocated >= much {
+		return steady
+	}
+	return min(medium, levelFor(live, allocated, between))
 }
 
 // follow goes up at once, and down when that has been enough for a while.
@@ -173,7 +188,7 @@ func (p *pacer) rests(now level, in time.Duration) bool {
 func levelFor(live, allocated uint64, in time.Duration) level {
 	// grows is by how many percent the heap grows in a time.
 	grows := func(d time.Duration) float64 {
-		return 100 * float64(allocated) * (float64(d) / float64(in)) / math.Max(float64(live), 1)
+		return percent(float64(allocated)*float64(d)/float64(in), live)
 	}
 	switch {
 	case grows(between) <= float64(growth[idlest].begin):

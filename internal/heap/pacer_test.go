@@ -108,6 +108,53 @@ func TestOneMomentIsNoLoad(t *testing.T) {
 	}
 }
 
+// TestMuchInAMinuteIsMarkedLessOften: where it is not so much that collections would be near each other.
+func TestMuchInAMinuteIsMarkedLessOften(t *testing.T) {
+	t.Parallel()
+	const live, perSecond = 1000 * mebibyte, 20 * mebibyte
+	load := func(p *pacer, rate uint64) {
+		p.next(usage{live: live, objects: live}, rate*uint64(window/time.Second), window)
+	}
+	p := newPacer()
+	for range much/perSecond/int(window/time.Second) - 1 {
+		load(&p, perSecond)
+		require.Less(t, p.level, steady)
+	}
+	for range 2 * minute {
+		load(&p, perSecond)
+	}
+	require.Equal(t, steady, p.level)
+	load(&p, 200*mebibyte)
+	require.Equal(t, heavy, p.level)
+	for range windows {
+		load(&p, quiet)
+	}
+	require.Equal(t, steady, p.level)
+	for range minute {
+		load(&p, quiet)
+	}
+	require.Equal(t, idlest, p.level)
+}
+
+// TestGrowthIsBoundedInBytes: but not to less than what keeps collections apart.
+func TestGrowthIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		level      level
+		live, from uint64
+	}{
+		{steady, 200 * mebibyte, 300 * mebibyte},
+		{steady, 1000 * mebibyte, 1280 * mebibyte},
+		{steady, 4000 * mebibyte, 2400 * mebibyte},
+		{medium, 4000 * mebibyte, 2400 * mebibyte},
+		{idlest, 4000 * mebibyte, 1200 * mebibyte},
+	} {
+		grownBy := func(bytes uint64) usage { return usage{live: test.live, objects: test.live + bytes} }
+		assert.False(t, test.level.begins(grownBy(test.from-mebibyte)), test)
+		assert.True(t, test.level.begins(grownBy(test.from)), test)
+	}
+}
+
 // TestCollectionsAreBegunAtTheLevel: before Go does, and not after it.
 func TestCollectionsAreBegunAtTheLevel(t *testing.T) {
 	t.Parallel()
