@@ -111,27 +111,23 @@ func TestOneMomentIsNoLoad(t *testing.T) {
 // TestMuchInAMinuteIsMarkedLessOften: where it is not so much that collections would be near each other.
 func TestMuchInAMinuteIsMarkedLessOften(t *testing.T) {
 	t.Parallel()
-	const live, perSecond = 1000 * mebibyte, 20 * mebibyte
-	load := func(p *pacer, rate uint64) {
-		p.next(usage{live: live, objects: live}, rate*uint64(window/time.Second), window)
-	}
 	p := newPacer()
-	for range much/perSecond/int(window/time.Second) - 1 {
-		load(&p, perSecond)
+	for range much/busy/int(window/time.Second) - 1 {
+		some(&p, busy)
 		require.Less(t, p.level, steady)
 	}
 	for range 2 * minute {
-		load(&p, perSecond)
+		some(&p, busy)
 	}
 	require.Equal(t, steady, p.level)
-	load(&p, 200*mebibyte)
+	some(&p, busier)
 	require.Equal(t, heavy, p.level)
 	for range windows {
-		load(&p, quiet)
+		some(&p, quiet)
 	}
 	require.Equal(t, steady, p.level)
 	for range minute {
-		load(&p, quiet)
+		some(&p, quiet)
 	}
 	require.Equal(t, idlest, p.level)
 }
