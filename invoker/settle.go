@@ -72,8 +72,9 @@ func (m *machine) contenders() ([]*schedule.BufferedStart, Overlap) {
 }
 
 // dropUnfit gives up the starts that would start now, or end others, and may not execute: those that are too late, and
-// automated ones while the schedule is paused, its namespace is frozen or no actions are left. They must cost no other start its place, so the
-// policies are applied again without them. The deadline is checked first, so that a missed start takes no action.
+// automated ones while the schedule is paused, its namespace is frozen or no actions are left. They must cost no other
+// start its place, so the policies are applied again without them. The deadline is checked first, so that a missed start
+// takes no action.
 func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bool {
 	acting := slices.Concat(r.Beside, r.Chosen)
 	for _, i := range r.Kept {

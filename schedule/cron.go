@@ -31,9 +31,9 @@ var macros = map[string]Calendar{
 
 // ParseCron reads a cron expression (SEMANTICS §2): minute, hour, day of month, month and day of week; six fields add a
 // year at the end, seven also a second in front. Each field takes what the same field of a [Calendar] takes, except
-// that it is never empty; the day fields also take "?", alone, for "*". The macros @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for
-// expressions; "@every 90m/15m" is an interval with an optional phase, in the syntax of [time.ParseDuration] with days
-// ("2d", "1d12h") in front.
+// that it is never empty; the day fields also take "?", alone, for "*". The macros @yearly, @annually, @monthly,
+// @weekly, @daily, @midnight and @hourly stand for expressions; "@every 90m/15m" is an interval with an optional phase,
+// in the syntax of [time.ParseDuration] with days ("2d", "1d12h") in front.
 //
 // The expression may begin with a zone, "CRON_TZ=Europe/Berlin" or "TZ=…"; an empty zone is none, an unknown one an
 // error, also in front of @every. "#" begins a comment, except between a weekday and a digit: "1#2" is the second Monday,

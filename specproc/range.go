@@ -55,12 +55,12 @@ type Outcome struct {
 //   - A range that does not move on (To ≤ From: a clock went back) is empty and leaves the mark at From.
 //   - A paused or used-up schedule skips the range, and the mark moves to To. A frozen range is dropped.
 //   - Otherwise times before the update time are skipped, those outside the catch-up window are missed, late ones are
-//     superseded if only the latest counts, and the others are taken, up to the limit. What lies beyond it is dropped; but a manual range stops there, with the mark at the
-//     last time taken.
+//     superseded if only the latest counts, and the others are taken, up to the limit. What lies beyond it is dropped;
+//     but a manual range stops there, with the mark at the last time taken.
 //
 // Two ranges that meet give together what the range from the first From to the last To gives, as long as the limit does
-// not bind, the same times lie within the window and none is superseded. Missed and dropped times are counted by the day, so that a long
-// outage costs a few milliseconds a year; memory is bounded by Limit.
+// not bind, the same times lie within the window and none is superseded. Missed and dropped times are counted by the
+// day, so that a long outage costs a few milliseconds a year; memory is bounded by Limit.
 func (s *Spec) ProcessTimeRange(r Range) Outcome {
 	var out Outcome
 	switch {

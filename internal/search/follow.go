@@ -205,8 +205,8 @@ func (f *follower) news(ctx context.Context) ([]bool, error) {
 	return news, group.Wait()
 }
 
-// read reads one bucket to its end, or notes that there is nothing new. What it brings is stored together with how far it goes. Where there is much to read, half
-// of the time is for others.
+// read reads one bucket to its end, or notes that there is nothing new. What it brings is stored together with how far
+// it goes. Where there is much to read, half of the time is for others.
 func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bool) error {
 	for rest := true; rest; {
 		batch := time.Now()
