@@ -80,7 +80,9 @@ func TestBulkEndToEnd(t *testing.T) {
 	assert.JSONEq(t, `"red"`, string(c.describe("a-1").Action.Memo["team"]))
 	testBulkReports(t, c)
 
-	stdout, _ = c.bulk(ExitOK, "unpause", "--query", "paused = true and memo.team = 'red'", "--yes", "--wait", "-o", "json")
+	red := "paused = true and memo.team = 'red'"
+	c.finds("a-1\n", red)
+	stdout, _ = c.bulk(ExitOK, "unpause", "--query", red, "--yes", "--wait", "-o", "json")
 	assert.Equal(t, 1, document[schedule.BulkDescription](t, stdout).Done)
 	assert.False(t, c.describe("a-1").State.Paused)
 	assert.True(t, c.describe("a-2").State.Paused)
