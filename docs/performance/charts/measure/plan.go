@@ -36,9 +36,9 @@ type scale struct {
 // whole is what is published, quick what shows in a minute or two whether everything works.
 var (
 	whole = scale{
-		sizes: []int{1_000, 10_000, 100_000}, rates: []int{200, 500, 1_000, 1_500, 2_000},
+		sizes: []int{1_000, 10_000, 100_000}, rates: []int{200, 1_000, 2_000, 3_000, 4_000, 5_000},
 		shards: []int{1, 4, 16}, clusterRates: []int{200, 600},
-		over: 1_500, beside: 200, herd: 2_000, loads: 10, others: 5,
+		over: 3_000, beside: 200, herd: 10_000, loads: 10, others: 5,
 	}
 	quick = scale{
 		sizes: []int{50, 500}, rates: []int{20, 50}, shards: []int{1, 4, 16}, clusterRates: []int{20, 60},
