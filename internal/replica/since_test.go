@@ -130,7 +130,7 @@ func TestSinceOfReplicas(t *testing.T) {
 	t.Parallel()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
 	stream := natstest.Names(t).EventStream()
-	_, err := conn.Subscribe(jetstream.DefaultAPIPrefix+"DIRECT.GET."+stream, func(msg *nats.Msg) {
+	answering, err := conn.Subscribe(jetstream.DefaultAPIPrefix+"DIRECT.GET."+stream, func(msg *nats.Msg) {
 		var request struct {
 			Sequence uint64 `json:"seq"`
 		}
@@ -145,6 +145,7 @@ func TestSinceOfReplicas(t *testing.T) {
 		assert.NoError(t, conn.PublishMsg(reply))
 	})
 	require.NoError(t, err)
+	defer drain(t, answering)
 	found, rest, err := replica.New(js).Since(t.Context(), stream, 0, 100)
 	require.NoError(t, err)
 	require.False(t, rest)
@@ -154,6 +155,19 @@ func TestSinceOfReplicas(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, rest)
 	require.Equal(t, []uint64{5}, sequences(found))
+}
+
+// drain waits until a subscription has handled all that has reached it. Since does not wait for what it asks beyond the end, so
+// that a handler may still be at work when the test has what it needs.
+func drain(t *testing.T, s *nats.Subscription) {
+	t.Helper()
+	ended := s.StatusChanged(nats.SubscriptionClosed)
+	require.NoError(t, s.Drain())
+	select {
+	case <-ended:
+	case <-time.After(natstest.Patience):
+		t.Fatal("the subscription does not end")
+	}
 }
 
 // BenchmarkSince reads 256 messages from the middle of a stream. How many subjects that has should make no difference.

@@ -303,7 +303,7 @@ func (b bundle) recordWrites(t *testing.T) func() []string {
 	t.Helper()
 	var mu sync.Mutex
 	var seen []string
-	_, err := b.js.Conn().Subscribe(">", func(m *nats.Msg) {
+	all, err := b.js.Conn().Subscribe(">", func(m *nats.Msg) {
 		mu.Lock()
 		defer mu.Unlock()
 		ours := strings.Contains(strings.ToLower(m.Subject), b.names.Prefix())
@@ -318,6 +318,11 @@ func (b bundle) recordWrites(t *testing.T) func() []string {
 	require.NoError(t, b.js.Conn().Flush())
 	return func() []string {
 		require.NoError(t, b.js.Conn().Flush())
+		natstest.Eventually(t, natstest.Patience, "all requests have been looked at", func() bool {
+			waiting, _, err := all.Pending()
+			require.NoError(t, err)
+			return waiting == 0
+		})
 		mu.Lock()
 		defer mu.Unlock()
 		return seen
