@@ -20,33 +20,25 @@ import (
 // it there would be a file for each of the messages.
 func TestAnchor(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	conn, js := natstest.Connect(t, natstest.Server(t, func(o *natsserver.Options) { o.Dir = dir }))
+	dir, js := queues(t)
 	b, names, key := natstest.Bus(t, js), subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
-	for _, config := range names.StreamConfigs(1, 1) {
-		_, err := js.CreateStream(t.Context(), config)
-		require.NoError(t, err)
-	}
-	queues := map[string]struct {
+	bySubject := map[string]struct {
 		stream, anchor string
 		consumer       jetstream.ConsumerConfig
 	}{
 		names.Action("default", "q", "w"): {names.ActionStream(), names.ActionAnchor(), names.WorkerConsumer("default", "q")},
 		names.InvokeWake(0, key):          {names.TaskStream(0), names.TaskAnchor(0), names.TaskConsumers(0)[1]},
 	}
-	for subject, q := range queues {
+	for subject, q := range bySubject {
 		consumer, err := js.CreateConsumer(t.Context(), q.stream, q.consumer)
 		require.NoError(t, err)
-		for i := range 600 { // past some anchors
+		for i := range 1000 { // past some anchors
 			require.NoError(t, b.Publish(t.Context(), &nats.Msg{Subject: subject, Data: []byte(strconv.Itoa(i))}))
-			msg, err := consumer.Next()
-			require.NoError(t, err)
-			require.Equal(t, strconv.Itoa(i), string(msg.Data()))
-			require.NoError(t, msg.DoubleAck(t.Context()))
+			require.Equal(t, strconv.Itoa(i), string(take(t, consumer)))
 		}
-		require.NoError(t, conn.Flush())
+		require.NoError(t, js.Conn().Flush())
 		left := requireOnly(t, js, q.stream, q.anchor)
-		require.Greater(t, left, uint64(256), "it has been replaced")
+		require.Greater(t, left, uint64(512), "it has been replaced")
 		require.LessOrEqual(t, newestFile(t, dir, q.stream), 3, q.stream)
 	}
 }
@@ -55,29 +47,20 @@ func TestAnchor(t *testing.T) {
 // turns, those who set them always meet the same half of the sequences.
 func TestAnchorBesideWorkers(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	conn, js := natstest.Connect(t, natstest.Server(t, func(o *natsserver.Options) { o.Dir = dir }))
+	dir, js := queues(t)
 	b, names, key := natstest.Bus(t, js), subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
-	for _, config := range names.StreamConfigs(1, 1) {
-		_, err := js.CreateStream(t.Context(), config)
-		require.NoError(t, err)
-	}
 	consumer, err := js.CreateConsumer(t.Context(), names.TaskStream(0), names.TaskConsumers(0)[1])
 	require.NoError(t, err)
-	handle := func(stored error) {
-		require.NoError(t, stored)
-		require.NoError(t, conn.Flush())
-		msg, err := consumer.Next()
-		require.NoError(t, err)
-		require.NoError(t, msg.DoubleAck(t.Context()))
-	}
 	const turns = 1000
 	data := make([]byte, 8<<10) // 16 MB in all, which are four files
 	for range turns {
-		handle(b.Publish(t.Context(), &nats.Msg{Subject: names.InvokeWake(0, key), Data: data}))
+		require.NoError(t, b.Publish(t.Context(), &nats.Msg{Subject: names.InvokeWake(0, key), Data: data}))
+		take(t, consumer)
 		_, err := js.Publish(t.Context(), names.Callback(0, key, "q", "r"), data)
-		handle(err)
+		require.NoError(t, err)
+		take(t, consumer)
 	}
+	require.NoError(t, js.Conn().Flush())
 	requireOnly(t, js, names.TaskStream(0), names.TaskAnchor(0))
 	require.Less(t, newestFile(t, dir, names.TaskStream(0)), turns/2)
 }
@@ -94,6 +77,27 @@ func TestNoAnchor(t *testing.T) {
 	event := names.Event(schedule.Key{Namespace: "default", ID: "a"}, schedule.EventStarted)
 	require.NoError(t, b.Publish(t.Context(), &nats.Msg{Subject: event}))
 	requireOnly(t, js, names.EventStream(), event)
+}
+
+// queues returns a server with the streams of an installation of one shard, and the folder of its files.
+func queues(t *testing.T) (dir string, js jetstream.JetStream) {
+	t.Helper()
+	dir = t.TempDir()
+	_, js = natstest.Connect(t, natstest.Server(t, func(o *natsserver.Options) { o.Dir = dir }))
+	for _, config := range subjects.Default().StreamConfigs(1, 1) {
+		_, err := js.CreateStream(t.Context(), config)
+		require.NoError(t, err)
+	}
+	return dir, js
+}
+
+// take returns what the next message of a queue holds, and removes it.
+func take(t *testing.T, consumer jetstream.Consumer) []byte {
+	t.Helper()
+	msg, err := consumer.Next()
+	require.NoError(t, err)
+	require.NoError(t, msg.DoubleAck(t.Context()))
+	return msg.Data()
 }
 
 // requireOnly checks that a stream has one message, which is on a subject, and returns its sequence.
