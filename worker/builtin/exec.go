@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -29,7 +30,7 @@ const (
 )
 
 // The types of the failures of the exec action: the program has ended with a status other than zero, which is retryable; or
-// it could not be run, which is not.
+// it could not be run, which is only where the reason passes by itself.
 const (
 	TypeExitStatus = "exit_status"
 	TypeExec       = "exec"
@@ -163,7 +164,14 @@ func execError(ctx context.Context, command string, err error, result *ExecResul
 			Details: map[string]any{"exitCode": exit.ExitCode(), "stdout": result.Stdout, "stderr": result.Stderr},
 		}
 	}
-	return &worker.Error{Type: TypeExec, Message: command + " cannot be run", Err: err, NonRetryable: true}
+	return &worker.Error{Type: TypeExec, Message: command + " cannot be run", Err: err, NonRetryable: !passes(err)}
+}
+
+// passes reports whether what keeps a program from being run is likely to be over soon: it is being replaced in place, or the
+// machine has not enough of something.
+func passes(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ETXTBSY, syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE},
+		func(reason error) bool { return errors.Is(err, reason) })
 }
 
 func lastLine(text string) string {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,10 +26,19 @@ import (
 func programs(t *testing.T, script string) *execAction {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p")
-	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
+	writeScript(t, path, script)
 	commands, err := ParseCommands([]string{path})
 	require.NoError(t, err)
 	return &execAction{commands: commands}
+}
+
+// writeScript lets no other test start a process meanwhile: that would hold the file open for writing until it runs its own
+// program, and a file that is open for writing cannot be run.
+func writeScript(t *testing.T, path, script string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
 }
 
 func TestExecRuns(t *testing.T) {
@@ -117,6 +127,32 @@ func TestExecEndsInTime(t *testing.T) {
 	require.ErrorContains(t, err, "the program has run for 50ms")
 }
 
+// TestExecRetriesBusyPrograms: a program that is being replaced in place is there again a moment later.
+func TestExecRetriesBusyPrograms(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems run a script while it is being written")
+	}
+	action := programs(t, "echo new")
+	file, err := os.OpenFile(action.commands["p"], os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = action.handle(t.Context(), sample("exec", `{"command":"p"}`))
+	require.NoError(t, file.Close())
+	requireExecError(t, err, true)
+
+	result, err := action.handle(t.Context(), sample("exec", `{"command":"p"}`))
+	require.NoError(t, err)
+	assert.Equal(t, "new", result.(ExecResult).Stdout)
+}
+
+// requireExecError wants an error that says that a program could not be run, and whether that may be retried.
+func requireExecError(t *testing.T, err error, retryable bool) {
+	t.Helper()
+	var typed *worker.Error
+	require.ErrorAs(t, err, &typed)
+	assert.Equal(t, TypeExec, typed.Type)
+	assert.Equal(t, retryable, !typed.NonRetryable, "%v", err)
+}
+
 func TestExecRefusesInputs(t *testing.T) {
 	t.Parallel()
 	action := programs(t, "exit 0")
@@ -133,10 +169,7 @@ func TestExecRefusesInputs(t *testing.T) {
 	}
 	gone := &execAction{commands: map[string]string{"p": "/there/is/none"}}
 	_, err := gone.handle(t.Context(), sample("exec", `{"command":"p"}`))
-	var typed *worker.Error
-	require.ErrorAs(t, err, &typed)
-	assert.Equal(t, TypeExec, typed.Type)
-	assert.True(t, typed.NonRetryable)
+	requireExecError(t, err, false)
 }
 
 func TestParseCommands(t *testing.T) {
