@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -66,8 +65,8 @@ func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 	s.installation = nil
 	embedded := s.host.embedded != nil
 	s.host.stop()
-	debug.FreeOSMemory() // what was there before the restart is not that of a process that has just started
-	resetPeak()
+	s.unpace()
+	s.beginHeap(ctx)
 	began = time.Now()
 	if embedded {
 		if err := s.host.start(ctx); err != nil {

@@ -38,6 +38,9 @@ type Config struct {
 	RawDuration time.Duration
 	// Patience is how long nothing may happen before what has not happened counts as missed; 20 s by default.
 	Patience time.Duration
+	// Pace begins what paces the heap of a process of this program, until stop returns; a restart begins it anew. Nil: that is
+	// left to Go.
+	Pace func(context.Context) (stop func())
 	// Version is that of this program.
 	Version string
 	Logger  *slog.Logger
@@ -58,6 +61,9 @@ func (c Config) withDefaults() Config {
 	if c.Patience == 0 {
 		c.Patience = 20 * time.Second
 	}
+	if c.Pace == nil {
+		c.Pace = func(context.Context) func() { return func() {} }
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -76,6 +82,8 @@ type session struct {
 	*installation
 	profiler *profiler
 	result   *Result
+	// unpace ends the pacing of the heap.
+	unpace func()
 
 	// onRun is told of each run as its code begins.
 	onRun atomic.Pointer[func(run *worker.Run, at time.Time)]
@@ -94,8 +102,8 @@ func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Res
 	if s.profiler, err = newProfiler(c.Profiles, scenario.Name); err != nil {
 		return nil, err
 	}
-	debug.FreeOSMemory() // so that each of several runs in one process begins alike
-	resetPeak()
+	s.beginHeap(ctx)
+	defer func() { s.unpace() }()
 	ctx, s.fail = context.WithCancelCause(ctx)
 	defer s.fail(nil)
 	defer func() {
@@ -111,6 +119,15 @@ func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Res
 		return nil, err
 	}
 	return s.result, s.finish(ctx)
+}
+
+// beginHeap makes the memory of this process that of one that has just started, as far as that is possible. What was pooled is gone
+// after two collections.
+func (s *session) beginHeap(ctx context.Context) {
+	runtime.GC()
+	debug.FreeOSMemory()
+	resetPeak()
+	s.unpace = s.config.Pace(ctx)
 }
 
 // open starts NATS and the installation.

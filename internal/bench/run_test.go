@@ -51,12 +51,16 @@ func TestEveryScenario(t *testing.T) {
 				t.Skip("it takes seconds")
 			}
 			c := config(t)
+			begun, ended := 0, 0
+			c.Pace = func(context.Context) func() { begun++; return func() { ended++ } }
 			r, err := Run(t.Context(), scenario, tiny(scenario), c)
 			require.NoError(t, err)
 			checkResult(t, r)
 			left, err := os.ReadDir(c.Dir)
 			require.NoError(t, err)
 			assert.Empty(t, left, "the data is removed")
+			assert.Equal(t, begun, ended)
+			assert.Equal(t, scenario.Name == "recover", begun == 2, "what paces the heap begins anew with a restart, paced %d times", begun)
 		})
 	}
 }

@@ -156,7 +156,7 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	if a.global.isExternal() {
 		o.Dial = a.global.dial
 	}
-	o.Version, o.Logger = readBuild().semantic(), a.logger()
+	o.Version, o.Logger, o.Pace = readBuild().semantic(), a.logger(), a.paceHeap
 	// As in a server, or the traces would cost nothing here.
 	return a.observed(cmd.Context(), "bench", o.http, nil, func(*slog.Logger, *observe.Health) error {
 		return run(cmd.Context())

@@ -99,11 +99,10 @@ func (a *app) observed(
 	}
 	defer closeTelemetry(ctx, log, telemetry)
 	defer health.Stopped()
-	defer a.paceHeap(ctx)()
 	return run(log, health)
 }
 
-// paceHeap keeps the memory of the process small while there is little to do, unless GOGC says how that is to be.
+// paceHeap keeps the memory of the process small while there is little to do, until stop returns, unless GOGC says how that is to be.
 func (a *app) paceHeap(ctx context.Context) (stop func()) {
 	if _, set := a.env.LookupEnv("GOGC"); set {
 		return func() {}

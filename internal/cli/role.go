@@ -54,6 +54,7 @@ func (a *app) runAlone(
 	build func(*slog.Logger, *roles.Connection) (roles.Role, error),
 ) error {
 	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *observe.Health) error {
+		defer a.paceHeap(ctx)()
 		conn, err := a.connectRole(ctx, log, name)
 		if err != nil {
 			return err

@@ -109,6 +109,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 		return err
 	}
 	return a.observed(ctx, "server", o.http, o.roles(), func(log *slog.Logger, health *observe.Health) error {
+		defer a.paceHeap(ctx)()
 		return a.runRoles(ctx, log, health, o)
 	})
 }

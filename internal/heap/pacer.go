@@ -64,6 +64,8 @@ const (
 // pacer decides by how much the heap may grow, and when to collect.
 type pacer struct {
 	level level
+	// starting says that the first window is not over.
+	starting bool
 	// less is for how long a lower level would have been enough, quiet for how long there has been little to do.
 	less, quiet time.Duration
 	// loaded says that there was more to do since memory was last given back, since is how long ago that is.
@@ -79,7 +81,7 @@ type pacer struct {
 	oldest    int
 }
 
-func newPacer() pacer { return pacer{loaded: true, since: between, collected: between} }
+func newPacer() pacer { return pacer{starting: true, loaded: true, since: between, collected: between} }
 
 // begins reports whether to collect. Beyond what Go begins at, it has begun already.
 func (l level) begins(now usage) bool {
@@ -95,12 +97,22 @@ func (p *pacer) next(now usage, allocated uint64, in time.Duration) action {
 	p.allocated += allocated
 	p.in += in
 	switch {
+	case p.starting:
+		p.start()
 	case p.in >= window && p.adapt(now.live):
 		return giveBack
 	case p.level.begins(now):
 		return p.begin()
 	}
 	return nothing
+}
+
+// start lets the first window pass. What a process allocates while it starts stays in use for the most part, and says nothing of
+// what there will be to do: taken for load, it would let the heap grow to twice as much for a while.
+func (p *pacer) start() {
+	if p.in >= window {
+		p.starting, p.allocated, p.in = false, 0, 0
+	}
 }
 
 // pause returns when to look again. The index of a stream, which NATS begins to write at any time, does not make a collection due

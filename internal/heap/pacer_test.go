@@ -42,15 +42,39 @@ const (
 	quiet   = 0
 )
 
+// running is a pacer of a process that has started.
+func running() pacer {
+	p := newPacer()
+	some(&p, busiest)
+	return p
+}
+
 // windows is calm, in those of some, minute is between.
 const (
 	windows = int(calm / window)
 	minute  = int(between / window)
 )
 
-func TestPacerGoesUpAtOnceAndDownSlowly(t *testing.T) {
+// TestStartIsNoLoad: a process that starts allocates much for a moment, most of which it keeps.
+func TestStartIsNoLoad(t *testing.T) {
 	t.Parallel()
 	p := newPacer()
+	live := uint64(10 * mebibyte)
+	for range window / interval {
+		require.Equal(t, nothing, p.next(usage{live: live, objects: 3 * live / 2}, 2*live, interval))
+		require.Equal(t, idlest, p.level)
+		live += live / 2
+	}
+	for range windows - 1 {
+		require.Equal(t, nothing, some(&p, quiet))
+		require.Equal(t, idlest, p.level)
+	}
+	require.Equal(t, giveBack, some(&p, quiet))
+}
+
+func TestPacerGoesUpAtOnceAndDownSlowly(t *testing.T) {
+	t.Parallel()
+	p := running()
 	require.Equal(t, nothing, some(&p, busiest))
 	require.Equal(t, heaviest, p.level)
 	for range windows - 1 {
@@ -68,7 +92,7 @@ func TestPacerGoesUpAtOnceAndDownSlowly(t *testing.T) {
 // TestLessLoadIsNoCalm: to give memory back is a collection that nobody needs while there is much to do.
 func TestLessLoadIsNoCalm(t *testing.T) {
 	t.Parallel()
-	p := newPacer()
+	p := running()
 	require.Equal(t, nothing, some(&p, busiest))
 	for range windows {
 		require.Equal(t, heaviest, p.level)
@@ -79,7 +103,7 @@ func TestLessLoadIsNoCalm(t *testing.T) {
 
 func TestOneBusyMomentBeginsTheCalmAnew(t *testing.T) {
 	t.Parallel()
-	p := newPacer()
+	p := running()
 	some(&p, busier)
 	require.Equal(t, heavy, p.level)
 	for range 3 {
@@ -94,7 +118,7 @@ func TestOneBusyMomentBeginsTheCalmAnew(t *testing.T) {
 // TestOneMomentIsNoLoad: what NATS allocates for its indexes is no reason to let the heap grow by more, or to give memory back.
 func TestOneMomentIsNoLoad(t *testing.T) {
 	t.Parallel()
-	p := newPacer()
+	p := running()
 	for range minute {
 		some(&p, quiet)
 	}
@@ -111,7 +135,7 @@ func TestOneMomentIsNoLoad(t *testing.T) {
 // TestMuchInAMinuteIsMarkedLessOften: where it is not so much that collections would be near each other.
 func TestMuchInAMinuteIsMarkedLessOften(t *testing.T) {
 	t.Parallel()
-	p := newPacer()
+	p := running()
 	for range much/busy/int(window/time.Second) - 1 {
 		some(&p, busy)
 		require.Less(t, p.level, steady)
@@ -180,7 +204,7 @@ func TestCollectionsAreBegunAtTheLevel(t *testing.T) {
 func TestCollectionsAreFarApart(t *testing.T) {
 	t.Parallel()
 	full := usage{live: 200 * mebibyte, objects: 320 * mebibyte}
-	p := newPacer()
+	p := running()
 	p.level = medium
 	require.Equal(t, collect, p.next(full, 0, interval))
 	require.Equal(t, nothing, p.next(full, 0, interval))
@@ -190,7 +214,7 @@ func TestCollectionsAreFarApart(t *testing.T) {
 // TestGivingBackIsACollection: the next one is to be far from it, too.
 func TestGivingBackIsACollection(t *testing.T) {
 	t.Parallel()
-	p := newPacer()
+	p := running()
 	some(&p, busiest)
 	for range windows - 1 {
 		require.Equal(t, nothing, some(&p, quiet))
@@ -212,7 +236,7 @@ func TestLimitIsFarFromTheLevel(t *testing.T) {
 // TestLoadIsMeasuredOverAWindow: what comes within one look says little of it.
 func TestLoadIsMeasuredOverAWindow(t *testing.T) {
 	t.Parallel()
-	p := newPacer()
+	p := running()
 	const live = 200 * mebibyte
 	for range window/interval - 1 {
 		p.next(usage{live: live, objects: live}, 10*mebibyte, interval)
@@ -226,7 +250,7 @@ func TestLoadIsMeasuredOverAWindow(t *testing.T) {
 func TestMemoryIsGivenBackSeldom(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPacer()
+		p := running()
 		last := -between
 		for i, load := range rapid.SliceOfN(rapid.IntRange(0, 60), 0, 300).Draw(t, "MiB allocated in each second of a window") {
 			now := time.Duration(i) * window
@@ -242,7 +266,7 @@ func TestMemoryIsGivenBackSeldom(t *testing.T) {
 func TestPause(t *testing.T) {
 	t.Parallel()
 	grown := func(percent uint64) usage { return usage{live: 100, objects: 100 + percent} }
-	p := newPacer()
+	p := running()
 	assert.Equal(t, seldomInterval, p.pause(grown(14)))
 	assert.Equal(t, interval, p.pause(grown(15)), "a collection may soon be due")
 	p.level = light
