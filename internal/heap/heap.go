@@ -34,8 +34,9 @@ const (
 // Pace adapts to the load by how much the heap may grow between two collections, until ctx ends; then it restores what it has
 // found. That is 30, 40 or 60 percent by what was allocated in the last minute; where that was a gibibyte or more, it is 150 percent or
 // 1.25 GiB, whichever is less, and 60 percent at least. It is 100 percent where collections come more often than every four seconds, and
-// 150 where they come more often than every two. The first two seconds, in which a process starts, count for none of that. Once there is little to do after such a load, it gives back to the system what is not in
-// use, once a minute at most. It is for the whole process, and must not run twice at a time.
+// 150 where they come more often than every two. The first two seconds, in which a process starts, count for none of that. Once there
+// is little to do after such a load, it gives back to the system what is not in use, once a minute at most. It is for the whole process,
+// and must not run twice at a time.
 //
 // Whoever has set GOGC has decided already: then it should not be called. A limit set by GOMEMLIMIT stays in force.
 func Pace(ctx context.Context) {
