@@ -21,9 +21,9 @@ import (
 const (
 	envSeed = "CARILLON_SEED"
 	envPlan = "CARILLON_PLAN"
-	// envSeeds is how many new seeds TestSeeds tries instead of its own number, all of them from the time.
+	// envSeeds is how many new seeds TestSeeds tries instead of its own ones.
 	envSeeds = "CARILLON_SEEDS"
-	// envFirst is the first of the new seeds; by default it comes from the clock.
+	// envFirst is the first of the new seeds. By default it comes from the clock.
 	envFirst = "CARILLON_FIRST_SEED"
 )
 
@@ -41,8 +41,7 @@ func TestSeed(t *testing.T) {
 	if text == "" {
 		t.Skipf("no %s", envSeed)
 	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	require.NoError(t, err)
+	seed := parseSeed(t, text)
 	plan := PlanOf(seed)
 	if text := os.Getenv(envPlan); text != "" {
 		plan = Plan{}
@@ -53,34 +52,13 @@ func TestSeed(t *testing.T) {
 	failIfFound(t, report)
 }
 
-// TestSeeds simulates under many seeds: the same ones each time, and new ones.
+// TestSeeds simulates under many seeds, the same ones each time. CARILLON_SEEDS makes it try new ones.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	fixed, fresh := uint64(2000), uint64(500)
-	switch {
-	case raceEnabled: // which takes ten times as long
-		fixed, fresh = 60, 15
-	case testing.Short():
-		fixed, fresh = 200, 50
-	}
-	if text := os.Getenv(envSeeds); text != "" {
-		var err error
-		fixed = 0
-		fresh, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	first := uint64(time.Now().UnixMilli())
-	if text := os.Getenv(envFirst); text != "" {
-		var err error
-		first, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("seeds 0 to %d, and the new ones %d to %d", fixed, first, first+fresh-1)
-	seeds := make(chan uint64, fixed+fresh)
-	for seed := range fixed {
-		seeds <- seed
-	}
-	for i := range fresh {
+	first, count := seedsToTry(t)
+	t.Logf("seeds %d to %d", first, first+count-1)
+	seeds := make(chan uint64, count)
+	for i := range count {
 		seeds <- first + i
 	}
 	close(seeds)
@@ -101,6 +79,34 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	t.Logf("%s in %s", &sum, time.Since(begin).Round(time.Millisecond))
+}
+
+// seedsToTry is the first of the seeds of TestSeeds, and their number.
+func seedsToTry(t *testing.T) (first, count uint64) {
+	text := os.Getenv(envSeeds)
+	switch {
+	case text != "":
+		return firstNewSeed(t), parseSeed(t, text)
+	case raceEnabled: // which takes ten times as long
+		return 0, 60
+	case testing.Short():
+		return 0, 200
+	default:
+		return 0, 2000
+	}
+}
+
+func firstNewSeed(t *testing.T) uint64 {
+	if text := os.Getenv(envFirst); text != "" {
+		return parseSeed(t, text)
+	}
+	return uint64(time.Now().UnixMilli())
+}
+
+func parseSeed(t *testing.T, text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err)
+	return n
 }
 
 // tally adds up reports.
@@ -187,9 +193,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
 	count := uint64(25)
 	if text := os.Getenv(envSeeds); text != "" {
-		var err error
-		count, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
+		count = parseSeed(t, text)
 	}
 	for seed := range count {
 		first, second := Run(t, seed, PlanOf(seed)), Run(t, seed, PlanOf(seed))
