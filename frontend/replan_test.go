@@ -195,11 +195,9 @@ func TestSchedulesEndWithTheNewestCalendars(t *testing.T) {
 	for _, name := range calendars {
 		in.calendar("create", fmt.Sprintf(`{"name":%q}`, name))
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
 	var acting sync.WaitGroup
 	for actor := range 6 {
-		random := rand.New(rand.NewPCG(seed, uint64(actor)))
+		random := rand.New(rand.NewPCG(1, uint64(actor)))
 		acting.Go(func() {
 			for range 25 {
 				in.act(random, calendars)

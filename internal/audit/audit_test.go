@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/carillon-scheduler/carillon/internal/audit"
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 

@@ -15,10 +15,11 @@ func BenchmarkLateness(b *testing.B) {
 		_    [64]byte
 	}
 	nodes := make([]*node, 4_000_000)
+	random := rand.New(rand.NewPCG(1, 1))
 	for i := range nodes {
 		nodes[i] = &node{}
 		for j := range nodes[i].next {
-			nodes[i].next[j] = nodes[rand.IntN(i+1)]
+			nodes[i].next[j] = nodes[random.IntN(i+1)]
 		}
 	}
 	some := newTicks()

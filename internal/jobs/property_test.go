@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 )
 
 // world is a record, what has been done to each item, and the runners that believe they hold the job.

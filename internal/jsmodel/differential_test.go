@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"

@@ -60,33 +60,38 @@ func TestGroupsOfOneScheduleNeverOverlap(t *testing.T) {
 	b := setup(t)
 	const ids, each = 20, 20
 	var handled sync.Map
-	handler := func() handlerFunc {
+	handler := func(seed uint64) handlerFunc {
 		var busy [ids]atomic.Bool
+		var random [ids]*rand.Rand
+		for id := range ids {
+			random[id] = rand.New(rand.NewPCG(seed, uint64(id)))
+		}
 		return func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
 			var id int
 			_, err := fmt.Sscan(key.ID, &id)
 			assert.NoError(t, err)
 			assert.True(t, busy[id].CompareAndSwap(false, true), "two groups of one schedule at once")
 			defer busy[id].Store(false)
-			switch dice := rand.IntN(20); {
-			case dice == 0:
+			dice := random[id] // of this schedule alone, as its groups never overlap
+			switch n := dice.IntN(20); {
+			case n == 0:
 				panic("the dice say so")
-			case dice < 3:
+			case n < 3:
 				return Retry(errors.New("later"))
 			}
 			for _, m := range group {
 				handled.Store(key.ID+"/"+m.Body, true)
 			}
-			if rand.IntN(3) == 0 {
-				return Hold(time.Now().Add(time.Duration(rand.IntN(20)) * time.Millisecond))
+			if dice.IntN(3) == 0 {
+				return Hold(time.Now().Add(time.Duration(dice.IntN(20)) * time.Millisecond))
 			}
 			return Done()
 		}
 	}
 	config := b.config()
 	config.Concurrency, config.MaxInFlight, config.MaxDeliveries = 8, 100, 1000
-	b.run(config, handler())
-	b.run(config, handler())
+	b.run(config, handler(1))
+	b.run(config, handler(2))
 	for i := range each {
 		for id := range ids {
 			b.publish(fmt.Sprint(id), fmt.Sprint(i))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/internal/search/query/querygen"

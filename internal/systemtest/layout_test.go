@@ -2,7 +2,11 @@ package systemtest
 
 import (
 	"bytes"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +77,39 @@ func TestLibrariesAreLight(t *testing.T) {
 	for _, pure := range []string{"schedule", "specproc"} {
 		assert.False(t, slices.Contains(deps[pure], "github.com/nats-io/nats.go"), "%s depends on NATS", pure)
 	}
+}
+
+// TestPropertiesHaveFixedSeeds: every run of the tests tries the same examples.
+func TestPropertiesHaveFixedSeeds(t *testing.T) {
+	t.Parallel()
+	inside, outside := listImports(t, "TestImports"), listImports(t, "XTestImports")
+	properties := 0
+	for name := range inside {
+		imported := slices.Concat(inside[name], outside[name])
+		if !slices.Contains(imported, "pgregory.net/rapid") || name == "internal/fixedseed" {
+			continue
+		}
+		properties++
+		assert.Contains(t, imported, module+"internal/fixedseed", "%s has properties whose seed is random", name)
+	}
+	assert.Greater(t, properties, 20)
+}
+
+// TestRandomnessIsSeeded: tests draw from sources with a seed, never from the one of the process.
+func TestRandomnessIsSeeded(t *testing.T) {
+	t.Parallel()
+	global := regexp.MustCompile(`\brand\.(N|Int|IntN|Int32|Int32N|Int64|Int64N|Uint|Uint32|Uint64|Uint64N|UintN|Float32|Float64|` +
+		`NormFloat64|ExpFloat64|Perm|Shuffle)\(|\brand\.N\[`)
+	require.NoError(t, filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for i, line := range strings.Split(string(text), "\n") {
+			assert.False(t, global.MatchString(line), "%s:%d draws from a source without a seed", path, i+1)
+		}
+		return err
+	}))
 }
 
 // listImports returns a list of go list for each package of the module, by its path below the module.

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
+
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 )
 
 const example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/calendar"
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )

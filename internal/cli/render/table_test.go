@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 )
 
 func tableOf(v View, rows [][]string) string {
