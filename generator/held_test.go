@@ -32,3 +32,34 @@ func TestLetsGoWithoutAcknowledging(t *testing.T) {
 	require.Equal(t, loop.GiveBack(), handle(other))
 	require.False(t, b.armed("beat"), "nothing else wakes the schedule")
 }
+
+// TestLooksAgainBehindItsTimer: the clock of a process may be behind that of NATS, so that the message it holds is that of the
+// timer which another process has armed, though by its own clock that timer has not fired yet. Who finds that the other has
+// done what was due must arm it anew: the message was the last thing that would have woken the schedule.
+func TestLooksAgainBehindItsTimer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	record := b.define("beat", seconds(3))
+	d := record.Value
+	now := d.CreateTime
+	clock := func(c *Config) { c.Now = func() time.Time { return now } }
+	one, other := b.pool(clock), b.pool(clock)
+	message := loop.Message[schedule.Wake]{Body: schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonDue}}
+	handle := func(p *Pool) loop.Verdict {
+		return p.Handle(t.Context(), d.Key(), []loop.Message[schedule.Wake]{message})
+	}
+	handle(one)
+	state, _ := b.state("beat")
+	now = state.Next.Add(-time.Second)
+	require.True(t, handle(one).IsHold())
+	require.True(t, handle(other).IsHold())
+	message.Held = true
+	now = state.Next.Add(time.Millisecond)
+	d.Version = 2 // so that no hand-off is made by what a process remembers
+	b.put(d, record.Revision)
+	require.Equal(t, loop.Done(), handle(one))
+	require.True(t, b.armed("beat"))
+	require.NoError(t, other.config.Bus.Purge(t.Context(), b.names.TaskStream(0), b.names.DueTimer(0, d.Key())), "it fires")
+	require.Equal(t, loop.Done(), handle(other))
+	require.True(t, b.armed("beat"), "nothing else wakes the schedule")
+}

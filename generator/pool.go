@@ -228,8 +228,8 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if isDelicate(&decision) && !a.again {
 		return time.Time{}, errUnconfirmed
 	}
-	if isDone(a.due, &record.Value, &decision) {
-		a.letsGo = !p.holdUntil(decision).IsZero() // else there is a timer
+	if isDone(a.due, &record.Value, &decision) && !p.holdUntil(decision).IsZero() {
+		a.letsGo = true // else there was a timer, which may be the very one that has brought the message: it is armed anew
 		return time.Time{}, nil
 	}
 	if decision.Close {
