@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -24,12 +27,13 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
+	if record, err = p.abandon(ctx, key, record); err != nil {
+		return err
+	}
 	events, err := p.unpublished(ctx, record.Value.Outbox)
 	if err != nil {
 		return err
 	}
-	gone := abandoned(key, &record.Value, p.config.Now())
-	events = append(events, gone...)
 	if err := p.events.Publish(ctx, events...); err != nil {
 		return err
 	}
@@ -40,11 +44,36 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := forgetRecord(ctx, p.config.Store, kv.Result(key)); err != nil {
 		return err
 	}
-	if err := kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision); err != nil {
-		return err
+	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
+}
+
+// abandon gives up the starts that a schedule takes with it, and returns the record that says so. The record is written
+// before anybody is told: a process that goes by the definition of before may be about to start one of them, and to number
+// its own events in the same way. Its write is a conflict then.
+func (p *Pool) abandon(
+	ctx context.Context, key schedule.Key, record kv.Record[schedule.InvokerState],
+) (kv.Record[schedule.InvokerState], error) {
+	state := record.Value
+	gone := abandoned(key, &state, p.config.Now())
+	if len(gone) == 0 {
+		return record, nil
+	}
+	state.Starts = slices.DeleteFunc(slices.Clone(state.Starts), func(s schedule.BufferedStart) bool { return s.Waiting() })
+	state.Outbox = slices.Concat(state.Outbox, gone)
+	state.EventSequence += uint64(len(gone))
+	revision, err := kv.Put(ctx, p.config.Store, kv.Invoker(key), &state, record.Revision)
+	if errors.Is(err, nats.ErrMaxPayload) { // a thousand events, which have to go first then
+		if err := p.events.Publish(ctx, state.Outbox...); err != nil {
+			return record, err
+		}
+		state.Outbox = nil
+		revision, err = kv.Put(ctx, p.config.Store, kv.Invoker(key), &state, record.Revision)
+	}
+	if err != nil {
+		return record, err
 	}
 	metrics.Dropped.Add(ctx, len(gone), key.Namespace, metrics.DropGone)
-	return nil
+	return kv.Record[schedule.InvokerState]{Value: state, Revision: revision}, nil
 }
 
 // forgetWithout makes sure that a schedule without a record will not get one by a definition that is gone.
@@ -71,7 +100,7 @@ func (p *Pool) forgetResult(ctx context.Context, key schedule.Key) error {
 	return kv.Delete(ctx, p.config.Store, kv.Result(key), record.Revision)
 }
 
-// abandoned are the events about the starts that a schedule takes with it. A repeat gives the same IDs.
+// abandoned are the events about the starts that a schedule takes with it.
 func abandoned(key schedule.Key, state *schedule.InvokerState, now time.Time) []schedule.Event {
 	var events []schedule.Event
 	for i := range state.Starts {

@@ -1,13 +1,17 @@
 package invoker_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TestForgottenBeforeTheFirstRecord: while a process works by the definition it has read, the schedule is deleted, and
@@ -43,4 +47,44 @@ func TestFirstRecordAfterAnEarlierSchedule(t *testing.T) {
 	s.handle(s.newPool(), invoker.Message{Enqueue: &e})
 	require.Len(t, s.record().Starts, 1)
 	require.ErrorIs(t, kv.LeaveTrace(t.Context(), s.store, kv.Invoker(s.key)), kv.ErrConflict)
+}
+
+// cannotPurge fails where a process that forgets a schedule has told of it and has not removed its record yet.
+type cannotPurge struct{ bus.Bus }
+
+func (cannotPurge) Purge(context.Context, string, string) error { return nats.ErrTimeout }
+
+// TestForgottenWhileAStartIsMade: a process forgets a schedule, and dies when it has told that a start goes with it. Another
+// works by the definition it has read before that. It does not begin what has been given up, and tells nothing else under
+// the same event IDs.
+func TestForgottenWhileAStartIsMade(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, keepOriginal, func(d *schedule.Definition) { d.Schedule.Policies.Overlap = schedule.OverlapBufferAll })
+	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+	require.NoError(t, err)
+	e := s.handOff("", 1, 2)
+	for i := range e.Starts { // by hand, so that they are not too late
+		e.Starts[i].Manual = true
+	}
+	s.handle(s.newPool(), invoker.Message{Enqueue: &e})
+	first := s.take()
+	own := bus.New(s.js)
+	t.Cleanup(own.Close)
+	other := s.newPool(func(c *invoker.Config) { c.Bus = cannotPurge{own} })
+	calls := 0
+	pool := s.newPool(clock(func() time.Time {
+		if calls++; calls == 2 { // the first is before the definition is read
+			require.NoError(t, kv.Delete(t.Context(), s.store, kv.Definition(s.key), definition.Revision))
+			require.ErrorIs(t, other.Handle(t.Context(), s.key, s.group(false, wakeUp)).Err(), nats.ErrTimeout)
+		}
+		return time.Now()
+	}))
+	require.NoError(t, first.msg.DoubleAck(t.Context()))
+	s.handle(pool, invoker.Message{Completion: &schedule.Completion{
+		RequestID: first.RequestID, Status: schedule.StatusCompleted, CloseTime: time.Now(),
+	}})
+	require.ElementsMatch(t, []schedule.EventKind{schedule.EventStarted, schedule.EventDeferred, schedule.EventDropped}, s.events())
+	require.Zero(t, s.queued(), "what is given up does not begin")
+	_, err = kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
+	require.ErrorIs(t, err, kv.ErrNotFound)
 }
