@@ -128,6 +128,15 @@ func (s *Server) Messages(stream, filter string) []Message {
 	return found
 }
 
+// OfSubject returns the messages of a subject, the oldest first.
+func (s *Server) OfSubject(stream, subject string) []Message {
+	var found []Message
+	for _, m := range s.streams[stream].subjects[subject] {
+		found = append(found, m.Message)
+	}
+	return found
+}
+
 // Remove removes a message, and reports whether it was there.
 func (s *Server) Remove(stream string, sequence uint64) bool {
 	st := s.streams[stream]

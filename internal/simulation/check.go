@@ -236,16 +236,13 @@ func (c *checker) gone() {
 
 // checkState looks at the record of an invoker when it is written: no more starts have gone out, and no more wait, than the
 // policy allows. Policies and limits of the simulation's schedules stay what they were drawn as.
-func (w *world) checkState(key string, data []byte) {
-	id := strings.TrimSuffix(strings.TrimPrefix(key, namespace+"."), ".invoker")
+func (w *world) checkState(key string) {
+	id, ok := strings.CutSuffix(strings.TrimPrefix(key, namespace+"."), ".invoker")
 	d := w.drawn[id]
-	if d == nil || d.replaced || d.limit == 0 {
+	if !ok || d == nil || d.replaced || d.limit == 0 {
 		return
 	}
-	var state schedule.InvokerState
-	if err := schedule.Unmarshal(data, &state); err != nil {
-		panic(err)
-	}
+	state, _ := w.invoker(keyOf(id))
 	out, waiting := 0, 0
 	for i := range state.Starts {
 		switch state.Starts[i].Phase {

@@ -30,9 +30,18 @@
 // # Checks
 //
 // A run that is started twice, too many runs at once, too many that wait, a worker's code that begins a second time for no
-// reason: these are found when they happen (ledger.go, check.go). What can only be told in the end is compared in the end,
-// against a reading of the spec that shares no code with the product (check_actions.go, check_requests.go), and by
-// internal/audit (check_audit.go). That the rate of a namespace is kept is told only where nothing else goes wrong
+// reason: these are found when they happen (ledger.go, check.go). So are promises of order that are not kept (promise.go):
+//
+//   - a run is stored after the record that says it is to be started, and after its timeout timer
+//   - it leaves the queue when it is over, and not before: its completion is stored, or it was terminated
+//   - a hand-off is stored before the record which says that it was made, and the guard of a definition or a request before that
+//   - an event leaves the outbox of a record, and a control the record, when its stream has it
+//   - a message is acknowledged when the record has what it says; and when there is still something to do, a timer or another
+//     message sees to it
+//   - what counts as running is in the queue, or its completion waits
+//
+// What can only be told in the end is compared in the end, against a reading of the spec that shares no code with the product
+// (check_actions.go, check_requests.go), and by internal/audit (check_audit.go). That the rate of a namespace is kept is told only where nothing else goes wrong
 // (TestLimits). Each check says in a comment what it leaves out, and why.
 //
 // # Repeating a seed

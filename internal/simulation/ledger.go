@@ -31,6 +31,8 @@ func (f Finding) String() string {
 // ledger is what the world itself has seen of the runs: at the action stream, at the callbacks and in the workers' code.
 type ledger struct {
 	runs map[string]*run // by request ID
+	// trace is where findings are noted when they are made.
+	trace *trace
 	// order has those that the action stream has taken, in order.
 	order []*run
 	// open are those of each schedule that have been stored and have not ended.
@@ -77,7 +79,11 @@ func newLedger() *ledger {
 }
 
 func (l *ledger) find(kind, id, format string, args ...any) {
-	l.findings = append(l.findings, Finding{kind, id, fmt.Sprintf(format, args...)})
+	found := Finding{kind, id, fmt.Sprintf(format, args...)}
+	l.findings = append(l.findings, found)
+	if l.trace != nil {
+		l.trace.note(time.Now(), "FOUND", found.String())
+	}
 }
 
 func (l *ledger) run(requestID string) *run {
@@ -89,6 +95,7 @@ func (l *ledger) run(requestID string) *run {
 
 // published tells the ledger what a stream has taken.
 func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
+	w.promisedByMessage(stream, msg)
 	switch {
 	case stream == w.names.ActionStream():
 		var request schedule.ActionRequest

@@ -116,6 +116,7 @@ func (n *node) Last(ctx context.Context, stream, subject string) (leader.Message
 // Remove implements bus.Bus.
 func (n *node) Remove(ctx context.Context, stream string, sequence uint64) error {
 	return n.do(ctx, whatRemove, stream+" "+strconv.FormatUint(sequence, 10), func(time.Time) error {
+		n.world.promisedByRemove(n, stream, sequence)
 		n.world.server.Remove(stream, sequence)
 		return nil
 	})
@@ -259,12 +260,18 @@ func (n *node) write(
 		return 0, nats.ErrMaxPayload
 	}
 	return ask(ctx, n, what, key, func(now time.Time) (uint64, error) {
-		if !allowed(n.world.server.Last(stream, subject)) {
+		before, there := n.world.server.Last(stream, subject)
+		if !allowed(before, there) {
 			return 0, kv.ErrConflict
 		}
 		ack, err := n.world.server.Publish(now, &nats.Msg{Subject: subject, Header: header, Data: data})
-		if err == nil && strings.HasSuffix(key, ".invoker") && what != whatDelete {
-			n.world.checkState(key, data)
+		switch {
+		case err != nil:
+		case what == whatDelete:
+			n.world.promisedByDeletion(key, before)
+		default:
+			n.world.promisedByRecord(n, key, before, data)
+			n.world.checkState(key)
 		}
 		return ack.Sequence, err
 	})

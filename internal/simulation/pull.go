@@ -133,15 +133,20 @@ func (m *message) Subject() string      { return m.delivery.Subject }
 func (m *message) Reply() string        { return "" }
 
 func (m *message) Ack() error {
-	m.tell("ack", func(time.Time) { m.server().Ack(&m.delivery) })
+	m.tell("ack", func(time.Time) { m.settle() })
 	return nil
 }
 
 func (m *message) DoubleAck(ctx context.Context) error {
 	return m.pull.node.do(ctx, "ack", m.String(), func(time.Time) error {
-		m.server().Ack(&m.delivery)
+		m.settle()
 		return nil
 	})
+}
+
+func (m *message) settle() {
+	m.pull.node.world.promisedBySettling(m.pull.node, &m.delivery)
+	m.server().Ack(&m.delivery)
 }
 
 func (m *message) Nak() error { return m.NakWithDelay(0) }

@@ -31,6 +31,8 @@ type world struct {
 
 	nodes  []*node
 	ledger *ledger
+	// promises are what is looked at in the moment in which it happens.
+	promises promises
 	// drawn says what each schedule was made like.
 	drawn  map[string]*drawn
 	queue  events

@@ -1,0 +1,194 @@
+package simulation
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// The promises of order of docs/architecture.md and docs/worker-protocol.md, each looked at in the moment in which the
+// later of the two things happens: this file has those about messages that are stored and removed, promise_written.go
+// those about records, promise_settled.go those about messages that are acknowledged. All findings are of kind "promise".
+
+// promises is what the world remembers for them.
+type promises struct {
+	// handedOff are the hand-offs that a task stream has taken, sent the controls that the control stream has.
+	handedOff map[handOff]bool
+	sent      map[string]bool
+	// intended are the requests of the runs that a record has said were to be started.
+	intended map[string]bool
+	// invokers are the records of the invokers as they were decoded last.
+	invokers map[string]decoded
+}
+
+// handOff names a hand-off by its source and end. A repeat may end later, and begin at the same time.
+type handOff struct {
+	schedule, incarnation, source string
+	to                            int64
+}
+
+type decoded struct {
+	revision uint64
+	state    schedule.InvokerState
+}
+
+func newPromises() promises {
+	return promises{handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, invokers: map[string]decoded{}}
+}
+
+// broken notes that a promise is not kept.
+func (w *world) broken(id, format string, args ...any) { w.ledger.find("promise", id, format, args...) }
+
+// invoker returns the record of the invoker as it is stored. It must not be changed.
+func (w *world) invoker(key schedule.Key) (*schedule.InvokerState, bool) {
+	bucket := w.names.StateBucket(subjects.ShardOf(key, shards))
+	m, ok := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, kv.Invoker(key).String()))
+	if !ok || isTombstone(&m) {
+		return &schedule.InvokerState{}, false
+	}
+	d := w.promises.invokers[m.Subject]
+	if d.revision != m.Sequence {
+		d = decoded{revision: m.Sequence}
+		if err := schedule.Unmarshal(m.Data, &d.state); err != nil {
+			panic(err)
+		}
+		w.promises.invokers[m.Subject] = d
+	}
+	return &d.state, true
+}
+
+func isTombstone(m *jsmodel.Message) bool { return m.Header.Get("KV-Operation") != "" }
+
+// startOf returns the start of a request, nil if the record has none.
+func startOf(state *schedule.InvokerState, requestID string) *schedule.BufferedStart {
+	for i := range state.Starts {
+		if state.Starts[i].RequestID == requestID {
+			return &state.Starts[i]
+		}
+	}
+	return nil
+}
+
+// isStored reports whether a task stream has a message on a subject.
+func (w *world) isStored(shard int, subject string) bool {
+	_, ok := w.server.Last(w.names.TaskStream(shard), subject)
+	return ok
+}
+
+// anyStored reports whether the task stream of a schedule has a message that matches a filter, other than one.
+func (w *world) anyStored(shard int, filter string, other uint64) bool {
+	return slices.ContainsFunc(w.server.Messages(w.names.TaskStream(shard), filter), func(m jsmodel.Message) bool {
+		return m.Sequence != other
+	})
+}
+
+// promisedByMessage looks at a message that a stream has just taken.
+func (w *world) promisedByMessage(stream string, msg *nats.Msg) {
+	switch {
+	case stream == w.names.ActionStream():
+		w.promisedByRun(msg)
+	case stream == w.names.ControlStream():
+		w.promises.sent[msg.Header.Get(nats.MsgIdHdr)] = true
+	case strings.HasPrefix(msg.Subject, w.names.Prefix()+".callback."):
+		w.promisedByCompletion(msg)
+	case strings.HasPrefix(msg.Subject, w.names.Prefix()+".task."):
+		if task, err := w.names.ParseTask(msg.Subject); err == nil && task.IsHandOff() {
+			w.noteHandOff(task.Key.ID, msg.Data)
+		}
+	}
+}
+
+func (w *world) noteHandOff(id string, data []byte) {
+	var e schedule.Enqueue
+	if err := schedule.Unmarshal(data, &e); err != nil {
+		panic(err)
+	}
+	w.promises.handedOff[handOff{id, e.Incarnation, e.Source, e.To.UnixNano()}] = true
+}
+
+// promisedByRun: the intent to start comes before the start, and the timer of a run with a timeout before the run. A run
+// that is late, one that is over by now, needs neither.
+func (w *world) promisedByRun(msg *nats.Msg) {
+	var request schedule.ActionRequest
+	if json.Unmarshal(msg.Data, &request) != nil {
+		return
+	}
+	if r := w.ledger.runs[request.RequestID]; r != nil && r.over {
+		return
+	}
+	key := keyOf(request.ScheduleID)
+	if request.TimeoutTimer != "" {
+		armed, ok := w.server.Last(w.names.TaskStream(subjects.ShardOf(key, shards)), request.TimeoutTimer)
+		if !ok || armed.Header.Get(timer.HeaderTarget) != request.Callback {
+			w.broken(key.ID, "run %s was stored without its timeout timer", request.RequestID)
+		}
+	}
+	if !w.promises.intended[request.RequestID] {
+		w.broken(key.ID, "run %s was stored, and no record said that it was to be started", request.RequestID)
+	}
+}
+
+// promisedByCompletion: a worker reports a run while its request is still there. Else there is a time in which nobody
+// knows of the run. One that is over has been reported, has timed out or was terminated.
+func (w *world) promisedByCompletion(msg *nats.Msg) {
+	var completion schedule.Completion
+	if json.Unmarshal(msg.Data, &completion) != nil || completion.Worker == "" {
+		return
+	}
+	r := w.ledger.runs[completion.RequestID]
+	if r != nil && !r.over && !w.isQueued(completion.RequestID) {
+		w.broken(r.scheduleID, "%s was reported when its request was gone already", r.workflowID)
+	}
+}
+
+// isQueued reports whether the action stream has the request of a run.
+func (w *world) isQueued(requestID string) bool {
+	r := w.ledger.runs[requestID]
+	if r == nil {
+		return false
+	}
+	m, ok := w.server.Last(w.names.ActionStream(), w.names.Action(namespace, taskQueue, r.workflowID))
+	return ok && m.Header.Get(nats.MsgIdHdr) == requestID
+}
+
+// promisedByRemoval: a run leaves the queue when it is over, and not before: its completion is stored, or it was
+// terminated, which the control stream says.
+func (w *world) promisedByRemoval(who, requestID string) {
+	if r := w.ledger.runs[requestID]; r != nil && !r.over {
+		w.broken(r.scheduleID, "%s has taken %s out of the queue, which is not over", who, r.workflowID)
+	}
+}
+
+// promisedByRemove looks at a message that is to be removed from a stream.
+func (w *world) promisedByRemove(n *node, stream string, sequence uint64) {
+	if stream != w.names.ActionStream() {
+		return
+	}
+	for _, m := range w.server.Messages(stream, ">") {
+		if m.Sequence == sequence {
+			w.promisedByRemoval(n.name, m.Header.Get(nats.MsgIdHdr))
+		}
+	}
+}
+
+// timerAt returns when a timer is due, zero if there is none.
+func (w *world) timerAt(shard int, subject string) time.Time {
+	m, ok := w.server.Last(w.names.TaskStream(shard), subject)
+	if !ok {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(timer.HeaderAt), "@at "))
+	if err != nil {
+		panic(err)
+	}
+	return at
+}

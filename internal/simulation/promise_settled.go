@@ -1,0 +1,153 @@
+package simulation
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// promisedBySettling looks at a message that is about to be acknowledged: what it was about is done, or something else
+// that is stored sees to it.
+func (w *world) promisedBySettling(n *node, d *jsmodel.Delivery) {
+	if d.Stream == w.names.ActionStream() {
+		w.promisedByRemoval(n.name, d.Header.Get(nats.MsgIdHdr))
+		return
+	}
+	task, err := w.names.ParseTask(d.Subject)
+	if err != nil {
+		return
+	}
+	switch task.Role {
+	case "callback":
+		w.promisedByRecorded(task.Key, d)
+		w.promisedToGoOn(task, d.Sequence)
+	case "invoke":
+		if task.IsHandOff() {
+			w.promisedByTakingOver(task.Key, d)
+		}
+		w.promisedToGoOn(task, d.Sequence)
+	case "generate":
+		w.promisedToLookAgain(task, d.Sequence)
+	case "backfill":
+		w.promisedToStepAgain(task, d.Sequence)
+	}
+}
+
+// promisedByRecorded: a completion is acknowledged when the record has it.
+func (w *world) promisedByRecorded(key schedule.Key, d *jsmodel.Delivery) {
+	var completion schedule.Completion
+	if json.Unmarshal(d.Data, &completion) != nil {
+		return
+	}
+	state, _ := w.invoker(key)
+	if s := startOf(state, completion.RequestID); s != nil && isOut(s) {
+		w.broken(key.ID, "the completion of %s is acknowledged, and the record has it as %s", s.WorkflowID, s.Phase)
+	}
+}
+
+// isOut reports whether a start may be with a worker.
+func isOut(s *schedule.BufferedStart) bool {
+	return s.Phase == schedule.PhaseReady || s.Phase == schedule.PhaseStarted
+}
+
+// promisedByTakingOver: a hand-off is acknowledged when the record covers it. What is known of a backfill goes when that is
+// over.
+func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
+	var e schedule.Enqueue
+	if err := schedule.Unmarshal(d.Data, &e); err != nil {
+		panic(err)
+	}
+	definition, there := w.stored(key.ID)
+	if !there || definition.Incarnation != e.Incarnation {
+		return
+	}
+	state, _ := w.invoker(key)
+	progress, known := state.Sources[e.Source]
+	covers := slices.ContainsFunc(progress.Covered, func(s schedule.Span) bool {
+		return !s.From.After(e.From) && !s.To.Before(e.To)
+	})
+	if state.Incarnation != e.Incarnation || !covers && (known || e.Source == schedule.SourceAuto) {
+		w.broken(key.ID, "the hand-off of %s up to %s is acknowledged, and the record does not have it", e.Source,
+			e.To.Sub(w.trace.begin))
+	}
+}
+
+// promisedToGoOn: when the invoker is done with a message, each run of its record is somewhere, and where there is something
+// left to do, a timer or another message sees to it.
+func (w *world) promisedToGoOn(task subjects.Task, sequence uint64) {
+	state, ok := w.invoker(task.Key)
+	definition, there := w.stored(task.Key.ID)
+	if !ok || !there || state.Incarnation != definition.Incarnation {
+		return
+	}
+	left := len(state.Controls) > 0
+	for i := range state.Starts {
+		s := &state.Starts[i]
+		// What is ready and has been published is on its way; a process may keep that to itself for a moment.
+		left = left || s.Phase == schedule.PhaseReady && !w.isSomewhere(task, s, sequence)
+		if s.Phase == schedule.PhaseStarted && !w.isSomewhere(task, s, sequence) {
+			w.broken(task.Key.ID, "%s counts as running, and is neither in the queue nor completed", s.WorkflowID)
+		}
+	}
+	if left && !w.isStored(task.Shard, w.names.RetryTimer(task.Shard, task.Key)) && !w.isInvoking(task, sequence) {
+		w.broken(task.Key.ID, "the invoker has something to do, and neither a timer nor a message for it")
+	}
+}
+
+// isInvoking reports whether the invoker has another message of the schedule.
+func (w *world) isInvoking(task subjects.Task, sequence uint64) bool {
+	prefix := w.names.Prefix()
+	invoke := prefix + ".task." + strconv.Itoa(task.Shard) + ".invoke." + namespace + "." + subjects.Escape(task.Key.ID) + ".*"
+	callback := prefix + ".callback." + strconv.Itoa(task.Shard) + "." + namespace + ".*." + subjects.Escape(task.Key.ID) + ".*"
+	return w.anyStored(task.Shard, invoke, sequence) || w.anyStored(task.Shard, callback, sequence)
+}
+
+// isSomewhere reports whether a run that counts as running is in the queue, or its completion waits; or is about to be
+// terminated, which takes it out of the queue before the record says so.
+func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, sequence uint64) bool {
+	if w.isQueued(s.RequestID) || s.Ending == schedule.ControlTerminate {
+		return true
+	}
+	m, ok := w.server.Last(w.names.TaskStream(task.Shard), w.names.Callback(task.Shard, task.Key, s.TaskQueue, s.RequestID))
+	return ok && m.Sequence != sequence
+}
+
+// promisedToLookAgain: when the generator is done with a message, a timer sees to a schedule that is not paused, or another
+// message does. The timer is not later than the next time that the record gives.
+func (w *world) promisedToLookAgain(task subjects.Task, sequence uint64) {
+	key, shard := task.Key, task.Shard
+	d, ok := w.stored(key.ID)
+	if !ok || d.Schedule.State.Paused {
+		return
+	}
+	if w.anyStored(shard, w.names.Generate(shard, key, "*"), sequence) || w.anyStored(shard, w.names.GuardTimers(shard, key), 0) {
+		return
+	}
+	state, _ := record(w, key, kv.Generator(key))
+	switch at := w.timerAt(shard, w.names.DueTimer(shard, key)); {
+	case at.IsZero():
+		w.broken(key.ID, "the generator is done with it, and nothing wakes it again")
+	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next):
+		w.broken(key.ID, "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
+	}
+}
+
+// promisedToStepAgain: when the backfiller is done with a message, a timer sees to a request that is not over, or another
+// message does.
+func (w *world) promisedToStepAgain(task subjects.Task, sequence uint64) {
+	key, shard := task.Key, task.Shard
+	if _, ok := record(w, key, kv.Backfill(key, task.What)); !ok {
+		return
+	}
+	m, ok := w.server.Last(w.names.TaskStream(shard), w.names.Backfill(shard, key, task.What))
+	if (!ok || m.Sequence == sequence) && !w.isStored(shard, w.names.BackfillTimer(shard, key, task.What)) {
+		w.broken(key.ID, "the backfiller is done with %s, and nothing wakes it again", task.What)
+	}
+}

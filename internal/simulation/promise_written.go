@@ -1,0 +1,157 @@
+package simulation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// promisedByRecord looks at a record that has just been written over another one. There was none where that has no
+// sequence.
+func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, data []byte) {
+	key, err := subjects.ParseStateKey(name)
+	if err != nil {
+		return
+	}
+	if isTombstone(&before) {
+		before = jsmodel.Message{}
+	}
+	switch kind := strings.Split(name, ".")[2]; kind {
+	case "generator":
+		w.promisedByGenerator(key, before, data)
+	case "invoker":
+		w.promisedByInvoker(key, before, data)
+	case "backfill":
+		w.promisedByBackfill(key, before, data)
+	case "definition":
+		w.promisedByDefinition(n, key, data)
+	}
+}
+
+// both decodes a record, and the one that it has replaced; the zero value where there was none.
+func both[T any](before jsmodel.Message, data []byte) (old, now T) {
+	for _, record := range []struct {
+		data []byte
+		into *T
+	}{{before.Data, &old}, {data, &now}} {
+		if len(record.data) == 0 {
+			continue
+		}
+		if err := schedule.Unmarshal(record.data, record.into); err != nil {
+			panic(err)
+		}
+	}
+	return old, now
+}
+
+// promisedByGenerator: a hand-off comes before the record that says that it was made.
+func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, data []byte) {
+	old, now := both[schedule.GeneratorState](before, data)
+	if now.Incarnation == "" {
+		return // a trace in the making
+	}
+	from := old.HandedOff
+	if old.Incarnation != now.Incarnation {
+		if d, ok := w.stored(key.ID); ok && d.Incarnation == now.Incarnation {
+			from = d.CreateTime
+		} else {
+			return // of a schedule that is gone by now
+		}
+	}
+	made := w.promises.handedOff[handOff{key.ID, now.Incarnation, schedule.SourceAuto, now.HandedOff.UnixNano()}]
+	if !now.HandedOff.Equal(from) && !made {
+		w.broken(key.ID, "the generator's record says that all up to %s is handed over, which was not stored",
+			now.HandedOff.Sub(w.trace.begin))
+	}
+}
+
+// promisedByBackfill: the same for a trigger or backfill; and before there is one, its guard is armed.
+func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, data []byte) {
+	old, now := both[schedule.BackfillState](before, data)
+	if before.Sequence == 0 {
+		shard := subjects.ShardOf(key, shards)
+		if !w.isStored(shard, w.names.BackfillTimer(shard, key, now.ID)) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) {
+			w.broken(key.ID, "the request %s was stored without a guard", now.ID)
+		}
+		return
+	}
+	made := w.promises.handedOff[handOff{key.ID, now.Incarnation, now.ID, now.Mark.UnixNano()}]
+	if (!now.Mark.Equal(old.Mark) || now.Handed != old.Handed) && !made {
+		w.broken(key.ID, "the record of %s says that %d starts are handed over, which was not stored", now.ID, now.Handed)
+	}
+}
+
+// promisedByDefinition: before a frontend writes a definition it arms a guard, so that somebody looks at it if it dies.
+func (w *world) promisedByDefinition(n *node, key schedule.Key, data []byte) {
+	if n.role != roleFrontend {
+		return
+	}
+	_, now := both[schedule.Definition](jsmodel.Message{}, data)
+	shard := subjects.ShardOf(key, shards)
+	if !w.isStored(shard, w.names.GuardTimer(shard, key, now.Version)) && !w.anyStored(shard, w.names.Generate(shard, key, "*"), 0) {
+		w.broken(key.ID, "version %d was stored without a guard", now.Version)
+	}
+}
+
+// promisedByInvoker: what the record was to see to, it sees to until it is done. An event leaves its outbox when the
+// event stream has it, a control when the control stream has it.
+func (w *world) promisedByInvoker(key schedule.Key, before jsmodel.Message, data []byte) {
+	old, now := both[schedule.InvokerState](before, data)
+	for i := range now.Starts {
+		if isOut(&now.Starts[i]) {
+			w.promises.intended[now.Starts[i].RequestID] = true
+		}
+	}
+	if old.Incarnation == now.Incarnation {
+		for _, c := range old.Controls {
+			if !slices.Contains(now.Controls, c) && !w.promises.sent[string(c.Kind)+"-"+c.RequestID] {
+				w.broken(key.ID, "the record forgets to %s %s", c.Kind, c.WorkflowID)
+			}
+		}
+	}
+	for i := range old.Outbox {
+		e := &old.Outbox[i]
+		kept := slices.ContainsFunc(now.Outbox, func(other schedule.Event) bool { return other.ID == e.ID })
+		if !kept && !w.isTold(key, e) {
+			w.broken(key.ID, "the record forgets event %s, which is not stored", e.ID)
+		}
+	}
+}
+
+// isTold reports whether the event stream has an event.
+func (w *world) isTold(key schedule.Key, e *schedule.Event) bool {
+	return slices.ContainsFunc(w.server.OfSubject(w.names.EventStream(), w.names.Event(key, e.Kind)), func(m jsmodel.Message) bool {
+		return m.Header.Get(jetstream.MsgIDHeader) == e.ID
+	})
+}
+
+// promisedByDeletion: a record goes when what it was to see to is done.
+func (w *world) promisedByDeletion(name string, before jsmodel.Message) {
+	key, err := subjects.ParseStateKey(name)
+	if err != nil || isTombstone(&before) || before.Sequence == 0 {
+		return
+	}
+	switch kind := strings.Split(name, ".")[2]; kind {
+	case "invoker":
+		w.promisedByInvoker(key, before, nil)
+	case "backfill":
+		state, _ := both[schedule.BackfillState](before, nil)
+		if d, ok := w.stored(key.ID); ok && d.Incarnation == state.Incarnation && !state.Canceled && !w.isHandedOver(key, &state) {
+			w.broken(key.ID, "the record of %s is gone before all was handed over", state.ID)
+		}
+	}
+}
+
+// isHandedOver reports whether all of a trigger or backfill has been handed over: it says so, or has nothing.
+func (w *world) isHandedOver(key schedule.Key, state *schedule.BackfillState) bool {
+	if state.Done || state.Range != nil && state.Mark.IsZero() {
+		return true
+	}
+	return state.Trigger != nil &&
+		w.promises.handedOff[handOff{key.ID, state.Incarnation, state.ID, state.RequestTime.UnixNano()}]
+}
