@@ -27,6 +27,8 @@ const (
 	ExitDenied = 6
 	// ExitLimit: a limit is reached.
 	ExitLimit = 7
+	// ExitPartly: an import took what it could and left the rest out. It names all of that.
+	ExitPartly = 8
 )
 
 // exits says for people what the exit codes mean, in their order.
@@ -39,6 +41,7 @@ var exits = []string{
 	ExitUnavailable: "no NATS server or frontend answers, or not in time: trying again may help",
 	ExitDenied:      "NATS does not let you in, or not do this",
 	ExitLimit:       "a limit is reached; the error names it",
+	ExitPartly:      "an import took what it could; what it left out is named",
 }
 
 var exitOfCode = map[schedule.Code]int{
@@ -55,11 +58,14 @@ var exitOfCode = map[schedule.Code]int{
 func exitCode(err error) int {
 	var run *runError
 	var usage *usageError
+	var left *leftOutError
 	switch {
 	case err == nil:
 		return ExitOK
 	case !errors.As(err, &run), errors.As(err, &usage):
 		return ExitUsage
+	case errors.As(err, &left):
+		return ExitPartly
 	}
 	if code, ok := exitOfCode[schedule.CodeOf(err)]; ok {
 		return code

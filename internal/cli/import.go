@@ -16,9 +16,11 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import",
 		Short: "Turn the schedules of other tools into files for apply",
 		Long: `Reads what another tool runs on a schedule and writes it as YAML for "carillon
-schedule apply" to standard output. Nothing is stored, and no server is needed. What
-cannot be carried over is said in a comment above the schedule, and on standard
-error.`,
+schedule apply" to standard output. Nothing is stored, and no server is needed.
+
+What a schedule loses is said in a note above it, and on standard error. An entry that
+cannot be carried over at all is left out and named there with the reason; the others
+are written, and the exit code is 8 then, or 2 if nothing is left.`,
 		Example: `  crontab -l | carillon import crontab - > schedules.yaml
   kubectl get cronjobs -A -o yaml | carillon import k8s-cronjob - | carillon schedule apply --yes --file -
   carillon import temporal-json nightly.json > nightly.yaml`,
@@ -28,12 +30,23 @@ error.`,
 	return cmd
 }
 
-// imported is a schedule that was read from another tool.
+// imported is an entry of another tool that became a schedule, or could not.
 type imported struct {
 	manifest
 	// from says where it stood, notes what was not carried over.
 	from  string
 	notes []string
+	// problem says why the entry is left out. The schedule means nothing then.
+	problem error
+	// hostZone says that the other tool reads the times in the zone of its host; hostDST is what it does there when the
+	// clocks change.
+	hostZone bool
+	hostDST  schedule.DST
+}
+
+// note adds something that was not carried over.
+func (s *imported) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
 // importFlags are those of every import.
@@ -51,35 +64,23 @@ func (f *importFlags) define(cmd *cobra.Command) {
 	})
 }
 
-// writeImported prints schedules, after it has checked that they can be applied.
-func (a *app) writeImported(flags *importFlags, all []imported) error {
-	known := map[string]int{}
-	for i := range all {
-		s := &all[i]
-		s.ID = flags.prefix + s.ID
-		if known[s.ID]++; known[s.ID] > 1 {
-			s.ID = fmt.Sprintf("%s-%d", s.ID, known[s.ID])
-		}
-		s.Action.TaskQueue = cmp.Or(s.Action.TaskQueue, flags.taskQueue)
-		if s.Spec.TimeZone == "" && !hasOwnZone(s.Spec.Cron) {
-			s.Spec.TimeZone = flags.zone
-		}
-		if err := s.validate(); err != nil {
-			return fmt.Errorf("%s: %w", s.from, err)
-		}
-		text, err := schedule.EncodeYAML(s.manifest)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.env.Stdout, "---\n# %s\n%s%s", comment(s.from), noteLines(s.notes), text)
-		if err != nil {
-			return err
-		}
-		for _, note := range s.notes {
-			_, _ = fmt.Fprintf(a.env.Stderr, "%s: %s: %s\n", s.from, s.ID, note)
-		}
+func (f *importFlags) check() error {
+	if _, err := schedule.LoadZone(f.zone); err != nil {
+		return usagef("--time-zone: %w", err)
 	}
 	return nil
+}
+
+// complete adds what the flags say to a schedule, and what follows from that.
+func (f *importFlags) complete(s *imported) {
+	s.Action.TaskQueue = cmp.Or(s.Action.TaskQueue, f.taskQueue)
+	if s.Spec.TimeZone != "" || hasOwnZone(s.Spec.Cron) {
+		return
+	}
+	s.Spec.TimeZone = f.zone
+	if f.zone != "" && s.hostZone {
+		s.Spec.DST = s.hostDST
+	}
 }
 
 func hasOwnZone(expressions []string) bool {
@@ -89,30 +90,4 @@ func hasOwnZone(expressions []string) bool {
 		}
 	}
 	return false
-}
-
-func noteLines(notes []string) string {
-	var text strings.Builder
-	for _, note := range notes {
-		text.WriteString("# note: " + comment(note) + "\n")
-	}
-	return text.String()
-}
-
-// comment makes a text fit on one line.
-func comment(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// slug makes an ID of a text: lower-case words joined by dashes.
-func slug(text string) string {
-	var id strings.Builder
-	for _, r := range strings.ToLower(text) {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '.':
-			id.WriteRune(r)
-		case id.Len() > 0 && !strings.HasSuffix(id.String(), "-"):
-			id.WriteByte('-')
-		}
-	}
-	const longest = 60
-	return strings.Trim(id.String()[:min(id.Len(), longest)], "-.")
 }

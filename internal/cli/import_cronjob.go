@@ -2,12 +2,17 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -22,9 +27,18 @@ func (a *app) importCronJobCommand() *cobra.Command {
 the job template as its input: a worker of yours that has a handler for the type
 of --type makes the Job of it.
 
-Schedule, time zone, concurrency policy, starting deadline and whether it is
-suspended are carried over. A CronJob without a starting deadline makes up for
-one missed start, however old, as the schedule does.`,
+The file is read as Kubernetes reads it: YAML or JSON, with octal numbers such as
+0644; and the cron expression by the parser that Kubernetes has. One that means
+something else to Carillon is written in other words, which is said in a note.
+Schedule, time zone, concurrency policy, starting deadline and whether it is suspended
+are carried over. A starting deadline below 10s, 0 included, is raised to 10s. A
+CronJob without one makes up for one missed start, however old within 365 days, as the
+schedule does. Everything that is no CronJob is left out.
+
+Where the clocks change, a schedule is due at every time that the clock on the wall
+shows, twice where it shows it twice. Kubernetes leaves out a day that has no midnight,
+and starts at other times where the clocks move by half an hour. A note says where that
+matters within the next two years.`,
 		Example: "  kubectl get cronjobs -A -o yaml | carillon import k8s-cronjob - --type kubernetes_job",
 		Args:    exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -32,9 +46,9 @@ one missed start, however old, as the schedule does.`,
 			if err != nil {
 				return usagef("%s: %w", args[0], err)
 			}
-			all, err := parseCronJobs(data, actionType)
-			if err != nil {
-				return usagef("%s: %w", args[0], err)
+			all := parseCronJobs(data, actionType)
+			for i := range all {
+				all[i].noteClockChanges(flags.zone, a.env.Now())
 			}
 			return a.writeImported(&flags, all)
 		},
@@ -46,76 +60,52 @@ one missed start, however old, as the schedule does.`,
 	return cmd
 }
 
-// cronJob is what matters of a CronJob (batch/v1), or of a list of them.
+// cronJob is as much of a CronJob as concerns a schedule.
 type cronJob struct {
-	Kind     string    `yaml:"kind"`
-	Items    []cronJob `yaml:"items"`
-	Metadata struct {
-		Name      string `yaml:"name"`
-		Namespace string `yaml:"namespace"`
-	} `yaml:"metadata"`
-	Spec struct {
-		Schedule                string         `yaml:"schedule"`
-		TimeZone                string         `yaml:"timeZone"`
-		ConcurrencyPolicy       string         `yaml:"concurrencyPolicy"`
-		StartingDeadlineSeconds *int64         `yaml:"startingDeadlineSeconds"`
-		Suspend                 bool           `yaml:"suspend"`
-		JobTemplate             map[string]any `yaml:"jobTemplate"`
-	} `yaml:"spec"`
+	Metadata cronJobMetadata
+	Spec     cronJobSpec
 }
 
-// parseCronJobs reads the documents of a YAML or JSON text.
-func parseCronJobs(data []byte, actionType string) ([]imported, error) {
-	documents, err := schedule.DecodeYAMLDocuments[json.RawMessage](data)
-	if err != nil {
-		return nil, err
-	}
-	var all []imported
-	for _, document := range documents {
-		var job cronJob
-		if err := yaml.Unmarshal(document, &job); err != nil { // JSON is YAML
-			return nil, fmt.Errorf("not a CronJob: %w", err)
-		}
-		if all, err = job.appendTo(all, actionType); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+type cronJobMetadata struct {
+	Name              string            `json:"name"`
+	GenerateName      string            `json:"generateName"`
+	Namespace         string            `json:"namespace"`
+	CreationTimestamp time.Time         `json:"creationTimestamp"`
+	Labels            map[string]string `json:"labels"`
+	Annotations       map[string]string `json:"annotations"`
 }
 
-func (j *cronJob) appendTo(all []imported, actionType string) (_ []imported, err error) {
-	for i := range j.Items {
-		if all, err = j.Items[i].appendTo(all, actionType); err != nil {
-			return nil, err
-		}
-	}
-	if len(j.Items) > 0 || j.Kind == "List" || j.Kind == "CronJobList" {
-		return all, nil
-	}
-	name := j.Metadata.Name
-	if j.Metadata.Namespace != "" {
-		name = j.Metadata.Namespace + "/" + name
-	}
-	s, err := j.schedule(actionType)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", j.Kind, name, err)
-	}
-	s.ID, s.from = slug(name), "CronJob "+name
-	return append(all, s), nil
+type cronJobSpec struct {
+	Schedule                   string          `json:"schedule"`
+	TimeZone                   *string         `json:"timeZone"`
+	ConcurrencyPolicy          string          `json:"concurrencyPolicy"`
+	StartingDeadlineSeconds    json.RawMessage `json:"startingDeadlineSeconds"`
+	Suspend                    bool            `json:"suspend"`
+	JobTemplate                json.RawMessage `json:"jobTemplate"`
+	SuccessfulJobsHistoryLimit *int32          `json:"successfulJobsHistoryLimit"`
+	FailedJobsHistoryLimit     *int32          `json:"failedJobsHistoryLimit"`
 }
 
-func (j *cronJob) schedule(actionType string) (imported, error) {
-	var s imported
-	if j.Kind != "CronJob" || j.Metadata.Name == "" || j.Spec.Schedule == "" {
-		return s, fmt.Errorf("is not a CronJob with a name and a schedule")
+// schedule makes a schedule of it.
+func (j *cronJob) schedule(s *imported, actionType string) error {
+	if j.Metadata.Name == "" && j.Metadata.GenerateName == "" {
+		return errors.New("metadata.name: is missing")
 	}
-	input, err := schedule.EncodeJSON(j.Spec.JobTemplate)
-	if err != nil {
-		return s, err
+	if len(j.Spec.JobTemplate) == 0 || string(j.Spec.JobTemplate) == "null" {
+		return errors.New("spec.jobTemplate: is missing")
 	}
-	s.Spec = schedule.Spec{Cron: []string{j.Spec.Schedule}, TimeZone: j.Spec.TimeZone}
-	s.Action = schedule.Action{Type: actionType, Input: input}
+	s.Action = schedule.Action{Type: actionType, Input: j.Spec.JobTemplate}
 	s.State.Paused = j.Spec.Suspend
+	for _, carryOver := range []func(*imported) error{j.times, j.overlap, j.deadline} {
+		if err := carryOver(s); err != nil {
+			return err
+		}
+	}
+	j.lost(s)
+	return nil
+}
+
+func (j *cronJob) overlap(s *imported) error {
 	switch j.Spec.ConcurrencyPolicy {
 	case "", "Allow":
 		s.Policies.Overlap = schedule.OverlapAllowAll
@@ -124,16 +114,63 @@ func (j *cronJob) schedule(actionType string) (imported, error) {
 	case "Replace":
 		s.Policies.Overlap = schedule.OverlapTerminateOther
 	default:
-		return s, fmt.Errorf("concurrencyPolicy %q must be Allow, Forbid or Replace", j.Spec.ConcurrencyPolicy)
+		return fmt.Errorf("spec.concurrencyPolicy: %q must be Allow, Forbid or Replace", j.Spec.ConcurrencyPolicy)
 	}
+	return nil
+}
+
+// deadline makes the catch-up window.
+func (j *cronJob) deadline(s *imported) error {
 	// The controller starts the newest of several missed ones.
 	s.Policies.CatchupMode = schedule.CatchupLatest
-	if deadline := j.Spec.StartingDeadlineSeconds; deadline != nil {
-		window := time.Duration(*deadline) * time.Second
-		if window < schedule.MinCatchupWindow {
-			s.notes = append(s.notes, fmt.Sprintf("startingDeadlineSeconds %d is raised to %v", *deadline, schedule.MinCatchupWindow))
-		}
-		s.Policies.CatchupWindow = schedule.Duration(window)
+	text := string(j.Spec.StartingDeadlineSeconds)
+	if text == "" || text == "null" {
+		return nil
 	}
-	return s, nil
+	const most = math.MaxInt64 / int64(time.Second)
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seconds < 0 || seconds > most {
+		return fmt.Errorf("spec.startingDeadlineSeconds: %s is not accepted: write a whole number from 0 to %d", text, most)
+	}
+	window := time.Duration(seconds) * time.Second
+	if window < schedule.MinCatchupWindow {
+		s.note("startingDeadlineSeconds %d is raised to %v, the shortest catch-up window", seconds, schedule.MinCatchupWindow)
+	}
+	s.Policies.CatchupWindow = schedule.Duration(max(window, schedule.MinCatchupWindow))
+	return nil
+}
+
+// lost notes what has no counterpart.
+func (j *cronJob) lost(s *imported) {
+	for _, limit := range []struct {
+		name string
+		jobs *int32
+	}{
+		{"successfulJobsHistoryLimit", j.Spec.SuccessfulJobsHistoryLimit}, {"failedJobsHistoryLimit", j.Spec.FailedJobsHistoryLimit},
+	} {
+		if limit.jobs != nil {
+			s.note("%s %d is not carried over: how long Jobs are kept is up to the worker", limit.name, *limit.jobs)
+		}
+	}
+	const applied = "kubectl.kubernetes.io/last-applied-configuration"
+	annotations := slices.Sorted(maps.Keys(j.Metadata.Annotations))
+	annotations = slices.DeleteFunc(annotations, func(name string) bool { return name == applied })
+	if len(annotations) > 0 {
+		s.note("the annotations of the CronJob are not carried over: %s", strings.Join(annotations, ", "))
+	}
+	if len(j.Metadata.Labels) > 0 {
+		s.note("the labels of the CronJob are not carried over")
+	}
+}
+
+// name is that of the object with its namespace.
+func (j *cronJob) name() string {
+	name := j.Metadata.Name
+	if name == "" {
+		name = j.Metadata.GenerateName
+	}
+	if j.Metadata.Namespace == "" {
+		return name
+	}
+	return j.Metadata.Namespace + "/" + name
 }

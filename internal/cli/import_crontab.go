@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,10 +24,16 @@ func (a *app) importCrontabCommand() *cobra.Command {
 the commands by a shell, as cron does: give the worker "--exec /bin/sh" if that
 is what you want, or write the commands of the file as programs and arguments.
 
-CRON_TZ and SHELL are carried over; other variables, @reboot and the user of a
-system crontab are not, and are pointed out. As with cron, a run does not wait
-for the one before. What cron misses while it is down is made up for within the
-catch-up window, an hour here; change it in the file.`,
+The file is read as cronie reads it. CRON_TZ and SHELL are carried over, and
+RANDOM_DELAY and a minute such as 0~59 become a jitter. Other variables, TZ among
+them, concern the command and not the times: they are pointed out, as is the user of a
+system crontab. What has no time, such as @reboot, is left out.
+
+As with cron, a run does not wait for the one before. With --time-zone, times that the
+change of the clock skips or repeats are treated as cron does in the zone of its host;
+with CRON_TZ they never come, or come twice, as they do there. What cron misses while
+it is down is made up for within the catch-up window, an hour here; change it in the
+file.`,
 		Example: `  crontab -l | carillon import crontab - --time-zone Europe/Berlin
   carillon import crontab /etc/crontab --system`,
 		Args: exactly("FILE"),
@@ -37,11 +42,7 @@ catch-up window, an hour here; change it in the file.`,
 			if err != nil {
 				return usagef("%s: %w", args[0], err)
 			}
-			all, err := parseCrontab(string(data), system)
-			if err != nil {
-				return usagef("%s: %w", args[0], err)
-			}
-			return a.writeImported(&flags, all)
+			return a.writeImported(&flags, parseCrontab(string(data), system))
 		},
 	}
 	flags.define(cmd)
@@ -54,116 +55,112 @@ catch-up window, an hour here; change it in the file.`,
 // crontabCatchup is the catch-up window of schedules from a crontab: cron makes up for nothing, a year would surprise.
 const crontabCatchup = schedule.Duration(time.Hour)
 
-// crontab is what the lines so far have set.
-type crontab struct {
-	zone, shell string
-	notes       []string
-	system      bool
-}
+// crontabBlanks are what separates fields. Other white space belongs to them.
+const crontabBlanks = " \t"
 
-// parseCrontab reads crontab(5).
-func parseCrontab(text string, system bool) ([]imported, error) {
-	table := crontab{shell: "sh", system: system}
+// parseCrontab reads crontab(5) as cronie does. Each line with a command is an entry, those with a problem included.
+func parseCrontab(text string, system bool) []imported {
+	table := crontab{system: system}
+	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
 	var all []imported
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
+	for i, line := range lines {
+		line = strings.TrimLeft(strings.TrimSuffix(line, "\r"), crontabBlanks)
+		if line == "" || strings.HasPrefix(line, "#") || table.set(line) {
 			continue
 		}
-		if table.variable(line) {
-			continue
+		s, err := table.entry(line)
+		s.from, s.problem = fmt.Sprintf("line %d: %s", i+1, line), err
+		if i == len(lines)-1 {
+			s.note("cron ignores a last line that does not end")
 		}
-		s, err := table.line(line)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+1, err)
-		}
-		s.from = fmt.Sprintf("line %d: %s", i+1, line)
 		all = append(all, s)
 	}
-	return all, nil
+	return all
 }
 
-// variable takes a line such as NAME=value, and reports whether it was one.
-func (c *crontab) variable(line string) bool {
-	name, value, ok := strings.Cut(line, "=")
-	name = strings.TrimSpace(name)
-	if !ok || name == "" || strings.ContainsAny(name, " \t*/,@") {
-		return false
-	}
-	value = strings.Trim(strings.TrimSpace(value), `"'`)
-	switch name {
-	case "CRON_TZ", "TZ":
-		c.zone = value
-	case "SHELL":
-		c.shell = path.Base(value)
-	default:
-		c.notes = append(c.notes, fmt.Sprintf("the variable %s is not set for the command", name))
-	}
-	return true
+// crontab is a file as far as it has been read.
+type crontab struct {
+	system    bool
+	variables []crontabVariable
 }
 
-// line reads a line with a command.
-func (c *crontab) line(line string) (imported, error) {
+// entry reads a line with a command.
+func (c *crontab) entry(line string) (s imported, err error) {
+	if !utf8.ValidString(line) {
+		return s, errors.New("is not valid UTF-8")
+	}
+	if rest, quiet := strings.CutPrefix(line, "-"); quiet {
+		line = rest
+		s.note(`the "-" in front, which keeps the run out of the log of cron, means nothing here`)
+	}
 	count := 5
 	if strings.HasPrefix(line, "@") {
 		count = 1
 	}
-	fields := count
+	words, rest := cutFields(line, count)
+	if len(words) < count {
+		return s, errors.New("is not a time and a command")
+	}
+	if err := crontabTimes(&s, words); err != nil {
+		return s, err
+	}
 	if c.system {
-		fields++
+		users, command := cutFields(rest, 1)
+		if len(users) == 1 {
+			s.note("it ran as user %s: run a worker as that user", users[0])
+		}
+		rest = command
 	}
-	words, command := cutFields(line, fields)
-	if len(words) < fields || command == "" {
-		return imported{}, fmt.Errorf("%q is not a time and a command", line)
+	if err := c.command(&s, rest); err != nil {
+		return s, err
 	}
-	expression := strings.Join(words[:count], " ")
-	if expression == "@reboot" {
-		return imported{}, fmt.Errorf("@reboot has no time: remove the line, and start %q in another way", command)
-	}
-	s := imported{notes: append([]string{}, c.notes...)}
-	if c.system {
-		s.notes = append(s.notes, fmt.Sprintf("it ran as user %s: run a worker as that user", words[count]))
-	}
-	s.ID = cmp.Or(slug(path.Base(strings.Fields(command)[0])), "cron")
-	s.Spec = schedule.Spec{Cron: []string{expression}, TimeZone: c.zone}
-	s.Policies = schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: crontabCatchup}
-	input, err := c.input(command)
-	s.Action = schedule.Action{Type: builtin.Exec, Input: input}
-	return s, err
+	c.apply(&s)
+	return s, nil
 }
 
-// input is that of the exec action: the command for the shell, and what stands after the first % on its standard input.
-func (c *crontab) input(command string) (json.RawMessage, error) {
-	command, stdin := splitPercent(command)
-	input := map[string]any{"command": c.shell, "args": []string{"-c", command}}
+// command reads what follows the times, and the user.
+func (c *crontab) command(s *imported, text string) error {
+	text, err := crontabOption(s, text)
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		return errors.New("is not a time and a command")
+	}
+	command, stdin := splitPercent(text)
+	switch {
+	case strings.Contains(text, "\x00"):
+		return errors.New("the command has a zero byte")
+	case builtin.HasPlaceholder(command), builtin.HasPlaceholder(stdin):
+		return errors.New("the command has a word in two pairs of braces, which the action exec takes for a placeholder: put the command into a script")
+	}
+	name, _, _ := strings.Cut(command, " ")
+	if name == "root" && !c.system {
+		s.note(`the command is named "root": give --system if this is a system crontab, which has a user there`)
+	}
+	input := map[string]any{"command": c.shell(), "args": []string{"-c", command}}
 	if stdin != "" {
 		input["stdin"] = stdin
 	}
-	return schedule.EncodeJSON(input)
+	s.ID = crontabID(name)
+	s.Policies = schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: crontabCatchup}
+	s.Action.Type = builtin.Exec
+	s.Action.Input, err = schedule.EncodeJSON(input)
+	return err
 }
 
-// splitPercent does with % what cron does: the first one ends the command, the others are line ends; \% is one.
-func splitPercent(command string) (before, after string) {
-	const escaped = "\x00"
-	command = strings.ReplaceAll(command, `\%`, escaped)
-	before, after, _ = strings.Cut(command, "%")
-	after = strings.ReplaceAll(after, "%", "\n")
-	return strings.ReplaceAll(strings.TrimSpace(before), escaped, "%"), strings.ReplaceAll(after, escaped, "%")
-}
-
-// cutFields takes so many words from the beginning of a line.
+// cutFields takes so many words from the beginning of a line, and the blanks after them.
 func cutFields(line string, count int) (words []string, rest string) {
-	rest = line
+	rest = strings.TrimLeft(line, crontabBlanks)
 	for range count {
-		rest = strings.TrimLeft(rest, " \t")
-		if rest == "" {
+		end := strings.IndexAny(rest, crontabBlanks)
+		switch {
+		case rest == "":
 			return words, ""
-		}
-		end := strings.IndexAny(rest, " \t")
-		if end < 0 {
+		case end < 0:
 			return append(words, rest), ""
 		}
-		words, rest = append(words, rest[:end]), rest[end:]
+		words, rest = append(words, rest[:end]), strings.TrimLeft(rest[end:], crontabBlanks)
 	}
-	return words, strings.TrimSpace(rest)
+	return words, rest
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func parseTemporal(data []byte, id string) ([]imported, error) {
 	all := make([]imported, len(schedules))
 	for i := range schedules {
 		if all[i], err = schedules[i].schedule(id); err != nil {
-			return nil, fmt.Errorf("schedule %d: %w", i+1, err)
+			all[i] = imported{from: cmp.Or(all[i].from, fmt.Sprintf("schedule %d", i+1)), problem: err}
 		}
 	}
 	return all, nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,7 +90,10 @@ func TestImportTemporalErrors(t *testing.T) {
 		`{"schedule": {"action": {"startWorkflow": {}}}}`:                                               "does not say its ID",
 		`{"schedule": {"action": {"startWorkflow": {"retryPolicy": {"initialInterval": "x"}}}}}`:        "action.retryPolicy.initialInterval: ",
 	} {
-		_, err := parseTemporal([]byte(text), "")
+		all, err := parseTemporal([]byte(text), "")
+		if err == nil {
+			err = fmt.Errorf("%s: %w", all[0].from, all[0].problem)
+		}
 		require.ErrorContains(t, err, want, text)
 	}
 	p := process{files: map[string]string{"x.json": `{"schedule": {"action": {"startWorkflow": {"taskQueue": {"name": "q"}}}}}`}}
@@ -108,7 +112,8 @@ func FuzzParseTemporal(f *testing.F) {
 			return
 		}
 		for i := range all {
-			require.NotEmpty(t, all[i].ID)
+			require.True(t, all[i].ID != "" || all[i].problem != nil)
+			require.NotEmpty(t, all[i].from)
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -8,8 +11,60 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/cli/golden"
 )
+
+// importNow is when the imports of the tests take place: what they say of changes of the clock depends on it.
+var importNow = time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+
+// runImport runs an import of a text, and returns what it wrote, as one page, and the process.
+func runImport(t testing.TB, text string, args ...string) (string, *process) {
+	p := &process{stdin: text, now: importNow}
+	code := p.run(t.Context(), append([]string{"import"}, args...)...)
+	return fmt.Sprintf("%s=== standard error, exit code %d\n%s", p.stdout.String(), code, p.stderr.String()), p
+}
+
+// TestImportFiles compares all that is written about files, and reads it as apply does.
+func TestImportFiles(t *testing.T) {
+	t.Parallel()
+	for kind, command := range map[string][]string{
+		"crontab": {"crontab", "-", "--time-zone", "Europe/Berlin"}, "cronjob": {"k8s-cronjob", "-"},
+	} {
+		files, err := filepath.Glob(filepath.Join("testdata", "import", kind, "*.[ty]a*"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				args := command
+				if name == "system" {
+					args = append(args[:len(args):len(args)], "--system")
+				}
+				written, p := runImport(t, string(text), args...)
+				golden.Equal(t, filepath.Join("import", kind, name+".golden"), written)
+				requireReadable(t, p.stdout.String())
+			})
+		}
+	}
+}
+
+// requireReadable reads a file as apply does and returns its IDs. An empty one is none.
+func requireReadable(t testing.TB, text string) []string {
+	if text == "" {
+		return nil
+	}
+	env := Env{Stdin: strings.NewReader(text)}
+	found, err := env.readManifests("-")
+	require.NoError(t, err, text)
+	var ids []string
+	for _, m := range found {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
 
 const crontabText = `
 # comment
@@ -21,135 +76,78 @@ SHELL = /bin/bash
 @daily /usr/bin/backup
 `
 
-func TestParseCrontab(t *testing.T) {
-	t.Parallel()
-	all, err := parseCrontab(crontabText, false)
-	require.NoError(t, err)
-	require.Len(t, all, 3)
-	first := all[0]
-	assert.Equal(t, "backup", first.ID)
-	assert.Equal(t, []string{"0 2 * * mon-fri"}, first.Spec.Cron)
-	assert.Equal(t, "Europe/Berlin", first.Spec.TimeZone)
-	assert.Equal(t, schedule.OverlapAllowAll, first.Policies.Overlap)
-	assert.Equal(t, time.Hour, first.Policies.CatchupWindow.Std())
-	assert.JSONEq(t, `{"command": "bash", "args": ["-c", "/usr/bin/backup --full /data"]}`, string(first.Action.Input))
-	assert.Equal(t, "line 6: 0 2 * * mon-fri  /usr/bin/backup --full /data", first.from)
-	assert.Equal(t, []string{"the variable MAILTO is not set for the command"}, first.notes)
-	assert.JSONEq(t, `{"command": "bash", "args": ["-c", "curl -s \"http://a/?x="], "stdin": "25\" % 50\nfirst\nsecond"}`,
-		string(all[1].Action.Input))
-	assert.Equal(t, []string{"@daily"}, all[2].Spec.Cron)
-
-	all, err = parseCrontab("0 2 * * * root /usr/sbin/logrotate /etc/logrotate.conf\n", true)
-	require.NoError(t, err)
-	assert.Equal(t, "logrotate", all[0].ID)
-	assert.Contains(t, all[0].notes[0], "user root")
-
-	for text, want := range map[string]string{
-		"0 2 * *":              "line 1",
-		"0 2 * * *":            "not a time and a command",
-		"\n@reboot /bin/start": "line 2: @reboot has no time",
-		"@daily":               "not a time and a command",
-	} {
-		_, err := parseCrontab(text, false)
-		require.ErrorContains(t, err, want, text)
-	}
-}
-
-// FuzzParseCrontab: nothing makes it panic, and what it reads has a time, an ID and an input.
-func FuzzParseCrontab(f *testing.F) {
-	f.Add(crontabText, false)
-	f.Add("0 0 * * * root x", true)
-	f.Add("@x %", false)
-	f.Fuzz(func(t *testing.T, text string, system bool) {
-		all, err := parseCrontab(text, system)
-		if err != nil {
-			return
-		}
-		for _, s := range all {
-			require.NotEmpty(t, s.ID)
-			require.Len(t, s.Spec.Cron, 1)
-			require.NotEmpty(t, s.Action.Input)
-		}
-	})
-}
-
-const cronJobText = `
-apiVersion: v1
-kind: List
-items:
-- apiVersion: batch/v1
-  kind: CronJob
-  metadata: {name: Report, namespace: shop}
-  spec:
-    schedule: "0 6 1 * *"
-    timeZone: Europe/Paris
-    concurrencyPolicy: Forbid
-    startingDeadlineSeconds: 5
-    suspend: true
-    jobTemplate: {spec: {template: {spec: {containers: [{name: c, image: "report:1"}]}}}}
----
-kind: CronJob
-metadata: {name: sweep}
-spec: {schedule: "@hourly", concurrencyPolicy: Replace, jobTemplate: {}}
-`
-
-func TestParseCronJobs(t *testing.T) {
-	t.Parallel()
-	all, err := parseCronJobs([]byte(cronJobText), "job")
-	require.NoError(t, err)
-	require.Len(t, all, 2)
-	report, sweep := all[0], all[1]
-	assert.Equal(t, "shop-report", report.ID)
-	assert.Equal(t, "CronJob shop/Report", report.from)
-	assert.Equal(t, []string{"0 6 1 * *"}, report.Spec.Cron)
-	assert.Equal(t, "Europe/Paris", report.Spec.TimeZone)
-	assert.Equal(t, schedule.OverlapSkip, report.Policies.Overlap)
-	assert.Equal(t, 5*time.Second, report.Policies.CatchupWindow.Std())
-	assert.Len(t, report.notes, 1)
-	assert.True(t, report.State.Paused)
-	assert.Equal(t, "job", report.Action.Type)
-	assert.Contains(t, string(report.Action.Input), `"image":"report:1"`)
-	assert.Equal(t, schedule.OverlapTerminateOther, sweep.Policies.Overlap)
-	assert.Equal(t, schedule.CatchupLatest, sweep.Policies.CatchupMode)
-	assert.Zero(t, sweep.Policies.CatchupWindow)
-
-	for text, want := range map[string]string{
-		"kind: Job": "is not a CronJob",
-		"- a":       "not a CronJob",
-		"kind: [a]": "not a CronJob",
-		"a: b: c":   "not valid YAML",
-		`{"kind": "CronJob", "metadata": {"name": "x"}, "spec": {"schedule": "@daily", "concurrencyPolicy": "Maybe"}}`: "concurrencyPolicy",
-	} {
-		_, err := parseCronJobs([]byte(text), "job")
-		require.ErrorContains(t, err, want, text)
-	}
-	all, err = parseCronJobs([]byte("kind: CronJobList\nitems: []\n"), "job")
-	require.NoError(t, err)
-	assert.Empty(t, all)
-}
-
 // TestImportIsWhatApplyReads, with IDs that are told apart.
 func TestImportIsWhatApplyReads(t *testing.T) {
 	t.Parallel()
-	p := process{stdin: crontabText}
-	require.Equal(t, ExitOK, p.run(t.Context(), "import", "crontab", "-", "--id-prefix", "cron-", "--task-queue", "shell"), p.stderr.String())
+	_, p := runImport(t, crontabText, "crontab", "-", "--id-prefix", "cron-", "--task-queue", "shell")
 	assert.Contains(t, p.stdout.String(), "---\n# line 6: 0 2 * * mon-fri /usr/bin/backup --full /data\n# note: the variable MAILTO")
 	assert.Contains(t, p.stderr.String(), "cron-backup: the variable MAILTO is not set")
-	env := Env{Stdin: strings.NewReader(p.stdout.String())}
-	found, err := env.readManifests("-")
-	require.NoError(t, err)
-	var ids []string
-	for _, m := range found {
-		ids = append(ids, m.ID)
-		assert.Equal(t, "shell", m.Action.TaskQueue)
-	}
-	assert.Equal(t, []string{"cron-backup", "cron-curl", "cron-backup-2"}, ids)
+	assert.Contains(t, p.stdout.String(), "taskQueue: shell")
+	assert.Equal(t, []string{"cron-backup", "cron-curl", "cron-backup-2"}, requireReadable(t, p.stdout.String()))
+}
 
-	wrong := process{stdin: "99 2 * * * x"}
-	assert.Equal(t, ExitUsage, wrong.run(t.Context(), "import", "crontab", "-"))
-	assert.Contains(t, wrong.stderr.String(), "error: line 1: 99 2 * * * x: spec.cron[0]")
-	jobs := process{stdin: cronJobText}
-	require.Equal(t, ExitOK, jobs.run(t.Context(), "import", "k8s-cronjob", "-", "--time-zone", "Asia/Tokyo"), jobs.stderr.String())
-	assert.Contains(t, jobs.stdout.String(), "timeZone: Europe/Paris")
-	assert.Contains(t, jobs.stdout.String(), "timeZone: Asia/Tokyo")
+// TestImportExitCodes: an import says by its exit code whether it left something out, and names all of that.
+func TestImportExitCodes(t *testing.T) {
+	t.Parallel()
+	const good, bad = "0 5 * * * /opt/a\n", "@reboot /opt/b\n99 2 * * * x\n"
+	for name, test := range map[string]struct {
+		text string
+		args []string
+		code int
+		want []string
+	}{
+		"all":           {good, nil, ExitOK, []string{"UTC is assumed"}},
+		"nothing there": {"# comment\n", nil, ExitOK, []string{"nothing to import"}},
+		"some": {good + bad, nil, ExitPartly, []string{
+			"error: line 2: @reboot /opt/b: @reboot has no time", "error: line 3: 99 2 * * * x: minute", "error: 2 entries are left out, of 3",
+		}},
+		"none":     {bad, nil, ExitUsage, []string{"error: line 1: @reboot", "error: 2 entries are left out, of 2"}},
+		"one":      {"99 2 * * * x\n", nil, ExitUsage, []string{"error: line 1: 99 2 * * * x: minute"}},
+		"no zone":  {good, []string{"--time-zone", "Mars/Olympus"}, ExitUsage, []string{`error: --time-zone: "Mars/Olympus" is not a known`}},
+		"too long": {good, []string{"--id-prefix", strings.Repeat("x", 255)}, ExitUsage, []string{"line 1: 0 5 * * * /opt/a: id"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			written, p := runImport(t, test.text, append([]string{"crontab", "-"}, test.args...)...)
+			assert.Contains(t, written, fmt.Sprintf("exit code %d\n", test.code))
+			for _, want := range test.want {
+				assert.Contains(t, p.stderr.String(), want)
+			}
+			assert.Equal(t, test.code == ExitUsage || name == "nothing there", p.stdout.String() == "", "a file only if there is a schedule")
+		})
+	}
+	_, p := runImport(t, `{"scheduleId": "a", "schedule": {"action": {"other": {}}}}
+		{"scheduleId": "b", "schedule": {"action": {"startWorkflow": {"workflowType": {"name": "T"}}}}}`, "temporal-json", "-")
+	assert.Equal(t, "error: schedule 1: action: is not startWorkflow, the only one that is known\nerror: 1 entry is left out, of 2\n", p.stderr.String())
+	assert.Contains(t, p.stdout.String(), "# left out: schedule 1: ")
+	assert.Equal(t, []string{"b"}, requireReadable(t, p.stdout.String()))
+}
+
+func TestNameImported(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"a b c":               "a b c",
+		"a a a":               "a a-2 a-3",
+		"a a a-2":             "a a-3 a-2",
+		"a-2 a a":             "a-2 a a-3",
+		"a a a-2 a-2 a":       "a a-3 a-2 a-2-2 a-4",
+		"a a a-2 a-3 a-3 a-2": "a a-4 a-2 a-3 a-3-2 a-2-2",
+	} {
+		var all []imported
+		for _, id := range strings.Fields(given) {
+			all = append(all, imported{manifest: manifest{ID: id}})
+		}
+		nameImported("", all)
+		var ids []string
+		for i := range all {
+			ids = append(ids, all[i].ID)
+		}
+		assert.Equal(t, want, strings.Join(ids, " "))
+	}
+}
+
+// TestComment: whatever stands in a file, the comment about it is one line of valid YAML.
+func TestComment(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, `a b\a\u200b �é`, comment("a\r\n b\a\u200b\t\xff\u00e9"))
 }

@@ -30,6 +30,10 @@ func decode(run *worker.Run, into any) error {
 // placeholder is one in a text: a name in two pairs of braces.
 var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z]*)\s*\}\}`)
 
+// HasPlaceholder reports whether a text has something that the built-in actions would replace, or refuse because they do not
+// know the name.
+func HasPlaceholder(text string) bool { return placeholder.MatchString(text) }
+
 // placeholders are what the names stand for in the inputs of a run.
 func placeholders(run *worker.Run) map[string]string {
 	nominal := run.NominalTime.UTC()

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+const (
+	// clockYears is for how long an import looks ahead for changes of the clock.
+	clockYears = 2
+	// clockMargin is how far around a change the times are compared: the parser of Kubernetes can lose a whole day.
+	clockMargin = 49 * time.Hour
+	// clockTimes is how many times after that are: one that comes once a week can be lost a week later.
+	clockTimes = 3
+)
+
+// noteClockChanges notes the first change of the clock at which Kubernetes and Carillon differ. The zone is that of a
+// schedule which names none.
+func (s *imported) noteClockChanges(zone string, now time.Time) {
+	if s.problem != nil || len(s.Spec.Cron) == 0 {
+		return
+	}
+	spec := schedule.Spec{Cron: s.Spec.Cron, TimeZone: cmp.Or(s.Spec.TimeZone, zone)}
+	loc, err := spec.Location()
+	if err != nil {
+		return // what is not valid is left out later
+	}
+	theirs, err := cron.ParseStandard(spec.Cron[0])
+	if err != nil {
+		return
+	}
+	theirs.(*cron.SpecSchedule).Location = loc
+	ours, err := specproc.Compile(spec)
+	if err != nil {
+		return
+	}
+	for at := range clockChanges(loc, now) {
+		from, to := at.Add(-clockMargin), at.Add(clockMargin)
+		for range clockTimes {
+			if next, ok := ours.Next(to, ""); ok {
+				to = next.Nominal
+			}
+		}
+		kubernetes, carillon := kubernetesTimes(theirs, from, to), ourTimes(ours, from, to)
+		if !slices.Equal(kubernetes, carillon) {
+			s.note("when the clocks change at %s, Kubernetes does something else: %s", at.In(loc).Format(time.RFC3339),
+				clockDifference(kubernetes, carillon, loc))
+			return
+		}
+	}
+}
+
+// clockChanges yields the changes of the clock in a zone in the years after now.
+func clockChanges(loc *time.Location, now time.Time) func(yield func(time.Time) bool) {
+	return func(yield func(time.Time) bool) {
+		last := now.AddDate(clockYears, 0, 0)
+		_, next := now.In(loc).ZoneBounds()
+		for !next.IsZero() && next.Before(last) && yield(next) {
+			_, next = next.In(loc).ZoneBounds()
+		}
+	}
+}
+
+// kubernetesTimes are those after from and up to to, in Unix seconds.
+func kubernetesTimes(s cron.Schedule, from, to time.Time) (times []int64) {
+	for t := s.Next(from); !t.IsZero() && !t.After(to); {
+		times = append(times, t.Unix())
+		next := s.Next(t)
+		if !next.After(t) {
+			break
+		}
+		t = next
+	}
+	return times
+}
+
+func ourTimes(s *specproc.Spec, from, to time.Time) (times []int64) {
+	for t := range s.Between(from, to, "") {
+		times = append(times, t.Nominal.Unix())
+	}
+	return times
+}
+
+// clockDifference says for people what only one of the two has.
+func clockDifference(kubernetes, carillon []int64, loc *time.Location) string {
+	var parts []string
+	for _, side := range []struct {
+		who         string
+		mine, other []int64
+	}{{"only Kubernetes", kubernetes, carillon}, {"only Carillon", carillon, kubernetes}} {
+		missing := slices.DeleteFunc(slices.Clone(side.mine), func(t int64) bool {
+			_, both := slices.BinarySearch(side.other, t)
+			return both
+		})
+		if len(missing) == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s starts at %s", side.who, time.Unix(missing[0], 0).In(loc).Format(time.RFC3339))
+		if more := len(missing) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Kinds of objects of Kubernetes.
+const (
+	kindCronJob     = "CronJob"
+	kindCronJobList = "CronJobList"
+	kindList        = "List"
+)
+
+// cronJobID bounds the IDs that are made of the names of CronJobs. Longer ones are cut.
+const cronJobID = 200
+
+// parseCronJobs reads the objects of a YAML or JSON text as Kubernetes does. Each is an entry; those that are no CronJob have
+// a problem.
+func parseCronJobs(data []byte, actionType string) []imported {
+	r := cronJobReader{actionType: actionType}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') && r.json(text) {
+		return r.all
+	}
+	r.all = nil
+	documents := 0
+	for chunk := range yamlDocuments(string(data)) {
+		text, err := yaml.YAMLToJSONStrict([]byte(chunk))
+		if err == nil && string(text) == "null" {
+			continue
+		}
+		documents++
+		from := fmt.Sprintf("document %d", documents)
+		if err != nil {
+			r.leaveOut(from, fmt.Errorf("is not valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: ")))
+			continue
+		}
+		r.value(from, "", text)
+	}
+	return r.all
+}
+
+// yamlDocuments splits a text as Kubernetes does, by lines that begin with "---". Each document keeps its place, by empty
+// lines in front, so that errors name the right line.
+func yamlDocuments(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var document strings.Builder
+		number := 0
+		for line := range strings.Lines(text) {
+			rest, separator := strings.CutPrefix(line, "---")
+			if separator && (rest == "" || strings.ContainsRune(" \t\r\n", rune(rest[0]))) {
+				if !isDirectives(document.String()) && !yield(document.String()) {
+					return
+				}
+				document.Reset()
+				document.WriteString(strings.Repeat("\n", number))
+				line = rest
+			}
+			document.WriteString(line)
+			number++
+		}
+		yield(document.String())
+	}
+}
+
+// isDirectives reports whether there is nothing but what may stand in front of a document, such as "%YAML 1.1".
+func isDirectives(text string) bool {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && line[0] != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// cronJobReader collects the entries.
+type cronJobReader struct {
+	actionType string
+	all        []imported
+}
+
+func (r *cronJobReader) leaveOut(from string, problem error) {
+	r.all = append(r.all, imported{from: from, problem: problem})
+}
+
+// json reads JSON texts after one another, and reports whether that is what the text is.
+func (r *cronJobReader) json(text []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for i := 1; ; i++ {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		r.value(fmt.Sprintf("document %d", i), "", value)
+	}
+}
+
+// value reads an object or a list. The kind is what an object is that does not say.
+func (r *cronJobReader) value(from, kind string, text json.RawMessage) {
+	if bytes.HasPrefix(text, []byte("[")) {
+		var items []json.RawMessage
+		if err := json.Unmarshal(text, &items); err != nil {
+			r.leaveOut(from, err)
+			return
+		}
+		r.items(from, kind, items)
+		return
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &fields); err != nil {
+		r.leaveOut(from, errors.New("is no object of Kubernetes"))
+		return
+	}
+	var said string
+	if err := json.Unmarshal(fields["kind"], &said); err != nil && len(fields["kind"]) > 0 {
+		r.leaveOut(from, errors.New("kind: must be text"))
+		return
+	}
+	said = cmp.Or(said, kind)
+	items, isList := fields["items"]
+	switch {
+	case said == kindCronJobList, said == kindList, said == "" && isList:
+		r.list(from, said, items)
+	default:
+		r.object(from, said, text, fields)
+	}
+}
+
+// list reads the items of a list. Those of a CronJobList are CronJobs, also if they do not say so.
+func (r *cronJobReader) list(from, kind string, text json.RawMessage) {
+	var items []json.RawMessage
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &items); err != nil {
+			r.leaveOut(from, fmt.Errorf("items: must be a list"))
+			return
+		}
+	}
+	itemKind := ""
+	if kind == kindCronJobList {
+		itemKind = kindCronJob
+	}
+	r.items(from, itemKind, items)
+}
+
+func (r *cronJobReader) items(from, kind string, items []json.RawMessage) {
+	for i, item := range items {
+		r.value(fmt.Sprintf("%s, item %d", from, i+1), kind, item)
+	}
+}
+
+// object reads what is no list.
+func (r *cronJobReader) object(from, kind string, text json.RawMessage, fields map[string]json.RawMessage) {
+	var j cronJob
+	metadata := json.Unmarshal([]byte(cmp.Or(string(fields["metadata"]), "{}")), &j.Metadata)
+	switch name := j.name(); {
+	case kind == "":
+		r.leaveOut(from, errors.New("has no kind"))
+		return
+	case name != "":
+		from = kind + " " + name
+	default:
+		from = fmt.Sprintf("%s, a %s", from, kind)
+	}
+	s := imported{from: from}
+	switch isCronJob, err := isCronJob(kind, fields["apiVersion"]); {
+	case err != nil:
+		s.problem = err
+	case !isCronJob:
+		s.problem = errors.New("is no CronJob of Kubernetes")
+	case metadata != nil:
+		s.problem = fmt.Errorf("metadata: %w", metadata)
+	default:
+		s.problem = j.read(text, &s, r.actionType)
+	}
+	r.all = append(r.all, s)
+}
+
+// isCronJob goes by kind and group. What does not say its version is taken for one of Kubernetes.
+func isCronJob(kind string, version json.RawMessage) (bool, error) {
+	var said string
+	if err := json.Unmarshal(version, &said); err != nil && len(version) > 0 {
+		return false, errors.New("apiVersion: must be text")
+	}
+	return kind == kindCronJob && (said == "" || strings.HasPrefix(said, "batch/")), nil
+}
+
+// read reads the rest of a CronJob, strictly: a field that Kubernetes does not know is an error, as it is there.
+func (j *cronJob) read(text json.RawMessage, s *imported, actionType string) error {
+	var object struct {
+		APIVersion string          `json:"apiVersion"`
+		Kind       string          `json:"kind"`
+		Metadata   json.RawMessage `json:"metadata"`
+		Spec       cronJobSpec     `json:"spec"`
+		Status     json.RawMessage `json:"status"`
+	}
+	if err := schedule.DecodeJSON(text, &object); err != nil {
+		return err
+	}
+	j.Spec = object.Spec
+	id := slug(j.name(), len(j.name()))
+	if len(id) > cronJobID {
+		id = slug(j.name(), cronJobID)
+		s.note("the ID is cut to %d bytes", cronJobID)
+	}
+	s.ID = cmp.Or(id, "cronjob")
+	return j.schedule(s, actionType)
+}

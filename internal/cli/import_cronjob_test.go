@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+const cronJobText = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: batch/v1
+  kind: CronJob
+  metadata: {name: Report, namespace: shop}
+  spec:
+    schedule: "0 6 1 * *"
+    timeZone: Europe/Paris
+    concurrencyPolicy: Forbid
+    startingDeadlineSeconds: 5
+    suspend: true
+    jobTemplate: {spec: {template: {spec: {containers: [{name: c, image: "report:1"}]}}}}
+---
+kind: CronJob
+metadata: {name: sweep}
+spec: {schedule: "@hourly", concurrencyPolicy: Replace, jobTemplate: {}}
+`
+
+func TestParseCronJobs(t *testing.T) {
+	t.Parallel()
+	all := parseCronJobs([]byte(cronJobText), "job")
+	require.Len(t, all, 2)
+	report, sweep := all[0], all[1]
+	require.NoError(t, report.problem)
+	assert.Equal(t, "shop-report", report.ID)
+	assert.Equal(t, "CronJob shop/Report", report.from)
+	assert.Equal(t, []string{"0 6 1 * *"}, report.Spec.Cron)
+	assert.Equal(t, "Europe/Paris", report.Spec.TimeZone)
+	assert.Equal(t, schedule.OverlapSkip, report.Policies.Overlap)
+	assert.Equal(t, schedule.MinCatchupWindow, report.Policies.CatchupWindow.Std())
+	assert.Len(t, report.notes, 1)
+	assert.True(t, report.State.Paused)
+	assert.Equal(t, "job", report.Action.Type)
+	assert.Contains(t, string(report.Action.Input), `"image":"report:1"`)
+	require.NoError(t, sweep.problem)
+	assert.Equal(t, schedule.OverlapTerminateOther, sweep.Policies.Overlap)
+	assert.Equal(t, schedule.CatchupLatest, sweep.Policies.CatchupMode)
+	assert.Zero(t, sweep.Policies.CatchupWindow)
+	assert.Equal(t, []string{"@hourly"}, sweep.Spec.Cron)
+	assert.Empty(t, parseCronJobs([]byte("kind: CronJobList\nitems: []\n"), "job"))
+}
+
+// TestCronJobIDsAreCut where namespace and name are longer than most IDs.
+func TestCronJobIDsAreCut(t *testing.T) {
+	t.Parallel()
+	name := strings.Repeat("n", 150)
+	text := fmt.Sprintf(`[{"kind": "CronJob", "metadata": {"name": %q, "namespace": %q},
+		"spec": {"schedule": "@daily", "jobTemplate": {}}}]`, name, name)
+	all := parseCronJobs([]byte(text), "job")
+	require.NoError(t, all[0].problem)
+	assert.Len(t, all[0].ID, cronJobID)
+	assert.Equal(t, []string{"the ID is cut to 200 bytes"}, all[0].notes)
+}
+
+// kubernetesField draws a field that the parser of Kubernetes accepts, as a rule.
+func kubernetesField(low, high int) *rapid.Generator[string] {
+	value := rapid.IntRange(low, high)
+	term := rapid.Custom(func(t *rapid.T) string {
+		a, b := value.Draw(t, "a"), value.Draw(t, "b")
+		text := rapid.SampledFrom([]string{"*", "?", fmt.Sprint(a), fmt.Sprintf("%d-%d", min(a, b), max(a, b))}).Draw(t, "term")
+		if rapid.IntRange(0, 3).Draw(t, "stepped") == 0 {
+			text += fmt.Sprintf("/%d", rapid.SampledFrom([]int{1, 2, 3, 7, 100}).Draw(t, "step"))
+		}
+		return text
+	})
+	return rapid.Custom(func(t *rapid.T) string {
+		if rapid.IntRange(0, 2).Draw(t, "any") == 0 {
+			return "*"
+		}
+		return strings.Join(rapid.SliceOfN(term, 1, 3).Draw(t, "terms"), ",")
+	})
+}
+
+// kubernetesExpression draws a cron expression.
+func kubernetesExpression() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		if rapid.IntRange(0, 9).Draw(t, "macro") == 0 {
+			return rapid.SampledFrom([]string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}).Draw(t, "name")
+		}
+		hour := kubernetesField(0, 23)
+		if rapid.IntRange(0, 9).Draw(t, "once a day") > 0 { // to compare all times of a year takes long otherwise
+			hour = rapid.Map(rapid.IntRange(0, 23), func(h int) string { return fmt.Sprint(h) })
+		}
+		return strings.Join([]string{
+			fmt.Sprint(rapid.IntRange(0, 59).Draw(t, "minute")), hour.Draw(t, "hour"), kubernetesField(1, 31).Draw(t, "day"),
+			kubernetesField(1, 12).Draw(t, "month"), kubernetesField(0, 6).Draw(t, "weekday"),
+		}, " ")
+	})
+}
+
+// TestCronJobTimes: over a year, a schedule is due when the parser of Kubernetes says so, in zones whose clocks change by
+// whole hours and not at midnight, and in those whose clocks do not change.
+func TestCronJobTimes(t *testing.T) {
+	t.Parallel()
+	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata", "Pacific/Kiritimati"}
+	rapid.Check(t, func(t *rapid.T) {
+		expression, zone := kubernetesExpression().Draw(t, "expression"), rapid.SampledFrom(zones).Draw(t, "zone")
+		theirs, ours := bothSpecs(t, expression, zone)
+		from := importNow.Add(time.Duration(rapid.Int64Range(0, 365*24*3600).Draw(t, "from")) * time.Second)
+		to := from.AddDate(1, 0, 0)
+		require.Equal(t, kubernetesTimes(theirs, from, to), ourTimes(ours, from, to), expression)
+	})
+}
+
+// bothSpecs imports an expression, and reads it as Kubernetes does.
+func bothSpecs(t require.TestingT, expression, zone string) (cron.Schedule, *specproc.Spec) {
+	text := fmt.Sprintf("kind: CronJob\nmetadata: {name: x}\nspec: {schedule: %q, timeZone: %q, jobTemplate: {}}", expression, zone)
+	all := parseCronJobs([]byte(text), "job")
+	require.Len(t, all, 1)
+	require.NoError(t, all[0].problem)
+	ours, err := specproc.Compile(all[0].Spec)
+	require.NoError(t, err)
+	theirs, err := cron.ParseStandard(expression)
+	require.NoError(t, err)
+	loc, err := schedule.LoadZone(zone)
+	require.NoError(t, err)
+	theirs.(*cron.SpecSchedule).Location = loc
+	return theirs, ours
+}
+
+// TestCronJobClockChanges: where the two differ, which is at changes of the clock alone, a note says so.
+func TestCronJobClockChanges(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		zone := rapid.SampledFrom([]string{"America/Santiago", "Australia/Lord_Howe", "Africa/Cairo"}).Draw(t, "zone")
+		expression := kubernetesExpression().Draw(t, "expression")
+		theirs, ours := bothSpecs(t, expression, zone)
+		to := importNow.AddDate(1, 0, 0)
+		differ := !slices.Equal(kubernetesTimes(theirs, importNow, to), ourTimes(ours, importNow, to))
+		s := imported{manifest: manifest{Schedule: schedule.Schedule{Spec: schedule.Spec{Cron: []string{expression}, TimeZone: zone}}}}
+		text, err := sameExpression(expression, theirs.(*cron.SpecSchedule))
+		require.NoError(t, err)
+		s.Spec.Cron[0] = text
+		s.noteClockChanges("", importNow)
+		if differ {
+			require.NotEmpty(t, s.notes)
+		}
+		for _, note := range s.notes {
+			require.Contains(t, note, "when the clocks change at 20")
+		}
+	})
+}
+
+// TestSameExpression: an expression that is written anew means the same to Kubernetes.
+func TestSameExpression(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		fields := make([]string, 0, 5)
+		for _, bounds := range [][2]int{{0, 59}, {0, 23}, {1, 31}, {1, 12}, {0, 6}} {
+			fields = append(fields, kubernetesField(bounds[0], bounds[1]).Draw(t, "field"))
+		}
+		expression := strings.Join(fields, " ")
+		parsed, err := cron.ParseStandard(expression)
+		require.NoError(t, err)
+		text, err := sameExpression(expression, parsed.(*cron.SpecSchedule))
+		require.NoError(t, err)
+		ours, ok := ourSets(text)
+		require.True(t, ok, text)
+		require.Equal(t, kubernetesSets(parsed.(*cron.SpecSchedule)), ours, text)
+		again, err := cron.ParseStandard(text)
+		require.NoError(t, err, text)
+		require.Equal(t, ours, kubernetesSets(again.(*cron.SpecSchedule)), text)
+	})
+}
+
+// FuzzParseCronJobs: nothing makes it panic, and what it reads has an ID, a time and an input.
+func FuzzParseCronJobs(f *testing.F) {
+	f.Add([]byte(cronJobText))
+	f.Add([]byte(`{"kind": "CronJob", "spec": {"schedule": "TZ="}} [7]`))
+	f.Add([]byte("%YAML 1.1\n--- !!map\nitems: *x\n---"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, s := range parseCronJobs(data, "job") {
+			require.NotEmpty(t, s.from)
+			if s.problem != nil {
+				continue
+			}
+			s.noteClockChanges("", importNow)
+			require.NotEmpty(t, s.ID)
+			require.Equal(t, 1, len(s.Spec.Cron)+len(s.Spec.Intervals))
+			require.NotEmpty(t, s.Action.Input)
+		}
+	})
+}

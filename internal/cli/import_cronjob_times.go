@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// times makes the spec. The expression means what the parser of Kubernetes, robfig/cron, says that it means.
+func (j *cronJob) times(s *imported) error {
+	zone, expression, err := cutKubernetesZone(j.Spec.Schedule)
+	if err != nil {
+		return fmt.Errorf("spec.schedule: %w", err)
+	}
+	switch named := j.Spec.TimeZone; {
+	case named != nil && zone != "":
+		return errors.New("spec.schedule: names a time zone, as spec.timeZone does: Kubernetes refuses that; remove one of them")
+	case named != nil && *named == "":
+		return errors.New("spec.timeZone: is empty: Kubernetes refuses that; name a zone, or remove the field")
+	case named != nil:
+		zone = *named
+	case zone != "":
+		s.note("the time zone stands in the schedule, where Kubernetes no longer accepts it")
+	}
+	parsed, err := cron.ParseStandard(expression)
+	if err != nil {
+		return fmt.Errorf("spec.schedule: %q is not accepted by Kubernetes: %w", expression, err)
+	}
+	switch parsed := parsed.(type) {
+	case cron.ConstantDelaySchedule:
+		j.every(s, parsed.Delay)
+	case *cron.SpecSchedule:
+		text, err := sameExpression(expression, parsed)
+		if err != nil {
+			return fmt.Errorf("spec.schedule: %q %w", expression, err)
+		}
+		if text != strings.Join(strings.Fields(expression), " ") {
+			s.note("the schedule %q is written as %q, which is what it means to Kubernetes", expression, text)
+		}
+		s.Spec = schedule.Spec{Cron: []string{text}, TimeZone: zone}
+		s.hostZone = zone == ""
+	}
+	return nil
+}
+
+// cutKubernetesZone takes a zone off an expression as the parser of Kubernetes does, which panics where no blank follows.
+func cutKubernetesZone(text string) (zone, rest string, err error) {
+	prefixed, found := strings.CutPrefix(text, "CRON_TZ=")
+	if !found {
+		prefixed, found = strings.CutPrefix(text, "TZ=")
+	}
+	if !found {
+		return "", text, nil
+	}
+	zone, rest, found = strings.Cut(prefixed, " ")
+	rest = strings.TrimSpace(rest)
+	if !found || strings.HasPrefix(rest, "TZ=") || strings.HasPrefix(rest, "CRON_TZ=") {
+		return "", "", fmt.Errorf("%q has no fields after the time zone", text)
+	}
+	if zone == "" {
+		zone = "UTC"
+	}
+	return zone, rest, nil
+}
+
+// every makes an interval. Kubernetes counts from the creation of the CronJob, Carillon from 1970, with a phase.
+func (j *cronJob) every(s *imported, every time.Duration) {
+	interval := schedule.Interval{Every: schedule.Duration(every)}
+	if created := j.Metadata.CreationTimestamp; created.IsZero() {
+		s.note("@every counts from 1970-01-01T00:00:00Z: Kubernetes counts from the creation of the CronJob, which is not known here")
+	} else {
+		seconds := int64(every / time.Second)
+		phase := (created.Unix()%seconds + seconds) % seconds
+		interval.Phase = schedule.Duration(time.Duration(phase) * time.Second)
+	}
+	s.Spec = schedule.Spec{Intervals: []schedule.Interval{interval}}
+}
+
+// cronSets is what an expression means: the values of each field as bits, and whether a day need match only one of the day
+// fields. Two expressions that mean the same are equal.
+type cronSets struct {
+	minute, hour, day, month, weekday uint64
+	either                            bool
+}
+
+// Full fields.
+const (
+	allDays     = 1<<32 - 1<<1
+	allWeekdays = 1<<7 - 1
+)
+
+// kubernetesSets reads what the parser of Kubernetes has made of an expression. It marks a field that has a star, unless a step
+// follows, by its highest bit.
+func kubernetesSets(s *cron.SpecSchedule) cronSets {
+	const star = 1 << 63
+	sets := cronSets{
+		minute: s.Minute &^ star, hour: s.Hour &^ star, day: s.Dom &^ star, month: s.Month &^ star, weekday: s.Dow &^ star,
+		either: (s.Dom|s.Dow)&star == 0,
+	}
+	return sets.normal()
+}
+
+// normal has one form for all ways to say the same of the days.
+func (c cronSets) normal() cronSets {
+	switch {
+	case !c.either:
+		return c
+	case c.day == allDays || c.weekday == allWeekdays:
+		c.day, c.weekday = allDays, allWeekdays
+	case c.day == 0:
+		c.day = allDays
+	case c.weekday == 0:
+		c.weekday = allWeekdays
+	default:
+		return c
+	}
+	c.either = false
+	return c
+}
+
+// ourSets reads what an expression means to Carillon, and reports whether it means anything.
+func ourSets(text string) (cronSets, bool) {
+	parsed, err := schedule.ParseCron(text)
+	if err != nil || len(parsed.Calendars) == 0 {
+		return cronSets{}, false
+	}
+	first := &parsed.Calendars[0]
+	sets := cronSets{
+		minute: bitsOf(first.Minute), hour: bitsOf(first.Hour), day: bitsOf(first.DayOfMonth), month: bitsOf(first.Month),
+		weekday: bitsOf(first.DayOfWeek),
+	}
+	if len(parsed.Calendars) == 2 {
+		sets.weekday, sets.either = bitsOf(parsed.Calendars[1].DayOfWeek), true
+	}
+	return sets.normal(), true
+}
+
+func bitsOf(ranges []schedule.Range) (set uint64) {
+	for _, r := range ranges {
+		for value := r.Start; value <= max(r.Start, r.End); value += max(r.Step, 1) {
+			set |= 1 << value
+		}
+	}
+	return set
+}
+
+// sameExpression returns the expression itself if it means the same to Carillon, else one that does.
+func sameExpression(text string, parsed *cron.SpecSchedule) (string, error) {
+	theirs := kubernetesSets(parsed)
+	text = strings.Join(strings.Fields(text), " ")
+	if ours, ok := ourSets(text); ok && ours == theirs {
+		return text, nil
+	}
+	if theirs.minute == 0 || theirs.hour == 0 || theirs.month == 0 || theirs.day == 0 || theirs.weekday == 0 {
+		return "", errors.New("has a field without a value: it never comes")
+	}
+	return theirs.String(), nil
+}
+
+// String writes an expression that means this to Carillon: where a day need match only one field, none begins with a star.
+func (c cronSets) String() string {
+	return strings.Join([]string{
+		fieldText(c.minute, 0, 59), fieldText(c.hour, 0, 23), fieldText(c.day, 1, 31), fieldText(c.month, 1, 12), fieldText(c.weekday, 0, 6),
+	}, " ")
+}
+
+// fieldText writes a set of values from low to high: a star for all, else a range with a step where there are three values or
+// more at equal distances, else a list of values and ranges.
+func fieldText(set uint64, low, high int) string {
+	values := make([]int, 0, bits.OnesCount64(set))
+	for value := low; value <= high; value++ {
+		if set&(1<<value) != 0 {
+			values = append(values, value)
+		}
+	}
+	if len(values) == high-low+1 {
+		return "*"
+	}
+	if step := stepOf(values); step > 1 {
+		return fmt.Sprintf("%d-%d/%d", values[0], values[len(values)-1], step)
+	}
+	var terms []string
+	for len(values) > 0 {
+		n := 1
+		for n < len(values) && values[n] == values[0]+n {
+			n++
+		}
+		term := strconv.Itoa(values[0])
+		if n > 1 {
+			term += "-" + strconv.Itoa(values[n-1])
+		}
+		terms, values = append(terms, term), values[n:]
+	}
+	return strings.Join(terms, ",")
+}
+
+// stepOf is the distance of values that are equally far apart; 0 if they are not, or fewer than three.
+func stepOf(values []int) int {
+	if len(values) < 3 {
+		return 0
+	}
+	step := values[1] - values[0]
+	for i := 2; i < len(values); i++ {
+		if values[i]-values[i-1] != step {
+			return 0
+		}
+	}
+	return step
+}
