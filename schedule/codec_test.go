@@ -42,7 +42,7 @@ func keys(m map[string]any) (names []string) {
 
 func TestUnmarshalTimesAreUTC(t *testing.T) {
 	t.Parallel()
-	berlin, err := time.LoadLocation("Europe/Berlin")
+	berlin, err := LoadZone("Europe/Berlin")
 	require.NoError(t, err)
 	local := at(9).In(berlin)
 	data, err := Marshal(InvokerState{

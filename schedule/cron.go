@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,8 +37,9 @@ var macros = map[string]Calendar{
 // in the syntax of [time.ParseDuration] with days ("2d", "1d12h") in front.
 //
 // The expression may begin with a zone, "CRON_TZ=Europe/Berlin" or "TZ=…"; an empty zone is none, an unknown one an
-// error, also in front of @every. "#" begins a comment, except between a weekday and a digit: "1#2" is the second Monday,
-// "mon-fri#2" is rejected. Any run of spaces and tabs separates. Numbers and durations have no leading "+".
+// error, also in front of @every. "#" begins a comment at the beginning, behind a blank, and between a field "*" and a word:
+// "* * * * *#often". Anywhere else it belongs to the field: "1#2" is the second Monday; "fri#L", "mon-fri#2", "fri#x" and
+// "2030#x" are rejected. Any run of spaces and tabs separates. Numbers and durations have no leading "+".
 //
 // As in crontab(5), a day matches if either day field does when both are restricted, that is when neither begins with
 // "*" or is "?"; otherwise both must match ("*/2" in one and "mon" in the other: Mondays on odd days).
@@ -47,10 +49,28 @@ var macros = map[string]Calendar{
 //
 // The error is an *Error without a path, whose message names the field.
 func ParseCron(text string) (CronExpression, error) {
-	body, comment, err := cutComment(text)
-	if err != nil {
-		return CronExpression{}, err
+	body, comment := cutComment(text)
+	if err := validateComment(comment); err != nil {
+		return CronExpression{}, atRoot(err)
 	}
+	cron, err := parseCron(text, body, comment)
+	if err != nil && strings.Contains(body, "#") {
+		e := Invalid("", "%s; a comment has a blank before its #", messageOf(err))
+		return CronExpression{}, e
+	}
+	return cron, err
+}
+
+// messageOf returns the message of an *Error without a path.
+func messageOf(err error) string {
+	if e, ok := err.(*Error); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// parseCron reads what stands before the comment of an expression.
+func parseCron(text, body, comment string) (CronExpression, error) {
 	zone, fields, err := cutZone(strings.FieldsFunc(strings.TrimSpace(body), isBlank))
 	if err != nil {
 		return CronExpression{}, err
@@ -75,21 +95,75 @@ func ParseCron(text string) (CronExpression, error) {
 
 func isBlank(r rune) bool { return r == ' ' || r == '\t' }
 
-// cutComment splits text at the "#" that begins a comment.
-func cutComment(text string) (body, comment string, err error) {
+// cutComment splits text at the "#" that begins a comment. What a "#" might mean to its writer is never taken for a comment,
+// since the rest of the field would then run more often than was meant.
+func cutComment(text string) (body, comment string) {
 	for i := range len(text) {
-		if text[i] == '#' && !isNth(text[:i], text[i+1:]) {
-			comment = strings.TrimSpace(text[i+1:])
-			return text[:i], comment, atRoot(validateComment(comment))
+		if text[i] == '#' && (isBlankEnd(text[:i]) || isStarEnd(text[:i]) && isWord(text[i+1:])) {
+			return text[:i], strings.TrimSpace(text[i+1:])
 		}
 	}
-	return text, "", nil
+	return text, ""
+}
+
+const asciiSpace = " \t\n\v\f\r"
+
+func isBlankEnd(text string) bool {
+	return text == "" || strings.IndexByte(asciiSpace, text[len(text)-1]) >= 0
+}
+
+// isStarEnd reports whether text ends in a field that is "*" and nothing else.
+func isStarEnd(text string) bool {
+	before, found := strings.CutSuffix(text, "*")
+	return found && isBlankEnd(before)
+}
+
+// isWord reports whether text begins with a letter, other than an L on its own, which means the last of something.
+func isWord(text string) bool {
+	word, _, _ := strings.Cut(strings.TrimRight(text, asciiSpace), " ")
+	return word != "" && !strings.EqualFold(word, "L") && isLetter(rune(word[0]))
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+
+// CronAsStored returns an expression that ParseCron reads as earlier releases read the given one. They took a "#" for the
+// beginning of a comment wherever it did not stand between a weekday and a digit, so that "fri#L" was every Friday; schedules
+// that were stored then go on as they did. changed says that text is such a case; an expression that ParseCron reads, or that
+// was never valid, stays as it is.
+func CronAsStored(text string) (stored string, changed bool) {
+	if !strings.Contains(text, "#") {
+		return text, false
+	}
+	if _, err := ParseCron(text); err == nil {
+		return text, false
+	}
+	for i := range len(text) {
+		if text[i] == '#' && !isNth(text[:i], text[i+1:]) {
+			stored = text[:i] + " " + text[i:]
+			if _, err := ParseCron(stored); err == nil {
+				return stored, true
+			}
+			return text, false
+		}
+	}
+	return text, false
+}
+
+// AsStored returns the spec of a stored definition with its cron expressions as CronAsStored gives them.
+func (s Spec) AsStored() Spec {
+	for i, text := range s.Cron {
+		if stored, changed := CronAsStored(text); changed {
+			s.Cron = slices.Clone(s.Cron)
+			s.Cron[i] = stored
+		}
+	}
+	return s
 }
 
 // isNth reports whether a "#" stands between a weekday and a single digit, and so belongs to a field. The weekday may end
 // a range or be a step: those are errors then, and not comments, so that "mon-fri#2" is never taken for "mon-fri".
 func isNth(before, after string) bool {
-	const ends = " \t\n\v\f\r,"
+	const ends = asciiSpace + ","
 	if after == "" || after[0] < '0' || after[0] > '9' || len(after) > 1 && strings.IndexByte(ends, after[1]) < 0 {
 		return false
 	}
@@ -105,7 +179,7 @@ func isWeekdayWord(word string) bool {
 	if len(word) == 1 {
 		return word[0] >= '0' && word[0] <= '7'
 	}
-	notLetter := func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }
+	notLetter := func(r rune) bool { return !isLetter(r) }
 	return word != "" && !strings.ContainsFunc(word, notLetter)
 }
 

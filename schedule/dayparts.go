@@ -86,7 +86,8 @@ func (f *calendarField) parseNth(item, weekday, nth string, c *StructuredCalenda
 	}
 	n, ok := parseNumber(nth)
 	if !ok || n < 1 || n > maxNth {
-		return Invalid(f.name, "%q is not accepted: write a number from 1 to %d after #", shorten(item), maxNth)
+		return Invalid(f.name, "%q is not accepted: write a number from 1 to %d after #, or %sL for the last of the month",
+			shorten(item), maxNth, weekday)
 	}
 	c.NthDayOfWeek = append(c.NthDayOfWeek, NthDayOfWeek{DayOfWeek: day, Nth: n})
 	return nil

@@ -2,31 +2,24 @@ package schedule
 
 import (
 	"strings"
-	"sync"
 	"time"
-	_ "time/tzdata" // the database travels with the binary, so that every host knows the same zones
+
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
-// loadedZones remembers zones by name, so that checking a spec does not read the database each time. It holds only
-// names that exist; entries never change.
-var loadedZones sync.Map // string → *time.Location
-
-// LoadZone returns the time zone of an IANA name such as "Europe/Berlin"; the empty name is UTC. Names that mean
-// something else on each host ("Local", "localtime") are errors, as are unknown ones: an *Error without a path. Loading a
-// name twice gives the same *time.Location. Safe for concurrent use.
+// LoadZone returns the time zone of an IANA name such as "Europe/Berlin"; the empty name is UTC. The rules are those of the
+// data of this process (package internal/zonedata), never those of the host. Names that mean something else on each host
+// ("Local", "localtime") are errors, as are unknown ones: an *Error without a path. Loading a name twice gives the same
+// *time.Location. Safe for concurrent use.
 func LoadZone(name string) (*time.Location, error) {
-	if loc, ok := loadedZones.Load(name); ok {
-		return loc.(*time.Location), nil
-	}
 	if strings.EqualFold(name, "local") || strings.EqualFold(name, "localtime") {
 		return nil, Invalid("", "%q depends on the host: use an IANA name such as Europe/Berlin, or UTC", name)
 	}
-	loc, err := time.LoadLocation(name)
+	loc, err := zonedata.Current().Load(name)
 	if err != nil {
 		return nil, Invalid("", "%q is not a known time zone: use an IANA name such as Europe/Berlin, or UTC", shorten(name))
 	}
-	known, _ := loadedZones.LoadOrStore(name, loc)
-	return known.(*time.Location), nil
+	return loc, nil
 }
 
 // Location returns the zone in which the calendars and cron expressions of s are read: that of TimeZoneData if there is

@@ -218,7 +218,7 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 func BenchmarkNewZone(b *testing.B) {
-	loc, err := time.LoadLocation("Europe/Berlin")
+	loc, err := schedule.LoadZone("Europe/Berlin")
 	require.NoError(b, err)
 	for b.Loop() {
 		newZone(loc)

@@ -185,7 +185,7 @@ func TestAgainstOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		change := rapid.SampledFrom(clockChanges).Draw(t, "change")
-		loc, err := time.LoadLocation(change.zone)
+		loc, err := schedule.LoadZone(change.zone)
 		require.NoError(t, err)
 		night := changeAround(t, loc, change.at)
 		from := night.Add(-time.Duration(rapid.IntRange(0, 8*3600).Draw(t, "lead")) * time.Second)

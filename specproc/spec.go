@@ -72,9 +72,10 @@ func (s *Spec) hide(spec *schedule.Spec, calendars map[string]schedule.NamedCale
 	return err
 }
 
-// CompileDefinition compiles the spec of a definition with the calendars that it keeps. The error is that of [CompileWith].
+// CompileDefinition compiles the spec of a definition with the calendars that it keeps. Cron expressions that earlier releases
+// accepted and this one does not are read as they were read then ([schedule.CronAsStored]). The error is that of [CompileWith].
 func CompileDefinition(d *schedule.Definition) (*Spec, error) {
-	return CompileWith(d.Schedule.Spec, d.NamedCalendars())
+	return CompileWith(d.Schedule.Spec.AsStored(), d.NamedCalendars())
 }
 
 func addZone(s *Spec, spec *schedule.Spec) error {

@@ -227,7 +227,7 @@ func TestClockWarningsAreTrue(t *testing.T) {
 
 func TestClockChanges(t *testing.T) {
 	t.Parallel()
-	loc, err := time.LoadLocation("Europe/Berlin")
+	loc, err := schedule.LoadZone("Europe/Berlin")
 	require.NoError(t, err)
 	changes := ClockChanges(loc, warnFrom, warnFrom.AddDate(1, 0, 0))
 	require.Equal(t, []ClockChange{

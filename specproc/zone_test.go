@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TestZoneTable compares the tables with package time: at both sides of each change, and once a day from 1969 to the end.
@@ -12,7 +14,7 @@ func TestZoneTable(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC).Unix()
 	for name := range zonesOfVectors(t) {
-		loc, err := time.LoadLocation(name)
+		loc, err := schedule.LoadZone(name)
 		require.NoError(t, err)
 		z := newZone(loc)
 		offset := func(at int64) int64 { return z.segments[z.index(at)].offset }
@@ -41,7 +43,7 @@ func zonesOfVectors(t *testing.T) map[string]bool {
 
 func TestPiecesTileTime(t *testing.T) {
 	t.Parallel()
-	loc, err := time.LoadLocation("Pacific/Apia")
+	loc, err := schedule.LoadZone("Pacific/Apia")
 	require.NoError(t, err)
 	z := newZone(loc)
 	at := time.Date(2011, 12, 20, 0, 0, 0, 0, time.UTC).Unix()

@@ -127,7 +127,7 @@ func TestReadWindows(t *testing.T) {
 		"without length": {[]string{event("DTSTART:20260701T100000Z", "DURATION:PT2H30M"), event("DTSTART:20260801T100000Z")}, []schedule.Blackout{noon}},
 	} {
 		options := years
-		options.Zone, _ = time.LoadLocation("Europe/Berlin")
+		options.Zone, _ = schedule.LoadZone("Europe/Berlin")
 		contents, err := ical.Read(strings.NewReader(file(test.parts...)), options)
 		require.NoError(t, err, name)
 		require.Equal(t, test.windows, contents.Windows, name)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	ics "github.com/arran4/golang-ical"
+
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // zones are the time zones that a file describes, by its names for them. What they are called in the IANA database counts, and
@@ -75,10 +77,10 @@ func (z zones) location(id string) (*time.Location, error) {
 
 // load returns a zone of the IANA database; nil if there is none of that name.
 func load(name string) *time.Location {
-	if name == "" || name == "Local" {
+	if name == "" {
 		return nil
 	}
-	location, err := time.LoadLocation(name)
+	location, err := schedule.LoadZone(name)
 	if err != nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/deadletter", "internal/events", "internal/metrics", "internal/namespaces", "internal/publish", "internal/recent",
 	}
 	allowed := map[string][]string{
-		"schedule":   {},
+		"schedule":   {"internal/zonedata"},
 		"specproc":   {"schedule"},
 		"subjects":   {"schedule"},
 		"kv":         {"schedule", "subjects", "internal/leader", "internal/metrics", "internal/publish", "internal/replica"},
@@ -48,6 +48,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/observe":      {},
 		"internal/search":       {"schedule", "subjects", "kv", "internal/metrics", "internal/replica", "internal/search/query"},
 		"internal/search/query": {"schedule"},
+		"internal/zonedata":     {},
 		"worker/workertest":     {"schedule", "worker"},
 	}
 	imports := listImports(t, "Imports")
@@ -59,6 +60,27 @@ func TestDependenciesPointDownwards(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestZonesAreOurs keeps time zones of the host out: all code loads them by schedule.LoadZone, and none brings the data of Go.
+func TestZonesAreOurs(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	forbidden := []string{"time.Load" + "Location(", `"time/tz` + `data"`}
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		seen++
+		content, err := os.ReadFile(path)
+		for _, text := range forbidden {
+			assert.NotContains(t, string(content), text, path)
+		}
+		return err
+	})
+	require.NoError(t, err)
+	assert.Greater(t, seen, 500)
 }
 
 // TestLibrariesAreLight keeps out of other people's programs what only our processes need.

@@ -26,7 +26,7 @@ func TestCountAgainstAList(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		month := rapid.SampledFrom(months).Draw(t, "month")
-		loc, err := time.LoadLocation(month.zone)
+		loc, err := schedule.LoadZone(month.zone)
 		require.NoError(t, err)
 		spec, err := specproc.Compile(schedule.Spec{
 			TimeZone: month.zone,

@@ -136,7 +136,7 @@ func TestEveryKindOfEventHasAWord(t *testing.T) {
 
 func berlin(t *testing.T) *time.Location {
 	t.Helper()
-	zone, err := time.LoadLocation("Europe/Berlin")
+	zone, err := schedule.LoadZone("Europe/Berlin")
 	assert.NoError(t, err)
 	return zone
 }
