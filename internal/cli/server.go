@@ -135,8 +135,8 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *observe.He
 	if err != nil {
 		return err
 	}
-	health.AllNeed(conn.Waits)
-	if err := roles.Supervise(ctx, log, serverGrace, roles.Observed(health, stages...)...); err != nil {
+	health.AllNeed(func() string { return cmp.Or(server.trouble(), conn.Waits()) })
+	if err := roles.Supervise(ctx, log, serverGrace, roles.Observed(health, server.kept(stages)...)...); err != nil {
 		return err
 	}
 	c.stopped()
@@ -189,6 +189,22 @@ func (n natsOf) shutdown() {
 	if n.embedded != nil {
 		n.embedded.Shutdown()
 	}
+}
+
+// trouble says why the embedded server stores nothing; empty if it does, or there is none.
+func (n natsOf) trouble() string {
+	if n.embedded == nil {
+		return ""
+	}
+	return n.embedded.Trouble()
+}
+
+// kept returns stages with what restarts the embedded server in place when it stores nothing any more, which stops last.
+func (n natsOf) kept(stages []roles.Stage) []roles.Stage {
+	if n.embedded == nil {
+		return stages
+	}
+	return append(stages, roles.Stage{{Name: "embedded NATS server", Run: n.embedded.Keep}})
 }
 
 // connectServer starts the embedded NATS server, unless another is to be used, and connects.

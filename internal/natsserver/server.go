@@ -22,10 +22,14 @@ const readyPoll = 5 * time.Millisecond
 
 // Server is a running NATS server. Its methods are safe for concurrent use.
 type Server struct {
-	nats *server.Server
-	log  *logger
-	lock *flock.Flock
-	stop func()
+	options Options // with the port that it has
+	log     *logger
+	lock    *flock.Flock
+	stop    func()
+
+	mu      sync.Mutex
+	nats    *server.Server // replaced by a restart in place
+	trouble string         // why it stores nothing
 }
 
 // Start runs a server and returns when it accepts connections and JetStream is up; in a cluster there may be no leader
@@ -35,8 +39,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	so, err := o.serverOptions()
-	if err != nil {
+	if _, err := o.serverOptions(); err != nil {
 		return nil, err
 	}
 	// First, since the common mistake is to start a second server with all the same settings, and the server that has
@@ -48,18 +51,40 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ns, err := server.NewServer(so)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("natsserver: %w", err), lock.Unlock())
-	}
-	s := &Server{nats: ns, log: &logger{log: o.Logger.With("component", "nats")}, lock: lock}
+	s := &Server{options: o, log: newLogger(o.Logger.With("component", "nats")), lock: lock}
 	s.stop = sync.OnceFunc(s.shutdown)
-	ns.SetLoggerV2(s.log, false, false, false)
-	if err := s.run(ctx); err != nil {
+	if err := s.open(ctx); err != nil {
 		s.Shutdown()
 		return nil, err
 	}
+	if at, ok := s.current().Addr().(*net.TCPAddr); ok {
+		s.options.Port = at.Port
+	}
 	return s, nil
+}
+
+// open makes a server and runs it.
+func (s *Server) open(ctx context.Context) error {
+	so, err := s.options.serverOptions()
+	if err != nil {
+		return err
+	}
+	ns, err := server.NewServer(so)
+	if err != nil {
+		return fmt.Errorf("natsserver: %w", err)
+	}
+	ns.SetLoggerV2(s.log, false, false, false)
+	s.mu.Lock()
+	s.nats = ns
+	s.mu.Unlock()
+	return s.run(ctx, ns)
+}
+
+// current returns the server that runs now; nil if none could be made.
+func (s *Server) current() *server.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nats
 }
 
 // checkPorts finds out early, and before the data folder is touched, that a port is taken.
@@ -94,31 +119,31 @@ func tryListen(ctx context.Context, port int, address string) error {
 	return l.Close()
 }
 
-// run starts the server and waits until it is ready.
-func (s *Server) run(ctx context.Context) error {
+// run starts a server and waits until it is ready.
+func (s *Server) run(ctx context.Context, ns *server.Server) error {
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
-		s.nats.Start() // returns when all is started, or after a fatal error
+		ns.Start() // returns when all is started, or after a fatal error
 	}()
 	select {
 	case <-started:
 	case <-ctx.Done():
-		s.nats.Shutdown()
+		ns.Shutdown()
 		<-started
 		return fmt.Errorf("natsserver: starting: %w", context.Cause(ctx))
 	}
-	return s.waitReady(ctx)
+	return s.waitReady(ctx, ns)
 }
 
-func (s *Server) waitReady(ctx context.Context) error {
+func (s *Server) waitReady(ctx context.Context, ns *server.Server) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	for {
 		if err := s.log.fatalErr(); err != nil {
 			return fmt.Errorf("natsserver: starting: %w", err)
 		}
-		if s.nats.ReadyForConnections(time.Millisecond) && s.nats.JetStreamEnabled() {
+		if ns.ReadyForConnections(time.Millisecond) && ns.JetStreamEnabled() {
 			return nil
 		}
 		select {
@@ -130,20 +155,24 @@ func (s *Server) waitReady(ctx context.Context) error {
 }
 
 // ClientURL is where clients connect, such as "nats://127.0.0.1:4222".
-func (s *Server) ClientURL() string { return s.nats.ClientURL() }
+func (s *Server) ClientURL() string { return s.current().ClientURL() }
 
-// Connect connects to the server within the process, past the network. The caller closes the connection.
+// Connect connects to the server within the process, past the network. A connection that reconnects finds the server again after
+// a restart in place. The caller closes the connection.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	conn, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(s.nats)}, opts...)...)
+	conn, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(s)}, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("natsserver: connect: %w", err)
 	}
 	return conn, nil
 }
 
+// InProcessConn implements nats.InProcessConnProvider, for the server that runs now.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProcessConn() }
+
 // SyncAlways reports whether the running server syncs every write before it acknowledges it.
 func (s *Server) SyncAlways() bool {
-	config := s.nats.JetStreamConfig()
+	config := s.current().JetStreamConfig()
 	return config != nil && config.SyncAlways
 }
 
@@ -155,7 +184,7 @@ func (s *Server) LimitStore(bytes int64) error {
 		bytes = -1
 	}
 	limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: bytes, MaxStreams: -1, MaxConsumers: -1}
-	if err := s.nats.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+	if err := s.current().GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
 		return fmt.Errorf("natsserver: limit the store: %w", err)
 	}
 	return nil
@@ -163,14 +192,15 @@ func (s *Server) LimitStore(bytes int64) error {
 
 // StepDown lets other nodes of the cluster lead the streams that this one leads.
 func (s *Server) StepDown() error {
-	led, err := s.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true, StreamLeaderOnly: true})
+	ns := s.current()
+	led, err := ns.Jsz(&server.JSzOptions{Accounts: true, Streams: true, StreamLeaderOnly: true})
 	if err != nil {
 		return fmt.Errorf("natsserver: step down: %w", err)
 	}
 	var errs []error
 	for _, account := range led.AccountDetails {
 		for i := range account.Streams {
-			errs = append(errs, s.nats.JetStreamStepdownStream(account.Name, account.Streams[i].Name))
+			errs = append(errs, ns.JetStreamStepdownStream(account.Name, account.Streams[i].Name))
 		}
 	}
 	return errors.Join(errs...)
@@ -180,9 +210,16 @@ func (s *Server) StepDown() error {
 // folder. Further calls do nothing.
 func (s *Server) Shutdown() { s.stop() }
 
+// close stops the server that runs now, if there is one.
+func (s *Server) close() {
+	if ns := s.current(); ns != nil {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+	}
+}
+
 func (s *Server) shutdown() {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+	s.close()
 	if err := s.lock.Unlock(); err != nil {
 		s.log.log.Warn("cannot unlock the data folder", "error", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -24,6 +26,8 @@ type Disk struct {
 
 	mu    sync.Mutex
 	dirty map[string]*file // by path
+
+	full atomic.Bool
 }
 
 // New mounts an empty disk until the test ends. A test that may not mount is skipped.
@@ -56,6 +60,20 @@ func (d *Disk) Cut(t testing.TB) (dir string) {
 	require.NoError(t, d.server.Unmount())
 	d.server.Wait()
 	return d.synced
+}
+
+// Fill leaves no room on the disk, and Free gives it back: in between each write fails, and so does making a file or folder.
+func (d *Disk) Fill() { d.full.Store(true) }
+
+// Free ends what Fill has begun.
+func (d *Disk) Free() { d.full.Store(false) }
+
+// room is the error of what needs some.
+func (d *Disk) room() syscall.Errno {
+	if d.full.Load() {
+		return syscall.ENOSPC
+	}
+	return 0
 }
 
 // file is what is known of the writes to one file.

@@ -8,5 +8,7 @@
 // It is harsher than most disks are, since it loses every write that was not synced, and milder in one point: names
 // (creating, renaming and removing files) survive at once, as with a file system that journals them.
 //
+// The same disk can be full for a while: see [Disk.Fill].
+//
 // It needs Linux and /dev/fuse, and may be imported by tests alone.
 package powerloss

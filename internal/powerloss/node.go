@@ -61,6 +61,9 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 func (n *node) Create(
 	ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut,
 ) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+	if errno := n.disk.room(); errno != 0 {
+		return nil, nil, 0, errno
+	}
 	inode, inner, fuseFlags, errno := n.LoopbackNode.Create(ctx, name, flags, mode, out)
 	errno = n.also(errno, func(synced string) error {
 		file, err := os.OpenFile(filepath.Join(synced, n.at(name)), os.O_CREATE|os.O_WRONLY, 0o600)
@@ -82,6 +85,9 @@ func (n *node) handle(inner fs.FileHandle, path string, flags uint32) fs.FileHan
 }
 
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	if errno := n.disk.room(); errno != 0 {
+		return nil, errno
+	}
 	inode, errno := n.LoopbackNode.Mkdir(ctx, name, mode, out)
 	return inode, n.also(errno, func(synced string) error { return os.Mkdir(filepath.Join(synced, n.at(name)), 0o700) })
 }
@@ -149,6 +155,9 @@ var (
 )
 
 func (h *handle) Write(ctx context.Context, data []byte, offset int64) (uint32, syscall.Errno) {
+	if errno := h.disk.room(); errno != 0 {
+		return 0, errno
+	}
 	n, errno := h.LoopbackFile.Write(ctx, data, offset)
 	if errno != 0 {
 		return n, errno
@@ -157,6 +166,9 @@ func (h *handle) Write(ctx context.Context, data []byte, offset int64) (uint32, 
 }
 
 func (h *handle) Writev(ctx context.Context, data [][]byte, offset int64) (uint32, syscall.Errno) {
+	if errno := h.disk.room(); errno != 0 {
+		return 0, errno
+	}
 	n, errno := h.LoopbackFile.Writev(ctx, data, offset)
 	if errno != 0 {
 		return n, errno
