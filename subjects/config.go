@@ -154,6 +154,16 @@ func (n Names) TaskConsumers(shard int) []jetstream.ConsumerConfig {
 	}
 }
 
+// TaskConsumer is the consumer of one pool on a task stream. It panics if there is no such pool.
+func (n Names) TaskConsumer(shard int, pool string) jetstream.ConsumerConfig {
+	for _, config := range n.TaskConsumers(shard) {
+		if config.Durable == pool {
+			return config
+		}
+	}
+	panic("subjects: there is no pool " + pool)
+}
+
 func taskConsumer(pool string, filters ...string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: pool, FilterSubjects: filters, AckPolicy: jetstream.AckExplicitPolicy,

@@ -28,8 +28,8 @@ type Bus interface {
 	Backlog(ctx context.Context, stream, consumer string) (int, error)
 	// Subjects counts the subjects with messages that match a filter, by the word of the leader of the stream.
 	Subjects(ctx context.Context, stream, filter string) (int, error)
-	// Pull begins to take the messages of a consumer.
-	Pull(ctx context.Context, stream, consumer string) (Messages, error)
+	// Pull begins to take the messages of a durable consumer, which it makes anew if somebody has deleted it.
+	Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Messages, error)
 
 	// Connected reports whether what is sent now leaves this process now.
 	Connected() bool

@@ -103,8 +103,12 @@ func (b *NATS) Subjects(ctx context.Context, stream, filter string) (int, error)
 }
 
 // Pull implements [Bus].
-func (b *NATS) Pull(ctx context.Context, stream, consumer string) (Messages, error) {
-	c, err := b.js.Consumer(ctx, stream, consumer)
+func (b *NATS) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Messages, error) {
+	// One that is there is left as it is, since an operator may have tuned it.
+	c, err := b.js.Consumer(ctx, stream, consumer.Durable)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		c, err = b.js.CreateConsumer(ctx, stream, consumer)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -175,7 +175,7 @@ const (
 )
 
 func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
-	messages, err := l.config.Bus.Pull(ctx, l.config.Names.TaskStream(shard), l.config.Pool)
+	messages, err := l.config.Bus.Pull(ctx, l.config.Names.TaskStream(shard), l.config.Names.TaskConsumer(shard, l.config.Pool))
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,9 @@ const pullBatch = 256
 var errStopped = errors.New("simulation: the pull has ended")
 
 // Pull implements bus.Bus.
-func (n *node) Pull(ctx context.Context, stream, name string) (bus.Messages, error) {
-	p := &pull{node: n, consumer: consumerName{stream, name}, stopped: make(chan struct{})}
-	err := n.do(ctx, "pull", stream+" "+name, func(time.Time) error {
+func (n *node) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (bus.Messages, error) {
+	p := &pull{node: n, consumer: consumerName{stream, consumer.Durable}, stopped: make(chan struct{})}
+	err := n.do(ctx, "pull", stream+" "+consumer.Durable, func(time.Time) error {
 		n.pulls = append(n.pulls, p)
 		if !slices.Contains(n.world.pulled, p.consumer) {
 			n.world.pulled = append(n.world.pulled, p.consumer)

@@ -13,7 +13,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // worker is a worker as docs/worker-protocol.md describes one. How long a run takes is drawn from its request ID.
@@ -28,7 +27,7 @@ func (w *worker) run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for ctx.Err() == nil && !w.node.Closed() {
-		messages, err := w.node.Pull(ctx, w.node.world.names.ActionStream(), subjects.WorkerConsumerName(namespace, taskQueue))
+		messages, err := w.node.Pull(ctx, w.node.world.names.ActionStream(), w.node.world.names.WorkerConsumer(namespace, taskQueue))
 		if err != nil {
 			_ = idle.For(ctx, time.Second)
 			continue
