@@ -81,31 +81,32 @@ func storeFault(ns *server.Server) string {
 	if !ns.JetStreamEnabled() {
 		return "JetStream has been switched off after a failed write"
 	}
-	status := ns.Healthz(&server.HealthzOptions{Details: true})
-	var streams []string
+	var given []string
 	cause := ""
-	for _, e := range status.Errors {
-		if strings.Contains(e.Error, writeError) {
-			cause = e.Error
-			if e.Stream != "" && !slices.Contains(streams, e.Stream) {
-				streams = append(streams, e.Stream)
-			}
+	for _, e := range ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		_, text, found := strings.Cut(e.Error, writeError+": ")
+		if !found {
+			continue
+		}
+		cause = text
+		if e.Stream != "" && !slices.Contains(given, e.Stream) {
+			given = append(given, e.Stream)
 		}
 	}
 	switch {
 	case cause == "":
 		return ""
-	case len(streams) > 1:
-		return fmt.Sprintf("%s, and %d more streams", cause, len(streams)-1)
+	case len(given) == 0:
+		return cause
 	}
-	return cause
+	return fmt.Sprintf("streams %s: %s", strings.Join(given, ", "), cause)
 }
 
 // heal waits until the disk takes writes, and then restarts the server.
 func (s *Server) heal(ctx context.Context, reason string, pause time.Duration) error {
 	defer s.setTrouble("")
-	s.setTrouble(fmt.Sprintf("room on the disk of %s, since NATS stores nothing any more after a failed write (%s): make room, then "+
-		"it is restarted in place", s.options.Dir, reason))
+	s.setTrouble(fmt.Sprintf("room on the disk of %s: NATS stores no more after a failed write, and is restarted in place when there is "+
+		"room (%s)", s.options.Dir, reason))
 	s.log.log.ErrorContext(ctx, "NATS stores nothing any more after a failed write; it is restarted in place when the disk takes writes",
 		"data", s.options.Dir, "reason", reason)
 	for {

@@ -35,7 +35,7 @@ func TestAFullDiskThatIsFreedAgain(t *testing.T) {
 		return server.Trouble() != ""
 	})
 	assert.Contains(t, server.Trouble(), "no space left on device")
-	assert.Contains(t, server.Trouble(), "'$G > S'", "the stream is named")
+	assert.Contains(t, server.Trouble(), "streams S:", "the stream is named")
 	disk.Free()
 	natstest.Eventually(t, natstest.Patience, "it stores again", func() bool { return store(t, js) == nil })
 	natstest.Eventually(t, natstest.Patience, "nothing is wrong", func() bool { return server.Trouble() == "" })

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -98,18 +100,66 @@ func TestExecKillsTheGroup(t *testing.T) {
 		_, err := action.handle(ctx, sample("exec", `{"command":"p","args":["`+file+`"]}`))
 		ended <- err
 	}()
-	var pids []string
-	natstest.Eventually(t, natstest.Patience, "the program runs", func() bool {
-		data, _ := os.ReadFile(file)
-		pids = strings.Fields(string(data))
-		return len(pids) == 2
-	})
+	pids := awaitPids(t, file, 2)
 	cancel(worker.ErrCanceled)
 	require.ErrorIs(t, <-ended, worker.ErrCanceled)
-	for _, text := range pids {
-		pid, err := strconv.Atoi(text)
+	awaitEnd(t, pids)
+}
+
+// TestExecDiesWithTheWorker: neither the program nor what it has started outlives a worker that is killed, and runs beside the next
+// attempt.
+func TestExecDiesWithTheWorker(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e := executor{Program: filepath.Join(dir, "p"), File: filepath.Join(dir, "pids")}
+	writeScript(t, e.Program, "trap '' TERM HUP\nsleep 600 &\nsh -c 'trap \"\" TERM HUP; echo $$; sleep 600' > \"$1.child\" &\n"+
+		"until [ -s \"$1.child\" ]; do sleep 0.01; done\necho $$ $! $(cat \"$1.child\") > \"$1\"\nwait\nsleep 600")
+	config, err := json.Marshal(e)
+	require.NoError(t, err)
+	process := exec.Command(os.Args[0])
+	process.Env = append(os.Environ(), executorEnv+"="+string(config))
+	require.NoError(t, process.Start())
+	pids := awaitPids(t, e.File, 3)
+	require.NoError(t, process.Process.Kill())
+	require.Error(t, process.Wait())
+	awaitEnd(t, pids)
+}
+
+// TestExecNeedsNoGuard: where there is no shell, programs run all the same.
+func TestExecNeedsNoGuard(t *testing.T) {
+	t.Parallel()
+	var none *guard
+	none.watch(1)
+	none.end()
+	idle := startGuard()
+	require.NotNil(t, idle)
+	idle.end()
+	assert.True(t, idle.process.ProcessState.Success(), "a guard that watches over nothing kills nothing")
+}
+
+// awaitPids waits until a file has the numbers of so many processes.
+func awaitPids(t *testing.T, file string, count int) []int {
+	t.Helper()
+	var texts []string
+	natstest.Eventually(t, natstest.Patience, "the program runs", func() bool {
+		data, _ := os.ReadFile(file)
+		texts = strings.Fields(string(data))
+		return len(texts) == count
+	})
+	pids := make([]int, count)
+	for i, text := range texts {
+		var err error
+		pids[i], err = strconv.Atoi(text)
 		require.NoError(t, err)
-		natstest.Eventually(t, natstest.Patience, "nothing is left", func() bool {
+	}
+	return pids
+}
+
+// awaitEnd waits until processes have ended.
+func awaitEnd(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		natstest.Eventually(t, natstest.Patience, fmt.Sprintf("process %d has ended", pid), func() bool {
 			return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 		})
 	}

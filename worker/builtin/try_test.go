@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,12 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-func TestMain(m *testing.M) { natstest.Main(m) }
+func TestMain(m *testing.M) {
+	if path, ok := os.LookupEnv(executorEnv); ok {
+		execute(path)
+	}
+	natstest.Main(m)
+}
 
 func runWith(input string) *worker.Run {
 	return &worker.Run{ActionRequest: schedule.ActionRequest{
