@@ -19,9 +19,6 @@ func (c *checker) audit() {
 		c.find("audit", "%v", err)
 	}
 	for _, f := range report.Findings {
-		if f.Kind == audit.KindUnexpected && f.Source == schedule.SourceAuto && c.plan.Stale > 0 {
-			continue // a replica that lags behind shows a definition of before an update or a pause, see pauses
-		}
 		c.find("audit", "%s: %s: %s", f.Kind, f.Source, f.Text)
 	}
 }
