@@ -30,3 +30,24 @@ func cover(spans []schedule.Span, span schedule.Span) []schedule.Span {
 	}
 	return joined
 }
+
+// uncovered returns the parts of a range that none of the spans covers, in order. The spans are as cover makes them.
+func uncovered(spans []schedule.Span, span schedule.Span) []schedule.Span {
+	var gaps []schedule.Span
+	for _, s := range spans {
+		if !s.To.After(span.From) || s.To.Equal(s.From) {
+			continue
+		}
+		if !s.From.Before(span.To) {
+			break
+		}
+		if s.From.After(span.From) {
+			gaps = append(gaps, schedule.Span{From: span.From, To: s.From})
+		}
+		span.From = s.To
+	}
+	if span.To.After(span.From) {
+		gaps = append(gaps, span)
+	}
+	return gaps
+}

@@ -1,7 +1,6 @@
 package invoker
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -27,7 +26,6 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 		return
 	}
 	settled := settle(e, &progress, m.definition.CreateTime)
-	e = m.trim(e, progress, settled)
 	waiting := schedule.CountWaiting(m.state.Starts)
 	for i := range e.Starts {
 		start := e.Starts[i]
@@ -36,7 +34,8 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 			m.take(start, &progress, &waiting)
 		}
 	}
-	m.countUnstarted(e, &progress, trace)
+	m.giveUp(e, &progress, settled, trace)
+	noteNewest(e, &progress)
 	progress.Covered = cover(progress.Covered, e.Span)
 	m.setProgress(e.Source, progress)
 }
@@ -83,6 +82,7 @@ const (
 	reasonCanceled     = "the backfill was canceled"
 	reasonPaused       = "the schedule is paused"
 	reasonOutOfActions = "no remaining actions"
+	reasonMissed       = "later than the catch-up window"
 	reasonTooMany      = "more due at once than the buffer holds"
 	reasonSuperseded   = "superseded: a newer one was due as well"
 	// reasonStartFailed comes before what the last attempt has met.
@@ -110,36 +110,14 @@ func (m *machine) withdraw(source string) {
 	}
 }
 
-// countUnstarted counts what the source gave up. A hand-off that repeats the newest one with a later end repeats its
-// counts as well; one that was overtaken leaves those of the newest alone.
-func (m *machine) countUnstarted(e *schedule.Enqueue, progress *schedule.SourceProgress, trace string) {
-	missed, superseded, dropped := e.Missed, e.Superseded, e.Dropped
-	if e.From.Equal(progress.LastFrom) {
-		missed = max(missed-progress.LastMissed, 0)
-		superseded = max(superseded-progress.LastSuperseded, 0)
-		dropped = max(dropped-progress.LastDropped, 0)
-	}
-	if !e.From.Before(progress.LastFrom) {
-		progress.LastFrom, progress.LastMissed = e.From, e.Missed
-		progress.LastSuperseded, progress.LastDropped = e.Superseded, e.Dropped
-		progress.LastCount, progress.Complete = len(e.Starts), e.Complete
-	}
-	m.giveUp(schedule.EventMissed, missed, e.MissedSpan, e.Source, trace, "later than the catch-up window")
-	m.giveUp(schedule.EventMissed, superseded, e.SupersededSpan, e.Source, trace, reasonSuperseded)
-	m.giveUp(schedule.EventDropped, dropped, e.DroppedSpan, e.Source, trace,
-		cmp.Or(e.DropReason, reasonTooMany))
-}
-
-// giveUp counts due actions that will not be started, and tells of them in one event.
-func (m *machine) giveUp(kind schedule.EventKind, count int, span schedule.Span, source, trace, reason string) {
-	if count == 0 {
+// noteNewest notes what a hand-off had, unless it was overtaken.
+func noteNewest(e *schedule.Enqueue, progress *schedule.SourceProgress) {
+	if e.From.Before(progress.LastFrom) {
 		return
 	}
-	event := schedule.Event{
-		Kind: kind, Count: count, First: span.From, Last: span.To, Source: source, Reason: reason, Trace: trace,
-	}
-	m.state.Counters.Add(event)
-	m.event(event)
+	progress.LastFrom, progress.LastMissed = e.From, e.Missed
+	progress.LastSuperseded, progress.LastDropped = e.Superseded, e.Dropped
+	progress.LastCount, progress.Complete = len(e.Starts), e.Complete
 }
 
 // finish forgets a source that will hand over no more.

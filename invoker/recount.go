@@ -1,16 +1,13 @@
 package invoker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
-
-// maxRecount bounds how many actions are counted again, one by one. Only in a hand-off that speaks of more, some may be
-// counted twice.
-const maxRecount = 100_000
 
 // givenUp is how many actions a hand-off says will not be started.
 func givenUp(e *schedule.Enqueue) int { return e.Missed + e.Superseded + e.Dropped }
@@ -51,54 +48,71 @@ func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time
 	return until
 }
 
-// trim leaves out of a hand-off what earlier ones have covered from its beginning on, or settled. Starts are told apart one
-// by one, but not what is given up: a generator that dies, or is held up, before it writes down what it has handed over
-// makes it again, and what is late by then it gives up, though it may have been started.
-func (m *machine) trim(e *schedule.Enqueue, progress schedule.SourceProgress, settled time.Time) *schedule.Enqueue {
-	from := coveredFrom(progress.Covered, e.From)
+// losses are actions of a hand-off that are given up for one reason: so many, between two nominal times.
+type losses struct {
+	kind     schedule.EventKind
+	count    int
+	nominals schedule.Span
+	reason   string
+	// counted is how many of them the newest hand-off has told of, if this one begins where that did.
+	counted int
+}
+
+// lossesOf returns what a hand-off gives up, by reason.
+func lossesOf(e *schedule.Enqueue, progress *schedule.SourceProgress) []losses {
+	all := []losses{
+		{kind: schedule.EventMissed, count: e.Missed, nominals: e.MissedSpan, reason: reasonMissed},
+		{kind: schedule.EventMissed, count: e.Superseded, nominals: e.SupersededSpan, reason: reasonSuperseded},
+		{kind: schedule.EventDropped, count: e.Dropped, nominals: e.DroppedSpan, reason: cmp.Or(e.DropReason, reasonTooMany)},
+	}
+	if e.From.Equal(progress.LastFrom) {
+		all[0].counted, all[1].counted, all[2].counted = progress.LastMissed, progress.LastSuperseded, progress.LastDropped
+	}
+	return all
+}
+
+// giveUp counts what a hand-off gives up and no earlier one has settled, and tells of it. Starts are told apart one by one,
+// but not what is given up: a generator that dies, or is held up, before it writes down what it has handed over makes it
+// again, and what is late by then it gives up, though it may have been started. Hand-offs may overtake each other, so what
+// is new may lie in several gaps between what is covered; each has an event of its own, so that all the times between its
+// first and its last are among those that it counts.
+func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress, settled time.Time, trace string) {
+	gaps := uncovered(progress.Covered, e.Span)
+	whole := len(gaps) == 1 && gaps[0] == e.Span
 	// The spec, or a calendar that it names, is another one by now.
 	replaced := e.Version < max(m.definition.LimitVersion, m.definition.CalendarsVersion)
-	known := from.After(e.From) || slices.ContainsFunc([]schedule.Span{e.MissedSpan, e.SupersededSpan, e.DroppedSpan},
-		func(nominals schedule.Span) bool { return !nominals.To.IsZero() && !nominals.From.After(settled) })
-	if m.spec == nil || replaced || !known || givenUp(e) == 0 || givenUp(e) > maxRecount {
-		return e
+	for _, l := range lossesOf(e, progress) {
+		switch {
+		case l.count == 0:
+		case whole && l.nominals.From.After(settled):
+			m.lose(&l, l.count, l.nominals, e.Source, trace)
+		case m.spec == nil || replaced || l.nominals.To.IsZero():
+			m.lose(&l, max(l.count-l.counted, 0), l.nominals, e.Source, trace)
+		default:
+			from := later(l.nominals.From, settled.Add(1))
+			for _, gap := range gaps {
+				t := m.spec.Tally(gap.From, gap.To, m.definition.JitterSeed(), from, l.nominals.To)
+				m.lose(&l, t.Count, schedule.Span{From: t.First, To: t.Last}, e.Source, trace)
+			}
+		}
 	}
-	rest := *e
-	rest.From = from
-	rest.Missed, rest.MissedSpan = m.recount(e.Missed, e.MissedSpan, rest.Span, settled)
-	rest.Superseded, rest.SupersededSpan = m.recount(e.Superseded, e.SupersededSpan, rest.Span, settled)
-	rest.Dropped, rest.DroppedSpan = m.recount(e.Dropped, e.DroppedSpan, rest.Span, settled)
-	return &rest
 }
 
-// recount counts those of the actions given up, by their nominal times, that are due within a range and not settled.
-func (m *machine) recount(count int, nominals, due schedule.Span, settled time.Time) (int, schedule.Span) {
-	rest := schedule.Span{To: nominals.To}
-	n := 0
-	for t := range m.spec.Between(due.From, due.To, m.definition.JitterSeed()) {
-		if t.Nominal.After(nominals.To) || n == count {
-			break
-		}
-		if t.Nominal.Before(nominals.From) || !t.Nominal.After(settled) {
-			continue
-		}
-		if n == 0 {
-			rest.From = t.Nominal
-		}
-		n++
+// lose counts due actions that will not be started, and tells of them in one event.
+func (m *machine) lose(l *losses, count int, nominals schedule.Span, source, trace string) {
+	if count == 0 {
+		return
 	}
-	if n == 0 {
-		return 0, schedule.Span{}
+	event := schedule.Event{
+		Kind: l.kind, Count: count, First: nominals.From, Last: nominals.To, Source: source, Reason: l.reason, Trace: trace,
 	}
-	return n, rest
+	m.state.Counters.Add(event)
+	m.event(event)
 }
 
-// coveredFrom is until when everything after a time has been taken over; the time itself if nothing has.
-func coveredFrom(spans []schedule.Span, from time.Time) time.Time {
-	for _, s := range spans {
-		if !from.Before(s.From) && from.Before(s.To) {
-			return s.To
-		}
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	return from
+	return a
 }

@@ -137,7 +137,7 @@ func (m *machine) drop(s *schedule.BufferedStart, reason string) {
 
 func (m *machine) miss(s *schedule.BufferedStart) {
 	m.state.Counters.MissedCatchup++
-	event := startEvent(schedule.EventMissed, s, "later than the catch-up window")
+	event := startEvent(schedule.EventMissed, s, reasonMissed)
 	event.Count = 1
 	m.event(event)
 	remove(s)

@@ -12,16 +12,40 @@ type Tally struct {
 // tally counts the times with from < Actual ≤ to. It works day by day, not time by time: a year costs a few
 // milliseconds, however many times are in it.
 func (s *Spec) tally(from, to time.Time, seed string) Tally {
-	first, ok := s.NextDue(from, seed)
-	if !ok || first.Actual.After(to) {
+	first, until := s.nominalsOf(from, to, seed)
+	if first >= until {
 		return Tally{}
 	}
+	return s.tallyNominal(first, until)
+}
+
+// Tally counts the times with from < Actual ≤ to whose nominal time is neither before first nor after last. Like
+// [Spec.Count] it does not go through them one by one.
+func (s *Spec) Tally(from, to time.Time, seed string, first, last time.Time) Tally {
+	begin, until := s.nominalsOf(from, to, seed)
+	until = min(until, unixSeconds(last)+1)
+	if before := unixSeconds(first.Add(-1)); before >= begin {
+		begin = s.nextNominal(before)
+	}
+	if begin >= until {
+		return Tally{}
+	}
+	return s.tallyNominal(begin, until)
+}
+
+// nominalsOf returns the nominal time of the first time with from < Actual ≤ to, and one that is after all of those and
+// not after any later one. Without any, the second is not after the first.
+func (s *Spec) nominalsOf(from, to time.Time, seed string) (begin, until int64) {
+	first, ok := s.NextDue(from, seed)
+	if !ok || first.Actual.After(to) {
+		return 0, 0
+	}
 	// The first time that is due later has the first nominal time that does not count.
-	until := min(unixSeconds(to), s.end) + 1
+	until = min(unixSeconds(to), s.end) + 1
 	if later, ok := s.NextDue(to, seed); ok {
 		until = min(until, later.Nominal.Unix())
 	}
-	return s.tallyNominal(first.Nominal.Unix(), until)
+	return first.Nominal.Unix(), until
 }
 
 // tallyNominal counts the times with from ≤ Nominal < until, of which from is one.

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestCount counts as many times as Between gives, whatever the spec and the bounds.
+// TestCount counts as many times as Between gives, whatever the spec and the bounds, also between two nominal times.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC) // the clocks in Berlin change a day later
@@ -24,11 +24,20 @@ func TestCount(t *testing.T) {
 		})
 		from := begin.Add(time.Duration(rapid.Int64Range(0, int64(48*time.Hour)).Draw(t, "from")))
 		to := from.Add(time.Duration(rapid.Int64Range(-int64(time.Hour), int64(48*time.Hour)).Draw(t, "length")))
-		want := 0
-		for range s.Between(from, to, "seed") {
+		first := begin.Add(time.Duration(rapid.IntRange(-3600, 96*3600).Draw(t, "first")) * time.Second)
+		last := first.Add(time.Duration(rapid.IntRange(-3600, 48*3600).Draw(t, "first to last")) * time.Second)
+		want, tally := 0, Tally{}
+		for at := range s.Between(from, to, "seed") {
 			want++
+			if !at.Nominal.Before(first) && !at.Nominal.After(last) {
+				if tally.Count++; tally.Count == 1 {
+					tally.First = at.Nominal.UTC()
+				}
+				tally.Last = at.Nominal.UTC()
+			}
 		}
 		require.Equal(t, want, s.Count(from, to, "seed"))
+		require.Equal(t, tally, s.Tally(from, to, "seed", first, last))
 	})
 }
 

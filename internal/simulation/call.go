@@ -37,6 +37,7 @@ type call struct {
 	apply        func(now time.Time) error
 	reads        bool // it changes nothing
 	stores       bool // JetStream needs room for it
+	handsOver    bool // automated actions, to the invoker
 	sent         bool // it has left the process
 	local        bool // it is about the process itself, and nothing can come between
 	done         chan error
@@ -79,6 +80,7 @@ func (n *node) do(ctx context.Context, what, detail string, apply func(now time.
 		c.reads = true
 	case whatPublish, whatCreate, whatUpdate, whatDelete:
 		c.stores = true
+		c.handsOver = n.world.isHandOff(detail)
 	}
 	n.world.submit(c)
 	select {

@@ -212,8 +212,8 @@ func (w *world) backfills(key schedule.Key) (found []string) {
 // idIn returns the ID that the subject of the record of a trigger or backfill ends in.
 func idIn(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-// gone: nothing is left of a schedule that was deleted, but perhaps a timer that a message has armed which arrived twice,
-// and late. It goes when it is due, and finds nothing; that may be the end of the idle time, which is too long to wait for.
+// gone: nothing is left of a schedule that was deleted, but perhaps a timer that was armed late: by a message which arrived
+// twice, or by a generator whose task another one has done. It goes when it is due, and finds nothing; that may be the end of the idle time, which is too long to wait for.
 func (c *checker) gone() {
 	if !slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "delete" }) {
 		c.find("gone", "nobody has deleted it")
@@ -227,7 +227,7 @@ func (c *checker) gone() {
 	}
 	timer := c.names.DueTimer(shard, c.key)
 	for _, m := range c.server.Messages(c.names.TaskStream(shard), ">") {
-		repeated := m.Subject == timer && c.plan.Duplicate > 0
+		repeated := m.Subject == timer && (c.plan.Duplicate > 0 || c.plan.Redelivered > 0)
 		if (strings.HasSuffix(m.Subject, "."+c.id) || strings.Contains(m.Subject, "."+c.id+".")) && !repeated {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}

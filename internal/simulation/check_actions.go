@@ -67,17 +67,7 @@ func (c *checker) due() {
 	if other != givenUp {
 		c.find("missed", "%d actions were given up together, by the events %d", other, givenUp)
 	}
-	for _, e := range spans {
-		known := 0
-		for _, at := range times {
-			if within(e, at) {
-				known++
-			}
-		}
-		if e.Count > known {
-			c.find("missed", "%d actions were given up from %s to %s, where there are %d", e.Count, e.First, e.Last, known)
-		}
-	}
+	c.spans(spans, times, had)
 }
 
 // within reports whether a time is one that an event about several may mean.

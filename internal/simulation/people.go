@@ -109,7 +109,11 @@ func (p *people) definition(d *drawn) map[string]any {
 }
 
 func (p *people) intervals() []any {
-	return []any{map[string]any{"every": fmt.Sprintf("%ds", 1+p.rng.IntN(10))}}
+	every := 1 + p.rng.IntN(10)
+	if p.world.plan.Often {
+		every = 1 + every%2
+	}
+	return []any{map[string]any{"every": fmt.Sprintf("%ds", every)}}
 }
 
 func (p *people) action() map[string]any {
@@ -214,7 +218,7 @@ func (w *world) update(id string) map[string]any {
 	if err != nil || json.Unmarshal(data, &body) != nil {
 		panic("simulation: a definition that cannot be encoded")
 	}
-	body["spec"].(map[string]any)["intervals"] = (&people{rng: w.rng}).intervals()
+	body["spec"].(map[string]any)["intervals"] = (&people{world: w, rng: w.rng}).intervals()
 	return body
 }
 

@@ -8,6 +8,8 @@ import (
 // Plan is what goes wrong in a simulation, and how long it takes. The zero Plan has no faults.
 type Plan struct {
 	Schedules int
+	// Often says that the schedules are due every second or two.
+	Often bool `json:",omitzero"`
 	// Duration is how long things go wrong and people change things; after it all that is under way must come to an end.
 	Duration time.Duration
 	// Requests is how many requests people make.
@@ -23,6 +25,11 @@ type Plan struct {
 	Stale float64 `json:",omitzero"`
 	// Slow says that a few messages take seconds.
 	Slow bool `json:",omitzero"`
+	// HeldUp is the chance that a hand-off to the invoker takes seconds: on its way to JetStream, from there to an invoker, or
+	// its acknowledgement back. So hand-offs overlap, and overtake each other.
+	HeldUp float64 `json:",omitzero"`
+	// Redelivered is the chance that what a generator works on is delivered once more meanwhile, to another one perhaps.
+	Redelivered float64 `json:",omitzero"`
 	// Skew is how far the clocks of processes are off, at most, in both directions; they jump now and then.
 	Skew time.Duration `json:",omitzero"`
 	// Restarts, Suspensions and Outages are how often a process is stopped in order, how often one stands still for a
@@ -51,7 +58,7 @@ func PlanOf(seed uint64) Plan {
 		}
 		return p * rng.Float64()
 	}
-	return Plan{
+	plan := Plan{
 		Schedules: 1 + rng.IntN(4), Duration: time.Duration(15+rng.IntN(35)) * time.Second, Requests: rng.IntN(20),
 		Crash: some(0.004), LostRequest: some(0.01), LostReply: some(0.01), Duplicate: some(0.01), Stale: some(0.3),
 		Slow: rng.IntN(2) == 0, Skew: time.Duration(some(2) * float64(time.Second)),
@@ -60,6 +67,17 @@ func PlanOf(seed uint64) Plan {
 		Freezes: rng.IntN(4) / 2, ActionsPerSecond: float64(rng.IntN(6)/4) * (0.5 + 3*rng.Float64()), MaxPendingRuns: rng.IntN(6) / 5 * 3,
 		Elections: rng.IntN(4),
 	}
+	if rng.IntN(5) == 0 {
+		plan.jam(rng)
+	}
+	return plan
+}
+
+// jam makes hand-offs of times that are given up overlap, and arrive out of order. That takes much at once: two generators at
+// work on one schedule, a hand-off that is overtaken by the next but one, times that follow each other closely, and a freeze.
+func (p *Plan) jam(rng *rand.Rand) {
+	p.HeldUp, p.Redelivered = 0.3+0.5*rng.Float64(), 0.3+0.5*rng.Float64()
+	p.Often, p.Freezes = true, 1
 }
 
 // Each matter draws from a stream of numbers of its own, so that a plan with one kind of fault less is still much the same

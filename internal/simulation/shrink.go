@@ -41,6 +41,9 @@ func (r *Report) sameKind(other *Report) bool {
 var simplifications = []func(*Plan){
 	func(p *Plan) { p.Skew = 0 },
 	func(p *Plan) { p.Slow = false },
+	func(p *Plan) { p.HeldUp = 0 },
+	func(p *Plan) { p.Redelivered = 0 },
+	func(p *Plan) { p.Often = false },
 	func(p *Plan) { p.Stale = 0 },
 	func(p *Plan) { p.Duplicate = 0 },
 	func(p *Plan) { p.Crash = 0 },

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -210,7 +211,7 @@ func (w *world) begin(c *call, now time.Time) {
 		w.at(now.Add(requestTimeout), func(time.Time) { c.finish(nats.ErrTimeout) })
 		return
 	}
-	w.at(now.Add(w.latency()), func(now time.Time) { w.apply(c, now) })
+	w.at(now.Add(w.latency()+w.holdUp(c.handsOver)), func(now time.Time) { w.apply(c, now) })
 }
 
 // apply carries a call out.
@@ -272,7 +273,7 @@ func (w *world) repeat(c *call, now time.Time) {
 }
 
 func (w *world) reply(c *call, now time.Time, err error) {
-	at := now.Add(w.latency())
+	at := now.Add(w.latency() + w.holdUp(c.handsOver))
 	if at.Before(c.node.suspended) {
 		at = c.node.suspended.Add(w.latency())
 	}
@@ -329,8 +330,23 @@ func (w *world) deliver(c consumerName, now time.Time) {
 		p := pulls[w.rng.IntN(len(pulls))]
 		d := w.server.Deliver(now, c.stream, c.name, sequence)
 		p.inFlight++
-		w.at(now.Add(w.latency()), func(now time.Time) { p.receive(d, now) })
+		w.redeliver(&d, now)
+		w.at(now.Add(w.latency()+w.holdUp(w.isHandOff(d.Subject))), func(now time.Time) { p.receive(d, now) })
 	}
+}
+
+// redeliver lets JetStream deliver a task of a generator again some time later, if it has not been acknowledged by then: as
+// if no progress had been heard of.
+func (w *world) redeliver(d *jsmodel.Delivery, now time.Time) {
+	if !strings.HasPrefix(d.Subject, w.names.Prefix()+".task.") || !strings.Contains(d.Subject, ".generate.") ||
+		!w.chance(w.plan.Redelivered) {
+		return
+	}
+	w.fault("redelivery")
+	w.at(now.Add(w.duration(0, subjects.TaskAckWait)), func(now time.Time) {
+		w.server.Nak(now, d, 0)
+		w.stir()
+	})
 }
 
 func (w *world) chance(p float64) bool { return p > 0 && !w.calm && w.rng.Float64() < p }
@@ -354,6 +370,23 @@ func (w *world) latency() time.Duration {
 	}
 	w.fault("slow message")
 	return w.duration(20*time.Millisecond, slowest)
+}
+
+// longestHoldUp is for how much longer a hand-off is on its way, at most.
+const longestHoldUp = 3 * time.Second
+
+// holdUp is for how much longer a hand-off is on its way.
+func (w *world) holdUp(handsOver bool) time.Duration {
+	if !handsOver || !w.chance(w.plan.HeldUp) {
+		return 0
+	}
+	w.fault("held-up hand-off")
+	return w.duration(0, longestHoldUp)
+}
+
+// isHandOff reports whether a message on a subject hands over automated actions.
+func (w *world) isHandOff(subject string) bool {
+	return strings.HasPrefix(subject, w.names.Prefix()+".task.") && strings.Contains(subject, "."+schedule.SourceAuto+"-")
 }
 
 func minTime(a, b time.Time) time.Time {
