@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -71,8 +70,7 @@ func readYAML(data []byte) ([][]byte, error) {
 			return documents, nil
 		}
 		if err != nil {
-			problem := strings.TrimPrefix(err.Error(), "yaml: ")
-			return nil, Errorf(CodeInvalidArgument, "is not valid YAML: %s", problem)
+			return nil, Errorf(CodeInvalidArgument, "is not valid YAML: %s", yamlProblem(string(data), err))
 		}
 		if isEmpty(&document) {
 			continue

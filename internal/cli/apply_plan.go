@@ -35,7 +35,7 @@ type applyStep struct {
 }
 
 // planApply compares what files say with what there is. Whether a schedule is paused, and how many actions it has left, is
-// left alone where a file says nothing of its state. Those of current that no file names are deleted.
+// left alone where a file names no field of the state. Those of current that no file names are deleted.
 func planApply(wanted []manifest, current map[string]schedule.Description) ([]applyStep, error) {
 	var steps []applyStep
 	named := map[string]bool{}
@@ -46,7 +46,7 @@ func planApply(wanted []manifest, current map[string]schedule.Description) ([]ap
 		before, there := current[m.ID]
 		var old *schedule.Schedule
 		if there {
-			if m.State == (schedule.State{}) {
+			if m.keepState {
 				step.wanted.State = before.State
 			}
 			step.Action, step.token, old = applyUpdate, before.ConflictToken, &before.Schedule

@@ -33,7 +33,7 @@ func TestImportTemporal(t *testing.T) {
 			golden.Equal(t, "temporal/"+name+".yaml", p.stdout.String())
 			golden.Equal(t, "temporal/"+name+".txt", p.stderr.String())
 			env := Env{Stdin: strings.NewReader(p.stdout.String())}
-			_, err := env.readManifests("-")
+			_, err := env.readManifests("-", "default")
 			require.NoError(t, err, "apply reads it")
 		})
 	}

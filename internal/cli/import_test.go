@@ -57,7 +57,7 @@ func requireReadable(t testing.TB, text string) []string {
 		return nil
 	}
 	env := Env{Stdin: strings.NewReader(text)}
-	found, err := env.readManifests("-")
+	found, err := env.readManifests("-", "default")
 	require.NoError(t, err, text)
 	var ids []string
 	for _, m := range found {

@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,27 +21,38 @@ type manifest struct {
 	schedule.Schedule
 
 	file string
+	// keepState says that the file names no field of the state, so that it stays as it is.
+	keepState bool
 }
 
 // readManifests reads the schedules of a file or folder. A folder stands for all files in it and beneath it whose names end in
-// .yaml, .yml or .json; "-" for standard input.
-func (e Env) readManifests(path string) ([]manifest, error) {
+// .yaml, .yml or .json; "-" for standard input. The error names everything that is wrong with any of them. Schedules that
+// describe has written must be of the namespace.
+func (e Env) readManifests(path, namespace string) ([]manifest, error) {
 	files, err := filesOf(path)
 	if err != nil {
 		return nil, usagef("--file: %w", err)
 	}
 	var all []manifest
+	var problems []error
+	described := false
 	for _, file := range files {
-		found, err := e.readManifest(file)
-		if err != nil {
-			return nil, usagef("%s: %w", file, err)
-		}
-		all = append(all, found...)
+		r := manifestReader{file: file, namespace: namespace}
+		r.read(e)
+		all, problems, described = append(all, r.found...), append(problems, r.problems...), described || r.described
 	}
-	if len(all) == 0 {
+	if len(all)+len(problems) == 0 {
 		return nil, usagef("--file: there is no schedule in %s", path)
 	}
-	return all, checkManifests(all)
+	problems = append(problems, checkManifests(all)...)
+	if len(problems) > 0 {
+		return nil, usagef("%w", errors.Join(problems...))
+	}
+	if described {
+		_, _ = fmt.Fprintln(e.Stderr, "note: namespace, info and conflictToken, which describe adds, are left out; "+
+			"carillon schedule export writes files without them")
+	}
+	return all, nil
 }
 
 func filesOf(path string) ([]string, error) {
@@ -65,22 +76,6 @@ func filesOf(path string) ([]string, error) {
 	return files, err
 }
 
-func (e Env) readManifest(file string) ([]manifest, error) {
-	data, err := e.readInput(file)
-	if err != nil {
-		return nil, err
-	}
-	found, err := schedule.DecodeYAMLDocuments[manifest](data)
-	if err != nil {
-		return nil, err
-	}
-	for i := range found {
-		found[i].file = file
-		found[i].Action.TaskQueue = cmp.Or(found[i].Action.TaskQueue, defaultTaskQueue)
-	}
-	return found, nil
-}
-
 // validate refuses what could not be created.
 func (m *manifest) validate() error {
 	request := schedule.CreateRequest{ID: m.ID, Schedule: m.Schedule}
@@ -88,19 +83,19 @@ func (m *manifest) validate() error {
 }
 
 // checkManifests finds what would fail before anything is changed.
-func checkManifests(all []manifest) error {
+func checkManifests(all []manifest) (problems []error) {
 	files := map[string]string{}
 	for i := range all {
 		m := &all[i]
 		if err := m.validate(); err != nil {
-			return usagef("%s: schedule %q: %w", m.file, m.ID, err)
+			problems = append(problems, fmt.Errorf("%s: schedule %q: %w", m.file, m.ID, err))
 		}
-		if other, twice := files[m.ID]; twice {
-			return usagef("schedule %q stands twice: in %s and in %s", m.ID, other, m.file)
+		if other, twice := files[m.ID]; twice && m.ID != "" {
+			problems = append(problems, fmt.Errorf("schedule %q stands twice: in %s and in %s", m.ID, other, m.file))
 		}
 		files[m.ID] = m.file
 	}
-	return nil
+	return problems
 }
 
 // mark notes in each schedule which set it belongs to.

@@ -31,8 +31,13 @@ shows the differences and asks before it changes anything. A file holds one or
 more schedules as YAML, separated by "---", as "carillon schedule export" writes
 them; a folder stands for all files in it.
 
-Whether a schedule is paused, and how many actions it has left, stays as it is
-where a file says nothing about "state". With --set the schedules are marked as
+What a file says counts, also where it says the default, such as "paused: false".
+Whether a schedule is paused, and how many actions it has left, stays as it is where a
+file names no field of "state". What "carillon schedule describe" prints can be
+applied as well: what it computes is left out then.
+
+All files are read first: if anything is wrong with one, all of that is named and
+nothing is changed. With --set the schedules are marked as
 belonging together, and --prune deletes those of the set that no file names any
 more. One that fails does not keep the others from being tried; the exit code is
 1 then.`,
@@ -130,7 +135,7 @@ func (a *app) withPlan(
 	if err := flags.check(); err != nil {
 		return err
 	}
-	wanted, err := a.env.readManifests(flags.file)
+	wanted, err := a.env.readManifests(flags.file, a.global.namespace)
 	if err != nil {
 		return err
 	}

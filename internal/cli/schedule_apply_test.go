@@ -38,31 +38,117 @@ func TestReadManifests(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a.yaml": tickYAML + "---\n" + nightYAML, "deep/b.json": `{"id": "b", "action": {"type": "noop"}}`, "readme.txt": "no",
 	})
-	found, err := env.readManifests(dir)
+	found, err := env.readManifests(dir, "default")
 	require.NoError(t, err)
 	require.Len(t, found, 3)
 	assert.Equal(t, "tick", found[0].ID)
 	assert.Equal(t, "default", found[0].Action.TaskQueue)
 	assert.Equal(t, "reports", found[1].Action.TaskQueue)
 	assert.Equal(t, filepath.Join(dir, "deep/b.json"), found[2].file)
-	found, err = env.readManifests("-")
+	found, err = env.readManifests("-", "default")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-
-	for want, files := range map[string]map[string]string{
-		"there is no schedule":         {"readme.txt": tickYAML},
-		`schedule "tick" stands twice`: {"a.yaml": tickYAML, "b.yml": tickYAML},
-		`schedule ""`:                  {"a.yaml": "action: {type: noop}"},
-		`schedule "x": action.type`:    {"a.yaml": "id: x"},
-		"triggerNow":                   {"a.yaml": tickYAML + "triggerNow: true\n"},
-		"document 2":                   {"a.yaml": tickYAML + "---\nid: [x]\n"},
-	} {
-		_, err := env.readManifests(folder(t, files))
-		require.ErrorContains(t, err, want)
-		require.Equal(t, ExitUsage, exitCode(&runError{err}), want)
-	}
-	_, err = env.readManifests("/there/is/none")
+	_, err = env.readManifests("/there/is/none", "default")
 	require.ErrorContains(t, err, "/there/is/none")
+}
+
+// TestReadManifestsErrors: everything that is wrong is named, and nothing is applied then.
+func TestReadManifestsErrors(t *testing.T) {
+	t.Parallel()
+	const wrong = "id: wrong\nspec: {cron: [\"99 * * * *\"]}\naction: {type: noop}\n"
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"none":         {map[string]string{"readme.txt": tickYAML}, []string{"there is no schedule"}},
+		"comments":     {map[string]string{"a.yaml": "# none\n---\n---\n"}, []string{"there is no schedule"}},
+		"twice":        {map[string]string{"a.yaml": tickYAML, "b.yml": tickYAML}, []string{`schedule "tick" stands twice`}},
+		"no ID":        {map[string]string{"a.yaml": "action: {type: noop}"}, []string{`schedule ""`}},
+		"no type":      {map[string]string{"a.yaml": "id: x"}, []string{`schedule "x": action.type`}},
+		"unknown":      {map[string]string{"a.yaml": tickYAML + "triggerNow: true\n"}, []string{"triggerNow: unknown field"}},
+		"misspelled":   {map[string]string{"a.yaml": tickYAML + "sate: {paused: true}\n"}, []string{"sate: unknown field, did you mean state?"}},
+		"empty queue":  {map[string]string{"a.yaml": "id: x\naction: {type: noop, taskQueue: \"\"}"}, []string{"action.taskQueue: is empty"}},
+		"old boolean":  {map[string]string{"a.yaml": tickYAML + "state: {paused: yes}\n"}, []string{`state.paused: must be true or false, not "yes"`}},
+		"octal":        {map[string]string{"a.yaml": tickYAML + "state: {remainingActions: 010}\n"}, []string{"state.remainingActions: 010 is not a number"}},
+		"document":     {map[string]string{"a.yaml": tickYAML + "---\nid: [x]\n"}, []string{"a.yaml: document 2: id: must be a string"}},
+		"a list":       {map[string]string{"a.yaml": "schedules:\n- id: x\n"}, []string{"schedules: this is a list: carillon schedule export"}},
+		"a sequence":   {map[string]string{"a.yaml": "- id: x\n"}, []string{"must be an object, not a list"}},
+		"bare star":    {map[string]string{"a.yaml": "id: x\nspec:\n  cron:\n    - */5 * * * *\n"}, []string{`line 4: put "*/5 * * * *" in quotes`}},
+		"bare macro":   {map[string]string{"a.yaml": "id: x\nspec: {cron: [@daily]}\n"}, []string{`line 2: put "@daily" in quotes`}},
+		"tab":          {map[string]string{"a.yaml": "id: x\nspec:\n\tcron: []\n"}, []string{"line 3: is indented by a tab"}},
+		"namespace":    {map[string]string{"a.yaml": "namespace: other\n" + tickYAML}, []string{`namespace: is "other", but the command is about "default"`}},
+		"in described": {map[string]string{"a.yaml": "info: {}\nsate: {}\n" + tickYAML}, []string{"sate: unknown field, did you mean state?"}},
+		"all are named": {map[string]string{
+			"a.yaml": tickYAML + "---\nid: [x]\n---\nido: y\n", "b.yaml": wrong, "c.json": "{", "d.yaml": tickYAML,
+		}, []string{
+			"a.yaml: document 2: id", "a.yaml: document 3: ido: unknown field, did you mean id?", `b.yaml: schedule "wrong": spec.cron[0]`,
+			"c.json: is not valid YAML", `schedule "tick" stands twice`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Env{ReadFile: os.ReadFile}.readManifests(folder(t, test.files), "default")
+			for _, want := range test.want {
+				require.ErrorContains(t, err, want)
+			}
+			require.Equal(t, ExitUsage, exitCode(&runError{err}))
+		})
+	}
+}
+
+// TestManifestsOfDescribe: what describe prints can be applied, and what it has computed is left out, which is said once.
+func TestManifestsOfDescribe(t *testing.T) {
+	t.Parallel()
+	described := func(id string) []byte {
+		text, err := schedule.EncodeYAML(schedule.Description{
+			Namespace: "default", ID: id, ConflictToken: 7, Info: schedule.Info{ActionCount: 3, PausedBy: "somebody"},
+			Schedule: schedule.Schedule{
+				Action: schedule.Action{Type: "noop", TaskQueue: "q"}, State: schedule.State{Paused: true}, Policies: schedule.Policies{PauseOnFailure: true},
+			},
+		})
+		require.NoError(t, err)
+		return text
+	}
+	dir := folder(t, map[string]string{"a.yaml": string(described("a")), "b.yaml": string(described("b")) + "---\n" + tickYAML})
+	p := process{}
+	env := p.Env()
+	found, err := env.readManifests(dir, "default")
+	require.NoError(t, err)
+	require.Len(t, found, 3)
+	assert.Equal(t, "a", found[0].ID)
+	assert.True(t, found[0].State.Paused)
+	assert.False(t, found[0].keepState)
+	assert.True(t, found[0].Policies.PauseOnFailure)
+	assert.Equal(t, "q", found[0].Action.TaskQueue)
+	assert.Equal(t, 1, strings.Count(p.stderr.String(), "note: namespace, info and conflictToken"))
+}
+
+// TestStateOfManifests: a file that names a field of the state decides, whatever its value is.
+func TestStateOfManifests(t *testing.T) {
+	t.Parallel()
+	for text, keeps := range map[string]bool{
+		"": true, "state:": true, "state: null": true, "state: {}": true, "state: {paused: null}": true,
+		"state: {paused: false}": false, "state: {paused: true}": false, `state: {notes: ""}`: false, "state: {limitedActions: false}": false,
+		"state: {remainingActions: 0}": false,
+	} {
+		env := Env{Stdin: strings.NewReader(tickYAML + text)}
+		found, err := env.readManifests("-", "default")
+		require.NoError(t, err, text)
+		assert.Equal(t, keeps, found[0].keepState, text)
+		now := map[string]schedule.Description{"tick": {Schedule: found[0].Schedule}}
+		before := now["tick"]
+		before.State = schedule.State{Paused: true, Notes: "maintenance", LimitedActions: true, RemainingActions: 3}
+		now["tick"] = before
+		steps, err := planApply(found, now)
+		require.NoError(t, err)
+		if keeps {
+			assert.Equal(t, applyKeep, steps[0].Action, text)
+			continue
+		}
+		assert.Equal(t, applyUpdate, steps[0].Action, text)
+		assert.Equal(t, found[0].State, steps[0].wanted.State, text)
+		assert.Contains(t, steps[0].Diff, "-  notes: maintenance", text)
+	}
 }
 
 func TestPlanApply(t *testing.T) {
@@ -76,7 +162,7 @@ func TestPlanApply(t *testing.T) {
 		"same": {Schedule: plain}, "paused": {Schedule: paused}, "other": {Schedule: plain, ConflictToken: 7}, "gone": {Schedule: plain, ConflictToken: 8},
 	}
 	steps, err := planApply([]manifest{
-		{ID: "new", Schedule: plain, file: "a"}, {ID: "same", Schedule: plain}, {ID: "paused", Schedule: plain},
+		{ID: "new", Schedule: plain, file: "a"}, {ID: "same", Schedule: plain}, {ID: "paused", Schedule: plain, keepState: true},
 		{ID: "other", Schedule: other},
 	}, current)
 	require.NoError(t, err)
@@ -164,8 +250,36 @@ func TestApplyEndToEnd(t *testing.T) {
 	require.Equal(t, ExitOK, code)
 	assert.Contains(t, one, "id: apart\n")
 	assert.NotContains(t, one, "tick")
+	requireUnpausedByFile(t, c)
 	requireUntouched(t, c)
 	server.stopped(t)
+}
+
+// requireUnpausedByFile: what a file says of the state counts, and what describe prints is a file as well.
+func requireUnpausedByFile(t *testing.T, c cli) {
+	t.Helper()
+	code, described, _ := c.run("describe", "tick", "-o", "yaml")
+	require.Equal(t, ExitOK, code)
+	assert.Contains(t, described, "paused: true")
+	paused, running := filepath.Join(t.TempDir(), "paused.yaml"), filepath.Join(t.TempDir(), "running.yaml")
+	require.NoError(t, os.WriteFile(paused, []byte(described), 0o600))
+	unpaused := strings.Replace(strings.Replace(described, "paused: true", "paused: false", 1), "notes: maintenance", `notes: ""`, 1)
+	require.NoError(t, os.WriteFile(running, []byte(unpaused), 0o600))
+	code, stdout, stderr := c.run("diff", "--file", paused)
+	assert.Equal(t, ExitOK, code, stderr)
+	assert.Contains(t, stderr, "note: namespace, info and conflictToken")
+	assert.Equal(t, "1 unchanged\n", stdout)
+	code, stdout, _ = c.run("diff", "--file", running)
+	assert.Equal(t, ExitFailure, code)
+	assert.Contains(t, stdout, "-  paused: true")
+	code, _, stderr = c.run("apply", "--file", running, "--yes")
+	require.Equal(t, ExitOK, code, stderr)
+	code, stdout, _ = c.run("describe", "tick", "-o", "yaml")
+	require.Equal(t, ExitOK, code)
+	assert.NotContains(t, stdout, "paused: true")
+	code, stdout, _ = c.run("diff", "--file", running)
+	assert.Equal(t, ExitOK, code)
+	assert.Equal(t, "1 unchanged\n", stdout)
 }
 
 // requireUntouched plans to change a schedule, which somebody else then does before.

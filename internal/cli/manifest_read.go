@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// manifestReader reads the schedules of one file.
+type manifestReader struct {
+	file, namespace string
+	found           []manifest
+	problems        []error
+	// described says that there was what describe prints.
+	described bool
+}
+
+// description is what describe prints, with what it computes left unread.
+type description struct {
+	Namespace string `json:"namespace"`
+	manifest
+	Info          json.RawMessage `json:"info"`
+	ConflictToken json.RawMessage `json:"conflictToken"`
+}
+
+func (r *manifestReader) read(env Env) {
+	data, err := env.readInput(r.file)
+	if err != nil {
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", r.file, err))
+		return
+	}
+	documents, err := schedule.DecodeYAMLDocuments[json.RawMessage](data)
+	if err != nil {
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", r.file, err))
+		return
+	}
+	for i, document := range documents {
+		m, err := r.document(document)
+		switch {
+		case err == nil:
+			r.found = append(r.found, m)
+		case len(documents) > 1:
+			r.problems = append(r.problems, fmt.Errorf("%s: document %d: %w", r.file, i+1, err))
+		default:
+			r.problems = append(r.problems, fmt.Errorf("%s: %w", r.file, err))
+		}
+	}
+}
+
+// document reads one schedule. What it says counts, also where it says what is the default anyway.
+func (r *manifestReader) document(text json.RawMessage) (m manifest, err error) {
+	fields := fieldsOf(text)
+	m.file = r.file
+	switch {
+	case fields["schedules"] != nil:
+		return m, errors.New("schedules: this is a list: carillon schedule export writes the files")
+	case fields["info"] != nil || fields["conflictToken"] != nil || fields["namespace"] != nil:
+		err = r.description(text, &m)
+	default:
+		err = schedule.DecodeJSON(text, &m)
+	}
+	if err != nil {
+		return m, err
+	}
+	m.file, m.keepState = r.file, len(fieldsOf(fields["state"])) == 0
+	if _, said := fieldsOf(fields["action"])["taskQueue"]; !said {
+		m.Action.TaskQueue = defaultTaskQueue
+	}
+	return m, nil
+}
+
+// description reads what describe prints.
+func (r *manifestReader) description(text json.RawMessage, m *manifest) error {
+	var d description
+	if err := schedule.DecodeJSON(text, &d); err != nil {
+		return err
+	}
+	if d.Namespace != "" && d.Namespace != r.namespace {
+		return fmt.Errorf("namespace: is %q, but the command is about %q: give --namespace %s, or remove the field",
+			d.Namespace, r.namespace, d.Namespace)
+	}
+	r.described = true
+	*m = d.manifest
+	return nil
+}
+
+// fieldsOf returns the fields of an object that are not null; none of what is no object.
+func fieldsOf(text json.RawMessage) map[string]json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(text, &fields) != nil {
+		return nil
+	}
+	for name, value := range fields {
+		if string(value) == "null" {
+			delete(fields, name)
+		}
+	}
+	return fields
+}
