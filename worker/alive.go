@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/nats-io/nats.go"
-
+	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // onQuestion answers whoever asks whether this worker has a run, if it has. Of a run whose completion is not stored yet it
 // has it, however long ago the code returned.
-func (w *Worker) onQuestion(msg *nats.Msg) {
+func (w *Worker) onQuestion(msg workerbus.Message) {
 	run := msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:]
-	if msg.Reply == "" || w.held.byRunID(run) == nil {
+	if msg.Respond == nil || w.held.byRunID(run) == nil {
 		return
 	}
 	data, err := json.Marshal(schedule.Liveness{RunID: run, Worker: w.config.Identity})

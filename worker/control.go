@@ -1,14 +1,16 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
 // A control reaches a run on one of two ways: as it is published, by the subscription of Run; or, if that was before the
@@ -21,7 +23,7 @@ const (
 )
 
 // onControl applies a control to the run it names, or remembers it for when the run comes.
-func (w *Worker) onControl(msg *nats.Msg) {
+func (w *Worker) onControl(msg workerbus.Message) {
 	control, err := parseControl(msg.Data)
 	if err != nil {
 		w.log.Warn("control ignored", keySubject, msg.Subject, keyError, err)
@@ -61,14 +63,14 @@ func (w *Worker) applyHeard(h *held) error {
 func (w *Worker) recoverControls(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	known := w.nc.Stats().Reconnects
+	known := w.bus.Reconnects()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if now := w.nc.Stats().Reconnects; now != known && w.findControls(ctx) {
+		if now := w.bus.Reconnects(); now != known && w.findControls(ctx) {
 			known = now
 		}
 	}
@@ -76,7 +78,9 @@ func (w *Worker) recoverControls(ctx context.Context, interval time.Duration) {
 
 // findControls applies the stored controls of all runs the worker holds. It reports false if one could not be read.
 func (w *Worker) findControls(ctx context.Context) bool {
-	for _, h := range w.held.all() {
+	runs := w.held.all()
+	slices.SortFunc(runs, func(a, b *held) int { return cmp.Compare(a.request.RequestID, b.request.RequestID) })
+	for _, h := range runs {
 		if err := w.findControl(ctx, h); err != nil {
 			w.log.Warn("controls cannot be read, will try again", append(h.attrs(), keyError, err)...)
 			return false
@@ -91,10 +95,10 @@ func (w *Worker) findControl(ctx context.Context, h *held) error {
 		return nil // after a cancel there may have been a terminate
 	}
 	subject := w.names.Control(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)
-	var msg *jetstream.RawStreamMsg
+	var data []byte
 	var err error
 	for range controlReads {
-		if msg, err = w.readControl(ctx, subject); err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
+		if data, err = w.readControl(ctx, subject); err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
 			break
 		}
 		_ = idle.For(ctx, ioBackoff(1))
@@ -105,15 +109,15 @@ func (w *Worker) findControl(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	control, err := parseControl(msg.Data)
+	control, err := parseControl(data)
 	if err == nil && control.RunID == h.request.RunID { // the last control may concern an earlier run
 		h.control(causeOf(control.Kind))
 	}
 	return nil // what is not a control will never be one
 }
 
-func (w *Worker) readControl(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+func (w *Worker) readControl(ctx context.Context, subject string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlReadTime)
 	defer cancel()
-	return w.controlStream.GetLastMsgForSubject(ctx, subject)
+	return w.bus.LastControl(ctx, subject)
 }

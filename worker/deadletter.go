@@ -19,10 +19,9 @@ const (
 
 // deadLetter moves a message that nobody can run to the dead letter stream. It stays in the queue until that has it.
 func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstream.MsgMetadata, reason error) {
-	letter := deadletter.New(w.names.DeadLetter(deadLetterSource), msg, meta, reason, w.nc.MaxPayload())
+	letter := deadletter.New(w.names.DeadLetter(deadLetterSource), msg, meta, reason, w.bus.MaxPayload())
 	err := w.callOnce(ctx, func(ctx context.Context) error {
-		_, err := w.js.PublishMsg(ctx, letter)
-		return err
+		return w.bus.Publish(ctx, letter)
 	})
 	if err != nil {
 		w.log.Warn("dead letter not stored, will try again", keySubject, msg.Subject(), keyError, err)

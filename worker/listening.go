@@ -48,5 +48,5 @@ func (w *Worker) hasHeard(h *held) bool {
 	if now.Sub(h.request.DueTime) > youngRun {
 		return false
 	}
-	return w.listening.duration(w.nc.Stats().Reconnects, now) > heardSince && w.controls.reaches(heardSince, now)
+	return w.listening.duration(w.bus.Reconnects(), now) > heardSince && w.controls.reaches(heardSince, now)
 }

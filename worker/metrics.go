@@ -11,7 +11,7 @@ import (
 func (w *Worker) observe() (stop func()) {
 	metrics.DeadLetters.Begin(context.Background(), deadLetterSource)
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
-		o.Bool(metrics.WorkerConnected, w.nc.IsConnected(), w.config.Namespace, w.config.TaskQueue)
+		o.Bool(metrics.WorkerConnected, w.bus.Connected(), w.config.Namespace, w.config.TaskQueue)
 	}, metrics.WorkerConnected)
 }
 

@@ -80,7 +80,7 @@ func (w *Worker) storeProgress(ctx context.Context, runs ...*held) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, progressTime)
 	defer cancel()
-	if err := w.publisher.PublishAll(ctx, messages); err != nil {
+	if err := w.bus.PublishAll(ctx, messages); err != nil {
 		w.progressFailed("stored", err)
 		return
 	}
@@ -111,7 +111,7 @@ func (w *Worker) findProgress(ctx context.Context, h *held) {
 	ctx, cancel := context.WithTimeout(ctx, progressTime)
 	defer cancel()
 	subject := w.names.Progress(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)
-	message, err := w.controlStream.GetLastMsgForSubject(ctx, subject)
+	data, err := w.bus.LastControl(ctx, subject)
 	if err != nil {
 		if !errors.Is(err, jetstream.ErrMsgNotFound) {
 			w.progressFailed("read", err)
@@ -119,13 +119,13 @@ func (w *Worker) findProgress(ctx context.Context, h *held) {
 		return
 	}
 	var found schedule.Progress
-	if json.Unmarshal(message.Data, &found) == nil && found.RunID == h.request.RunID {
+	if json.Unmarshal(data, &found) == nil && found.RunID == h.request.RunID {
 		h.previous = found.Details
 	}
 }
 
 func (w *Worker) progressWorks() bool {
-	return w.nc.IsConnected() && w.now().UnixNano() >= w.progressFrom.Load()
+	return w.bus.Connected() && w.now().UnixNano() >= w.progressFrom.Load()
 }
 
 func (w *Worker) progressFailed(what string, err error) {

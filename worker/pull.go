@@ -6,49 +6,28 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
-const (
-	// pullExpiry and pullHeartbeat are for one request for messages. A server that is silent for two heartbeats is
-	// asked again.
-	pullExpiry    = 30 * time.Second
-	pullHeartbeat = 5 * time.Second
-	// drainRead bounds the wait for what was on its way when the worker stopped.
-	drainRead = time.Second
-)
+// drainRead bounds the wait for what was on its way when the worker stopped.
+const drainRead = time.Second
 
 // attach finds the streams, and finds or makes the queue's consumer. It tries until ctx is done or the connection is
 // closed, and then returns nil.
-func (w *Worker) attach(ctx context.Context) (consumer jetstream.Consumer, ackWait time.Duration) {
+func (w *Worker) attach(ctx context.Context) (queue workerbus.Queue) {
+	streams := workerbus.Streams{Actions: w.names.ActionStream(), Control: w.names.ControlStream()}
+	config := w.names.WorkerConsumer(w.config.Namespace, w.config.TaskQueue)
 	_ = w.retry(ctx, "waiting for the streams of the installation", func(ctx context.Context) (err error) {
-		if w.controlStream, err = w.js.Stream(ctx, w.names.ControlStream()); err != nil {
-			return err
-		}
-		consumer, err = w.findConsumer(ctx)
+		queue, err = w.bus.Attach(ctx, streams, config)
 		return err
 	})
-	if consumer == nil {
-		return nil, 0
-	}
-	return consumer, consumer.CachedInfo().Config.AckWait
-}
-
-// findConsumer looks before it creates, since a worker may lack the permission to create; and leaves a consumer that is
-// there as it is, since an operator may have tuned it.
-func (w *Worker) findConsumer(ctx context.Context) (jetstream.Consumer, error) {
-	config := w.names.WorkerConsumer(w.config.Namespace, w.config.TaskQueue)
-	consumer, err := w.js.Consumer(ctx, w.names.ActionStream(), config.Durable)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return w.js.CreateConsumer(ctx, w.names.ActionStream(), config)
-	}
-	return consumer, err
+	return queue
 }
 
 // pull takes on runs until the pull phase is over. The error says that the connection was closed.
-func (w *Worker) pull(p phases, consumer jetstream.Consumer) error {
+func (w *Worker) pull(p phases, queue workerbus.Queue) error {
 	reading, cancel := linger(p.pull, drainRead, context.Canceled)
 	defer cancel()
 	for {
@@ -56,20 +35,20 @@ func (w *Worker) pull(p phases, consumer jetstream.Consumer) error {
 		if reserved == 0 {
 			return nil
 		}
-		taken, err := w.pullBatch(p, reading, consumer, reserved)
+		taken, err := w.pullBatch(p, reading, queue, reserved)
 		w.release(reserved - taken)
 		switch {
 		case err == nil:
-		case w.nc.IsClosed():
+		case w.bus.Closed():
 			return w.closedError()
 		case p.pull.Err() != nil:
 			return nil
 		default:
 			w.log.Warn("cannot pull, will look for the consumer again", keyError, err)
 			if idle.For(p.pull, ioBackoff(1)) == nil {
-				consumer, _ = w.attach(p.pull)
+				queue = w.attach(p.pull)
 			}
-			if consumer == nil {
+			if queue == nil {
 				return w.closedError()
 			}
 		}
@@ -79,19 +58,15 @@ func (w *Worker) pull(p phases, consumer jetstream.Consumer) error {
 // pullBatch takes on as many runs as slots are reserved and returns how many it got before an error or the end of the
 // pull phase. It asks the server for no more than those, so that nothing waits here while another worker is free; what
 // the server has sent when the phase ends is still received.
-func (w *Worker) pullBatch(p phases, reading context.Context, consumer jetstream.Consumer, reserved int) (taken int, err error) {
-	messages, err := consumer.Messages(
-		jetstream.PullMaxMessages(reserved), jetstream.PullThresholdMessages(1), jetstream.StopAfter(reserved),
-		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
-		jetstream.WithMessagesErrOnMissingHeartbeat(false),
-	)
+func (w *Worker) pullBatch(p phases, reading context.Context, queue workerbus.Queue, reserved int) (taken int, err error) {
+	messages, err := queue.Pull(reserved)
 	if err != nil {
 		return 0, err
 	}
 	defer messages.Stop()
 	defer context.AfterFunc(p.pull, messages.Drain)()
 	for taken < reserved {
-		msg, err := messages.Next(jetstream.NextContext(reading))
+		msg, err := messages.Next(reading)
 		if err != nil {
 			return taken, err
 		}
@@ -141,7 +116,7 @@ func (w *Worker) retry(ctx context.Context, what string, call func(context.Conte
 		if attempt%10 == 1 && ctx.Err() == nil {
 			w.log.Warn(what, keyError, err)
 		}
-		if w.nc.IsClosed() || idle.For(ctx, ioBackoff(attempt)) != nil {
+		if w.bus.Closed() || idle.For(ctx, ioBackoff(attempt)) != nil {
 			return err
 		}
 	}
@@ -149,7 +124,7 @@ func (w *Worker) retry(ctx context.Context, what string, call func(context.Conte
 
 // callOnce does not begin without a connection: nats.go would queue what is sent, once for every attempt.
 func (w *Worker) callOnce(ctx context.Context, call func(context.Context) error) error {
-	if !w.nc.IsConnected() {
+	if !w.bus.Connected() {
 		return nats.ErrDisconnected
 	}
 	const limit = 5 * time.Second

@@ -43,8 +43,7 @@ func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
 	}
 	telemetry.Inject(traced, msg.Header)
 	err = w.retry(ctx, "completion not stored, will try again", func(ctx context.Context) error {
-		_, err := w.publisher.Publish(ctx, msg)
-		return err
+		return w.bus.Publish(ctx, msg)
 	})
 	telemetry.End(span, err)
 	if err == nil {

@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/publish"
+	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -35,12 +34,9 @@ const (
 type Worker struct {
 	config Config
 	names  subjects.Names
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	// publisher stores completions.
-	publisher *publish.Publisher
-	log       *slog.Logger
-	now       func() time.Time
+	bus    workerbus.Bus
+	log    *slog.Logger
+	now    func() time.Time
 
 	mu       sync.RWMutex
 	handlers map[string]Handler
@@ -60,8 +56,7 @@ type Worker struct {
 
 	listening listening
 
-	controlStream jetstream.Stream // set by attach
-	ready         chan struct{}    // closed when it takes runs
+	ready chan struct{} // closed when it takes runs
 
 	progressFrom atomic.Int64 // when details of heartbeats are stored and read again, in nanoseconds since 1970
 }
@@ -70,17 +65,26 @@ type Worker struct {
 // for ever (nats.MaxReconnects(-1)): the worker survives any outage of NATS, but not the end of its connection. An
 // error names the field of the configuration at fault.
 func New(nc *nats.Conn, config Config) (*Worker, error) {
+	bus, err := workerbus.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	w, err := NewOn(bus, config)
+	if err != nil {
+		bus.Close()
+	}
+	return w, err
+}
+
+// NewOn is New for where there is no NATS connection. Programs outside of this module have no use for it. Run closes the bus.
+func NewOn(bus workerbus.Bus, config Config) (*Worker, error) {
 	config = config.withDefaults()
 	names, err := config.validate()
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
-	}
 	w := &Worker{
-		config: config, names: names, nc: nc, js: js, publisher: publish.New(js), now: time.Now,
+		config: config, names: names, bus: bus, now: time.Now,
 		log:      config.Logger.With(keyNamespace, config.Namespace, keyTaskQueue, config.TaskQueue),
 		handlers: map[string]Handler{},
 		ready:    make(chan struct{}),
@@ -97,7 +101,7 @@ func New(nc *nats.Conn, config Config) (*Worker, error) {
 }
 
 // maxResult leaves room in a completion for what it says beside the result.
-func (w *Worker) maxResult() int { return min(MaxResultBytes, int(w.nc.MaxPayload())*3/4) }
+func (w *Worker) maxResult() int { return min(MaxResultBytes, int(w.bus.MaxPayload())*3/4) }
 
 // Register makes a handler responsible for an action type, before or while the worker runs. It panics if the type is
 // empty or has a handler, or if the handler, or what a middleware makes of it, is nil: each is a mistake in the program.
@@ -145,19 +149,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	p := newPhases(ctx, w.config.DrainTimeout)
 	defer p.end()
-	defer w.publisher.Close()
+	defer w.bus.Close()
 	defer w.observe()()
-	controls, err := w.nc.Subscribe(w.names.ControlQueue(w.config.Namespace, w.config.TaskQueue), w.onControl)
+	stopControls, err := w.bus.Subscribe(w.names.ControlQueue(w.config.Namespace, w.config.TaskQueue), w.onControl)
 	if err != nil {
 		return fmt.Errorf("worker: subscribe to controls: %w", err)
 	}
-	defer func() { _ = controls.Unsubscribe() }() // fails only on a closed connection
-	w.listening.begin(w.nc.Stats().Reconnects, w.now())
-	questions, err := w.nc.Subscribe(w.names.AliveQueue(w.config.Namespace, w.config.TaskQueue), w.onQuestion)
+	defer stopControls()
+	w.listening.begin(w.bus.Reconnects(), w.now())
+	stopQuestions, err := w.bus.Subscribe(w.names.AliveQueue(w.config.Namespace, w.config.TaskQueue), w.onQuestion)
 	if err != nil {
 		return fmt.Errorf("worker: subscribe to questions: %w", err)
 	}
-	defer func() { _ = questions.Unsubscribe() }()
+	defer stopQuestions()
 
 	err = w.serve(p)
 	w.flush()
@@ -167,10 +171,11 @@ func (w *Worker) Run(ctx context.Context) error {
 // serve takes runs from the queue until the pull phase is over, and keeps the leases of all that are held until the last
 // is answered.
 func (w *Worker) serve(p phases) error {
-	consumer, ackWait := w.attach(p.pull)
-	if consumer == nil {
+	queue := w.attach(p.pull)
+	if queue == nil {
 		return w.closedError()
 	}
+	ackWait := queue.AckWait()
 	close(w.ready)
 	w.log.Info("worker started", "identity", w.config.Identity, "action_types", w.types())
 	defer w.log.Info("worker stopped")
@@ -181,10 +186,10 @@ func (w *Worker) serve(p phases) error {
 	keepers.Go(func() { w.recoverControls(holding, ackWait/3) })
 	keepers.Go(func() { w.keepProgress(holding, ackWait/3) })
 
-	err := w.pull(p, consumer)
+	err := w.pull(p, queue)
 	close(p.pulled)
 	p.endPull()
-	if w.nc.IsClosed() {
+	if w.bus.Closed() {
 		p.endWork() // nothing the handlers achieve now could be reported
 	}
 	w.running.Wait()
@@ -203,7 +208,7 @@ func (w *Worker) keepAlive(ctx context.Context, interval time.Duration) {
 			return
 		case <-tick.C:
 		}
-		if !w.nc.IsConnected() {
+		if !w.bus.Connected() {
 			continue // what is said now would only pile up until there is a connection
 		}
 		for _, h := range w.held.all() {
@@ -214,8 +219,8 @@ func (w *Worker) keepAlive(ctx context.Context, interval time.Duration) {
 
 // flush sees that the last answers have reached NATS, so that the caller may close the connection.
 func (w *Worker) flush() {
-	if w.nc.IsConnected() {
-		_ = w.nc.FlushTimeout(handBackTime)
+	if w.bus.Connected() {
+		w.bus.Flush(handBackTime)
 	}
 }
 
@@ -229,7 +234,7 @@ func (w *Worker) awaitStrays(ctx context.Context) error {
 
 // closedError returns an error if the connection is closed.
 func (w *Worker) closedError() error {
-	if w.nc.IsClosed() {
+	if w.bus.Closed() {
 		return fmt.Errorf("worker: %w", nats.ErrConnectionClosed)
 	}
 	return nil

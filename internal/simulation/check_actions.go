@@ -136,6 +136,8 @@ func (c *checker) runs() {
 			// whose timeout is over, for the timer is armed first. So a run timeout that is shorter than it takes to find out
 			// that a process is dead may cost an action, which ends as timed out, and has never run.
 			c.find("runs", "%s has started by the events, and nobody has seen it", requestID)
+		case s.completed == 1 && s.status != schedule.StatusTerminated && !slices.Contains(r.statuses, s.status):
+			c.find("runs", "%s has ended as %s by the events, which nobody has reported", requestID, s.status)
 		}
 	}
 	for requestID, r := range c.ledger.runs {

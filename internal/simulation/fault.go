@@ -77,12 +77,14 @@ var errFull = &jetstream.APIError{Code: 500, ErrorCode: 10047, Description: "ins
 func (w *world) setOutage(until time.Time) {
 	w.outage = until
 	w.reachable.Store(until.UnixNano())
+	w.at(until, func(time.Time) { w.reconnects.Add(1) })
 }
 
 // calmDown ends all faults.
 func (w *world) calmDown(now time.Time) {
 	w.trace.note(now, "CALM", "")
 	w.calm = true
+	w.orderly.Store(true)
 	w.unfreeze(now)
 	w.full = now
 	w.setOutage(now)

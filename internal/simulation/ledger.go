@@ -51,7 +51,9 @@ type run struct {
 	at         time.Time // when the action stream took it first
 	stored     int       // how often it did
 	over       bool
-	late       bool // it was over when the action stream took it: no worker runs it
+	again      bool              // its last attempt has failed, and there may be another
+	statuses   []schedule.Status // that were reported
+	late       bool              // it was over when the action stream took it: no worker runs it
 	// begun is where a worker's code began with it.
 	begun []beginning
 }
@@ -116,6 +118,8 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 		var completion schedule.Completion
 		if json.Unmarshal(msg.Data, &completion) == nil {
 			w.ledger.end(completion.RequestID)
+			r := w.ledger.run(completion.RequestID)
+			r.statuses = append(r.statuses, completion.Status)
 		}
 	}
 }
@@ -158,6 +162,10 @@ func (l *ledger) begin(request *schedule.ActionRequest, n *node, received time.T
 	r := l.run(request.RequestID)
 	r.begun = append(r.begun, beginning{n, received})
 	if len(r.begun) == 1 {
+		return
+	}
+	if r.again {
+		r.again = false
 		return
 	}
 	l.coded++

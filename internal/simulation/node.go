@@ -36,8 +36,9 @@ type node struct {
 	api       *frontend.Local // of a frontend
 	died      chan struct{}
 	pulls     []*pull
-	cancel    context.CancelFunc
-	ended     chan struct{}
+	// subscriptions are those to plain NATS messages.
+	subscriptions []*subscription
+	cancel        context.CancelFunc
 }
 
 var (
@@ -82,6 +83,10 @@ func (n *node) Publish(ctx context.Context, msg *nats.Msg) error {
 		ack, err := n.world.server.Publish(now, copied)
 		if err == nil && !ack.Duplicate {
 			n.world.published(ack.Stream, copied, now)
+			n.world.promises.guarded[copied.Subject+n.ids.prefix] = n.role == roleFrontend
+		}
+		if n.world.isControl(copied.Subject) { // it is a plain NATS message as well, whatever the stream says
+			n.world.tellSubscribers(copied, now)
 		}
 		return err
 	})

@@ -47,6 +47,8 @@ type Plan struct {
 	Freezes          int     `json:",omitzero"`
 	ActionsPerSecond float64 `json:",omitzero"`
 	MaxPendingRuns   int     `json:",omitzero"`
+
+	SystemPlan
 }
 
 // PlanOf draws the plan of a seed.
@@ -65,7 +67,7 @@ func PlanOf(seed uint64) Plan {
 		Restarts: rng.IntN(4), Suspensions: rng.IntN(3), Outages: rng.IntN(2),
 		PowerCuts: rng.IntN(4) / 3, Full: rng.IntN(3) / 2, MaxBacklog: rng.IntN(3),
 		Freezes: rng.IntN(4) / 2, ActionsPerSecond: float64(rng.IntN(6)/4) * (0.5 + 3*rng.Float64()), MaxPendingRuns: rng.IntN(6) / 5 * 3,
-		Elections: rng.IntN(4),
+		Elections: rng.IntN(4), SystemPlan: systemPlanOf(seed),
 	}
 	if rng.IntN(5) == 0 {
 		plan.jam(rng)

@@ -50,7 +50,7 @@ func (w *world) start(number int, role, name string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &node{
 		world: w, name: name, number: number, role: role, died: make(chan struct{}), cancel: cancel,
-		ended: make(chan struct{}), ids: &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
+		ids: &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
 	}
 	w.started++
 	if w.plan.Skew > 0 {
@@ -58,10 +58,7 @@ func (w *world) start(number int, role, name string) {
 	}
 	w.nodes[number] = n
 	run := n.program()
-	go func() {
-		defer close(n.ended)
-		run(ctx)
-	}()
+	w.processes.Go(func() { run(ctx) })
 }
 
 // program is what a process does.
@@ -86,7 +83,10 @@ func (n *node) program() func(context.Context) {
 	case roleBackfiller:
 		return runs(backfiller.New(backfiller.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
 	}
-	return (&worker{node: n}).run
+	if n.number-(len(n.world.nodes)-each) < n.world.plan.Models {
+		return (&model{node: n}).run
+	}
+	return n.serveQueue
 }
 
 func runs[P interface{ Run(context.Context) error }](pool P, err error) func(context.Context) {

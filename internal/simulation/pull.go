@@ -24,6 +24,9 @@ type pull struct {
 	over     bool
 	draining bool
 	inFlight int // messages on their way or waiting
+	// left is how many messages it asks for still, if that is bounded.
+	left    int
+	bounded bool
 	// waiting are the messages that have arrived, asking is where the process waits for the next one; nil while it does not.
 	waiting []*message
 	asking  chan *message
@@ -38,17 +41,24 @@ var errStopped = errors.New("simulation: the pull has ended")
 func (n *node) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (bus.Messages, error) {
 	p := &pull{node: n, consumer: consumerName{stream, consumer.Durable}, stopped: make(chan struct{})}
 	err := n.do(ctx, "pull", stream+" "+consumer.Durable, func(time.Time) error {
-		n.pulls = append(n.pulls, p)
-		if !slices.Contains(n.world.pulled, p.consumer) {
-			n.world.pulled = append(n.world.pulled, p.consumer)
-		}
+		n.begin(p)
 		return nil
 	})
 	return p, err
 }
 
+// begin begins a pull.
+func (n *node) begin(p *pull) {
+	n.pulls = append(n.pulls, p)
+	if !slices.Contains(n.world.pulled, p.consumer) {
+		n.world.pulled = append(n.world.pulled, p.consumer)
+	}
+	n.world.stir()
+}
+
 func (p *pull) wants(now time.Time) bool {
-	return !p.node.dead && !p.over && !p.draining && !now.Before(p.node.suspended) && p.inFlight < pullBatch
+	return !p.node.dead && !p.over && !p.draining && !now.Before(p.node.suspended) && p.inFlight < pullBatch &&
+		(!p.bounded || p.left > 0)
 }
 
 // receive takes a message that has arrived in the process, if that is still there.
@@ -108,7 +118,10 @@ func (p *pull) Stop() {
 	default:
 		close(p.stopped)
 	}
-	p.node.note("stop", func() { p.over = true })
+	p.node.note("stop", func() {
+		p.over = true
+		p.node.pulls = slices.DeleteFunc(p.node.pulls, func(other *pull) bool { return other == p })
+	})
 }
 
 // message is a delivery in the hands of a process.

@@ -74,7 +74,7 @@ func newWorld(seed uint64, plan Plan) *world {
 	return w
 }
 
-// shutDown ends all processes. Nobody listens any more, so they are dead.
+// shutDown ends all processes, and waits until nothing of them is left. Nobody listens any more, so they are dead.
 func (w *world) shutDown() {
 	for _, n := range w.nodes {
 		n.dead = true
@@ -87,4 +87,6 @@ func (w *world) shutDown() {
 			n.cancel()
 		}
 	}
+	w.processes.Wait()
+	time.Sleep(longestRun) // code that was left goes on for as long
 }

@@ -40,6 +40,8 @@ func (r *Report) sameKind(other *Report) bool {
 // simplifications make a plan a little simpler, those first that make the most of a difference to who reads the trace.
 var simplifications = []func(*Plan){
 	func(p *Plan) { p.Skew = 0 },
+	func(p *Plan) { p.Unruly = 0 },
+	func(p *Plan) { p.Models = each },
 	func(p *Plan) { p.Slow = false },
 	func(p *Plan) { p.HeldUp = 0 },
 	func(p *Plan) { p.Redelivered = 0 },

@@ -30,8 +30,10 @@ type world struct {
 	server *jsmodel.Server
 	trace  trace
 
-	nodes  []*node
-	ledger *ledger
+	nodes []*node
+	// processes are those that run, or have not noticed yet that they are dead.
+	processes sync.WaitGroup
+	ledger    *ledger
 	// promises are what is looked at in the moment in which it happens.
 	promises promises
 	// drawn says what each schedule was made like.
@@ -47,12 +49,14 @@ type world struct {
 	wake             time.Time
 	outage           time.Time    // until when nobody reaches JetStream
 	reachable        atomic.Int64 // the same, for the goroutines of processes
-	full             time.Time    // until when it takes nothing new
+	reconnects       atomic.Uint64
+	full             time.Time // until when it takes nothing new
 	space            atomic.Pointer[schedule.Namespace]
 	freezes          []*schedule.Freeze // all there were
 	troubled         time.Time          // until when everybody had reason to do things twice
 	lag              uint64             // how many messages the replica is behind that answers now
 	calm             bool               // nothing goes wrong any more
+	orderly          atomic.Bool        // the same, for the goroutines of processes
 	faults           map[string]int
 	started          int
 
@@ -330,6 +334,7 @@ func (w *world) deliver(c consumerName, now time.Time) {
 		p := pulls[w.rng.IntN(len(pulls))]
 		d := w.server.Deliver(now, c.stream, c.name, sequence)
 		p.inFlight++
+		p.left--
 		w.redeliver(&d, now)
 		w.at(now.Add(w.latency()+w.holdUp(w.isHandOff(d.Subject))), func(now time.Time) { p.receive(d, now) })
 	}

@@ -37,7 +37,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 			"internal/natsstats", "internal/search", "internal/search/query"}, pool...),
 		"client": {"schedule", "subjects", "internal/telemetry"},
 		"worker": {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter", "internal/metrics",
-			"internal/publish"},
+			"internal/workerbus"},
 
 		"internal/heap":         {},
 		"internal/health":       {"subjects", "kv", "internal/namespaces", "internal/taskqueue", "internal/topology"},
@@ -48,6 +48,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/observe":      {},
 		"internal/search":       {"schedule", "subjects", "kv", "internal/metrics", "internal/replica", "internal/search/query"},
 		"internal/search/query": {"schedule"},
+		"internal/workerbus":    {"internal/publish"},
 		"internal/zonedata":     {},
 		"worker/workertest":     {"schedule", "worker"},
 	}

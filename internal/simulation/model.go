@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"sync"
 	"time"
@@ -15,15 +16,16 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// worker is a worker as docs/worker-protocol.md describes one. How long a run takes is drawn from its request ID.
-type worker struct {
+// model is a worker as docs/worker-protocol.md describes one, in as few lines as that takes, and as it must not be: with some
+// runs it breaks the protocol. How a run goes is drawn from its request ID.
+type model struct {
 	node *node
 }
 
 // heartbeat is how often a worker says that it has a run.
 const heartbeat = 3 * time.Second
 
-func (w *worker) run(ctx context.Context) {
+func (w *model) run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for ctx.Err() == nil && !w.node.Closed() {
@@ -44,7 +46,7 @@ func (w *worker) run(ctx context.Context) {
 }
 
 // execute runs one request to its end.
-func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
+func (w *model) execute(ctx context.Context, msg jetstream.Msg) {
 	var request schedule.ActionRequest
 	if json.Unmarshal(msg.Data(), &request) != nil {
 		panic("simulation: the action stream holds what is no request")
@@ -53,6 +55,11 @@ func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
 	completion := &schedule.Completion{
 		RequestID: request.RequestID, RunID: request.RunID, StartTime: begin.UTC(), Worker: w.node.name,
 	}
+	breach := w.breachOf(&request, msg)
+	if breach == neverComesBack {
+		w.node.note("never comes back "+request.RequestID, func() { w.node.trouble(time.Now()) })
+		return
+	}
 	w.work(ctx, &request, msg, received, completion)
 	switch {
 	case ctx.Err() != nil:
@@ -60,14 +67,55 @@ func (w *worker) execute(ctx context.Context, msg jetstream.Msg) {
 		return
 	case completion.Status != "" && !w.report(ctx, &request, completion):
 		return
+	case completion.Status != "" && breach == reportsTwice:
+		w.reportAgain(ctx, &request, *completion)
 	}
 	for attempt := 0; attempt < 3 && msg.DoubleAck(ctx) != nil; attempt++ {
 		_ = idle.For(ctx, time.Second)
 	}
 }
 
+// breach is how a worker breaks the protocol with a run.
+type breach int
+
+const (
+	noBreach breach = iota
+	// neverComesBack takes the run, and is not heard of again.
+	neverComesBack
+	// reportsTwice reports the run once more, with another status.
+	reportsTwice
+)
+
+// breachOf draws what the worker does wrong with a delivery, as long as things go wrong.
+func (w *model) breachOf(request *schedule.ActionRequest, msg jetstream.Msg) breach {
+	meta, err := msg.Metadata()
+	if err != nil {
+		panic(err)
+	}
+	h := fnv.New32a()
+	_, _ = fmt.Fprint(h, request.RequestID, w.node.ids.prefix, meta.NumDelivered)
+	switch dice := h.Sum32(); {
+	case w.node.world.orderly.Load() || float64(dice%1000) >= w.node.world.plan.Unruly*1000:
+		return noBreach
+	case dice%2 == 0:
+		return neverComesBack
+	}
+	return reportsTwice
+}
+
+// reportAgain reports a run as something else than before, at once or when that has been recorded.
+func (w *model) reportAgain(ctx context.Context, request *schedule.ActionRequest, c schedule.Completion) {
+	if c.Status == schedule.StatusCompleted {
+		c.Status, c.Failure = schedule.StatusFailed, &schedule.Failure{Type: "broken", Message: "it broke after all"}
+	} else {
+		c.Status, c.Failure = schedule.StatusCompleted, nil
+	}
+	_ = idle.For(ctx, time.Duration(diceOf(request)%3)*100*time.Millisecond)
+	w.report(ctx, request, &c)
+}
+
 // work is the run itself. It says how the run ended; the status is empty if there is nothing to report.
-func (w *worker) work(
+func (w *model) work(
 	ctx context.Context, request *schedule.ActionRequest, msg jetstream.Msg, received time.Time, c *schedule.Completion,
 ) {
 	late := func() bool { return !request.Deadline.IsZero() && w.node.now().After(request.Deadline) }
@@ -100,7 +148,7 @@ func (w *worker) work(
 }
 
 // control looks for a cancel or terminate of a run.
-func (w *worker) control(ctx context.Context, request *schedule.ActionRequest) (kind schedule.ControlKind, known bool) {
+func (w *model) control(ctx context.Context, request *schedule.ActionRequest) (kind schedule.ControlKind, known bool) {
 	names := w.node.world.names
 	subject := names.Control(request.Namespace, request.TaskQueue, request.WorkflowID)
 	found, err := w.node.Last(ctx, names.ControlStream(), subject)
@@ -112,7 +160,7 @@ func (w *worker) control(ctx context.Context, request *schedule.ActionRequest) (
 }
 
 // report stores the completion, as long as it takes.
-func (w *worker) report(ctx context.Context, request *schedule.ActionRequest, c *schedule.Completion) bool {
+func (w *model) report(ctx context.Context, request *schedule.ActionRequest, c *schedule.Completion) bool {
 	c.CloseTime = w.node.now().UTC()
 	body, err := json.Marshal(c)
 	if err != nil {
@@ -138,9 +186,7 @@ type fate struct {
 
 // fateOf draws from its request ID how a run goes: whatever worker it comes to, it goes the same.
 func fateOf(request *schedule.ActionRequest) fate {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(request.RequestID))
-	dice := h.Sum32()
+	dice := diceOf(request)
 	f := fate{duration: durationOf(dice), attempts: 1}
 	if dice%11 > 0 {
 		return f
@@ -154,6 +200,15 @@ func fateOf(request *schedule.ActionRequest) fate {
 	return f
 }
 
+func diceOf(request *schedule.ActionRequest) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(request.RequestID))
+	return h.Sum32()
+}
+
+// longestRun is how long an attempt takes, at most.
+const longestRun = 12 * time.Second
+
 // durationOf draws how long an attempt takes: not at all as a rule, seconds now and then.
 func durationOf(dice uint32) time.Duration {
 	switch {
@@ -162,6 +217,6 @@ func durationOf(dice uint32) time.Duration {
 	case dice%5 > 0:
 		return time.Duration(dice%3000) * time.Millisecond
 	default:
-		return time.Duration(dice%12000) * time.Millisecond
+		return time.Duration(dice) * time.Millisecond % longestRun
 	}
 }

@@ -1,0 +1,25 @@
+package simulation
+
+import "math/rand/v2"
+
+// SystemPlan is the part of a plan that is about the processes, and what they run in.
+type SystemPlan struct {
+	// Models is how many of the workers are models; the others are real. Unruly is the chance that a model breaks the
+	// protocol with a run.
+	Models int     `json:",omitzero"`
+	Unruly float64 `json:",omitzero"`
+}
+
+func systemPlanOf(seed uint64) SystemPlan {
+	var p SystemPlan
+	rng := rand.New(rand.NewPCG(seed, streamWorkers))
+	if rng.IntN(3) == 0 {
+		p.Models, p.Unruly = 1, float64(rng.IntN(2))*0.2*rng.Float64()
+	}
+	return p
+}
+
+// The streams of numbers of what the system does, beside those of plan.go.
+const (
+	streamWorkers uint64 = 100 + iota
+)

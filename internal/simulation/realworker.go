@@ -1,0 +1,183 @@
+package simulation
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/workerbus"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+	"github.com/carillon-scheduler/carillon/worker"
+)
+
+// serveQueue runs a worker as it is. Its code is userCode.
+func (n *node) serveQueue(ctx context.Context) {
+	w, err := worker.NewOn(link{n}, worker.Config{
+		Namespace: namespace, TaskQueue: taskQueue, Identity: n.name, Logger: slog.New(slog.DiscardHandler),
+		Concurrency: []int{2, 10, 100}[(n.world.seed+uint64(n.number))%3],
+	})
+	if err != nil {
+		panic(err) // the configuration is ours
+	}
+	w.Register("t", func(ctx context.Context, run *worker.Run) (any, error) { return nil, n.userCode(ctx, run) })
+	_ = w.Run(ctx)
+}
+
+// errBroken is what the code of a run fails with.
+var errBroken = &worker.Error{Type: "broken", Message: "it broke"}
+
+// userCode is the code of one attempt. It heeds its context as a rule, and tells how far it has come now and then.
+func (n *node) userCode(ctx context.Context, run *worker.Run) error {
+	begun := time.Now()
+	n.note("code 1 begins "+run.RequestID, func() {
+		if !n.dead {
+			n.world.ledger.begin(&run.ActionRequest, n, begun)
+		}
+	})
+	a := attemptOf(&run.ActionRequest, run.Attempt)
+	if a.deaf {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if a.tells && idle.For(ctx, a.duration/2) == nil {
+		_ = worker.Heartbeat(ctx, run.Attempt)
+		a.duration /= 2
+	}
+	if idle.For(ctx, a.duration) != nil {
+		return context.Cause(ctx)
+	}
+	if !a.fails {
+		return nil
+	}
+	if policy := run.RetryPolicy; policy != nil && run.Attempt < policy.MaximumAttempts {
+		n.note("code 2 breaks "+run.RequestID, func() { n.world.ledger.run(run.RequestID).again = true })
+	}
+	return errBroken
+}
+
+// attempt is how one of a run goes.
+type attempt struct {
+	duration time.Duration
+	fails    bool
+	deaf     bool // it goes on though it was asked to stop
+	tells    bool // it tells how far it has come
+}
+
+// attemptOf draws from the request ID how an attempt goes: whatever worker it comes to, it goes the same.
+func attemptOf(request *schedule.ActionRequest, number int) attempt {
+	dice := diceOf(request)
+	return attempt{
+		duration: durationOf(dice), fails: dice%11 == 0 && number <= 1+int(dice%3), deaf: dice%17 == 0, tells: dice%7 == 0,
+	}
+}
+
+// link is what a real worker has for NATS: a process of the simulation.
+type link struct{ node *node }
+
+var _ workerbus.Bus = link{}
+
+// subscription is one of a process to plain NATS messages.
+type subscription struct {
+	filter string
+	handle func(workerbus.Message)
+}
+
+// Subscribe implements workerbus.Bus.
+func (l link) Subscribe(subject string, handle func(workerbus.Message)) (unsubscribe func(), err error) {
+	s := &subscription{subject, handle}
+	l.node.note("subscribe "+subject, func() { l.node.subscriptions = append(l.node.subscriptions, s) })
+	return func() {
+		l.node.note("unsubscribe "+subject, func() {
+			l.node.subscriptions = slices.DeleteFunc(l.node.subscriptions, func(other *subscription) bool { return other == s })
+		})
+	}, nil
+}
+
+// tellSubscribers brings a message to all processes that have subscribed to its subject and are connected now.
+func (w *world) tellSubscribers(msg *nats.Msg, now time.Time) {
+	if now.Before(w.outage) {
+		return
+	}
+	for _, n := range w.nodes {
+		for _, s := range n.subscriptions {
+			if !n.dead && jsmodel.Matches(s.filter, msg.Subject) {
+				w.at(now.Add(w.latency()), func(now time.Time) { n.hear(s, msg, now) })
+			}
+		}
+	}
+}
+
+// hear takes a message of a subscription, if the process is still there.
+func (n *node) hear(s *subscription, msg *nats.Msg, now time.Time) {
+	switch {
+	case n.dead || !slices.Contains(n.subscriptions, s):
+	case now.Before(n.suspended):
+		n.world.at(n.suspended, func(now time.Time) { n.hear(s, msg, now) })
+	default:
+		go s.handle(workerbus.Message{Subject: msg.Subject, Data: msg.Data})
+	}
+}
+
+// Attach implements workerbus.Bus.
+func (l link) Attach(ctx context.Context, streams workerbus.Streams, config jetstream.ConsumerConfig) (workerbus.Queue, error) {
+	err := l.node.do(ctx, "attach", streams.Actions+" "+config.Durable, func(time.Time) error {
+		l.node.world.server.AddConsumer(streams.Actions, config)
+		return nil
+	})
+	return queue{l.node, consumerName{streams.Actions, config.Durable}}, err
+}
+
+// LastControl implements workerbus.Bus. A replica may answer that has not seen the newest writes.
+func (l link) LastControl(ctx context.Context, subject string) ([]byte, error) {
+	stream := l.node.world.names.ControlStream()
+	return ask(ctx, l.node, whatGet, subject, func(time.Time) ([]byte, error) {
+		found, ok := l.node.world.server.LastAt(stream, subject, l.node.world.seen(stream))
+		if !ok {
+			return nil, jetstream.ErrMsgNotFound
+		}
+		return found.Data, nil
+	})
+}
+
+// Publish implements workerbus.Bus.
+func (l link) Publish(ctx context.Context, msg *nats.Msg) error { return l.node.Publish(ctx, msg) }
+
+// PublishAll implements workerbus.Bus.
+func (l link) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
+	return l.node.PublishAll(ctx, msgs)
+}
+
+func (l link) Connected() bool     { return l.node.Connected() }
+func (l link) Closed() bool        { return l.node.Closed() }
+func (l link) Reconnects() uint64  { return l.node.world.reconnects.Load() }
+func (l link) MaxPayload() int64   { return maxPayload }
+func (l link) Flush(time.Duration) {}
+func (l link) Close()              {}
+
+// queue is the task queue of a real worker.
+type queue struct {
+	node     *node
+	consumer consumerName
+}
+
+// AckWait implements workerbus.Queue.
+func (q queue) AckWait() time.Duration { return subjects.ActionAckWait }
+
+// Pull implements workerbus.Queue.
+func (q queue) Pull(count int) (workerbus.Messages, error) {
+	p := &pull{node: q.node, consumer: q.consumer, stopped: make(chan struct{}), left: count, bounded: true}
+	q.node.note("pull "+q.consumer.name, func() { q.node.begin(p) })
+	return p, nil
+}
+
+// isControl reports whether a subject is one that workers listen to.
+func (w *world) isControl(subject string) bool {
+	return strings.HasPrefix(subject, w.names.Prefix()+".control.")
+}

@@ -1,0 +1,119 @@
+package workerbus
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/publish"
+)
+
+const (
+	// pullExpiry and pullHeartbeat are for one request for messages. A server that is silent for two heartbeats is
+	// asked again.
+	pullExpiry    = 30 * time.Second
+	pullHeartbeat = 5 * time.Second
+)
+
+// connection is the Bus that talks to NATS.
+type connection struct {
+	nc        *nats.Conn
+	js        jetstream.JetStream
+	publisher *publish.Publisher
+	control   atomic.Pointer[jetstream.Stream] // set by Attach, again and again
+}
+
+// New returns a bus on a connection, which the caller keeps and closes after the bus.
+func New(nc *nats.Conn) (Bus, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{nc: nc, js: js, publisher: publish.New(js)}, nil
+}
+
+func (c *connection) Subscribe(subject string, handle func(Message)) (unsubscribe func(), err error) {
+	subscription, err := c.nc.Subscribe(subject, func(msg *nats.Msg) {
+		m := Message{Subject: msg.Subject, Data: msg.Data}
+		if msg.Reply != "" {
+			m.Respond = msg.Respond
+		}
+		handle(m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = subscription.Unsubscribe() }, nil // fails only on a closed connection
+}
+
+// Attach looks before it creates, since a worker may lack the permission to create; and leaves a consumer that is there as
+// it is, since an operator may have tuned it.
+func (c *connection) Attach(ctx context.Context, streams Streams, config jetstream.ConsumerConfig) (Queue, error) {
+	control, err := c.js.Stream(ctx, streams.Control)
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := c.js.Consumer(ctx, streams.Actions, config.Durable)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		consumer, err = c.js.CreateConsumer(ctx, streams.Actions, config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.control.Store(&control)
+	return queue{consumer}, nil
+}
+
+func (c *connection) LastControl(ctx context.Context, subject string) ([]byte, error) {
+	msg, err := (*c.control.Load()).GetLastMsgForSubject(ctx, subject)
+	if err != nil {
+		return nil, err
+	}
+	return msg.Data, nil
+}
+
+func (c *connection) Publish(ctx context.Context, msg *nats.Msg) error {
+	_, err := c.publisher.Publish(ctx, msg)
+	return err
+}
+
+func (c *connection) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
+	return c.publisher.PublishAll(ctx, msgs)
+}
+
+func (c *connection) Connected() bool    { return c.nc.IsConnected() }
+func (c *connection) Closed() bool       { return c.nc.IsClosed() }
+func (c *connection) Reconnects() uint64 { return c.nc.Stats().Reconnects }
+func (c *connection) MaxPayload() int64  { return c.nc.MaxPayload() }
+
+func (c *connection) Flush(limit time.Duration) { _ = c.nc.FlushTimeout(limit) }
+
+func (c *connection) Close() { c.publisher.Close() }
+
+// queue is the Queue on NATS.
+type queue struct{ consumer jetstream.Consumer }
+
+func (q queue) AckWait() time.Duration { return q.consumer.CachedInfo().Config.AckWait }
+
+// Pull asks the server for no more than so many messages, so that nothing waits here while another worker is free.
+func (q queue) Pull(count int) (Messages, error) {
+	messages, err := q.consumer.Messages(
+		jetstream.PullMaxMessages(count), jetstream.PullThresholdMessages(1), jetstream.StopAfter(count),
+		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.WithMessagesErrOnMissingHeartbeat(false),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return pulled{messages}, nil
+}
+
+type pulled struct{ jetstream.MessagesContext }
+
+func (p pulled) Next(ctx context.Context) (jetstream.Msg, error) {
+	return p.MessagesContext.Next(jetstream.NextContext(ctx))
+}
