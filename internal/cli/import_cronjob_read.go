@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -183,11 +184,24 @@ func (r *cronJobReader) object(from, kind string, text json.RawMessage, fields m
 	case !isCronJob:
 		s.problem = errors.New("is no CronJob of Kubernetes")
 	case metadata != nil:
-		s.problem = fmt.Errorf("metadata: %w", metadata)
+		s.problem = metadataProblem(metadata)
 	default:
 		s.problem = j.read(text, &s, r.actionType)
 	}
 	r.all = append(r.all, s)
+}
+
+// metadataProblem puts an error about the type of a field into words. In YAML as Kubernetes reads it, a bare y or no is a boolean.
+func metadataProblem(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	expected := "text in quotes"
+	if kind := wrong.Type.Kind(); kind == reflect.Map || kind == reflect.Struct {
+		expected = "an object"
+	}
+	return fmt.Errorf("%s: must be %s, not %s", strings.TrimSuffix("metadata."+wrong.Field, "."), expected, wrong.Value)
 }
 
 // isCronJob goes by kind and group. What does not say its version is taken for one of Kubernetes.
