@@ -28,13 +28,20 @@ func TestReady(t *testing.T) {
 		assert.Fail(t, "ready without a task queue")
 	default:
 	}
-	_, err = topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1, Replicas: 1})
+	assert.NotEmpty(t, w.Waits())
+	facts, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1, Replicas: 1})
 	require.NoError(t, err)
 	select {
 	case <-w.Ready():
 	case <-time.After(limit):
 		assert.Fail(t, "not ready")
 	}
+	assert.Empty(t, w.Waits())
+	// Without its stream it waits again, and goes on when that is there.
+	require.NoError(t, js.DeleteStream(t.Context(), names.ActionStream()))
+	natstest.Eventually(t, limit, "it waits", func() bool { return w.Waits() != "" })
+	require.NoError(t, topology.Recreate(t.Context(), js, names, facts, []string{names.ActionStream()}))
+	natstest.Eventually(t, limit, "it takes runs", func() bool { return w.Waits() == "" })
 	cancel()
 	require.NoError(t, <-ended)
 }

@@ -56,7 +56,8 @@ type Worker struct {
 
 	listening listening
 
-	ready chan struct{} // closed when it takes runs
+	ready    chan struct{} // closed when it takes runs
+	attached atomic.Bool   // it takes them now
 
 	progressFrom atomic.Int64 // when details of heartbeats are stored and read again, in nanoseconds since 1970
 }
@@ -132,6 +133,14 @@ func (w *Worker) types() []string {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return slices.Sorted(maps.Keys(w.handlers))
+}
+
+// Waits says for people what the worker waits for before it takes runs, or takes them again; empty while it takes them or ends.
+func (w *Worker) Waits() string {
+	if w.attached.Load() {
+		return ""
+	}
+	return "the streams of the installation, to take runs from its task queue"
 }
 
 // Ready is closed when the worker has found its task queue and takes runs from it.

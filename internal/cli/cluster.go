@@ -27,7 +27,7 @@ directly and need no other process of Carillon.`,
 	makeParent(cmd)
 	cmd.AddCommand(
 		a.clusterInfoCommand(), a.clusterHealthCommand(),
-		a.clusterCheckCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(),
+		a.clusterCheckCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(), a.clusterRecreateCommand(),
 	)
 	return cmd
 }

@@ -45,8 +45,7 @@ func checkInstallation(f *Facts) Check {
 	}
 	switch {
 	case len(missing) > 0:
-		return notOK("installation", Failed, "missing: "+listed(missing),
-			next+". A stream or bucket that was deleted comes back empty: restore a backup with carillon cluster restore")
+		return notOK("installation", Failed, "missing: "+listed(missing), whatIsMissing(f, next))
 	case len(unfit) > 0:
 		return notOK("installation", Failed, "not as it must be: "+listed(unfit), next)
 	}
@@ -54,8 +53,11 @@ func checkInstallation(f *Facts) Check {
 		counted(f.Namespaces, "namespace"))
 }
 
-// checkStorage looks for limits that are near: that of the account, and those an operator has given streams.
+// checkStorage looks for streams that take no writes, and for limits that are near: that of the account, and those an operator has given streams.
 func checkStorage(f *Facts) Check {
+	if check := checkWrites(f); check.Status != OK {
+		return check
+	}
 	worst, about := part(f.NATS.Stored, f.NATS.StoreLimit), "the account"
 	for i := range f.Streams {
 		s := &f.Streams[i]

@@ -72,6 +72,12 @@ func TestWhatIsWrong(t *testing.T) {
 		"bucket unfit":     {func(f *Facts) { f.Streams[0].Unfit = true }, "installation", Failed, "bucket carillon-cluster"},
 		"consumer missing": {func(f *Facts) { f.Streams[tasks].Consumers[1] = Consumer{Pool: "invoker", Missing: true} }, "installation", Failed, "consumer invoker of stream CARILLON_TASKS_0"},
 		"consumer unfit":   {func(f *Facts) { f.Streams[tasks].Consumers[1].Unfit = true }, "installation", Failed, "not as it must be: consumer invoker"},
+		"bucket missing": {func(f *Facts) {
+			f.Streams[0] = Stream{Name: "KV_carillon-state-1", Bucket: "carillon-state-1", Missing: true}
+		},
+			"installation", Failed, "missing: bucket carillon-state-1"},
+		"no writes": {func(f *Facts) { f.Streams[events].Refused = "no space left on device" }, "storage", Failed,
+			"NATS refuses all writes since one has failed: stream CARILLON_EVENTS: no space left on device"},
 		"account fills":    {func(f *Facts) { f.NATS.Stored, f.NATS.StoreLimit = 85, 100 }, "storage", Warning, "the account is 85 % full"},
 		"account full":     {func(f *Facts) { f.NATS.Stored, f.NATS.StoreLimit = 99, 100 }, "storage", Failed, "99 B stored of 100 B"},
 		"stream full":      {func(f *Facts) { f.Streams[events].Bytes, f.Streams[events].MaxBytes = 96, 100 }, "storage", Failed, "stream CARILLON_EVENTS is 96 % full"},

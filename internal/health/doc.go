@@ -4,5 +4,6 @@
 // pure function, so that every finding has a test and whoever has facts, a command or a server that is asked whether it is
 // ready, comes to the same verdict.
 //
-// The package may import schedule, subjects, internal/topology, internal/namespaces and internal/taskqueue. It changes nothing.
+// The package may import schedule, subjects, internal/topology, internal/namespaces, internal/taskqueue and
+// internal/streamwatch. It changes nothing.
 package health

@@ -49,7 +49,9 @@ type Stream struct {
 	// Bucket is the name of the bucket; empty for a stream.
 	Bucket string `json:"bucket,omitempty"`
 	// Missing says that it is not there; the other fields are empty then. Unfit says that it is not as it must be.
-	Missing  bool   `json:"missing,omitempty"`
+	Missing bool `json:"missing,omitempty"`
+	// Refused is why it takes no writes, in the words of NATS; empty if it takes them, or that is not known.
+	Refused  string `json:"refused,omitempty"`
 	Unfit    bool   `json:"unfit,omitempty"`
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`

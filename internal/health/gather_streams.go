@@ -88,6 +88,7 @@ func (g *gatherer) look(ctx context.Context, l *lookup) {
 	l.roundTrip = g.Now().Sub(began)
 	l.skew = info.TimeStamp.Sub(began.Add(l.roundTrip / 2))
 	l.describe(info, g.facts.NATS.Server)
+	l.stream.Refused = g.refused(ctx, l)
 	for _, want := range l.consumers {
 		l.stream.Consumers = append(l.stream.Consumers, g.consumer(ctx, l, stream, want))
 	}

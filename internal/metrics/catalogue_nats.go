@@ -52,6 +52,11 @@ var (
 		Name: "carillon.jetstream.up", By: byFrontend,
 		Description: "1 where JetStream has told of all streams of the installation, 0 where it has not answered, or not in time.",
 	})
+	StreamWritable = newGauge(GroupNATS, Instrument{
+		Name: "carillon.jetstream.stream.writable", By: "every role but worker",
+		Description: "0 where a stream is gone or takes no writes, as NATS refuses all since one has failed; else 1.",
+		Attributes:  []Attribute{aStream},
+	})
 	StreamMessages = newGauge(GroupNATS, Instrument{
 		Name: "carillon.jetstream.stream.messages", Unit: "{message}", By: byFrontend,
 		Description: "Messages in a stream.",

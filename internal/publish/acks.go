@@ -149,6 +149,7 @@ func (a *acks) expire() {
 	for id, w := range a.waiting {
 		if a.round-w.since > ackRounds {
 			w.answered <- answer{err: jetstream.ErrAsyncPublishTimeout}
+			unanswered.Add(1)
 			delete(a.waiting, id)
 		}
 	}

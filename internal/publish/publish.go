@@ -89,6 +89,7 @@ func (p *Publisher) wait(ctx context.Context, sent pending) (uint64, error) {
 		return a.sequence, a.err
 	case <-ctx.Done():
 		p.acks.forget([]pending{sent})
+		late(ctx.Err())
 		return 0, ctx.Err()
 	}
 }

@@ -82,11 +82,11 @@ func (s *site) purge(name string, key schedule.Key) {
 // reset makes the buckets anew, as the restore of a backup of nothing does.
 func (s *site) reset() {
 	s.t.Helper()
-	for shard := range s.facts.Shards {
-		require.NoError(s.t, s.js.DeleteKeyValue(s.t.Context(), s.names.StateBucket(shard)))
+	buckets := s.names.Buckets(s.facts.Shards)[1:]
+	for _, bucket := range buckets {
+		require.NoError(s.t, s.js.DeleteKeyValue(s.t.Context(), bucket))
 	}
-	_, err := topology.Ensure(s.t.Context(), s.js, s.names, topology.Settings{})
-	require.NoError(s.t, err)
+	require.NoError(s.t, topology.Recreate(s.t.Context(), s.js, s.names, s.facts, buckets))
 }
 
 const anew = "built anew"

@@ -40,7 +40,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 			"internal/workerbus"},
 
 		"internal/heap":         {},
-		"internal/health":       {"subjects", "kv", "internal/namespaces", "internal/taskqueue", "internal/topology"},
+		"internal/health":       {"subjects", "kv", "internal/namespaces", "internal/taskqueue", "internal/topology", "internal/streamwatch"},
 		"internal/ical":         {"schedule"},
 		"internal/jobs":         {"schedule", "kv", "internal/metrics"},
 		"internal/metrics":      {"schedule"},

@@ -43,6 +43,12 @@ func openCluster(ctx context.Context, js jetstream.JetStream, names subjects.Nam
 	if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return bucket, err
 	}
+	// It is the first bucket that is made, and the last of a backup.
+	if _, err := js.KeyValue(ctx, names.StateBucket(0)); err == nil {
+		return nil, goneError(names, names.ClusterBucket())
+	} else if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, err
+	}
 	replicas := s.initial().Replicas
 	bucket, err = js.CreateKeyValue(ctx, names.BucketConfig(names.ClusterBucket(), replicas))
 	if errors.Is(err, jetstream.ErrBucketExists) {
@@ -86,6 +92,36 @@ func firstFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Fac
 	return facts, revision, err
 }
 
+// complete notes that all buckets are there.
+func complete(ctx context.Context, js jetstream.JetStream, names subjects.Names) (facts Facts, err error) {
+	err = retry(ctx, "the facts of the cluster", func(ctx context.Context) error {
+		bucket, err := js.KeyValue(ctx, names.ClusterBucket())
+		if err != nil {
+			return err
+		}
+		var revision uint64
+		if facts, revision, err = readFacts(ctx, bucket, Settings{}); err != nil || facts.Complete {
+			return err
+		}
+		facts.Complete = true
+		return writeFacts(ctx, bucket, facts, revision)
+	})
+	return facts, err
+}
+
+// writeFacts replaces the facts, unless another process has.
+func writeFacts(ctx context.Context, bucket jetstream.KeyValue, facts Facts, revision uint64) error {
+	text, err := json.Marshal(facts)
+	if err != nil {
+		return err
+	}
+	_, err = bucket.Update(ctx, factsKey, text, revision)
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return errAgain
+	}
+	return err
+}
+
 // changeFacts writes facts with another number of replicas. The bucket gets its replicas first: if the servers cannot
 // hold as many, that shows before the facts demand it of everybody.
 func changeFacts(ctx context.Context, js jetstream.JetStream, bucket jetstream.KeyValue, facts Facts, revision uint64) error {
@@ -103,15 +139,7 @@ func changeFacts(ctx context.Context, js jetstream.JetStream, bucket jetstream.K
 			return err
 		}
 	}
-	text, err := json.Marshal(facts)
-	if err != nil {
-		return err
-	}
-	_, err = bucket.Update(ctx, factsKey, text, revision)
-	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-		return errAgain
-	}
-	return err
+	return writeFacts(ctx, bucket, facts, revision)
 }
 
 // streamInfo returns what the server says about the stream of a bucket.

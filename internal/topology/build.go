@@ -15,19 +15,19 @@ import (
 // buildConcurrency bounds the requests under way at once, of which a new cluster needs some dozens.
 const buildConcurrency = 8
 
-// build creates what is missing and adapts what does not fit. The replicas follow the facts exactly if this process
+// build creates what is missing, other than buckets that once were there, and adapts what does not fit. The replicas follow the facts exactly if this process
 // asked for them; otherwise nothing that has more loses any.
 func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, facts Facts, exact bool) error {
 	b := builder{js: js, replicas: facts.Replicas, exact: exact}
+	if facts.Complete {
+		b.gone = func(bucket string) error { return goneError(names, bucket) }
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(buildConcurrency)
 	for _, bucket := range names.Buckets(facts.Shards) {
 		group.Go(func() error { return b.bucket(ctx, names.BucketConfig(bucket, facts.Replicas)) })
 	}
-	consumers := map[string][]jetstream.ConsumerConfig{}
-	for shard := range facts.Shards {
-		consumers[names.TaskStream(shard)] = names.TaskConsumers(shard)
-	}
+	consumers := taskConsumers(names, facts.Shards)
 	for _, stream := range names.StreamConfigs(facts.Shards, facts.Replicas) {
 		group.Go(func() error { return b.stream(ctx, stream, consumers[stream.Name]) })
 	}
@@ -38,12 +38,17 @@ type builder struct {
 	js       jetstream.JetStream
 	replicas int
 	exact    bool
+	// gone is the error of a bucket that is missing; nil makes it.
+	gone func(bucket string) error
 }
 
 func (b builder) bucket(ctx context.Context, want jetstream.KeyValueConfig) error {
 	return retry(ctx, "bucket "+want.Bucket, func(ctx context.Context) error {
 		bucket, err := b.js.KeyValue(ctx, want.Bucket)
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			if b.gone != nil {
+				return b.gone(want.Bucket)
+			}
 			_, err := b.js.CreateKeyValue(ctx, want)
 			return existsMeansAgain(err, jetstream.ErrBucketExists)
 		}

@@ -24,6 +24,10 @@ const (
 // shards, the replicas follow the settings: buckets and streams are updated to the number a process asks for, and kept
 // at what they have when it does not ask. Where processes ask for different numbers, the last to start prevails.
 //
+// A bucket of records that was deleted is not made anew, since all would go on without them: that is refused, with
+// CodeFailedPrecondition; [Recreate] does it. Streams that were deleted are made anew, for what they had to do can be made anew from the
+// records, and what they had told is lost already.
+//
 // A cluster that is still starting is waited for until ctx ends; the error then has CodeUnavailable and says what was
 // waited for.
 func Ensure(ctx context.Context, js jetstream.JetStream, names subjects.Names, s Settings) (Facts, error) {
@@ -42,12 +46,12 @@ func Ensure(ctx context.Context, js jetstream.JetStream, names subjects.Names, s
 			return Facts{}, err
 		}
 		// If the replicas were changed meanwhile, some of what was just built follows the old number.
-		now, err := agree(ctx, js, names, Settings{})
+		now, err := complete(ctx, js, names)
 		if err != nil {
 			return Facts{}, err
 		}
 		if now.Replicas == facts.Replicas {
-			return facts, nil
+			return now, nil
 		}
 	}
 }

@@ -59,6 +59,8 @@ type Facts struct {
 	Shards        int       `json:"shards"`
 	Replicas      int       `json:"replicas"`
 	Created       time.Time `json:"created"`
+	// Complete says that all buckets were there once: one that is missing was deleted, with what was in it.
+	Complete bool `json:"complete,omitempty"`
 }
 
 // ShardOf returns the shard a schedule lives in.

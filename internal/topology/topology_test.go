@@ -40,7 +40,7 @@ func TestFactsAreReadableByPeople(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.ensure(t, topology.Settings{Shards: 2})
-	require.Regexp(t, `^\{"formatVersion":1,"shards":2,"replicas":1,"created":"20..-..-..T.*Z"\}$`, b.get(t, "cluster"))
+	require.Regexp(t, `^\{"formatVersion":1,"shards":2,"replicas":1,"created":"20..-..-..T.*Z","complete":true\}$`, b.get(t, "cluster"))
 	require.Regexp(t, `^\{"name":"default","version":1,"createTime":"20..-..-..T.*Z"\}$`, b.get(t, "namespace.default"))
 }
 

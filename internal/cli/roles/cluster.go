@@ -17,8 +17,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/streamwatch"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
@@ -40,6 +42,8 @@ type Cluster struct {
 	options Options
 	// definitions are those that the pools of this process have read last.
 	definitions *recent.Records[schedule.Definition]
+	// watch knows whether the streams take writes.
+	watch *streamwatch.Watch
 }
 
 // Options are what all roles of a process share.
@@ -74,7 +78,23 @@ func Open(
 	return &Cluster{
 		Conn: conn, JS: js, Names: names, Facts: facts, store: kv.NewStore(buckets, names, facts.Shards), lanes: lanes,
 		options: options, definitions: recent.Definitions(),
+		watch: streamwatch.New(streamwatch.Config{
+			JS: js, Names: names, Shards: facts.Shards, Logger: options.Logger, Unanswered: publish.Unanswered,
+		}),
 	}, nil
+}
+
+// watched returns a role that is ready only while the streams of the installation are there and take writes.
+func (c *Cluster) watched(role Role) Role {
+	waits := role.Checks.Waits
+	role.Checks.Waits = func() string {
+		if what := waits(); what != "" {
+			return what
+		}
+		return c.watch.Waits()
+	}
+	role.Run = together(role.Run, c.watch.Run)
+	return role
 }
 
 // Frontend returns the role that answers the API, and a channel that is closed when it does. Searches are answered once
@@ -95,7 +115,7 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 	if index != nil {
 		role.Run = together(f.Run, index.Run)
 	}
-	return role, f.Ready(), nil
+	return c.watched(role), f.Ready(), nil
 }
 
 // Generator returns the role that finds out what is due, and looks after what is stored about schedules.
@@ -115,7 +135,7 @@ func (c *Cluster) Generator() (Role, error) {
 		return Role{}, err
 	}
 	run := together(informed(table, pool.Run), scrubber.Run)
-	return Role{Name: "generator", Run: run, Checks: poolChecks(table, vitals)}, nil
+	return c.watched(Role{Name: "generator", Run: run, Checks: poolChecks(table, vitals)}), nil
 }
 
 // Invoker returns the role that starts what is due, and looks after the task queues where that goes.
@@ -133,7 +153,7 @@ func (c *Cluster) Invoker() (Role, error) {
 		return Role{}, err
 	}
 	run := informed(table, together(pool.Run, watcher.Run))
-	return Role{Name: "invoker", Run: run, Checks: poolChecks(table, vitals)}, nil
+	return c.watched(Role{Name: "invoker", Run: run, Checks: poolChecks(table, vitals)}), nil
 }
 
 // table returns what a role knows of the namespaces.
@@ -184,5 +204,5 @@ func (c *Cluster) Backfiller() (Role, error) {
 	if err != nil {
 		return Role{}, err
 	}
-	return Role{Name: "backfiller", Run: informed(table, pool.Run), Checks: poolChecks(table, vitals)}, nil
+	return c.watched(Role{Name: "backfiller", Run: informed(table, pool.Run), Checks: poolChecks(table, vitals)}), nil
 }

@@ -31,7 +31,7 @@ func Worker(conn *Connection, config WorkerConfig) (Role, error) {
 	actions := config.Actions
 	actions.Logger, actions.Conn, actions.Prefix = config.Logger, conn.Conn, config.Prefix
 	builtin.Register(w, actions)
-	checks := observe.Checks{Waits: until(w.Ready(), "the streams of the installation, to take runs from its task queue")}
+	checks := observe.Checks{Waits: w.Waits}
 	if actions.Callbacks == nil {
 		return Role{Name: "worker", Run: w.Run, Checks: checks}, nil
 	}

@@ -1,0 +1,48 @@
+package streamwatch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Outcome is what came of trying whether a stream takes writes.
+type Outcome struct {
+	// Missing says that there is no such stream.
+	Missing bool
+	// Refused is why the stream takes no writes, in the words of NATS; empty if it takes them, or has not answered.
+	Refused string
+	// Silent says that it has not answered: it has no leader, or the caller may not purge it.
+	Silent bool
+}
+
+// OK reports whether the stream takes writes.
+func (o Outcome) OK() bool { return o == Outcome{} }
+
+// nowhere is a subject on which no stream ever has a message.
+const nowhere = "carillon-probe.nowhere"
+
+// probeLimit bounds one try.
+const probeLimit = 3 * time.Second
+
+// Probe tries whether a stream takes writes. It stores nothing, and removes nothing.
+func Probe(ctx context.Context, js jetstream.JetStream, stream string) Outcome {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	s, err := js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(nowhere))
+	}
+	var refusal *jetstream.APIError
+	switch {
+	case err == nil:
+		return Outcome{}
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return Outcome{Missing: true}
+	case errors.As(err, &refusal) && refusal.Code >= 500 && refusal.Code != 503:
+		return Outcome{Refused: refusal.Description}
+	}
+	return Outcome{Silent: true}
+}

@@ -1,0 +1,248 @@
+package streamwatch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+const (
+	// defaultEvery is how often a watch looks; while something is wrong, twice as often.
+	defaultEvery = 10 * time.Second
+	// suspectFor is for how long after a message without acknowledgement all streams are tried. A message is given up after 5 s, and
+	// sent again after 10 s at most.
+	suspectFor = 30 * time.Second
+	// listLimit bounds the question for the names of all streams, silentRounds is how many may stay without an answer: elections are
+	// over by then.
+	listLimit    = 5 * time.Second
+	silentRounds = 2
+	// atOnce bounds how many streams are tried at a time.
+	atOnce = 8
+)
+
+// Config is what a [Watch] needs. All fields but Every are required.
+type Config struct {
+	JS     jetstream.JetStream
+	Names  subjects.Names
+	Shards int
+	Logger *slog.Logger
+	// Unanswered counts the messages of this process that no stream has acknowledged in time, as publish.Unanswered does.
+	Unanswered func() uint64
+	// Every is how often it looks; 10 s by default.
+	Every time.Duration
+}
+
+// Watch watches the streams of an installation for one process. It is safe for concurrent use.
+type Watch struct {
+	config  Config
+	streams []string
+	turn    chan struct{} // has an element while somebody runs it
+
+	// These belong to whoever has the turn.
+	next       int // the stream to try next
+	unanswered uint64
+	suspected  time.Time // when a message was last found to be without acknowledgement
+	unlisted   int       // rounds in a row in which the names were not told
+
+	mu     sync.Mutex
+	silent error // why the names are not known
+	bad    map[string]Outcome
+}
+
+// New returns a watch that has not looked yet.
+func New(config Config) *Watch {
+	if config.Every == 0 {
+		config.Every = defaultEvery
+	}
+	w := &Watch{config: config, turn: make(chan struct{}, 1), unanswered: config.Unanswered(), bad: map[string]Outcome{}}
+	for _, bucket := range config.Names.Buckets(config.Shards) {
+		w.streams = append(w.streams, subjects.BucketStream(bucket))
+	}
+	for _, stream := range config.Names.StreamConfigs(config.Shards, 1) {
+		w.streams = append(w.streams, stream.Name)
+	}
+	return w
+}
+
+// Run watches until ctx ends. Several roles of a process may call it: one at a time does the work, and another goes on when that ends.
+func (w *Watch) Run(ctx context.Context) error {
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil
+	}
+	defer func() { <-w.turn }()
+	defer metrics.Observe(w.observe, metrics.StreamWritable)()
+	for {
+		pause := w.config.Every
+		if w.Waits() != "" || w.suspects() {
+			pause /= 2
+		}
+		if idle.For(ctx, pause) != nil {
+			return nil
+		}
+		w.look(ctx)
+	}
+}
+
+// Waits says for people which streams are missing or take no writes, and what to do; empty while all is well. It is an observe check.
+func (w *Watch) Waits() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.silent != nil {
+		return fmt.Sprintf("JetStream to answer, which has a quorum and its data: %v", w.silent)
+	}
+	for _, stream := range w.streams {
+		if outcome, is := w.bad[stream]; is {
+			return explain(w.config.Names, stream, outcome, len(w.bad)-1)
+		}
+	}
+	return ""
+}
+
+// explain says what is wrong with a stream, and with how many others.
+func explain(names subjects.Names, stream string, outcome Outcome, others int) string {
+	and := ""
+	if others > 0 {
+		and = fmt.Sprintf("; there is something wrong with %d more, see carillon cluster health", others)
+	}
+	title := "stream " + stream
+	switch {
+	case outcome.Missing:
+		return fmt.Sprintf("%s, which is gone: %s%s", title, topology.WhenMissing(names, stream), and)
+	case outcome.Silent:
+		return fmt.Sprintf("%s, which does not acknowledge what is stored: see whether it has a leader%s", title, and)
+	}
+	return fmt.Sprintf("%s, to which NATS refuses all writes since one has failed (%s): %s%s", title, outcome.Refused, WhenRefused, and)
+}
+
+// WhenRefused says what to do about a stream that takes no writes.
+const WhenRefused = "make room on the disk of the NATS server that leads it, and restart that server"
+
+// look makes one round.
+func (w *Watch) look(ctx context.Context) {
+	suspects := w.suspects()
+	missing, err := w.missing(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		w.unlisted++
+	} else {
+		w.unlisted = 0
+	}
+	w.mu.Lock()
+	if w.silent = nil; w.unlisted >= silentRounds {
+		w.silent = err
+	}
+	w.mu.Unlock()
+	if err != nil {
+		return // nothing else would be answered
+	}
+	outcomes := w.try(ctx, w.due(suspects, missing), missing)
+	if ctx.Err() == nil {
+		w.note(outcomes, suspects)
+	}
+}
+
+// suspects reports whether messages have been without acknowledgement lately.
+func (w *Watch) suspects() bool {
+	if count := w.config.Unanswered(); count != w.unanswered {
+		w.unanswered, w.suspected = count, time.Now()
+	}
+	return !w.suspected.IsZero() && time.Since(w.suspected) < suspectFor
+}
+
+// missing returns the streams that are not there.
+func (w *Watch) missing(ctx context.Context) (missing []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listLimit)
+	defer cancel()
+	there := map[string]bool{}
+	names := w.config.JS.StreamNames(ctx)
+	for name := range names.Name() {
+		there[name] = true
+	}
+	if err := names.Err(); err != nil {
+		return nil, err
+	}
+	for _, stream := range w.streams {
+		if !there[stream] {
+			missing = append(missing, stream)
+		}
+	}
+	return missing, nil
+}
+
+// due returns the streams to try: all if there is reason to, else the next one.
+func (w *Watch) due(suspects bool, missing []string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if suspects || len(missing) > 0 || len(w.bad) > 0 {
+		return w.streams
+	}
+	w.next = (w.next + 1) % len(w.streams)
+	return w.streams[w.next : w.next+1]
+}
+
+// try tries streams side by side, those that are there.
+func (w *Watch) try(ctx context.Context, streams, missing []string) map[string]Outcome {
+	var mu sync.Mutex
+	outcomes := map[string]Outcome{}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, stream := range streams {
+		group.Go(func() error {
+			outcome := Outcome{Missing: true}
+			if !slices.Contains(missing, stream) {
+				outcome = Probe(ctx, w.config.JS, stream)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[stream] = outcome
+			return nil
+		})
+	}
+	_ = group.Wait() // none returns an error
+	return outcomes
+}
+
+// note keeps what was found. Silence says something only where messages stay without acknowledgement: the process may lack the
+// permission to try.
+func (w *Watch) note(outcomes map[string]Outcome, suspects bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for stream, outcome := range outcomes {
+		_, was := w.bad[stream]
+		switch {
+		case outcome.OK() || outcome.Silent && !suspects:
+			delete(w.bad, stream)
+			if was {
+				w.config.Logger.Info("the stream takes writes again", "stream", stream)
+			}
+			continue
+		case !was:
+			w.config.Logger.Error("the stream takes no writes", "stream", stream, "reason", explain(w.config.Names, stream, outcome, 0))
+		}
+		w.bad[stream] = outcome
+	}
+}
+
+func (w *Watch) observe(_ context.Context, o metrics.Observer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, stream := range w.streams {
+		_, bad := w.bad[stream]
+		o.Bool(metrics.StreamWritable, !bad, stream)
+	}
+}
