@@ -54,7 +54,7 @@ func ParseCron(text string) (CronExpression, error) {
 		return CronExpression{}, atRoot(err)
 	}
 	cron, err := parseCron(text, body, comment)
-	if err != nil && strings.Contains(body, "#") {
+	if at := strings.IndexByte(body, '#'); err != nil && at >= 0 && !isNth(body[:at], body[at+1:]) {
 		e := Invalid("", "%s; a comment has a blank before its #", messageOf(err))
 		return CronExpression{}, e
 	}
@@ -91,6 +91,20 @@ func parseCron(text, body, comment string) (CronExpression, error) {
 		return CronExpression{}, err
 	}
 	return cron, nil
+}
+
+// CronFields returns the fields of an expression as they are written, without its zone and its comment; none for one that begins
+// with "@". Whether they are valid plays no part.
+func CronFields(text string) []string {
+	body, _ := cutComment(text)
+	fields := strings.FieldsFunc(strings.TrimSpace(body), isBlank)
+	if len(fields) > 0 && (strings.HasPrefix(fields[0], "CRON_TZ=") || strings.HasPrefix(fields[0], "TZ=")) {
+		fields = fields[1:]
+	}
+	if len(fields) > 0 && strings.HasPrefix(fields[0], "@") {
+		return nil
+	}
+	return fields
 }
 
 func isBlank(r rune) bool { return r == ' ' || r == '\t' }

@@ -27,6 +27,12 @@ const (
 	WarnShortMonth WarningCode = "short_month"
 	// WarnDayFields: a cron expression with both day fields restricted.
 	WarnDayFields WarningCode = "day_fields"
+	// WarnSixFields: a cron expression of six fields that means something else where the first of six is the second.
+	WarnSixFields WarningCode = "six_fields"
+	// WarnDayNumbers: a cron expression with "?" and numbers of days of the week, as Quartz and EventBridge count them otherwise.
+	WarnDayNumbers WarningCode = "day_numbers"
+	// WarnComment: a stored cron expression with a "#" that an earlier release took for the beginning of a comment.
+	WarnComment WarningCode = "comment"
 	// WarnDrift: an interval whose times of day change from day to day.
 	WarnDrift WarningCode = "drift"
 	// WarnIntervalIgnoresZone: an interval of days in a zone whose clocks change.
@@ -61,6 +67,8 @@ func Warnings(spec schedule.Spec, from time.Time) []Warning {
 
 // WarningsWith is Warnings for a spec that may name calendars, as [CompileWith] is Compile.
 func WarningsWith(spec schedule.Spec, calendars map[string]schedule.NamedCalendar, from time.Time) []Warning {
+	written := spec
+	spec = spec.AsStored()
 	w, ok := newWarner(spec, calendars, from)
 	if !ok {
 		return nil
@@ -68,7 +76,9 @@ func WarningsWith(spec schedule.Spec, calendars map[string]schedule.NamedCalenda
 	if w.withoutTimes() {
 		return w.found
 	}
+	w.comments(&written)
 	for i := range w.sources {
+		w.cronDialect(&w.sources[i])
 		w.clockChanges(&w.sources[i])
 		w.shortMonths(&w.sources[i])
 		w.dayFields(&w.sources[i])
@@ -93,8 +103,10 @@ type warner struct {
 // warnSource is one entry of a spec that makes times: calendars (two for a cron expression with both day fields), an
 // interval, or the one-off times.
 type warnSource struct {
-	field     string
-	cron      bool
+	field string
+	cron  bool
+	// fields are those of a cron expression, as written.
+	fields    []string
 	calendars []schedule.StructuredCalendar
 	interval  *schedule.Interval
 	at        []time.Time
@@ -118,7 +130,9 @@ func newWarner(spec schedule.Spec, named map[string]schedule.NamedCalendar, from
 	}
 	for i, text := range spec.Cron {
 		cron, _ := schedule.ParseCron(text) // the spec is valid
-		w.add("cron", i, warnSource{cron: true, calendars: cron.Calendars, interval: cron.Interval})
+		w.add("cron", i, warnSource{
+			cron: true, calendars: cron.Calendars, interval: cron.Interval, fields: schedule.CronFields(text),
+		})
 	}
 	for i := range spec.Intervals {
 		w.add("intervals", i, warnSource{interval: &spec.Intervals[i]})
@@ -130,9 +144,11 @@ func newWarner(spec schedule.Spec, named map[string]schedule.NamedCalendar, from
 }
 
 func (w *warner) add(list string, i int, source warnSource) {
-	source.field = list + "[" + strconv.Itoa(i) + "]"
+	source.field = indexed(list, i)
 	w.sources = append(w.sources, source)
 }
+
+func indexed(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
 func (w *warner) warn(code WarningCode, field, text string) {
 	w.found = append(w.found, Warning{Code: code, Field: field, Text: text})

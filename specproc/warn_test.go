@@ -35,6 +35,25 @@ func warnedSpecs() []struct {
 		{cronIn(berlin, "0 9 * * mon-fri"), nil},
 		{cronIn("", "30 2 * * *"), nil},
 
+		{cronIn("", "0 0 9 * * *"), []string{
+			`six_fields cron[0]: has six fields, of which the last is the year, so it means "at 00:00 on the 9th of the month"; where the first of six is the second it means "at 09:00 every day": for that, write "0 0 9 * * * *"`,
+		}},
+		{cronIn("", "*/10 * * * * *"), []string{
+			`six_fields cron[0]: has six fields, of which the last is the year, so it means "every 10 minutes"; where the first of six is the second it means "every 10 seconds": for that, write "*/10 * * * * * *"`,
+		}},
+		{cronIn("", "0 9 * * 1 2030"), nil},
+		{cronIn("", "TZ=UTC 0 9 * * ? * # as EventBridge has it"), nil},
+		{cronIn("", "0 9 ? * mon-fri *"), nil},
+		{cronIn("", "0 9 ? * fri#2 *"), nil},
+		{cronIn("", "0 9 ? * 2-6 *"), []string{
+			`day_numbers cron[0]: has ? and numbers of days of the week, which begin with 0 for Sunday here and mean "at 09:00, Tuesday to Saturday"; Quartz and EventBridge count from 1 for Sunday: write names such as mon-fri`,
+		}},
+		{cronIn("", "0 0 9 ? * 6#2 *"), []string{
+			`day_numbers cron[0]: has ? and numbers of days of the week, which begin with 0 for Sunday here and mean "at 09:00 on the second Saturday of the month"; Quartz and EventBridge count from 1 for Sunday: write names such as mon-fri`,
+		}},
+		{cronIn("", "0 9 * * fri#L"), []string{
+			`comment cron[0]: is stored with a # that an earlier release took for the beginning of a comment, so it means "at 09:00 on Fridays": write what was meant, such as friL or fri#2, or put a blank before the #`,
+		}},
 		{cronIn(berlin, "30 2 * * *"), []string{
 			"skipped_by_clock cron[0]: 02:30 will not run on 2026-03-29 and 2027-03-28 in Europe/Berlin: the clocks skip it; dst.gap: shift would run it at 03:00",
 			"repeated_by_clock cron[0]: 02:30 will run twice on 2026-10-25 and 2027-10-31 in Europe/Berlin: the clocks repeat it; dst.repeat: first would run it once",

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/carillon-scheduler/carillon/internal/cli"
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
 func main() {
@@ -27,6 +28,7 @@ func run() int {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Color:     term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		Width:     width,
+		UseZones:  zonedata.Use,
 		LookupEnv: os.LookupEnv,
 		ReadFile:  os.ReadFile,
 		Now:       time.Now,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
 // Env is what a command takes from the process it runs in. All fields are required.
@@ -22,6 +24,8 @@ type Env struct {
 	Now func() time.Time
 	// Zone is the zone that times are shown in where the schedule does not give one.
 	Zone *time.Location
+	// UseZones is like zonedata.Use.
+	UseZones func(*zonedata.Data)
 }
 
 // Main runs one command line, without the name of the program, and returns the exit code. It ends soon after ctx does.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -29,6 +31,8 @@ type globalOptions struct {
 	logLevel  string
 	logFormat string
 	noColor   bool
+	// zoneinfo is the path of time zone data to use instead of that of the binary.
+	zoneinfo string
 
 	// names are made of prefix by check.
 	names subjects.Names
@@ -46,6 +50,8 @@ func (o *globalOptions) define(root *cobra.Command) {
 	flags.Var(flagconf.NewEnum(&o.logLevel, "debug", "info", "warn", "error"), flagLogLevel,
 		"least `LEVEL` to log: debug, info, warn or error")
 	flags.Var(flagconf.NewEnum(&o.logFormat, "text", "json"), "log-format", "`FORMAT` of the log on standard error: text or json")
+	flags.StringVar(&o.zoneinfo, "zoneinfo", "", "take time zones from `FILE`, a zip file or a directory of compiled ones such as "+
+		"/usr/share/zoneinfo, not from the program")
 	flags.BoolVar(&o.noColor, "no-color", false, "do not colour the output; NO_COLOR in the environment and a pipe do the same")
 	flags.VisitAll(func(flag *pflag.Flag) { annotate(flag, globalGroup) })
 }
@@ -56,6 +62,19 @@ func (o *globalOptions) check() (err error) {
 		return err
 	}
 	return schedule.ValidateNamespace(o.namespace)
+}
+
+// useZones replaces the time zone data of this process, if other data is asked for.
+func (a *app) useZones() error {
+	if a.global.zoneinfo == "" {
+		return nil
+	}
+	data, err := zonedata.Open(a.global.zoneinfo)
+	if err != nil {
+		return withHint(fmt.Errorf("--zoneinfo: %w", err), "docs/operations.md says how to bring newer time zone data")
+	}
+	a.env.UseZones(data)
+	return nil
 }
 
 // logger returns the log of a command.

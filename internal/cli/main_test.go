@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
 func TestMain(m *testing.M) { natstest.Main(m) }
@@ -38,6 +39,7 @@ func (p *process) Env() Env {
 	}
 	return Env{
 		Stdin: strings.NewReader(p.stdin), Stdout: &p.stdout, Stderr: &p.stderr,
+		UseZones:  func(*zonedata.Data) {}, // tests of one process share its zones
 		LookupEnv: func(name string) (string, bool) { value, ok := p.env[name]; return value, ok },
 		ReadFile: func(path string) ([]byte, error) {
 			if text, ok := p.files[path]; ok {

@@ -65,7 +65,10 @@ func (a *app) applySettings(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	a.env.Color = a.env.Color && !a.global.noColor
-	return a.global.check()
+	if err := a.global.check(); err != nil {
+		return err
+	}
+	return a.useZones()
 }
 
 func inGroup(id string, commands ...*cobra.Command) []*cobra.Command {

@@ -51,6 +51,9 @@ func testSources(t *testing.T, path []string, flag *pflag.Flag) {
 
 // samples are two values for a flag, both valid and, for most flags, not the default.
 func samples(t *testing.T, flag *pflag.Flag) (one, two string) {
+	if flag.Name == "zoneinfo" {
+		return "../zonedata/zones.zip", "../../internal/zonedata/zones.zip"
+	}
 	switch flag.Value.Type() {
 	case "string", "stringArray":
 		return "one", "two"

@@ -10,6 +10,8 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/spf13/cobra"
+
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
 // build says what was built.
@@ -21,6 +23,9 @@ type build struct {
 	Go         string `json:"go"`
 	Platform   string `json:"platform"`
 	NATSServer string `json:"natsServer"`
+	// Zones is the version of the time zone data that this process uses, ZonesFrom its path if it is not that of the program.
+	Zones     string `json:"zones"`
+	ZonesFrom string `json:"zonesFrom,omitempty"`
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -41,6 +46,7 @@ func readBuild() build {
 	b := build{
 		Version: "dev", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		NATSServer: natsserver.VERSION,
+		Zones:      zonedata.Current().Version(), ZonesFrom: zonedata.Current().Source(),
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -74,7 +80,7 @@ func (b build) write(w io.Writer) error {
 	if b.Modified {
 		commit += " (modified)"
 	}
-	_, err := fmt.Fprintf(w, "carillon     %s\ncommit       %s\ngo           %s %s\nnats-server  %s\n",
-		b.Version, cmp.Or(commit, "unknown"), b.Go, b.Platform, b.NATSServer)
+	_, err := fmt.Fprintf(w, "carillon     %s\ncommit       %s\ngo           %s %s\nnats-server  %s\nzones        %s\n",
+		b.Version, cmp.Or(commit, "unknown"), b.Go, b.Platform, b.NATSServer, zonedata.Current().Text())
 	return err
 }

@@ -20,7 +20,7 @@ import (
 func Open(name string) (*Data, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("zonedata: %w", err)
+		return nil, err
 	}
 	var data *Data
 	if info.IsDir() {
@@ -29,10 +29,10 @@ func Open(name string) (*Data, error) {
 		data, err = openFile(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("zonedata: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := data.check(); err != nil {
-		return nil, fmt.Errorf("zonedata: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return data, nil
 }

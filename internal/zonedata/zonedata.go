@@ -120,6 +120,15 @@ func (d *Data) Version() string { return d.version }
 // Source returns the path of the file that the data comes from; empty for that of the binary.
 func (d *Data) Source() string { return d.source }
 
+// Text returns the version, and the path that the data comes from if it is not that of the binary: "2026f", "2026g from
+// /etc/carillon/zones.zip".
+func (d *Data) Text() string {
+	if d.source == "" {
+		return d.version
+	}
+	return d.version + " from " + d.source
+}
+
 // Names returns the names of all zones, in order.
 func (d *Data) Names() []string { return slices.Clone(d.names) }
 

@@ -1,0 +1,63 @@
+package specproc
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// cronDialect warns of an expression that other schedulers read in another way than it is read here.
+func (w *warner) cronDialect(source *warnSource) {
+	if len(source.fields) == 0 {
+		return
+	}
+	if len(source.fields) == 6 && secondsFirst(source.fields) {
+		w.warn(WarnSixFields, source.field, "has six fields, of which the last is the year, so it means "+w.meaning(source.fields)+
+			"; where the first of six is the second it means "+w.meaning(append(slices.Clone(source.fields), "*"))+
+			": for that, write \""+strings.Join(source.fields, " ")+" *\"")
+	}
+	weekdays := source.fields[len(source.fields)-1]
+	if len(source.fields) > 5 {
+		weekdays = source.fields[len(source.fields)-2]
+	}
+	if slices.Contains(source.fields, "?") && weekdays != "?" && numbersDays(weekdays) {
+		w.warn(WarnDayNumbers, source.field, "has ? and numbers of days of the week, which begin with 0 for Sunday here and mean "+
+			w.meaning(source.fields)+"; Quartz and EventBridge count from 1 for Sunday: write names such as mon-fri")
+	}
+}
+
+// secondsFirst reports whether six fields are also valid with a second in front of the usual five. There is no ? in those but in
+// the day fields, and their last is no year.
+func secondsFirst(fields []string) bool {
+	_, err := schedule.ParseCron(strings.Join(fields, " ") + " *")
+	return err == nil
+}
+
+// numbersDays reports whether a field of days of the week names a day by its number; that of a turn (fri#2) or a step is none.
+func numbersDays(field string) bool {
+	for item := range strings.SplitSeq(field, ",") {
+		item, _, _ = strings.Cut(item, "#")
+		item, _, _ = strings.Cut(item, "/")
+		if strings.ContainsAny(item, "0123456789") {
+			return true
+		}
+	}
+	return false
+}
+
+// meaning says what fields mean, without a zone.
+func (w *warner) meaning(fields []string) string {
+	words := Describe(schedule.Spec{Cron: []string{strings.Join(fields, " ")}})
+	return "\"" + strings.TrimSuffix(words, ", UTC") + "\""
+}
+
+// comments warns of stored expressions that are read as earlier releases read them.
+func (w *warner) comments(spec *schedule.Spec) {
+	for i, text := range spec.Cron {
+		if stored, changed := schedule.CronAsStored(text); changed {
+			w.warn(WarnComment, indexed("cron", i), "is stored with a # that an earlier release took for the beginning of a comment, so it means "+
+				w.meaning([]string{stored})+": write what was meant, such as friL or fri#2, or put a blank before the #")
+		}
+	}
+}
