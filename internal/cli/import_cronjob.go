@@ -47,8 +47,9 @@ matters within the next two years.`,
 				return usagef("%s: %w", args[0], err)
 			}
 			all := parseCronJobs(data, actionType)
+			notes := clockNotes{}
 			for i := range all {
-				all[i].noteClockChanges(flags.zone, a.env.Now())
+				notes.add(&all[i], flags.zone, a.env.Now())
 			}
 			return a.writeImported(&flags, all)
 		},

@@ -22,25 +22,41 @@ const (
 	clockTimes = 3
 )
 
-// noteClockChanges notes the first change of the clock at which Kubernetes and Carillon differ. The zone is that of a
-// schedule which names none.
-func (s *imported) noteClockChanges(zone string, now time.Time) {
+// clockNotes are the notes about changes of the clock by expression and zone: many CronJobs have the same.
+type clockNotes map[[2]string]string
+
+// add notes the first change of the clock at which Kubernetes and Carillon differ. The zone is that of a schedule which names
+// none.
+func (notes clockNotes) add(s *imported, zone string, now time.Time) {
 	if s.problem != nil || len(s.Spec.Cron) == 0 {
 		return
 	}
-	spec := schedule.Spec{Cron: s.Spec.Cron, TimeZone: cmp.Or(s.Spec.TimeZone, zone)}
+	key := [2]string{s.Spec.Cron[0], cmp.Or(s.Spec.TimeZone, zone)}
+	text, known := notes[key]
+	if !known {
+		text = clockNote(key[0], key[1], now)
+		notes[key] = text
+	}
+	if text != "" {
+		s.note("%s", text)
+	}
+}
+
+// clockNote is empty where there is no difference.
+func clockNote(expression, zone string, now time.Time) string {
+	spec := schedule.Spec{Cron: []string{expression}, TimeZone: zone}
 	loc, err := spec.Location()
 	if err != nil {
-		return // what is not valid is left out later
+		return "" // what is not valid is left out later
 	}
-	theirs, err := cron.ParseStandard(spec.Cron[0])
+	theirs, err := cron.ParseStandard(expression)
 	if err != nil {
-		return
+		return ""
 	}
 	theirs.(*cron.SpecSchedule).Location = loc
 	ours, err := specproc.Compile(spec)
 	if err != nil {
-		return
+		return ""
 	}
 	for at := range clockChanges(loc, now) {
 		from, to := at.Add(-clockMargin), at.Add(clockMargin)
@@ -51,11 +67,11 @@ func (s *imported) noteClockChanges(zone string, now time.Time) {
 		}
 		kubernetes, carillon := kubernetesTimes(theirs, from, to), ourTimes(ours, from, to)
 		if !slices.Equal(kubernetes, carillon) {
-			s.note("when the clocks change at %s, Kubernetes does something else: %s", at.In(loc).Format(time.RFC3339),
+			return fmt.Sprintf("when the clocks change at %s, Kubernetes does something else: %s", at.In(loc).Format(time.RFC3339),
 				clockDifference(kubernetes, carillon, loc))
-			return
 		}
 	}
+	return ""
 }
 
 // clockChanges yields the changes of the clock in a zone in the years after now.

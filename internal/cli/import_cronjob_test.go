@@ -147,15 +147,10 @@ func TestCronJobClockChanges(t *testing.T) {
 		theirs, ours := bothSpecs(t, expression, zone)
 		to := importNow.AddDate(1, 0, 0)
 		differ := !slices.Equal(kubernetesTimes(theirs, importNow, to), ourTimes(ours, importNow, to))
-		s := imported{manifest: manifest{Schedule: schedule.Schedule{Spec: schedule.Spec{Cron: []string{expression}, TimeZone: zone}}}}
 		text, err := sameExpression(expression, theirs.(*cron.SpecSchedule))
 		require.NoError(t, err)
-		s.Spec.Cron[0] = text
-		s.noteClockChanges("", importNow)
+		note := clockNote(text, zone, importNow)
 		if differ {
-			require.NotEmpty(t, s.notes)
-		}
-		for _, note := range s.notes {
 			require.Contains(t, note, "when the clocks change at 20")
 		}
 	})
@@ -194,7 +189,7 @@ func FuzzParseCronJobs(f *testing.F) {
 			if s.problem != nil {
 				continue
 			}
-			s.noteClockChanges("", importNow)
+			clockNotes{}.add(&s, "", importNow)
 			require.NotEmpty(t, s.ID)
 			require.Equal(t, 1, len(s.Spec.Cron)+len(s.Spec.Intervals))
 			require.NotEmpty(t, s.Action.Input)
