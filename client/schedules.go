@@ -63,13 +63,15 @@ func (c *Client) All(ctx context.Context, prefix string) iter.Seq2[schedule.Desc
 	return c.Schedules(ctx, schedule.ListRequest{Prefix: prefix})
 }
 
-// Delete deletes a schedule, whatever has become of it. Runs in progress go on.
+// Delete deletes a schedule, whatever has become of it. Queued runs are withdrawn, and runs in progress go on; DeleteVersion
+// has the choice.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.DeleteVersion(ctx, schedule.DeleteRequest{ID: id})
 }
 
 // DeleteVersion deletes a schedule unless it has been changed since the ConflictToken of the request was read; then the error
-// is ErrFailedPrecondition. An empty RequestID is replaced as by [Client.Create].
+// is ErrFailedPrecondition; without a ConflictToken it deletes it whatever has become of it. Runs of the request says what
+// becomes of its runs. An empty RequestID is replaced as by [Client.Create].
 func (c *Client) DeleteVersion(ctx context.Context, req schedule.DeleteRequest) error {
 	identify(&req.RequestID)
 	_, err := do[schedule.Empty](ctx, c, "delete", req)

@@ -73,7 +73,7 @@ func (w bulkWork) operate(ctx context.Context, job *jobs.Job, task *schedule.Bul
 		})
 		return jobs.Outcome{}, err
 	case schedule.BulkDelete:
-		_, err := w.api.delete(ctx, job.Namespace, &schedule.DeleteRequest{ID: id, RequestID: job.ID})
+		_, err := w.api.delete(ctx, job.Namespace, &schedule.DeleteRequest{ID: id, Runs: task.Runs, RequestID: job.ID})
 		return jobs.Outcome{}, err
 	case schedule.BulkSetLabel:
 		return w.api.setLabel(ctx, schedule.Key{Namespace: job.Namespace, ID: id}, job.ID, task.Label)

@@ -83,8 +83,9 @@ func (a *api) writeEndpoints() []*endpoint {
 			reply:   described,
 		},
 		{
-			verb: "delete", summary: "Delete a schedule; its runs go on; idempotent by requestId", handle: handle(a.delete),
-			request: "{id, conflictToken?, requestId?}", reply: "{}",
+			verb: "delete", handle: handle(a.delete),
+			summary: "Delete a schedule; queued runs are withdrawn, others go on, or as runs says; idempotent by requestId",
+			request: "{id, runs?, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
 			verb: "pause", summary: "Stop automated actions; idempotent by requestId", handle: handle(a.pause),

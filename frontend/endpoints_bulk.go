@@ -10,7 +10,7 @@ func (a *api) bulkEndpoints() []*endpoint {
 			thing: subjects.ThingBulk, verb: "start",
 			summary: "Pause, unpause, trigger, delete or label many schedules in the background; idempotent by requestId",
 			handle:  handle(a.startBulk),
-			request: "{operation, query? | prefix? | ids? | all?, note?, overlap?, label?, rate?, dryRun?, requestId?}",
+			request: "{operation, query? | prefix? | ids? | all?, note?, overlap?, label?, runs?, rate?, dryRun?, requestId?}",
 			reply:   "{jobId, count, ids?}",
 		},
 		{

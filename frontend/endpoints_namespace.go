@@ -20,7 +20,7 @@ func (a *api) namespaceEndpoints() []*endpoint {
 		{
 			verb: "delete", summary: "Delete a namespace in the background, by force with all its schedules",
 			handle:  handle(a.deleteNamespace),
-			request: "{force?, conflictToken?, requestId?}", reply: describedNamespace,
+			request: "{force?, runs?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "freeze", summary: "Stop the automated actions of a namespace; idempotent by requestId",

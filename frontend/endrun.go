@@ -35,6 +35,9 @@ func (a *api) endRun(
 ) (schedule.EndRunReply, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
 	definition, err := a.newestDefinition(ctx, key)
+	if schedule.CodeOf(err) == schedule.CodeNotFound {
+		return a.endStray(ctx, key, kind, req, err)
+	}
 	if err != nil {
 		return schedule.EndRunReply{}, err
 	}
@@ -43,6 +46,9 @@ func (a *api) endRun(
 		return schedule.EndRunReply{}, err
 	}
 	run, err := runToEnd(&definition.Value, &invoker.Value, kind, req.Run)
+	if schedule.CodeOf(err) == schedule.CodeNotFound {
+		return a.endStray(ctx, key, kind, req, err)
+	}
 	if err != nil || run.Status != "" {
 		return schedule.EndRunReply{Run: run}, err
 	}
@@ -70,12 +76,17 @@ func runToEnd(
 	}
 	run := *trail.own
 	run.ScheduleID = def.ID
+	return run, checkEnded(&run, kind, name)
+}
+
+// checkEnded refuses to end a run that has ended otherwise.
+func checkEnded(run *schedule.Run, kind schedule.ControlKind, name string) error {
 	asWanted := run.Status == schedule.StatusTerminated || kind == schedule.ControlCancel && run.Status == schedule.StatusCanceled
-	if run.Status != "" && !asWanted {
-		return schedule.Run{}, &schedule.Error{
-			Code: schedule.CodeFailedPrecondition, Field: "run",
-			Message: fmt.Sprintf("%q has ended already, as %s", name, run.Status),
-		}
+	if run.Status == "" || asWanted {
+		return nil
 	}
-	return run, nil
+	return &schedule.Error{
+		Code: schedule.CodeFailedPrecondition, Field: "run",
+		Message: fmt.Sprintf("%q has ended already, as %s", name, run.Status),
+	}
 }

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -47,7 +48,7 @@ func (a *api) deleteNamespace(
 	if len(keys) > 0 && !req.Force && !current.Deleting {
 		return schedule.NamespaceDescription{}, errNotEmpty(name, len(keys))
 	}
-	job, err := a.startRemoval(ctx, name, len(keys))
+	job, err := a.startRemoval(ctx, name, req.Runs, len(keys))
 	if err != nil || current.Deleting {
 		return describeNamespace(&current.Namespace, a.now()), err
 	}
@@ -65,7 +66,9 @@ func (a *api) deleteNamespace(
 }
 
 // startRemoval sees to it that there is a job which removes a namespace, and returns its ID.
-func (a *api) startRemoval(ctx context.Context, name string, schedules int) (string, error) {
+func (a *api) startRemoval(
+	ctx context.Context, name string, runs schedule.RunsPolicy, schedules int,
+) (string, error) {
 	all, err := a.jobs.List(ctx, name)
 	if err != nil {
 		return "", err
@@ -75,8 +78,13 @@ func (a *api) startRemoval(ctx context.Context, name string, schedules int) (str
 			return all[i].ID, nil
 		}
 	}
+	parameters, err := json.Marshal(removalTask{Runs: runs})
+	if err != nil {
+		return "", err
+	}
 	job := jobs.Job{
-		Namespace: name, ID: a.newID(), Kind: kindRemoval, Identity: identityOf(ctx), CreateTime: a.now(),
+		Parameters: parameters,
+		Namespace:  name, ID: a.newID(), Kind: kindRemoval, Identity: identityOf(ctx), CreateTime: a.now(),
 		Rate: removalRate, Total: schedules,
 	}
 	_, err = a.jobs.Create(ctx, job)
@@ -138,7 +146,11 @@ func (r *removal) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcom
 }
 
 func (r *removal) delete(ctx context.Context, job *jobs.Job, id string) (jobs.Outcome, error) {
-	_, err := r.api.delete(ctx, job.Namespace, &schedule.DeleteRequest{ID: id, RequestID: job.ID})
+	runs, err := removalRuns(job)
+	if err != nil {
+		return jobs.Outcome{}, err
+	}
+	_, err = r.api.delete(ctx, job.Namespace, &schedule.DeleteRequest{ID: id, Runs: runs, RequestID: job.ID})
 	if schedule.CodeOf(err) == schedule.CodeNotFound {
 		return jobs.Outcome{Result: jobs.ItemSkipped}, nil
 	}
@@ -166,6 +178,13 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 		if _, err := r.delete(ctx, job, key.ID); err != nil {
 			return err
 		}
+	}
+	runs, err := removalRuns(job)
+	if err != nil {
+		return err
+	}
+	if err := r.api.clearRuns(ctx, job.Namespace, runs); err != nil {
+		return err
 	}
 	if err := r.api.removeBelongings(ctx, job); err != nil {
 		return err

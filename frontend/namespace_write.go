@@ -15,6 +15,9 @@ func (a *api) createNamespace(
 	if err := schedule.ValidateNamespace(name); err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
+	if err := a.disownRuns(ctx, name); err != nil {
+		return schedule.NamespaceDescription{}, err
+	}
 	record := newNamespace(name, req, a.origin(ctx, req.RequestID))
 	err := a.namespaces.records.Put(ctx, record, 0)
 	if errors.Is(err, kv.ErrConflict) {

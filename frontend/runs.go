@@ -77,13 +77,20 @@ func (a *api) scanRuns(
 	}}
 	fold := newRunFold()
 	var found []schedule.Run
+	var failed error
+	looks := maxStrayLooks
 	err := a.backwards(ctx, query, func(event *schedule.Event) (more bool) {
-		if run, ok := fold.add(event); ok && wanted(&run, req) {
+		run, ok := fold.add(event)
+		if ok && endUnknown(&run) && looks > 0 {
+			looks--
+			_, failed = a.inQueue(ctx, schedule.Key{Namespace: key.Namespace, ID: run.ScheduleID}, &run)
+		}
+		if ok && wanted(&run, req) {
 			found = append(found, run)
 		}
-		return len(found) < size
+		return failed == nil && len(found) < size
 	})
-	return found, err
+	return found, cmp.Or(failed, err)
 }
 
 // backwards visits events, the newest first, until visit returns false, or so many have been visited that the rest does not
@@ -160,6 +167,15 @@ func runOf(start, end *schedule.Event, gone bool) schedule.Run {
 // failureUnknown is the type of the failure of a run that nobody knows the end of.
 const failureUnknown = "unknown"
 
+// endUnknown reports whether the history does not tell how a run ended, or whether it did.
+func endUnknown(run *schedule.Run) bool {
+	return run.Status == "" && run.Failure != nil && run.Failure.Type == failureUnknown
+}
+
+// maxStrayLooks bounds the runs of deleted schedules that one request looks for in their task queues. Beyond it they are
+// listed as runs whose end is not known.
+const maxStrayLooks = 1000
+
 // wanted reports whether a run is among those that a request asks for.
 func wanted(run *schedule.Run, req *schedule.RunsRequest) bool {
 	switch {
@@ -215,6 +231,11 @@ func (a *api) run(ctx context.Context, namespace string, req *schedule.RunReques
 	run, ok := trail.run(key.ID)
 	if !ok {
 		return runReply{}, errNoRun(key, req.Run)
+	}
+	if endUnknown(&run) {
+		if _, err := a.inQueue(ctx, key, &run); err != nil {
+			return runReply{}, err
+		}
 	}
 	if err := a.completeResult(ctx, key, &run); err != nil {
 		return runReply{}, err

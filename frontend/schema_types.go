@@ -25,6 +25,7 @@ var texts = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[schedule.OverlapPolicy](): enum(schedule.OverlapPolicies()...),
 	reflect.TypeFor[schedule.CatchupMode]():   enum(schedule.CatchupModes()...),
 	reflect.TypeFor[schedule.LostRunPolicy](): enum(schedule.LostRunPolicies()...),
+	reflect.TypeFor[schedule.RunsPolicy]():    enum(schedule.RunsPolicies()...),
 	reflect.TypeFor[schedule.GapPolicy]():     enum(schedule.GapSkip, schedule.GapShift),
 	reflect.TypeFor[schedule.RepeatPolicy]():  enum(schedule.RepeatBoth, schedule.RepeatFirst, schedule.RepeatLast),
 	reflect.TypeFor[schedule.EventKind]():     enum(schedule.EventKinds()...),

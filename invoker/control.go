@@ -52,13 +52,7 @@ func (s *session) deliverAll(ctx context.Context, controls []schedule.PendingCon
 // deliver brings a cancel or terminate to a run, wherever it is: the control stream keeps it for a worker that takes the
 // run later, and a terminated run is taken out of the action stream.
 func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error {
-	body, err := json.Marshal(&schedule.Control{Kind: c.Kind, RequestID: c.RequestID, RunID: c.RunID, WorkflowID: c.WorkflowID})
-	if err != nil {
-		return err
-	}
-	subject := s.config.Names.Control(s.key.Namespace, c.TaskQueue, c.WorkflowID)
-	msg := &nats.Msg{Subject: subject, Header: nats.Header{nats.MsgIdHdr: {string(c.Kind) + "-" + c.RequestID}}, Data: body}
-	if err := s.config.Bus.Publish(ctx, msg); err != nil {
+	if err := s.tell(ctx, s.key, &c); err != nil {
 		return err
 	}
 	if c.Kind != schedule.ControlTerminate {
@@ -71,6 +65,17 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 		s.disarm(ctx, s.config.Names.TimeoutTimer(s.shard(), s.key, c.RequestID))
 	}
 	return nil
+}
+
+// tell puts a cancel or terminate into the control stream.
+func (p *Pool) tell(ctx context.Context, key schedule.Key, c *schedule.PendingControl) error {
+	body, err := json.Marshal(&schedule.Control{Kind: c.Kind, RequestID: c.RequestID, RunID: c.RunID, WorkflowID: c.WorkflowID})
+	if err != nil {
+		return err
+	}
+	subject := p.config.Names.Control(key.Namespace, c.TaskQueue, c.WorkflowID)
+	msg := &nats.Msg{Subject: subject, Header: nats.Header{nats.MsgIdHdr: {string(c.Kind) + "-" + c.RequestID}}, Data: body}
+	return p.config.Bus.Publish(ctx, msg)
 }
 
 // completed reports whether the record has the completion of a run.

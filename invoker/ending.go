@@ -14,8 +14,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// forget removes what the invoker keeps of a schedule that is gone. Runs in progress go on; their completions find
-// nothing and are acknowledged. The record goes last: it says that there is still something to forget.
+// forget removes what the invoker keeps of a schedule that is gone. The runs that its task queue has go the way that the
+// deletion says; the completions of those that go on find nothing and are acknowledged. The record goes last: it says that
+// there is still something to forget.
 func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	record, err := kv.GetLeader(ctx, p.config.Store, kv.Invoker(key))
 	if errors.Is(err, kv.ErrNotFound) {
@@ -27,6 +28,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
+	before := record.Value // it has the starts that are about to be given up, and may have been published
 	if record, err = p.abandon(ctx, key, record); err != nil {
 		return err
 	}
@@ -34,6 +36,11 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err != nil {
 		return err
 	}
+	ended, err := p.depart(ctx, key, &before, "")
+	if err != nil {
+		return err
+	}
+	events = append(events, ended...)
 	if err := p.events.Publish(ctx, events...); err != nil {
 		return err
 	}

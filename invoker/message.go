@@ -125,6 +125,7 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 		case group[i].Held:
 		case body.Completion != nil:
 			in.Completions = append(in.Completions, *body.Completion)
+		case body.End != nil && isStray(body.End, state): // it concerns no start of the record
 		case body.End != nil:
 			in.Ends = append(in.Ends, *body.End)
 		case body.Enqueue != nil:

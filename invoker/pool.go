@@ -220,6 +220,9 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	definition, err := p.definition(ctx, a, &record.Value)
 	if errors.Is(err, kv.ErrNotFound) {
 		p.forgetRecent(a.key)
+		if err := p.endStrays(ctx, a.key, a.group, nil); err != nil {
+			return time.Time{}, err
+		}
 		return time.Time{}, p.forget(ctx, a.key)
 	}
 	if err != nil {
@@ -234,6 +237,9 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, err
 	}
 	if in.Spec, err = recountingSpec(&definition.Value, in); err != nil {
+		return time.Time{}, err
+	}
+	if err := p.leaveBehind(ctx, a, &definition.Value, &record.Value); err != nil {
 		return time.Time{}, err
 	}
 	in.Report, in.Bounds = a.left.report, s.bounds

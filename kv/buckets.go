@@ -31,8 +31,11 @@ type Buckets interface {
 	Create(ctx context.Context, bucket, key string, data []byte) (uint64, error)
 	// Update writes a key that was last written at a revision; 0 means never, not even deleted.
 	Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error)
-	// Delete removes a key that was last written at a revision, and leaves a trace of it for subjects.TombstoneAge.
-	Delete(ctx context.Context, bucket, key string, revision uint64) error
+	// Delete removes a key that was last written at a revision, and leaves a trace of it for subjects.TombstoneAge, with a
+	// note, which may be empty.
+	Delete(ctx context.Context, bucket, key string, revision uint64, note string) error
+	// Note reads the note in the trace of a deleted key from the leader; empty if there is no trace, or the key exists.
+	Note(ctx context.Context, bucket, key string) (string, error)
 	// Names lists, in any order, the keys that match a filter and have an entry or the trace of one. It costs a fraction of
 	// Keys. Where there are more than one answer holds, rest is true, and there are none.
 	Names(ctx context.Context, bucket, filter string) (names []string, rest bool, err error)

@@ -172,12 +172,27 @@ func (b *natsBuckets) Update(ctx context.Context, bucket, key string, data []byt
 	return written, nil
 }
 
-func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision uint64) error {
-	in, err := b.of(ctx, bucket)
-	if err != nil {
-		return err
+// Delete does what a purge of nats.go does, which has no place for a note.
+func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision uint64, note string) error {
+	header := nats.Header{
+		"KV-Operation":                      {"PURGE"},
+		jetstream.MsgRollup:                 {jetstream.MsgRollupSubject},
+		jetstream.MsgTTLHeader:              {subjects.TombstoneAge.String()},
+		jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(revision, 10)},
 	}
-	return writeError(in.Purge(ctx, key, jetstream.LastRevision(revision), jetstream.PurgeTTL(subjects.TombstoneAge)))
+	if note != "" {
+		header.Set(NoteHeader, note)
+	}
+	_, err := b.publisher.Publish(ctx, &nats.Msg{Subject: subjects.BucketSubject(bucket, key), Header: header})
+	return writeError(err)
+}
+
+func (b *natsBuckets) Note(ctx context.Context, bucket, key string) (string, error) {
+	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
+	if errors.Is(err, leader.ErrNone) || err == nil && !IsTombstone(message.Header) {
+		return "", nil
+	}
+	return message.Header.Get(NoteHeader), err
 }
 
 func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
@@ -216,6 +231,9 @@ func isConflict(err error) bool {
 	return api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
+
+// NoteHeader is where the trace of a deleted record bears its note.
+const NoteHeader = "Carillon-Note"
 
 // IsTombstone reports whether the headers of a KV message mark a deleted record, by a client or by the server.
 func IsTombstone(header nats.Header) bool {

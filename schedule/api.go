@@ -68,6 +68,8 @@ type IDRequest struct {
 // DeleteRequest deletes a schedule.
 type DeleteRequest struct {
 	ID string `json:"id"`
+	// Runs says what becomes of its runs; empty means [RunsWithdraw].
+	Runs RunsPolicy `json:"runs,omitempty"`
 	// ConflictToken is as in UpdateRequest.
 	ConflictToken uint64 `json:"conflictToken,omitempty"`
 	// RequestID makes the request idempotent: a repeat succeeds also when the schedule is gone, and spares one that has been

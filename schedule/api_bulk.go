@@ -70,11 +70,13 @@ type BulkTask struct {
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
 	// Label is what setLabel sets or removes.
 	Label *Label `json:"label,omitempty"`
+	// Runs says what delete does with the runs of each schedule, as [DeleteRequest] does.
+	Runs RunsPolicy `json:"runs,omitempty"`
 }
 
 // StartBulkRequest starts a bulk operation, which goes on in the background. Its reply is a StartBulkReply.
 type StartBulkRequest struct {
-	// BulkTask is inlined: operation, query, prefix, ids, all, note, overlap, label.
+	// BulkTask is inlined: operation, query, prefix, ids, all, note, overlap, label, runs.
 	BulkTask
 	// Rate is how many schedules are dealt with in a second, at most [MaxBulkRate]; 0 means [DefaultBulkRate].
 	Rate int `json:"rate,omitempty"`
@@ -203,7 +205,15 @@ func (t BulkTask) Validate() error {
 		t.validateNote(),
 		t.validateOverlap(),
 		t.validateLabel(),
+		t.validateRuns(),
 	)
+}
+
+func (t BulkTask) validateRuns() error {
+	if t.Runs != "" && t.Operation != BulkDelete {
+		return Invalid("runs", "does not go together with %s: use it with delete", t.Operation)
+	}
+	return validateRuns(t.Runs, RunsPolicies()...)
 }
 
 func (t BulkTask) validateNote() error {

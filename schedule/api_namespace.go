@@ -50,6 +50,9 @@ type ListNamespacesReply struct {
 type DeleteNamespaceRequest struct {
 	// Force deletes all its schedules with it. Without it a namespace that has any is refused.
 	Force bool `json:"force,omitempty"`
+	// Runs says what becomes of the runs of its schedules; empty means [RunsWithdraw]. [RunsLeave] is refused: a queued run
+	// would begin in the namespace of this name that somebody makes next.
+	Runs RunsPolicy `json:"runs,omitempty"`
 	// ConflictToken is as in UpdateNamespaceRequest.
 	ConflictToken uint64 `json:"conflictToken,omitempty"`
 	// RequestID is as in CreateNamespaceRequest.
@@ -146,7 +149,11 @@ func (r ListNamespacesRequest) Validate() error {
 }
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
-func (r DeleteNamespaceRequest) Validate() error { return validateOptionalID("requestId", r.RequestID) }
+func (r DeleteNamespaceRequest) Validate() error {
+	return cmp.Or(
+		validateRuns(r.Runs, RunsWithdraw, RunsCancel, RunsTerminate), validateOptionalID("requestId", r.RequestID),
+	)
+}
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does. Whether the end is to come is
 // for the frontend to find out.

@@ -37,7 +37,15 @@ type EndRun struct {
 	// Reason and Identity say why, and who asks; both may be empty.
 	Reason   string `json:"reason,omitempty"`
 	Identity string `json:"identity,omitempty"`
+	// WorkflowID, RunID and TaskQueue are set for a run that no record tells of, since its schedule is gone or another one by
+	// now. Incarnation and Version are empty then.
+	WorkflowID string `json:"workflowId,omitempty"`
+	RunID      string `json:"runId,omitempty"`
+	TaskQueue  string `json:"taskQueue,omitempty"`
 }
+
+// Stray reports whether the run to end is one that no record tells of.
+func (e *EndRun) Stray() bool { return e.TaskQueue != "" }
 
 // Text says for people what happens to the run, by whom and why.
 func (e *EndRun) Text() string {

@@ -38,6 +38,8 @@ type Wake struct {
 	// Created is the definition itself where that version is the first, unless it is large: whoever gets the message need not
 	// ask for it. By now there may be another, or none.
 	Created *Definition `json:"created,omitempty"`
+	// Runs says what becomes of the runs of a schedule that has been deleted, of that incarnation.
+	Runs RunsPolicy `json:"runs,omitempty"`
 }
 
 // Enqueue hands starts to the invoker: everything a source has due in (From, To].

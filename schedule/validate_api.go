@@ -82,7 +82,7 @@ func (r IDRequest) Validate() error { return ValidateID("id", r.ID) }
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
 func (r DeleteRequest) Validate() error {
-	return cmp.Or(ValidateID("id", r.ID), validateOptionalID("requestId", r.RequestID))
+	return cmp.Or(ValidateID("id", r.ID), validateRuns(r.Runs, RunsPolicies()...), validateOptionalID("requestId", r.RequestID))
 }
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.

@@ -173,6 +173,11 @@ func (n Names) Action(namespace, queue, workflowID string) string {
 	return n.prefix + ".action." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
 }
 
+// ActionAnyQueue matches the start requests of a workflow ID on all task queues.
+func (n Names) ActionAnyQueue(namespace, workflowID string) string {
+	return n.prefix + ".action." + namespace + ".*." + Escape(workflowID)
+}
+
 // Actions matches all runs of a namespace that are queued or in progress; namespace "*" matches those of every namespace.
 func (n Names) Actions(namespace string) string { return n.prefix + ".action." + namespace + ".>" }
 

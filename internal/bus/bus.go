@@ -26,6 +26,9 @@ type Bus interface {
 	Purge(ctx context.Context, stream, subject string) error
 	// Backlog returns how many messages of a consumer have not been acknowledged: what has been delivered, and what has not.
 	Backlog(ctx context.Context, stream, consumer string) (int, error)
+	// Delivered returns a sequence of a stream beyond which a consumer has handed out nothing, and up to which it has handed
+	// out all that it wants: 0 if it has handed out nothing, or there is no such consumer.
+	Delivered(ctx context.Context, stream, consumer string) (uint64, error)
 	// Subjects counts the subjects with messages that match a filter, by the word of the leader of the stream.
 	Subjects(ctx context.Context, stream, filter string) (int, error)
 	// Pull begins to take the messages of a durable consumer, which it makes anew if somebody has deleted it.

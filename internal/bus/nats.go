@@ -97,6 +97,18 @@ func (b *NATS) Backlog(ctx context.Context, stream, consumer string) (int, error
 	return int(info.NumPending) + info.NumAckPending, nil
 }
 
+// Delivered implements [Bus].
+func (b *NATS) Delivered(ctx context.Context, stream, consumer string) (uint64, error) {
+	c, err := b.js.Consumer(ctx, stream, consumer) // asks the leader of the consumer
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return c.CachedInfo().Delivered.Stream, nil
+}
+
 // Subjects implements [Bus].
 func (b *NATS) Subjects(ctx context.Context, stream, filter string) (int, error) {
 	return leader.Subjects(ctx, b.js, stream, filter)

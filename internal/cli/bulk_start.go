@@ -84,6 +84,8 @@ func (f *bulkFlags) define(cmd *cobra.Command, operation schedule.BulkOperation)
 		case schedule.BulkTrigger:
 			f.string("note", "`TEXT` for the event history", &f.request.Note)
 			f.overlap(&f.request.Overlap, "`POLICY` for these runs; that of each schedule if not given")
+		case schedule.BulkDelete:
+			f.runs(&f.request.Runs, schedule.RunsPolicies()...)
 		case schedule.BulkSetLabel:
 			flags.StringVar(&f.label, "label", "", "set the label by `NAME=TEXT`")
 			flags.StringVar(&f.remove, "remove-label", "", "remove the label `NAME`")

@@ -16,7 +16,9 @@ import (
 // namespaceDeleteFlags say how to delete a namespace.
 type namespaceDeleteFlags struct {
 	force, yes, wait bool
+	runs             schedule.RunsPolicy
 	output           outputFlag
+	binder
 }
 
 func (a *app) namespaceDeleteCommand() *cobra.Command {
@@ -26,18 +28,24 @@ func (a *app) namespaceDeleteCommand() *cobra.Command {
 		Short: "Delete a namespace",
 		Long: `Deletes a namespace that has no schedules, or with --force one that has, and its
 schedules with it. It takes no changes from now on; it is gone some seconds later, or
-when its last schedule is. Runs in progress go on.`,
+when its last schedule is. Runs that no worker has taken yet are withdrawn from their
+task queue, and runs in progress go on; --runs says otherwise.`,
 		Example: `  carillon namespace delete trial
   carillon namespace delete trial --force --yes --wait`,
 		Args: exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.apply(); err != nil {
+				return err
+			}
 			return a.callAPI(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
 				return a.deleteNamespace(ctx, api, args[0], &flags)
 			})
 		},
 	}
 	addFlags(cmd, otherGroup, func(set *pflag.FlagSet) {
+		flags.flags = set
 		set.BoolVar(&flags.force, "force", false, "delete its schedules as well")
+		flags.binder.runs(&flags.runs, schedule.RunsWithdraw, schedule.RunsCancel, schedule.RunsTerminate)
 		set.BoolVarP(&flags.yes, "yes", "y", false, "do not ask")
 		set.BoolVar(&flags.wait, "wait", false, "wait until it is gone")
 	})
@@ -50,7 +58,7 @@ func (a *app) deleteNamespace(ctx context.Context, api *client.Client, name stri
 	if err != nil {
 		return err
 	}
-	request := schedule.DeleteNamespaceRequest{Force: flags.force}
+	request := schedule.DeleteNamespaceRequest{Force: flags.force, Runs: flags.runs}
 	schedules := d.Info.Usage.Schedules
 	if flags.force && schedules > 0 && !d.Deleting && !flags.yes {
 		if !a.canAsk() {

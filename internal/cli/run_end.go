@@ -15,8 +15,8 @@ import (
 func (a *app) runCancelCommand() *cobra.Command {
 	return a.runEndCommand("cancel", "Ask a run in progress to stop",
 		`Asks the code of a run in progress to stop. The run ends when that has, with whatever
-status it reports. A run that no worker has yet is canceled when one takes it. RUN is
-its run ID, workflow ID or request ID.`, "asked to cancel", (*client.Client).CancelRun)
+status it reports. A run that no worker has yet is canceled when one takes it, or at
+once if its schedule is gone. RUN is its run ID, workflow ID or request ID.`, "asked to cancel", (*client.Client).CancelRun)
 }
 
 func (a *app) runTerminateCommand() *cobra.Command {

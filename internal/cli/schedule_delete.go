@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -13,15 +14,23 @@ import (
 
 func (a *app) deleteCommand() *cobra.Command {
 	var output outputFlag
+	var request schedule.DeleteRequest
+	var b binder
 	cmd := &cobra.Command{
-		Use:     "delete ID [flags]",
-		Short:   "Delete a schedule",
-		Long:    "Deletes a schedule and drops what is waiting to start. Runs in progress go on.",
-		Example: "  carillon schedule delete tick",
+		Use:   "delete ID [flags]",
+		Short: "Delete a schedule",
+		Long: `Deletes a schedule and drops what is waiting to start. Runs that no worker has taken
+yet are withdrawn from their task queue, and runs in progress go on; --runs says
+otherwise. carillon run list, cancel and terminate also know the runs that go on.`,
+		Example: "  carillon schedule delete tick\n  carillon schedule delete tick --runs terminate",
 		Args:    exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			request.ID = args[0]
+			if err := b.apply(); err != nil {
+				return err
+			}
 			return a.callAPI(cmd.Context(), args[0], func(ctx context.Context, api *client.Client) error {
-				if err := api.Delete(ctx, args[0]); err != nil {
+				if err := api.DeleteVersion(ctx, request); err != nil {
 					return err
 				}
 				return a.print(output, schedule.Empty{}, func(w io.Writer) error {
@@ -31,6 +40,15 @@ func (a *app) deleteCommand() *cobra.Command {
 			})
 		},
 	}
+	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
+		b.flags = flags
+		b.runs(&request.Runs, schedule.RunsPolicies()...)
+	})
 	output.define(cmd)
 	return cmd
+}
+
+// runs defines the flag for what becomes of the runs of what is deleted.
+func (b *binder) runs(to *schedule.RunsPolicy, accepted ...schedule.RunsPolicy) {
+	oneOf(b, "runs", "`POLICY` for its runs, withdraw if not given", to, accepted...)
 }

@@ -138,7 +138,11 @@ func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Rep
 		report.Schedules += count
 		suspects = append(suspects, found...)
 	}
-	found, err := c.lookAgain(ctx, suspects)
+	strays, err := c.lookAtQueues(ctx, namespace)
+	if err != nil {
+		return report, err
+	}
+	found, err := c.lookAgain(ctx, append(suspects, strays...))
 	if err != nil {
 		return report, err
 	}
@@ -250,14 +254,27 @@ func (c *Checker) lookAgain(ctx context.Context, suspects []Finding) ([]Finding,
 		return nil, nil
 	}
 	var keys []schedule.Key
+	var strays []*Finding
 	for i := range suspects {
-		keys = append(keys, suspects[i].Key())
+		if suspects[i].stray != nil {
+			strays = append(strays, &suspects[i])
+		} else {
+			keys = append(keys, suspects[i].Key())
+		}
 	}
 	slices.SortFunc(keys, compareKeys)
 	if err := idle.For(ctx, c.config.Pause); err != nil {
 		return nil, err
 	}
 	found, err := c.each(ctx, slices.Compact(keys), c.look)
+	for _, f := range strays {
+		if err != nil {
+			break
+		}
+		var again []Finding
+		again, err = c.lookAtRun(ctx, f)
+		found = append(found, again...)
+	}
 	return confirmed(suspects, found), err
 }
 

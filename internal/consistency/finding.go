@@ -21,6 +21,8 @@ const (
 	StartsStalled Kind = "starts_stalled"
 	// RunLost: a run counts as running, and is in no queue, with no worker, and has no completion.
 	RunLost Kind = "run_lost"
+	// RunOrphaned: a run waits in its queue, and its schedule is gone, or another one by now.
+	RunOrphaned Kind = "run_orphaned"
 	// CompletionDead and RequestDead: the completion, or the start request, of a run is a dead letter.
 	CompletionDead Kind = "completion_dead"
 	RequestDead    Kind = "request_dead"
@@ -61,6 +63,8 @@ type Finding struct {
 	mend mend
 	// asked says that it is not mended unless a person asks.
 	asked bool
+	// stray is the run that a [RunOrphaned] is about.
+	stray *stray
 }
 
 // Key returns the schedule concerned.

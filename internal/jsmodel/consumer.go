@@ -74,6 +74,17 @@ func (s *Server) Backlog(stream, name string) int {
 	return count
 }
 
+// Delivered returns the sequence up to which a consumer has delivered all there is, and beyond which it has delivered nothing.
+func (s *Server) Delivered(stream, name string) uint64 {
+	c := s.streams[stream].consumers[name]
+	for _, sequence := range c.fresh {
+		if c.stream.messages[sequence] != nil {
+			return sequence - 1
+		}
+	}
+	return c.stream.sequence
+}
+
 func (c *consumer) deliverable(now time.Time) []uint64 {
 	for sequence := range c.pending {
 		if c.stream.messages[sequence] == nil {

@@ -124,6 +124,18 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	}
 }
 
+// removing tells the ledger of a run that is about to be taken out of the action stream: it is over for its schedule.
+func (w *world) removing(stream string, sequence uint64) {
+	if stream != w.names.ActionStream() {
+		return
+	}
+	for _, m := range w.server.Messages(stream, w.names.Actions(namespace)) {
+		if m.Sequence == sequence {
+			w.ledger.end(m.Header.Get(nats.MsgIdHdr))
+		}
+	}
+}
+
 // start notes that the action stream has taken a run, and finds what must not be: the same one twice, or more at once than
 // the policy allows; a limit of 0 allows any number.
 func (l *ledger) start(request *schedule.ActionRequest, limit int, now time.Time) {

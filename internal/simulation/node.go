@@ -122,6 +122,7 @@ func (n *node) Last(ctx context.Context, stream, subject string) (leader.Message
 func (n *node) Remove(ctx context.Context, stream string, sequence uint64) error {
 	return n.do(ctx, whatRemove, stream+" "+strconv.FormatUint(sequence, 10), func(time.Time) error {
 		n.world.promisedByRemove(n, stream, sequence)
+		n.world.removing(stream, sequence)
 		n.world.server.Remove(stream, sequence)
 		return nil
 	})
@@ -139,6 +140,13 @@ func (n *node) Purge(ctx context.Context, stream, subject string) error {
 func (n *node) Backlog(ctx context.Context, stream, consumer string) (int, error) {
 	return ask(ctx, n, whatBacklog, stream+" "+consumer, func(time.Time) (int, error) {
 		return n.world.server.Backlog(stream, consumer), nil
+	})
+}
+
+// Delivered implements bus.Bus.
+func (n *node) Delivered(ctx context.Context, stream, consumer string) (uint64, error) {
+	return ask(ctx, n, whatBacklog, "delivered of "+stream+" "+consumer, func(time.Time) (uint64, error) {
+		return n.world.server.Delivered(stream, consumer), nil
 	})
 }
 
@@ -245,15 +253,23 @@ func (n *node) Update(ctx context.Context, bucket, key string, data []byte, revi
 }
 
 // Delete implements kv.Buckets.
-func (n *node) Delete(ctx context.Context, bucket, key string, revision uint64) error {
+func (n *node) Delete(ctx context.Context, bucket, key string, revision uint64, note string) error {
 	header := nats.Header{
 		"KV-Operation": {"PURGE"}, jetstream.MsgRollup: {jetstream.MsgRollupSubject},
-		jetstream.MsgTTLHeader: {subjects.TombstoneAge.String()},
+		jetstream.MsgTTLHeader: {subjects.TombstoneAge.String()}, kv.NoteHeader: {note},
 	}
 	_, err := n.write(ctx, whatDelete, bucket, key, nil, header, func(last jsmodel.Message, _ bool) bool {
 		return last.Sequence == revision
 	})
 	return err
+}
+
+// Note implements kv.Buckets.
+func (n *node) Note(ctx context.Context, bucket, key string) (string, error) {
+	return ask(ctx, n, whatLeader, "trace of "+key, func(time.Time) (string, error) {
+		m, _ := n.world.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
+		return m.Header.Get(kv.NoteHeader), nil
+	})
 }
 
 func (n *node) write(

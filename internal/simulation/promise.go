@@ -170,13 +170,14 @@ func (w *world) promisedByRemoval(who, requestID string) {
 	}
 }
 
-// promisedByRemove looks at a message that is to be removed from a stream.
+// promisedByRemove looks at a message that is to be removed from a stream. The runs of a schedule that is deleted are withdrawn.
 func (w *world) promisedByRemove(n *node, stream string, sequence uint64) {
 	if stream != w.names.ActionStream() {
 		return
 	}
 	for _, m := range w.server.Messages(stream, ">") {
-		if m.Sequence == sequence {
+		var request schedule.ActionRequest
+		if m.Sequence == sequence && json.Unmarshal(m.Data, &request) == nil && !w.drawn[request.ScheduleID].replaced {
 			w.promisedByRemoval(n.name, m.Header.Get(nats.MsgIdHdr))
 		}
 	}

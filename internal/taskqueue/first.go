@@ -62,6 +62,7 @@ func waitingRun(msg *nats.Msg) (*WaitingRun, error) {
 	if json.Unmarshal(msg.Data, &request) == nil {
 		run.Key = schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID}
 		run.RequestID, run.WorkflowID, run.RunID = request.RequestID, request.WorkflowID, request.RunID
+		run.TaskQueue, run.Type = request.TaskQueue, request.Type
 		run.Nominal, run.Actual = request.NominalTime, request.DueTime
 	}
 	return run, nil

@@ -36,7 +36,9 @@ type WaitingRun struct {
 	Sequence uint64
 	Since    time.Time
 	schedule.Key
+	// TaskQueue and Type are those of the request.
 	RequestID, WorkflowID, RunID string
+	TaskQueue, Type              string
 	Nominal, Actual              time.Time
 }
 

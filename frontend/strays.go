@@ -1,0 +1,98 @@
+package frontend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// A stray is a run that its task queue has and no record tells of: its schedule has been deleted, or is another one by now.
+// The event history tells of it for as long as events are kept, the action stream as long as it is there.
+
+// endStray tells the invoker to end a run that no record tells of. Missing is the answer if there is no such run.
+func (a *api) endStray(
+	ctx context.Context, key schedule.Key, kind schedule.ControlKind, req *schedule.EndRunRequest, missing error,
+) (schedule.EndRunReply, error) {
+	run, found, err := a.stray(ctx, key, req.Run)
+	switch {
+	case err != nil:
+		return schedule.EndRunReply{}, err
+	case !found && run.Status != "":
+		return schedule.EndRunReply{Run: run}, checkEnded(&run, kind, req.Run)
+	case !found:
+		return schedule.EndRunReply{}, missing
+	}
+	end := &schedule.EndRun{
+		Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: identityOf(ctx),
+		WorkflowID: run.WorkflowID, RunID: run.RunID, TaskQueue: run.TaskQueue,
+	}
+	subject := a.names.InvokeEnd(a.store.ShardOf(key), key, kind, run.RequestID)
+	return schedule.EndRunReply{Run: run}, task.Publish(ctx, a.bus, subject, end)
+}
+
+// stray looks for a run that no record tells of, by its name. It is found if its task queue has it; otherwise its status tells
+// how it ended, as far as the history knows.
+func (a *api) stray(ctx context.Context, key schedule.Key, name string) (run schedule.Run, found bool, err error) {
+	if a.js == nil {
+		return run, false, nil // a simulation has no history to read
+	}
+	trail := newRunTrail(name, nil)
+	if err := a.backwards(ctx, events.Query{Key: key}, trail.add); err != nil {
+		return run, false, err
+	}
+	if told, ok := trail.run(key.ID); ok {
+		run = told
+		if found, err := a.inQueue(ctx, key, &run); found || err != nil {
+			return run, found, err
+		}
+	}
+	// Where the history has forgotten the run, its workflow ID leads to it.
+	request, err := a.startRequest(ctx, a.names.ActionAnyQueue(key.Namespace, name))
+	if err != nil || request == nil || request.ScheduleID != key.ID {
+		return run, false, err
+	}
+	return schedule.Run{
+		ScheduleID: key.ID, WorkflowID: request.WorkflowID, RunID: request.RunID, RequestID: request.RequestID,
+		NominalTime: request.NominalTime, DueTime: request.DueTime, TaskQueue: request.TaskQueue,
+	}, true, nil
+}
+
+// inQueue reports whether the task queue of a run has it, and corrects what the history does not know better than that: that
+// the run is in progress.
+func (a *api) inQueue(ctx context.Context, key schedule.Key, run *schedule.Run) (bool, error) {
+	if run.Status != "" || run.TaskQueue == "" {
+		return false, nil
+	}
+	last, err := a.bus.Last(ctx, a.names.ActionStream(), a.names.Action(key.Namespace, run.TaskQueue, run.WorkflowID))
+	if errors.Is(err, leader.ErrNone) {
+		return false, nil
+	}
+	if err != nil || last.Header.Get(jetstream.MsgIDHeader) != run.RequestID {
+		return false, err
+	}
+	run.Failure = nil
+	return true, nil
+}
+
+// startRequest reads the last start request on a subject of the action stream; nil if there is none.
+func (a *api) startRequest(ctx context.Context, subject string) (*schedule.ActionRequest, error) {
+	last, err := a.bus.Last(ctx, a.names.ActionStream(), subject)
+	if errors.Is(err, leader.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var request schedule.ActionRequest
+	if json.Unmarshal(last.Data, &request) != nil {
+		return nil, nil // no worker could run it either
+	}
+	return &request, nil
+}

@@ -1,0 +1,159 @@
+package consistency
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/carillon-scheduler/carillon/internal/alive"
+	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// stray is a run in the action stream, and whether anybody knows of it.
+type stray struct {
+	taskqueue.Queue
+	run taskqueue.WaitingRun
+	// recorded says that a record tells of the run, or that it has just been decided on: it is none of ours then.
+	recorded bool
+	// taken says that a worker has been handed the run, has that a worker says that it has it.
+	taken, has bool
+}
+
+// inspectStray finds a run that waits in its queue, and whose schedule is gone or another one by now. It is a pure function. A
+// run in the hands of a worker goes on, as a deletion promises. Nothing is mended unless a person asks: somebody may have
+// deleted the schedule and left its runs.
+func inspectStray(s *stray) (Finding, bool) {
+	if s.recorded || s.has {
+		return Finding{}, false
+	}
+	where := "no worker has taken it"
+	if s.taken {
+		where = "the worker that took it does not have it any more"
+	}
+	return Finding{
+		Kind: RunOrphaned, Namespace: s.run.Namespace, ScheduleID: s.run.ID, About: s.run.RequestID,
+		What: fmt.Sprintf("the schedule of run %s is gone, and the run waits in task queue %s since %s: %s", s.run.RunID, s.Name,
+			instant(s.run.Since), where),
+		Repair: "terminate it, which frees its place among the pending runs", Repairable: true,
+		evidence: strconv.FormatUint(s.run.Sequence, 10), asked: true, stray: s,
+		mend: endStray{queue: s.Name, run: s.run},
+	}, true
+}
+
+// endStray asks the invoker to terminate a run that no record tells of.
+type endStray struct {
+	queue string
+	run   taskqueue.WaitingRun
+}
+
+func (e endStray) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
+	subject := m.names.InvokeEnd(m.store.ShardOf(key), key, schedule.ControlTerminate, e.run.RequestID)
+	return task.Publish(ctx, m.bus, subject, &schedule.EndRun{
+		Kind: schedule.ControlTerminate, RequestID: e.run.RequestID, WorkflowID: e.run.WorkflowID, RunID: e.run.RunID,
+		TaskQueue: e.queue, Reason: "its schedule is gone (cluster check)",
+	})
+}
+
+// lookAtQueues looks at the runs of all task queues of a namespace, an empty one meaning all of them.
+func (c *Checker) lookAtQueues(ctx context.Context, namespace string) ([]Finding, error) {
+	if namespace == "" {
+		namespace = "*"
+	}
+	books := map[schedule.Key]*book{}
+	var found []Finding
+	err := taskqueue.Each(ctx, c.reader.js, c.reader.names, c.reader.names.Actions(namespace), 1, 0,
+		func(run *taskqueue.WaitingRun) error {
+			if books[run.Key] == nil {
+				read, err := c.reader.book(ctx, run.Key)
+				if err != nil {
+					return err
+				}
+				books[run.Key] = read
+			}
+			f, is, err := c.reader.stray(ctx, books[run.Key], run)
+			if is {
+				found = append(found, f)
+			}
+			return err
+		})
+	return found, err
+}
+
+// lookAtRun looks once more at a run that was found, if its queue has it still.
+func (c *Checker) lookAtRun(ctx context.Context, f *Finding) ([]Finding, error) {
+	s := f.stray
+	var found []Finding
+	err := taskqueue.Each(ctx, c.reader.js, c.reader.names, c.reader.names.ActionQueue(s.Namespace, s.Name), s.run.Sequence,
+		s.run.Sequence, func(run *taskqueue.WaitingRun) error {
+			read, err := c.reader.book(ctx, run.Key)
+			if err != nil {
+				return err
+			}
+			again, is, err := c.reader.stray(ctx, read, run)
+			if is {
+				found = append(found, again)
+			}
+			return err
+		})
+	return found, err
+}
+
+// book is what the records of a schedule tell of its runs.
+type book struct {
+	// unreadable says that a record cannot be read, and so may tell of any run.
+	unreadable bool
+	state      schedule.InvokerState
+}
+
+// book reads the records of a schedule from the leader.
+func (r *reader) book(ctx context.Context, key schedule.Key) (*book, error) {
+	bucket := r.names.StateBucket(r.store.ShardOf(key))
+	var definition Stored[schedule.Definition]
+	var invoker Stored[schedule.InvokerState]
+	if err := read(ctx, r.buckets.GetLeader, bucket, kv.Definition(key).String(), &definition); err != nil {
+		return nil, err
+	}
+	if err := read(ctx, r.buckets.GetLeader, bucket, kv.Invoker(key).String(), &invoker); err != nil {
+		return nil, err
+	}
+	// A record without a definition is about to be forgotten, and its runs with it; if nobody does that, it is another finding.
+	return &book{unreadable: definition.Err != nil || invoker.Err != nil, state: invoker.Value}, nil
+}
+
+func (b *book) tellsOf(requestID string) bool {
+	if b.unreadable || b.state.Ended.Has(requestID) {
+		return true
+	}
+	for i := range b.state.Starts {
+		if b.state.Starts[i].RequestID == requestID {
+			return true
+		}
+	}
+	return false
+}
+
+// stray finds out where a run is that no record tells of, and whether it is a finding. A request that nobody can read is for
+// the workers, who make a dead letter of it.
+func (r *reader) stray(ctx context.Context, b *book, run *taskqueue.WaitingRun) (Finding, bool, error) {
+	s := &stray{Queue: taskqueue.Queue{Namespace: run.Namespace, Name: run.TaskQueue}, run: *run}
+	if run.RequestID == "" || b.tellsOf(run.RequestID) {
+		return Finding{}, false, nil
+	}
+	consumer := subjects.WorkerConsumerName(run.Namespace, run.TaskQueue)
+	handedOut, err := r.bus.Delivered(ctx, r.names.ActionStream(), consumer)
+	if err != nil {
+		return Finding{}, false, fmt.Errorf("consistency: look at the workers of task queue %q: %w", run.TaskQueue, err)
+	}
+	if s.taken = run.Sequence <= handedOut; s.taken {
+		_, s.has, err = alive.Ask(ctx, r.js.Conn(), r.names, run.Namespace, run.TaskQueue, run.RunID)
+		if err != nil {
+			return Finding{}, false, err
+		}
+	}
+	f, is := inspectStray(s)
+	return f, is, nil
+}

@@ -1,0 +1,163 @@
+package invoker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Departure is a run that the action stream may have of a schedule that is gone, and what the run is to be asked for.
+type Departure struct {
+	// Control names the run. Its kind is what the run is asked for if a worker has taken it; empty if it is left alone.
+	Control schedule.PendingControl
+	// Withdraw says that the run is taken out of its queue if no worker has taken it.
+	Withdraw bool
+	// Start is the start of the run; nil if it is an earlier one that has been given up.
+	Start *schedule.BufferedStart
+}
+
+// Departures decides what becomes of the runs of a schedule that is gone. It is a pure function. What a run has been asked
+// for before it is still asked for: a terminate stands, and a cancel unless the policy says more.
+//
+// A start that is ready may have been published by a process that died before it could record that.
+func Departures(state *schedule.InvokerState, policy schedule.RunsPolicy) []Departure {
+	var all []Departure
+	for i := range state.Starts {
+		s := &state.Starts[i]
+		if s.Phase != schedule.PhaseStarted && s.Phase != schedule.PhaseReady {
+			continue
+		}
+		kind := policy.Ending()
+		if kind == "" || s.Ending == schedule.ControlTerminate {
+			kind = s.Ending
+		}
+		all = append(all, Departure{
+			Control: schedule.PendingControl{
+				Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
+			},
+			Withdraw: kind != "" || policy != schedule.RunsLeave,
+			Start:    s,
+		})
+	}
+	for _, c := range state.Controls {
+		if !hasStart(state, c.RequestID) {
+			all = append(all, Departure{Control: c, Withdraw: true})
+		}
+	}
+	return all
+}
+
+func hasStart(state *schedule.InvokerState, requestID string) bool {
+	for i := range state.Starts {
+		if state.Starts[i].RequestID == requestID {
+			return true
+		}
+	}
+	return false
+}
+
+// depart carries out what is decided about the runs of a schedule that is gone, and returns the events about those that are
+// over with it. An empty policy means the one that the deletion has left. A repeat does no harm: it finds what is left.
+func (p *Pool) depart(
+	ctx context.Context, key schedule.Key, state *schedule.InvokerState, policy schedule.RunsPolicy,
+) ([]schedule.Event, error) {
+	if len(state.Starts) == 0 && len(state.Controls) == 0 {
+		return nil, nil
+	}
+	if policy == "" {
+		note, err := kv.Note(ctx, p.config.Store, kv.Definition(key))
+		if err != nil {
+			return nil, err
+		}
+		policy = schedule.RunsPolicy(note)
+	}
+	all := Departures(state, policy.OrDefault())
+	over := make([]bool, len(all))
+	var group errgroup.Group
+	group.SetLimit(p.config.Concurrency)
+	for i := range all {
+		group.Go(func() (err error) {
+			over[i], err = p.end(ctx, key, &all[i])
+			return err
+		})
+	}
+	err := group.Wait()
+	var events []schedule.Event
+	for i := range all {
+		// Of a start that was not known to have begun, another event tells that it was given up.
+		if start := all[i].Start; over[i] && start != nil && start.Phase == schedule.PhaseStarted {
+			events = append(events, departed(key, state.Incarnation, start, policy.OrDefault(), p.config.Now()))
+		}
+	}
+	return events, err
+}
+
+// departed tells that a run is over with its schedule. A repeat gives the same ID.
+func departed(
+	key schedule.Key, incarnation string, s *schedule.BufferedStart, policy schedule.RunsPolicy, now time.Time,
+) schedule.Event {
+	reason := "the schedule was deleted, which ends its runs by the policy " + string(policy)
+	event := startEvent(schedule.EventCompleted, s, reason)
+	event.ID = incarnation + "-departed-" + s.RequestID
+	event.Time, event.Namespace, event.ScheduleID = now.UTC(), key.Namespace, key.ID
+	event.Status, event.CloseTime = schedule.StatusTerminated, event.Time
+	event.Failure = &schedule.Failure{Type: string(schedule.StatusTerminated), Message: reason}
+	return event
+}
+
+// end ends one run of which there is no record any more, as decided, and reports whether it is over now. A run that is not in
+// the action stream is over already, or was never published.
+//
+// A worker may take a run in the moment in which that is withdrawn. It then goes on, and is not given to another worker if
+// this one dies.
+func (p *Pool) end(ctx context.Context, key schedule.Key, d *Departure) (over bool, err error) {
+	c := &d.Control
+	sequence, err := p.find(ctx, key, c)
+	if err != nil || sequence == 0 {
+		return false, err
+	}
+	consumer := subjects.WorkerConsumerName(key.Namespace, c.TaskQueue)
+	handedOut, err := p.config.Bus.Delivered(ctx, p.config.Names.ActionStream(), consumer)
+	if err != nil {
+		return false, fmt.Errorf("invoker: look at the workers of task queue %q: %w", c.TaskQueue, err)
+	}
+	queued := sequence > handedOut
+	terminate := c.Kind == schedule.ControlTerminate
+	if c.Kind != "" && (terminate || !queued) {
+		if err := p.tell(ctx, key, c); err != nil {
+			return false, err
+		}
+	}
+	if !terminate && !(queued && d.Withdraw) {
+		return false, nil
+	}
+	if err := p.config.Bus.Remove(ctx, p.config.Names.ActionStream(), sequence); err != nil {
+		return false, err
+	}
+	shard := p.config.Store.ShardOf(key)
+	return true, p.purgeTimer(ctx, shard, p.config.Names.TimeoutTimer(shard, key, c.RequestID))
+}
+
+// find returns the sequence of a run in the action stream; 0 if it is not there.
+func (p *Pool) find(ctx context.Context, key schedule.Key, c *schedule.PendingControl) (uint64, error) {
+	subject := p.config.Names.Action(key.Namespace, c.TaskQueue, c.WorkflowID)
+	stored, err := p.config.Bus.Last(ctx, p.config.Names.ActionStream(), subject)
+	switch {
+	case errors.Is(err, leader.ErrNone):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case stored.Header.Get(jetstream.MsgIDHeader) != c.RequestID:
+		return 0, nil
+	}
+	return stored.Sequence, nil
+}

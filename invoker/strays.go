@@ -1,0 +1,97 @@
+package invoker
+
+import (
+	"context"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// endStrays ends the runs that requests name of which no record tells. State is the record of the schedule that there is now;
+// nil if it is gone. A run that this one knows is left to its transition.
+func (p *Pool) endStrays(
+	ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState,
+) error {
+	for i := range group {
+		e := group[i].Body.End
+		if e == nil || group[i].Held || !e.Stray() || state != nil && hasStart(state, e.RequestID) {
+			continue
+		}
+		if err := p.endStray(ctx, key, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endStray tells a run to end. A canceled one that no worker has taken ends at once: there is nobody who would report it.
+func (p *Pool) endStray(ctx context.Context, key schedule.Key, e *schedule.EndRun) error {
+	over, err := p.end(ctx, key, &Departure{
+		Control: schedule.PendingControl{
+			Kind: e.Kind, RequestID: e.RequestID, WorkflowID: e.WorkflowID, RunID: e.RunID, TaskQueue: e.TaskQueue,
+		},
+		Withdraw: true,
+	})
+	if err != nil {
+		return err
+	}
+	return p.events.Publish(ctx, strayEvents(key, e, over, p.config.Now().UTC())...)
+}
+
+// leaveBehind ends the runs that are not those of the schedule that there is now: of an earlier one of the same ID, whose record
+// this one's is about to replace, and those that requests name.
+func (p *Pool) leaveBehind(
+	ctx context.Context, a *attempt, d *schedule.Definition, state *schedule.InvokerState,
+) error {
+	if state.Incarnation == d.Incarnation || state.Incarnation == "" {
+		return p.endStrays(ctx, a.key, a.group, state)
+	}
+	ended, err := p.depart(ctx, a.key, state, runsPolicy(a.group, state.Incarnation))
+	if err != nil {
+		return err
+	}
+	if err := p.events.Publish(ctx, ended...); err != nil {
+		return err
+	}
+	return p.endStrays(ctx, a.key, a.group, nil)
+}
+
+// runsPolicy is what the deletion of an incarnation has said about its runs, as far as one of some messages tells.
+func runsPolicy(group []loop.Message[Message], incarnation string) schedule.RunsPolicy {
+	for i := range group {
+		if wake := group[i].Body.Wake; wake != nil && wake.Incarnation == incarnation && wake.Runs != "" {
+			return wake.Runs
+		}
+	}
+	return schedule.RunsWithdraw
+}
+
+// isStray reports whether a request is dealt with by endStrays and not by a transition.
+func isStray(e *schedule.EndRun, state *schedule.InvokerState) bool {
+	return e.Stray() && !hasStart(state, e.RequestID)
+}
+
+// strayEvents tell of what somebody has asked of a run whose schedule is gone, and that it is over, if it is. Repeats give the
+// same IDs.
+func strayEvents(key schedule.Key, e *schedule.EndRun, over bool, now time.Time) []schedule.Event {
+	asked := schedule.Event{
+		ID: "stray-" + string(e.Kind) + "-" + e.RequestID, Time: now, Namespace: key.Namespace, ScheduleID: key.ID,
+		Kind: schedule.EventCancelRequested, RequestID: e.RequestID, WorkflowID: e.WorkflowID, RunID: e.RunID,
+		TaskQueue: e.TaskQueue, Identity: e.Identity, Reason: e.Reason,
+	}
+	if e.Kind == schedule.ControlTerminate {
+		asked.Kind = schedule.EventTerminated
+	}
+	if !over {
+		return []schedule.Event{asked}
+	}
+	ended := asked
+	ended.ID, ended.Kind, ended.CloseTime = "stray-ended-"+e.RequestID, schedule.EventCompleted, now
+	ended.Status = schedule.StatusCanceled
+	if e.Kind == schedule.ControlTerminate {
+		ended.Status = schedule.StatusTerminated
+	}
+	ended.Failure = &schedule.Failure{Type: string(ended.Status), Message: e.Text()}
+	return []schedule.Event{asked, ended}
+}
