@@ -46,7 +46,25 @@ type Delivery struct {
 
 // Deliverable returns the sequences of what a consumer would deliver now: what comes again, then what is new.
 func (s *Server) Deliverable(now time.Time, stream, name string) []uint64 {
-	return s.streams[stream].consumers[name].deliverable(now)
+	c := s.streams[stream].consumers[name]
+	if c == nil {
+		return nil // it was deleted
+	}
+	return c.deliverable(now)
+}
+
+// DeleteConsumer deletes a consumer. What it has not had acknowledged stays in a work queue, and comes to the consumer that
+// is made in its place.
+func (s *Server) DeleteConsumer(stream, name string) { delete(s.streams[stream].consumers, name) }
+
+// pending returns a consumer if a delivery of it is not acknowledged. A consumer that was made in the place of one that was
+// deleted may have the message as well, and knows no difference.
+func (s *Server) pending(d *Delivery) (c *consumer, ok bool) {
+	if c = s.streams[d.Stream].consumers[d.Consumer]; c == nil {
+		return nil, false
+	}
+	_, ok = c.pending[d.Sequence]
+	return c, ok
 }
 
 // Deliver delivers the first message that is deliverable.
@@ -66,6 +84,9 @@ func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) De
 // Backlog returns how many messages of a consumer have not been acknowledged, delivered or not.
 func (s *Server) Backlog(stream, name string) int {
 	c, count := s.streams[stream].consumers[name], 0
+	if c == nil {
+		return 0
+	}
 	for _, sequence := range slices.Concat(c.fresh, slices.Collect(maps.Keys(c.pending))) {
 		if c.stream.messages[sequence] != nil {
 			count++
@@ -174,8 +195,8 @@ func (s *Server) Term(d *Delivery) { s.settle(d) }
 
 func (s *Server) settle(d *Delivery) {
 	st := s.streams[d.Stream]
-	c := st.consumers[d.Consumer]
-	if _, pending := c.pending[d.Sequence]; !pending {
+	c, pending := s.pending(d)
+	if !pending {
 		return
 	}
 	c.settle(d.Sequence)
@@ -186,8 +207,7 @@ func (s *Server) settle(d *Delivery) {
 
 // Nak gives a message back, to be delivered again after a delay.
 func (s *Server) Nak(now time.Time, d *Delivery, delay time.Duration) {
-	c := s.streams[d.Stream].consumers[d.Consumer]
-	switch _, pending := c.pending[d.Sequence]; {
+	switch c, pending := s.pending(d); {
 	case !pending:
 	case delay > 0:
 		c.calm(d.Sequence)
@@ -199,8 +219,7 @@ func (s *Server) Nak(now time.Time, d *Delivery, delay time.Duration) {
 
 // Progress extends the time for the acknowledgement. It does not take back that a message was given back.
 func (s *Server) Progress(now time.Time, d *Delivery) {
-	c := s.streams[d.Stream].consumers[d.Consumer]
-	if _, pending := c.pending[d.Sequence]; pending {
+	if c, pending := s.pending(d); pending {
 		c.pending[d.Sequence] = now.Add(c.config.AckWait)
 	}
 }

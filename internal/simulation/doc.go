@@ -16,6 +16,8 @@
 //   - a replica answers that has not seen the newest writes
 //   - clocks of processes are off, and jump, also back
 //   - JetStream cannot be reached for up to 20 s, or has no room for anything new
+//   - in a quarter of the seeds each process plays all roles, which live and die together and share what they know
+//   - somebody deletes a consumer; all that is not acknowledged comes again
 //   - code of runs fails, and is tried again, or goes on though it was asked to stop
 //   - in a third of the seeds one worker is a model (model.go), which breaks docs/worker-protocol.md with some runs: it never comes
 //     back, or reports twice with different statuses

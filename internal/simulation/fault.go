@@ -41,11 +41,14 @@ func (w *world) arrange(begin time.Time) {
 		some(3, func(now time.Time) {
 			n := anyNode()
 			skew := between(rng, -w.plan.Skew, w.plan.Skew)
-			n.skew.Store(int64(skew))
+			for _, f := range w.fellows(n) {
+				f.skew.Store(int64(skew))
+			}
 			w.fault("clock jump")
 			w.trace.note(now, "CLOCK", n.name+" is off by "+skew.String())
 		})
 	}
+	w.arrangeSystem(begin)
 	w.limit()
 	some(w.plan.Freezes, func(now time.Time) { w.freeze(now, between(rng, time.Second, 20*time.Second), rng.IntN(2) == 0) })
 	w.at(begin.Add(w.plan.Duration), func(now time.Time) { w.calmDown(now) })

@@ -14,7 +14,9 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -32,10 +34,12 @@ type node struct {
 	dead      bool
 	stopping  bool
 	role      string
-	ids       *ids
-	api       *frontend.Local // of a frontend
-	died      chan struct{}
-	pulls     []*pull
+	// definitions are those that the process has read last, where it shares them; nil where it does not.
+	definitions *recent.Records[schedule.Definition]
+	ids         *ids
+	api         *frontend.Local // of a frontend
+	died        chan struct{}
+	pulls       []*pull
 	// subscriptions are those to plain NATS messages.
 	subscriptions []*subscription
 	cancel        context.CancelFunc

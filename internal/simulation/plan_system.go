@@ -8,6 +8,10 @@ type SystemPlan struct {
 	// protocol with a run.
 	Models int     `json:",omitzero"`
 	Unruly float64 `json:",omitzero"`
+	// Together says that each process plays all roles.
+	Together bool `json:",omitzero"`
+	// DeletedConsumers is how often somebody deletes a consumer.
+	DeletedConsumers int `json:",omitzero"`
 }
 
 func systemPlanOf(seed uint64) SystemPlan {
@@ -16,10 +20,16 @@ func systemPlanOf(seed uint64) SystemPlan {
 	if rng.IntN(3) == 0 {
 		p.Models, p.Unruly = 1, float64(rng.IntN(2))*0.2*rng.Float64()
 	}
+	rng = rand.New(rand.NewPCG(seed, streamTogether))
+	p.Together = rng.IntN(4) == 0
+	rng = rand.New(rand.NewPCG(seed, streamConsumers))
+	p.DeletedConsumers = rng.IntN(6) / 4
 	return p
 }
 
 // The streams of numbers of what the system does, beside those of plan.go.
 const (
 	streamWorkers uint64 = 100 + iota
+	streamTogether
+	streamConsumers
 )

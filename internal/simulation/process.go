@@ -34,6 +34,7 @@ const (
 // boot starts all processes, none of them at the same moment as another: what each does periodically would coincide with
 // that of the others ever after, and with the due times.
 func (w *world) boot(begin time.Time) {
+	w.shareAnew()
 	for _, role := range []string{roleFrontend, roleGenerator, roleInvoker, roleBackfiller, roleWorker} {
 		for i := range each {
 			number := len(w.nodes)
@@ -53,7 +54,9 @@ func (w *world) start(number int, role, name string) {
 		ids: &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
 	}
 	w.started++
-	if w.plan.Skew > 0 {
+	if w.plan.Together {
+		n.share(w.shares[number%each])
+	} else if w.plan.Skew > 0 {
 		n.skew.Store(int64(w.duration(-w.plan.Skew, w.plan.Skew)))
 	}
 	w.nodes[number] = n
@@ -74,11 +77,12 @@ func (n *node) program() func(context.Context) {
 	case roleGenerator:
 		return runs(generator.New(generator.Config{
 			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, MaxBacklog: n.world.plan.MaxBacklog,
-			Namespaces: n.world,
+			Namespaces: n.world, Definitions: n.definitions,
 		}))
 	case roleInvoker:
 		return runs(invoker.New(invoker.Config{
 			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, Namespaces: n.world,
+			Definitions: n.definitions,
 		}))
 	case roleBackfiller:
 		return runs(backfiller.New(backfiller.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
@@ -114,12 +118,19 @@ func (w *world) crash(n *node, now time.Time, when string) {
 	}
 	w.fault("crash")
 	w.trace.note(now, "CRASH", when)
-	n.dead = true
-	n.trouble(now)
-	close(n.died)
-	n.cancel()
+	again := time.Duration(-1)
 	if !n.stopping { // else another one is on its way
-		w.replace(n, now)
+		again = w.pauseBeforeStart()
+	}
+	w.shareNoMore(n)
+	for _, f := range w.fellows(n) {
+		f.dead = true
+		f.trouble(now)
+		close(f.died)
+		f.cancel()
+		if again >= 0 {
+			w.replace(f, now, again)
+		}
 	}
 }
 
@@ -130,16 +141,28 @@ func (w *world) stop(n *node, now time.Time) {
 	}
 	w.fault("restart")
 	w.trace.note(now, "STOP", n.name)
-	n.stopping = true
-	n.trouble(now)
-	n.cancel()
-	w.replace(n, now)
+	again := w.pauseBeforeStart()
+	w.shareNoMore(n)
+	for _, f := range w.fellows(n) {
+		f.stopping = true
+		f.trouble(now)
+		f.cancel()
+		w.replace(f, now, again)
+	}
+}
+
+// pauseBeforeStart draws how long it takes until a process is started again.
+func (w *world) pauseBeforeStart() time.Duration {
+	return w.duration(10*time.Millisecond, 8*time.Second)
 }
 
 // replace starts a process again. What still goes on in the old one after that reaches nobody: it is dead by then.
-func (w *world) replace(n *node, now time.Time) {
+func (w *world) replace(n *node, now time.Time, after time.Duration) {
 	n.pulls = nil
-	w.at(now.Add(w.duration(10*time.Millisecond, 8*time.Second)), func(now time.Time) {
+	w.at(now.Add(after), func(now time.Time) {
+		if w.nodes[n.number] != n {
+			return // it was killed with one of the same process that had only just started, and has been replaced since
+		}
 		w.trace.note(now, "START", n.name)
 		if !n.dead {
 			n.dead = true
@@ -153,9 +176,11 @@ func (w *world) replace(n *node, now time.Time) {
 func (w *world) suspend(n *node, now time.Time, d time.Duration) {
 	w.fault("suspension")
 	w.trace.note(now, "SUSPEND", n.name+" for "+d.String())
-	n.suspended = now.Add(d)
-	n.trouble(n.suspended)
-	w.at(n.suspended, func(time.Time) { w.stir() })
+	for _, f := range w.fellows(n) {
+		f.suspended = now.Add(d)
+		f.trouble(f.suspended)
+		w.at(f.suspended, func(time.Time) { w.stir() })
+	}
 }
 
 // trouble notes that something has gone wrong for a process: what it was at may be done again, by itself or another.

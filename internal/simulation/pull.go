@@ -41,6 +41,7 @@ var errStopped = errors.New("simulation: the pull has ended")
 func (n *node) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (bus.Messages, error) {
 	p := &pull{node: n, consumer: consumerName{stream, consumer.Durable}, stopped: make(chan struct{})}
 	err := n.do(ctx, "pull", stream+" "+consumer.Durable, func(time.Time) error {
+		n.world.server.AddConsumer(stream, consumer)
 		n.begin(p)
 		return nil
 	})

@@ -33,6 +33,7 @@ type world struct {
 	nodes []*node
 	// processes are those that run, or have not noticed yet that they are dead.
 	processes sync.WaitGroup
+	shares    []share // of the processes that play all roles
 	ledger    *ledger
 	// promises are what is looked at in the moment in which it happens.
 	promises promises

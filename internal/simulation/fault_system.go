@@ -1,0 +1,52 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// arrangeSystem plans what happens to the installation itself.
+func (w *world) arrangeSystem(begin time.Time) {
+	rng := rand.New(rand.NewPCG(w.seed, streamConsumers))
+	for range w.plan.DeletedConsumers {
+		w.at(begin.Add(between(rng, 0, w.plan.Duration)), func(now time.Time) {
+			pools := []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller}
+			c := consumerName{w.names.TaskStream(rng.IntN(shards)), pools[rng.IntN(len(pools))]}
+			if rng.IntN(3) == 0 {
+				c = consumerName{w.names.ActionStream(), subjects.WorkerConsumerName(namespace, taskQueue)}
+			}
+			w.deleteConsumer(c, now)
+		})
+	}
+}
+
+// deleteConsumer deletes a consumer, as an operator may by mistake. Whoever pulls is told, and makes it anew; all that it has
+// not had acknowledged is delivered again.
+func (w *world) deleteConsumer(c consumerName, now time.Time) {
+	w.fault("consumer deleted")
+	w.trace.note(now, "DELETE", c.stream+" "+c.name)
+	w.troubled = maxTime(w.troubled, now)
+	w.server.DeleteConsumer(c.stream, c.name)
+	for _, n := range w.nodes {
+		for _, p := range n.pulls {
+			if p.consumer == c {
+				p.end()
+			}
+		}
+		n.pulls = slices.DeleteFunc(n.pulls, func(p *pull) bool { return p.consumer == c })
+	}
+	w.stir()
+}
+
+// end ends a pull from outside.
+func (p *pull) end() {
+	p.over = true
+	select {
+	case <-p.stopped:
+	default:
+		close(p.stopped)
+	}
+}

@@ -1,0 +1,62 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/recent"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Where a plan has all roles together, a process plays each of them, as that of `carillon server` does: its nodes, one for
+// each role, live and die together, and share their clock and the definitions that they have read.
+
+// share is what the nodes of one process share.
+type share struct {
+	skew        time.Duration
+	definitions *recent.Records[schedule.Definition]
+}
+
+// shareAnew makes what the processes share at first.
+func (w *world) shareAnew() {
+	if !w.plan.Together {
+		return
+	}
+	w.shares = nil
+	for range each {
+		w.shares = append(w.shares, w.newShare())
+	}
+}
+
+func (w *world) newShare() share {
+	s := share{definitions: recent.Definitions()}
+	if w.plan.Skew > 0 {
+		s.skew = w.duration(-w.plan.Skew, w.plan.Skew)
+	}
+	return s
+}
+
+func (n *node) share(s share) {
+	n.definitions = s.definitions
+	n.skew.Store(int64(s.skew))
+}
+
+// shareNoMore lets the process that comes after one that ends share nothing with it.
+func (w *world) shareNoMore(n *node) {
+	if w.plan.Together {
+		w.shares[n.number%each] = w.newShare()
+	}
+}
+
+// fellows are the nodes that something happens to when it happens to one of them: those of the process that have started.
+func (w *world) fellows(n *node) []*node {
+	if !w.plan.Together {
+		return []*node{n}
+	}
+	var all []*node
+	for _, other := range w.nodes {
+		if other.number%each == n.number%each && !other.dead {
+			all = append(all, other)
+		}
+	}
+	return all
+}
