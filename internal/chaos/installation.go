@@ -32,6 +32,7 @@ type installation struct {
 	launch      *launcher
 	links       []*link
 	processes   map[string]*process
+	disks       map[string]*disk // of the nodes, if they have some of their own
 	urls        string
 	stopped     chan struct{}
 	restarts    sync.WaitGroup
@@ -42,9 +43,9 @@ type installation struct {
 	crashes []string
 }
 
-func newInstallation(ctx context.Context, dir, binary string) (*installation, error) {
+func newInstallation(ctx context.Context, dir, binary string, ownDisks bool) (*installation, error) {
 	in := &installation{
-		dir: dir, binary: binary, processes: map[string]*process{},
+		dir: dir, binary: binary, processes: map[string]*process{}, disks: map[string]*disk{},
 		down: map[string]bool{}, stopped: make(chan struct{}),
 	}
 	for _, folder := range []string{"log", "ledger", "nats"} {
@@ -53,12 +54,30 @@ func newInstallation(ctx context.Context, dir, binary string) (*installation, er
 		}
 	}
 	in.launch = newLauncher()
-	if err := in.prepare(ctx); err != nil {
+	err := in.prepare(ctx)
+	if err == nil && ownDisks {
+		err = in.mount()
+	}
+	if err != nil {
 		in.close()
 		return nil, err
 	}
 	return in, nil
 }
+
+// mount gives each node a disk of its own.
+func (in *installation) mount() error {
+	for _, name := range nodeNames() {
+		d, err := mountDisk(in.dataDir(name))
+		if err != nil {
+			return fmt.Errorf("a disk for node %s: %w", name, err)
+		}
+		in.disks[name] = d
+	}
+	return nil
+}
+
+func (in *installation) dataDir(node string) string { return filepath.Join(in.dir, "nats", node) }
 
 // prepare makes everything but starts nothing.
 func (in *installation) prepare(ctx context.Context) error {
@@ -70,7 +89,7 @@ func (in *installation) prepare(ctx context.Context) error {
 	var urls []string
 	for i, name := range names {
 		config := NodeConfig{
-			Dir: filepath.Join(in.dir, "nats", name), Name: name, Port: ports[i], RoutesPort: ports[len(names)+i],
+			Dir: in.dataDir(name), Name: name, Port: ports[i], RoutesPort: ports[len(names)+i],
 		}
 		urls = append(urls, fmt.Sprintf("nats://%s:%d", nodeHost, config.Port))
 		for j, other := range names {
@@ -187,6 +206,8 @@ func (in *installation) begin(f *Fault) error {
 		}
 	case FillQuota:
 		return in.processes[f.Victims[0]].tell(fill)
+	case FillDisk:
+		return in.disks[f.Victims[0]].fill()
 	}
 	return nil
 }
@@ -204,6 +225,8 @@ func (in *installation) end(f *Fault) error {
 		}
 	case FillQuota:
 		return in.processes[f.Victims[0]].tell(empty)
+	case FillDisk:
+		return in.disks[f.Victims[0]].free()
 	}
 	return nil
 }
@@ -239,6 +262,9 @@ func (in *installation) heal() error {
 	for _, name := range slices.Concat(nodeNames(), roleNames()) {
 		errs = append(errs, in.processes[name].resume(), in.start(name))
 	}
+	for _, d := range in.disks {
+		errs = append(errs, d.free())
+	}
 	return errors.Join(errs...)
 }
 
@@ -273,6 +299,9 @@ func (in *installation) close() {
 	in.killAll(names)
 	for _, l := range in.links {
 		l.close()
+	}
+	for _, d := range in.disks {
+		d.unmount()
 	}
 	in.launch.close()
 }

@@ -21,14 +21,14 @@ const patience = natstest.Patience
 
 // cluster starts the nodes of an installation, and a stream on them. The connection is to a node other than the first, which
 // is for the tests to cut off.
-func cluster(t *testing.T) (*installation, jetstream.JetStream) {
+func cluster(t *testing.T, ownDisks bool) (*installation, jetstream.JetStream) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
 	binary, err := carillon()
 	require.NoError(t, err)
-	in, err := newInstallation(t.Context(), t.TempDir(), binary)
+	in, err := newInstallation(t.Context(), t.TempDir(), binary, ownDisks)
 	require.NoError(t, err)
 	t.Cleanup(in.close)
 	require.NoError(t, in.start(nodeNames()...))
@@ -67,7 +67,7 @@ func within(ctx context.Context, call func(context.Context) error) error {
 // TestFullNodesRefuseToStore, until they have room again.
 func TestFullNodesRefuseToStore(t *testing.T) {
 	t.Parallel()
-	in, js := cluster(t)
+	in, js := cluster(t, false)
 	store := func(ctx context.Context) error {
 		_, err := js.Publish(ctx, "s", []byte("text"), jetstream.WithRetryAttempts(0))
 		return err
@@ -95,7 +95,7 @@ func TestFullNodesRefuseToStore(t *testing.T) {
 // TestNodeThatIsCutOff loses touch with the others until it is back: it cannot get around the links.
 func TestNodeThatIsCutOff(t *testing.T) {
 	t.Parallel()
-	in, js := cluster(t)
+	in, js := cluster(t, false)
 	fault := &Fault{Kind: CutNode, Victims: nodeNames()[:1]}
 	inTouch := func(ctx context.Context) (bool, error) {
 		stream, err := js.Stream(ctx, "S")

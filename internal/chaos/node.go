@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 )
 
@@ -53,7 +55,10 @@ func RunNode(ctx context.Context, log *slog.Logger, text string) error {
 		return err
 	}
 	defer server.Shutdown()
-	return obey(ctx, log, server, signals)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Keep(ctx) })
+	group.Go(func() error { return obey(ctx, log, server, signals) })
+	return group.Wait()
 }
 
 // fullStep is how often a full node gives up the streams that it leads.
@@ -73,7 +78,7 @@ func obey(ctx context.Context, log *slog.Logger, node *natsserver.Server, signal
 			if full = isFill(s); full {
 				limit = fullStore
 			}
-			if err := node.LimitStore(limit); err != nil {
+			if err := node.LimitStore(limit); err != nil && node.Trouble() == "" { // a node that is restarted in place has no limit
 				return err
 			}
 			if !was || full {

@@ -25,11 +25,13 @@ const (
 	CutLink Kind = "cut_link"
 	// FillQuota leaves a NATS node no storage: it refuses what it would have to store as the leader of a stream.
 	FillQuota Kind = "fill_quota"
+	// FillDisk fills the disk of a NATS node and makes room again: NATS switches JetStream off there, and has to be restarted.
+	FillDisk Kind = "fill_disk"
 )
 
 // OfNATS reports whether a fault is one of the NATS cluster, and not of the roles.
 func (k Kind) OfNATS() bool {
-	return slices.Contains([]Kind{KillNode, KillNodes, SuspendNode, CutNode, CutLink, FillQuota}, k)
+	return slices.Contains([]Kind{KillNode, KillNodes, SuspendNode, CutNode, CutLink, FillQuota, FillDisk}, k)
 }
 
 // The size of the installation.
@@ -104,10 +106,15 @@ const firstFault = 2 * time.Second
 
 // NewPlan works out all faults of a run, in the order in which they begin. Faults of NATS never overlap: the cluster keeps
 // a majority, unless all nodes are meant. Of the roles there are two series, one for the first process of each and one for
-// the second, so that at times both are away. The same seed and duration always give the same plan.
-func NewPlan(seed uint64, duration time.Duration) []Fault {
+// the second, so that at times both are away. Disks are filled if asked for. The same arguments always give the same plan.
+func NewPlan(seed uint64, duration time.Duration, fillDisks bool) []Fault {
+	nodes := nodeTrack()
+	if fillDisks {
+		disk := card{FillDisk, span{3 * time.Second, 14 * time.Second}, oneNode}
+		nodes.deck = append(nodes.deck, disk, disk)
+	}
 	var plan []Fault
-	for i, t := range []track{nodeTrack(), roleTrack(0), roleTrack(1)} {
+	for i, t := range []track{nodes, roleTrack(0), roleTrack(1)} {
 		plan = append(plan, t.play(rand.New(rand.NewPCG(seed, uint64(i+1))), duration)...)
 	}
 	slices.SortStableFunc(plan, func(a, b Fault) int { return cmp.Compare(a.Begin, b.Begin) })
@@ -135,7 +142,6 @@ func (t *track) play(random *rand.Rand, duration time.Duration) []Fault {
 // enough for elections, which take up to nine seconds, and for the acknowledgement waits to pass.
 func nodeTrack() track {
 	short, long := span{500 * time.Millisecond, 4 * time.Second}, span{3 * time.Second, 14 * time.Second}
-	one := func(random *rand.Rand) []string { return []string{pick(random, nodeNames())} }
 	all := func(*rand.Rand) []string { return nodeNames() }
 	pair := func(random *rand.Rand) []string {
 		alone := random.IntN(nodeCount)
@@ -143,12 +149,14 @@ func nodeTrack() track {
 	}
 	return track{
 		deck: []card{
-			{KillNode, short, one}, {KillNode, short, one}, {KillNodes, short, all},
-			{SuspendNode, long, one}, {CutNode, long, one}, {CutLink, long, pair}, {FillQuota, long, one},
+			{KillNode, short, oneNode}, {KillNode, short, oneNode}, {KillNodes, short, all},
+			{SuspendNode, long, oneNode}, {CutNode, long, oneNode}, {CutLink, long, pair}, {FillQuota, long, oneNode},
 		},
 		gap: span{3 * time.Second, 8 * time.Second},
 	}
 }
+
+func oneNode(random *rand.Rand) []string { return []string{pick(random, nodeNames())} }
 
 // roleTrack hits the processes with one index. A suspension outlasts the acknowledgement wait of a task, 5 s, and most
 // of them that of an action, 10 s: others take over what the process believes to hold still when it wakes up.

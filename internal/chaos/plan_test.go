@@ -15,8 +15,9 @@ func TestPlanFollowsFromItsSeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		duration := time.Duration(rapid.IntRange(10, 1800).Draw(t, "seconds")) * time.Second
-		plan := NewPlan(seed, duration)
-		require.Equal(t, plan, NewPlan(seed, duration))
+		disks := rapid.Bool().Draw(t, "disks")
+		plan := NewPlan(seed, duration, disks)
+		require.Equal(t, plan, NewPlan(seed, duration, disks))
 		var nodesFree time.Duration
 		for i, f := range plan {
 			require.LessOrEqual(t, firstFault, f.Begin)
@@ -36,20 +37,20 @@ func TestPlanFollowsFromItsSeed(t *testing.T) {
 
 func TestPlansOfDifferentSeedsDiffer(t *testing.T) {
 	t.Parallel()
-	require.NotEqual(t, NewPlan(1, time.Minute), NewPlan(2, time.Minute))
+	require.NotEqual(t, NewPlan(1, time.Minute, false), NewPlan(2, time.Minute, false))
 }
 
 // TestLongPlanHasEveryKind and hits every process.
 func TestLongPlanHasEveryKind(t *testing.T) {
 	t.Parallel()
 	kinds, victims := map[Kind]int{}, map[string]int{}
-	for _, f := range NewPlan(1, 10*time.Minute) {
+	for _, f := range NewPlan(1, 10*time.Minute, true) {
 		kinds[f.Kind]++
 		for _, victim := range f.Victims {
 			victims[victim]++
 		}
 	}
-	for _, kind := range []Kind{KillRole, KillRoles, SuspendRole, KillNode, KillNodes, SuspendNode, CutNode, CutLink, FillQuota} {
+	for _, kind := range []Kind{KillRole, KillRoles, SuspendRole, KillNode, KillNodes, SuspendNode, CutNode, CutLink, FillQuota, FillDisk} {
 		require.Positive(t, kinds[kind], kind)
 	}
 	for _, name := range append(nodeNames(), roleNames()...) {
@@ -59,7 +60,7 @@ func TestLongPlanHasEveryKind(t *testing.T) {
 
 func TestStepsAreInOrder(t *testing.T) {
 	t.Parallel()
-	plan := NewPlan(3, 2*time.Minute)
+	plan := NewPlan(3, 2*time.Minute, false)
 	all := steps(plan)
 	require.Len(t, all, 2*len(plan))
 	open := map[*Fault]bool{}

@@ -42,6 +42,9 @@ type Config struct {
 	Dir string
 	// Binary is the program to run, which has the commands of the roles, [NodeCommand] and [WorkerCommand].
 	Binary string
+	// FillDisks lets faults fill the disks of the NATS nodes. Each then has a file system of its own in memory, which needs Linux and
+	// the right to mount.
+	FillDisks bool
 	// Progress is called about every second, with what is going on, in one line.
 	Progress func(string)
 }
@@ -52,7 +55,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	if supported != nil {
 		return nil, supported
 	}
-	in, err := newInstallation(ctx, config.Dir, config.Binary)
+	in, err := newInstallation(ctx, config.Dir, config.Binary, config.FillDisks)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +123,7 @@ func (r *trial) endure(ctx context.Context) error {
 		defer close(r.calls)
 		r.caller.run(calls)
 	}()
-	err := r.follow(ctx, operations, steps(NewPlan(r.config.Seed, r.config.Duration)))
+	err := r.follow(ctx, operations, steps(NewPlan(r.config.Seed, r.config.Duration, r.config.FillDisks)))
 	r.caller.done()
 	if err != nil {
 		r.endCalls()

@@ -49,6 +49,7 @@ is lost; data and logs are kept then. See docs/reliability/README.md.`,
 		flags.StringVar(&o.seed, "seed", "", "choose the faults and requests by the number `N`; if not given, by chance")
 		flags.IntVar(&o.Schedules, "schedules", chaos.DefaultSchedules, "run `N` schedules")
 		flags.DurationVar(&o.Settle, "settle", chaos.DefaultSettle, "wait at most `DURATION` after the last fault until all is done")
+		flags.BoolVar(&o.FillDisks, "fill-disks", false, "also fill the disks of NATS nodes; needs Linux and root, to mount them")
 		flags.StringVar(&o.Dir, "dir", "", "keep data and logs in the empty folder `DIR`; if not given, in a temporary one, "+
 			"which is removed if nothing is found")
 		flags.BoolVar(&o.json, "json", false, "print the report as JSON")
