@@ -25,6 +25,8 @@ const (
 	DeadLetterAge = 90 * 24 * time.Hour
 	// TombstoneAge is how long a deleted record leaves a trace in its bucket.
 	TombstoneAge = time.Hour
+	// PulseEvery is how often the timers of a task stream show that they work.
+	PulseEvery = 10 * time.Second
 	// maxAckPending bounds what all processes of a pool hold of one shard, and all workers of one task queue.
 	maxAckPending = 16384
 )

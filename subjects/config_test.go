@@ -74,6 +74,8 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.ActionAnchor():                                   n.ActionStream(),
 		n.TaskAnchor(1):                                    n.TaskStream(1),
 		n.TaskAnchor(11):                                   n.TaskStream(11),
+		n.PulseTimer(3):                                    n.TaskStream(3),
+		n.Pulse(3):                                         n.TaskStream(3),
 		n.Control("default", "q", "w"):                     n.ControlStream(),
 		n.DeadLetter(subjects.PoolGenerator):               n.DeadLetterStream(),
 		n.Event(key, schedule.EventStarted):                n.EventStream(),
@@ -123,6 +125,7 @@ func TestAnchors(t *testing.T) {
 	for shard := range 12 {
 		for _, consumer := range n.TaskConsumers(shard) {
 			require.False(t, matchesAny(consumer.FilterSubjects, n.TaskAnchor(shard)), consumer.Durable)
+			require.False(t, matchesAny(consumer.FilterSubjects, n.Pulse(shard)), consumer.Durable)
 		}
 	}
 	require.False(t, matches(n.WorkerConsumer(key.Namespace, "q").FilterSubject, n.ActionAnchor()))

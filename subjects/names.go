@@ -153,6 +153,15 @@ func (n Names) TimeoutTimers(shard int) string {
 	return n.prefix + ".timer." + strconv.Itoa(shard) + ".timeout.>"
 }
 
+// PulseTimer is the timer of one task stream that fires again and again, and belongs to no schedule.
+func (n Names) PulseTimer(shard int) string {
+	return n.prefix + ".timer." + strconv.Itoa(shard) + ".pulse"
+}
+
+// Pulse is the subject of what PulseTimer delivers. Nobody takes it: the time of the one message there is says when the timers
+// of the stream have worked last.
+func (n Names) Pulse(shard int) string { return n.prefix + ".timer." + strconv.Itoa(shard) + ".pulsed" }
+
 func (n Names) timer(shard int, kind string, key schedule.Key) string {
 	return n.prefix + ".timer." + strconv.Itoa(shard) + "." + kind + "." + key.Namespace + "." + Escape(key.ID)
 }

@@ -62,6 +62,8 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.action.default.q=20q.>":                n.ActionQueue("default", "q q"),
 		"carillon.anchor.action":                         n.ActionAnchor(),
 		"carillon.anchor.task.3":                         n.TaskAnchor(3),
+		"carillon.timer.3.pulse":                         n.PulseTimer(3),
+		"carillon.timer.3.pulsed":                        n.Pulse(3),
 		"carillon.anchor.>":                              n.Anchors(),
 		"carillon.control.default.q=20q.w=20w":           n.Control("default", "q q", "w w"),
 		"carillon.control.default.q=20q.>":               n.ControlQueue("default", "q q"),

@@ -84,6 +84,7 @@ func newPair(t *testing.T, failing require.TestingT, c client, ackWait time.Dura
 	}
 	_, err := topology.Ensure(t.Context(), p.js, names, topology.Settings{Shards: 1, Replicas: 1})
 	p.require.NoError(err)
+	p.makeAnew(names.StreamConfigs(1, 1))
 	p.bucket, err = p.js.KeyValue(t.Context(), names.StateBucket(0))
 	p.require.NoError(err)
 	configs := append(names.StreamConfigs(1, 1), jsmodel.Bucket(names.BucketConfig(names.StateBucket(0), 1)))
@@ -96,6 +97,15 @@ func newPair(t *testing.T, failing require.TestingT, c client, ackWait time.Dura
 	}
 	p.addConsumer(names.ActionStream(), names.WorkerConsumer("default", queue), ackWait)
 	return p
+}
+
+// makeAnew makes the streams once more, without the pulse, of which the model knows nothing.
+func (p *pair) makeAnew(configs []jetstream.StreamConfig) {
+	for _, config := range configs {
+		p.require.NoError(p.js.DeleteStream(p.test.Context(), config.Name))
+		_, err := p.js.CreateStream(p.test.Context(), config)
+		p.require.NoError(err)
+	}
 }
 
 func (p *pair) addConsumer(stream string, config jetstream.ConsumerConfig, ackWait time.Duration) {

@@ -133,13 +133,13 @@ func (b *testBundle) publishMsg(id, what string, header nats.Header, body []byte
 	require.NoError(b, err)
 }
 
-// stored counts the messages of a stream.
-func (b *testBundle) stored(stream string) uint64 {
-	s, err := b.js.Stream(b.Context(), stream)
-	if err != nil {
-		return 0
+// stored counts the messages of a stream, without its pulse.
+func (b *testBundle) stored(stream string) (count uint64) {
+	stored, _ := natstest.Stored(b.Context(), b.js, stream)
+	for _, messages := range stored {
+		count += messages
 	}
-	return s.CachedInfo().State.Msgs
+	return count
 }
 
 func (b *testBundle) awaitEmpty() {

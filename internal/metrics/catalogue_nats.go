@@ -94,7 +94,7 @@ var (
 	})
 	TimersPending = newGauge(GroupState, Instrument{
 		Name: "carillon.timer.pending", Unit: "{timer}", By: byFrontend,
-		Description: "Timers that wait for their time: what a task stream has beyond its anchor and the messages for its pools.",
+		Description: "Timers that wait for their time: what a task stream has beyond its anchor, its pulse and the messages for its pools.",
 		Attributes:  []Attribute{aStream},
 	})
 )

@@ -99,9 +99,12 @@ func (s *stream) observe(o metrics.Observer) {
 	}
 }
 
+// pulses is how many messages of a task stream belong to its pulse: the timer, and what it has delivered last.
+const pulses = 2
+
 // timers is how many messages there are that no consumer has to deal with, about: they were not counted at one moment.
 func (s *stream) timers() int {
-	timers := int(s.state.Msgs) - s.anchors
+	timers := int(s.state.Msgs) - s.anchors - pulses
 	for _, c := range s.consumers {
 		timers -= int(c.NumPending) + c.NumAckPending
 	}

@@ -51,14 +51,16 @@ func TestSurvey(t *testing.T) {
 	key := schedule.Key{Namespace: "default", ID: "nightly"}
 	wake, due := b.Names.InvokeWake(1, key), b.Names.DueTimer(1, key)
 	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.JS), due, wake, time.Now().Add(time.Hour), nil, []byte("later")))
-	_, err := b.JS.Publish(t.Context(), wake, []byte("now"))
-	require.NoError(t, err)
+	for _, subject := range []string{wake, b.Names.Pulse(1)} {
+		_, err := b.JS.Publish(t.Context(), subject, []byte("now"))
+		require.NoError(t, err)
+	}
 
 	b.refresh(t.Context())
 	require.True(t, b.up)
 	require.Len(t, b.streams, 9, "four of all shards, the bucket of the cluster, and two of each shard")
 	tasks := b.stream(t, b.Names.TaskStream(1))
-	assert.EqualValues(t, 3, tasks.state.Msgs, "with the anchor")
+	assert.EqualValues(t, 4, tasks.state.Msgs, "with the pulse, its timer and what it has delivered")
 	assert.Positive(t, tasks.state.Bytes)
 	assert.Equal(t, 1, tasks.timers())
 	assert.Equal(t, 1, tasks.current)
@@ -70,7 +72,8 @@ func TestSurvey(t *testing.T) {
 	assert.Equal(t, map[string]uint64{
 		subjects.PoolGenerator: 0, subjects.PoolInvoker: 1, subjects.PoolBackfiller: 0,
 	}, pending)
-	assert.Zero(t, b.stream(t, b.Names.TaskStream(0)).state.Msgs)
+	idle := b.stream(t, b.Names.TaskStream(0))
+	assert.Zero(t, idle.timers())
 }
 
 func TestAsksNotTooOften(t *testing.T) {

@@ -41,6 +41,10 @@ func TestHostileRequests(t *testing.T) {
 	victim := every(time.Hour)
 	victim.State.Paused = true
 	s.create("victim", victim)
+	for shard := range s.store.Shards() {
+		stream := s.names.TaskStream(shard)
+		require.NoError(t, natstest.StopPulse(t.Context(), s.js, stream, s.names.PulseTimer(shard), s.names.Pulse(shard)))
+	}
 	s.awaitQuiet()
 	described, before := s.describe("victim"), s.stored()
 

@@ -65,6 +65,15 @@ func Message(timerSubject, target string, at time.Time, header nats.Header, body
 	return &nats.Msg{Subject: timerSubject, Header: h, Data: body}
 }
 
+// Every returns a message that JetStream, once it is stored, delivers on target again and again, until another replaces it or
+// it is removed. Of what was missed while the server was away, one delivery is made up for. The interval is in whole seconds,
+// and at least one. Both subjects must belong to the same stream.
+func Every(timerSubject, target string, interval time.Duration) *nats.Msg {
+	return &nats.Msg{Subject: timerSubject, Header: nats.Header{
+		HeaderAt: {"@every " + interval.String()}, HeaderTarget: {target},
+	}}
+}
+
 // PurgeHeader makes the message that bears h remove the timer on timerSubject in the step that stores it; where there
 // is none the message is stored all the same. Both must go to the same stream. An empty timerSubject changes nothing.
 func PurgeHeader(h nats.Header, timerSubject string) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -18,7 +19,7 @@ const buildConcurrency = 8
 // build creates what is missing, other than buckets that once were there, and adapts what does not fit. The replicas follow the facts exactly if this process
 // asked for them; otherwise nothing that has more loses any.
 func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, facts Facts, exact bool) error {
-	b := builder{js: js, replicas: facts.Replicas, exact: exact}
+	b := builder{js: js, replicas: facts.Replicas, exact: exact, pulses: taskPulses(names, facts.Shards)}
 	if facts.Complete {
 		b.gone = func(bucket string) error { return goneError(names, bucket) }
 	}
@@ -40,6 +41,8 @@ type builder struct {
 	exact    bool
 	// gone is the error of a bucket that is missing; nil makes it.
 	gone func(bucket string) error
+	// pulses are those of the streams that have one, by the name of the stream.
+	pulses map[string]*nats.Msg
 }
 
 func (b builder) bucket(ctx context.Context, want jetstream.KeyValueConfig) error {
@@ -87,6 +90,7 @@ func (b builder) stream(ctx context.Context, want jetstream.StreamConfig, consum
 			return err
 		}
 	}
+	b.arm(ctx, want.Name, b.pulses[want.Name])
 	return nil
 }
 

@@ -219,7 +219,13 @@ func (b bundle) stream(t *testing.T, name string) jetstream.Stream {
 	return stream
 }
 
-func (b bundle) stored(t *testing.T, stream string) uint64 {
+// stored counts what a stream has, without its pulse.
+func (b bundle) stored(t *testing.T, stream string) (count uint64) {
 	t.Helper()
-	return b.stream(t, stream).CachedInfo().State.Msgs
+	stored, err := natstest.Stored(t.Context(), b.js, stream)
+	require.NoError(t, err)
+	for _, messages := range stored {
+		count += messages
+	}
+	return count
 }

@@ -40,7 +40,7 @@ func Recreate(ctx context.Context, js jetstream.JetStream, names subjects.Names,
 			return schedule.Invalid("name", "%q is not a stream or bucket that can be made anew: use %s", name, strings.Join(known, ", "))
 		}
 	}
-	b := builder{js: js, replicas: facts.Replicas}
+	b := builder{js: js, replicas: facts.Replicas, pulses: taskPulses(names, facts.Shards)}
 	consumers := taskConsumers(names, facts.Shards)
 	var errs []error
 	for _, name := range wanted {

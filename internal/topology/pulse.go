@@ -1,0 +1,78 @@
+package topology
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// pulseOverdue is how old the last pulse is when a start of a process arms it anew: it has stopped then, or goes by a clock that
+// has been set back.
+const pulseOverdue = 6 * subjects.PulseEvery
+
+// pulse returns the timer that guards all other timers of a task stream.
+//
+// A NATS server has one timer of its own for each stream, which it sets for the earliest delayed message. It counts the time that
+// the machine was awake. So the timer of a machine that was suspended, or whose clock was set forward, fires too late by just
+// that much, and until then no message that comes in sets it anew. A stream that has something to deliver every few seconds has
+// a timer that is never set for longer: when it fires, the server looks at the clock and delivers all that is due.
+//
+// The server repeats the pulse by itself. So it needs no owner among the processes, and works on whatever machine the server is.
+func pulse(names subjects.Names, shard int) *nats.Msg {
+	return timer.Every(names.PulseTimer(shard), names.Pulse(shard), subjects.PulseEvery)
+}
+
+// taskPulses are the pulses of all task streams, by the name of the stream.
+func taskPulses(names subjects.Names, shards int) map[string]*nats.Msg {
+	pulses := map[string]*nats.Msg{}
+	for shard := range shards {
+		pulses[names.TaskStream(shard)] = pulse(names, shard)
+	}
+	return pulses
+}
+
+// arm sees that a stream has its pulse; nil is none. Its failure stops no start: a server that is full takes no message, and goes
+// on with the pulse that it has.
+func (b builder) arm(ctx context.Context, stream string, pulse *nats.Msg) {
+	if pulse == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if !b.beats(ctx, stream, pulse) {
+		_, _ = b.js.PublishMsg(ctx, pulse)
+	}
+}
+
+// beats reports whether a stream has this very pulse, which came not long ago or has just been armed.
+func (b builder) beats(ctx context.Context, stream string, pulse *nats.Msg) bool {
+	in, err := b.js.Stream(ctx, stream)
+	if err != nil {
+		return false
+	}
+	armed, err := in.GetLastMsgForSubject(ctx, pulse.Subject)
+	if err != nil {
+		return false
+	}
+	for name := range pulse.Header {
+		if armed.Header.Get(name) != pulse.Header.Get(name) {
+			return false
+		}
+	}
+	last, err := in.GetLastMsgForSubject(ctx, pulse.Header.Get(timer.HeaderTarget))
+	if err != nil {
+		last = &jetstream.RawStreamMsg{}
+	}
+	return isFresh(in.CachedInfo().TimeStamp, armed.Time, last.Time)
+}
+
+// isFresh reports whether one of two times, of when a pulse was armed and when it came last, is near to now. All are by the clock
+// of the server. A time that is ahead of it is of a clock that has been set back.
+func isFresh(now, armed, last time.Time) bool {
+	return now.Sub(armed).Abs() < pulseOverdue || now.Sub(last).Abs() < pulseOverdue
+}
