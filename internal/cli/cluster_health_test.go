@@ -25,7 +25,7 @@ func TestClusterHealthOfAServer(t *testing.T) {
 	c := cli{t, url}
 	code, stdout, stderr := c.cluster("health", "--strict")
 	require.Equal(t, ExitOK, code, "%s%s", stdout, stderr)
-	assert.Equal(t, 12, strings.Count(stdout, "\n"), stdout)
+	assert.Equal(t, 13, strings.Count(stdout, "\n"), stdout)
 	assert.Contains(t, stdout, "ok       installation  4 shards, 1 replica, 1 namespace\n")
 
 	code, stdout, _ = c.cluster("info")

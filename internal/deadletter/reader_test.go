@@ -160,10 +160,13 @@ func TestListGetAndPurge(t *testing.T) {
 	assert.Equal(t, []uint64{1, 3}, b.sequences(deadletter.Filter{Namespace: "default", ScheduleID: "a"}))
 	assert.Equal(t, []uint64{2}, b.sequences(deadletter.Filter{Pool: subjects.PoolGenerator, Limit: 1}))
 
+	before, err := b.reader.Get(t.Context(), 2)
+	require.NoError(t, err)
 	message, err := b.reader.Get(t.Context(), 3)
 	require.NoError(t, err)
+	assert.Greater(t, message.Origin.Sequence, before.Origin.Sequence)
 	assert.Equal(t, deadletter.Origin{
-		Subject: b.names.Callback(0, keyOf("a"), "q", "r"), Stream: b.names.TaskStream(0), Sequence: 3,
+		Subject: b.names.Callback(0, keyOf("a"), "q", "r"), Stream: b.names.TaskStream(0), Sequence: message.Origin.Sequence,
 	}, message.Origin)
 	assert.Equal(t, "a", message.ScheduleID)
 	assert.Equal(t, map[string][]string{"traceparent": {"00-trace"}}, message.Headers)
@@ -192,6 +195,8 @@ func TestReplay(t *testing.T) {
 	subject := b.names.Callback(0, keyOf("a"), "q", "r")
 	letter := b.bury(subjects.PoolInvoker, subject, "done")
 	b.reader = b.reader.As("ann@host")
+	message, err := b.reader.Get(t.Context(), letter)
+	require.NoError(t, err)
 	assert.False(t, b.replayed(letter).Superseded)
 
 	sent := b.take(subjects.PoolInvoker)
@@ -205,10 +210,11 @@ func TestReplay(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), event.Time, time.Minute)
 	event.Time = time.Time{}
 	assert.Equal(t, schedule.Event{
-		ID: "replayed-" + b.names.TaskStream(0) + "-1", Kind: schedule.EventReplayed, Namespace: "default", ScheduleID: "a",
+		ID:   fmt.Sprintf("replayed-%s-%d", b.names.TaskStream(0), message.Origin.Sequence),
+		Kind: schedule.EventReplayed, Namespace: "default", ScheduleID: "a",
 		RequestID: "r", Identity: "ann@host", Reason: "was a dead letter: no good", Trace: "00-trace",
 	}, event)
-	_, err := b.reader.Replay(t.Context(), letter)
+	_, err = b.reader.Replay(t.Context(), letter)
 	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err))
 
 	// It fails once more: that is a letter of its own, which can be sent as well.
@@ -227,7 +233,8 @@ func TestReplayIsSafeToRepeat(t *testing.T) {
 	letter := b.bury(subjects.PoolGenerator, subject, "wake")
 	message, err := b.reader.Get(t.Context(), letter)
 	require.NoError(t, err)
-	b.publish(subject, nats.Header{}, message.Data, jetstream.WithMsgID(fmt.Sprintf("replay-%s-1", b.names.TaskStream(0))))
+	b.publish(subject, nats.Header{}, message.Data, jetstream.WithMsgID(
+		fmt.Sprintf("replay-%s-%d", b.names.TaskStream(0), message.Origin.Sequence)))
 	assert.False(t, b.replayed(letter).Superseded)
 	b.terminate(b.take(subjects.PoolGenerator))
 

@@ -10,6 +10,12 @@ func checkNATS(f *Facts) Check {
 		return notOK("nats", Failed, fmt.Sprintf("%s answers, without JetStream for this account", f.NATS.URL),
 			"enable it: nats-server --jetstream, or jetstream: enabled in the configuration of the account")
 	}
+	if f.NATS.Unanswered != "" && f.Cluster == nil && f.Unreadable != "" {
+		return notOK("nats", Failed, fmt.Sprintf("%s answers, and its JetStream does not: %s", f.NATS.URL, f.NATS.Unanswered), quorum)
+	}
+	if old := checkVersion(&f.NATS); old != nil {
+		return *old
+	}
 	where := "a server on its own"
 	if f.NATS.Cluster != "" {
 		where = fmt.Sprintf("cluster %s of %s", f.NATS.Cluster, counted(max(len(f.NATS.Servers), 1), "server"))
@@ -20,6 +26,10 @@ func checkNATS(f *Facts) Check {
 
 // checkInstallation looks for streams, buckets and consumers that are missing or not as they must be.
 func checkInstallation(f *Facts) Check {
+	if f.Cluster == nil && f.Unreadable != "" {
+		return notOK("installation", Failed, fmt.Sprintf("whether there is one with the prefix %s could not be found out: %s",
+			f.Prefix, f.Unreadable), quorum)
+	}
 	if f.Cluster == nil {
 		return notOK("installation", Failed, fmt.Sprintf("there is none with the prefix %s", f.Prefix),
 			"start one: carillon server; or name yours with --prefix")

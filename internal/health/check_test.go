@@ -35,7 +35,7 @@ func well() *Facts {
 				MaxAge: 30 * 24 * time.Hour, Peers: []Peer{{Name: "n1", Current: true}, {Name: "n3", Current: true}},
 			},
 			{Name: "CARILLON_DLQ", Replicas: 3, Leader: "n3", MaxBytes: -1},
-			{Name: "CARILLON_TASKS_0", Replicas: 3, Leader: "n3", MaxBytes: -1, Consumers: pools()},
+			{Name: "CARILLON_TASKS_0", Replicas: 3, Leader: "n3", MaxBytes: -1, Consumers: pools(), Pulse: noon.Add(-time.Second)},
 			{Name: "CARILLON_TASKS_1", Replicas: 3, Leader: "n3", MaxBytes: -1, Consumers: pools()},
 		},
 		Frontends: []Frontend{{ID: "f1", Version: "1.0.0"}},
@@ -43,10 +43,17 @@ func well() *Facts {
 	}
 }
 
+// unask lets nobody ask for the tasks of the invoker, of which some of each shard are in hand.
+func unask(f *Facts, held int) {
+	for _, s := range f.Streams[3:] {
+		s.Consumers[1].Unasked, s.Consumers[1].Held = true, held
+	}
+}
+
 func TestAllIsWell(t *testing.T) {
 	t.Parallel()
 	checks := Checks(well())
-	require.Len(t, checks, 12)
+	require.Len(t, checks, 13)
 	for _, c := range checks {
 		assert.Equal(t, OK, c.Status, "%+v", c)
 		assert.NotEmpty(t, c.Detail)
@@ -88,9 +95,26 @@ func TestWhatIsWrong(t *testing.T) {
 		"clock ahead":      {func(f *Facts) { f.NATS.Skew = 2 * time.Second }, "clock", Warning, "the servers are 2s ahead of this machine"},
 		"clock behind":     {func(f *Facts) { f.NATS.Skew = -time.Minute }, "clock", Failed, "the servers are 1m0s behind this machine"},
 		"no frontend":      {func(f *Facts) { f.Frontends = nil }, "frontends", Failed, "none answers"},
-		"no invoker": {func(f *Facts) { f.Streams[3].Consumers[1].Waiting, f.Streams[4].Consumers[1].Waiting = 0, 0 },
+		"no invoker": {func(f *Facts) { unask(f, 0) },
 			"invoker", Failed, "no process of the pool is there"},
-		"half an invoker": {func(f *Facts) { f.Streams[tasks].Consumers[1].Waiting = 0 }, "invoker", Warning, "nobody asks for the tasks of stream CARILLON_TASKS_0"},
+		"half an invoker": {func(f *Facts) { f.Streams[tasks].Consumers[1].Unasked = true }, "invoker", Warning, "nobody asks for the tasks of stream CARILLON_TASKS_0"},
+		"invokers that are gone, with tasks": {func(f *Facts) { unask(f, 21) },
+			"invoker", Failed, "nobody asks for the tasks of the pool; 0 tasks waiting, 42 in hand of processes that are gone"},
+		"invokers that are full, or gone": {func(f *Facts) { unask(f, 4096) },
+			"invoker", Warning, "nobody asks for more tasks of stream CARILLON_TASKS_0, stream CARILLON_TASKS_1; 0 tasks waiting, 8192 in hand"},
+		"half an invoker, with tasks": {func(f *Facts) {
+			f.Streams[tasks].Consumers[1].Unasked, f.Streams[tasks+1].Consumers[1].Held = true, 9
+		}, "invoker", Warning, "nobody asks for the tasks of stream CARILLON_TASKS_0; 0 tasks waiting, 9 in hand"},
+		"old server": {func(f *Facts) { f.NATS.Version = "2.12.9" }, "nats", Failed, "version 2.14 or later is needed"},
+		"no quorum": {func(f *Facts) {
+			f.Cluster, f.Unreadable, f.NATS.Unanswered = nil, "timeout", "no answer"
+		}, "nats", Failed, "its JetStream does not: no answer"},
+		"no quorum for the bucket": {func(f *Facts) { f.Cluster, f.Unreadable = nil, "timeout" },
+			"installation", Failed, "whether there is one with the prefix carillon could not be found out: timeout"},
+		"silent timers": {func(f *Facts) { f.Streams[tasks].Pulse = noon.Add(-3 * time.Minute) },
+			"timers", Failed, "no timer has fired for 3m0s: stream CARILLON_TASKS_0"},
+		"timers by another clock": {func(f *Facts) { f.Streams[tasks].Pulse = noon.Add(time.Hour) },
+			"timers", Warning, "by a clock that was ahead of the one now: stream CARILLON_TASKS_0"},
 		"generator behind": {func(f *Facts) {
 			f.Streams[tasks].Consumers[0].Pending, f.Streams[tasks].Consumers[0].Oldest = 70, noon.Add(-2*time.Minute)
 		}, "generator", Warning, "70 tasks waiting, 0 in hand, the first waits for 2m0s"},

@@ -28,11 +28,11 @@ func checkFrontends(f *Facts) Check {
 
 // poolState is how one pool is, over all shards.
 type poolState struct {
-	shards, waiting, held int
-	pending               uint64
-	oldest                time.Time
-	// idle are the streams that nobody asks for messages.
-	idle []string
+	shards, held int
+	pending      uint64
+	oldest       time.Time
+	// unasked are the streams that nobody asks for messages.
+	unasked []string
 }
 
 func stateOf(f *Facts, pool string) poolState {
@@ -44,14 +44,13 @@ func stateOf(f *Facts, pool string) poolState {
 				continue
 			}
 			state.shards++
-			state.waiting += c.Waiting
 			state.pending += c.Pending
 			state.held += c.Held
 			if !c.Oldest.IsZero() && (state.oldest.IsZero() || c.Oldest.Before(state.oldest)) {
 				state.oldest = c.Oldest
 			}
-			if c.Waiting == 0 {
-				state.idle = append(state.idle, s.title())
+			if c.Unasked {
+				state.unasked = append(state.unasked, s.title())
 			}
 		}
 	}
@@ -70,17 +69,16 @@ func checkPool(f *Facts, pool string) Check {
 	if lag >= time.Second {
 		tasks += ", the first waits for " + lag.Round(time.Second).String()
 	}
-	start := fmt.Sprintf("start one: carillon %s, or carillon server", pool)
+	asked := checkAsked(pool, &state, tasks)
 	switch {
-	case state.waiting == 0 && state.held == 0:
-		return notOK(pool, Failed, "no process of the pool is there; "+tasks, start)
+	case asked != nil && asked.Status == Failed:
+		return *asked
 	case lag >= lagFailed:
 		return notOK(pool, Failed, tasks, "start more processes: carillon "+pool+"; see the log of those that run for errors")
 	case lag >= lagWarning:
 		return notOK(pool, Warning, tasks, "look again in a minute; if it grows, start more processes: carillon "+pool)
-	case len(state.idle) > 0 && state.held == 0:
-		return notOK(pool, Warning, "nobody asks for the tasks of "+listed(state.idle)+"; "+tasks,
-			"look again in a minute; if it stays so, restart the processes of the pool")
+	case asked != nil:
+		return *asked
 	}
 	return ok(pool, "%s served; %s", counted(state.shards, "shard"), tasks)
 }

@@ -13,8 +13,10 @@ type Facts struct {
 	// Prefix begins all names of the installation.
 	Prefix string `json:"prefix"`
 	NATS   NATS   `json:"nats"`
-	// Cluster is nil where nobody has initialised an installation of this prefix.
+	// Cluster is nil where nobody has initialised an installation of this prefix, and where Unreadable says why it is not known
+	// whether somebody has.
 	Cluster    *topology.Facts `json:"cluster,omitempty"`
+	Unreadable string          `json:"unreadable,omitempty"`
 	Namespaces int             `json:"namespaces"`
 	// Streams are those of the installation, buckets first, in order. One that is not there is among them.
 	Streams   []Stream   `json:"streams"`
@@ -35,6 +37,8 @@ type NATS struct {
 	Servers []string `json:"servers,omitempty"`
 	// JetStream says that the account may use JetStream. The fields below are known only then.
 	JetStream bool `json:"jetStream"`
+	// Unanswered is why JetStream did not say how the account is; empty if it did.
+	Unanswered string `json:"unanswered,omitempty"`
 	// Stored and StoreLimit are in bytes; a limit of -1 means that there is none.
 	Stored     int64 `json:"stored"`
 	StoreLimit int64 `json:"storeLimit"`
@@ -62,8 +66,11 @@ type Stream struct {
 	MaxAge   time.Duration `json:"maxAgeNanoseconds,omitempty"`
 	Replicas int           `json:"replicas"`
 	// Leader is the server that leads the stream; empty if none does, and on a server on its own its name.
-	Leader    string     `json:"leader,omitempty"`
-	Peers     []Peer     `json:"peers,omitempty"`
+	Leader string `json:"leader,omitempty"`
+	Peers  []Peer `json:"peers,omitempty"`
+	// Pulse is when the timers of a task stream have worked last, by the clock of the server; zero for other streams, and where
+	// that is not known.
+	Pulse     time.Time  `json:"pulse,omitzero"`
 	Consumers []Consumer `json:"consumers,omitempty"`
 }
 
@@ -89,13 +96,17 @@ type Consumer struct {
 	Pool    string `json:"pool"`
 	Missing bool   `json:"missing,omitempty"`
 	Unfit   bool   `json:"unfit,omitempty"`
-	// Waiting counts the requests for messages that processes of the pool have open.
-	Waiting int `json:"waiting"`
+	// Waiting counts the requests for messages that processes of the pool have open. Unasked says that there were none for a
+	// second, in which nobody got on with what is held.
+	Waiting int  `json:"waiting"`
+	Unasked bool `json:"unasked,omitempty"`
 	// Pending are the messages that nobody has yet, Held those that a process works on, or keeps until their time comes.
 	Pending uint64 `json:"pending"`
 	Held    int    `json:"held"`
 	// Oldest is when the first of the pending ones was stored; zero where there is none.
 	Oldest time.Time `json:"oldest,omitzero"`
+
+	movement movement
 }
 
 // Frontend is one that answers.

@@ -38,6 +38,7 @@ func Gather(ctx context.Context, config Config) (*Facts, error) {
 	g.server(ctx)
 	if g.facts.NATS.JetStream && g.installation(ctx) {
 		g.streams(ctx)
+		g.awaitAsked(ctx)
 		g.frontends(ctx)
 		g.queues(ctx)
 	}
@@ -66,6 +67,7 @@ func (g *gatherer) server(ctx context.Context) {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 	default:
 		n.JetStream = true // some answer came, or none: what follows will tell
+		n.Unanswered = err.Error()
 		g.problem("account", err)
 	}
 }
@@ -76,10 +78,14 @@ func (g *gatherer) installation(ctx context.Context) bool {
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return false
 	}
+	if err != nil {
+		g.facts.Unreadable = err.Error()
+		return false
+	}
 	cluster := kv.NewCluster(g.JS, g.Names)
 	facts, err := kv.GetJSON[topology.Facts](ctx, cluster, topology.FactsKey)
 	if err != nil {
-		g.problem("bucket "+g.Names.ClusterBucket(), err)
+		g.facts.Unreadable = err.Error()
 		return false
 	}
 	g.facts.Cluster = &facts.Value

@@ -21,6 +21,8 @@ type lookup struct {
 	stream    Stream
 	fits      func(jetstream.StreamConfig) bool
 	consumers []jetstream.ConsumerConfig
+	// shard is that of a task stream, -1 otherwise.
+	shard int
 	// read is what was found; the problems go to the facts in the order of the streams.
 	problems []string
 	// skew and roundTrip are those of its leader's clock; unknown without a roundTrip.
@@ -51,21 +53,26 @@ func (g *gatherer) streams(ctx context.Context) {
 // lookups are those of everything that an installation has.
 func (g *gatherer) lookups() []*lookup {
 	shards, replicas := g.facts.Cluster.Shards, g.facts.Cluster.Replicas
-	consumers := map[string][]jetstream.ConsumerConfig{}
+	consumers, shardOf := map[string][]jetstream.ConsumerConfig{}, map[string]int{}
 	for shard := range shards {
 		consumers[g.Names.TaskStream(shard)] = g.Names.TaskConsumers(shard)
+		shardOf[g.Names.TaskStream(shard)] = shard
 	}
 	var all []*lookup
 	for _, bucket := range g.Names.Buckets(shards) {
 		want := g.Names.BucketConfig(bucket, replicas)
 		all = append(all, &lookup{
-			stream: Stream{Name: subjects.BucketStream(bucket), Bucket: bucket},
-			fits:   func(have jetstream.StreamConfig) bool { return topology.BucketFits(have, want) },
+			stream: Stream{Name: subjects.BucketStream(bucket), Bucket: bucket}, shard: -1,
+			fits: func(have jetstream.StreamConfig) bool { return topology.BucketFits(have, want) },
 		})
 	}
 	for _, want := range g.Names.StreamConfigs(shards, replicas) {
+		shard, is := shardOf[want.Name]
+		if !is {
+			shard = -1
+		}
 		all = append(all, &lookup{
-			stream: Stream{Name: want.Name}, consumers: consumers[want.Name],
+			stream: Stream{Name: want.Name}, consumers: consumers[want.Name], shard: shard,
 			fits: func(have jetstream.StreamConfig) bool { return topology.StreamFits(have, want) },
 		})
 	}
@@ -89,6 +96,9 @@ func (g *gatherer) look(ctx context.Context, l *lookup) {
 	l.skew = info.TimeStamp.Sub(began.Add(l.roundTrip / 2))
 	l.describe(info, g.facts.NATS.Server)
 	l.stream.Refused = g.refused(ctx, l)
+	if l.shard >= 0 {
+		l.stream.Pulse = pulse(ctx, stream, g.Names, l.shard)
+	}
 	for _, want := range l.consumers {
 		l.stream.Consumers = append(l.stream.Consumers, g.consumer(ctx, l, stream, want))
 	}
@@ -129,6 +139,7 @@ func (g *gatherer) consumer(
 	info := consumer.CachedInfo()
 	found.Unfit = !topology.ConsumerFits(info.Config, want)
 	found.Waiting, found.Pending, found.Held = info.NumWaiting, info.NumPending, info.NumAckPending
+	found.movement = movementOf(info)
 	if found.Pending > 0 {
 		found.Oldest = oldest(ctx, stream, info.Delivered.Stream+1, want.FilterSubjects)
 	}

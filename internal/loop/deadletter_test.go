@@ -38,7 +38,7 @@ func TestPermanentErrorsEndAsDeadLetters(t *testing.T) {
 				return Retry(cause)
 			})
 			header := nats.Header{"traceparent": {"00-trace"}, "Nats-Schedule-Next": {"purge"}, "Nats-Scheduler": {"x"}}
-			b.publishMsg("a", "wake", header, []byte("body"))
+			sequence := b.publishMsg("a", "wake", header, []byte("body"))
 
 			letter := b.letters(1)[0]
 			b.awaitEmpty()
@@ -49,9 +49,9 @@ func TestPermanentErrorsEndAsDeadLetters(t *testing.T) {
 				deadletter.HeaderReason:     {cause.Error()},
 				deadletter.HeaderSubject:    {b.names.Generate(0, keyOf("a"), "wake")},
 				deadletter.HeaderStream:     {b.names.TaskStream(0)},
-				deadletter.HeaderSequence:   {"1"},
+				deadletter.HeaderSequence:   {sequence},
 				deadletter.HeaderDeliveries: {"3"},
-				nats.MsgIdHdr:               {b.names.TaskStream(0) + "-1"},
+				nats.MsgIdHdr:               {b.names.TaskStream(0) + "-" + sequence},
 			}, letter.Header)
 			assert.Len(t, j.all(), 3)
 		})
@@ -187,11 +187,11 @@ func TestDeadLetterIsInTheHistoryOfItsSchedule(t *testing.T) {
 	require.NoError(t, err)
 	b.letters(1)
 	trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	b.publishMsg("a", "wake", nats.Header{"traceparent": {trace}}, []byte("body"))
+	sequence := b.publishMsg("a", "wake", nats.Header{"traceparent": {trace}}, []byte("body"))
 	b.letters(2)
 	b.awaitEmpty()
 	assert.Equal(t, schedule.Event{
-		ID: "dead_letter-" + b.names.TaskStream(0) + "-2", Kind: schedule.EventDeadLetter, Time: at,
+		ID: "dead_letter-" + b.names.TaskStream(0) + "-" + sequence, Kind: schedule.EventDeadLetter, Time: at,
 		Namespace: "default", ScheduleID: "a", Reason: "no good", Trace: trace,
 	}, b.event(keyOf("a"), schedule.EventDeadLetter))
 }

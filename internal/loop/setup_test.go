@@ -126,11 +126,13 @@ func (b *testBundle) publish(id, what string) {
 	b.publishMsg(id, what, nil, []byte(what))
 }
 
-func (b *testBundle) publishMsg(id, what string, header nats.Header, body []byte) {
+// publishMsg returns the sequence of the message, as text.
+func (b *testBundle) publishMsg(id, what string, header nats.Header, body []byte) string {
 	b.Helper()
 	msg := &nats.Msg{Subject: b.names.Generate(0, keyOf(id), what), Header: header, Data: body}
-	_, err := b.js.PublishMsg(b.Context(), msg)
+	stored, err := b.js.PublishMsg(b.Context(), msg)
 	require.NoError(b, err)
+	return strconv.FormatUint(stored.Sequence, 10)
 }
 
 // stored counts the messages of a stream, without its pulse.

@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	// minAPILevel is the level of the JetStream API that came with minVersion. Delayed messages are older, but since
+	// minAPILevel is the level of the JetStream API that came with MinVersion. Delayed messages are older, but since
 	// then a client may remove one by a header of another message.
 	minAPILevel = 4
-	minVersion  = "2.14"
+	// MinVersion is the first version of NATS that can do what Carillon needs.
+	MinVersion = "2.14"
 )
 
 // Ensure makes the cluster ready and returns its facts. It may be called by any number of processes at once, and again
@@ -68,13 +69,13 @@ func checkServer(ctx context.Context, js jetstream.JetStream) error {
 			return schedule.Errorf(schedule.CodeFailedPrecondition,
 				"JetStream is not enabled on the NATS server at %s, or not for this account: "+
 					"enable it (nats-server --jetstream), with version %s or later",
-				conn.ConnectedUrlRedacted(), minVersion)
+				conn.ConnectedUrlRedacted(), MinVersion)
 		case err != nil:
 			return err
 		case info.API.Level < minAPILevel:
 			return schedule.Errorf(schedule.CodeFailedPrecondition,
 				"the NATS server at %s has version %s: version %s or later is needed, for delayed messages",
-				conn.ConnectedUrlRedacted(), conn.ConnectedServerVersion(), minVersion)
+				conn.ConnectedUrlRedacted(), conn.ConnectedServerVersion(), MinVersion)
 		}
 		return nil
 	})
