@@ -50,7 +50,7 @@ func TestAPoolThatDiesWithTasksInHand(t *testing.T) {
 	t.Parallel()
 	conn, js, names := askedSetup(t, 3)
 	own, ownJS := natstest.Connect(t, natstest.Shared(t))
-	messages, err := natstest.Bus(t, ownJS).Pull(t.Context(), names.TaskStream(0), subjects.PoolInvoker)
+	messages, err := natstest.Bus(t, ownJS).Pull(t.Context(), names.TaskStream(0), names.TaskConsumers(0)[1])
 	require.NoError(t, err)
 	for range 3 {
 		_, err := messages.Next(t.Context())
@@ -74,7 +74,7 @@ func TestAPoolThatAsksNowAndThen(t *testing.T) {
 	g := gatherer{Config: Config{Conn: conn, JS: js, Names: names, Now: time.Now}, facts: &Facts{Streams: []Stream{{
 		Name: names.TaskStream(0), Consumers: []Consumer{{Pool: subjects.PoolInvoker}, {Pool: subjects.PoolGenerator}},
 	}}}}
-	messages, err := natstest.Bus(t, js).Pull(t.Context(), names.TaskStream(0), subjects.PoolInvoker)
+	messages, err := natstest.Bus(t, js).Pull(t.Context(), names.TaskStream(0), names.TaskConsumers(0)[1])
 	require.NoError(t, err)
 	var asking sync.WaitGroup
 	asking.Go(func() { _, _ = messages.Next(t.Context()) })
