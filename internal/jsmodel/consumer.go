@@ -53,6 +53,11 @@ func (s *Server) Deliverable(now time.Time, stream, name string) []uint64 {
 	return c.deliverable(now)
 }
 
+// HasConsumer reports whether there is a consumer. Most methods about one must not be called where there is none.
+func (s *Server) HasConsumer(stream, name string) bool {
+	return s.streams[stream].consumers[name] != nil
+}
+
 // DeleteConsumer deletes a consumer. What it has not had acknowledged stays in a work queue, and comes to the consumer that
 // is made in its place.
 func (s *Server) DeleteConsumer(stream, name string) { delete(s.streams[stream].consumers, name) }
@@ -84,9 +89,6 @@ func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) De
 // Backlog returns how many messages of a consumer have not been acknowledged, delivered or not.
 func (s *Server) Backlog(stream, name string) int {
 	c, count := s.streams[stream].consumers[name], 0
-	if c == nil {
-		return 0
-	}
 	for _, sequence := range slices.Concat(c.fresh, slices.Collect(maps.Keys(c.pending))) {
 		if c.stream.messages[sequence] != nil {
 			count++

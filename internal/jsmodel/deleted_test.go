@@ -30,7 +30,7 @@ func TestDeletedConsumer(t *testing.T) {
 	p.model.DeleteConsumer(c.stream, c.name)
 	now := p.now()
 	require.Empty(t, p.model.Deliverable(now, c.stream, c.name))
-	require.Zero(t, p.model.Backlog(c.stream, c.name))
+	require.False(t, p.model.HasConsumer(c.stream, c.name))
 	for _, settle := range []func(){
 		func() { p.model.Ack(&second.Delivery) }, func() { p.model.Nak(now, &second.Delivery, 0) },
 		func() { p.model.Progress(now, &second.Delivery) },

@@ -56,15 +56,20 @@ func (w *world) setFreeze(freeze *schedule.Freeze) {
 	w.space.Store(&next)
 }
 
-// frozen: nothing automated that is due in a freeze starts.
+// frozen: nothing automated that is due in a freeze starts. The record of the namespace knows the newest freeze only: what was
+// due in an earlier one, and had not been handed over when the newest began, starts after that.
 func (c *checker) frozen() {
 	margin := 2 * c.plan.Skew
-	for _, f := range c.freezes {
+	for i, f := range c.freezes {
+		next := time.Now()
+		if i < len(c.freezes)-1 {
+			next = c.freezes[i+1].From
+		}
 		from, until := f.From.Add(margin), f.Until.Add(-margin)
 		for _, r := range c.ledger.order {
 			// By its jitter, what has its time before the end is due after it.
 			inside := r.nominal.After(from) && r.nominal.Before(until.Add(-time.Second))
-			if r.scheduleID == c.id && r.automated() && inside {
+			if r.scheduleID == c.id && r.automated() && inside && r.at.Before(next) {
 				c.find("frozen", "%s was started, frozen since %s", r.workflowID, f.From.Sub(c.trace.begin))
 			}
 		}

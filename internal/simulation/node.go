@@ -143,6 +143,9 @@ func (n *node) Purge(ctx context.Context, stream, subject string) error {
 // Backlog implements bus.Bus.
 func (n *node) Backlog(ctx context.Context, stream, consumer string) (int, error) {
 	return ask(ctx, n, whatBacklog, stream+" "+consumer, func(time.Time) (int, error) {
+		if !n.world.server.HasConsumer(stream, consumer) {
+			return 0, jetstream.ErrConsumerNotFound
+		}
 		return n.world.server.Backlog(stream, consumer), nil
 	})
 }
@@ -150,6 +153,9 @@ func (n *node) Backlog(ctx context.Context, stream, consumer string) (int, error
 // Delivered implements bus.Bus.
 func (n *node) Delivered(ctx context.Context, stream, consumer string) (uint64, error) {
 	return ask(ctx, n, whatBacklog, "delivered of "+stream+" "+consumer, func(time.Time) (uint64, error) {
+		if !n.world.server.HasConsumer(stream, consumer) {
+			return 0, jetstream.ErrConsumerNotFound
+		}
 		return n.world.server.Delivered(stream, consumer), nil
 	})
 }

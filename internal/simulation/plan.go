@@ -42,8 +42,7 @@ type Plan struct {
 	Elections int `json:",omitzero"`
 	// MaxBacklog is that of the generator's configuration.
 	MaxBacklog int `json:",omitzero"`
-	// Freezes is how often the namespace is frozen for a while: once at most, since its record knows the newest freeze only.
-	// ActionsPerSecond and MaxPendingRuns are its limits.
+	// Freezes is how often the namespace is frozen for a while. ActionsPerSecond and MaxPendingRuns are its limits.
 	Freezes          int     `json:",omitzero"`
 	ActionsPerSecond float64 `json:",omitzero"`
 	MaxPendingRuns   int     `json:",omitzero"`
@@ -66,7 +65,7 @@ func PlanOf(seed uint64) Plan {
 		Slow: rng.IntN(2) == 0, Skew: time.Duration(some(2) * float64(time.Second)),
 		Restarts: rng.IntN(4), Suspensions: rng.IntN(3), Outages: rng.IntN(2),
 		PowerCuts: rng.IntN(4) / 3, Full: rng.IntN(3) / 2, MaxBacklog: rng.IntN(3),
-		Freezes: rng.IntN(4) / 2, ActionsPerSecond: float64(rng.IntN(6)/4) * (0.5 + 3*rng.Float64()), MaxPendingRuns: rng.IntN(6) / 5 * 3,
+		Freezes: rng.IntN(4), ActionsPerSecond: float64(rng.IntN(6)/4) * (0.5 + 3*rng.Float64()), MaxPendingRuns: rng.IntN(6) / 5 * 3,
 		Elections: rng.IntN(4), SystemPlan: systemPlanOf(seed),
 	}
 	if rng.IntN(5) == 0 {
