@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -15,6 +16,7 @@ import (
 
 func (a *app) clusterRecreateCommand() *cobra.Command {
 	var output outputFlag
+	var data string
 	cmd := &cobra.Command{
 		Use:   "recreate NAME... [flags]",
 		Short: "Make streams and buckets anew, empty, that somebody has deleted",
@@ -25,22 +27,45 @@ the streams of tasks, actions and controls held, "cluster check --repair" makes 
 afterwards. With a bucket of records the schedules of its shard are lost, which is why
 no process makes one anew by itself.`,
 		Example: `  carillon cluster recreate CARILLON_EVENTS
-  carillon cluster recreate CARILLON_TASKS_0 && carillon cluster check --repair`,
+  carillon cluster recreate CARILLON_TASKS_0 && carillon cluster check --repair
+  carillon cluster recreate carillon-state-2 --data /var/lib/carillon`,
 		Args: atLeastOne("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.callCluster(cmd.Context(), func(ctx context.Context, js jetstream.JetStream, facts topology.Facts) error {
-				if err := topology.Recreate(ctx, js, a.global.names, facts, args); err != nil {
-					return err
-				}
-				return a.print(output, schedule.Empty{}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "there now: %s\n", strings.Join(args, ", "))
-					return err
-				})
+			if data != "" && a.global.isExternal() {
+				return errTwoPlaces
+			}
+			if err := a.recreate(cmd.Context(), data, args); err != nil {
+				return err
+			}
+			return a.print(output, schedule.Empty{}, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "there now: %s\n", strings.Join(args, ", "))
+				return err
 			})
 		},
 	}
+	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
+		flags.StringVar(&data, "data", "", "do it in the data folder `DIR` of carillon server, which does not run meanwhile")
+	})
 	output.define(cmd)
 	return cmd
+}
+
+// recreate makes streams and buckets anew in a data folder, if there is one, or in NATS.
+func (a *app) recreate(ctx context.Context, data string, wanted []string) error {
+	conn, done, err := a.connectRestore(ctx, data)
+	if err != nil {
+		return err
+	}
+	defer done()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	facts, err := a.clusterFacts(ctx, js)
+	if err != nil {
+		return err
+	}
+	return topology.Recreate(ctx, js, a.global.names, facts, wanted)
 }
 
 // atLeastOne demands one argument or more.

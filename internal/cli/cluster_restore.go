@@ -51,7 +51,7 @@ a time instead. docs/backup.md says more.`,
 				return err
 			}
 			if flags.data != "" && a.global.isExternal() {
-				return usagef("--data and --nats or --context name two places: give one of them")
+				return errTwoPlaces
 			}
 			steps := a.steps()
 			config := backup.RestoreConfig{
@@ -78,6 +78,8 @@ a time instead. docs/backup.md says more.`,
 	output.define(cmd)
 	return cmd
 }
+
+var errTwoPlaces = usagef("--data and --nats or --context name two places: give one of them")
 
 // resumeTime reads a time, or "now".
 func (a *app) resumeTime(text string) (time.Time, error) {

@@ -20,8 +20,8 @@ func WhenMissing(names subjects.Names, stream string) string {
 	case isBucket && bucket == names.ClusterBucket():
 		return "with it all namespaces and what all processes agree on; restore a backup"
 	case isBucket:
-		return fmt.Sprintf("with it the schedules of a shard; restore a backup, or begin anew without them: carillon cluster recreate %s",
-			bucket)
+		return fmt.Sprintf("with it the schedules of a shard; restore a backup, or begin anew without them: carillon cluster recreate %s, "+
+			"with --data where NATS is embedded and has ended", bucket)
 	}
 	return fmt.Sprintf("make it anew, empty: carillon cluster recreate %s, and then carillon cluster check --repair", stream)
 }
