@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -111,7 +112,7 @@ func (s *session) start(
 	if err == nil {
 		err = s.publish(ctx, start, &request)
 	}
-	if isOccupied(err) && s.makeWay(ctx, start) {
+	if publish.IsWrongSequence(err) && s.makeWay(ctx, start) {
 		err = s.publish(ctx, start, &request)
 	}
 	if err != nil {
@@ -269,7 +270,7 @@ func (s *session) judge(ctx context.Context, start *schedule.BufferedStart, err 
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return Refused, "the request is larger than a NATS message may be"
 	}
-	if !isOccupied(err) {
+	if !publish.IsWrongSequence(err) {
 		return Failed, err.Error()
 	}
 	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
@@ -282,11 +283,4 @@ func (s *session) judge(ctx context.Context, start *schedule.BufferedStart, err 
 		return Accepted, ""
 	}
 	return Refused, fmt.Sprintf("workflow ID %s is already running", start.WorkflowID)
-}
-
-// isOccupied reports whether a publish was refused because its subject has a message; the code depends on the replicas.
-func isOccupied(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }

@@ -215,21 +215,10 @@ func readError(err error) error {
 
 // writeError names a conflict.
 func writeError(err error) error {
-	if isConflict(err) {
+	if publish.IsWrongSequence(err) {
 		return ErrConflict
 	}
 	return err
-}
-
-// isConflict goes by the codes of the server, of which a stream with several replicas has another than one with a single
-// replica. The errors of nats.go would not do: Create over a deleted record returns what the server says as it is.
-func isConflict(err error) bool {
-	var api *jetstream.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	return api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
 // NoteHeader is where the trace of a deleted record bears its note.

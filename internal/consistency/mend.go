@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -78,9 +78,7 @@ func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *s
 // publish stores a message that says which sequence its subject is at. If it is at another, somebody was faster.
 func (m *mender) publish(ctx context.Context, msg *nats.Msg) error {
 	err := m.bus.Publish(ctx, msg)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+	if publish.IsWrongSequence(err) {
 		return nil
 	}
 	if err != nil {

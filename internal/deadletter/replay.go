@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -102,7 +103,7 @@ func (r *Reader) send(ctx context.Context, p *plan) (superseded bool, err error)
 		return false, p.refuse("NATS takes it for a repeat until %s after it was first sent; try again then", subjects.DuplicateWindow)
 	case err == nil:
 		return false, nil
-	case isOccupied(err):
+	case publish.IsWrongSequence(err):
 		return r.compare(ctx, p)
 	case isElsewhere(err):
 		return false, p.refuse("stream %s does not take messages on %s any more", p.stream, p.origin.Subject)
@@ -140,12 +141,6 @@ func (p *plan) judge(sequence uint64, messageID string) (superseded bool, err er
 func (p *plan) refuse(format string, args ...any) error {
 	reason := fmt.Sprintf(format, args...)
 	return schedule.Errorf(schedule.CodeFailedPrecondition, "letter %d was not replayed: %s", p.sequence, reason)
-}
-
-// isOccupied reports whether a publish was refused because its subject has a message; the code depends on the replicas.
-func isOccupied(err error) bool {
-	code := errorCode(err)
-	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
 // isElsewhere reports whether a publish was refused because no stream, or another one, takes its subject.
