@@ -42,18 +42,30 @@ func Read(r io.Reader, o Options) (Contents, error) {
 	if len(text) > MaxBytes {
 		return Contents{}, fmt.Errorf("is larger than %d MiB", MaxBytes>>20)
 	}
-	file, err := ics.ParseCalendar(strings.NewReader(string(text)))
+	calendars, err := calendarsOf(string(text))
 	if err != nil {
-		return Contents{}, fmt.Errorf("is not an iCalendar file: %s", oneLine(err.Error()))
+		return Contents{}, fmt.Errorf("is not an iCalendar file: %w", err)
 	}
-	reader := reader{Options: o, zones: zonesOf(file)}
-	if err := reader.events(file.Events()); err != nil {
+	reader := reader{Options: o}
+	var all []entry
+	for _, calendar := range calendars {
+		file, err := ics.ParseCalendar(strings.NewReader(calendar))
+		if err != nil {
+			return Contents{}, fmt.Errorf("is not an iCalendar file: %s", oneLine(err.Error()))
+		}
+		entries, err := entriesOf(file)
+		if err != nil {
+			return Contents{}, err
+		}
+		all = append(all, entries...)
+	}
+	if err := reader.events(current(all)); err != nil {
 		return Contents{}, err
 	}
 	return reader.contents()
 }
 
-// reader reads the events of one file.
+// reader reads the events of one file. The zones are those of the calendar that is being read.
 type reader struct {
 	Options
 	zones zones
@@ -75,46 +87,46 @@ const maxOccurrences = 50 * schedule.MaxCalendarEntries
 
 // events reads all events. Single times of an event that repeats may stand by themselves, and replace the one that the rule
 // gives.
-func (r *reader) events(events []*ics.VEvent) error {
-	replaced, err := r.replacements(events)
+func (r *reader) events(entries []entry) error {
+	replaced, err := r.replacements(entries)
 	if err != nil {
 		return err
 	}
-	for _, e := range events {
-		if isCancelled(e) {
+	for _, e := range entries {
+		if e.canceled {
 			continue
 		}
-		if err := r.event(e, replaced[e.Id()]); err != nil {
-			return fmt.Errorf("event %s: %w", nameOf(e), err)
+		r.zones = e.zones
+		if err := r.event(e.VEvent, replaced[e.Id()]); err != nil {
+			return fmt.Errorf("event %s: %w", nameOf(e.VEvent), err)
 		}
 	}
 	return nil
 }
 
 // replacements returns the times of events that repeat which stand by themselves, by the ID of the event.
-func (r *reader) replacements(events []*ics.VEvent) (map[string][]time.Time, error) {
-	replaced := map[string][]time.Time{}
-	for _, e := range events {
+func (r *reader) replacements(entries []entry) (map[string][]moment, error) {
+	replaced := map[string][]moment{}
+	for _, e := range entries {
 		property := e.GetProperty(ics.ComponentPropertyRecurrenceId)
 		if property == nil {
 			continue
 		}
+		r.zones = e.zones
 		at, err := r.times(property)
 		if err == nil && len(property.ICalParameters["RANGE"]) > 0 {
 			err = errors.New("RECURRENCE-ID with RANGE, which changes all later times, is not supported")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("event %s: %w", nameOf(e), err)
+			return nil, fmt.Errorf("event %s: %w", nameOf(e.VEvent), err)
 		}
-		for _, t := range at {
-			replaced[e.Id()] = append(replaced[e.Id()], t.Time)
-		}
+		replaced[e.Id()] = append(replaced[e.Id()], at...)
 	}
 	return replaced, nil
 }
 
 // event reads the times of one event, without those that others replace.
-func (r *reader) event(e *ics.VEvent, replaced []time.Time) error {
+func (r *reader) event(e *ics.VEvent, replaced []moment) error {
 	start, length, err := r.extent(e)
 	if err != nil {
 		return err
@@ -145,11 +157,6 @@ func (r *reader) add(days bool, from, to time.Time) {
 	if from.Before(to) {
 		r.found = append(r.found, occurrence{days, from, to})
 	}
-}
-
-func isCancelled(e *ics.VEvent) bool {
-	status := e.GetProperty(ics.ComponentPropertyStatus)
-	return status != nil && strings.EqualFold(status.Value, string(ics.ObjectStatusCancelled))
 }
 
 // nameOf names an event for people.

@@ -135,15 +135,113 @@ func TestReadWindows(t *testing.T) {
 	}
 }
 
+// TestReadClockChanges: the first of two times, and what the offset before a gap makes of one in it, also of times of a rule.
+func TestReadClockChanges(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		zone, start, rule string
+		from              []string
+	}{
+		"repeated":          {"Europe/Berlin", "20261025T023000", "", []string{"2026-10-25T00:30:00Z"}},
+		"before it":         {"Europe/Berlin", "20261025T015959", "", []string{"2026-10-24T23:59:59Z"}},
+		"after it":          {"Europe/Berlin", "20261025T030000", "", []string{"2026-10-25T02:00:00Z"}},
+		"in a gap":          {"Europe/Berlin", "20260329T023000", "", []string{"2026-03-29T01:30:00Z"}},
+		"begin of a gap":    {"Europe/Berlin", "20260329T020000", "", []string{"2026-03-29T01:00:00Z"}},
+		"end of a gap":      {"Europe/Berlin", "20260329T030000", "", []string{"2026-03-29T01:00:00Z"}},
+		"west":              {"America/New_York", "20261101T013000", "", []string{"2026-11-01T05:30:00Z"}},
+		"gap in the west":   {"America/New_York", "20260308T023000", "", []string{"2026-03-08T07:30:00Z"}},
+		"half an hour":      {"Australia/Lord_Howe", "20260405T014500", "", []string{"2026-04-04T14:45:00Z"}},
+		"midnight":          {"America/Santiago", "20260906T003000", "", []string{"2026-09-06T04:30:00Z"}},
+		"a rule":            {"Europe/Berlin", "20261024T023000", "FREQ=DAILY;COUNT=3", []string{"2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"}},
+		"a rule over a gap": {"Europe/Berlin", "20260328T023000", "FREQ=DAILY;COUNT=3", []string{"2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z"}},
+		"a rule with an end": {
+			"Europe/Berlin", "20261024T023000", "FREQ=DAILY;UNTIL=20261025T003000Z", []string{"2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z"},
+		},
+		"a rule with a local end": {"Europe/Berlin", "20261024T023000", "FREQ=DAILY;UNTIL=20261025T022959", []string{"2026-10-24T00:30:00Z"}},
+	} {
+		text := file(event("DTSTART;TZID="+test.zone+":"+test.start, "DURATION:PT1M", "RRULE:"+test.rule))
+		contents, err := ical.Read(strings.NewReader(text), years)
+		require.NoError(t, err, name)
+		var from []string
+		for _, window := range contents.Windows {
+			from = append(from, window.From.Format(time.RFC3339))
+		}
+		require.Equal(t, test.from, from, name)
+	}
+}
+
+// TestReadVersions: of several versions of an event the newest counts, and none after it was canceled, whichever calendar of a
+// file and whichever order they stand in.
+func TestReadVersions(t *testing.T) {
+	t.Parallel()
+	day := func(date string, more ...string) string { return event(append(more, "DTSTART;VALUE=DATE:"+date)...) }
+	canceling := func(parts ...string) string {
+		return strings.Replace(file(parts...), "PRODID:test", "PRODID:test\r\nMETHOD:CANCEL", 1)
+	}
+	const daily = "RRULE:FREQ=DAILY;COUNT=3"
+	other := strings.Replace(day("20260101"), "UID:u1", "UID:u2", 1)
+	for name, test := range map[string]struct {
+		text  string
+		dates []schedule.DateRange
+	}{
+		"newer last":           {file(day("20261224", "SEQUENCE:0"), day("20261228", "SEQUENCE:1")), []schedule.DateRange{"2026-12-28"}},
+		"newer first":          {file(day("20261228", "SEQUENCE:10"), day("20261224", "SEQUENCE:9")), []schedule.DateRange{"2026-12-28"}},
+		"one without a number": {file(day("20261224"), day("20261228", "SEQUENCE:1")), []schedule.DateRange{"2026-12-28"}},
+		"canceled later":       {file(day("20261224"), day("20261224", "SEQUENCE:1", "STATUS:CANCELLED"), other), []schedule.DateRange{"2026-01-01"}},
+		"canceled before":      {file(day("20261224", "SEQUENCE:2"), day("20261224", "SEQUENCE:1", "STATUS:CANCELLED")), []schedule.DateRange{"2026-12-24"}},
+		"canceled with times":  {file(day("20260110", daily), day("20260120", "RECURRENCE-ID;VALUE=DATE:20260111"), day("20260110", "SEQUENCE:1", "STATUS:CANCELLED"), other), []schedule.DateRange{"2026-01-01"}},
+		"by method":            {file(day("20261224"), other) + canceling(day("20261224")), []schedule.DateRange{"2026-01-01"}},
+		"by method, one time": {
+			file(day("20260110", daily)) + canceling(day("20260111", "RECURRENCE-ID;VALUE=DATE:20260111")), []schedule.DateRange{"2026-01-10", "2026-01-12"},
+		},
+		"a moved time, moved on": {
+			file(day("20260110", daily), day("20260115", "RECURRENCE-ID;VALUE=DATE:20260111"), day("20260117", "SEQUENCE:1", "RECURRENCE-ID;VALUE=DATE:20260111")),
+			[]schedule.DateRange{"2026-01-10", "2026-01-12", "2026-01-17"},
+		},
+		"two calendars": {file(day("20261224")) + file(other), []schedule.DateRange{"2026-01-01", "2026-12-24"}},
+	} {
+		contents, err := ical.Read(strings.NewReader(test.text), years)
+		require.NoError(t, err, name)
+		require.Equal(t, test.dates, contents.Dates, name)
+	}
+}
+
+// TestReadSpelling: case does not matter in names and words of iCalendar, nor do empty properties and folded lines.
+func TestReadSpelling(t *testing.T) {
+	t.Parallel()
+	for name, lines := range map[string]string{
+		"lower case": "begin:vcalendar\nversion:2.0\nprodid:x\nbegin:vevent\nuid:a\nDtStart;value=date:20261225\nrrule:freq=yearly;count=2\nend:vevent\nend:vcalendar\n",
+		"empty":      "DTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY;COUNT=2;\nRRULE:\nRDATE:\nEXDATE;VALUE=DATE:\nSTATUS:\nDTEND:\nRECURRENCE-ID:\nSEQUENCE:",
+		"folded":     "DTST\n ART;VALU\n\tE=DATE:2026\n 1225\nRRULE:FREQ=YEARLY;CO\n UNT=2",
+		"parameters": "DTSTART;X-A=\"b:c;d\";VALUE=date;X-E=:20261225\nrrule:freq=yearly;count=2\nstatus:confirmed",
+		"blank":      "DTSTART;VALUE=DATE:20261225\n\n\nRRULE: FREQ=YEARLY;COUNT=2 ",
+	} {
+		if !strings.HasPrefix(lines, "begin") {
+			lines = file(event(lines))
+		}
+		contents, err := ical.Read(strings.NewReader(lines), years)
+		require.NoError(t, err, name)
+		require.Equal(t, []schedule.DateRange{"2026-12-25", "2027-12-25"}, contents.Dates, name)
+	}
+	contents, err := ical.Read(strings.NewReader(file(event("DTSTART;VALUE=DATE:20261225"), strings.ToLower(event("dtstart;value=date:20261227", "status:cancelled")))), years)
+	require.NoError(t, err)
+	require.Equal(t, []schedule.DateRange{"2026-12-25"}, contents.Dates)
+}
+
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for text, message := range map[string]string{
-		"":                                     `has no events from 2026 to 2028`,
-		"hello":                                `is not an iCalendar file: parsing calendar line 0`,
+		"":                                     `is not an iCalendar file: has no calendar in it`,
+		"hello":                                `is not an iCalendar file: line 1 has no colon`,
+		"X:y":                                  `is not an iCalendar file: line 1 stands outside of a calendar`,
+		"END:VCALENDAR":                        `is not an iCalendar file: line 1 stands outside of a calendar`,
+		"BEGIN:VCALENDAR\n\nPRODID:\n x\n":     `is not an iCalendar file: ends too early: a VCALENDAR has no end`,
+		"BEGIN:VCALENDAR\nBEGIN:VEVENT":        `is not an iCalendar file: ends too early: a VEVENT has no end`,
+		file() + "BEGIN:VCALENDAR":             `is not an iCalendar file: ends too early: a VCALENDAR has no end`,
 		file():                                 `has no events from 2026 to 2028`,
-		file("BEGIN:VEVENT\n"):                 `is not an iCalendar file: failed to parse event: unbalanced end`,
+		file("BEGIN:VEVENT\n"):                 `is not an iCalendar file: line 5 ends a VCALENDAR, where a VEVENT is open`,
 		file(event("SUMMARY:x")):               `event "Holiday": has no DTSTART`,
-		file(event("DTSTART:x")):               `event "Holiday": DTSTART: "x" is not a date or time`,
+		file(event("DTSTART:x")):               `event "Holiday": DTSTART: "X" is not a date or time`,
 		file(event("DTSTART:20260701T120000")): `event "Holiday": DTSTART: 20260701T120000 has no time zone: say which one is meant (--zone)`,
 		file(event("DTSTART;TZID=Mars:20260701T120000")):                                         `event "Holiday": time zone "Mars" is not one of the IANA database: replace it by one in the file, such as Europe/Berlin`,
 		file(event("DTSTART;VALUE=DATE:20261301")):                                               `event "Holiday": DTSTART: "20261301" is not a date or time`,
@@ -156,13 +254,18 @@ func TestReadRefuses(t *testing.T) {
 		file(event("DTSTART;VALUE=DATE:00010101", "RRULE:FREQ=YEARLY")):                          `event "Holiday": begins in the year 1: use 1800 or later`,
 		file(event("DTSTART:20260102T000000Z", "RRULE:FREQ=YEARLY;BYEASTER=400")):                `event "Holiday": RRULE: BYEASTER is out of range: use -80 to 80 days`,
 		file(event("DTSTART:20260102T000000Z", "RRULE:OFTEN")):                                   `event "Holiday": RRULE: wrong format`,
-		file(event("DTSTART:20260102T000000Z", "EXRULE:FREQ=DAILY")):                             `event "Holiday": EXRULE is not supported: use EXDATE`,
-		file(event("DTSTART:20260102T000000Z", "RDATE;VALUE=PERIOD:20260102T000000Z/PT1H")):      `event "Holiday": RDATE with VALUE=PERIOD is not supported: write its times as events`,
-		file(event("DTSTART:20260102T000000Z", "EXDATE;VALUE=DATE:20260102")):                    `event "Holiday": one of DTSTART and EXDATE is a day, the other a time`,
-		file(event("RECURRENCE-ID;RANGE=THISANDFUTURE:20260102T000000Z")):                        `event "Holiday": RECURRENCE-ID with RANGE, which changes all later times, is not supported`,
-		file(event("DTSTART:20260101T000000Z", "DURATION:PT1H", "RRULE:FREQ=DAILY")):             `has 1096 dates and windows from 2026 to 2028, and a calendar at most 1000: read fewer years`,
-		file(strings.Repeat(event("DTSTART;VALUE=DATE:20260101", "RRULE:FREQ=DAILY"), 50)):       `event "Holiday": more than 50000 times within these years: read fewer years`,
-		file(event("DESCRIPTION:" + strings.Repeat("x", ical.MaxBytes))):                         `is larger than 8 MiB`,
+		file(event("DTSTART;VALUE=DATE:20260102", "RRULE:FREQ=DAILY;UNTIL=20260105T000000Z")):    `event "Holiday": RRULE: UNTIL=20260105T000000Z is a time, and DTSTART a day`,
+		file(event("DTSTART:20260102T000000Z", "RRULE:FREQ=DAILY;UNTIL=20260105")):               `event "Holiday": RRULE: UNTIL=20260105 is a day, and DTSTART a time`,
+		file(event("DTSTART;VALUE=DATE:20260102", "SEQUENCE:x")):                                 `event "Holiday": SEQUENCE: "X" is not a number`,
+		file(event("DTSTART:")): `event "Holiday": DTSTART: "" is not a date or time`,
+		file(event("DTSTART;VALUE=DATE:20260102", "RRULE:FREQ=DAILY"), event("RECURRENCE-ID:20260103T000000Z", "DTSTART;VALUE=DATE:20260104")): `event "Holiday": one of DTSTART and RECURRENCE-ID is a day, the other a time`,
+		file(event("DTSTART:20260102T000000Z", "EXRULE:FREQ=DAILY")):                                                                           `event "Holiday": EXRULE is not supported: use EXDATE`,
+		file(event("DTSTART:20260102T000000Z", "RDATE;VALUE=PERIOD:20260102T000000Z/PT1H")):                                                    `event "Holiday": RDATE with VALUE=PERIOD is not supported: write its times as events`,
+		file(event("DTSTART:20260102T000000Z", "EXDATE;VALUE=DATE:20260102")):                                                                  `event "Holiday": one of DTSTART and EXDATE is a day, the other a time`,
+		file(event("RECURRENCE-ID;RANGE=THISANDFUTURE:20260102T000000Z")):                                                                      `event "Holiday": RECURRENCE-ID with RANGE, which changes all later times, is not supported`,
+		file(event("DTSTART:20260101T000000Z", "DURATION:PT1H", "RRULE:FREQ=DAILY")):                                                           `has 1096 dates and windows from 2026 to 2028, and a calendar at most 1000: read fewer years`,
+		file(strings.Repeat(event("DTSTART;VALUE=DATE:20260101", "RRULE:FREQ=DAILY"), 50)):                                                     `event "Holiday": more than 50000 times within these years: read fewer years`,
+		file(event("DESCRIPTION:" + strings.Repeat("x", ical.MaxBytes))):                                                                       `is larger than 8 MiB`,
 	} {
 		_, err := ical.Read(strings.NewReader(text), years)
 		require.EqualError(t, err, message, fmt.Sprintf("%.300s", text))

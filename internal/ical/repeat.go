@@ -3,7 +3,9 @@ package ical
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	ics "github.com/arran4/golang-ical"
@@ -12,7 +14,7 @@ import (
 
 // repeat returns when an event begins: once, or by its rules and further times, as far as it may lie within the bounds, without
 // those that are excepted or replaced.
-func (r *reader) repeat(e *ics.VEvent, start moment, l length, replaced []time.Time) ([]time.Time, error) {
+func (r *reader) repeat(e *ics.VEvent, start moment, l length, replaced []moment) ([]time.Time, error) {
 	if e.GetProperty(ics.ComponentPropertyExrule) != nil {
 		return nil, errors.New("EXRULE is not supported: use EXDATE")
 	}
@@ -33,7 +35,12 @@ func (r *reader) repeat(e *ics.VEvent, start moment, l length, replaced []time.T
 		return nil, err
 	}
 	starts = append(starts, further...)
-	except = append(except, replaced...)
+	for _, m := range replaced {
+		if m.days != start.days {
+			return nil, errors.New("one of DTSTART and RECURRENCE-ID is a day, the other a time")
+		}
+		except = append(except, m.Time)
+	}
 	starts = slices.DeleteFunc(starts, func(t time.Time) bool { return slices.ContainsFunc(except, t.Equal) })
 	slices.SortFunc(starts, time.Time.Compare)
 	return slices.CompactFunc(starts, time.Time.Equal), nil
@@ -69,11 +76,38 @@ const (
 	maxSteps = 1_000_000
 )
 
+// until is the end of a rule.
+var until = regexp.MustCompile(`(?:^|;)UNTIL=([^;]*)`)
+
+// maxOffset is more than any zone is away from UTC.
+const maxOffset = 26 * time.Hour
+
+// onWall turns the end of a rule into a time on the wall of its event, and refuses one of another type.
+func onWall(option *rrule.ROption, text string, start moment) error {
+	found := until.FindStringSubmatch(text)
+	if found == nil {
+		return nil
+	}
+	switch days := len(found[1]) == len(dateForm); {
+	case days && !start.days:
+		return fmt.Errorf("UNTIL=%s is a day, and DTSTART a time", found[1])
+	case !days && start.days:
+		return fmt.Errorf("UNTIL=%s is a time, and DTSTART a day", found[1])
+	case strings.HasSuffix(found[1], "Z"):
+		option.Until = wallOf(option.Until.In(start.Location()))
+	}
+	return nil
+}
+
 // rule returns the times of a rule up to the later bound.
 func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) {
-	option, err := rrule.StrToROptionInLocation(text, start.Location())
+	// The library counts on the wall; what the clock of the zone makes of that comes after.
+	option, err := rrule.StrToROptionInLocation(text, time.UTC)
 	if err != nil {
 		return nil, errors.New(oneLine(err.Error()))
+	}
+	if err := onWall(option, text, start); err != nil {
+		return nil, err
 	}
 	if option.Freq > rrule.DAILY {
 		return nil, fmt.Errorf("FREQ=%s repeats more often than a day: it is for schedules, not for calendars", option.Freq)
@@ -84,9 +118,9 @@ func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) 
 	if slices.ContainsFunc(option.Byeaster, func(days int) bool { return days < -maxEaster || days > maxEaster }) {
 		return nil, fmt.Errorf("BYEASTER is out of range: use %d to %d days", -maxEaster, maxEaster)
 	}
-	option.Dtstart = start.Time
-	if option.Until.IsZero() || option.Until.After(r.To) {
-		option.Until = r.To
+	option.Dtstart = start.wall
+	if end := r.To.Add(maxOffset); option.Until.IsZero() || option.Until.After(end) {
+		option.Until = end
 	}
 	rule, err := rrule.NewRRule(*option)
 	if err != nil {
@@ -94,11 +128,12 @@ func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) 
 	}
 	var starts []time.Time
 	next, steps := rule.Iterator(), 0
-	for t, ok := next(); ok && t.Before(r.To); t, ok = next() {
+	for wall, ok := next(); ok; wall, ok = next() {
 		if steps++; steps > maxSteps {
 			return nil, errTooMany
 		}
-		if !l.after(t).After(r.From) {
+		t := at(wall, start.Location())
+		if !t.Before(r.To) || !l.after(t).After(r.From) {
 			continue
 		}
 		if starts = append(starts, t); len(starts) > maxOccurrences {

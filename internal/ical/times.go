@@ -11,10 +11,11 @@ import (
 	ics "github.com/arran4/golang-ical"
 )
 
-// moment is a time of a file, or a day: midnight in UTC.
+// moment is a time of a file, or a day: midnight in UTC. The wall is what the file says, as if it were UTC.
 type moment struct {
 	time.Time
 	days bool
+	wall time.Time
 }
 
 // The forms of a time in a file.
@@ -48,16 +49,16 @@ func parseTime(text string, zone *time.Location) (moment, error) {
 	switch len(text) {
 	case len(dateForm):
 		t, err := time.Parse(dateForm, text)
-		return moment{t, true}, asDate(text, err)
+		return moment{t, true, t}, asDate(text, err)
 	case len(utcForm):
 		t, err := time.Parse(utcForm, text)
-		return moment{t, false}, asDate(text, err)
+		return moment{t, false, t}, asDate(text, err)
 	case len(localForm):
 		if zone == nil {
 			return moment{}, fmt.Errorf("%s has no time zone: say which one is meant (--zone)", text)
 		}
-		t, err := time.ParseInLocation(localForm, text, zone)
-		return moment{t, false}, asDate(text, err)
+		wall, err := time.Parse(localForm, text)
+		return moment{at(wall, zone), false, wall}, asDate(text, err)
 	}
 	return moment{}, asDate(text, errors.New("of another length"))
 }
@@ -79,7 +80,12 @@ type length struct {
 	time time.Duration
 }
 
-func (l length) after(t time.Time) time.Time { return t.AddDate(0, 0, l.days).Add(l.time) }
+func (l length) after(t time.Time) time.Time {
+	if l.days != 0 {
+		t = at(wallOf(t).AddDate(0, 0, l.days), t.Location())
+	}
+	return t.Add(l.time)
+}
 
 // firstYear is the first year in which an event may begin: nothing that goes on is older, and a rule is gone through from its
 // beginning.
