@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -40,6 +41,17 @@ func (w *world) history(id string) []schedule.Event {
 	return all
 }
 
+// once leaves of events that were stored more than once the first. The stream tells a repeat by its ID as long as it remembers
+// that; who reads the history drops the others.
+func once(events []schedule.Event) []schedule.Event {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(events, func(e schedule.Event) bool {
+		again := seen[e.ID]
+		seen[e.ID] = true
+		return again
+	})
+}
+
 // quiet reports whether nothing is under way any more.
 func (w *world) quiet() bool { return w.busy() == "" }
 
@@ -47,6 +59,11 @@ func (w *world) quiet() bool { return w.busy() == "" }
 func (w *world) busy() string {
 	if !w.calm || w.unanswered > 0 {
 		return fmt.Sprintf("%d requests", w.unanswered)
+	}
+	for _, n := range w.nodes {
+		if n.suspended.After(time.Now()) {
+			return n.name + ", which stands still"
+		}
 	}
 	if runs := w.server.Messages(w.names.ActionStream(), ">"); len(runs) > 0 {
 		return fmt.Sprintf("%d runs, the first: %s", len(runs), runs[0].Subject)
@@ -111,6 +128,9 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.events = slices.DeleteFunc(w.history(id), func(e schedule.Event) bool {
 		return !e.IsOf(d.Incarnation) // of an earlier schedule of the same ID
 	})
+	if w.plan.Standstills > 0 {
+		c.events = once(c.events)
+	}
 	c.counters()
 	c.leftovers()
 	c.fates()
@@ -144,7 +164,7 @@ func (c *checker) find(kind, format string, args ...any) {
 func (c *checker) endings() {
 	told := map[string]int{}
 	var created []string
-	for _, e := range c.history(c.id) {
+	for _, e := range once(c.history(c.id)) {
 		switch e.Kind {
 		case schedule.EventDeleted:
 			told[e.ID]++

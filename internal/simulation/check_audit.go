@@ -33,6 +33,9 @@ func (c *checker) auditSlack() time.Duration {
 	if c.plan.Suspensions > 0 {
 		slack += longestSuspension
 	}
+	if c.plan.Standstills > 0 {
+		slack += longestStandstill
+	}
 	longest := time.Duration(0)
 	for _, r := range c.replies {
 		if r.id == c.id && (r.verb == "pause" || r.verb == "update") {

@@ -10,7 +10,8 @@
 // its way, and what goes wrong, is drawn from a seed:
 //
 //   - a process is killed before or after any of its calls takes effect, or all are at once; one is stopped in order, or
-//     stands still for up to half a minute; a new one takes its place
+//     stands still for up to half a minute, in a fifth of the seeds for minutes, until the streams have forgotten the message
+//     IDs of what it had sent; a new one takes its place
 //   - requests and replies are lost, also where the write has happened; a published message arrives twice; a few messages
 //     take seconds and are overtaken
 //   - a replica answers that has not seen the newest writes

@@ -94,7 +94,7 @@ func (w *world) calmDown(now time.Time) {
 	w.stir()
 	for _, n := range w.nodes {
 		n.skew.Store(0)
-		if n.suspended.After(now) {
+		if n.suspended.After(now) && !n.standstill {
 			n.suspended = now
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 // arrangeSystem plans what happens to the installation itself.
 func (w *world) arrangeSystem(begin time.Time) {
+	w.arrangeStandstills(begin)
 	rng := rand.New(rand.NewPCG(w.seed, streamConsumers))
 	for range w.plan.DeletedConsumers {
 		w.at(begin.Add(between(rng, 0, w.plan.Duration)), func(now time.Time) {
@@ -19,6 +20,22 @@ func (w *world) arrangeSystem(begin time.Time) {
 				c = consumerName{w.names.ActionStream(), subjects.WorkerConsumerName(namespace, taskQueue)}
 			}
 			w.deleteConsumer(c, now)
+		})
+	}
+}
+
+// longestStandstill is how long a process stands still, at most, if that is to be beyond all windows of de-duplication.
+const longestStandstill = 2 * subjects.DuplicateWindow
+
+// arrangeStandstills plans that processes stand still for so long that the streams have forgotten what they had sent before.
+func (w *world) arrangeStandstills(begin time.Time) {
+	rng := rand.New(rand.NewPCG(w.seed, streamStandstills))
+	for range w.plan.Standstills {
+		w.at(begin.Add(between(rng, 0, w.plan.Duration)), func(now time.Time) {
+			n := w.nodes[rng.IntN(len(w.nodes))]
+			w.fault("standstill")
+			n.standstill = true
+			w.suspend(n, now, between(rng, subjects.DuplicateWindow, longestStandstill))
 		})
 	}
 }

@@ -30,10 +30,12 @@ type node struct {
 	skew atomic.Int64
 	// suspended is until when the process stands still.
 	suspended time.Time
-	troubled  time.Time // when something last went wrong for it
-	dead      bool
-	stopping  bool
-	role      string
+	// standstill says that it does so beyond the end of all faults.
+	standstill bool
+	troubled   time.Time // when something last went wrong for it
+	dead       bool
+	stopping   bool
+	role       string
 	// definitions are those that the process has read last, where it shares them; nil where it does not.
 	definitions *recent.Records[schedule.Definition]
 	ids         *ids

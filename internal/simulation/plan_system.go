@@ -12,6 +12,8 @@ type SystemPlan struct {
 	Together bool `json:",omitzero"`
 	// DeletedConsumers is how often somebody deletes a consumer.
 	DeletedConsumers int `json:",omitzero"`
+	// Standstills is how often a process stands still for longer than the streams remember message IDs.
+	Standstills int `json:",omitzero"`
 }
 
 func systemPlanOf(seed uint64) SystemPlan {
@@ -24,6 +26,8 @@ func systemPlanOf(seed uint64) SystemPlan {
 	p.Together = rng.IntN(4) == 0
 	rng = rand.New(rand.NewPCG(seed, streamConsumers))
 	p.DeletedConsumers = rng.IntN(6) / 4
+	rng = rand.New(rand.NewPCG(seed, streamStandstills))
+	p.Standstills = rng.IntN(5) / 4
 	return p
 }
 
@@ -32,4 +36,5 @@ const (
 	streamWorkers uint64 = 100 + iota
 	streamTogether
 	streamConsumers
+	streamStandstills
 )

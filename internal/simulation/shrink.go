@@ -43,6 +43,7 @@ var simplifications = []func(*Plan){
 	func(p *Plan) { p.Unruly = 0 },
 	func(p *Plan) { p.Together = false },
 	func(p *Plan) { p.DeletedConsumers = 0 },
+	func(p *Plan) { p.Standstills = 0 },
 	func(p *Plan) { p.Models = each },
 	func(p *Plan) { p.Slow = false },
 	func(p *Plan) { p.HeldUp = 0 },
