@@ -20,6 +20,8 @@ type Input struct {
 	Definition *schedule.Definition
 	// Spec is the compiled Definition.Schedule.Spec.
 	Spec *specproc.Spec
+	// Zone says by which rules of its zone Spec was compiled; empty where there are none that may change.
+	Zone schedule.ZoneRules
 	// State is the generator's record; the zero value when there is none.
 	State schedule.GeneratorState
 	// Remaining is how many automated actions are left, if the schedule limits them.
@@ -68,8 +70,12 @@ func Decide(in Input) Decision {
 	if fresh {
 		state = schedule.GeneratorState{Incarnation: d.Incarnation, Mark: d.CreateTime, HandedOff: d.CreateTime}
 	}
-	begin := in.begin(state)
-	out, frozen := in.process(in.passHandedOver(begin, state.LastNominal))
+	begin, back := in.rezone(&state, in.begin(state))
+	from := begin
+	if !back {
+		from = in.passHandedOver(begin, state.LastNominal)
+	}
+	out, frozen := in.process(from)
 
 	decision := Decision{
 		HandOff:  handOff(d, state.HandedOff, out),
@@ -99,7 +105,11 @@ func Decide(in Input) Decision {
 		state.Next, state.Future = out.Next, in.future(latest(out.Mark, in.Now), decision.HandOff)
 		decision.WakeAt, decision.Reason = state.Next, schedule.ReasonDue
 	}
+	in.noteZone(&state)
 	decision.State = state
+	if event := in.rezoned(&decision); event != nil {
+		decision.Events = append(decision.Events, *event)
+	}
 	decision.Changed = fresh || decision.HandOff != nil || changed(&in.State, &state)
 	return decision
 }
@@ -247,7 +257,7 @@ func spanOf(t specproc.Tally) schedule.Span { return schedule.Span{From: t.First
 // changed reports whether the record says anything new. A mark that moved over a stretch without times does not count:
 // processing the stretch again gives nothing again.
 func changed(old, state *schedule.GeneratorState) bool {
-	return old.Version != state.Version || !old.Next.Equal(state.Next) || !old.IdleDeadline.Equal(state.IdleDeadline)
+	return old.Version != state.Version || old.ZoneRules != state.ZoneRules || !old.Next.Equal(state.Next) || !old.IdleDeadline.Equal(state.IdleDeadline)
 }
 
 func due(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }

@@ -331,7 +331,7 @@ func (p *Pool) decide(
 	}
 	namespace, _ := p.config.Namespaces.Get(d.Namespace)
 	in := Input{
-		Definition: d, Spec: spec, State: state, Told: toldBy(d, wakes), IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now(),
+		Definition: d, Spec: spec, Zone: p.specs.Zone(d), State: state, Told: toldBy(d, wakes), IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now(),
 		Freeze: namespace.Freeze,
 	}
 	if d.Schedule.State.LimitedActions {

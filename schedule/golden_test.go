@@ -65,7 +65,8 @@ func withoutLater(record any) {
 		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Events, r.Applied = "", time.Time{}, nil, nil, nil, nil
 		r.Calendars, r.CalendarsVersion, r.ReplanTime = nil, 0, time.Time{}
 	case *GeneratorState:
-		r.LastNominal = time.Time{}
+		r.LastNominal, r.Passed = time.Time{}, time.Time{}
+		r.ZoneData, r.ZoneRules, r.ZoneOffset = "", "", 0
 	case *InvokerState:
 		progress := r.Sources[SourceAuto]
 		progress.LastSuperseded = 0

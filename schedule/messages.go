@@ -193,7 +193,8 @@ const (
 	// more.
 	EventSkipRequested EventKind = "skip_requested"
 	EventUnskipped     EventKind = "unskipped"
-	// EventReplanned: a named calendar of the spec has changed, and with it the times to come; Reason names it.
+	// EventReplanned: a named calendar of the spec or the time zone data has changed, and with it the times to come; Reason says
+	// which.
 	EventReplanned EventKind = "replanned"
 	// EventNoWorker: a run has waited for more than a minute on a task queue that no worker serves.
 	EventNoWorker EventKind = "no_worker"

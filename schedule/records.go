@@ -3,6 +3,8 @@ package schedule
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
 // Definition is the stored schedule, the record the API writes. The frontend owns it; the invoker also writes it to
@@ -118,6 +120,37 @@ type GeneratorState struct {
 	// LastNominal is the newest nominal time handed to the invoker. An update may move its actual time past the mark: the
 	// time is not handed over once more.
 	LastNominal time.Time `json:"lastNominal,omitzero"`
+	// ZoneData is the version of the time zone data that the record was made by, ZoneRules a fingerprint of the rules of the spec's
+	// zone in it, and ZoneOffset how many seconds its clock was ahead of UTC at Mark. All are empty in UTC, for a spec that
+	// brings its own data, and in the records of earlier releases.
+	ZoneData   string `json:"zoneData,omitempty"`
+	ZoneRules  string `json:"zoneRules,omitempty"`
+	ZoneOffset int    `json:"zoneOffset,omitempty"`
+	// Passed is up to when times that name hours have come already, by rules of the zone that no longer hold.
+	Passed time.Time `json:"passed,omitzero"`
+}
+
+// ZoneRules say by which rules a spec is read.
+type ZoneRules struct {
+	// Data is the version of the time zone data, Rules a fingerprint of the rules of the zone.
+	Data, Rules string
+}
+
+// ZoneRules returns the rules by which this process reads the spec; empty in UTC, for a spec that brings its own data, and for one
+// whose zone cannot be found out.
+func (s Spec) ZoneRules() ZoneRules {
+	if len(s.TimeZoneData) > 0 {
+		return ZoneRules{}
+	}
+	name, err := s.zoneName()
+	if err != nil {
+		return ZoneRules{}
+	}
+	data := zonedata.Current()
+	if rules := data.Fingerprint(name); rules != "" {
+		return ZoneRules{Data: data.Version(), Rules: rules}
+	}
+	return ZoneRules{}
 }
 
 // InvokerState is what the invoker remembers about a schedule: its buffer and its counters.

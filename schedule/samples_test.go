@@ -211,6 +211,7 @@ func golden() map[string]any {
 		"generator": &GeneratorState{
 			Incarnation: "i1", Mark: at(3), HandedOff: at(2), Version: 4, Next: at(4), Future: []time.Time{at(4), at(5)},
 			IdleDeadline: at(6), LastNominal: whole(3),
+			ZoneData: "2026f", ZoneRules: "0123456789ab", ZoneOffset: -25200, Passed: whole(2),
 		},
 		"invoker": &InvokerState{
 			Incarnation: "i1",

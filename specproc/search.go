@@ -10,13 +10,21 @@ func (s *Spec) nextRaw(after int64) int64 {
 	}
 	limit := s.zone.horizon + 1
 	best := limit
+	clock, others := after, after
+	if s.hasResumed {
+		clock, others = max(after, s.clockAfter), max(after, s.othersAfter)
+	}
 	for i := range s.calendars {
-		best = min(best, s.calendars[i].next(s.zone, after, best))
+		from := others
+		if s.calendars[i].namesHours() {
+			from = clock
+		}
+		best = min(best, s.calendars[i].next(s.zone, from, best))
 	}
 	for _, i := range s.intervals {
-		best = min(best, i.next(after))
+		best = min(best, i.next(others))
 	}
-	best = min(best, s.nextAt(after))
+	best = min(best, s.nextAt(others))
 	if best == limit {
 		return never
 	}
@@ -37,6 +45,12 @@ func (s *Spec) nextAt(after int64) int64 {
 // nextNominal returns the first time of the spec after the given one: not excluded, and within its bounds; or never.
 func (s *Spec) nextNominal(after int64) int64 {
 	after = max(after, s.start-1)
+	if s.hasResumed {
+		var t int64
+		if t, after = s.resumedNominal(after); t != never {
+			return t
+		}
+	}
 	var dead deadDays
 	for {
 		t := s.nextRaw(after)

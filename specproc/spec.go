@@ -22,6 +22,11 @@ type Spec struct {
 	start, end int64
 	// jitter in milliseconds.
 	jitter int64
+	// clockAfter and othersAfter bound the raw times of calendars that name hours, and of all else: see Resumed. hasResumed says that
+	// there are such bounds.
+	clockAfter, othersAfter int64
+	hasResumed              bool
+	without                 func(time.Time) bool
 }
 
 // Compile validates spec and prepares it for searching. The error is the *schedule.Error of [schedule.Spec.Validate].

@@ -13,6 +13,8 @@ const (
 	DueTimerMissing Kind = "due_timer_missing"
 	// ChangeUnseen: nothing will tell the generator of the newest version of the definition.
 	ChangeUnseen Kind = "change_unseen"
+	// ZoneOutdated: the times to come were worked out by other rules of the time zone than those of this process.
+	ZoneOutdated Kind = "zone_outdated"
 	// HandOffLost: due actions have left the generator and not reached the invoker.
 	HandOffLost Kind = "handoff_lost"
 	// InvokerMissing: actions have been handed to the invoker, and its record is gone.

@@ -1,6 +1,7 @@
 package consistency
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -80,10 +81,20 @@ func (in *inspector) generator() {
 	case g.Value.Version < d.Version:
 		in.found(ChangeUnseen, "", revision(in.Definition.Revision, g.Revision), wakeGenerator{wake: in.wake()},
 			"wake the generator", "the generator has seen version %d of the definition and not version %d", g.Value.Version, d.Version)
+	case in.hasOtherZone():
+		in.found(ZoneOutdated, "", revision(in.Definition.Revision, g.Revision), wakeGenerator{wake: in.wake()},
+			"wake the generator, which works them out anew", "the times were worked out by other rules of the time zone: "+
+				"data %s, here it is %s", cmp.Or(g.Value.ZoneData, "of an earlier release"), d.Schedule.Spec.AsStored().ZoneRules().Data)
 	default:
 		in.dueTimer()
 		in.handOff()
 	}
+}
+
+// hasOtherZone reports whether the generator's record was made by other rules of the time zone than those of this process.
+func (in *inspector) hasOtherZone() bool {
+	rules := in.Definition.Value.Schedule.Spec.AsStored().ZoneRules().Rules
+	return rules != "" && rules != in.Generator.Value.ZoneRules
 }
 
 // noGenerator rebuilds the record from what the invoker has taken over. To begin anew is right for a schedule that has

@@ -14,7 +14,12 @@ const DefaultSize = 16384
 
 // Cache keeps compiled specs by definition version. It is safe for concurrent use.
 type Cache struct {
-	specs *lru.Cache[version, *specproc.Spec]
+	specs *lru.Cache[version, entry]
+}
+
+type entry struct {
+	spec *specproc.Spec
+	zone schedule.ZoneRules
 }
 
 type version struct {
@@ -24,7 +29,7 @@ type version struct {
 
 // New returns a cache of at most size specs; size is at least 1.
 func New(size int) *Cache {
-	specs, err := lru.New[version, *specproc.Spec](max(size, 1))
+	specs, err := lru.New[version, entry](max(size, 1))
 	if err != nil {
 		panic("speccache: " + err.Error()) // only for a size below 1
 	}
@@ -34,13 +39,21 @@ func New(size int) *Cache {
 // Get returns the compiled spec of a definition. The error is that of specproc.CompileDefinition.
 func (c *Cache) Get(d *schedule.Definition) (*specproc.Spec, error) {
 	key := version{d.Incarnation, d.Version}
-	if spec, ok := c.specs.Get(key); ok {
-		return spec, nil
+	if known, ok := c.specs.Get(key); ok {
+		return known.spec, nil
 	}
 	spec, err := specproc.CompileDefinition(d)
 	if err != nil {
 		return nil, err
 	}
-	c.specs.Add(key, spec)
+	c.specs.Add(key, entry{spec, d.Schedule.Spec.AsStored().ZoneRules()})
 	return spec, nil
+}
+
+// Zone returns the rules of the time zone by which the spec of a definition is compiled.
+func (c *Cache) Zone(d *schedule.Definition) schedule.ZoneRules {
+	if known, ok := c.specs.Get(version{d.Incarnation, d.Version}); ok {
+		return known.zone
+	}
+	return d.Schedule.Spec.AsStored().ZoneRules()
 }
