@@ -73,8 +73,15 @@ func inspections() map[string]inspection {
 			timers(s, timerBackfill)
 			s.Generator.Value.Next, s.Generator.Value.IdleDeadline = time.Time{}, next
 		}, []Kind{DueTimerMissing}},
-		"version unseen":     {func(s *Snapshot) { s.Definition.Value.Version++ }, []Kind{ChangeUnseen}},
-		"version guarded":    {func(s *Snapshot) { s.Definition.Value.Version++; s.Timers = append(s.Timers, Timer{Kind: timerGuard}) }, nil},
+		"version unseen":  {func(s *Snapshot) { s.Definition.Value.Version++ }, []Kind{ChangeUnseen}},
+		"version guarded": {func(s *Snapshot) { s.Definition.Value.Version++; s.Timers = append(s.Timers, Timer{Kind: timerGuard}) }, nil},
+		"other zone rules": {func(s *Snapshot) {
+			s.Definition.Value.Schedule.Spec.TimeZone, s.Generator.Value.ZoneRules = "Europe/Berlin", "older"
+		}, []Kind{ZoneOutdated}},
+		"the same zone rules": {func(s *Snapshot) {
+			s.Definition.Value.Schedule.Spec.TimeZone = "Europe/Berlin"
+			s.Generator.Value.ZoneRules = s.Definition.Value.Schedule.Spec.ZoneRules().Rules
+		}, nil},
 		"no generator":       {func(s *Snapshot) { s.Generator = Stored[schedule.GeneratorState]{} }, []Kind{GeneratorMissing}},
 		"other generator":    {func(s *Snapshot) { s.Generator.Value.Incarnation = "h" }, []Kind{GeneratorMissing}},
 		"damaged generator":  {func(s *Snapshot) { s.Generator = damaged[schedule.GeneratorState]() }, []Kind{RecordDamaged}},
