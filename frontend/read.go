@@ -79,6 +79,7 @@ type listReply struct {
 	Schedules     []json.RawMessage `json:"schedules"`
 	NextPageToken string            `json:"nextPageToken,omitempty"`
 	IndexedUpTo   time.Time         `json:"indexedUpTo,omitzero"`
+	IndexBehind   bool              `json:"indexBehind,omitempty"`
 }
 
 // list reads one page. It may hold fewer entries than asked for also when others follow: schedules vanish while it is

@@ -3,6 +3,7 @@ package frontend
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
@@ -12,6 +13,9 @@ import (
 // errNoIndex is the answer of a frontend that was told to keep none.
 var errNoIndex = schedule.Errorf(schedule.CodeFailedPrecondition,
 	"this frontend keeps no search index: leave the query out, or start every frontend without --no-search")
+
+// indexWait is how long a query waits at most until the index has what was changed before. Mostly it has.
+const indexWait = time.Second
 
 // parseQuery makes a query of a text, and says in the error what is wrong with it, and where.
 func parseQuery(text string) (*query.Query, error) {
@@ -31,6 +35,7 @@ func (a *api) found(ctx context.Context, namespace, text, after string, limit in
 	if a.index == nil {
 		return nil, errNoIndex
 	}
+	a.index.Await(ctx, indexWait) // what is behind then is found by a later page, or not at all, as what is changed meanwhile
 	return a.index.IDs(ctx, namespace, q, after, limit)
 }
 
@@ -50,11 +55,13 @@ func (a *api) search(ctx context.Context, namespace string, req *schedule.ListRe
 		return listReply{}, errNoIndex
 	}
 	size := cmp.Or(req.PageSize, defaultPageSize)
+	// A further page goes on with what the first one began.
+	behind := req.PageToken == "" && !a.index.Await(ctx, indexWait)
 	found, upTo, err := a.index.List(ctx, namespace, req.Prefix, q, after, size+1)
 	if err != nil {
 		return listReply{}, err
 	}
-	reply := listReply{IndexedUpTo: upTo}
+	reply := listReply{IndexedUpTo: upTo, IndexBehind: behind}
 	more := len(found) > size
 	found = found[:min(len(found), size)]
 	kept, entries, err := a.foundEntries(ctx, namespace, found)
@@ -100,6 +107,7 @@ func (a *api) countFound(ctx context.Context, namespace string, req *schedule.Co
 	if a.index == nil {
 		return schedule.CountReply{}, errNoIndex
 	}
+	behind := !a.index.Await(ctx, indexWait)
 	count, upTo, err := a.index.Count(ctx, namespace, req.Prefix, q)
-	return schedule.CountReply{Count: count, IndexedUpTo: upTo}, err
+	return schedule.CountReply{Count: count, IndexedUpTo: upTo, IndexBehind: behind}, err
 }

@@ -183,6 +183,8 @@ type ListReply struct {
 	NextPageToken string `json:"nextPageToken,omitempty"`
 	// IndexedUpTo is, in the answer to a query, up to when all changes are in the index.
 	IndexedUpTo time.Time `json:"indexedUpTo,omitzero"`
+	// IndexBehind says that changes of schedules which were made before may not be in the index yet.
+	IndexBehind bool `json:"indexBehind,omitempty"`
 }
 
 // CountRequest counts the schedules of a namespace.
@@ -198,6 +200,8 @@ type CountReply struct {
 	Count int `json:"count"`
 	// IndexedUpTo is as in ListReply.
 	IndexedUpTo time.Time `json:"indexedUpTo,omitzero"`
+	// IndexBehind says that changes of schedules which were made before may not be in the index yet.
+	IndexBehind bool `json:"indexBehind,omitempty"`
 }
 
 // MatchingTimesRequest asks for the times a schedule gives in a range, whatever has become of them.

@@ -237,7 +237,7 @@ func TestBackfillEndToEnd(t *testing.T) {
 	c.until("quick", "the backfill of create is done", func(d schedule.Description) bool { return completedRuns(d) == 2 })
 
 	out := c.ok("backfill", "quick", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-02T00:00:00Z", "--wait")
-	assert.Regexp(t, `^backfilling quick as \S+\n(\d+/25( .*)?\n)*completed: 25 times\n$`, out)
+	assert.Regexp(t, `^backfilling quick as \S+\n(\d+/25( .*)?\n)*all started: 25 times; carillon run list shows how they end\n$`, out)
 	reply := document[schedule.BackfillReply](t, c.ok("backfill", "quick", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T02:00:00Z", "--wait", "-o", "json"))
 	assert.NotEmpty(t, reply.BackfillID)
 	c.refused(ExitNotFound, "hint: carillon schedule describe quick shows the triggers and backfills in progress", "cancel-backfill", "quick", reply.BackfillID)

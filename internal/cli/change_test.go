@@ -256,7 +256,7 @@ func TestMeterOver(t *testing.T) {
 	var out buffer
 	m := newMeter(&out, false)
 	require.NoError(t, m.over(&schedule.Event{Kind: schedule.EventBackfillCompleted, Count: 3}))
-	assert.Equal(t, "completed: 3 times\n", out.String())
+	assert.Equal(t, "all started: 3 times; carillon run list shows how they end\n", out.String())
 	assert.EqualError(t, m.over(&schedule.Event{Kind: schedule.EventBackfillCanceled, Count: 1, Identity: "ann"}),
 		"the backfill was canceled by ann after 1 time")
 	assert.EqualError(t, m.over(&schedule.Event{Kind: schedule.EventBackfillCanceled}),

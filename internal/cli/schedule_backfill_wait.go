@@ -101,7 +101,7 @@ func (m *meter) over(event *schedule.Event) error {
 	if event.Kind == schedule.EventBackfillCanceled {
 		return fmt.Errorf("the backfill was canceled%s after %s", by(event.Identity), plural(event.Count, "time"))
 	}
-	_, err := fmt.Fprintf(m.out, "completed: %s\n", plural(event.Count, "time"))
+	_, err := fmt.Fprintf(m.out, "all started: %s; carillon run list shows how they end\n", plural(event.Count, "time"))
 	return err
 }
 

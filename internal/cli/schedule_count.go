@@ -28,7 +28,7 @@ func (a *app) countCommand() *cobra.Command {
 				if err != nil {
 					return explainQuery(search.query, err)
 				}
-				a.sayIfStale(reply.IndexedUpTo)
+				a.sayIfStale(reply.IndexedUpTo, reply.IndexBehind)
 				return a.print(output, reply, func(w io.Writer) error {
 					_, err := fmt.Fprintln(w, reply.Count)
 					return err

@@ -31,14 +31,16 @@ func (s *searchFlags) define(flags *pflag.FlagSet, verb string) {
 func (a *app) collectFound(ctx context.Context, api *client.Client, s searchFlags) ([]schedule.Description, error) {
 	schedules := []schedule.Description{}
 	req := schedule.ListRequest{Prefix: s.prefix, Query: s.query}
+	behind := false
 	for {
 		page, err := api.List(ctx, req)
 		if err != nil {
 			return nil, explainQuery(s.query, err)
 		}
 		schedules = append(schedules, page.Schedules...)
+		behind = behind || page.IndexBehind
 		if page.NextPageToken == "" {
-			a.sayIfStale(page.IndexedUpTo)
+			a.sayIfStale(page.IndexedUpTo, behind)
 			return schedules, nil
 		}
 		req.PageToken = page.NextPageToken
@@ -60,9 +62,12 @@ func explainQuery(text string, err error) error {
 }
 
 // sayIfStale tells people when an answer is older than they may expect.
-func (a *app) sayIfStale(upTo time.Time) {
-	behind := a.env.Now().Sub(upTo)
-	if !upTo.IsZero() && behind > staleAfter {
-		_, _ = fmt.Fprintf(a.env.Stderr, "note: the search index is %s behind\n", behind.Round(time.Second))
+func (a *app) sayIfStale(upTo time.Time, behind bool) {
+	switch age := a.env.Now().Sub(upTo); {
+	case upTo.IsZero():
+	case age > staleAfter:
+		_, _ = fmt.Fprintf(a.env.Stderr, "note: the search index is %s behind\n", age.Round(time.Second))
+	case behind:
+		_, _ = fmt.Fprintln(a.env.Stderr, "note: the search index is behind: the latest changes may not show yet")
 	}
 }

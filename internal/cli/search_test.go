@@ -83,7 +83,11 @@ func TestSayIfStale(t *testing.T) {
 	} {
 		var stderr buffer
 		a := &app{env: Env{Stderr: &stderr, Now: func() time.Time { return now }}}
-		a.sayIfStale(upTo)
+		a.sayIfStale(upTo, false)
 		assert.Equal(t, want, stderr.String())
 	}
+	var stderr buffer
+	a := &app{env: Env{Stderr: &stderr, Now: func() time.Time { return now }}}
+	a.sayIfStale(now, true)
+	assert.Equal(t, "note: the search index is behind: the latest changes may not show yet\n", stderr.String())
 }

@@ -116,7 +116,7 @@ func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) e
 		if err := f.untilDone(ctx, f.followHints); err != nil {
 			return err
 		}
-		_ = idle.For(ctx, min(limit, time.Since(begin)*(share/4)))
+		f.rest(ctx, min(limit, time.Since(begin)*(share/4)))
 	}
 }
 
@@ -144,8 +144,13 @@ type storeError struct{ error }
 func (e storeError) Unwrap() error { return e.error }
 
 // catchUp reads everything that is new.
-func (f *follower) catchUp(ctx context.Context) error {
-	asked := f.index.config.Now()
+func (f *follower) catchUp(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			f.index.hints.failed()
+		}
+	}()
+	asked, mark := f.index.config.Now(), f.index.hints.begin()
 	news, err := f.news(ctx)
 	if err != nil {
 		return err
@@ -167,6 +172,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 	if err := f.complete(ctx); err != nil {
 		return storeError{fmt.Errorf("complete the index: %w", err)}
 	}
+	f.index.hints.doneAll(mark)
 	for i, reached := range f.reached {
 		f.index.status.update(i, func(s *shardStatus) { s.upTo = reached })
 	}
@@ -241,19 +247,33 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bo
 
 // followHints reads the definitions that have changed, as far as that is known, and leaves the rest for later.
 func (f *follower) followHints(ctx context.Context) error {
-	for shard, changed := range f.index.hints.take() {
+	hints, mark := f.index.hints.take()
+	for shard, changed := range hints {
 		b := &f.buckets[shard]
 		for some := range slices.Chunk(slices.Collect(maps.Keys(changed)), hintBatch) {
 			found, _, err := f.index.readers.Of(b.shard).Last(ctx, b.stream(), some...)
-			if err != nil {
-				return err
+			if err == nil {
+				err = f.store(ctx, b, found, nil)
 			}
-			if err := f.store(ctx, b, found, nil); err != nil {
+			if err != nil {
+				f.index.hints.failed()
 				return err
 			}
 		}
 	}
+	f.index.hints.done(mark)
 	return nil
+}
+
+// rest rests for a time, or until somebody waits for what has changed.
+func (f *follower) rest(ctx context.Context, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-f.index.hints.wanted:
+	}
 }
 
 // store brings messages of a bucket into the database, and how far it has been read, in one transaction.

@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"modernc.org/sqlite"
 
@@ -60,6 +62,8 @@ type Index struct {
 	db *database    // nil while there is none
 
 	hints *hints
+	// listening are the subscriptions that the hints come by; nil before there are.
+	listening atomic.Pointer[[]*nats.Subscription]
 	// broken is full when a query has found the file damaged.
 	broken chan struct{}
 }
