@@ -116,6 +116,7 @@ func TestReadWindows(t *testing.T) {
 		"a zone":    {[]string{event("DTSTART;TZID=Europe/Berlin:20260701T120000", "DURATION:PT2H30M")}, []schedule.Blackout{noon}},
 		"prefixed":  {[]string{event("DTSTART;TZID=/mozilla.org/2007_1/Europe/Berlin:20260701T120000", "DURATION:PT150M")}, []schedule.Blackout{noon}},
 		"described": {[]string{outlook, event("DTSTART;TZID=Our Office:20260701T120000", "DURATION:PT2H30M")}, []schedule.Blackout{noon}},
+		"Windows":   {[]string{event("DTSTART;TZID=W. Europe Standard Time:20260701T120000", "DURATION:PT2H30M")}, []schedule.Blackout{noon}},
 		"an offset": {[]string{fixed, event("DTSTART;TZID=India:20260701T153000", "DURATION:PT2H30M")}, []schedule.Blackout{noon}},
 		"floating":  {[]string{event("DTSTART:20260701T120000", "DTEND:20260701T143000")}, []schedule.Blackout{noon}},
 		"over a change of the clock": {

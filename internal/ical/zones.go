@@ -10,6 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+//go:generate go run ./windowsgen windows.go
+
 // zones are the time zones that a file describes, by its names for them. What they are called in the IANA database counts, and
 // not what the file says of their clock changes.
 type zones map[string]*time.Location
@@ -56,8 +58,8 @@ func described(zone *ics.VTimezone) *time.Location {
 	return time.FixedZone(offset.Value, seconds)
 }
 
-// location returns the zone of a name: that of the IANA database, also behind a prefix such as /mozilla.org/20070129_1/, or the
-// one that the file describes.
+// location returns the zone of a name: the one of the IANA database, also behind a prefix such as /mozilla.org/20070129_1/; or the
+// one that the file describes; or the one that Windows calls by this name, as Outlook and Exchange write it.
 func (z zones) location(id string) (*time.Location, error) {
 	for rest := strings.TrimPrefix(id, "/"); ; {
 		if location := load(rest); location != nil {
@@ -70,6 +72,9 @@ func (z zones) location(id string) (*time.Location, error) {
 		rest = after
 	}
 	if location := z[id]; location != nil {
+		return location, nil
+	}
+	if location := load(windowsZones[id]); location != nil {
 		return location, nil
 	}
 	return nil, fmt.Errorf("time zone %q is not one of the IANA database: replace it by one in the file, such as Europe/Berlin", id)
