@@ -141,6 +141,9 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.frozen()
 	c.limit()
 	c.order()
+	c.changes()
+	c.passed()
+	c.given()
 	c.audit()
 	return c.findings
 }
@@ -251,36 +254,5 @@ func (c *checker) gone() {
 		if (strings.HasSuffix(m.Subject, "."+c.id) || strings.Contains(m.Subject, "."+c.id+".")) && !repeated {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
-	}
-}
-
-// checkState looks at the record of an invoker when it is written: no more starts have gone out, and no more wait, than the
-// policy allows. Policies and limits of the simulation's schedules stay what they were drawn as.
-func (w *world) checkState(key string) {
-	id, ok := strings.CutSuffix(strings.TrimPrefix(key, namespace+"."), ".invoker")
-	d := w.drawn[id]
-	if !ok || d == nil || d.replaced || d.limit == 0 {
-		return
-	}
-	state, _ := w.invoker(keyOf(id))
-	out, waiting := 0, 0
-	for i := range state.Starts {
-		switch state.Starts[i].Phase {
-		case schedule.PhaseReady, schedule.PhaseStarted:
-			out++
-		case schedule.PhasePending, schedule.PhaseDeferred:
-			if state.Starts[i].Delayed() {
-				out++ // it has been chosen, and waits for nothing but its namespace
-			} else {
-				waiting++
-			}
-		}
-	}
-	if out > d.limit {
-		w.ledger.find("overlap", id, "%d runs are recorded, at most %d may be", out, d.limit)
-	}
-	most := map[schedule.OverlapPolicy]int{schedule.OverlapSkip: 0, schedule.OverlapBufferOne: 1}
-	if limit, ok := most[d.policy]; ok && waiting > limit {
-		w.ledger.find("buffer", id, "%d starts wait under %s", waiting, d.policy)
 	}
 }

@@ -54,7 +54,7 @@ func (c *checker) due() {
 	}
 	// The clock of another process may have been ahead; and what is due by its jitter may have its time before that.
 	from, other := c.definition.CreateTime.Add(2*c.plan.Skew), 0
-	times := c.times(c.definition.CreateTime.Add(-2*c.plan.Skew - time.Second))
+	times := timesOf(c.definition, c.definition.CreateTime.Add(-2*c.plan.Skew-time.Second), c.definition.Schedule.Spec.EndTime)
 	for _, at := range times {
 		switch fate := fateKey(schedule.SourceAuto, at); {
 		case had[fate]:
@@ -73,20 +73,6 @@ func (c *checker) due() {
 // within reports whether a time is one that an event about several may mean.
 func within(e *schedule.Event, at time.Time) bool { return !at.Before(e.First) && !at.After(e.Last) }
 
-// times are those that the spec gives after a time, by counting: every so many seconds since 1970, outside of the blackouts.
-func (c *checker) times(after time.Time) []time.Time {
-	spec := &c.definition.Schedule.Spec
-	every := time.Duration(spec.Intervals[0].Every)
-	var times []time.Time
-	at := time.Unix(0, after.UnixNano()-after.UnixNano()%int64(every)).Add(every)
-	for ; !at.After(spec.EndTime); at = at.Add(every) {
-		if !slices.ContainsFunc(spec.Blackouts, func(b schedule.Blackout) bool { return !at.Before(b.From) && at.Before(b.To) }) {
-			times = append(times, at)
-		}
-	}
-	return times
-}
-
 // changed reports whether anybody has changed what the schedule is due by.
 func (c *checker) changed() bool {
 	return slices.ContainsFunc(c.open, func(r *request) bool {
@@ -97,7 +83,7 @@ func (c *checker) changed() bool {
 // runs: what the world has seen of them is what the events say. Each that has started has ended, once, and what the action
 // stream has taken without that is known as given up.
 func (c *checker) runs() {
-	if c.drawn[c.id].replaced {
+	if c.isReplaced(c.id) {
 		return
 	}
 	type story struct {
@@ -180,30 +166,13 @@ func (c *checker) endOfPause(p *request) time.Time {
 	return end
 }
 
-// limit: no more automated actions start than the schedule was made with.
-func (c *checker) limit() {
-	most := c.drawn[c.id].actions
-	if most < 0 || c.drawn[c.id].replaced || slices.ContainsFunc(c.open, func(r *request) bool {
-		return r.id == c.id && r.verb == "update" // which counts anew
-	}) {
-		return
-	}
-	started := 0
-	for _, r := range c.ledger.order {
-		if r.scheduleID == c.id && r.automated() {
-			started++
-		}
-	}
-	if started > most {
-		c.find("limit", "%d actions were started, at most %d may be", started, most)
-	}
-}
-
 // order: under buffer all with one run at a time, starts go in the order in which they were buffered; and where nothing
 // goes wrong that brings hand-offs out of order, that is the order of their times.
 func (c *checker) order() {
-	d := c.drawn[c.id]
-	if d.replaced || d.policy != schedule.OverlapBufferAll || d.limit != 1 {
+	if slices.ContainsFunc(c.books.versions[c.id], func(v version) bool {
+		d := &v.definition
+		return d.Schedule.Policies.Overlap != schedule.OverlapBufferAll || limitOf(d) != 1
+	}) {
 		return
 	}
 	place := map[string]int{} // of those that had to wait; what need not wait comes before all that are put behind it

@@ -10,7 +10,7 @@ import (
 
 // requests: what people have asked for, and were told is done, has been done.
 func (c *checker) requests() {
-	if c.drawn[c.id].replaced {
+	if c.isReplaced(c.id) {
 		return // what one schedule was asked for, another of the same ID does not do
 	}
 	canceled := slices.ContainsFunc(c.replies, func(r *request) bool { return r.verb == "cancelBackfill" && r.id == c.id })

@@ -54,6 +54,7 @@ type run struct {
 	again      bool              // its last attempt has failed, and there may be another
 	statuses   []schedule.Status // that were reported
 	late       bool              // it was over when the action stream took it: no worker runs it
+	decision   *decision
 	// begun is where a worker's code began with it.
 	begun []beginning
 }
@@ -102,12 +103,7 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	case stream == w.names.ActionStream():
 		var request schedule.ActionRequest
 		if json.Unmarshal(msg.Data, &request) == nil {
-			d := w.drawn[request.ScheduleID]
-			limit := d.limit
-			if d.replaced {
-				limit = 0
-			}
-			w.ledger.start(&request, limit, now)
+			w.ledger.start(&request, w.books.decisions[request.RequestID], now)
 		}
 	case stream == w.names.ControlStream():
 		var control schedule.Control
@@ -137,10 +133,14 @@ func (w *world) removing(stream string, sequence uint64) {
 }
 
 // start notes that the action stream has taken a run, and finds what must not be: the same one twice, or more at once than
-// the policy allows; a limit of 0 allows any number.
-func (l *ledger) start(request *schedule.ActionRequest, limit int, now time.Time) {
+// the policy allowed when it was decided.
+func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time.Time) {
 	r := l.run(request.RequestID)
 	r.scheduleID, r.nominal, r.workflowID = request.ScheduleID, request.NominalTime, request.WorkflowID
+	if r.decision = made; made == nil {
+		l.find("undecided", r.scheduleID, "%s was started, and no record says so", r.workflowID)
+		return
+	}
 	if r.stored++; r.stored > 1 {
 		l.find("doubled", r.scheduleID, "%s was started %d times", request.WorkflowID, r.stored)
 		return
@@ -155,10 +155,26 @@ func (l *ledger) start(request *schedule.ActionRequest, limit int, now time.Time
 		open = map[string]bool{}
 		l.open[request.ScheduleID] = open
 	}
-	if limit > 0 && len(open) >= limit {
-		l.find("overlap", r.scheduleID, "%s was started while %d others of its schedule ran", request.WorkflowID, len(open))
+	if others := l.before(r); !made.beside && others >= made.limit {
+		l.find("overlap", r.scheduleID, "%s was started while %d others of its schedule ran", request.WorkflowID, others)
 	}
 	open[request.RequestID] = true
+}
+
+// before counts the runs in progress of the same schedule that were decided before another one, or with it. What was deleted
+// leaves its runs alone, and another schedule of its ID knows nothing of them.
+func (l *ledger) before(r *run) int {
+	count := 0
+	for requestID := range l.open[r.scheduleID] {
+		other := l.runs[requestID].decision
+		if other.incarnation != r.decision.incarnation {
+			continue
+		}
+		if other.write < r.decision.write || other.write == r.decision.write && !other.beside {
+			count++
+		}
+	}
+	return count
 }
 
 func (l *ledger) end(requestID string) {

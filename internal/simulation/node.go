@@ -298,15 +298,15 @@ func (n *node) write(
 			return 0, kv.ErrConflict
 		}
 		ack, err := n.world.server.Publish(now, &nats.Msg{Subject: subject, Header: header, Data: data})
-		switch {
-		case err != nil:
-		case what == whatDelete:
-			n.world.promisedByDeletion(key, before)
-		default:
-			n.world.promisedByRecord(n, key, before, data)
-			n.world.checkState(key)
+		if err != nil {
+			return 0, err
 		}
-		return ack.Sequence, err
+		if n.world.wrote(key, data, now); what == whatDelete {
+			n.world.promisedByDeletion(key, before)
+		} else {
+			n.world.promisedByRecord(n, key, before, data)
+		}
+		return ack.Sequence, nil
 	})
 }
 

@@ -20,6 +20,10 @@ type request struct {
 	from, to time.Time
 	answer   any
 	err      error
+	// draw is what an update is drawn from, token its conflict token, and asked the schedule that it asks for.
+	draw  uint64
+	token uint64
+	asked []byte
 }
 
 // changes reports whether it may make a schedule run that did not before, or be another one.
@@ -31,17 +35,6 @@ func (r *request) changes() bool {
 	return false
 }
 
-// drawn is what a schedule was made like.
-type drawn struct {
-	policy schedule.OverlapPolicy
-	// limit is how many runs there may be at once; 0 for any number.
-	limit int
-	// actions is how many automated ones there may be; -1 for any number.
-	actions int
-	// replaced says that the schedule is deleted at some time, and perhaps made again.
-	replaced bool
-}
-
 // overlapPolicies are those of the schedules.
 var overlapPolicies = []schedule.OverlapPolicy{
 	schedule.OverlapAllowAll, schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll,
@@ -50,12 +43,14 @@ var overlapPolicies = []schedule.OverlapPolicy{
 
 // people plans what people ask for.
 func (w *world) people(begin time.Time) {
-	p := &people{world: w, rng: rand.New(rand.NewPCG(w.seed, streamPeople)), begin: begin}
+	p := &people{
+		world: w, rng: rand.New(rand.NewPCG(w.seed, streamPeople)), draws: rand.New(rand.NewPCG(w.seed, streamChanges)), begin: begin,
+	}
 	for i := range w.plan.Schedules {
 		id := fmt.Sprintf("s%d", i)
 		policy := overlapPolicies[p.rng.IntN(len(overlapPolicies))]
-		w.drawn[id] = &drawn{policy: policy, actions: -1}
-		w.ask(begin.Add(between(p.rng, 20*time.Millisecond, 5*time.Second)), request{verb: "create", id: id, body: p.definition(w.drawn[id])})
+		at := begin.Add(between(p.rng, 20*time.Millisecond, 5*time.Second))
+		w.ask(at, request{verb: "create", id: id, body: p.definition(policy, at)})
 	}
 	for range w.plan.Requests {
 		id := fmt.Sprintf("s%d", p.rng.IntN(w.plan.Schedules))
@@ -66,10 +61,9 @@ func (w *world) people(begin time.Time) {
 		}
 		w.ask(at, request{verb: "delete", id: id, body: map[string]any{}})
 		if p.rng.IntN(3) > 0 { // with a policy that allows what is left of the old one
-			next := &drawn{policy: schedule.OverlapAllowAll}
-			w.ask(at.Add(between(p.rng, 0, 3*time.Second)), request{verb: "create", id: id, body: p.definition(next)})
+			at := at.Add(between(p.rng, 0, 3*time.Second))
+			w.ask(at, request{verb: "create", id: id, body: p.definition(schedule.OverlapAllowAll, at)})
 		}
-		w.drawn[id].replaced = true
 	}
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
@@ -82,13 +76,14 @@ func (w *world) people(begin time.Time) {
 type people struct {
 	world *world
 	rng   *rand.Rand
+	draws *rand.Rand // of what is changed, and how
 	begin time.Time
 }
 
 func (p *people) one(of int) bool { return p.rng.IntN(of) == 0 }
 
 // definition is what a schedule of the simulation looks like. It ends with the time in which things go wrong.
-func (p *people) definition(d *drawn) map[string]any {
+func (p *people) definition(policy schedule.OverlapPolicy, at time.Time) map[string]any {
 	end := p.begin.Add(p.world.plan.Duration).UTC().Truncate(time.Second)
 	spec := map[string]any{"intervals": p.intervals(), "endTime": end.Format(time.RFC3339)}
 	if p.one(3) {
@@ -102,10 +97,13 @@ func (p *people) definition(d *drawn) map[string]any {
 	}
 	state := map[string]any{}
 	if p.one(6) {
-		d.actions = 1 + p.rng.IntN(10)
-		state["limitedActions"], state["remainingActions"] = true, d.actions
+		state["limitedActions"], state["remainingActions"] = true, 1+p.rng.IntN(10)
 	}
-	return map[string]any{"spec": spec, "action": p.action(), "policies": p.policies(d), "state": state}
+	body := map[string]any{"spec": spec, "action": p.action(), "policies": p.policies(policy), "state": state}
+	if v := p.world.variation(p.draws.Uint64()); v.one(2) {
+		v.vary(body, at)
+	}
+	return body
 }
 
 func (p *people) intervals() []any {
@@ -127,15 +125,10 @@ func (p *people) action() map[string]any {
 	return action
 }
 
-func (p *people) policies(d *drawn) map[string]any {
-	policies := map[string]any{"overlap": string(d.policy)}
-	limit := 1
+func (p *people) policies(policy schedule.OverlapPolicy) map[string]any {
+	policies := map[string]any{"overlap": string(policy)}
 	if p.one(4) {
-		limit = 2 + p.rng.IntN(2)
-		policies["concurrencyLimit"] = limit
-	}
-	if d.policy != schedule.OverlapAllowAll {
-		d.limit = limit
+		policies["concurrencyLimit"] = 2 + p.rng.IntN(2)
 	}
 	if p.one(6) {
 		policies["pauseOnFailure"] = true
@@ -169,7 +162,7 @@ func (p *people) anyRequest(id string) request {
 	case 6:
 		return request{verb: "skip", id: id, body: map[string]any{"count": 1 + p.rng.IntN(3)}}
 	case 7:
-		return request{verb: "update", id: id}
+		return request{verb: "update", id: id, draw: p.draws.Uint64()}
 	case 8:
 		return request{verb: "unskip", id: id, body: map[string]any{}}
 	case 9:
@@ -188,7 +181,7 @@ func (w *world) ask(at time.Time, r request) {
 		r := asked
 		switch r.verb {
 		case "update":
-			r.body = w.update(r.id)
+			r.body = w.update(r, now)
 		case "cancelBackfill":
 			r.body = w.anyBackfill(r.id)
 		}
@@ -205,21 +198,6 @@ func (w *world) ask(at time.Time, r request) {
 		w.open = append(w.open, r)
 		w.try(r, now)
 	})
-}
-
-// update is the definition there is, with another interval.
-func (w *world) update(id string) map[string]any {
-	d, ok := w.stored(id)
-	if !ok {
-		return nil
-	}
-	data, err := schedule.EncodeJSON(d.Schedule)
-	var body map[string]any
-	if err != nil || json.Unmarshal(data, &body) != nil {
-		panic("simulation: a definition that cannot be encoded")
-	}
-	body["spec"].(map[string]any)["intervals"] = (&people{world: w, rng: w.rng}).intervals()
-	return body
 }
 
 // anyBackfill names a trigger or backfill in progress; nil if there is none.

@@ -88,4 +88,5 @@ const (
 	streamPlan
 	streamPeople
 	streamFaults
+	streamChanges
 )

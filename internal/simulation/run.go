@@ -61,7 +61,7 @@ func newWorld(seed uint64, plan Plan) *world {
 	streams = append(streams, jsmodel.Bucket(names.BucketConfig(names.ClusterBucket(), 1)))
 	w := &world{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, streamNetwork)), plan: plan, names: names, server: jsmodel.New(streams...),
-		trace: trace{begin: time.Now()}, ledger: newLedger(), promises: newPromises(), drawn: map[string]*drawn{},
+		trace: trace{begin: time.Now()}, ledger: newLedger(), promises: newPromises(), books: newBooks(),
 		firing: map[string]bool{}, faults: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
 	w.ledger.trace = &w.trace

@@ -37,13 +37,12 @@ type world struct {
 	ledger    *ledger
 	// promises are what is looked at in the moment in which it happens.
 	promises promises
-	// drawn says what each schedule was made like.
-	drawn  map[string]*drawn
-	queue  events
-	order  uint64 // of events of the same time
-	firing map[string]bool
-	pulled []consumerName // those that somebody has ever pulled from
-	alarm  *time.Timer
+	books    books
+	queue    events
+	order    uint64 // of events of the same time
+	firing   map[string]bool
+	pulled   []consumerName // those that somebody has ever pulled from
+	alarm    *time.Timer
 	// unserved says that something has changed since JetStream last had its turn, unseen since it was last asked whether
 	// all is quiet. wake is when JetStream has something to do by itself.
 	unserved, unseen bool

@@ -1,0 +1,204 @@
+package simulation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// books are the records of schedules as the world has seen them being written.
+type books struct {
+	// versions are all definitions of each schedule, in order.
+	versions map[string][]version
+	// out are the starts that each invoker's record had as ready or started when it was last written.
+	out map[string]map[string]bool
+	// decisions say under which rules each start was made ready, by request ID; writes counts the records they came with.
+	decisions map[string]*decision
+	writes    int
+}
+
+// version is a definition as it was written; its zero definition says that the schedule was deleted.
+type version struct {
+	at         time.Time
+	definition schedule.Definition
+	// mark is how far generators have come by this version: see schedule.GeneratorState.
+	mark time.Time
+}
+
+// decision is how a start was made ready.
+type decision struct {
+	write int
+	// limit is how many runs there might be at once, beside says that it may not have been counted.
+	limit  int
+	beside bool
+	// incarnation and limitVersion are those of the record that made it ready.
+	incarnation  string
+	limitVersion uint64
+}
+
+func newBooks() books {
+	return books{versions: map[string][]version{}, out: map[string]map[string]bool{}, decisions: map[string]*decision{}}
+}
+
+// wrote takes note of a record that has been written, or deleted: then there is no data.
+func (w *world) wrote(key string, data []byte, now time.Time) {
+	id, kind, _ := strings.Cut(strings.TrimPrefix(key, namespace+"."), ".")
+	if len(data) == 0 && kind != subjects.KindDefinition {
+		return
+	}
+	switch kind {
+	case subjects.KindDefinition:
+		v := version{at: now}
+		mustUnmarshal(data, &v.definition)
+		w.books.versions[id] = append(w.books.versions[id], v)
+	case subjects.KindGenerator:
+		var state schedule.GeneratorState
+		mustUnmarshal(data, &state)
+		w.marked(id, &state)
+	case subjects.KindInvoker:
+		var state schedule.InvokerState
+		if mustUnmarshal(data, &state); state.Incarnation != "" { // else it is the trace of one
+			w.decided(id, &state, now)
+		}
+	}
+}
+
+func mustUnmarshal(data []byte, value any) {
+	if len(data) == 0 {
+		return
+	}
+	if err := schedule.Unmarshal(data, value); err != nil {
+		panic(err)
+	}
+}
+
+// marked notes how far a generator has come by a version.
+func (w *world) marked(id string, state *schedule.GeneratorState) {
+	for i := range w.books.versions[id] {
+		v := &w.books.versions[id][i]
+		if v.definition.Incarnation == state.Incarnation && v.definition.Version == state.Version {
+			v.mark = maxTime(v.mark, state.Mark)
+		}
+	}
+}
+
+// possible are the definitions of a schedule that a process may go by now, the newest first. It may have read one a while
+// ago, and a replica that lags behind may show it any one that there ever was.
+func (w *world) possible(id, incarnation string, now time.Time) []*schedule.Definition {
+	since := now.Add(-w.plan.memory())
+	var possible []*schedule.Definition
+	for i := len(w.books.versions[id]) - 1; i >= 0; i-- {
+		v := &w.books.versions[id][i]
+		if v.definition.Incarnation == incarnation {
+			possible = append(possible, &v.definition)
+		}
+		if w.plan.Stale == 0 && !v.at.After(since) {
+			break // it has replaced all before it by then
+		}
+	}
+	return possible
+}
+
+// memory is how long a process may go by what it has read, where no replica lags: a hand-off of the last second tells the
+// invoker that a definition is the newest, and whatever goes wrong makes it later.
+func (p *Plan) memory() time.Duration {
+	memory := 2*time.Second + 2*p.Skew
+	for _, more := range []struct {
+		happens bool
+		by      time.Duration
+	}{
+		{p.LostRequest > 0 || p.LostReply > 0, 3 * requestTimeout}, {p.Slow, 3 * slowest}, {p.Suspensions > 0, longestSuspension},
+		{p.Outages > 0, 20 * time.Second}, {p.Elections > 0, 11 * time.Second}, {p.Full > 0, 15 * time.Second},
+	} {
+		if more.happens {
+			memory += more.by
+		}
+	}
+	return memory
+}
+
+// decided looks at the record of an invoker when it is written: no more starts have gone out, and no more wait, than one of
+// the definitions allows that its process may go by.
+func (w *world) decided(id string, state *schedule.InvokerState, now time.Time) {
+	before := w.books.out[id]
+	possible := w.possible(id, state.Incarnation, now)
+	w.books.writes++
+	problem := "decision: it goes by no definition that there was"
+	for _, d := range possible {
+		if problem = broken(d, before, state); problem == "" {
+			break
+		}
+	}
+	if problem != "" {
+		kind, text, _ := strings.Cut(problem, ": ")
+		w.ledger.find(kind, id, "%s", text)
+	}
+	out := map[string]bool{}
+	for i := range state.Starts {
+		s := &state.Starts[i]
+		if s.Phase != schedule.PhaseReady && s.Phase != schedule.PhaseStarted {
+			continue
+		}
+		out[s.RequestID] = true
+		if w.books.decisions[s.RequestID] == nil {
+			w.books.decisions[s.RequestID] = w.decide(s, state, possible)
+		}
+	}
+	w.books.out[id] = out
+}
+
+func (w *world) decide(s *schedule.BufferedStart, state *schedule.InvokerState, possible []*schedule.Definition) *decision {
+	made := &decision{write: w.books.writes, incarnation: state.Incarnation, limitVersion: state.LimitVersion}
+	for _, d := range possible {
+		made.limit = max(made.limit, limitOf(d))
+		made.beside = made.beside || policyOf(d, s) == schedule.OverlapAllowAll
+	}
+	return made
+}
+
+func limitOf(d *schedule.Definition) int { return max(d.Schedule.Policies.ConcurrencyLimit, 1) }
+
+// policyOf is the policy of a start: its own, or that of the schedule.
+func policyOf(d *schedule.Definition, s *schedule.BufferedStart) schedule.OverlapPolicy {
+	return s.Overlap.Or(d.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
+}
+
+// broken says what a record breaks of the policies of a definition, with its kind before it; empty if nothing. Before says
+// which starts were out before: under a lower limit they may go on, and no other one goes out.
+func broken(d *schedule.Definition, before map[string]bool, state *schedule.InvokerState) string {
+	out, fresh, waiting := 0, 0, 0
+	for i := range state.Starts {
+		s := &state.Starts[i]
+		policy := policyOf(d, s)
+		switch {
+		case s.Phase == schedule.PhaseCompleted:
+		case s.Phase == schedule.PhaseReady || s.Phase == schedule.PhaseStarted || s.Delayed():
+			// One that is delayed has been chosen, and waits for nothing but its namespace.
+			isNew := !before[s.RequestID]
+			if isNew && policy == schedule.OverlapAllowAll {
+				continue // it goes beside the others
+			}
+			if out++; isNew {
+				fresh++
+			}
+		case policy == schedule.OverlapSkip:
+			return "buffer: a start waits under " + string(policy)
+		case policy == schedule.OverlapBufferOne && waiting > 0:
+			return "buffer: a start waits behind another under " + string(policy)
+		default:
+			waiting++
+		}
+	}
+	if fresh > 0 && out > limitOf(d) {
+		return "overlap: more runs are recorded than may be at once"
+	}
+	return ""
+}
+
+// isReplaced reports whether a schedule was deleted at some time.
+func (w *world) isReplaced(id string) bool {
+	return slices.ContainsFunc(w.books.versions[id], func(v version) bool { return v.definition.Incarnation == "" })
+}
