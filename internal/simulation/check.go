@@ -144,6 +144,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.changes()
 	c.passed()
 	c.given()
+	c.timely()
 	c.audit()
 	return c.findings
 }

@@ -54,6 +54,7 @@ type run struct {
 	again      bool              // its last attempt has failed, and there may be another
 	statuses   []schedule.Status // that were reported
 	late       bool              // it was over when the action stream took it: no worker runs it
+	due, ended time.Time
 	decision   *decision
 	// begun is where a worker's code began with it.
 	begun []beginning
@@ -72,10 +73,14 @@ func (b *beginning) hasReason() bool {
 	return !b.node.troubled.Before(since) || !b.node.world.troubled.Before(since)
 }
 
-// automated reports whether nobody has asked for the run.
-func (r *run) automated() bool {
-	return strings.HasPrefix(r.requestID, "sched-"+schedule.SourceAuto+"-")
+// source is where the run comes from: a request ID is that between a prefix and a UUID.
+func (r *run) source() string {
+	const prefix, uuid = len("sched-"), len("-00000000-0000-0000-0000-000000000000")
+	return r.requestID[prefix : len(r.requestID)-uuid]
 }
+
+// automated reports whether nobody has asked for the run.
+func (r *run) automated() bool { return r.source() == schedule.SourceAuto }
 
 func newLedger() *ledger {
 	return &ledger{runs: map[string]*run{}, open: map[string]map[string]bool{}}
@@ -108,12 +113,12 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	case stream == w.names.ControlStream():
 		var control schedule.Control
 		if json.Unmarshal(msg.Data, &control) == nil && control.Kind == schedule.ControlTerminate {
-			w.ledger.end(control.RequestID)
+			w.ledger.end(control.RequestID, now)
 		}
 	case strings.HasPrefix(msg.Subject, w.names.Prefix()+".callback."):
 		var completion schedule.Completion
 		if json.Unmarshal(msg.Data, &completion) == nil {
-			w.ledger.end(completion.RequestID)
+			w.ledger.end(completion.RequestID, now)
 			r := w.ledger.run(completion.RequestID)
 			r.statuses = append(r.statuses, completion.Status)
 		}
@@ -136,7 +141,7 @@ func (w *world) removing(stream string, sequence uint64) {
 // the policy allowed when it was decided.
 func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time.Time) {
 	r := l.run(request.RequestID)
-	r.scheduleID, r.nominal, r.workflowID = request.ScheduleID, request.NominalTime, request.WorkflowID
+	r.scheduleID, r.nominal, r.due, r.workflowID = request.ScheduleID, request.NominalTime, request.DueTime, request.WorkflowID
 	if r.decision = made; made == nil {
 		l.find("undecided", r.scheduleID, "%s was started, and no record says so", r.workflowID)
 		return
@@ -177,9 +182,11 @@ func (l *ledger) before(r *run) int {
 	return count
 }
 
-func (l *ledger) end(requestID string) {
+func (l *ledger) end(requestID string, now time.Time) {
 	r := l.run(requestID)
-	r.over = true
+	if !r.over {
+		r.over, r.ended = true, now
+	}
 	delete(l.open[r.scheduleID], requestID)
 }
 

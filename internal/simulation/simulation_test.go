@@ -27,12 +27,30 @@ const (
 	envFirst = "CARILLON_FIRST_SEED"
 )
 
+// TestWithoutFaults: where nothing goes wrong, everything happens in time, and every message comes once.
 func TestWithoutFaults(t *testing.T) {
 	t.Parallel()
-	report := Run(t, 1, Plan{Schedules: 3, Duration: 30 * time.Second, Requests: 10})
-	failIfFound(t, report)
-	require.Greater(t, report.Runs, 5)
-	require.Empty(t, report.Faults)
+	seeds := uint64(200)
+	if raceEnabled || testing.Short() {
+		seeds = 20
+	}
+	if text := os.Getenv(envSeeds); text != "" {
+		var err error
+		seeds, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	runs := 0
+	for seed := range seeds {
+		plan := PlanOf(seed)
+		if seed%3 == 0 {
+			plan.Requests = 0
+		}
+		report := Run(t, seed, plan.undisturbed())
+		failIfFound(t, report)
+		require.Empty(t, report.Faults)
+		runs += report.Runs
+	}
+	require.Greater(t, runs, 5*int(seeds))
 }
 
 // TestSeed repeats one simulation.

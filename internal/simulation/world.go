@@ -333,6 +333,7 @@ func (w *world) deliver(c consumerName, now time.Time) {
 		}
 		p := pulls[w.rng.IntN(len(pulls))]
 		d := w.server.Deliver(now, c.stream, c.name, sequence)
+		w.delivered(&d)
 		p.inFlight++
 		p.left--
 		w.redeliver(&d, now)

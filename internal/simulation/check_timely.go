@@ -1,0 +1,99 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// promptly is how late the code of a worker may begin with a run where nothing goes wrong.
+const promptly = time.Second
+
+// undisturbed is a plan without its faults, and without anything else that holds back what is due.
+func (p *Plan) undisturbed() Plan {
+	return Plan{Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests}
+}
+
+// isUndisturbed reports whether everything under a plan happens in time.
+func (p *Plan) isUndisturbed() bool { return *p == p.undisturbed() }
+
+// delivered finds messages that are delivered once more though nothing has gone wrong. A generator that holds a message until
+// something is due gives it back when it learns that another one has dealt with a change meanwhile, and holds the next.
+func (w *world) delivered(d *jsmodel.Delivery) {
+	if d.Deliveries < 2 || !w.plan.isUndisturbed() {
+		return
+	}
+	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" && w.plan.Requests > 0 {
+		return
+	}
+	w.ledger.find("redelivered", "", "%s is delivered for the %d. time", d.Subject, d.Deliveries)
+}
+
+// timely: where nothing goes wrong, a worker's code begins in time with what is due, with what somebody asks for, and with
+// what has waited for another run to end.
+func (c *checker) timely() {
+	if !c.plan.isUndisturbed() {
+		return
+	}
+	retried := map[string]bool{}
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == schedule.EventRetried {
+			if retried[e.RequestID] = true; !c.keepsWorkflowID() {
+				c.find("late", "%s was tried again: %s", e.WorkflowID, e.Reason)
+			}
+		}
+	}
+	for _, r := range c.ledger.order {
+		if r.scheduleID != c.id || r.decision.incarnation != c.definition.Incarnation || len(r.begun) == 0 || retried[r.requestID] {
+			continue
+		}
+		if since := c.mayBegin(r); r.begun[0].at.Sub(since) > promptly {
+			c.find("late", "%s might begin at %s and began at %s", r.workflowID, since.Sub(c.trace.begin), r.begun[0].at.Sub(c.trace.begin))
+		}
+	}
+}
+
+// keepsWorkflowID reports whether runs of a schedule may have the same workflow ID, so that one has to wait for another.
+func (c *checker) keepsWorkflowID() bool {
+	return slices.ContainsFunc(c.books.versions[c.id], func(v version) bool {
+		return v.definition.Schedule.Policies.KeepOriginalWorkflowID
+	})
+}
+
+// mayBegin is from when on a run might begin: it is due, somebody has asked for it, and what it waits for has ended, or a change
+// of the policies lets it go beside that.
+func (c *checker) mayBegin(r *run) time.Time {
+	since := r.due
+	for i := range c.events {
+		switch e := &c.events[i]; {
+		case e.Source != r.source():
+		case e.Kind == schedule.EventTriggered || e.Kind == schedule.EventBackfillRequested:
+			since = maxTime(since, e.Time)
+		case e.Kind == schedule.EventDeferred && e.RequestID == r.requestID:
+			since = maxTime(since, maxTime(c.ledger.endedBefore(r), c.changedBefore(r.at)))
+		}
+	}
+	return since
+}
+
+// changedBefore is when the definition was last written before a time.
+func (c *checker) changedBefore(at time.Time) (last time.Time) {
+	for i := range c.books.versions[c.id] {
+		if v := &c.books.versions[c.id][i]; !v.at.After(at) {
+			last = v.at
+		}
+	}
+	return last
+}
+
+// endedBefore is when the last run of the same schedule ended before one was started.
+func (l *ledger) endedBefore(r *run) (at time.Time) {
+	for _, other := range l.runs {
+		if other.scheduleID == r.scheduleID && other.over && !other.ended.After(r.at) {
+			at = maxTime(at, other.ended)
+		}
+	}
+	return at
+}
