@@ -3,6 +3,7 @@ package frontend
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -44,7 +45,7 @@ func NewLocal(config LocalConfig) *Local {
 		},
 	}
 	l := &Local{verbs: map[string]handler{}}
-	for _, e := range a.writeEndpoints() {
+	for _, e := range slices.Concat(a.writeEndpoints(), a.runEndpoints()) {
 		l.verbs[e.name()] = e.handle
 	}
 	return l

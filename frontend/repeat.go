@@ -13,14 +13,14 @@ import (
 
 // What is gone cannot remember the request that has removed it; the event history does. It is asked before a delete, so that
 // a repeat spares a schedule that has been created since, and after a cancel that finds nothing, since otherwise the record
-// of what is canceled knows best. A simulation, which has no history to read, repeats neither.
+// of what is canceled knows best. A simulation, which has no history to read through, repeats no cancel.
 
 // hasDeleted reports whether a request was the last to delete a schedule of that ID.
 func (a *api) hasDeleted(ctx context.Context, key schedule.Key, requestID string) (bool, error) {
-	if requestID == "" || a.js == nil {
+	if requestID == "" {
 		return false, nil
 	}
-	message, err := leader.Last(ctx, a.js, a.names.EventStream(), a.names.Event(key, schedule.EventDeleted))
+	message, err := a.bus.Last(ctx, a.names.EventStream(), a.names.Event(key, schedule.EventDeleted))
 	if errors.Is(err, leader.ErrNone) {
 		return false, nil
 	}

@@ -86,6 +86,9 @@ func (v *variation) vary(body map[string]any, now time.Time) {
 	if v.one(6) {
 		v.set(part(body, "action"), "workflowId", "w")
 	}
+	if v.one(3) {
+		v.varyAction(part(body, "action"))
+	}
 }
 
 // part returns an object in another one, which may not have it yet.

@@ -121,6 +121,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	d, ok := w.stored(id)
 	c := &checker{world: w, id: id, key: keyOf(id), definition: &d}
 	c.endings()
+	c.deletes()
 	if !ok {
 		c.gone()
 		return c.findings
@@ -145,6 +146,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.passed()
 	c.given()
 	c.timely()
+	c.contents()
 	c.audit()
 	return c.findings
 }

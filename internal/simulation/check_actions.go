@@ -169,6 +169,9 @@ func (c *checker) endOfPause(p *request) time.Time {
 // order: under buffer all with one run at a time, starts go in the order in which they were buffered; and where nothing
 // goes wrong that brings hand-offs out of order, that is the order of their times.
 func (c *checker) order() {
+	if slices.ContainsFunc(c.open, func(r *request) bool { return r.id == c.id && r.body["overlap"] != nil }) {
+		return // what has a policy of its own need not wait for the others
+	}
 	if slices.ContainsFunc(c.books.versions[c.id], func(v version) bool {
 		d := &v.definition
 		return d.Schedule.Policies.Overlap != schedule.OverlapBufferAll || limitOf(d) != 1

@@ -19,8 +19,10 @@ func (c *checker) requests() {
 			continue
 		}
 		c.told(r)
+		c.ended(r)
 		if !canceled {
 			c.done(r)
+			c.initial(r)
 		}
 	}
 }
@@ -28,7 +30,7 @@ func (c *checker) requests() {
 // told: an event tells of each change.
 func (c *checker) told(r *request) {
 	requestID, _ := r.body["requestId"].(string)
-	if requestID == "" || r.verb == "unskip" || r.verb == "delete" {
+	if requestID == "" || slices.Contains([]string{"unskip", "delete", "cancelRun", "terminateRun"}, r.verb) {
 		return
 	}
 	if !slices.ContainsFunc(c.events, func(e schedule.Event) bool { return e.RequestID == requestID }) {
@@ -39,7 +41,7 @@ func (c *checker) told(r *request) {
 // done: each trigger has a fate, each backfill an end.
 func (c *checker) done(r *request) {
 	switch answer := r.answer.(type) {
-	case *schedule.TriggerReply:
+	case schedule.TriggerReply:
 		count := 0
 		for _, e := range c.events {
 			if e.Source == answer.TriggerID && slices.Contains(fates, e.Kind) {
@@ -49,13 +51,81 @@ func (c *checker) done(r *request) {
 		if count != 1 {
 			c.find("requests", "trigger %s has %d fates", answer.TriggerID, count)
 		}
-	case *schedule.BackfillReply:
+	case schedule.BackfillReply:
 		if !slices.ContainsFunc(c.events, func(e schedule.Event) bool {
 			return e.Source == answer.BackfillID && e.Kind == schedule.EventBackfillCompleted
 		}) {
 			c.find("requests", "backfill %s has not completed", answer.BackfillID)
 		}
 	}
+}
+
+// initial: what is asked for together with the creation is done as well.
+func (c *checker) initial(r *request) {
+	if r.verb != "create" {
+		return
+	}
+	count := map[schedule.EventKind]int{}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.RequestID != r.body["requestId"] || e.Kind == schedule.EventCreated {
+			continue
+		}
+		count[e.Kind]++
+		if e.Kind == schedule.EventTriggered {
+			c.done(&request{answer: schedule.TriggerReply{TriggerID: e.Source}})
+		} else {
+			c.done(&request{answer: schedule.BackfillReply{BackfillID: e.Source}})
+		}
+	}
+	triggers := 0
+	if r.body["triggerNow"] == true {
+		triggers = 1
+	}
+	ranges, _ := r.body["backfills"].([]any)
+	if count[schedule.EventTriggered] != triggers || count[schedule.EventBackfillRequested] != len(ranges) {
+		c.find("requests", "created with %d triggers and %d backfills, by the events %v", triggers, len(ranges), count)
+	}
+}
+
+// deletes: a request deletes one schedule at most, however often it is asked, and its repeat is done as well. The history is asked
+// for the last deletion alone, so this is looked at where no other request has deleted one.
+func (c *checker) deletes() {
+	var deletes []*request
+	names := map[any]bool{}
+	for _, r := range c.replies {
+		if r.id == c.id && r.verb == "delete" {
+			deletes = append(deletes, r)
+			names[r.body["requestId"]] = true
+		}
+	}
+	gone := 0
+	for i := range c.books.versions[c.id] {
+		if c.books.versions[c.id][i].definition.Incarnation == "" {
+			gone++
+		}
+	}
+	if len(names) == 1 && gone > 1 && !slices.ContainsFunc(deletes, func(r *request) bool { return isUnsure(r, deletes) }) {
+		c.find("deleted", "%d were deleted by one request", gone)
+	}
+	for _, r := range deletes {
+		done := slices.ContainsFunc(deletes, func(first *request) bool { return isRepeat(r, first) && first.err == nil && r.from.After(first.to) })
+		if done && r.err != nil && gone == 1 {
+			c.find("deleted", "%s was answered, and its repeat with %v", r.body["requestId"], r.err)
+		}
+	}
+}
+
+func isRepeat(r, other *request) bool {
+	return r != other && r.body["requestId"] == other.body["requestId"]
+}
+
+// isUnsure reports whether a delete was asked again before anybody knew what had come of it: the history may not tell yet, or never,
+// who has deleted the schedule.
+func isUnsure(r *request, deletes []*request) bool {
+	return r.tries > 1 || slices.ContainsFunc(deletes, func(other *request) bool {
+		return isRepeat(r, other) && r.from.Before(other.to) && other.from.Before(r.to)
+	})
 }
 
 // numberOf is the number of an event of the invoker, by its ID.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -20,12 +22,16 @@ func (p *Plan) undisturbed() Plan {
 func (p *Plan) isUndisturbed() bool { return *p == p.undisturbed() }
 
 // delivered finds messages that are delivered once more though nothing has gone wrong. A generator that holds a message until
-// something is due gives it back when it learns that another one has dealt with a change meanwhile, and holds the next.
+// something is due gives it back when it learns that another one has dealt with a change meanwhile, and holds the next. A worker
+// gives a run back that is to be tried again.
 func (w *world) delivered(d *jsmodel.Delivery) {
 	if d.Deliveries < 2 || !w.plan.isUndisturbed() {
 		return
 	}
 	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" && w.plan.Requests > 0 {
+		return
+	}
+	if r := w.ledger.runs[d.Header.Get(jetstream.MsgIDHeader)]; r != nil && r.again {
 		return
 	}
 	w.ledger.find("redelivered", "", "%s is delivered for the %d. time", d.Subject, d.Deliveries)

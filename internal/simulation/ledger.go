@@ -56,6 +56,11 @@ type run struct {
 	late       bool              // it was over when the action stream took it: no worker runs it
 	due, ended time.Time
 	decision   *decision
+	// said is what has been reported of it.
+	said []completion
+	// request is what the action stream has taken, possible are the definitions that it may go by.
+	request  *schedule.ActionRequest
+	possible []*schedule.Definition
 	// begun is where a worker's code began with it.
 	begun []beginning
 }
@@ -108,7 +113,11 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	case stream == w.names.ActionStream():
 		var request schedule.ActionRequest
 		if json.Unmarshal(msg.Data, &request) == nil {
-			w.ledger.start(&request, w.books.decisions[request.RequestID], now)
+			made := w.books.decisions[request.RequestID]
+			w.ledger.start(&request, made, now)
+			if r := w.ledger.runs[request.RequestID]; made != nil && r.request == nil {
+				r.request, r.possible = &request, w.possible(request.ScheduleID, made.incarnation, now)
+			}
 		}
 	case stream == w.names.ControlStream():
 		var control schedule.Control
@@ -116,11 +125,12 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 			w.ledger.end(control.RequestID, now)
 		}
 	case strings.HasPrefix(msg.Subject, w.names.Prefix()+".callback."):
-		var completion schedule.Completion
-		if json.Unmarshal(msg.Data, &completion) == nil {
-			w.ledger.end(completion.RequestID, now)
-			r := w.ledger.run(completion.RequestID)
-			r.statuses = append(r.statuses, completion.Status)
+		var reported schedule.Completion
+		if json.Unmarshal(msg.Data, &reported) == nil {
+			r := w.ledger.run(reported.RequestID)
+			r.statuses = append(r.statuses, reported.Status)
+			r.said = append(r.said, completion{reported, now})
+			w.ledger.end(reported.RequestID, now)
 		}
 	}
 }
@@ -132,7 +142,7 @@ func (w *world) removing(stream string, sequence uint64) {
 	}
 	for _, m := range w.server.Messages(stream, w.names.Actions(namespace)) {
 		if m.Sequence == sequence {
-			w.ledger.end(m.Header.Get(nats.MsgIdHdr))
+			w.ledger.end(m.Header.Get(nats.MsgIdHdr), time.Now())
 		}
 	}
 }

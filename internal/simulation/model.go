@@ -121,7 +121,7 @@ func (w *model) work(
 	late := func() bool { return !request.Deadline.IsZero() && w.node.now().After(request.Deadline) }
 	control, known := w.control(ctx, request)
 	if !known && late() {
-		c.Status = schedule.StatusTimedOut
+		c.Status, c.Failure = schedule.StatusTimedOut, failureOf("timeout", request)
 		return
 	}
 	if !known {
@@ -137,14 +137,19 @@ func (w *model) work(
 	switch {
 	case control == schedule.ControlTerminate:
 	case control == schedule.ControlCancel:
-		c.Status = schedule.StatusCanceled
+		c.Status, c.Failure = schedule.StatusCanceled, failureOf("canceled", request)
 	case late():
-		c.Status = schedule.StatusTimedOut
+		c.Status, c.Failure = schedule.StatusTimedOut, failureOf("timeout", request)
 	case fate.fails:
-		c.Status, c.Failure = schedule.StatusFailed, &schedule.Failure{Type: "broken", Message: "it broke"}
+		c.Status, c.Failure = schedule.StatusFailed, failureOf("broken", request)
 	default:
-		c.Status = schedule.StatusCompleted
+		c.Status, c.Result = schedule.StatusCompleted, resultOf(request.RequestID)
 	}
+}
+
+// failureOf is what a run says that does not complete: its name.
+func failureOf(kind string, request *schedule.ActionRequest) *schedule.Failure {
+	return &schedule.Failure{Type: kind, Message: request.RequestID}
 }
 
 // control looks for a cancel or terminate of a run.

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,10 @@ type request struct {
 	draw  uint64
 	token uint64
 	asked []byte
+	// tries is how often it was asked.
+	tries int
+	// name is its request ID, where it is to be that of another one.
+	name string
 }
 
 // changes reports whether it may make a schedule run that did not before, or be another one.
@@ -50,7 +55,9 @@ func (w *world) people(begin time.Time) {
 		id := fmt.Sprintf("s%d", i)
 		policy := overlapPolicies[p.rng.IntN(len(overlapPolicies))]
 		at := begin.Add(between(p.rng, 20*time.Millisecond, 5*time.Second))
-		w.ask(at, request{verb: "create", id: id, body: p.definition(policy, at)})
+		body := p.definition(policy, at)
+		p.initial(body)
+		w.ask(at, request{verb: "create", id: id, body: body})
 	}
 	for range w.plan.Requests {
 		id := fmt.Sprintf("s%d", p.rng.IntN(w.plan.Schedules))
@@ -59,12 +66,13 @@ func (w *world) people(begin time.Time) {
 			w.ask(at, p.anyRequest(id))
 			continue
 		}
-		w.ask(at, request{verb: "delete", id: id, body: map[string]any{}})
+		p.deleteAgain(at, id, w.ask(at, request{verb: "delete", id: id, body: map[string]any{}}))
 		if p.rng.IntN(3) > 0 { // with a policy that allows what is left of the old one
 			at := at.Add(between(p.rng, 0, 3*time.Second))
 			w.ask(at, request{verb: "create", id: id, body: p.definition(schedule.OverlapAllowAll, at)})
 		}
 	}
+	p.more()
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
 		id := fmt.Sprintf("s%d", i)
@@ -155,10 +163,7 @@ func (p *people) anyRequest(id string) request {
 	case 3, 4:
 		return request{verb: "trigger", id: id, body: map[string]any{}}
 	case 5:
-		from := p.begin.Add(-between(p.rng, time.Second, 2*time.Minute)).UTC().Truncate(time.Second)
-		return request{verb: "backfill", id: id, body: map[string]any{
-			"start": from.Format(time.RFC3339), "end": from.Add(between(p.rng, 0, time.Minute)).Truncate(time.Second).Format(time.RFC3339),
-		}}
+		return request{verb: "backfill", id: id, body: p.backfill()}
 	case 6:
 		return request{verb: "skip", id: id, body: map[string]any{"count": 1 + p.rng.IntN(3)}}
 	case 7:
@@ -171,10 +176,10 @@ func (p *people) anyRequest(id string) request {
 	return request{verb: "patch", id: id, body: map[string]any{"unpause": map[string]any{}, "trigger": map[string]any{}}}
 }
 
-// ask makes a request at a time, and again until it is known what has come of it.
-func (w *world) ask(at time.Time, r request) {
+// ask makes a request at a time, and again until it is known what has come of it. It returns the request ID.
+func (w *world) ask(at time.Time, r request) string {
 	w.asking++
-	requestID := fmt.Sprintf("request-%d", w.asking)
+	requestID := cmp.Or(r.name, fmt.Sprintf("request-%d", w.asking))
 	w.unanswered++
 	asked := &r
 	w.at(at, func(now time.Time) {
@@ -184,6 +189,8 @@ func (w *world) ask(at time.Time, r request) {
 			r.body = w.update(r, now)
 		case "cancelBackfill":
 			r.body = w.anyBackfill(r.id)
+		case "cancelRun", "terminateRun":
+			r.body = w.anyRun(r)
 		}
 		if r.body == nil {
 			w.unanswered--
@@ -198,6 +205,7 @@ func (w *world) ask(at time.Time, r request) {
 		w.open = append(w.open, r)
 		w.try(r, now)
 	})
+	return requestID
 }
 
 // anyBackfill names a trigger or backfill in progress; nil if there is none.
@@ -224,6 +232,7 @@ func (w *world) try(r *request, now time.Time) {
 	}
 	w.trace.note(now, "asks "+n.name, r.verb+" "+string(body))
 	w.tries++
+	r.tries++
 	asker := fmt.Sprintf("%08d", w.tries)
 	ctx := context.WithValue(context.Background(), askerKey{}, asker)
 	go func() {

@@ -89,4 +89,5 @@ const (
 	streamPeople
 	streamFaults
 	streamChanges
+	streamMore
 )

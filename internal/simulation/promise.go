@@ -177,7 +177,7 @@ func (w *world) promisedByRemove(n *node, stream string, sequence uint64) {
 	}
 	for _, m := range w.server.Messages(stream, ">") {
 		var request schedule.ActionRequest
-		if m.Sequence == sequence && json.Unmarshal(m.Data, &request) == nil && !w.drawn[request.ScheduleID].replaced {
+		if m.Sequence == sequence && json.Unmarshal(m.Data, &request) == nil && !w.isReplaced(request.ScheduleID) {
 			w.promisedByRemoval(n.name, m.Header.Get(nats.MsgIdHdr))
 		}
 	}

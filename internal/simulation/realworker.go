@@ -27,12 +27,17 @@ func (n *node) serveQueue(ctx context.Context) {
 	if err != nil {
 		panic(err) // the configuration is ours
 	}
-	w.Register("t", func(ctx context.Context, run *worker.Run) (any, error) { return nil, n.userCode(ctx, run) })
+	w.Register("t", func(ctx context.Context, run *worker.Run) (any, error) { return outcomeOf(run), n.userCode(ctx, run) })
 	_ = w.Run(ctx)
 }
 
-// errBroken is what the code of a run fails with.
-var errBroken = &worker.Error{Type: "broken", Message: "it broke"}
+// outcomeOf is what the code of a run returns: see resultOf.
+func outcomeOf(run *worker.Run) any {
+	if result := resultOf(run.RequestID); result != nil {
+		return result
+	}
+	return nil
+}
 
 // userCode is the code of one attempt. It heeds its context as a rule, and tells how far it has come now and then.
 func (n *node) userCode(ctx context.Context, run *worker.Run) error {
@@ -59,7 +64,7 @@ func (n *node) userCode(ctx context.Context, run *worker.Run) error {
 	if policy := run.RetryPolicy; policy != nil && run.Attempt < policy.MaximumAttempts {
 		n.note("code 2 breaks "+run.RequestID, func() { n.world.ledger.run(run.RequestID).again = true })
 	}
-	return errBroken
+	return &worker.Error{Type: "broken", Message: run.RequestID}
 }
 
 // attempt is how one of a run goes.

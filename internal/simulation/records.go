@@ -15,8 +15,10 @@ type books struct {
 	versions map[string][]version
 	// out are the starts that each invoker's record had as ready or started when it was last written.
 	out map[string]map[string]bool
-	// decisions say under which rules each start was made ready, by request ID; writes counts the records they came with.
+	// decisions say under which rules each start was made ready, by request ID; writes counts the records they came with, and
+	// left has the one with which a start had ended, or was given up.
 	decisions map[string]*decision
+	left      map[string]leaving
 	writes    int
 }
 
@@ -39,8 +41,14 @@ type decision struct {
 	limitVersion uint64
 }
 
+// leaving is a record that was written without a start which was in it before.
+type leaving struct {
+	write int
+	at    time.Time
+}
+
 func newBooks() books {
-	return books{versions: map[string][]version{}, out: map[string]map[string]bool{}, decisions: map[string]*decision{}}
+	return books{versions: map[string][]version{}, out: map[string]map[string]bool{}, decisions: map[string]*decision{}, left: map[string]leaving{}}
 }
 
 // wrote takes note of a record that has been written, or deleted: then there is no data.
@@ -59,9 +67,8 @@ func (w *world) wrote(key string, data []byte, now time.Time) {
 		mustUnmarshal(data, &state)
 		w.marked(id, &state)
 	case subjects.KindInvoker:
-		var state schedule.InvokerState
-		if mustUnmarshal(data, &state); state.Incarnation != "" { // else it is the trace of one
-			w.decided(id, &state, now)
+		if state, ok := w.invoker(keyOf(id)); ok && state.Incarnation != "" { // else it is the trace of one
+			w.decided(id, state, now)
 		}
 	}
 }
@@ -110,7 +117,7 @@ func (p *Plan) memory() time.Duration {
 		happens bool
 		by      time.Duration
 	}{
-		{p.LostRequest > 0 || p.LostReply > 0, 3 * requestTimeout}, {p.Slow, 3 * slowest}, {p.Suspensions > 0, longestSuspension},
+		{p.LostRequest > 0 || p.LostReply > 0, 3 * requestTimeout}, {p.Slow, 3 * slowest}, {p.HeldUp > 0, 3 * slowest}, {p.Suspensions > 0, longestSuspension},
 		{p.Outages > 0, 20 * time.Second}, {p.Elections > 0, 11 * time.Second}, {p.Full > 0, 15 * time.Second},
 	} {
 		if more.happens {
@@ -128,7 +135,7 @@ func (w *world) decided(id string, state *schedule.InvokerState, now time.Time) 
 	w.books.writes++
 	problem := "decision: it goes by no definition that there was"
 	for _, d := range possible {
-		if problem = broken(d, before, state); problem == "" {
+		if problem = violation(d, before, state); problem == "" {
 			break
 		}
 	}
@@ -145,6 +152,11 @@ func (w *world) decided(id string, state *schedule.InvokerState, now time.Time) 
 		out[s.RequestID] = true
 		if w.books.decisions[s.RequestID] == nil {
 			w.books.decisions[s.RequestID] = w.decide(s, state, possible)
+		}
+	}
+	for requestID := range before {
+		if !out[requestID] {
+			w.books.left[requestID] = leaving{w.books.writes, now}
 		}
 	}
 	w.books.out[id] = out
@@ -166,9 +178,9 @@ func policyOf(d *schedule.Definition, s *schedule.BufferedStart) schedule.Overla
 	return s.Overlap.Or(d.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
 }
 
-// broken says what a record breaks of the policies of a definition, with its kind before it; empty if nothing. Before says
+// violation says what a record breaks of the policies of a definition, with its kind before it; empty if nothing. Before says
 // which starts were out before: under a lower limit they may go on, and no other one goes out.
-func broken(d *schedule.Definition, before map[string]bool, state *schedule.InvokerState) string {
+func violation(d *schedule.Definition, before map[string]bool, state *schedule.InvokerState) string {
 	out, fresh, waiting := 0, 0, 0
 	for i := range state.Starts {
 		s := &state.Starts[i]

@@ -250,7 +250,8 @@ func TestShrink(t *testing.T) {
 	plan := Plan{
 		Schedules: 4, Duration: 31 * time.Second, Requests: 11, Crash: 0.1, LostReply: 0.1, Slow: true, Restarts: 3, Full: 1,
 	}
-	require.Equal(t, Plan{Schedules: 2, Duration: shortest, Crash: 0.1}, Shrink(run(1, plan), 200, run).Plan)
+	want := Plan{Schedules: 2, Duration: shortest, Crash: 0.1, SystemPlan: SystemPlan{Models: each}}
+	require.Equal(t, want, Shrink(run(1, plan), 200, run).Plan)
 	require.Equal(t, plan.Duration, Shrink(run(1, plan), 5, run).Plan.Duration, "no more tries than allowed")
 	other := Report{Plan: plan, Findings: []Finding{{Kind: "something else"}}}
 	require.Equal(t, plan, Shrink(other, 200, run).Plan, "another finding is not a smaller one")

@@ -249,7 +249,7 @@ func (w *world) apply(c *call, now time.Time) {
 		w.stir()
 	}
 	w.trace.add(now, c.node.name+" ", c, err)
-	if c.what == whatPublish && w.chance(w.plan.Duplicate) {
+	if c.what == whatPublish && err == nil && w.chance(w.plan.Duplicate) {
 		w.repeat(c, now)
 	}
 	switch {

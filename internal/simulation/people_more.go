@@ -1,0 +1,133 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// more plans further requests, of kinds that say more: a part of the number that a plan has.
+func (p *people) more() {
+	m := &people{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamMore)), begin: p.begin}
+	for range p.world.plan.Requests / 3 {
+		id := fmt.Sprintf("s%d", m.rng.IntN(m.world.plan.Schedules))
+		m.world.ask(p.begin.Add(between(m.rng, 5*time.Second, m.world.plan.Duration)), m.oneMore(id))
+	}
+}
+
+func (p *people) oneMore(id string) request {
+	switch p.rng.IntN(6) {
+	case 0, 1:
+		return request{verb: "trigger", id: id, body: p.trigger()}
+	case 2:
+		return request{verb: "cancelRun", id: id, draw: p.rng.Uint64()}
+	case 3:
+		return request{verb: "terminateRun", id: id, draw: p.rng.Uint64()}
+	case 4:
+		body := p.backfill()
+		p.overlap(body)
+		return request{verb: "backfill", id: id, body: body}
+	}
+	return request{verb: "patch", id: id, body: map[string]any{
+		"backfills": []any{p.backfill(), p.backfill()}, "skip": map[string]any{"count": 1}, "unskip": map[string]any{},
+	}}
+}
+
+// trigger is one with an overlap policy of its own, or that replaces parts of the action.
+func (p *people) trigger() map[string]any {
+	body := map[string]any{}
+	p.overlap(body)
+	if p.one(2) {
+		body["input"] = map[string]any{"n": p.rng.IntN(100)}
+	}
+	if p.one(2) {
+		body["headers"] = map[string]any{"b": "by hand", "c": fmt.Sprint(p.rng.IntN(100))}
+	}
+	if p.one(2) {
+		body["memo"] = map[string]any{"b": p.rng.IntN(100)}
+	}
+	if p.one(2) {
+		body["note"] = "it is needed"
+	}
+	return body
+}
+
+func (p *people) overlap(body map[string]any) {
+	if p.one(2) {
+		body["overlap"] = string(overlapPolicies[p.rng.IntN(len(overlapPolicies))])
+	}
+}
+
+// backfill is one of up to a minute of the last two.
+func (p *people) backfill() map[string]any {
+	from := p.begin.Add(-between(p.rng, time.Second, 2*time.Minute)).UTC().Truncate(time.Second)
+	to := from.Add(between(p.rng, 0, time.Minute)).Truncate(time.Second)
+	return map[string]any{"start": from.Format(time.RFC3339), "end": to.Format(time.RFC3339)}
+}
+
+// initial adds to a create request what is to be started at once.
+func (p *people) initial(body map[string]any) {
+	draws := &people{rng: p.draws, begin: p.begin}
+	if draws.one(5) {
+		body["triggerNow"] = true
+	}
+	if draws.one(6) {
+		body["backfills"] = []any{draws.backfill(), draws.backfill()}
+	}
+}
+
+// deleteAgain asks once more for what has been deleted to be: under the same request ID, which spares another schedule that has
+// come since, or under another one.
+func (p *people) deleteAgain(at time.Time, id, requestID string) {
+	later := at.Add(between(p.draws, 0, 10*time.Second))
+	switch p.draws.IntN(3) {
+	case 0:
+		p.world.ask(later, request{verb: "delete", id: id, body: map[string]any{}, name: requestID})
+	case 1:
+		p.world.ask(later, request{verb: "delete", id: id, body: map[string]any{}})
+	}
+}
+
+// anyRun names a run that is in progress, as far as the invoker's record tells; nil if there is none.
+func (w *world) anyRun(r *request) map[string]any {
+	key := keyOf(r.id)
+	state, _ := record(w, key, kv.Invoker(key))
+	var running []string
+	for i := range state.Starts {
+		if s := &state.Starts[i]; s.Running() {
+			running = append(running, s.RunID, s.WorkflowID, s.RequestID)
+		}
+	}
+	if len(running) == 0 {
+		return nil
+	}
+	return map[string]any{"run": running[r.draw%uint64(len(running))], "reason": "by hand"}
+}
+
+// varyAction gives runs something to be told, or takes it from them.
+func (v *variation) varyAction(action map[string]any) {
+	v.set(action, "input", map[string]any{"m": v.rng.IntN(100)})
+	v.set(action, "headers", map[string]any{"a": fmt.Sprint(v.rng.IntN(100)), "b": "by the schedule"})
+	v.set(action, "memo", map[string]any{"a": v.rng.IntN(100), "b": "by the schedule"})
+}
+
+// ended: who was told that a run is asked to end has it ended, or it had ended by itself.
+func (c *checker) ended(r *request) {
+	reply, ok := r.answer.(schedule.EndRunReply)
+	if !ok || r.err != nil || reply.Run.Status != "" {
+		return
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.RequestID == reply.Run.RequestID && (e.Kind == schedule.EventTerminated || e.Kind == schedule.EventCancelRequested) {
+			return
+		}
+	}
+	run := c.ledger.runs[reply.Run.RequestID]
+	if run == nil || run.ended.After(r.to.Add(c.plan.memory())) {
+		c.find("by hand", "%s was asked to end at %s, and nobody has told it", reply.Run.WorkflowID, r.to.Sub(c.trace.begin))
+	}
+}
