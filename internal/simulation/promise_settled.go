@@ -120,7 +120,7 @@ func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, seque
 }
 
 // promisedToLookAgain: when the generator is done with a message, a timer sees to a schedule that is not paused, or another
-// message does. The timer is not later than the next time that the record gives.
+// message does. The timer is not later than the next time that the record gives, unless no action is left for that.
 func (w *world) promisedToLookAgain(task subjects.Task, sequence uint64) {
 	key, shard := task.Key, task.Shard
 	d, ok := w.stored(key.ID)
@@ -131,10 +131,12 @@ func (w *world) promisedToLookAgain(task subjects.Task, sequence uint64) {
 		return
 	}
 	state, _ := record(w, key, kv.Generator(key))
+	invoker, _ := w.invoker(key)
+	exhausted := d.Schedule.State.LimitedActions && invoker.RemainingActions(&d) == 0
 	switch at := w.timerAt(shard, w.names.DueTimer(shard, key)); {
 	case at.IsZero():
 		w.broken(key.ID, "the generator is done with it, and nothing wakes it again")
-	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next):
+	case !exhausted && state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next):
 		w.broken(key.ID, "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
 	}
 }
