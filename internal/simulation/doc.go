@@ -24,6 +24,9 @@
 //     back, or reports twice with different statuses
 //   - people create, update, pause, unpause, trigger, backfill, cancel, skip, delete and create again in between, and ask
 //     once more, under the same request ID, for what they have no answer to
+//   - updates change all parts of a spec, the action, the policies and the limit of actions, with a conflict token that is right,
+//     old, or not there (change.go); triggers and backfills replace the policy and parts of the action, or come with the creation;
+//     runs are canceled and terminated by hand, and deletes asked twice (people_more.go)
 //   - the namespace is frozen for a while, and limits its starts and runs; all processes know that at once
 //
 // # What is not
@@ -45,8 +48,13 @@
 //     message sees to it
 //   - what counts as running is in the queue, or its completion waits
 //
+// Policies and limits change, so each record is held against the definitions that its process may go by at that moment (records.go).
+//
 // What can only be told in the end is compared in the end, against a reading of the spec that shares no code with the product
-// (check_actions.go, check_requests.go), and by internal/audit (check_audit.go). That the rate of a namespace is kept is told only where nothing else goes wrong
+// (spec.go): what became of actions by each version of the definition, and which versions requests with a conflict token were
+// carried out on (check_actions.go, check_changes.go); what people have asked for (check_requests.go); what runs were told, and the
+// results of those before them (check_contents.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
+// within a second, and each message is delivered once (check_timely.go, TestWithoutFaults). That the rate of a namespace is kept is told only where nothing else goes wrong
 // (TestLimits). Each check says in a comment what it leaves out, and why.
 //
 // # Repeating a seed
