@@ -89,7 +89,8 @@ func (c *checker) initial(r *request) {
 }
 
 // deletes: a request deletes one schedule at most, however often it is asked, and its repeat is done as well. The history is asked
-// for the last deletion alone, so this is looked at where no other request has deleted one.
+// for the last deletion alone, so this is looked at where no other request has deleted one; and a generator that finds another
+// schedule may have told of the deletion first, which does not know whose it was.
 func (c *checker) deletes() {
 	var deletes []*request
 	names := map[any]bool{}
@@ -105,8 +106,14 @@ func (c *checker) deletes() {
 			gone++
 		}
 	}
-	if len(names) == 1 && gone > 1 && !slices.ContainsFunc(deletes, func(r *request) bool { return isUnsure(r, deletes) }) {
-		c.find("deleted", "%d were deleted by one request", gone)
+	told := 0
+	for _, e := range c.history(c.id) {
+		if e.Kind == schedule.EventDeleted && names[e.RequestID] {
+			told++
+		}
+	}
+	if len(names) == 1 && told > 1 && !slices.ContainsFunc(deletes, func(r *request) bool { return isUnsure(r, deletes) }) {
+		c.find("deleted", "%d were deleted by one request", told)
 	}
 	for _, r := range deletes {
 		done := slices.ContainsFunc(deletes, func(first *request) bool { return isRepeat(r, first) && first.err == nil && r.from.After(first.to) })
