@@ -69,8 +69,12 @@ func (c *checker) wasThroughout(number uint64, from, to time.Time) bool {
 }
 
 // passed: each time that a generator has passed by any version of the definition has a fate. What it had not come to when
-// an update was made is dropped, and what was due in a pause does not come.
+// an update was made is dropped, and what was due in a pause does not come. Of a hand-off that is made again after an update, what
+// a freeze has given up may not be told.
 func (c *checker) passed() {
+	if len(c.freezes) > 0 && len(c.books.versions[c.id]) > 1 {
+		return
+	}
 	last := len(c.books.versions[c.id]) - 1
 	begin := c.definition.CreateTime
 	for i := range c.books.versions[c.id] {

@@ -46,7 +46,7 @@ func (c *checker) timely() {
 	retried := map[string]bool{}
 	for i := range c.events {
 		if e := &c.events[i]; e.Kind == schedule.EventRetried {
-			if retried[e.RequestID] = true; !c.keepsWorkflowID() {
+			if retried[e.RequestID] = true; !c.keepsWorkflowID(c.id) {
 				c.find("late", "%s was tried again: %s", e.WorkflowID, e.Reason)
 			}
 		}
@@ -62,8 +62,8 @@ func (c *checker) timely() {
 }
 
 // keepsWorkflowID reports whether runs of a schedule may have the same workflow ID, so that one has to wait for another.
-func (c *checker) keepsWorkflowID() bool {
-	return slices.ContainsFunc(c.books.versions[c.id], func(v version) bool {
+func (w *world) keepsWorkflowID(id string) bool {
+	return slices.ContainsFunc(w.books.versions[id], func(v version) bool {
 		return v.definition.Schedule.Policies.KeepOriginalWorkflowID
 	})
 }

@@ -118,7 +118,8 @@ func (w *world) noteHandOff(id string, data []byte) {
 }
 
 // promisedByRun: the intent to start comes before the start, and the timer of a run with a timeout before the run. A run
-// that is late, one that is over by now, needs neither.
+// that is late, one that is over by now, needs neither; nor does one that another process has given up since its workflow ID was
+// taken.
 func (w *world) promisedByRun(msg *nats.Msg) {
 	var request schedule.ActionRequest
 	if json.Unmarshal(msg.Data, &request) != nil {
@@ -128,7 +129,7 @@ func (w *world) promisedByRun(msg *nats.Msg) {
 		return
 	}
 	key := keyOf(request.ScheduleID)
-	if request.TimeoutTimer != "" {
+	if request.TimeoutTimer != "" && !w.keepsWorkflowID(request.ScheduleID) {
 		armed, ok := w.server.Last(w.names.TaskStream(subjects.ShardOf(key, shards)), request.TimeoutTimer)
 		if !ok || armed.Header.Get(timer.HeaderTarget) != request.Callback {
 			w.broken(key.ID, "run %s was stored without its timeout timer", request.RequestID)

@@ -27,7 +27,9 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 	case "invoker":
 		w.promisedByInvoker(key, before, data)
 	case "backfill":
-		w.promisedByBackfill(key, before, data)
+		if stoodStill := !n.suspended.IsZero(); !stoodStill || before.Sequence != 0 {
+			w.promisedByBackfill(key, before, data)
+		}
 	case "definition":
 		w.promisedByDefinition(n, key, data)
 	}
