@@ -133,9 +133,13 @@ func (w *world) promisedToLookAgain(task subjects.Task, sequence uint64) {
 	state, _ := record(w, key, kv.Generator(key))
 	invoker, _ := w.invoker(key)
 	exhausted := d.Schedule.State.LimitedActions && invoker.RemainingActions(&d) == 0
+	bucket := w.names.StateBucket(shard)
+	written, _ := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, kv.Generator(key).String()))
+	armed, _ := w.server.Last(w.names.TaskStream(shard), w.names.DueTimer(shard, key))
 	switch at := w.timerAt(shard, w.names.DueTimer(shard, key)); {
 	case at.IsZero():
 		w.broken(key.ID, "the generator is done with it, and nothing wakes it again")
+	case armed.Stored.After(written.Stored): // by another process, whose record is about to be refused; it arms once more then
 	case !exhausted && state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next):
 		w.broken(key.ID, "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
 	}
