@@ -94,7 +94,7 @@ func (s *session) disarm(ctx context.Context, timeoutTimer string) {
 
 // withdraw removes a run from the action stream.
 func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error {
-	stored, err := s.queued(ctx, c.TaskQueue, c.WorkflowID)
+	stored, err := s.queued(ctx, s.key.Namespace, c.TaskQueue, c.WorkflowID)
 	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(nats.MsgIdHdr) != c.RequestID {
 		return nil
 	}

@@ -60,13 +60,20 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 func (p *Pool) abandon(
 	ctx context.Context, key schedule.Key, record kv.Record[schedule.InvokerState],
 ) (kv.Record[schedule.InvokerState], error) {
-	state := record.Value
-	gone := abandoned(key, &state, p.config.Now())
+	state, since := record.Value, p.wallClock()
+	taken, err := p.taken(ctx, key, state.Starts)
+	if err != nil {
+		return record, err
+	}
+	gone := abandoned(key, &state, taken, p.config.Now())
 	if len(gone) == 0 {
 		return record, nil
 	}
 	state.Starts = slices.DeleteFunc(slices.Clone(state.Starts), func(s schedule.BufferedStart) bool { return s.Waiting() })
 	state.Outbox = slices.Concat(state.Outbox, gone)
+	if err := p.remembered(since); err != nil {
+		return record, err
+	}
 	state.EventSequence += uint64(len(gone))
 	revision, err := kv.Put(ctx, p.config.Store, kv.Invoker(key), &state, record.Revision)
 	if errors.Is(err, nats.ErrMaxPayload) { // a thousand events, which have to go first then
@@ -79,7 +86,8 @@ func (p *Pool) abandon(
 	if err != nil {
 		return record, err
 	}
-	metrics.Dropped.Add(ctx, len(gone), key.Namespace, metrics.DropGone)
+	dropped := slices.DeleteFunc(slices.Clone(gone), func(e schedule.Event) bool { return e.Kind != schedule.EventDropped })
+	metrics.Dropped.Add(ctx, len(dropped), key.Namespace, metrics.DropGone)
 	return kv.Record[schedule.InvokerState]{Value: state, Revision: revision}, nil
 }
 
@@ -107,12 +115,18 @@ func (p *Pool) forgetResult(ctx context.Context, key schedule.Key) error {
 	return kv.Delete(ctx, p.config.Store, kv.Result(key), record.Revision)
 }
 
-// abandoned are the events about the starts that a schedule takes with it.
-func abandoned(key schedule.Key, state *schedule.InvokerState, now time.Time) []schedule.Event {
+// abandoned are the events about the starts that a schedule takes with it. Those that the action stream has taken go on, like
+// all runs in progress.
+func abandoned(
+	key schedule.Key, state *schedule.InvokerState, taken map[string]bool, now time.Time,
+) []schedule.Event {
 	var events []schedule.Event
 	for i := range state.Starts {
 		if s := &state.Starts[i]; s.Waiting() {
 			event := startEvent(schedule.EventDropped, s, schedule.GoneReason)
+			if taken[s.RequestID] {
+				event = startEvent(schedule.EventStarted, s, "")
+			}
 			event.ID = eventID(state.Incarnation, state.EventSequence+uint64(len(events))+1)
 			event.Time, event.Namespace, event.ScheduleID = now.UTC(), key.Namespace, key.ID
 			events = append(events, event)

@@ -97,32 +97,46 @@ func (s *session) start(
 	ctx context.Context, start *schedule.BufferedStart, last schedule.Result, since time.Time,
 ) (StartReport, error) {
 	report := StartReport{RequestID: start.RequestID, At: s.config.Now()}
-	request := s.request(start, last, report.At)
-	if err := s.override(ctx, start, &request); err != nil {
-		report.Result, report.Reason = Failed, err.Error()
-		if errors.Is(err, errNoTrigger) {
-			report.Result = Refused
-		}
-		return report, nil
-	}
 	if err := s.current(since); err != nil {
 		return report, err
 	}
-	err := s.armTimeout(ctx, start, &request)
-	if err == nil {
-		err = s.publish(ctx, start, &request)
+	request := s.request(start, last, report.At)
+	if start.Attempt > 1 && isLate(&s.definition.Value, start, report.At) {
+		report.Result = TooLate
+	} else {
+		report.Result, report.Reason = s.try(ctx, start, &request)
 	}
-	if publish.IsWrongSequence(err) && s.makeWay(ctx, start) {
-		err = s.publish(ctx, start, &request)
+	if report.givesUp() || report.Result == Failed && start.Attempt >= MaxAttempts {
+		s.renounce(ctx, start, &report)
 	}
-	if err != nil {
-		report.Result, report.Reason = s.judge(ctx, start, err)
-	}
-	if report.Result == Refused && request.TimeoutTimer != "" {
+	if report.givesUp() && request.TimeoutTimer != "" {
 		s.disarm(ctx, request.TimeoutTimer)
 	}
 	report.At = s.config.Now()
 	return report, nil
+}
+
+// try makes one attempt to publish a run.
+func (s *session) try(
+	ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest,
+) (Result, string) {
+	switch err := s.override(ctx, start, request); {
+	case errors.Is(err, errNoTrigger):
+		return Refused, err.Error()
+	case err != nil:
+		return Failed, err.Error()
+	}
+	err := s.armTimeout(ctx, start, request)
+	if err == nil {
+		err = s.publish(ctx, start, request)
+	}
+	if publish.IsWrongSequence(err) && s.makeWay(ctx, start) {
+		err = s.publish(ctx, start, request)
+	}
+	if err != nil {
+		return s.judge(ctx, start, err)
+	}
+	return Accepted, ""
 }
 
 // current makes sure that what is published now cannot be a repeat that nobody recognises. The action stream tells
@@ -153,7 +167,7 @@ func (s *session) earlier(
 	group.SetLimit(s.config.Concurrency)
 	for i := range starts {
 		group.Go(func() error {
-			result, known, err := s.look(ctx, &starts[i])
+			result, known, err := s.look(ctx, s.key, &starts[i])
 			if known {
 				reports[i] = &StartReport{RequestID: starts[i].RequestID, Result: result, At: s.config.Now()}
 			}
@@ -179,16 +193,19 @@ func (s *session) earlier(
 }
 
 // look looks for a run in the queue, then for its completion.
-func (s *session) look(ctx context.Context, start *schedule.BufferedStart) (result Result, known bool, err error) {
-	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
+func (p *Pool) look(
+	ctx context.Context, key schedule.Key, start *schedule.BufferedStart,
+) (result Result, known bool, err error) {
+	stored, err := p.queued(ctx, key.Namespace, start.TaskQueue, start.WorkflowID)
 	switch {
 	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == start.RequestID:
 		return Accepted, true, nil
 	case err != nil && !errors.Is(err, leader.ErrNone):
 		return Failed, false, err
 	}
-	callback := s.config.Names.Callback(s.shard(), s.key, start.TaskQueue, start.RequestID)
-	_, err = s.config.Bus.Last(ctx, s.config.Names.TaskStream(s.shard()), callback)
+	names, shard := p.config.Names, p.config.Store.ShardOf(key)
+	callback := names.Callback(shard, key, start.TaskQueue, start.RequestID)
+	_, err = p.config.Bus.Last(ctx, names.TaskStream(shard), callback)
 	switch {
 	case err == nil:
 		return Over, true, nil
@@ -244,20 +261,24 @@ func (s *session) send(ctx context.Context, start *schedule.BufferedStart, reque
 		Data: body,
 	}
 	telemetry.InjectTraceparent(ctx, start.Trace, msg.Header)
-	return s.config.Bus.Publish(ctx, msg)
+	repeated, err := s.config.Bus.PublishOnce(ctx, msg)
+	if err == nil && repeated {
+		return errRepeated
+	}
+	return err
 }
 
 // queued returns the message of the run of a workflow ID that waits for a worker or is in the hands of one;
 // leader.ErrNone if there is none.
-func (s *session) queued(ctx context.Context, queue, workflowID string) (leader.Message, error) {
-	subject := s.config.Names.Action(s.key.Namespace, queue, workflowID)
-	return s.config.Bus.Last(ctx, s.config.Names.ActionStream(), subject)
+func (p *Pool) queued(ctx context.Context, namespace, queue, workflowID string) (leader.Message, error) {
+	subject := p.config.Names.Action(namespace, queue, workflowID)
+	return p.config.Bus.Last(ctx, p.config.Names.ActionStream(), subject)
 }
 
 // makeWay removes from the action stream a run of the same workflow ID that is over: its worker has reported and is about
 // to acknowledge, or has died in between and would be followed by another that runs it once more.
 func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) bool {
-	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
+	stored, err := s.queued(ctx, s.key.Namespace, start.TaskQueue, start.WorkflowID)
 	if err != nil {
 		return errors.Is(err, leader.ErrNone)
 	}
@@ -270,10 +291,13 @@ func (s *session) judge(ctx context.Context, start *schedule.BufferedStart, err 
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return Refused, "the request is larger than a NATS message may be"
 	}
+	if errors.Is(err, errRepeated) {
+		return s.repeated(ctx, s.key, start)
+	}
 	if !publish.IsWrongSequence(err) {
 		return Failed, err.Error()
 	}
-	stored, err := s.queued(ctx, start.TaskQueue, start.WorkflowID)
+	stored, err := s.queued(ctx, s.key.Namespace, start.TaskQueue, start.WorkflowID)
 	switch {
 	case errors.Is(err, leader.ErrNone):
 		return Failed, "the run before has just ended"

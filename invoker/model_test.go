@@ -177,7 +177,7 @@ func (m *model) execute(t *rapid.T) {
 		}
 	}
 	results := []invoker.Result{
-		invoker.Accepted, invoker.Accepted, invoker.Accepted, invoker.Refused, invoker.Failed, invoker.Over,
+		invoker.Accepted, invoker.Accepted, invoker.Accepted, invoker.Refused, invoker.TooLate, invoker.Failed, invoker.Over,
 	}
 	for _, s := range work.Starts {
 		if !ended[s.RequestID] && rapid.IntRange(0, 9).Draw(t, "done") > 0 {

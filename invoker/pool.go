@@ -228,6 +228,9 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if err != nil {
 		return time.Time{}, err
 	}
+	if record, err = p.bury(ctx, a, record, &definition.Value); err != nil {
+		return time.Time{}, err
+	}
 	s := newSession(p, a, definition, record)
 	if err := s.takeLeftOver(ctx); err != nil {
 		return time.Time{}, err
@@ -266,6 +269,20 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	p.leave(a.key, s.rest)
 	a.rest = restAfter(&s.record.Value)
 	return s.holdUntil, nil
+}
+
+// bury tells what an earlier schedule of the same ID takes with it, if the record is still of that one: it has been deleted, and
+// another has been created before anybody came to forget it. Its record is the leader's word, since it says what has not begun.
+func (p *Pool) bury(
+	ctx context.Context, a *attempt, record kv.Record[schedule.InvokerState], d *schedule.Definition,
+) (kv.Record[schedule.InvokerState], error) {
+	if record.Value.Incarnation == "" || record.Value.Incarnation == d.Incarnation {
+		return record, nil
+	}
+	if !a.again {
+		return record, errUnconfirmed
+	}
+	return p.abandon(ctx, a.key, record)
 }
 
 // definition reads the definition. One that is older than the messages or the record say comes from a replica that lags

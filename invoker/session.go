@@ -274,7 +274,13 @@ func (s *session) mayWait(report Report) bool {
 // conclude records what came of the work. Where another process has written the record meanwhile, a completion perhaps,
 // it is recorded in that: it is as true there, and to find it out again would take several requests for each start.
 func (s *session) conclude(ctx context.Context, report Report) (changed bool, err error) {
+	since := s.wallClock()
 	for try := 0; ; try++ {
+		if slices.ContainsFunc(report.Starts, func(r StartReport) bool { return r.givesUp() }) {
+			if err := s.remembered(since); err != nil {
+				return false, err
+			}
+		}
 		out := Apply(&s.definition.Value, s.record.Value, report, s.bounds, s.config.Now())
 		err := s.commit(ctx, out)
 		if !errors.Is(err, kv.ErrConflict) || try == maxReloads {

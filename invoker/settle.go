@@ -10,7 +10,6 @@ import (
 // settle applies the overlap policies until nothing changes: a start that turns out not to be allowed to execute makes
 // room for the next.
 func (m *machine) settle() {
-	m.expireRetries()
 	for m.resolve() {
 	}
 	m.noteAsk()
@@ -86,7 +85,7 @@ func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bo
 	left, dropped := m.state.RemainingActions(m.definition), false
 	for _, i := range acting {
 		switch s := waiting[i]; {
-		case m.late(s):
+		case isLate(m.definition, s, m.now):
 			m.miss(s)
 		case m.paused && !s.Manual:
 			m.drop(s, reasonPaused)
@@ -158,21 +157,10 @@ func (m *machine) limited(s *schedule.BufferedStart) bool {
 	return m.definition.Schedule.State.LimitedActions && !s.Manual
 }
 
-// late reports whether an automated start is past its deadline.
-func (m *machine) late(s *schedule.BufferedStart) bool {
-	window := max(m.definition.Schedule.Policies.Catchup(), minDeadline)
-	return !s.Manual && m.now.Sub(s.Actual) > window
-}
-
-// expireRetries gives up ready starts whose next attempt would be too late. An attempt that failed may have been stored
-// all the same; what is given up must not run, so it is terminated.
-func (m *machine) expireRetries() {
-	for i := range m.state.Starts {
-		if s := &m.state.Starts[i]; s.Phase == schedule.PhaseReady && s.Attempt > 1 && m.late(s) {
-			m.control(schedule.ControlTerminate, s)
-			m.miss(s)
-		}
-	}
+// isLate reports whether an automated start is past its deadline.
+func isLate(d *schedule.Definition, s *schedule.BufferedStart, now time.Time) bool {
+	window := max(d.Schedule.Policies.Catchup(), minDeadline)
+	return !s.Manual && now.Sub(s.Actual) > window
 }
 
 // end asks the oldest runs to end: first those to terminate, then others to cancel.

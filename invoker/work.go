@@ -75,8 +75,10 @@ type Result int
 const (
 	// Accepted: the action stream has the run, from this or an earlier attempt.
 	Accepted Result = iota
-	// Refused: it will never take it; Reason says why.
+	// Refused: it will never take it, from nobody; Reason says why.
 	Refused
+	// TooLate: it has not taken it, and will not any more, since the deadline is over.
+	TooLate
 	// Failed: it may take it later; Reason says what went wrong.
 	Failed
 	// Over: the run has ended already and its completion is on its way.
@@ -90,6 +92,9 @@ type StartReport struct {
 	Reason    string
 	At        time.Time
 }
+
+// givesUp reports whether the start is to be given up.
+func (r *StartReport) givesUp() bool { return r.Result == Refused || r.Result == TooLate }
 
 // Report is what came of the work of a state.
 type Report struct {
@@ -112,6 +117,8 @@ func (m *machine) executed(r StartReport) {
 		m.state.Outbox[len(m.state.Outbox)-1].Time = start.StartTime // a moment ago
 	case Refused:
 		m.drop(start, r.Reason)
+	case TooLate:
+		m.miss(start)
 	case Failed:
 		m.retry(start, r.Reason)
 	}
@@ -130,7 +137,8 @@ func (m *machine) started(start *schedule.BufferedStart) {
 // retry plans the next attempt of a start, or gives it up.
 func (m *machine) retry(start *schedule.BufferedStart, reason string) {
 	if start.Attempt >= MaxAttempts {
-		m.control(schedule.ControlTerminate, start) // see expireRetries
+		// That the action stream has not taken it could not be made sure of. What is given up must not run.
+		m.control(schedule.ControlTerminate, start)
 		m.drop(start, reasonStartFailed+reason)
 		return
 	}

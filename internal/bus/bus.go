@@ -16,6 +16,9 @@ type Bus interface {
 	// Publish stores a message and returns when its stream has acknowledged it. What the stream is to check, and what it is
 	// to do beside storing, stands in the headers of the message.
 	Publish(ctx context.Context, msg *nats.Msg) error
+	// PublishOnce is Publish of a message that has an ID. It reports whether the stream has had one of that ID within its
+	// window already: then this one is not stored.
+	PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, err error)
 	// PublishAll stores messages side by side, and returns when all are acknowledged, or with the error of one.
 	PublishAll(ctx context.Context, msgs []*nats.Msg) error
 	// Last returns the last message of a subject from the leader of the stream; leader.ErrNone if there is none.

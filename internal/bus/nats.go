@@ -44,11 +44,17 @@ func Or(b Bus, js jetstream.JetStream) Bus {
 
 // Publish implements [Bus].
 func (b *NATS) Publish(ctx context.Context, msg *nats.Msg) error {
-	sequence, err := b.publisher.Publish(ctx, msg)
+	_, err := b.PublishOnce(ctx, msg)
+	return err
+}
+
+// PublishOnce implements [Bus].
+func (b *NATS) PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, err error) {
+	sequence, repeated, err := b.publisher.PublishOnce(ctx, msg)
 	if err == nil {
 		b.anchor(msg.Subject, sequence)
 	}
-	return err
+	return repeated, err
 }
 
 // PublishAll implements [Bus].

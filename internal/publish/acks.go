@@ -51,6 +51,8 @@ type pending struct {
 // answer is what has become of a message.
 type answer struct {
 	sequence uint64
+	// repeated says that the stream has had a message of the same ID, which is the one of that sequence.
+	repeated bool
 	err      error
 }
 

@@ -29,6 +29,7 @@ func decodeJSON(data []byte) answer {
 		Error    *jetstream.APIError `json:"error"`
 		Stream   string              `json:"stream"`
 		Sequence uint64              `json:"seq"`
+		Repeated bool                `json:"duplicate"`
 	}
 	switch err := json.Unmarshal(data, &ack); {
 	case err != nil:
@@ -38,7 +39,7 @@ func decodeJSON(data []byte) answer {
 	case ack.Stream == "":
 		return answer{err: jetstream.ErrInvalidJSAck}
 	}
-	return answer{sequence: ack.Sequence}
+	return answer{sequence: ack.Sequence, repeated: ack.Repeated}
 }
 
 // scan reads the acknowledgement as servers write it where there is nothing special about it: {"stream":"S","seq":12}.

@@ -16,7 +16,7 @@ func TestDecode(t *testing.T) {
 		`{"stream":"S","seq":12}`:                         {sequence: 12},
 		`{"stream":"S", "seq":12}`:                        {sequence: 12},
 		`{"stream":"S","domain":"hub","seq":12}`:          {sequence: 12},
-		`{"stream":"S","seq":12,"duplicate":true}`:        {sequence: 12},
+		`{"stream":"S","seq":12,"duplicate":true}`:        {sequence: 12, repeated: true},
 		`{"stream":"S","seq":18446744073709551615}`:       {sequence: 1<<64 - 1},
 		`{"stream":"S","seq":18446744073709551616}`:       {err: jetstream.ErrInvalidJSAck},
 		`{"stream":"S","seq":012}`:                        {err: jetstream.ErrInvalidJSAck},

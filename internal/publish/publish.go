@@ -31,14 +31,22 @@ func New(js jetstream.JetStream) *Publisher {
 // Publish stores a message and returns its sequence in the stream. Where no acknowledgement comes, it returns
 // [jetstream.ErrAsyncPublishTimeout] after 5 to 6 s. The message is not changed.
 func (p *Publisher) Publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err error) {
+	sequence, _, err = p.PublishOnce(ctx, msg)
+	return sequence, err
+}
+
+// PublishOnce is Publish of a message that has an ID. It reports whether the stream has had one of that ID within its window
+// already: then this one is not stored, and the sequence is that of the other.
+func (p *Publisher) PublishOnce(ctx context.Context, msg *nats.Msg) (sequence uint64, repeated bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	sent, err := p.send(msg)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return p.wait(ctx, sent)
+	a := p.wait(ctx, sent)
+	return a.sequence, a.repeated, a.err
 }
 
 // PublishAll stores messages side by side, and returns when all are acknowledged, or with the error of one: others may not
@@ -57,8 +65,8 @@ func (p *Publisher) PublishAll(ctx context.Context, msgs []*nats.Msg) (err error
 		all = append(all, sent)
 	}
 	for ; len(all) > 0; all = all[1:] {
-		if _, err := p.wait(ctx, all[0]); err != nil {
-			return err
+		if a := p.wait(ctx, all[0]); a.err != nil {
+			return a.err
 		}
 	}
 	return nil
@@ -82,14 +90,14 @@ func (p *Publisher) send(msg *nats.Msg) (pending, error) {
 	return sent, nil
 }
 
-func (p *Publisher) wait(ctx context.Context, sent pending) (uint64, error) {
+func (p *Publisher) wait(ctx context.Context, sent pending) answer {
 	select {
 	case a := <-sent.answer:
 		answers.Put(sent.answer)
-		return a.sequence, a.err
+		return a
 	case <-ctx.Done():
 		p.acks.forget([]pending{sent})
 		late(ctx.Err())
-		return 0, ctx.Err()
+		return answer{err: ctx.Err()}
 	}
 }

@@ -65,7 +65,7 @@ func (w *world) busy() string {
 			return n.name + ", which stands still"
 		}
 	}
-	if runs := w.server.Messages(w.names.ActionStream(), ">"); len(runs) > 0 {
+	if runs := w.server.Messages(w.names.ActionStream(), w.names.Prefix()+".action.>"); len(runs) > 0 {
 		return fmt.Sprintf("%d runs, the first: %s", len(runs), runs[0].Subject)
 	}
 	for shard := range shards {
@@ -122,6 +122,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c := &checker{world: w, id: id, key: keyOf(id), definition: &d}
 	c.endings()
 	c.deletes()
+	c.begun()
 	if !ok {
 		c.gone()
 		return c.findings

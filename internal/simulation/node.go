@@ -77,15 +77,21 @@ func ask[T any](ctx context.Context, n *node, what, detail string, apply func(no
 
 // Publish implements bus.Bus.
 func (n *node) Publish(ctx context.Context, msg *nats.Msg) error {
+	_, err := n.PublishOnce(ctx, msg)
+	return err
+}
+
+// PublishOnce implements bus.Bus.
+func (n *node) PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, err error) {
 	if msg.Size() > maxPayload {
-		return nats.ErrMaxPayload
+		return false, nats.ErrMaxPayload
 	}
 	copied := &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}
 	detail := msg.Subject
 	if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
 		detail += " #" + id // of several events of a kind each has its own, and its place
 	}
-	return n.do(ctx, whatPublish, detail, func(now time.Time) error {
+	return ask(ctx, n, whatPublish, detail, func(now time.Time) (bool, error) {
 		ack, err := n.world.server.Publish(now, copied)
 		if err == nil && !ack.Duplicate {
 			n.world.published(ack.Stream, copied, now)
@@ -94,7 +100,7 @@ func (n *node) Publish(ctx context.Context, msg *nats.Msg) error {
 		if n.world.isControl(copied.Subject) { // it is a plain NATS message as well, whatever the stream says
 			n.world.tellSubscribers(copied, now)
 		}
-		return err
+		return ack.Duplicate, err
 	})
 }
 

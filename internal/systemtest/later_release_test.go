@@ -115,6 +115,10 @@ func (b laterBus) Publish(ctx context.Context, msg *nats.Msg) error {
 	return b.Bus.Publish(ctx, b.later(msg))
 }
 
+func (b laterBus) PublishOnce(ctx context.Context, msg *nats.Msg) (bool, error) {
+	return b.Bus.PublishOnce(ctx, b.later(msg))
+}
+
 func (b laterBus) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
 	later := make([]*nats.Msg, len(msgs))
 	for i, msg := range msgs {

@@ -1,0 +1,106 @@
+package invoker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// errRepeated: the action stream has had a message with the ID of a start.
+var errRepeated = errors.New("invoker: the action stream has had a message of this ID")
+
+// renounce makes sure that nobody starts any more what a report gives up. Another process may hold the same ready start, and
+// be about to publish it. So the message ID of the start is used up: the action stream takes one message of an ID, and it
+// decides which comes first, the run or this one, which no worker is given.
+//
+// Where the run came first, the report says so. Where it cannot be told, the start has failed, and is tried again.
+func (s *session) renounce(ctx context.Context, start *schedule.BufferedStart, report *StartReport) {
+	repeated, err := s.useUp(ctx, start)
+	switch {
+	case err != nil:
+		report.Result, report.Reason = Failed, err.Error()
+	case repeated:
+		if result, reason := s.repeated(ctx, s.key, start); result != Refused {
+			report.Result, report.Reason = result, reason
+		}
+	case report.Result == Failed:
+		report.Result, report.Reason = Refused, reasonStartFailed+report.Reason
+	}
+}
+
+// useUp stores a message with the ID of a start in the action stream, where no worker takes it: as the anchor, which is
+// replaced by the next one. It reports whether there has been a message of that ID.
+func (p *Pool) useUp(ctx context.Context, start *schedule.BufferedStart) (repeated bool, err error) {
+	return p.config.Bus.PublishOnce(ctx, &nats.Msg{
+		Subject: p.config.Names.ActionAnchor(),
+		Header: nats.Header{
+			nats.MsgIdHdr:       {start.RequestID},
+			jetstream.MsgRollup: {jetstream.MsgRollupSubject},
+		},
+	})
+}
+
+// repeated finds out what has used up the message ID of a start. If it was the run, it is in the queue, or its completion
+// waits, or the record has it: then the record is not the one that this process goes by, and what it reports is not
+// recorded. Otherwise somebody has renounced the start.
+func (p *Pool) repeated(ctx context.Context, key schedule.Key, start *schedule.BufferedStart) (Result, string) {
+	switch result, known, err := p.look(ctx, key, start); {
+	case err != nil:
+		return Failed, err.Error()
+	case known:
+		return result, ""
+	}
+	return Refused, "given up before, by a process that has not recorded why"
+}
+
+// remembered makes sure that the action stream still knows message IDs that have been used up since a time. What is given up
+// must be recorded by then: another process may read the record as it was, and begin anew.
+func (p *Pool) remembered(since time.Time) error {
+	if p.wallClock().Sub(since) > subjects.DuplicateWindow/2 {
+		return fmt.Errorf("%w: invoker: given up too long ago", kv.ErrConflict)
+	}
+	return nil
+}
+
+// taken finds out which of the ready starts the action stream has taken, and renounces the others.
+func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []schedule.BufferedStart) (map[string]bool, error) {
+	var mu sync.Mutex
+	taken := map[string]bool{}
+	var group errgroup.Group
+	group.SetLimit(p.config.Concurrency)
+	for i := range starts {
+		if starts[i].Phase != schedule.PhaseReady {
+			continue
+		}
+		group.Go(func() error {
+			_, known, err := p.look(ctx, key, &starts[i])
+			if err != nil {
+				return err
+			}
+			if !known {
+				repeated, err := p.useUp(ctx, &starts[i])
+				if err == nil && repeated {
+					_, known, err = p.look(ctx, key, &starts[i])
+				}
+				if err != nil {
+					return err
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			taken[starts[i].RequestID] = known
+			return nil
+		})
+	}
+	return taken, group.Wait()
+}
