@@ -17,7 +17,8 @@
 // What makes a crash harmless: every start bears a request ID that is also its message ID; the action stream refuses a
 // second start of a workflow ID that is queued or running; a start that may have been published before is looked for,
 // in the queue, among the completions and in the record, before it is published again; hand-offs of one source form a
-// chain whose covered ranges are in the record, so a repeated or overtaken one adds nothing twice and loses nothing; and
+// chain whose covered ranges are in the record, so a repeated or overtaken one adds nothing twice and loses nothing; what has
+// been ready is given up only when its message ID is used up, so that nobody can publish it any more (renounce.go); and
 // events wait in the record until they are published. Counters change with an event each, so that the events alone give
 // them back ([schedule.Counters.Add]).
 //
