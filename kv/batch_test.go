@@ -12,8 +12,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func keyNumber(i int) schedule.Key {
@@ -208,4 +211,46 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = kv.PendingBackfills(ctx, b.store, key, []string{"b1"})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestTracesAreNoRecords: neither those that a client leaves, nor those that the server makes where a record has expired.
+func TestTracesAreNoRecords(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		header nats.Header
+		trace  bool
+	}{
+		"a record":                {},
+		"a record that expires":   {header: nats.Header{"Nats-TTL": {"1h0m0s"}}},
+		"deleted":                 {header: nats.Header{"KV-Operation": {"DEL"}}, trace: true},
+		"purged":                  {header: nats.Header{"KV-Operation": {"PURGE"}}, trace: true},
+		"expired":                 {header: nats.Header{"Nats-Marker-Reason": {"MaxAge"}}, trace: true},
+		"purged by the server":    {header: nats.Header{"Nats-Marker-Reason": {"Purge"}}, trace: true},
+		"removed from the stream": {header: nats.Header{"Nats-Marker-Reason": {"Remove"}}, trace: true},
+	} {
+		require.Equal(t, test.trace, kv.IsTombstone(test.header), name)
+	}
+}
+
+// TestAnExpiredRecordIsGone: the server leaves a trace that no client has written. It is no record in a batch, and none by the word
+// of the leader, which is asked in another way where there are several replicas.
+func TestAnExpiredRecordIsGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	shard := b.store.ShardOf(key)
+	bucket, record := b.names.StateBucket(shard), kv.Definition(key).String()
+	_, err := b.js.PublishMsg(t.Context(), &nats.Msg{
+		Subject: subjects.BucketSubject(bucket, record), Header: nats.Header{jetstream.MsgTTLHeader: {"1s"}}, Data: []byte("{}"),
+	})
+	require.NoError(t, err)
+	natstest.Eventually(t, natstest.Patience, "the server has left a trace", func() bool {
+		last, err := leader.Last(t.Context(), b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, record))
+		return err == nil && last.Header.Get(jetstream.MarkerReasonHeader) != ""
+	})
+	batch, err := kv.ReadDefinitions(t.Context(), b.store, key)
+	require.NoError(t, err)
+	_, err = kv.From(t.Context(), batch, kv.Definition(key))
+	require.ErrorIs(t, err, kv.ErrNotFound)
+	_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(key))
+	require.ErrorIs(t, err, kv.ErrNotFound)
 }

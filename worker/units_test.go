@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -180,6 +181,36 @@ func TestTerminateOverrulesCancel(t *testing.T) {
 	require.ErrorIs(t, h.controlCause(), ErrCanceled)
 	h.control(ErrTerminated)
 	require.ErrorIs(t, h.controlCause(), ErrTerminated)
+}
+
+// extendedMsg counts how often its acknowledgement wait has been extended.
+type extendedMsg struct {
+	jetstream.Msg
+	extended int
+}
+
+func (m *extendedMsg) InProgress() error {
+	m.extended++
+	return nil
+}
+
+// TestALeaseIsExtendedWhileItLasts: never after its end, which the server would take for a wish to postpone the redelivery; and
+// it is the latest delivery that is spoken of.
+func TestALeaseIsExtendedWhileItLasts(t *testing.T) {
+	t.Parallel()
+	first, second := &extendedMsg{}, &extendedMsg{}
+	l := lease{msg: first}
+	l.extend()
+	l.heartbeat(noon)
+	l.heartbeat(noon.Add(minHeartbeat - 1))
+	require.Equal(t, 2, first.extended, "heartbeats in a row extend it once")
+	l.adopt(second)
+	l.heartbeat(noon.Add(minHeartbeat))
+	require.Equal(t, []int{2, 1}, []int{first.extended, second.extended})
+	require.Same(t, second, l.end())
+	l.extend()
+	l.heartbeat(noon.Add(time.Hour))
+	require.Equal(t, []int{2, 1}, []int{first.extended, second.extended})
 }
 
 func TestHandlerThatExitsItsGoroutine(t *testing.T) {

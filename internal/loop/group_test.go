@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -149,6 +150,55 @@ func TestGiveBack(t *testing.T) {
 	require.Equal(t, []bool{false}, calls[2].held)
 	require.EqualValues(t, 2, calls[2].deliveries)
 	b.awaitEmpty()
+}
+
+// TestAMessageEndsAHold: the timer of the hold is stopped. If it has fired already, it is not that of the present hold any more:
+// it would begin to handle a group that the loop has forgotten, and forget the next one of that schedule.
+func TestAMessageEndsAHold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	l := New(b.config(), handlerFunc(func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) == 1 {
+			return Hold(time.Now().Add(time.Hour))
+		}
+		return Done()
+	}))
+	b.start(l)
+	b.publish("a", "0")
+	g := b.awaitGroup(l, "a", "it is held", func(g *group[string]) bool { return g.hold != nil })
+	l.mu.Lock()
+	timer, holds := g.hold, g.holds
+	l.mu.Unlock()
+	b.publish("a", "1")
+	require.Equal(t, []string{"0", "1"}, j.await(t, 2)[1].bodies)
+	b.awaitEmpty()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.False(t, timer.Stop(), "it is stopped already")
+	require.Nil(t, g.hold)
+	require.Greater(t, g.holds, holds, "whatever has fired is out of date")
+}
+
+// TestAHoldThatIsOverEndsNoOther: its timer fires, and finds that the group is held by another one.
+func TestAHoldThatIsOverEndsNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Now: time.Now}, handlerFunc(func(context.Context, schedule.Key, []Message[string]) Verdict { return Done() }))
+		g := &group[string]{}
+		l.mu.Lock()
+		l.holdUntil(t.Context(), keyOf("a"), g, time.Now().Add(time.Second))
+		l.holdUntil(t.Context(), keyOf("a"), g, time.Now().Add(time.Hour))
+		later := g.hold
+		l.mu.Unlock()
+		time.Sleep(2 * time.Second) // of the clock of the bubble
+		synctest.Wait()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		require.Same(t, later, g.hold)
+		require.False(t, g.busy, "it is not handled")
+		require.True(t, later.Stop())
+	})
 }
 
 // TestHoldKeepsOneMessage: a schedule that is always held must not gather every message that ever came for it.

@@ -55,3 +55,27 @@ func TestRestEndsAtItsTime(t *testing.T) {
 	b.publish("a", "w2")
 	require.Equal(t, []string{"w2"}, j.await(t, 3)[2].bodies, "it does not rest any more")
 }
+
+// TestWhatMayNotWaitPreventsARest: it came while the group before it was being handled.
+func TestWhatMayNotWaitPreventsARest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var j journal
+	release := make(chan struct{})
+	l := New(b.config(), handlerFunc(func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) == 1 {
+			<-release
+			return Rest(time.Now().Add(time.Hour))
+		}
+		return Done()
+	}))
+	b.start(l)
+	b.publish("a", "w0")
+	j.await(t, 1)
+	b.publish("a", "w1")
+	b.publish("a", "now")
+	b.awaitGroup(l, "a", "both have come", func(g *group[string]) bool { return len(g.items) == 2 })
+	close(release)
+	require.Equal(t, []string{"w1", "now"}, j.await(t, 2)[1].bodies)
+	b.awaitEmpty()
+}

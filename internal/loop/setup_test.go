@@ -108,6 +108,19 @@ func (b *testBundle) start(l *Loop[string]) (stop func()) {
 	return stop
 }
 
+// awaitGroup waits until a loop has a group of a schedule about which something holds.
+func (b *testBundle) awaitGroup(l *Loop[string], id, what string, holds func(*group[string]) bool) *group[string] {
+	b.Helper()
+	var g *group[string]
+	natstest.Eventually(b, patience, what, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		g = l.groups[keyOf(id)]
+		return g != nil && holds(g)
+	})
+	return g
+}
+
 func requireReleased(t assert.TestingT, l *Loop[string]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
