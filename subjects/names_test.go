@@ -83,6 +83,7 @@ func TestGoldenNames(t *testing.T) {
 		"CARILLON_EVENTS":                                n.EventStream(),
 		"CARILLON_DLQ":                                   n.DeadLetterStream(),
 		"carillon":                                       n.ServiceName(),
+		"carillon.processes":                             n.Processes(),
 		"default.a=2Eb.definition":                       subjects.StateKey(key, subjects.KindDefinition),
 		"default.a=2Eb.backfill.b1":                      subjects.BackfillKey(key, "b1"),
 		"default.a=2Eb.backfill.*":                       subjects.BackfillKeys(key),

@@ -31,10 +31,10 @@ func (a *app) clusterHealthCommand() *cobra.Command {
 		Use:   "health [flags]",
 		Short: "Say what is wrong with an installation, and what to do about it",
 		Long: `Looks at everything that an installation needs: NATS and JetStream, streams and
-buckets, their replicas and room, clocks, frontends, the processes of each pool and how
-far behind they are, workers and dead letters. Each check is ok, a warning or failed,
-and says what to do next. The exit code is 1 if one has failed, or with --strict if
-there is a warning.`,
+buckets, their replicas and room, clocks, frontends, time zone data, the processes of
+each pool and how far behind they are, workers and dead letters. Each check is ok, a
+warning or failed, and says what to do next. The exit code is 1 if one has failed, or
+with --strict if there is a warning.`,
 		Example: `  carillon cluster health
   carillon cluster health --strict --quiet || page-somebody
   carillon cluster health -o jsonl | jq -r 'select(.status != "ok") | .next'`,

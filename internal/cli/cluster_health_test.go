@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/health"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -25,11 +26,18 @@ func TestClusterHealthOfAServer(t *testing.T) {
 	c := cli{t, url}
 	code, stdout, stderr := c.cluster("health", "--strict")
 	require.Equal(t, ExitOK, code, "%s%s", stdout, stderr)
-	assert.Equal(t, 13, strings.Count(stdout, "\n"), stdout)
+	assert.Equal(t, 14, strings.Count(stdout, "\n"), stdout)
 	assert.Contains(t, stdout, "ok       installation  4 shards, 1 replica, 1 namespace\n")
+
+	natstest.Eventually(t, natstest.Patience, "the process says which time zone data it has", func() bool {
+		_, stdout, _ = c.cluster("health")
+		return strings.Contains(stdout, "ok       time zones    data "+zonedata.Current().Version()+" in 1 process\n")
+	})
 
 	code, stdout, _ = c.cluster("info")
 	require.Equal(t, ExitOK, code)
+	assert.Regexp(t, `(?m)^Processes\n.*\n  \S+ +\d+ +frontend generator invoker backfiller +\S+ +`+
+		zonedata.Current().Version()+` \(`+zonedata.Current().Digest()+`\) +-$`, stdout)
 	assert.Regexp(t, `(?m)^Shards +4$`, stdout)
 	assert.Regexp(t, `(?m)^  CARILLON_EVENTS +\d+ +.*B +\S+.* 1 +carillon$`, stdout)
 

@@ -14,8 +14,8 @@ func (a *app) clusterInfoCommand() *cobra.Command {
 		Use:   "info [flags]",
 		Short: "Show what an installation consists of",
 		Long: `Shows what an installation consists of: the NATS servers, the facts that all processes
-agree on, its streams and buckets with their sizes and leaders, the frontends that
-answer, and its task queues.`,
+agree on, its streams and buckets with their sizes and leaders, the frontends and
+processes that answer with the time zone data that each has, and its task queues.`,
 		Example: `  carillon cluster info
   carillon cluster info -o json | jq '.streams[] | {name, bytes, leader}'`,
 		Args: exactly(),

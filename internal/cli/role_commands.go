@@ -48,6 +48,10 @@ func (a *app) runPool(
 		if err != nil {
 			return roles.Role{}, err
 		}
-		return build(cluster)
+		role, err := build(cluster)
+		if err != nil {
+			return roles.Role{}, err
+		}
+		return cluster.Announced(role), nil
 	})
 }

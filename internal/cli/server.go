@@ -157,8 +157,9 @@ func (a *app) serverStages(
 		return nil, err
 	}
 	c.ready = ready
+	self := cluster.Announcement(front.Name, generator.Name, invoker.Name, backfiller.Name)
 	return []roles.Stage{
-		{front}, {generator, backfiller}, work, {invoker}, {c.role(), cluster.Conn.Role()},
+		{front}, {generator, backfiller}, work, {invoker}, {c.role(), self, cluster.Conn.Role()},
 	}, nil
 }
 

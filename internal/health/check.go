@@ -18,7 +18,7 @@ const (
 
 // Check is one thing that was looked at.
 type Check struct {
-	// Name is fixed: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "generator", "invoker", "backfiller",
+	// Name is fixed: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "time zones", "generator", "invoker", "backfiller",
 	// "workers", "dead letters", "history" or "facts".
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -54,7 +54,7 @@ func Checks(f *Facts) []Check {
 	if f.Cluster == nil {
 		return checks
 	}
-	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkTimers(f), checkFrontends(f))
+	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkTimers(f), checkFrontends(f), checkZones(f))
 	for _, pool := range pools {
 		checks = append(checks, checkPool(f, pool))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -39,7 +40,11 @@ func well() *Facts {
 			{Name: "CARILLON_TASKS_1", Replicas: 3, Leader: "n3", MaxBytes: -1, Consumers: pools()},
 		},
 		Frontends: []Frontend{{ID: "f1", Version: "1.0.0"}},
-		Queues:    []Queue{{Namespace: "default", Name: "default", Worker: true}},
+		Processes: []presence.Process{
+			{Host: "h1", PID: 7, Roles: []string{"frontend"}, Zones: "2026f", ZonesDigest: "a1"},
+			{Host: "h2", PID: 8, Roles: []string{"generator", "invoker"}, Zones: "2026f", ZonesDigest: "a1"},
+		},
+		Queues: []Queue{{Namespace: "default", Name: "default", Worker: true}},
 	}
 }
 
@@ -53,7 +58,7 @@ func unask(f *Facts, held int) {
 func TestAllIsWell(t *testing.T) {
 	t.Parallel()
 	checks := Checks(well())
-	require.Len(t, checks, 13)
+	require.Len(t, checks, 14)
 	for _, c := range checks {
 		assert.Equal(t, OK, c.Status, "%+v", c)
 		assert.NotEmpty(t, c.Detail)

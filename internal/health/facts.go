@@ -3,6 +3,7 @@ package health
 import (
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
@@ -21,6 +22,8 @@ type Facts struct {
 	// Streams are those of the installation, buckets first, in order. One that is not there is among them.
 	Streams   []Stream   `json:"streams"`
 	Frontends []Frontend `json:"frontends"`
+	// Processes are those that answer, apart from workers; those of releases that know nothing of the question do not.
+	Processes []presence.Process `json:"processes"`
 	// Queues are the task queues that have runs or had workers.
 	Queues []Queue `json:"taskQueues"`
 	// Problems say what could not be found out, for people.

@@ -2,24 +2,20 @@ package health
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nats.go/micro"
 
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
-
-// pingWait is how long frontends have to answer.
-const pingWait = 500 * time.Millisecond
 
 // Config says what to ask. All fields are required.
 type Config struct {
@@ -34,12 +30,13 @@ type Config struct {
 func Gather(ctx context.Context, config Config) (*Facts, error) {
 	g := gatherer{Config: config, facts: &Facts{
 		Time: config.Now(), Prefix: config.Names.Prefix(), Streams: []Stream{}, Frontends: []Frontend{}, Queues: []Queue{},
+		Processes: []presence.Process{},
 	}}
 	g.server(ctx)
 	if g.facts.NATS.JetStream && g.installation(ctx) {
 		g.streams(ctx)
 		g.awaitAsked(ctx)
-		g.frontends(ctx)
+		g.processes(ctx)
 		g.queues(ctx)
 	}
 	return g.facts, ctx.Err()
@@ -95,38 +92,6 @@ func (g *gatherer) installation(ctx context.Context) bool {
 	}
 	g.facts.Namespaces = len(all)
 	return true
-}
-
-// frontends asks all of them at once who they are.
-func (g *gatherer) frontends(ctx context.Context) {
-	subject, err := micro.ControlSubject(micro.PingVerb, g.Names.ServiceName(), "")
-	if err != nil {
-		g.problem("frontends", err)
-		return
-	}
-	inbox := g.Conn.NewInbox()
-	answers, err := g.Conn.SubscribeSync(inbox)
-	if err != nil {
-		g.problem("frontends", err)
-		return
-	}
-	defer func() { _ = answers.Unsubscribe() }()
-	if err := g.Conn.PublishRequest(subject, inbox, nil); err != nil {
-		g.problem("frontends", err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, pingWait)
-	defer cancel()
-	for {
-		answer, err := answers.NextMsgWithContext(ctx)
-		if err != nil {
-			return // nobody answers any more, or ever has
-		}
-		var ping micro.Ping
-		if json.Unmarshal(answer.Data, &ping) == nil && ping.ID != "" {
-			g.facts.Frontends = append(g.facts.Frontends, Frontend{ID: ping.ID, Version: ping.Version})
-		}
-	}
 }
 
 func (g *gatherer) queues(ctx context.Context) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/health"
+	"github.com/carillon-scheduler/carillon/internal/presence"
 )
 
 // Cluster writes what an installation consists of. Times are in a zone.
@@ -21,6 +22,7 @@ func Cluster(w io.Writer, f *health.Facts, zone *time.Location, view View) error
 	if f.Cluster != nil {
 		view.section(&out, "Streams and buckets", streamRows(f, view.Now))
 		view.section(&out, "Frontends", frontendRows(f.Frontends))
+		view.section(&out, "Processes", processRows(f.Processes))
 		view.section(&out, "Task queues", queueRows(f.Queues, view.Now))
 	}
 	view.section(&out, "Could not be found out", problemRows(f.Problems))
@@ -88,6 +90,21 @@ func frontendRows(frontends []health.Frontend) [][]string {
 	rows := [][]string{{"ID", "VERSION"}}
 	for _, frontend := range frontends {
 		rows = append(rows, []string{oneLine(frontend.ID), oneLine(frontend.Version)})
+	}
+	return rows
+}
+
+func processRows(processes []presence.Process) [][]string {
+	if len(processes) == 0 {
+		return nil
+	}
+	rows := [][]string{{"HOST", "PROCESS", "ROLES", "VERSION", "TIME ZONES", "FROM"}}
+	for i := range processes {
+		p := &processes[i]
+		rows = append(rows, []string{
+			oneLine(p.Host), strconv.Itoa(p.PID), oneLine(strings.Join(p.Roles, " ")), oneLine(p.Version),
+			oneLine(p.Zones + " (" + p.ZonesDigest + ")"), oneLine(cmp.Or(p.ZonesFrom, "-")),
+		})
 	}
 	return rows
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/golden"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/internal/health"
+	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -43,8 +44,13 @@ func TestCluster(t *testing.T) {
 			{Name: "CARILLON_EVENTS", Missing: true}, {Name: "CARILLON_DLQ", Replicas: 3},
 		},
 		Frontends: []health.Frontend{{ID: "f1", Version: "1.0.0"}},
-		Queues:    []health.Queue{{Namespace: "default", Name: "q", Waiting: 2, Oldest: now.Add(-time.Minute)}},
-		Problems:  []string{"account: timeout"},
+		Processes: []presence.Process{
+			{Host: "h1", PID: 7, Roles: []string{"frontend"}, Version: "1.0.0", Zones: "2026f", ZonesDigest: "0123456789ab"},
+			{Host: "h2", PID: 812, Roles: []string{"generator", "invoker"}, Version: "1.0.0", Zones: "2026g",
+				ZonesDigest: "cdef01234567", ZonesFrom: "/etc/carillon/zones.zip"},
+		},
+		Queues:   []health.Queue{{Namespace: "default", Name: "q", Waiting: 2, Oldest: now.Add(-time.Minute)}},
+		Problems: []string{"account: timeout"},
 	}
 	var out strings.Builder
 	require.NoError(t, render.Cluster(&out, &facts, time.UTC, render.View{Now: now}))

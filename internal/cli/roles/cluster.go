@@ -17,12 +17,14 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -82,6 +84,19 @@ func Open(
 			JS: js, Names: names, Shards: facts.Shards, Logger: options.Logger, Unanswered: publish.Unanswered,
 		}),
 	}, nil
+}
+
+// Announcement returns what tells whoever asks that this process runs some roles, its version and its time zone data.
+func (c *Cluster) Announcement(of ...string) Role {
+	return Role{Name: "announcement", Run: func(ctx context.Context) error {
+		return presence.Announce(ctx, c.Conn.Conn, c.Names, presence.Self(c.options.Version, zonedata.Current(), of...))
+	}}
+}
+
+// Announced returns a role that is announced while it runs, as all that this process runs.
+func (c *Cluster) Announced(role Role) Role {
+	role.Run = together(role.Run, c.Announcement(role.Name).Run)
+	return role
 }
 
 // watched returns a role that is ready only while the streams of the installation are there and take writes.
