@@ -11,9 +11,11 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // lagging is a bucket whose replicas go on answering with an old entry of one key.
@@ -209,6 +211,48 @@ func TestARepeatOfForgettingSparesTheNextTimer(t *testing.T) {
 	for _, msg := range forgetting {
 		require.NoError(t, on.Bus.Publish(t.Context(), msg))
 	}
+	require.True(t, b.armed("s"))
+}
+
+// removing is a bus on which something happens before it removes the first message.
+type removing struct {
+	bus.Bus
+	before func()
+}
+
+func (r *removing) Remove(ctx context.Context, stream string, sequence uint64) error {
+	r.interrupt()
+	return r.Bus.Remove(ctx, stream, sequence)
+}
+
+func (r *removing) Purge(ctx context.Context, stream, subject string) error {
+	r.interrupt()
+	return r.Bus.Purge(ctx, stream, subject)
+}
+
+func (r *removing) interrupt() {
+	if before := r.before; before != nil {
+		r.before = nil
+		before()
+	}
+}
+
+// TestForgettingSparesTheTimerOfTheNextSchedule: it is made while the timer of the one before, which has no record, is about to be
+// removed. Nothing would ever wake it again.
+func TestForgettingSparesTheTimerOfTheNextSchedule(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), b.names.DueTimer(0, keyOf("s")),
+		b.names.Generate(0, keyOf("s"), subjects.WhatDue), time.Now().Add(time.Hour), &schedule.Wake{Incarnation: "earlier"}))
+	on := &removing{Bus: natstest.Bus(t, b.js), before: func() {
+		require.True(t, b.armed("s"))
+		b.define("s", seconds(3600))
+		b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	}}
+	p := b.pool(func(c *Config) { c.Bus = on })
+	b.handle(p, "s", schedule.Wake{Incarnation: "earlier", Version: 2, Reason: schedule.ReasonDeleted, Told: true})
+	_, found := b.state("s")
+	require.True(t, found)
 	require.True(t, b.armed("s"))
 }
 

@@ -160,6 +160,16 @@ func TestEventsOfAVersion(t *testing.T) {
 	require.Empty(t, Decide(in).Events)
 }
 
+// TestToldOfAnotherSchedule: a wake may be about an earlier one of the same ID, whose versions have the same numbers.
+func TestToldOfAnotherSchedule(t *testing.T) {
+	t.Parallel()
+	told := toldBy(&schedule.Definition{Incarnation: "i"}, []schedule.Wake{
+		{Incarnation: "earlier", Version: 1, Told: true}, {Incarnation: "i", Version: 2, Told: true}, {Incarnation: "i", Version: 3},
+		{Version: 4, Told: true}, {Incarnation: "i", Version: 5, Told: true},
+	})
+	require.Equal(t, []uint64{2, 5}, told)
+}
+
 // TestEventsOfAFrontendThatDied: whoever wrote the definition, and whoever deleted it, has stored no event.
 func TestEventsOfAFrontendThatDied(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,35 @@ func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
 	s.awaitPhase(2, schedule.PhaseCompleted)
 }
 
+// TestALaggingReplicaPausesNothing: it knows of the run whose failure has paused the schedule, and not of that. Somebody has
+// unpaused the schedule since, and the failure comes again.
+func TestALaggingReplicaPausesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(d *schedule.Definition) { d.Schedule.Policies.PauseOnFailure = true })
+	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
+	require.NoError(t, err)
+	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
+	pool, e := s.newPool(), s.handOff("", 1)
+	s.handle(pool, invoker.Message{Enqueue: &e})
+	failed := completionOf(s.take())
+	failed.Completion.Status = schedule.StatusFailed
+	old, err := buckets.Get(t.Context(), s.names.StateBucket(0), replica.key)
+	require.NoError(t, err)
+	s.handle(pool, failed)
+	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+	require.NoError(t, err)
+	require.True(t, record.Value.Schedule.State.Paused)
+	record.Value.Version++
+	record.Value.Schedule.State.Paused = false
+	_, err = kv.Put(t.Context(), s.store, kv.Definition(s.key), &record.Value, record.Revision)
+	require.NoError(t, err)
+
+	replica.frozen.Store(&old)
+	s.handle(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) }), failed)
+	require.Equal(t, record.Value.Version, s.definition().Version)
+	require.False(t, s.definition().Schedule.State.Paused)
+}
+
 // TestALaggingReplicaBringsNoDeletedScheduleBack: a completion that comes after the deletion of its schedule must not make
 // a record, which nobody would ever remove.
 func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {

@@ -226,3 +226,20 @@ func (b *brokenRates) Create(ctx context.Context, bucket, key string, data []byt
 	}
 	return b.Buckets.Create(ctx, bucket, key, data)
 }
+
+// TestARunThatIsOverMakesRoom as soon as the runs are counted again: what was admitted counts apart only until it is published.
+func TestARunThatIsOverMakesRoom(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	now := time.Now()
+	pool := s.newPool(under(limitedBy(schedule.NamespaceLimits{MaxPendingRuns: 1})), clock(func() time.Time { return now }))
+	for n := range 3 {
+		e := s.handOff("", n+1)
+		s.handle(pool, invoker.Message{Enqueue: &e})
+		require.Equal(t, 1, s.queued())
+		run := s.take()
+		s.finish(run, schedule.StatusCompleted, "")
+		s.handle(pool, completionOf(run))
+		now = now.Add(time.Second)
+	}
+}

@@ -131,6 +131,39 @@ func TestHandedOverBeforeAnUpdate(t *testing.T) {
 	require.Len(t, k.state.Starts, 9)
 }
 
+// TestGivenUpBeforeAnUpdate: what an earlier version has given up, for whatever reason, is settled, and does not start by the
+// times of the next.
+func TestGivenUpBeforeAnUpdate(t *testing.T) {
+	t.Parallel()
+	given := schedule.Span{From: second(1), To: second(3)}
+	for name, giveUp := range map[string]func(*schedule.Enqueue){
+		"missed":     func(e *schedule.Enqueue) { e.Missed, e.MissedSpan = 3, given },
+		"superseded": func(e *schedule.Enqueue) { e.Superseded, e.SupersededSpan = 3, given },
+		"dropped":    func(e *schedule.Enqueue) { e.Dropped, e.DroppedSpan = 3, given },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newDesk(t, policy(schedule.OverlapAllowAll))
+			first := schedule.Enqueue{
+				Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: second(3)},
+			}
+			giveUp(&first)
+			k.transition(traced(first))
+			next := schedule.Enqueue{
+				Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: schedule.Span{From: second(3), To: second(9)},
+			}
+			for n := range 4 {
+				start := k.start(schedule.SourceAuto, n+1, "")
+				start.Actual = start.Nominal.Add(5 * time.Second)
+				next.Starts = append(next.Starts, start)
+			}
+			k.transition(traced(next))
+			require.Len(t, k.state.Starts, 1)
+			require.Equal(t, second(4), k.state.Starts[0].Nominal.UTC())
+		})
+	}
+}
+
 // TestTheFirstHandOffIsOvertakenByAnUpdate: nothing is known of its times, though there is no gap in what is covered.
 func TestTheFirstHandOffIsOvertakenByAnUpdate(t *testing.T) {
 	t.Parallel()
