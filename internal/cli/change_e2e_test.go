@@ -236,9 +236,9 @@ func TestBackfillEndToEnd(t *testing.T) {
 	c.ok("create", "quick", "--every", "1h", "--type", "noop", "--paused", "--backfill", "2026-01-01T00:00:00Z/2026-01-01T01:00:00Z", "--overlap", "buffer_all")
 	c.until("quick", "the backfill of create is done", func(d schedule.Description) bool { return completedRuns(d) == 2 })
 
-	out := c.ok("backfill", "quick", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-02T00:00:00Z", "--wait")
-	assert.Regexp(t, `^backfilling quick as \S+\n(\d+/25( .*)?\n)*all started: 25 times; carillon run list shows how they end\n$`, out)
-	reply := document[schedule.BackfillReply](t, c.ok("backfill", "quick", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T02:00:00Z", "--wait", "-o", "json"))
+	out := c.ok("backfill", "quick", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-02T00:00:00Z", "--overlap", "allow_all", "--wait")
+	assert.Regexp(t, `^backfilling quick as \S+\n((\d+/25|all started, )( ?.*)?\n)*all ended: 25 times, 25 completed\n$`, out)
+	reply := document[schedule.BackfillReply](t, c.ok("backfill", "quick", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T02:00:00Z", "--overlap", "allow_all", "--wait", "-o", "json"))
 	assert.NotEmpty(t, reply.BackfillID)
 	c.refused(ExitNotFound, "hint: carillon schedule describe quick shows the triggers and backfills in progress", "cancel-backfill", "quick", reply.BackfillID)
 	c.refused(ExitNotFound, `has no schedule "nobody"`, "backfill", "nobody", "--from", "-2h", "--to", "-1h", "--wait")
@@ -259,6 +259,50 @@ func TestBackfillEndToEnd(t *testing.T) {
 	assert.Equal(t, ExitFailure, <-left.exit, "a script must not take it for success")
 	assert.Equal(t, "error: stopped waiting; what was asked for goes on\n", left.stderr.String())
 	document[schedule.BackfillReply](t, left.stdout.String())
+	server.stopped(t)
+}
+
+func TestBackfillWaitsForTheRuns(t *testing.T) {
+	t.Parallel()
+	server, url := startServer(t, "--data", t.TempDir())
+	c := cli{t, url}
+	c.ok("create", "nap", "--every", "1h", "--type", "sleep", "--input", `"1h"`, "--paused")
+	backfill := func(to string, more ...string) []string {
+		return append([]string{"backfill", "nap", "--wait", "--from", "2026-02-01T00:00:00Z", "--to", to}, more...)
+	}
+	started := func(args []string) *daemon {
+		return startDaemon(t, append([]string{"schedule"}, append(args, "--nats", url)...)...)
+	}
+	running := func(count int) []schedule.Run {
+		return c.until("nap", "runs are in progress", func(d schedule.Description) bool {
+			return len(d.Info.RunningWorkflows) == count && len(d.Info.Backfills) == 0
+		}).Info.RunningWorkflows
+	}
+
+	c.ok("trigger", "nap") // a run of another source
+	other := running(1)[0]
+	wait := started(backfill("2026-02-01T01:00:00Z", "--overlap", "allow_all"))
+	wait.output(t, `all started, 2 runs in (progress)`)
+	for _, run := range running(3) {
+		if run.RequestID != other.RequestID {
+			p := process{env: map[string]string{"CARILLON_NATS": url}}
+			require.Equal(t, ExitOK, p.run(t.Context(), "run", "terminate", "nap", run.RunID), p.stderr.String())
+		}
+	}
+	assert.Equal(t, ExitFailure, <-wait.exit)
+	assert.Contains(t, wait.stdout.String(), "all ended: 2 times, 2 terminated\n")
+	assert.Equal(t, "error: 2 of 2 times did not complete: 2 terminated\n", wait.stderr.String())
+
+	out := c.refused(ExitFailure, "error: 2 of 2 times did not complete: 2 skipped", backfill("2026-02-01T01:00:00Z", "--overlap", "skip")...)
+	assert.Contains(t, out, "all ended: 2 times, 2 skipped\n")
+	out = c.ok("backfill", "nap", "--wait", "--from", "2026-02-01T00:10:00Z", "--to", "2026-02-01T00:20:00Z")
+	assert.Contains(t, out, "nothing is due in the range: no runs were started\n")
+
+	gone := started(backfill("2026-02-01T00:00:00Z", "--overlap", "allow_all"))
+	gone.output(t, `all started, 1 run in (progress)`)
+	c.ok("delete", "nap")
+	assert.Equal(t, ExitFailure, <-gone.exit)
+	assert.Equal(t, "error: the schedule has been deleted, so it is not known what becomes of the runs of the backfill\n", gone.stderr.String())
 	server.stopped(t)
 }
 

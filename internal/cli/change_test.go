@@ -251,16 +251,18 @@ func TestMeter(t *testing.T) {
 	assert.Equal(t, "\r0/100\x1b[K\r1/100+  being canceled\x1b[K\n", terminal.String())
 }
 
-func TestMeterOver(t *testing.T) {
+func TestMeterOfTheRestOfABackfill(t *testing.T) {
 	t.Parallel()
 	var out buffer
 	m := newMeter(&out, false)
-	require.NoError(t, m.over(&schedule.Event{Kind: schedule.EventBackfillCompleted, Count: 3}))
-	assert.Equal(t, "all started: 3 times; carillon run list shows how they end\n", out.String())
-	assert.EqualError(t, m.over(&schedule.Event{Kind: schedule.EventBackfillCanceled, Count: 1, Identity: "ann"}),
-		"the backfill was canceled by ann after 1 time")
-	assert.EqualError(t, m.over(&schedule.Event{Kind: schedule.EventBackfillCanceled}),
-		"the backfill was canceled after 0 times")
+	m.show(schedule.BackfillProgress{Done: 40, Total: 40, HighWaterMark: noon}, time.UTC)
+	for _, running := range []int{3, 3, 2, 1} {
+		m.rest(running, 40)
+	}
+	assert.Equal(t, `40/40  up to Fri 2026-01-02 12:00:00 UTC
+all started, 3 runs in progress
+all started, 1 run in progress
+`, out.String())
 }
 
 func TestTellOfATrigger(t *testing.T) {

@@ -20,6 +20,8 @@ type meter struct {
 	// last is what was last shown, next how much has to be done for another line.
 	last string
 	next int
+	// resting says that the lines are about the runs in progress now.
+	resting bool
 }
 
 func newMeter(out io.Writer, terminal bool) *meter { return &meter{out: out, terminal: terminal} }
@@ -40,6 +42,14 @@ func (m *meter) draw(line string, done, total int) {
 		m.next = done + max(1, total/20, done/20)
 	}
 	m.last = line
+}
+
+// rest shows how many runs of a backfill of so many times are still in progress, when all have been started.
+func (m *meter) rest(running, total int) {
+	if !m.resting {
+		m.resting, m.next = true, 0
+	}
+	m.draw("all started, "+plural(running, "run")+" in progress", max(0, total-running), total)
 }
 
 // end leaves the line that is written over. It may be called several times.

@@ -27,8 +27,9 @@ func (a *app) backfillCommand() *cobra.Command {
 		Short: "Start the runs of past times of a schedule",
 		Long: `Starts a run for every time that the schedule gives between two times, both
 included. The overlap policy decides what happens when another run is in
-progress. With --wait it shows how far that has come, and fails if somebody
-cancels it.`,
+progress. With --wait it shows how far that has come, waits until the runs have
+ended, and says how. It fails unless all of them have completed, also if the
+overlap policy skips some or somebody cancels it.`,
 		Example: `  carillon schedule backfill report --from 2026-03-01T00:00:00Z --to 2026-03-31T23:59:59Z
   carillon schedule backfill report --from -24h --to -1h --overlap buffer_all --wait`,
 		Args: exactly("ID"),
@@ -47,7 +48,7 @@ cancels it.`,
 		parsed(&flags.binder, "to", "last `TIME`, in RFC 3339, or before now as -1h", &flags.request.End, at)
 		flags.overlap(&flags.request.Overlap, "`POLICY` for these runs; that of the schedule if not given")
 		flags.string("note", "`TEXT` for the event history", &flags.request.Note)
-		set.BoolVar(&flags.wait, "wait", false, "show the progress until all runs have been started")
+		set.BoolVar(&flags.wait, "wait", false, "show the progress until all runs have ended")
 	})
 	output.define(cmd)
 	return cmd
@@ -71,6 +72,7 @@ func (f *backfillFlags) check(cmd *cobra.Command) error {
 
 func (a *app) backfill(ctx context.Context, output outputFlag, flags *backfillFlags) error {
 	return a.callAPI(ctx, flags.request.ID, func(ctx context.Context, api *client.Client) error {
+		since := a.env.Now().Add(-clockSkew)
 		reply, err := api.Backfill(ctx, flags.request)
 		if err != nil {
 			return err
@@ -81,6 +83,6 @@ func (a *app) backfill(ctx context.Context, output outputFlag, flags *backfillFl
 		}); err != nil || !flags.wait {
 			return err
 		}
-		return a.waitForBackfill(ctx, api, output, reply)
+		return a.waitForBackfill(ctx, api, output, reply, since)
 	})
 }

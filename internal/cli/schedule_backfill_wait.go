@@ -16,32 +16,68 @@ const (
 	backfillPoll = 500 * time.Millisecond
 	// maxBlindPolls is how often in a row nothing may be learnt about a backfill: it may not show yet, or NATS may be away.
 	maxBlindPolls = 20
+	// clockSkew is how far apart the clocks of two machines may be.
+	clockSkew = time.Minute
 )
 
-// errVanished is about a backfill that is neither in progress nor in the event history, which keeps events for a time.
-var errVanished = errors.New("the backfill is not in progress any more, and the event history does not say how it ended")
+var (
+	// errVanished is about a backfill that is neither in progress nor in the event history, which keeps events for a time.
+	errVanished = errors.New("the backfill is not in progress any more, and the event history does not say how it ended")
+	// errLagging is about runs that are not in progress any more, and whose events may not be stored yet.
+	errLagging = errors.New("the event history does not say how all runs have ended")
+	// errBackfillGone ends a wait for runs whose schedule is deleted.
+	errBackfillGone = errors.New("the schedule has been deleted, so it is not known what becomes of the runs of the backfill")
+)
 
-// waitForBackfill shows the progress of a backfill until it is over. It asks instead of listening, so that nothing can be
-// missed while NATS is away.
-func (a *app) waitForBackfill(ctx context.Context, api *client.Client, output outputFlag, reply schedule.BackfillReply) error {
-	meter := newMeter(io.Discard, false)
+// backfillWait waits for one backfill and its runs. It asks instead of listening, so that nothing can be missed while NATS is
+// away. It must not be used concurrently.
+type backfillWait struct {
+	api   *client.Client
+	reply schedule.BackfillReply
+	// since is a time before the request.
+	since time.Time
+	meter *meter
+	// over is the event that ended the backfill, nil until it is known.
+	over *schedule.Event
+	// fates is what the history was last known to say.
+	fates backfillFates
+}
+
+// waitForBackfill shows the progress of a backfill until its runs have ended. Since is a time before the request.
+func (a *app) waitForBackfill(
+	ctx context.Context, api *client.Client, output outputFlag, reply schedule.BackfillReply, since time.Time,
+) error {
+	w := backfillWait{api: api, reply: reply, since: since, meter: newMeter(io.Discard, false)}
 	if output.forPeople() {
-		meter = newMeter(a.env.Stdout, isTerminal(a.env.Stdout))
+		w.meter = newMeter(a.env.Stdout, isTerminal(a.env.Stdout))
 	}
-	defer meter.end()
+	defer w.meter.end()
+	if err := w.wait(ctx); err != nil {
+		return err
+	}
+	w.meter.end()
+	if _, err := fmt.Fprintln(w.meter.out, w.fates.text(w.over.Count)); err != nil {
+		return err
+	}
+	return w.fates.failure(w.over.Count)
+}
+
+// wait returns when all runs have ended, or when there is no more to learn about them.
+func (w *backfillWait) wait(ctx context.Context) error {
 	ticker := time.NewTicker(backfillPoll)
 	defer ticker.Stop()
 	for blind := 0; ; {
-		over, err := lookAtBackfill(ctx, api, reply, meter)
+		ended, err := w.look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return errStopped
-		case over != nil:
-			meter.end()
-			return meter.over(over)
+		case ended:
+			return nil
 		case err == nil:
 			blind = 0
-		case blind == maxBlindPolls || !errors.Is(err, errVanished) && schedule.CodeOf(err) != schedule.CodeUnavailable:
+		case blind == maxBlindPolls && errors.Is(err, errLagging):
+			return nil // the outcome says of how many the history knows nothing
+		case blind == maxBlindPolls || !passes(err):
 			return err
 		default:
 			blind++
@@ -53,20 +89,79 @@ func (a *app) waitForBackfill(ctx context.Context, api *client.Client, output ou
 	}
 }
 
-// lookAtBackfill shows how far a backfill has come, or returns the event that ended it.
-func lookAtBackfill(
-	ctx context.Context, api *client.Client, reply schedule.BackfillReply, meter *meter,
-) (*schedule.Event, error) {
-	description, err := api.Describe(ctx, reply.ID)
-	if err != nil {
-		return nil, err
+// passes reports whether a later look may succeed.
+func passes(err error) bool {
+	return errors.Is(err, errVanished) || errors.Is(err, errLagging) || schedule.CodeOf(err) == schedule.CodeUnavailable
+}
+
+// look shows how far the backfill has come, and reports whether all of its runs have ended.
+func (w *backfillWait) look(ctx context.Context) (ended bool, err error) {
+	description, err := w.api.Describe(ctx, w.reply.ID)
+	gone := schedule.CodeOf(err) == schedule.CodeNotFound
+	if err != nil && !gone {
+		return false, err
 	}
-	if progress, ok := backfillOf(&description, reply.BackfillID); ok {
-		meter.show(progress, zoneOf(description.Spec))
-		return nil, nil
+	if progress, ok := backfillOf(&description, w.reply.BackfillID); ok {
+		w.meter.show(progress, zoneOf(description.Spec))
+		return false, nil
 	}
 	// The event comes before the record of the backfill goes.
-	return endOfBackfill(ctx, api, reply)
+	if err := w.learnEnd(ctx); err != nil {
+		return false, err
+	}
+	if running := runsOf(&description, w.reply.BackfillID); running > 0 && w.over != nil {
+		w.meter.rest(running, w.over.Count)
+		return false, nil
+	}
+	return w.settle(ctx)
+}
+
+// learnEnd finds the event that ended the backfill, if it is there. It is an error if that was a cancellation.
+func (w *backfillWait) learnEnd(ctx context.Context) error {
+	if w.over != nil {
+		return nil
+	}
+	page, err := w.api.History(ctx, schedule.HistoryRequest{
+		ID:     w.reply.ID,
+		Kinds:  []schedule.EventKind{schedule.EventBackfillCompleted, schedule.EventBackfillCanceled},
+		Newest: true, PageSize: schedule.MaxBackfills,
+	})
+	if err != nil {
+		return err
+	}
+	for i := range page.Events {
+		event := &page.Events[i]
+		switch {
+		case event.Source != w.reply.BackfillID:
+		case event.Kind == schedule.EventBackfillCanceled:
+			return fmt.Errorf("the backfill was canceled%s after %s", by(event.Identity), plural(event.Count, "time"))
+		default:
+			w.over = event
+		}
+	}
+	return nil
+}
+
+// settle reads in the history what became of the runs. The events of the last may be stored a moment after they have ended.
+func (w *backfillWait) settle(ctx context.Context) (ended bool, err error) {
+	w.fates = newBackfillFates(w.reply.BackfillID)
+	for event, err := range w.api.Events(ctx, schedule.HistoryRequest{
+		ID: w.reply.ID, Kinds: fateKinds, From: w.since, PageSize: schedule.MaxPageSize,
+	}) {
+		if err != nil {
+			return false, err
+		}
+		w.fates.add(&event)
+	}
+	switch {
+	case w.over != nil && w.fates.known() >= w.over.Count:
+		return true, nil
+	case w.fates.deleted:
+		return false, errBackfillGone
+	case w.over == nil:
+		return false, errVanished
+	}
+	return false, errLagging
 }
 
 func backfillOf(d *schedule.Description, id string) (schedule.BackfillProgress, bool) {
@@ -78,31 +173,15 @@ func backfillOf(d *schedule.Description, id string) (schedule.BackfillProgress, 
 	return schedule.BackfillProgress{}, false
 }
 
-// endOfBackfill returns the event that ended a backfill, or errVanished.
-func endOfBackfill(ctx context.Context, api *client.Client, reply schedule.BackfillReply) (*schedule.Event, error) {
-	page, err := api.History(ctx, schedule.HistoryRequest{
-		ID:     reply.ID,
-		Kinds:  []schedule.EventKind{schedule.EventBackfillCompleted, schedule.EventBackfillCanceled},
-		Newest: true, PageSize: schedule.MaxBackfills,
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i := range page.Events {
-		if page.Events[i].Source == reply.BackfillID {
-			return &page.Events[i], nil
+// runsOf counts the runs of a backfill that are in progress.
+func runsOf(d *schedule.Description, id string) int {
+	count := 0
+	for i := range d.Info.RunningWorkflows {
+		if d.Info.RunningWorkflows[i].Source == id {
+			count++
 		}
 	}
-	return nil, errVanished
-}
-
-// over says how a backfill ended.
-func (m *meter) over(event *schedule.Event) error {
-	if event.Kind == schedule.EventBackfillCanceled {
-		return fmt.Errorf("the backfill was canceled%s after %s", by(event.Identity), plural(event.Count, "time"))
-	}
-	_, err := fmt.Fprintf(m.out, "all started: %s; carillon run list shows how they end\n", plural(event.Count, "time"))
-	return err
+	return count
 }
 
 func by(identity string) string {
