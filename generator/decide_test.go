@@ -505,3 +505,18 @@ func TestMissedAndTakenMakeUpTheWhole(t *testing.T) {
 		require.Equal(t, want, handed+missed)
 	})
 }
+
+// TestLastNominalOfAnOutcome: what is given up, for whatever reason, has been dealt with just as what starts.
+func TestLastNominalOfAnOutcome(t *testing.T) {
+	t.Parallel()
+	given := specproc.Tally{Count: 2, First: at(1), Last: at(5)}
+	starts := []specproc.Time{{Nominal: at(2)}, {Nominal: at(4)}}
+	for name, out := range map[string]specproc.Outcome{
+		"missed":     {Missed: given, Times: starts},
+		"superseded": {Superseded: given, Times: starts},
+		"dropped":    {Dropped: given, Times: starts},
+		"started":    {Times: []specproc.Time{{Nominal: at(4)}, {Nominal: at(5)}}},
+	} {
+		require.Equal(t, at(5), lastNominal(out), name)
+	}
+}

@@ -544,6 +544,25 @@ func TestCloseTimes(t *testing.T) {
 	}
 }
 
+// TestRecentStartsOfOneGroup: which of them closed last counts, whatever the order in which they are heard of.
+func TestRecentStartsOfOneGroup(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k.running(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+	var in invoker.Input
+	for i, n := range []int{5, 12, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11} {
+		c := k.completion(n, schedule.StatusCompleted)
+		c.CloseTime = second(100 - i)
+		in.Completions = append(in.Completions, c)
+	}
+	k.now = second(200)
+	k.transition(in)
+	require.Equal(t, invoker.RecentLimit, k.state.Ended.Len())
+	for _, n := range []int{10, 11} { // the first to close
+		require.Equal(t, "no such start", k.find(n).RequestID)
+	}
+}
+
 func TestRecentStarts(t *testing.T) {
 	t.Parallel()
 	k := newDesk(t, policy(schedule.OverlapAllowAll))
