@@ -24,6 +24,8 @@ const (
 type surroundings struct {
 	// warnings are those about the spec.
 	warnings []specproc.Warning
+	// zone are the rules by which this process reads the spec.
+	zone schedule.ZoneRules
 	// freeze is that of the namespace, nil where it is not frozen now.
 	freeze *schedule.Freeze
 	// queues are how the task queues are that runs in progress were sent to.
@@ -68,6 +70,7 @@ func (a *api) look(ctx context.Context, key schedule.Key) (*sight, error) {
 func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
 	around := &surroundings{
 		warnings:   a.warned.about(&seen.def, &seen.records.generator, a.now()),
+		zone:       seen.def.Schedule.Spec.AsStored().ZoneRules(),
 		deadLetter: seen.last(schedule.EventDeadLetter), replayed: seen.last(schedule.EventReplayed),
 	}
 	if namespace, known := a.namespaces.table.Get(seen.def.Namespace); known && namespace.Freeze.Covers(a.now()) {

@@ -123,6 +123,7 @@ func describeFully(
 	d.Info.Backfills = progress(def, &all)
 	d.Info.Reasons = reasons(def, &all, around)
 	d.Info.Warnings = warnings(around.warnings)
+	d.Info.ZoneData, d.Info.FrontendZoneData = all.generator.ZoneData, around.zone.Data
 	return d
 }
 

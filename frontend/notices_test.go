@@ -248,6 +248,7 @@ func TestDescribeFully(t *testing.T) {
 	all := records{
 		generator: schedule.GeneratorState{
 			Incarnation: "i1", Version: 3, LastNominal: noon, Mark: noon, IdleDeadline: noon.Add(time.Hour),
+			ZoneData: "2026f",
 		},
 		invoker: schedule.InvokerState{Incarnation: "i1", Counters: schedule.Counters{SkippedOnRequest: 7}},
 		backfills: []schedule.BackfillState{
@@ -268,7 +269,7 @@ func TestDescribeFully(t *testing.T) {
 	all.invoker.Starts[0].Phase, all.invoker.Starts[1].Source = schedule.PhaseStarted, "made"
 	around := surroundings{warnings: []specproc.Warning{
 		{Code: specproc.WarnJitter, Field: "jitter", Text: "too much."}, {Code: specproc.WarnShortMonth, Text: "short."},
-	}}
+	}, zone: schedule.ZoneRules{Data: "2026g", Rules: "0123456789ab"}}
 	d := describeFully(def, all, &around, noon)
 
 	assert.Equal(t, int64(7), d.Info.SkippedOnRequest)
@@ -290,6 +291,11 @@ func TestDescribeFully(t *testing.T) {
 	assert.Equal(t, []schedule.Notice{{Code: "jitter", Message: "jitter: too much."}, {Code: "short_month", Message: "short."}},
 		d.Info.Warnings)
 
+	assert.Equal(t, "2026f", d.Info.ZoneData)
+	assert.Equal(t, "2026g", d.Info.FrontendZoneData)
+	assert.Empty(t, describeFully(def, records{}, &surroundings{}, noon).Info.ZoneData)
+
+	d.Info.ZoneData, d.Info.FrontendZoneData = "", ""
 	brief := describe(def, all.generator, all.invoker, noon)
 	d.Info.Buffer, d.Info.Backfills, d.Info.Reasons, d.Info.Warnings = nil, nil, nil, nil
 	assert.Equal(t, brief, d)

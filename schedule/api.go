@@ -337,6 +337,10 @@ type Info struct {
 	// brought up to date with a change of one.
 	Calendars  []CalendarUse `json:"calendars,omitempty"`
 	ReplanTime time.Time     `json:"replanTime,omitzero"`
+	// ZoneData is the version of the time zone data that FutureActionTimes were worked out by, FrontendZoneData that of the frontend.
+	// Both are empty in UTC and for a spec that brings its own data, ZoneData also where a release before it worked them out.
+	ZoneData         string `json:"zoneData,omitempty"`
+	FrontendZoneData string `json:"frontendZoneData,omitempty"`
 	// Reasons say why nothing runs, or not what might be expected; Warnings what may surprise about the spec.
 	Reasons  []Notice `json:"reasons,omitempty"`
 	Warnings []Notice `json:"warnings,omitempty"`

@@ -44,7 +44,7 @@ func Describe(w io.Writer, d *schedule.Description, view View) error {
 	view.head(&out, d, zone)
 	view.section(&out, "What holds it up", noticeRows(heldUp(info), view.painter(Red)))
 	view.section(&out, "Warnings", noticeRows(info.Warnings, view.painter(Yellow)))
-	view.section(&out, "When", whenRows(d.Spec))
+	view.section(&out, "When", append(whenRows(d.Spec), zoneDataRows(info)...))
 	view.section(&out, inZone("Next times"), futureRows(info.FutureActionTimes, zone, view.Now))
 	view.section(&out, inZone("Times to skip"), futureRows(info.Skips, zone, view.Now))
 	view.section(&out, inZone("Running"), view.runningRows(info.RunningWorkflows, zone))
@@ -158,6 +158,20 @@ func whenRows(spec schedule.Spec) [][]string {
 		rows = [][]string{{"only when triggered"}}
 	}
 	return append(rows, limitRows(spec)...)
+}
+
+// zoneDataRows say by which time zone data the next times were worked out, and which the frontend has if that is another.
+func zoneDataRows(info *schedule.Info) [][]string {
+	here, there := oneLine(info.ZoneData), oneLine(info.FrontendZoneData)
+	switch {
+	case here == "" && there == "":
+		return nil
+	case here == "":
+		return [][]string{{"zone data", "not known of the next times; the frontend has " + there}}
+	case there != "" && there != here:
+		return [][]string{{"zone data", here + "; the frontend has " + there}}
+	}
+	return [][]string{{"zone data", here}}
 }
 
 func actionRows(a schedule.Action) [][]string {

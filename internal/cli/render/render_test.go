@@ -93,6 +93,24 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+func TestDescribeSaysWhichZoneData(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ pools, frontend, want string }{
+		{"2026f", "2026f", "  zone data  2026f\n"},
+		{"2026f", "2026g", "  zone data  2026f; the frontend has 2026g\n"},
+		{"", "2026g", "  zone data  not known of the next times; the frontend has 2026g\n"},
+		{"", "", ""},
+	} {
+		d := least()
+		d.Spec.Cron = []string{"0 9 * * *"}
+		d.Info.ZoneData, d.Info.FrontendZoneData = test.pools, test.frontend
+		var out strings.Builder
+		require.NoError(t, render.Describe(&out, &d, render.View{Now: now}))
+		assert.Contains(t, out.String(), test.want)
+		assert.Equal(t, test.want != "", strings.Contains(out.String(), "zone data"))
+	}
+}
+
 func TestDescribeInColour(t *testing.T) {
 	t.Parallel()
 	d := full()
