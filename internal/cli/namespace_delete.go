@@ -29,7 +29,7 @@ func (a *app) namespaceDeleteCommand() *cobra.Command {
 		Long: `Deletes a namespace that has no schedules, or with --force one that has, and its
 schedules with it. It takes no changes from now on; it is gone some seconds later, or
 when its last schedule is. Runs that no worker has taken yet are withdrawn from their
-task queue, and runs in progress go on; --runs says otherwise.`,
+task queue, and runs in progress go on; --runs-policy says otherwise.`,
 		Example: `  carillon namespace delete trial
   carillon namespace delete trial --force --yes --wait`,
 		Args: exactly("NAME"),

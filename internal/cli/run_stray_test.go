@@ -39,7 +39,7 @@ func TestRunsOfDeletedSchedulesEndToEnd(t *testing.T) {
 	withdrawn, left := c.queueOne("withdrawn", "nobody"), c.queueOne("left", "nobody")
 	hand := c.queueOne("hand", "default")
 	c.ok("delete", "withdrawn")
-	c.ok("delete", "left", "--runs", "leave")
+	c.ok("delete", "left", "--runs-policy", "leave")
 	c.ok("delete", "hand")
 	natstest.Eventually(t, natstest.Patience, "the run is withdrawn", func() bool {
 		return len(c.runIDs("--status", "running")) == 2
@@ -83,8 +83,8 @@ func TestNamespaceMadeAnewEndToEnd(t *testing.T) {
 	natstest.Eventually(t, natstest.Patience, "a run is queued", func() bool {
 		return len(c.runIDs(trial("--status", "running")...)) == 1
 	})
-	c.ok(trial("delete", "old", "--runs", "leave")...)
-	code, _, stderr = in("delete", "trial", "--runs", "leave")
+	c.ok(trial("delete", "old", "--runs-policy", "leave")...)
+	code, _, stderr = in("delete", "trial", "--runs-policy", "leave")
 	assert.Equal(t, ExitUsage, code, stderr)
 	code, _, stderr = in("delete", "trial", "--wait", "--yes", "--force")
 	require.Equal(t, ExitOK, code, stderr)

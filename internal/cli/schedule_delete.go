@@ -20,9 +20,9 @@ func (a *app) deleteCommand() *cobra.Command {
 		Use:   "delete ID [flags]",
 		Short: "Delete a schedule",
 		Long: `Deletes a schedule and drops what is waiting to start. Runs that no worker has taken
-yet are withdrawn from their task queue, and runs in progress go on; --runs says
+yet are withdrawn from their task queue, and runs in progress go on; --runs-policy says
 otherwise. carillon run list, cancel and terminate also know the runs that go on.`,
-		Example: "  carillon schedule delete tick\n  carillon schedule delete tick --runs terminate",
+		Example: "  carillon schedule delete tick\n  carillon schedule delete tick --runs-policy terminate",
 		Args:    exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.ID = args[0]
@@ -50,5 +50,5 @@ otherwise. carillon run list, cancel and terminate also know the runs that go on
 
 // runs defines the flag for what becomes of the runs of what is deleted.
 func (b *binder) runs(to *schedule.RunsPolicy, accepted ...schedule.RunsPolicy) {
-	oneOf(b, "runs", "`POLICY` for its runs, withdraw if not given", to, accepted...)
+	oneOf(b, "runs-policy", "`POLICY` for its runs, withdraw if not given", to, accepted...)
 }
