@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 func (a *app) createCommand() *cobra.Command {
@@ -54,7 +56,7 @@ func (a *app) create(ctx context.Context, output outputFlag, request schedule.Cr
 		if err != nil {
 			return err
 		}
-		return a.printDone(output, "created", created)
+		return a.printPlanned(output, "created", created)
 	})
 }
 
@@ -64,6 +66,17 @@ func (a *app) printDone(output outputFlag, done string, d schedule.Description) 
 		_, err := fmt.Fprintf(w, "%s %s: %s%s\n", done, d.ID, render.Spec(d.Spec), a.nextText(d))
 		return err
 	})
+}
+
+// printPlanned says what was done to a schedule, and what may surprise about its times.
+func (a *app) printPlanned(output outputFlag, done string, d schedule.Description) error {
+	if err := a.printDone(output, done, d); err != nil || output.quiet {
+		return err
+	}
+	var out strings.Builder
+	render.SpecWarnings(&out, specproc.Warnings(d.Spec, a.env.Now()), render.View{})
+	_, err := io.WriteString(a.env.Stderr, strings.TrimPrefix(out.String(), "\n"))
+	return err
 }
 
 // nextText says when a schedule is due next, if that is known yet. What is worked out may be older than a pause.

@@ -56,7 +56,7 @@ func (a *app) replaceSchedule(ctx context.Context, output outputFlag, request sc
 		if err != nil {
 			return err
 		}
-		return a.printDone(output, "updated", updated)
+		return a.printPlanned(output, "updated", updated)
 	})
 }
 
@@ -80,7 +80,7 @@ func (a *app) changeSchedule(cmd *cobra.Command, output outputFlag, id string, f
 			if err != nil {
 				return err
 			}
-			return a.printDone(output, "updated", updated)
+			return a.printPlanned(output, "updated", updated)
 		}
 	})
 }
