@@ -103,8 +103,8 @@ func (s *session) start(
 	request := s.request(start, last, report.At)
 	if start.Attempt > 1 && isLate(&s.definition.Value, start, report.At) {
 		report.Result = TooLate
-	} else {
-		report.Result, report.Reason = s.try(ctx, start, &request)
+	} else if err := s.try(ctx, start, &request, since, &report); err != nil {
+		return report, err
 	}
 	if report.givesUp() || report.Result == Failed && start.Attempt >= MaxAttempts {
 		s.renounce(ctx, start, &report)
@@ -116,27 +116,32 @@ func (s *session) start(
 	return report, nil
 }
 
-// try makes one attempt to publish a run.
+// try makes one attempt to publish a run, and reports what came of it. Its error is that of start.
 func (s *session) try(
-	ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest,
-) (Result, string) {
-	switch err := s.override(ctx, start, request); {
-	case errors.Is(err, errNoTrigger):
-		return Refused, err.Error()
-	case err != nil:
-		return Failed, err.Error()
+	ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest, since time.Time, report *StartReport,
+) error {
+	if err := s.override(ctx, start, request); err != nil {
+		report.Result, report.Reason = Failed, err.Error()
+		if errors.Is(err, errNoTrigger) {
+			report.Result = Refused
+		}
+		return nil
 	}
 	err := s.armTimeout(ctx, start, request)
 	if err == nil {
-		err = s.publish(ctx, start, request)
+		err = s.publish(ctx, start, request, since)
 	}
 	if publish.IsWrongSequence(err) && s.makeWay(ctx, start) {
-		err = s.publish(ctx, start, request)
+		err = s.publish(ctx, start, request, since)
 	}
+	if errors.Is(err, kv.ErrConflict) {
+		return err
+	}
+	report.Result = Accepted
 	if err != nil {
-		return s.judge(ctx, start, err)
+		report.Result, report.Reason = s.judge(ctx, start, err)
 	}
-	return Accepted, ""
+	return nil
 }
 
 // current makes sure that what is published now cannot be a repeat that nobody recognises. The action stream tells
@@ -235,7 +240,14 @@ func (s *session) armTimeout(ctx context.Context, start *schedule.BufferedStart,
 
 // publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last
 // success is an offer to the run: where the request is too large for a message with it, it goes without.
-func (s *session) publish(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
+//
+// It looks at the clock itself: NATS has been asked for something since, and meanwhile the process may have stood still.
+func (s *session) publish(
+	ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest, since time.Time,
+) error {
+	if err := s.current(since); err != nil {
+		return err
+	}
 	err := s.send(ctx, start, request)
 	if errors.Is(err, nats.ErrMaxPayload) && len(request.LastSuccess) > 0 {
 		request.LastSuccess, request.LastSuccessOmitted = nil, true

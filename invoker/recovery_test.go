@@ -152,6 +152,32 @@ func TestASuspendedProcess(t *testing.T) {
 	require.Equal(t, schedule.PhaseCompleted, s.phase(1))
 }
 
+// TestASuspendedProcessBehindItsTimer: the same, where the process has armed the timeout timer of the run just before.
+func TestASuspendedProcessBehindItsTimer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, runTimeout(time.Hour))
+	e := s.handOff("", 1)
+	timer := s.names.TimeoutTimer(0, s.key, e.Starts[0].RequestID)
+	stream, err := s.js.Stream(t.Context(), s.names.TaskStream(0))
+	require.NoError(t, err)
+	var asleep atomic.Bool
+	pool := s.newPool(clock(func() time.Time {
+		if asleep.Load() {
+			return time.Now().Add(3 * time.Minute)
+		}
+		if _, err := stream.GetLastMsgForSubject(t.Context(), timer); err == nil {
+			asleep.Store(true)
+			s.completeElsewhere()
+			return time.Now().Add(3 * time.Minute)
+		}
+		return time.Now()
+	}))
+	s.handle(pool, invoker.Message{Enqueue: &e})
+	require.True(t, asleep.Load())
+	require.Zero(t, s.queued(), "it must not start what has run")
+	require.Equal(t, schedule.PhaseCompleted, s.phase(1))
+}
+
 // dying is a bucket that refuses every write of a key for as long as it is dying.
 type dying struct {
 	kv.Buckets
