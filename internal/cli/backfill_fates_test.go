@@ -37,7 +37,7 @@ func TestBackfillFates(t *testing.T) {
 		},
 		"begun is not ended": {
 			events: []schedule.Event{requested, event(schedule.EventStarted, "1")}, total: 1,
-			text: "all ended: 1 time, 1 unknown to the event history",
+			text: "1 time, 1 unknown to the event history",
 			err:  "1 of 1 time did not complete: 1 unknown to the event history",
 		},
 		"a repeat counts once, and other sources do not": {
@@ -60,7 +60,7 @@ func TestBackfillFates(t *testing.T) {
 		},
 		"deleted meanwhile": {
 			events: []schedule.Event{requested, event(schedule.EventStarted, "1"), deleted}, total: 1, deleted: true,
-			text: "all ended: 1 time, 1 unknown to the event history",
+			text: "1 time, 1 unknown to the event history",
 			err:  "1 of 1 time did not complete: 1 unknown to the event history",
 		},
 	} {

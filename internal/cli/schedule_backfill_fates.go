@@ -67,7 +67,11 @@ func (f *backfillFates) text(total int) string {
 	if total == 0 {
 		return "nothing is due in the range: no runs were started"
 	}
-	return "all ended: " + plural(total, "time") + ", " + f.list(total, true)
+	text := plural(total, "time") + ", " + f.list(total, true)
+	if f.known() < total {
+		return text
+	}
+	return "all ended: " + text
 }
 
 // failure is the error of a backfill of so many times if not all of them have led to a completed run.
