@@ -248,7 +248,9 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bo
 // followHints reads the definitions that have changed, as far as that is known, and leaves the rest for later.
 func (f *follower) followHints(ctx context.Context) error {
 	hints, mark := f.index.hints.take()
+	again := map[int]map[string]hint{}
 	for shard, changed := range hints {
+		var all []replica.Message
 		b := &f.buckets[shard]
 		for some := range slices.Chunk(slices.Collect(maps.Keys(changed)), hintBatch) {
 			found, _, err := f.index.readers.Of(b.shard).Last(ctx, b.stream(), some...)
@@ -259,9 +261,13 @@ func (f *follower) followHints(ctx context.Context) error {
 				f.index.hints.failed()
 				return err
 			}
+			all = append(all, found...)
+		}
+		if open := unresolved(changed, all, f.index.config.Now()); len(open) > 0 {
+			again[shard] = open
 		}
 	}
-	f.index.hints.done(mark)
+	f.index.hints.done(mark, again)
 	return nil
 }
 

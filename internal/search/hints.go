@@ -2,12 +2,15 @@ package search
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -15,12 +18,22 @@ import (
 // when everything is.
 const maxHints = 1000
 
-// hints are definitions that somebody has written, or tried to: the message that a bucket gets is seen by all who care. They
-// only say where to look. It is safe for concurrent use.
+// unresolvedAge is how long the index looks for what a hint speaks of. Where it is not there by then, its write has failed.
+const unresolvedAge = 2 * time.Second
+
+// hint speaks of a write of a definition: it is stored once the definition is beyond a sequence. The message comes by before
+// that, and a replica may show the definition later still.
+type hint struct {
+	beyond uint64
+	heard  time.Time
+}
+
+// hints are definitions that somebody has written, or tried to: the message that a bucket gets is seen by all who care. It is
+// safe for concurrent use.
 type hints struct {
 	mu sync.Mutex
 	// subjects are those of the messages, by shard, and count is how many there are.
-	subjects map[int]map[string]struct{}
+	subjects map[int]map[string]hint
 	count    int
 	// some is full when there are any.
 	some chan struct{}
@@ -33,10 +46,10 @@ type hints struct {
 }
 
 func newHints() *hints {
-	return &hints{subjects: map[int]map[string]struct{}{}, some: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
+	return &hints{subjects: map[int]map[string]hint{}, some: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
 }
 
-func (h *hints) add(shard int, subject string) {
+func (h *hints) add(shard int, subject string, about hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.heard++
@@ -44,12 +57,21 @@ func (h *hints) add(shard int, subject string) {
 		h.lost = true
 		return
 	}
+	h.put(shard, subject, about)
+}
+
+// put notes one. The hints are locked.
+func (h *hints) put(shard int, subject string, about hint) {
 	if h.subjects[shard] == nil {
-		h.subjects[shard] = map[string]struct{}{}
+		h.subjects[shard] = map[string]hint{}
 	}
-	before := len(h.subjects[shard])
-	h.subjects[shard][subject] = struct{}{}
-	h.count += len(h.subjects[shard]) - before
+	known, ok := h.subjects[shard][subject]
+	if !ok {
+		h.count++
+	}
+	if !ok || about.beyond >= known.beyond {
+		h.subjects[shard][subject] = about
+	}
 	select {
 	case h.some <- struct{}{}:
 	default:
@@ -57,21 +79,42 @@ func (h *hints) add(shard int, subject string) {
 }
 
 // take returns the subjects there are, by shard, and forgets them. The mark is for done.
-func (h *hints) take() (taken map[int]map[string]struct{}, mark uint64) {
+func (h *hints) take() (taken map[int]map[string]hint, mark uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	taken = h.subjects
-	h.subjects, h.count = map[int]map[string]struct{}{}, 0
+	h.subjects, h.count = map[int]map[string]hint{}, 0
 	return taken, h.heard
 }
 
-// done says that what take has returned is in the index.
-func (h *hints) done(mark uint64) {
+// done says that what take has returned is in the index, but for those that are to be looked at again.
+func (h *hints) done(mark uint64, again map[int]map[string]hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.lost {
+	for shard, some := range again {
+		for subject, about := range some {
+			h.put(shard, subject, about)
+		}
+	}
+	if !h.lost && len(again) == 0 {
 		h.applied = max(h.applied, mark)
 	}
+}
+
+// unresolved returns those of the hints about some definitions whose write is not among what has been read of them, and has
+// not failed for sure.
+func unresolved(hints map[string]hint, found []replica.Message, now time.Time) map[string]hint {
+	sequences := make(map[string]uint64, len(found))
+	for i := range found {
+		sequences[found[i].Subject] = found[i].Sequence
+	}
+	open := map[string]hint{}
+	for subject, about := range hints {
+		if sequences[subject] <= about.beyond && now.Sub(about.heard) < unresolvedAge {
+			open[subject] = about
+		}
+	}
+	return open
 }
 
 // failed says that it is not, and shows when everything is read.
@@ -92,7 +135,9 @@ func (h *hints) begin() (mark uint64) {
 func (h *hints) doneAll(mark uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.applied = max(h.applied, mark)
+	if h.count == 0 { // or else some of them may not have been stored yet
+		h.applied = max(h.applied, mark)
+	}
 }
 
 // reached reports whether so many of the messages that have come are in the index.
@@ -112,7 +157,11 @@ func (x *Index) listen() (stop func(), err error) {
 	}
 	for shard := range x.config.Shards {
 		subject := subjects.BucketSubject(x.config.Names.StateBucket(shard), "*.*."+subjects.KindDefinition)
-		s, err := x.config.JS.Conn().Subscribe(subject, func(m *nats.Msg) { x.hints.add(shard, m.Subject) })
+		s, err := x.config.JS.Conn().Subscribe(subject, func(m *nats.Msg) {
+			// Without the header, or with one that is no number, any sequence will do.
+			beyond, _ := strconv.ParseUint(m.Header.Get(jetstream.ExpectedLastSubjSeqHeader), 10, 64)
+			x.hints.add(shard, m.Subject, hint{beyond: beyond, heard: x.config.Now()})
+		})
 		if err != nil {
 			return stop, err
 		}
