@@ -83,7 +83,7 @@ func withoutLater(record any) {
 		r.CancelRequestID = ""
 		r.Trigger.Input, r.Trigger.Headers, r.Trigger.Memo, r.Range.Note = nil, nil, nil, ""
 	case *Wake:
-		r.Told, r.Created = false, nil
+		r.Told, r.Runs, r.Created = false, "", nil
 	case *Enqueue:
 		r.Superseded, r.DropReason = 0, ""
 		r.MissedSpan, r.DroppedSpan, r.SupersededSpan, r.Complete = Span{}, Span{}, Span{}, false
