@@ -2,6 +2,7 @@ package invoker_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,6 +36,36 @@ func TestForgottenBeforeTheFirstRecord(t *testing.T) {
 	_, err = kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
 	require.ErrorIs(t, err, kv.ErrNotFound)
 	require.Zero(t, s.queued())
+}
+
+// TestNoRecordOfAScheduleThatWasReplaced: a process works by the definition it has read, and by a replica that knows of no
+// record. Meanwhile the schedule is deleted and forgotten, with its record, and another of the same ID created. The process
+// leaves no record of the first, and tells nothing under the IDs of events that have been told.
+func TestNoRecordOfAScheduleThatWasReplaced(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+	require.NoError(t, err)
+	e := s.handOff(schedule.OverlapAllowAll, 1)
+	wide := s.handOff(schedule.OverlapAllowAll, 2, 3)
+	wide.From, wide.Starts = e.From, slices.Concat(e.Starts, wide.Starts)
+	other := s.newPool()
+	calls := 0
+	pool := s.newPool(clock(func() time.Time {
+		if calls++; calls == 2 { // the first is before the definition is read
+			s.handle(other, invoker.Message{Enqueue: &e})
+			require.NoError(t, kv.Delete(t.Context(), s.store, kv.Definition(s.key), definition.Revision))
+			s.handle(other, wakeUp)
+			next := definition.Value
+			next.Incarnation = "inc-of-another"
+			_, err := kv.Put(t.Context(), s.store, kv.Definition(s.key), &next, 0)
+			require.NoError(t, err)
+		}
+		return time.Now()
+	}))
+	s.handle(pool, invoker.Message{Enqueue: &wide})
+	require.Equal(t, whole, s.events(), "by the other process alone, which has withdrawn the run")
+	require.NotEqual(t, definition.Value.Incarnation, s.record().Incarnation)
 }
 
 // TestFirstRecordAfterAnEarlierSchedule of the same ID, of which there is a trace.

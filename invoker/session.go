@@ -164,16 +164,22 @@ func (s *session) store(ctx context.Context, state *schedule.InvokerState) (uint
 		return revision, nil
 	}
 	if errors.Is(err, kv.ErrConflict) {
-		revision, err = kv.Put(ctx, s.config.Store, key, state, 0)
+		if err = s.stillThere(ctx); err == nil {
+			revision, err = kv.Put(ctx, s.config.Store, key, state, 0)
+		}
 	}
 	if err != nil {
 		return 0, err
 	}
-	return revision, s.stillThere(ctx)
+	err = s.stillThere(ctx)
+	if errors.Is(err, kv.ErrConflict) {
+		// Nobody may take it for the record that was forgotten: its events begin with the same number again.
+		_ = kv.Delete(ctx, s.config.Store, key, revision) // else whoever meets it forgets it
+	}
+	return revision, err
 }
 
-// stillThere asks the leader whether the schedule is there still; if it is not, the next attempt forgets what this one has
-// written.
+// stillThere asks the leader whether the schedule is there still; if it is not, that is a conflict.
 func (s *session) stillThere(ctx context.Context) error {
 	definition, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Definition(s.key)))
 	if err == nil && definition.Value.Incarnation != s.definition.Value.Incarnation {

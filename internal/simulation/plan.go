@@ -78,7 +78,8 @@ func PlanOf(seed uint64) Plan {
 // work on one schedule, a hand-off that is overtaken by the next but one, times that follow each other closely, and a freeze.
 func (p *Plan) jam(rng *rand.Rand) {
 	p.HeldUp, p.Redelivered = 0.3+0.5*rng.Float64(), 0.3+0.5*rng.Float64()
-	p.Often, p.Freezes = true, 1
+	p.Often, p.Freezes = true, 3
+	p.Requests /= 4 // what people change is not looked at so closely
 }
 
 // Each matter draws from a stream of numbers of its own, so that a plan with one kind of fault less is still much the same
