@@ -14,7 +14,7 @@
 //     IDs of what it had sent; a new one takes its place
 //   - requests and replies are lost, also where the write has happened; a published message arrives twice; a few messages
 //     take seconds and are overtaken
-//   - in a fifth of the seeds hand-offs take seconds, tasks of generators are delivered to a second one meanwhile, and schedules
+//   - in a quarter of the seeds hand-offs take seconds, tasks of generators are delivered to a second one meanwhile, and schedules
 //     are due every second or two, so that hand-offs overlap and arrive out of order
 //   - a replica answers that has not seen the newest writes
 //   - clocks of processes are off, and jump, also back

@@ -68,7 +68,7 @@ func PlanOf(seed uint64) Plan {
 		Freezes: rng.IntN(4), ActionsPerSecond: float64(rng.IntN(6)/4) * (0.5 + 3*rng.Float64()), MaxPendingRuns: rng.IntN(6) / 5 * 3,
 		Elections: rng.IntN(4), SystemPlan: systemPlanOf(seed),
 	}
-	if rng.IntN(5) == 0 {
+	if rng.IntN(4) == 0 {
 		plan.jam(rng)
 	}
 	return plan
@@ -77,9 +77,9 @@ func PlanOf(seed uint64) Plan {
 // jam makes hand-offs of times that are given up overlap, and arrive out of order. That takes much at once: two generators at
 // work on one schedule, a hand-off that is overtaken by the next but one, times that follow each other closely, and a freeze.
 func (p *Plan) jam(rng *rand.Rand) {
-	p.HeldUp, p.Redelivered = 0.3+0.5*rng.Float64(), 0.3+0.5*rng.Float64()
+	p.HeldUp, p.Redelivered = 0.5+0.3*rng.Float64(), 0.5+0.3*rng.Float64()
 	p.Often, p.Freezes = true, 3
-	p.Requests /= 4 // what people change is not looked at so closely
+	p.Requests /= 8 // what people change is not looked at so closely
 }
 
 // Each matter draws from a stream of numbers of its own, so that a plan with one kind of fault less is still much the same
