@@ -212,13 +212,6 @@ func (b bundle) fetch(t *testing.T, pool string, n int) []jetstream.Msg {
 	return msgs
 }
 
-func (b bundle) stream(t *testing.T, name string) jetstream.Stream {
-	t.Helper()
-	stream, err := b.js.Stream(t.Context(), name)
-	require.NoError(t, err)
-	return stream
-}
-
 // stored counts what a stream has, without its pulse.
 func (b bundle) stored(t *testing.T, stream string) (count uint64) {
 	t.Helper()

@@ -104,7 +104,8 @@ func (q queue) Pull(count int) (Messages, error) {
 	messages, err := q.consumer.Messages(
 		jetstream.PullMaxMessages(count), jetstream.PullThresholdMessages(1), jetstream.StopAfter(count),
 		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
-		jetstream.WithMessagesErrOnMissingHeartbeat(false),
+		// A consumer that was deleted between two requests answers to none: whoever pulls has to look for it again.
+		jetstream.WithMessagesErrOnMissingHeartbeat(true),
 	)
 	if err != nil {
 		return nil, err
