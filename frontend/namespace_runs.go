@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/jobs"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -24,11 +24,11 @@ func removalRuns(job *jobs.Job) (schedule.RunsPolicy, error) {
 	if len(job.Parameters) == 0 {
 		return schedule.RunsWithdraw, nil // a job of an earlier release
 	}
-	var task removalTask
-	if err := json.Unmarshal(job.Parameters, &task); err != nil {
+	var removal removalTask
+	if err := json.Unmarshal(job.Parameters, &removal); err != nil {
 		return "", fmt.Errorf("decode the removal of a namespace: %w", err)
 	}
-	return task.Runs.OrDefault(), nil
+	return removal.Runs.OrDefault(), nil
 }
 
 // clearRuns ends what the task queues of a namespace still have when its schedules are gone: runs of schedules that were
@@ -74,15 +74,8 @@ func (a *api) clearQueue(ctx context.Context, q taskqueue.Queue, policy schedule
 
 // control asks the worker that has a run to end it.
 func (a *api) control(ctx context.Context, q taskqueue.Queue, kind schedule.ControlKind, run *taskqueue.WaitingRun) error {
-	body, err := json.Marshal(&schedule.Control{
+	return task.Control(ctx, a.bus, a.names.Control(q.Namespace, q.Name, run.WorkflowID), schedule.Control{
 		Kind: kind, RequestID: run.RequestID, RunID: run.RunID, WorkflowID: run.WorkflowID,
-	})
-	if err != nil {
-		return err
-	}
-	return a.bus.Publish(ctx, &nats.Msg{
-		Subject: a.names.Control(q.Namespace, q.Name, run.WorkflowID),
-		Header:  nats.Header{nats.MsgIdHdr: {string(kind) + "-" + run.RequestID}}, Data: body,
 	})
 }
 

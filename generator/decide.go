@@ -257,7 +257,8 @@ func spanOf(t specproc.Tally) schedule.Span { return schedule.Span{From: t.First
 // changed reports whether the record says anything new. A mark that moved over a stretch without times does not count:
 // processing the stretch again gives nothing again.
 func changed(old, state *schedule.GeneratorState) bool {
-	return old.Version != state.Version || old.ZoneRules != state.ZoneRules || !old.Next.Equal(state.Next) || !old.IdleDeadline.Equal(state.IdleDeadline)
+	return old.Version != state.Version || old.ZoneRules != state.ZoneRules ||
+		!old.Next.Equal(state.Next) || !old.IdleDeadline.Equal(state.IdleDeadline)
 }
 
 func due(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }

@@ -331,8 +331,8 @@ func (p *Pool) decide(
 	}
 	namespace, _ := p.config.Namespaces.Get(d.Namespace)
 	in := Input{
-		Definition: d, Spec: spec, Zone: p.specs.Zone(d), State: state, Told: toldBy(d, wakes), IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now(),
-		Freeze: namespace.Freeze,
+		Definition: d, Spec: spec, Zone: p.specs.Zone(d), State: state, Told: toldBy(d, wakes),
+		IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now(), Freeze: namespace.Freeze,
 	}
 	if d.Schedule.State.LimitedActions {
 		if err := p.readInvoker(ctx, &in, kv.Get); err != nil {

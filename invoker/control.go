@@ -2,13 +2,13 @@ package invoker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -69,13 +69,10 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 
 // tell puts a cancel or terminate into the control stream.
 func (p *Pool) tell(ctx context.Context, key schedule.Key, c *schedule.PendingControl) error {
-	body, err := json.Marshal(&schedule.Control{Kind: c.Kind, RequestID: c.RequestID, RunID: c.RunID, WorkflowID: c.WorkflowID})
-	if err != nil {
-		return err
-	}
 	subject := p.config.Names.Control(key.Namespace, c.TaskQueue, c.WorkflowID)
-	msg := &nats.Msg{Subject: subject, Header: nats.Header{nats.MsgIdHdr: {string(c.Kind) + "-" + c.RequestID}}, Data: body}
-	return p.config.Bus.Publish(ctx, msg)
+	return task.Control(ctx, p.config.Bus, subject, schedule.Control{
+		Kind: c.Kind, RequestID: c.RequestID, RunID: c.RunID, WorkflowID: c.WorkflowID,
+	})
 }
 
 // completed reports whether the record has the completion of a run.

@@ -49,20 +49,11 @@ func Departures(state *schedule.InvokerState, policy schedule.RunsPolicy) []Depa
 		})
 	}
 	for _, c := range state.Controls {
-		if !hasStart(state, c.RequestID) {
+		if state.Start(c.RequestID) == nil {
 			all = append(all, Departure{Control: c, Withdraw: true})
 		}
 	}
 	return all
-}
-
-func hasStart(state *schedule.InvokerState, requestID string) bool {
-	for i := range state.Starts {
-		if state.Starts[i].RequestID == requestID {
-			return true
-		}
-	}
-	return false
 }
 
 // depart carries out what is decided about the runs of a schedule that is gone, and returns the events about those that are
@@ -149,8 +140,7 @@ func (p *Pool) end(ctx context.Context, key schedule.Key, d *Departure) (over bo
 
 // find returns the sequence of a run in the action stream; 0 if it is not there.
 func (p *Pool) find(ctx context.Context, key schedule.Key, c *schedule.PendingControl) (uint64, error) {
-	subject := p.config.Names.Action(key.Namespace, c.TaskQueue, c.WorkflowID)
-	stored, err := p.config.Bus.Last(ctx, p.config.Names.ActionStream(), subject)
+	stored, err := p.queued(ctx, key.Namespace, c.TaskQueue, c.WorkflowID)
 	switch {
 	case errors.Is(err, leader.ErrNone):
 		return 0, nil

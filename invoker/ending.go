@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -75,14 +73,9 @@ func (p *Pool) abandon(
 		return record, err
 	}
 	state.EventSequence += uint64(len(gone))
-	revision, err := kv.Put(ctx, p.config.Store, kv.Invoker(key), &state, record.Revision)
-	if errors.Is(err, nats.ErrMaxPayload) { // a thousand events, which have to go first then
-		if err := p.events.Publish(ctx, state.Outbox...); err != nil {
-			return record, err
-		}
-		state.Outbox = nil
-		revision, err = kv.Put(ctx, p.config.Store, kv.Invoker(key), &state, record.Revision)
-	}
+	revision, err := p.put(ctx, &state, func(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
+		return kv.Put(ctx, p.config.Store, kv.Invoker(key), state, record.Revision)
+	})
 	if err != nil {
 		return record, err
 	}

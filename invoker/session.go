@@ -106,7 +106,7 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 		return s.publishOutbox(ctx)
 	}
 	before, fresh := s.wallClock(), newEvents(&s.record.Value, &out.State)
-	revision, err := s.put(ctx, &out.State)
+	revision, err := s.put(ctx, &out.State, s.store)
 	if err != nil {
 		return err
 	}
@@ -138,18 +138,20 @@ func (s *session) refresh(state *schedule.InvokerState, now time.Time) {
 	}
 }
 
-// put writes the record. Where a thousand starts and their events make it larger than a message may be, the events go
+// put writes a record by store. Where a thousand starts and their events make it larger than a message may be, the events go
 // first: a repeat of the transition gives the same ones, if nothing else has come in between.
-func (s *session) put(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
-	revision, err := s.store(ctx, state)
+func (p *Pool) put(
+	ctx context.Context, state *schedule.InvokerState, store func(context.Context, *schedule.InvokerState) (uint64, error),
+) (uint64, error) {
+	revision, err := store(ctx, state)
 	if !errors.Is(err, nats.ErrMaxPayload) || len(state.Outbox) == 0 {
 		return revision, err
 	}
-	if err := s.events.Publish(ctx, state.Outbox...); err != nil {
+	if err := p.events.Publish(ctx, state.Outbox...); err != nil {
 		return 0, err
 	}
 	state.Outbox = nil
-	return s.store(ctx, state)
+	return store(ctx, state)
 }
 
 // store writes a record over the one that was read. Where there was none, the schedule may have been deleted since, and

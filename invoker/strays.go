@@ -15,7 +15,7 @@ func (p *Pool) endStrays(
 ) error {
 	for i := range group {
 		e := group[i].Body.End
-		if e == nil || group[i].Held || !e.Stray() || state != nil && hasStart(state, e.RequestID) {
+		if e == nil || group[i].Held || !e.Stray() || state != nil && state.Start(e.RequestID) != nil {
 			continue
 		}
 		if err := p.endStray(ctx, key, e); err != nil {
@@ -69,7 +69,7 @@ func runsPolicy(group []loop.Message[Message], incarnation string) schedule.Runs
 
 // isStray reports whether a request is dealt with by endStrays and not by a transition.
 func isStray(e *schedule.EndRun, state *schedule.InvokerState) bool {
-	return e.Stray() && !hasStart(state, e.RequestID)
+	return e.Stray() && state.Start(e.RequestID) == nil
 }
 
 // strayEvents tell of what somebody has asked of a run whose schedule is gone, and that it is over, if it is. Repeats give the

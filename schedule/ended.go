@@ -141,6 +141,16 @@ func (s *InvokerState) Runs() []Run {
 	return runs
 }
 
+// Start returns the start of a request, to read or to change; nil if the record has none. Ended runs have left the starts.
+func (s *InvokerState) Start(requestID string) *BufferedStart {
+	for i := range s.Starts {
+		if s.Starts[i].RequestID == requestID {
+			return &s.Starts[i]
+		}
+	}
+	return nil
+}
+
 // LastNominal returns the newest nominal time, of those that were due up to a mark, of an automated start that the record
 // knows; zero if there is none.
 func (s *InvokerState) LastNominal(mark time.Time) time.Time {

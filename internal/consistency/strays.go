@@ -125,15 +125,7 @@ func (r *reader) book(ctx context.Context, key schedule.Key) (*book, error) {
 }
 
 func (b *book) tellsOf(requestID string) bool {
-	if b.unreadable || b.state.Ended.Has(requestID) {
-		return true
-	}
-	for i := range b.state.Starts {
-		if b.state.Starts[i].RequestID == requestID {
-			return true
-		}
-	}
-	return false
+	return b.unreadable || b.state.Ended.Has(requestID) || b.state.Start(requestID) != nil
 }
 
 // stray finds out where a run is that no record tells of, and whether it is a finding. A request that nobody can read is for

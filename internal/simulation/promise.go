@@ -70,16 +70,6 @@ func (w *world) invoker(key schedule.Key) (*schedule.InvokerState, bool) {
 
 func isTombstone(m *jsmodel.Message) bool { return m.Header.Get("KV-Operation") != "" }
 
-// startOf returns the start of a request, nil if the record has none.
-func startOf(state *schedule.InvokerState, requestID string) *schedule.BufferedStart {
-	for i := range state.Starts {
-		if state.Starts[i].RequestID == requestID {
-			return &state.Starts[i]
-		}
-	}
-	return nil
-}
-
 // isStored reports whether a task stream has a message on a subject.
 func (w *world) isStored(shard int, subject string) bool {
 	_, ok := w.server.Last(w.names.TaskStream(shard), subject)

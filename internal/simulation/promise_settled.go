@@ -47,7 +47,7 @@ func (w *world) promisedByRecorded(key schedule.Key, d *jsmodel.Delivery) {
 		return
 	}
 	state, _ := w.invoker(key)
-	if s := startOf(state, completion.RequestID); s != nil && isOut(s) {
+	if s := state.Start(completion.RequestID); s != nil && isOut(s) {
 		w.broken(key.ID, "the completion of %s is acknowledged, and the record has it as %s", s.WorkflowID, s.Phase)
 	}
 }

@@ -284,7 +284,11 @@ func TestEventsTellTheStory(t *testing.T) {
 	require.NoError(t, err)
 	for _, kind := range []schedule.EventKind{schedule.EventCreated, schedule.EventStarted, schedule.EventCompleted} {
 		subject := s.names.Event(schedule.Key{Namespace: "default", ID: "story"}, kind)
-		msg, err := stream.GetLastMsgForSubject(t.Context(), subject)
+		var msg *jetstream.RawStreamMsg
+		natstest.Eventually(t, natstest.Patience, "an event that comes after the record", func() bool {
+			msg, err = stream.GetLastMsgForSubject(t.Context(), subject)
+			return !errors.Is(err, jetstream.ErrMsgNotFound)
+		})
 		require.NoError(t, err, kind)
 		var event schedule.Event
 		require.NoError(t, json.Unmarshal(msg.Data, &event))

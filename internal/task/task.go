@@ -1,4 +1,5 @@
-// Package task publishes the messages that pools send each other and themselves: tasks at once, and tasks by a timer.
+// Package task publishes the messages that pools send each other and themselves: tasks at once, and tasks by a timer; and what
+// they ask of runs.
 //
 // A task carries the trace context of what sent it. A timer carries none: what comes due later begins a trace of its own,
 // or the schedule would be one trace without an end.
@@ -9,6 +10,7 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -45,6 +47,18 @@ func PublishAndPurge(ctx context.Context, to timer.Publisher, subject, timerSubj
 		return fmt.Errorf("task: publish on %s: %w", subject, err)
 	}
 	return nil
+}
+
+// Control asks the worker of a run to end it, on the control subject of the run, and returns once that is stored. To ask twice
+// for the same is to ask once.
+func Control(ctx context.Context, to timer.Publisher, subject string, c schedule.Control) error {
+	body, err := json.Marshal(&c)
+	if err != nil {
+		return fmt.Errorf("task: %s: %w", subject, err)
+	}
+	return to.Publish(ctx, &nats.Msg{
+		Subject: subject, Header: nats.Header{nats.MsgIdHdr: {string(c.Kind) + "-" + c.RequestID}}, Data: body,
+	})
 }
 
 // attributes say in a trace what a task is.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// pullExpiry and pullHeartbeat are for one request for messages. A server that is silent for two heartbeats is
-	// asked again.
+	// pullExpiry and pullHeartbeat are for one request for messages. Where a server is silent for two heartbeats, the pull
+	// has failed.
 	pullExpiry    = 30 * time.Second
 	pullHeartbeat = 5 * time.Second
 )
