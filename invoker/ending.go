@@ -54,7 +54,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 
 // abandon gives up the starts that a schedule takes with it, and returns the record that says so. The record is written
 // before anybody is told: a process that goes by the definition of before may be about to start one of them, and to number
-// its own events in the same way. Its write is a conflict then.
+// its own events in the same way. Its write is a conflict then. One that reads the record later is warned by it.
 func (p *Pool) abandon(
 	ctx context.Context, key schedule.Key, record kv.Record[schedule.InvokerState],
 ) (kv.Record[schedule.InvokerState], error) {
@@ -68,7 +68,7 @@ func (p *Pool) abandon(
 		return record, nil
 	}
 	state.Starts = slices.DeleteFunc(slices.Clone(state.Starts), func(s schedule.BufferedStart) bool { return s.Waiting() })
-	state.Outbox = slices.Concat(state.Outbox, gone)
+	state.Outbox, state.Abandoned = slices.Concat(state.Outbox, gone), true
 	if err := p.remembered(since); err != nil {
 		return record, err
 	}

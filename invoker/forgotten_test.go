@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -119,3 +120,56 @@ func TestForgottenWhileAStartIsMade(t *testing.T) {
 	_, err = kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
 	require.ErrorIs(t, err, kv.ErrNotFound)
 }
+
+// TestNothingBeginsOnWhatIsBeingForgotten: a process forgets a schedule, and dies when it has given up what waited. The run that
+// the record told of goes on, and the record does not tell of it any more. Another process still goes by the definition of
+// before, as a replica shows it that lags behind, when a hand-off comes. Nothing begins beside that run.
+func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
+	t.Parallel()
+	for name, replaced := range map[string]bool{"deleted": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, policy(schedule.OverlapBufferAll))
+			first, second := s.handOff("", 1), s.handOff("", 2)
+			s.put(s.afterHandOff(first))
+			s.publishedBefore(first.Starts[0])
+			s.take()
+			definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+			require.NoError(t, err)
+			s.gone(definition, replaced)
+			own := bus.New(s.js)
+			t.Cleanup(own.Close)
+			dies := s.newPool(func(c *invoker.Config) { c.Bus = &diesWhenForgetting{Bus: own} })
+			require.ErrorIs(t, dies.Handle(t.Context(), s.key, s.group(false, wakeUp)).Err(), nats.ErrTimeout)
+			require.Empty(t, s.record().Starts)
+
+			lagging := recent.Definitions()
+			lagging.Keep(s.key, definition)
+			pool := s.newPool(func(c *invoker.Config) { c.Definitions = lagging })
+			group := s.group(false, invoker.Message{Enqueue: &second})
+			group[0].Stored = time.Now()
+			require.NoError(t, pool.Handle(t.Context(), s.key, group).Err())
+			require.Len(t, s.left(), 1, "the run of before, and no other")
+			require.NotEqual(t, definition.Value.Incarnation, s.record().Incarnation)
+		})
+	}
+}
+
+// gone deletes the definition, and puts that of another schedule of the same ID in its place if it is to be replaced.
+func (s *site) gone(definition kv.Record[schedule.Definition], replaced bool) {
+	s.t.Helper()
+	key := kv.Definition(s.key)
+	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, key, definition.Revision, string(schedule.RunsLeave)))
+	if !replaced {
+		return
+	}
+	next := definition.Value
+	next.Incarnation = "inc-of-another"
+	_, err := kv.Put(s.t.Context(), s.store, key, &next, 0)
+	require.NoError(s.t, err)
+}
+
+// diesWhenForgetting fails when what waited has been given up, and nobody has been told.
+type diesWhenForgetting struct{ bus.Bus }
+
+func (*diesWhenForgetting) PublishAll(context.Context, []*nats.Msg) error { return nats.ErrTimeout }

@@ -287,14 +287,15 @@ func (p *Pool) bury(
 
 // definition reads the definition. One that is older than the messages or the record say comes from a replica that lags
 // behind; to go by it could even reset the record. Where there is no record, nothing tells: a completion of a schedule that
-// has been deleted would make one again, and nobody would ever remove it.
+// has been deleted would make one again, and nobody would ever remove it. Where the record has been abandoned, only the leader
+// knows what there is now.
 //
 // It is asked for whenever something might start, though it hardly ever changes: what has been paused must not go on. A
 // hand-off that was made a moment ago has asked already.
 func (p *Pool) definition(
 	ctx context.Context, a *attempt, state *schedule.InvokerState,
 ) (kv.Record[schedule.Definition], error) {
-	if a.again || state.Incarnation == "" {
+	if a.again || state.Incarnation == "" || state.Abandoned {
 		return kv.GetLeader(ctx, p.config.Store, kv.Definition(a.key))
 	}
 	wakes := append(versions(a.group), schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion})

@@ -178,6 +178,9 @@ type InvokerState struct {
 	Outbox []Event `json:"outbox,omitempty"`
 	// EventSequence numbers the events of this incarnation from 1.
 	EventSequence uint64 `json:"eventSequence,omitempty"`
+	// Abandoned says that the schedule is gone, and that the starts that waited have been given up. The record does not tell of
+	// all runs any more, so nothing may begin by it: whoever finds it asks the leader for the definition.
+	Abandoned bool `json:"abandoned,omitempty"`
 }
 
 // Counters are the totals of a schedule since its creation.

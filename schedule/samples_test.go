@@ -227,7 +227,7 @@ func golden() map[string]any {
 			},
 			LimitVersion: 3, LimitUsed: 2, HasResult: true, AskAt: at(14),
 			Counters: Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6, SkippedOnRequest: 5},
-			Outbox:   []Event{fullEvent()}, EventSequence: 12,
+			Outbox:   []Event{fullEvent()}, EventSequence: 12, Abandoned: true,
 		},
 		"backfill": backfill(),
 		"result": &Result{
