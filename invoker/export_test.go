@@ -1,5 +1,11 @@
 package invoker
 
+import (
+	"context"
+	"slices"
+	"time"
+)
+
 // Unexported functions, for tests.
 var (
 	DecodeCompletion = decodeCompletion
@@ -14,3 +20,18 @@ const (
 	PaceHorizon = paceHorizon
 	StaleSlot   = staleSlot
 )
+
+// ServePace serves several asks for starts that wait at the same time, and returns what each is given.
+func ServePace(ctx context.Context, config Config, namespace string, rate float64, starts ...int) (given [][]time.Time) {
+	t := newThrottle(&config)
+	p := &t.lane(namespace).pace
+	for _, n := range starts {
+		p.waiting = append(p.waiting, &paceAsk{starts: n})
+	}
+	asks := slices.Clone(p.waiting)
+	p.serve(ctx, t, namespace, rate)
+	for _, ask := range asks {
+		given = append(given, ask.slots)
+	}
+	return given
+}
