@@ -105,6 +105,24 @@ func TestWhatBecomesOfADelayedStart(t *testing.T) {
 	}
 }
 
+// TestADelayedStartThatIsDeferred waits for a run from then on, and not for its time: when the run ends it asks anew.
+func TestADelayedStartThatIsDeferred(t *testing.T) {
+	t.Parallel()
+	given := slots(1500)
+	k := limited(t, func() []int { return given() }, policy(schedule.OverlapBufferAll))
+	k.due(-1)
+	require.Equal(t, "-1 pending", k.phases())
+	given = slots(0)
+	k.trigger(1, schedule.OverlapAllowAll)
+	k.work(invoker.Accepted)
+	require.Equal(t, "-1 deferred, 1 started", k.phases())
+	require.Nil(t, k.find(-1).Delay)
+	given = slots()
+	k.now = k.now.Add(2 * time.Second)
+	k.complete(1, schedule.StatusCompleted)
+	require.Equal(t, "1 completed, -1 pending", k.phases(), "its time has passed, and is nobody's any more")
+}
+
 // TestARunThatIsRefusedMakesRoomForNobody who has not asked.
 func TestARunThatIsRefusedMakesRoomForNobody(t *testing.T) {
 	t.Parallel()

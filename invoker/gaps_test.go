@@ -235,6 +235,21 @@ func TestAHandOffAroundWhatIsCovered(t *testing.T) {
 	}
 }
 
+// TestAHandOffAroundAnEmptyOne: a hand-off by which a source makes itself known covers nothing, and parts nothing: one event tells
+// of all that is given up.
+func TestAHandOffAroundAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	d := newDueTimes(t, 1, 0, 6*time.Second)
+	empty := schedule.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: second(3), To: second(3)},
+	}
+	d.transition(traced(empty))
+	wide, _ := d.handOff(second(1), second(5), 9, 0, 0)
+	d.transition(invoker.Input{Enqueues: traced(wide).Enqueues, Spec: d.spec})
+	require.Len(t, d.news, 1)
+	require.EqualValues(t, 4, d.news[0].Count)
+}
+
 // TestMoreGivenUpThanCanBeCountedOneByOne: a year of seconds is counted as exactly.
 func TestMoreGivenUpThanCanBeCountedOneByOne(t *testing.T) {
 	t.Parallel()

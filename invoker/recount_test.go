@@ -202,3 +202,28 @@ func TestGivenUpOnceAfterAnUpdate(t *testing.T) {
 	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
 	require.EqualValues(t, 5, k.state.Counters.MissedCatchup)
 }
+
+// TestGivenUpOnceByAnotherJitter: an update moves what an earlier version has given up to where nothing is covered. It is not
+// counted again.
+func TestGivenUpOnceByAnotherJitter(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	every := []schedule.Interval{{Every: schedule.Duration(time.Second)}}
+	first := schedule.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: origin},
+	}
+	giveUp(&first, 2)
+	k.transition(traced(first))
+	k.d.Version, k.d.Schedule.Spec = 2, schedule.Spec{Intervals: every, Jitter: schedule.Duration(900 * time.Millisecond)}
+	spec, err := specproc.Compile(k.d.Schedule.Spec)
+	require.NoError(t, err)
+	moved, ok := spec.NextDue(second(2), k.d.JitterSeed())
+	require.True(t, ok)
+	require.Equal(t, second(2), moved.Nominal.UTC(), "it is due later now")
+	again := schedule.Enqueue{
+		Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: schedule.Span{From: second(2), To: second(7)},
+		Missed: 5, MissedSpan: schedule.Span{From: second(1), To: second(6)},
+	}
+	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
+	require.EqualValues(t, 6, k.state.Counters.MissedCatchup)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -268,6 +269,54 @@ func TestEventsLongAgoAreNotRepeated(t *testing.T) {
 	require.NoError(t, events.NewPublisher(natstest.Bus(t, s.js), s.names, nil).Publish(t.Context(), arrived))
 	s.handle(s.newPool(), wakeUp)
 	require.Equal(t, append(before, schedule.EventSkipped, schedule.EventSkipped), s.events())
+}
+
+// TestEventsOfAnotherIncarnation: the events of each schedule of an ID have numbers of their own. What a process knows of those of
+// one says nothing of those of the next, which another process has left.
+func TestEventsOfAnotherIncarnation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, policy(schedule.OverlapAllowAll))
+	overtaken := &overtakenBuckets{}
+	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
+	require.NoError(t, err)
+	overtaken.Buckets = buckets
+	pool := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(overtaken, s.names, 1) })
+	e := s.handOff("", 1, 2, 3)
+	s.handle(pool, invoker.Message{Enqueue: &e})
+	require.Len(t, s.events(), 3)
+
+	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
+	require.NoError(t, err)
+	next := record.Value
+	next.Incarnation = "inc-of-another"
+	_, err = kv.Put(t.Context(), s.store, kv.Definition(s.key), &next, record.Revision)
+	require.NoError(t, err)
+	lost := schedule.Event{
+		ID: "inc-of-another-1", Time: time.Now().UTC(), Namespace: "default", ScheduleID: s.key.ID, Kind: schedule.EventSkipped,
+	}
+	overtaken.by = func() { // another process is faster, and dies before it has told what it has decided
+		record, err := kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
+		require.NoError(t, err)
+		state := schedule.InvokerState{Incarnation: next.Incarnation, LimitVersion: 1, EventSequence: 1, Outbox: []schedule.Event{lost}}
+		_, err = kv.Put(t.Context(), s.store, kv.Invoker(s.key), &state, record.Revision)
+		require.NoError(t, err)
+	}
+	s.handle(pool, wakeUp)
+	require.Contains(t, s.events(), schedule.EventSkipped)
+}
+
+// overtakenBuckets let another process come first, once, before the record of the invoker is written.
+type overtakenBuckets struct {
+	kv.Buckets
+	by func()
+}
+
+func (b *overtakenBuckets) Update(ctx context.Context, bucket, key string, value []byte, last uint64) (uint64, error) {
+	if by := b.by; by != nil && strings.HasSuffix(key, ".invoker") {
+		b.by = nil
+		by()
+	}
+	return b.Buckets.Update(ctx, bucket, key, value, last)
 }
 
 // awaitForgetful waits until the event stream has forgotten the message IDs it knows now.

@@ -158,6 +158,26 @@ func TestAnUpdatedDefinitionDoesNotStartAgain(t *testing.T) {
 	require.Equal(t, "1 ready, 2 ready", k.phases())
 }
 
+// TestAHandOffAfterItsSourceIsForgotten: nothing is known any more of what the source has handed over, but the run is.
+func TestAHandOffAfterItsSourceIsForgotten(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t)
+	e := k.handOff("b1", "", 1)
+	k.transition(traced(e))
+	k.work(invoker.Accepted)
+	for _, phase := range []string{"1 started", "1 completed"} {
+		k.transition(invoker.Input{Finished: []string{"b1"}})
+		require.NotContains(t, k.state.Sources, "b1")
+		k.events()
+		k.transition(traced(e))
+		require.Empty(t, k.events())
+		require.Equal(t, phase, k.phases())
+		if phase == "1 started" {
+			k.complete(1, schedule.StatusCompleted)
+		}
+	}
+}
+
 func TestSourcesAreApart(t *testing.T) {
 	t.Parallel()
 	k := newDesk(t, policy(schedule.OverlapAllowAll))
