@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// host is the NATS that a run uses: embedded, in a folder of its own, or one that is there.
+// host is the NATS that a run uses: in a folder of its own, embedded or a process, or one that is there.
 type host struct {
 	external func(...nats.Option) (*nats.Conn, error)
 	sync     natsserver.SyncMode
@@ -25,18 +25,27 @@ type host struct {
 
 	dir      string
 	embedded *natsserver.Server
+
+	// children are the processes of the run, nil if it has none; url is where that of NATS is found, empty while there is none.
+	children *children
+	url      string
 }
 
-// openHost makes the data folder and starts the embedded server, unless another is to be used.
-func openHost(ctx context.Context, c *Config) (*host, error) {
+// openHost makes the data folder and starts a server, unless another is to be used. The run is broken off by fail if a process
+// of its own ends.
+func openHost(ctx context.Context, c *Config, fail context.CancelCauseFunc) (*host, error) {
 	h := &host{external: c.Dial, sync: c.Sync, log: c.Logger, dir: c.Dir}
 	if h.external != nil {
 		return h, nil
 	}
-	if err := h.makeDir(); err != nil {
-		return nil, err
+	err := h.makeDir()
+	if err == nil && c.Processes {
+		h.children, err = newChildren(c.Binary, fail)
 	}
-	if err := h.start(ctx); err != nil {
+	if err == nil {
+		err = h.start(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	return h, nil
@@ -65,14 +74,21 @@ func (h *host) searchOptions(names subjects.Names) roles.SearchOptions {
 	return roles.SearchOptions{Dir: filepath.Join(h.dir, "search", names.Prefix())}
 }
 
-// start starts the embedded server.
+// start starts the server.
 func (h *host) start(ctx context.Context) (err error) {
+	if h.children != nil {
+		h.url, err = h.children.startNATS(ctx, h.dir, h.sync)
+		return err
+	}
 	h.embedded, err = natsserver.Start(ctx, natsserver.Options{Dir: h.dir, Port: -1, Sync: h.sync, Logger: h.log})
 	return err
 }
 
-// stop stops the embedded server. Its data stays.
+// stop stops the server. Its data stays.
 func (h *host) stop() {
+	if h.children != nil {
+		h.children.stop(processNATS)
+	}
 	if h.embedded != nil {
 		h.embedded.Shutdown()
 		h.embedded = nil
@@ -84,12 +100,18 @@ func (h *host) dial(options ...nats.Option) (*nats.Conn, error) {
 	if h.embedded != nil {
 		return h.embedded.Connect(options...)
 	}
+	if h.url != "" {
+		return nats.Connect(h.url, options...)
+	}
 	return h.external(options...)
 }
 
-// close stops the embedded server and removes its data.
+// close stops the server and removes its data.
 func (h *host) close() error {
 	h.stop()
+	if h.children != nil {
+		h.children.close()
+	}
 	if h.external != nil {
 		return nil
 	}
@@ -98,7 +120,7 @@ func (h *host) close() error {
 
 // disk is how many bytes the data takes: that of the files, or what another server says of the streams.
 func (h *host) disk(streams traffic) (int64, error) {
-	if h.embedded == nil {
+	if h.external != nil {
 		return int64(streams.bytes), nil
 	}
 	var bytes int64

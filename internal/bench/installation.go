@@ -34,7 +34,7 @@ const (
 )
 
 // installation is an installation that runs: all roles and a worker on one connection, as in a server, and a client on
-// another.
+// another. Or the roles are processes of their own, and the worker alone is here.
 type installation struct {
 	names   subjects.Names
 	cluster *roles.Cluster
@@ -47,6 +47,8 @@ type installation struct {
 	asks   *nats.Conn
 	cancel context.CancelFunc
 	ended  chan error
+	// children has the roles as processes; nil if they are here.
+	children *children
 }
 
 // startInstallation starts all roles and returns when requests are answered. If a role ends by itself, fail is called. The
@@ -74,7 +76,12 @@ func startInstallation(
 		return i, err
 	}
 	w.Register(actionType, handler)
-	return i, i.run(ctx, c.Logger, roles.Role{Name: "worker", Run: w.Run}, fail)
+	work := roles.Role{Name: "worker", Run: w.Run}
+	if h.children == nil {
+		return i, i.run(ctx, c.Logger, work, fail)
+	}
+	i.supervise(ctx, c.Logger, fail, roles.Stage{work}, roles.Stage{i.conn.Role()})
+	return i, i.startRoles(ctx, h.children, h.url)
 }
 
 // connectClient gives the clients, and what is measured around them, a connection of their own.
@@ -100,18 +107,8 @@ func (i *installation) run(ctx context.Context, log *slog.Logger, work roles.Rol
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
-	// The roles end when they are told to, which is after the measurement even if that is broken off.
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	i.cancel = cancel
-	go func() {
-		err := roles.Supervise(running, log, grace,
-			roles.Stage{front}, roles.Stage{generator, backfiller}, roles.Stage{work}, roles.Stage{invoker},
-			roles.Stage{i.conn.Role()})
-		if running.Err() == nil {
-			fail(fmt.Errorf("bench: %w", err))
-		}
-		i.ended <- err
-	}()
+	i.supervise(ctx, log, fail, roles.Stage{front}, roles.Stage{generator, backfiller}, roles.Stage{work}, roles.Stage{invoker},
+		roles.Stage{i.conn.Role()})
 	select {
 	case <-ready:
 		return nil
@@ -120,8 +117,24 @@ func (i *installation) run(ctx context.Context, log *slog.Logger, work roles.Rol
 	}
 }
 
+// supervise begins to run roles. They end when they are told to, which is after the measurement even if that is broken off.
+func (i *installation) supervise(ctx context.Context, log *slog.Logger, fail context.CancelCauseFunc, stages ...roles.Stage) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	i.cancel = cancel
+	go func() {
+		err := roles.Supervise(running, log, grace, stages...)
+		if running.Err() == nil {
+			fail(fmt.Errorf("bench: %w", err))
+		}
+		i.ended <- err
+	}()
+}
+
 // stopRoles stops the roles in order. The client stays connected.
 func (i *installation) stopRoles() error {
+	if i.children != nil {
+		i.children.stop(roleProcesses...)
+	}
 	if i.cancel == nil {
 		return nil
 	}

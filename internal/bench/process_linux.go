@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // resetPeak forgets the most memory this process has had so far.
@@ -37,3 +38,30 @@ func kibibytes(status, name string) int64 {
 
 // rssUnit is the unit of what getrusage says about memory.
 const rssUnit = 1 << 10
+
+// usageOf returns what another process has used; zero if it has ended.
+func usageOf(pid int) usage {
+	dir := "/proc/" + strconv.Itoa(pid)
+	stat, _ := os.ReadFile(dir + "/stat") // what cannot be read is empty
+	status, _ := os.ReadFile(dir + "/status")
+	return usage{ticks(string(stat)), kibibytes(string(status), "VmRSS:"), kibibytes(string(status), "VmHWM:")}
+}
+
+// tick is the unit of processor times in /proc, whatever the kernel counts by.
+const tick = 10 * time.Millisecond
+
+// ticks reads the processor time from a line such as "7 (carillon) S 1 ...", in which user and system are the 14th and the 15th
+// field. The name in parentheses may have spaces.
+func ticks(stat string) time.Duration {
+	const user, system = 11, 12 // behind the name
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= system {
+		return 0
+	}
+	u, err1 := strconv.ParseInt(fields[user], 10, 64)
+	s, err2 := strconv.ParseInt(fields[system], 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return time.Duration(u+s) * tick
+}

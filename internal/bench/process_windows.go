@@ -9,3 +9,5 @@ func cpuTime() time.Duration { return 0 }
 func resetPeak() {}
 
 func memory() (rss, peak int64) { return 0, 0 }
+
+func usageOf(int) usage { return usage{} }

@@ -55,7 +55,7 @@ func measureRecover(ctx context.Context, s *session) error {
 	return s.afterwards(ctx, ledger, t.all.from)
 }
 
-// restart stops the roles, and NATS if it is embedded, and starts them again. It returns when the start began, once a
+// restart stops the roles, and NATS if it is that of the run, and starts them again. It returns when the start began, once a
 // request has been answered.
 func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 	s.config.Progress("restarting", 0, 0)
@@ -63,12 +63,12 @@ func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 		return began, err
 	}
 	s.installation = nil
-	embedded := s.host.embedded != nil
+	own := s.host.external == nil
 	s.host.stop()
 	s.unpace()
 	s.beginHeap(ctx)
 	began = time.Now()
-	if embedded {
+	if own {
 		if err := s.host.start(ctx); err != nil {
 			return began, err
 		}
@@ -98,7 +98,7 @@ func (s *session) afterwards(ctx context.Context, ledger *ledger, begin time.Tim
 	if err != nil {
 		return err
 	}
-	s.result.RSS, s.result.PeakRSS = memory()
+	s.noteMemory()
 	checked := span{begin, measured.to}
 	if err := s.awaitRuns(ctx, ledger, checked); err != nil {
 		return err

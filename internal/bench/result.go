@@ -39,6 +39,8 @@ type Result struct {
 	// CPU is what the process used in that time, NATS included if it is embedded; Cores is that by the second.
 	CPU   Seconds `json:"cpu_seconds"`
 	Cores Rate    `json:"cpu_cores"`
+	// Processes is CPU by process, where NATS and the roles have some of their own; "bench" is this one, which is the worker.
+	Processes map[string]Seconds `json:"cpu_seconds_by_process,omitempty"`
 	// PeakRSS is the most memory the process had during the run, RSS what it had at the end.
 	PeakRSS int64 `json:"peak_rss_bytes"`
 	RSS     int64 `json:"rss_bytes"`
@@ -61,7 +63,7 @@ type Result struct {
 
 // Environment is where a run took place.
 type Environment struct {
-	// NATS is "embedded", or the URL.
+	// NATS is "embedded", "a process" of the run, or the URL.
 	NATS        string `json:"nats"`
 	NATSVersion string `json:"nats_version"`
 	// Sync is that of the embedded server.
@@ -72,6 +74,8 @@ type Environment struct {
 	Version     string `json:"version"`
 	Go          string `json:"go"`
 	CPUs        int    `json:"cpus"`
+	// Processes says that NATS and each role but the worker had a process of its own.
+	Processes bool `json:"processes,omitempty"`
 	// Profiled says that profiles were taken, which costs time.
 	Profiled bool `json:"profiled,omitempty"`
 }
@@ -127,6 +131,9 @@ func (r *Result) Write(w io.Writer) error {
 		t.row(words(name), "%s/s", digits(r.Rates[name]))
 	}
 	t.row("CPU", "%.2f s in %.2f s: %.3f cores", seconds(r.CPU), seconds(r.Elapsed), float64(r.Cores))
+	if len(r.Processes) > 0 {
+		t.row("", "%s", byProcess(r.Processes))
+	}
 	t.row("memory", "%s at most, %s at the end", mebibytes(r.PeakRSS), mebibytes(r.RSS))
 	t.row("disk", "%s", mebibytes(r.Disk))
 	if r.Messages > 0 {
@@ -207,6 +214,17 @@ func byStream(messages map[string]Rate) string {
 	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %.2f", words(name), float64(messages[name]))
+	}
+	return strings.Join(names, ", ")
+}
+
+// byProcess lists the processes, the one that used most first.
+func byProcess(used map[string]Seconds) string {
+	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int {
+		return cmp.Or(cmp.Compare(used[b], used[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %.2f s", name, seconds(used[name]))
 	}
 	return strings.Join(names, ", ")
 }

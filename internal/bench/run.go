@@ -30,6 +30,10 @@ type Config struct {
 	// data, which is removed at the end: where temporary files are, by default.
 	Sync natsserver.SyncMode
 	Dir  string
+	// Processes gives NATS and each role but the worker a process of its own, with Dial unset. Binary is the program that they
+	// run: this one by default.
+	Processes bool
+	Binary    string
 	// Shards and Replicas are those of the installation, Concurrency is that of the worker.
 	Shards, Replicas, Concurrency int
 	// Profiles is a folder for profiles; empty for none.
@@ -133,7 +137,7 @@ func (s *session) beginHeap(ctx context.Context) {
 // open starts NATS and the installation.
 func (s *session) open(ctx context.Context) (err error) {
 	s.config.Progress("starting", 0, 0)
-	if s.host, err = openHost(ctx, &s.config); err != nil {
+	if s.host, err = openHost(ctx, &s.config, s.fail); err != nil {
 		return err
 	}
 	if s.config.Dial != nil {
@@ -174,9 +178,8 @@ func (s *session) finish(ctx context.Context) error {
 		return err
 	}
 	r := s.result
-	rss, peak := memory()
 	if r.RSS == 0 {
-		r.RSS, r.PeakRSS = rss, peak
+		s.noteMemory()
 	}
 	streams, err := s.traffic(ctx)
 	if err != nil {
@@ -221,6 +224,9 @@ func (s *session) environment() Environment {
 		Shards: s.cluster.Facts.Shards, Replicas: s.cluster.Facts.Replicas, Concurrency: s.config.Concurrency,
 		Version: s.config.Version, Go: runtime.Version(), CPUs: min(runtime.GOMAXPROCS(0), runtime.NumCPU()), Profiled: s.profiler != nil,
 	}
+	if s.host.children != nil {
+		e.NATS, e.Processes = "a process", true
+	}
 	if s.host.external == nil {
 		e.Sync = string(s.config.Sync)
 	} else {
@@ -232,7 +238,7 @@ func (s *session) environment() Environment {
 // gauge is what the process and the streams have used up to a moment.
 type gauge struct {
 	at      time.Time
-	cpu     time.Duration
+	usages  map[string]usage
 	traffic traffic
 }
 
@@ -250,15 +256,28 @@ func (s *session) end(ctx context.Context, from gauge) (gauge, error) {
 	if err != nil {
 		return to, err
 	}
-	elapsed, cpu := to.at.Sub(from.at), to.cpu-from.cpu
+	elapsed, cpu := to.at.Sub(from.at), total(to.usages).cpu-total(from.usages).cpu
 	s.result.Elapsed, s.result.CPU = Seconds(elapsed), Seconds(cpu)
+	s.result.Processes = nil
+	if s.host.children != nil {
+		s.result.Processes = map[string]Seconds{}
+		for name, used := range to.usages {
+			s.result.Processes[name] = Seconds(used.cpu - from.usages[name].cpu)
+		}
+	}
 	s.result.Cores = Rate(cpu.Seconds() / elapsed.Seconds())
 	return to, s.profiler.stop()
 }
 
 func (s *session) gauge(ctx context.Context) (gauge, error) {
 	streams, err := s.traffic(ctx)
-	return gauge{at: time.Now(), cpu: cpuTime(), traffic: streams}, err
+	return gauge{at: time.Now(), usages: s.usages(), traffic: streams}, err
+}
+
+// noteMemory notes the memory that the processes have now.
+func (s *session) noteMemory() {
+	sum := total(s.usages())
+	s.result.RSS, s.result.PeakRSS = sum.rss, sum.peak
 }
 
 func (s *session) traffic(ctx context.Context) (traffic, error) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/child"
 )
 
 // The hidden commands of the program that run a node and a worker of an installation. The node takes a [NodeConfig] as JSON
@@ -29,7 +31,7 @@ const replicas = "3"
 // the processes themselves do.
 type installation struct {
 	dir, binary string
-	launch      *launcher
+	launch      *child.Launcher
 	links       []*link
 	processes   map[string]*process
 	disks       map[string]*disk // of the nodes, if they have some of their own
@@ -53,7 +55,7 @@ func newInstallation(ctx context.Context, dir, binary string, ownDisks bool) (*i
 			return nil, err
 		}
 	}
-	in.launch = newLauncher()
+	in.launch = child.NewLauncher()
 	err := in.prepare(ctx)
 	if err == nil && ownDisks {
 		err = in.mount()
@@ -303,5 +305,5 @@ func (in *installation) close() {
 	for _, d := range in.disks {
 		d.unmount()
 	}
-	in.launch.close()
+	in.launch.Close()
 }

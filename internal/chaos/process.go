@@ -6,9 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/child"
 )
 
 // command is how a process is started: its arguments for each of its lives.
@@ -20,7 +21,7 @@ type process struct {
 	binary  string
 	logPath string
 	command command
-	launch  *launcher
+	launch  *child.Launcher
 	// crashed is called, from a goroutine of the process, when it ends by itself.
 	crashed func(name string, err error)
 
@@ -44,25 +45,14 @@ func (p *process) start() error {
 	defer log.Close() // the process has its own
 	number := len(p.lives)
 	cmd := exec.Command(p.binary, p.command(number)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = environment(), log, log, childAttributes()
-	if err := p.launch.start(cmd); err != nil {
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := p.launch.Start(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
 	p.lives = append(p.lives, Life{Process: p.name, Number: number, Period: Period{From: time.Now()}})
 	p.cmd, p.ended = cmd, make(chan struct{})
 	go p.watch(cmd, p.ended)
 	return nil
-}
-
-// environment is that of this process but for the settings of the program, which are meant for this process alone.
-func environment() []string {
-	var kept []string
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "CARILLON_") {
-			kept = append(kept, variable)
-		}
-	}
-	return kept
 }
 
 // watch waits for the end of a life.

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/child"
 	"github.com/carillon-scheduler/carillon/internal/idle"
 )
 
@@ -54,7 +55,7 @@ func chaosCommand(t *testing.T, temporary string, args ...string) *exec.Cmd {
 	binary, err := carillon()
 	require.NoError(t, err)
 	cmd := exec.Command(binary, append([]string{"chaos"}, args...)...)
-	cmd.Env = append(environment(), "TMPDIR="+temporary)
+	cmd.Env = append(child.Environment(), "TMPDIR="+temporary)
 	cmd.WaitDelay = time.Minute
 	return cmd
 }

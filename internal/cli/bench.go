@@ -41,7 +41,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Long: `Measures Carillon on this machine: all roles and a worker in this process, as
 "carillon server" runs them, on an embedded NATS server with data in a temporary
 folder. With --nats an existing NATS server is used, under names of its own, and
-left as it was.
+left as it was. With --processes NATS and each role are processes of their own, as
+in an installation of several machines; the worker remains in this one.
 
 Every action is followed until its code has run; the exit code is 1 if one was
 missed or doubled. See docs/performance/README.md.`,
@@ -55,6 +56,16 @@ missed or doubled. See docs/performance/README.md.`,
 	}
 	cmd.AddCommand(a.benchAllCommand())
 	return cmd
+}
+
+// benchHelper is the command that the NATS server of a run with processes of its own executes.
+func (a *app) benchHelper() *cobra.Command {
+	return &cobra.Command{
+		Use: bench.NATSCommand + " DIR SYNC", Short: "Run the NATS server of a bench", Hidden: true, Args: exactly("DIR", "SYNC"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.RunNATS(cmd.Context(), a.logger(), a.env.Stdout, args[0], args[1])
+		},
+	}
 }
 
 func (a *app) benchScenarioCommand(scenario bench.Scenario) *cobra.Command {
@@ -136,6 +147,7 @@ func (o *benchOptions) define(cmd *cobra.Command) {
 		flags.IntVar(&o.Concurrency, "concurrency", worker.DefaultConcurrency, "run `N` actions at once")
 		flags.IntVar(&o.Shards, "shards", 0, "divide the schedules into `N` shards; 0 means 4")
 		flags.IntVar(&o.Replicas, "replicas", 0, "let `N` NATS servers keep all data: 1, 3 or 5; 0 means 1")
+		flags.BoolVar(&o.Processes, "processes", false, "give NATS and each role a process of its own; this one is the worker")
 		flags.StringVar(&o.Profiles, "profile", "", "write profiles of processor, heap, blocking and mutexes to `DIR`")
 		flags.BoolVar(&o.json, "json", false, "print the result as JSON")
 	})
@@ -153,6 +165,9 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	o.Parameters.Overlap = schedule.OverlapPolicy(o.overlap)
 	o.Config.Sync = natsserver.SyncMode(o.sync)
 	o.Names = a.global.names
+	if o.Processes && a.global.isExternal() {
+		return usagef("--processes starts a NATS server of its own: leave out --nats")
+	}
 	if a.global.isExternal() {
 		o.Dial = a.global.dial
 	}
