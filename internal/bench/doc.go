@@ -2,7 +2,8 @@
 //
 // [Scenarios] lists what can be measured; [Run] sets up an installation of its own, measures one of them, and removes it
 // again. The roles, and a worker, run in this process as "carillon server" runs them, on an embedded NATS server or on one
-// that is there. docs/performance/README.md says what each scenario does and how to read its figures.
+// that is there; or NATS and each role are processes of their own, on request at a distance. docs/performance/README.md says
+// what each scenario does and how to read its figures.
 //
 // Figures are only worth something if they are honest: every action that is offered is followed until its code has run, by
 // the times that specproc gives for its spec, so that a run which loses or doubles one says so beside how fast it was.

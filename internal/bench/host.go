@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,6 +18,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
+
+const natsScheme = "nats://"
 
 // host is the NATS that a run uses: in a folder of its own, embedded or a process, or one that is there.
 type host struct {
@@ -29,12 +33,15 @@ type host struct {
 	// children are the processes of the run, nil if it has none; url is where that of NATS is found, empty while there is none.
 	children *children
 	url      string
+	// roundTrip is how long an answer of NATS to the roles takes at least; distance sees to that, nil if it is zero.
+	roundTrip time.Duration
+	distance  *distance
 }
 
 // openHost makes the data folder and starts a server, unless another is to be used. The run is broken off by fail if a process
 // of its own ends.
 func openHost(ctx context.Context, c *Config, fail context.CancelCauseFunc) (*host, error) {
-	h := &host{external: c.Dial, sync: c.Sync, log: c.Logger, dir: c.Dir}
+	h := &host{external: c.Dial, sync: c.Sync, log: c.Logger, dir: c.Dir, roundTrip: c.RoundTrip}
 	if h.external != nil {
 		return h, nil
 	}
@@ -77,7 +84,10 @@ func (h *host) searchOptions(names subjects.Names) roles.SearchOptions {
 // start starts the server.
 func (h *host) start(ctx context.Context) (err error) {
 	if h.children != nil {
-		h.url, err = h.children.startNATS(ctx, h.dir, h.sync)
+		if h.url, err = h.children.startNATS(ctx, h.dir, h.sync); err != nil || h.roundTrip == 0 {
+			return err
+		}
+		h.distance, err = newDistance(ctx, strings.TrimPrefix(h.url, natsScheme), h.roundTrip/2)
 		return err
 	}
 	h.embedded, err = natsserver.Start(ctx, natsserver.Options{Dir: h.dir, Port: -1, Sync: h.sync, Logger: h.log})
@@ -88,6 +98,10 @@ func (h *host) start(ctx context.Context) (err error) {
 func (h *host) stop() {
 	if h.children != nil {
 		h.children.stop(processNATS)
+	}
+	if h.distance != nil {
+		h.distance.close()
+		h.distance = nil
 	}
 	if h.embedded != nil {
 		h.embedded.Shutdown()
@@ -104,6 +118,22 @@ func (h *host) dial(options ...nats.Option) (*nats.Conn, error) {
 		return nats.Connect(h.url, options...)
 	}
 	return h.external(options...)
+}
+
+// roleURL is where a process finds NATS that has a role; at a distance, if there is to be one.
+func (h *host) roleURL() string {
+	if h.distance != nil {
+		return natsScheme + h.distance.address()
+	}
+	return h.url
+}
+
+// dialAsRole connects as a role does.
+func (h *host) dialAsRole(options ...nats.Option) (*nats.Conn, error) {
+	if h.distance != nil {
+		return nats.Connect(h.roleURL(), options...)
+	}
+	return h.dial(options...)
 }
 
 // close stops the server and removes its data.

@@ -57,7 +57,7 @@ func startInstallation(
 	ctx context.Context, h *host, c *Config, names subjects.Names, handler worker.Handler, fail context.CancelCauseFunc,
 ) (i *installation, err error) {
 	i = &installation{names: names, search: h.searchOptions(names), ended: make(chan error, 1)}
-	if i.conn, err = roles.Connect(ctx, c.Logger, "carillon-bench", h.dial); err != nil {
+	if i.conn, err = roles.Connect(ctx, c.Logger, "carillon-bench", h.dialAsRole); err != nil {
 		return i, err
 	}
 	if err := i.connectClient(h); err != nil {
@@ -81,7 +81,7 @@ func startInstallation(
 		return i, i.run(ctx, c.Logger, work, fail)
 	}
 	i.supervise(ctx, c.Logger, fail, roles.Stage{work}, roles.Stage{i.conn.Role()})
-	return i, i.startRoles(ctx, h.children, h.url)
+	return i, i.startRoles(ctx, h.children, h.roleURL())
 }
 
 // connectClient gives the clients, and what is measured around them, a connection of their own.

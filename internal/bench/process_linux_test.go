@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -16,4 +18,14 @@ func TestMemory(t *testing.T) {
 	assert.Positive(t, peak)
 	assert.Positive(t, maxRSS())
 	assert.Positive(t, cpuTime())
+}
+
+func TestUsageOf(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, 420*time.Millisecond, ticks("7 (a b) c) S 1 7 7 0 -1 4194560 9 0 0 0 30 12 0 0 20 0 5 0 100 9 9"))
+	assert.Zero(t, ticks(""))
+	own := usageOf(os.Getpid())
+	assert.Positive(t, own.rss)
+	assert.Positive(t, own.peak)
+	assert.Zero(t, usageOf(-1))
 }

@@ -76,6 +76,8 @@ type Environment struct {
 	CPUs        int    `json:"cpus"`
 	// Processes says that NATS and each role but the worker had a process of its own.
 	Processes bool `json:"processes,omitempty"`
+	// RoundTrip is how far away NATS was made for them.
+	RoundTrip Milliseconds `json:"round_trip_ms,omitempty"`
 	// Profiled says that profiles were taken, which costs time.
 	Profiled bool `json:"profiled,omitempty"`
 }
@@ -199,12 +201,16 @@ func (e Environment) words() string {
 	if e.Sync != "" {
 		sync = ", sync " + e.Sync
 	}
+	distance := ""
+	if e.RoundTrip > 0 {
+		distance = fmt.Sprintf(", %s ms away", digits(e.RoundTrip))
+	}
 	profiled := ""
 	if e.Profiled {
 		profiled = ", with profiles"
 	}
-	return fmt.Sprintf("NATS %s %s%s, shards %d, replicas %d, %d CPUs, %s%s",
-		e.NATSVersion, e.NATS, sync, e.Shards, e.Replicas, e.CPUs, e.Go, profiled)
+	return fmt.Sprintf("NATS %s %s%s%s, shards %d, replicas %d, %d CPUs, %s%s",
+		e.NATSVersion, e.NATS, distance, sync, e.Shards, e.Replicas, e.CPUs, e.Go, profiled)
 }
 
 // byStream lists the streams, the one with most messages first.

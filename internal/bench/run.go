@@ -33,6 +33,9 @@ type Config struct {
 	// Processes gives NATS and each role but the worker a process of its own, with Dial unset. Binary is the program that they
 	// run: this one by default.
 	Processes bool
+	// RoundTrip is how long an answer of NATS to the roles and the worker takes at least, with Processes: zero for what the
+	// machine itself takes.
+	RoundTrip time.Duration
 	Binary    string
 	// Shards and Replicas are those of the installation, Concurrency is that of the worker.
 	Shards, Replicas, Concurrency int
@@ -225,7 +228,7 @@ func (s *session) environment() Environment {
 		Version: s.config.Version, Go: runtime.Version(), CPUs: min(runtime.GOMAXPROCS(0), runtime.NumCPU()), Profiled: s.profiler != nil,
 	}
 	if s.host.children != nil {
-		e.NATS, e.Processes = "a process", true
+		e.NATS, e.Processes, e.RoundTrip = "a process", true, Milliseconds(float64(s.config.RoundTrip)/1e6)
 	}
 	if s.host.external == nil {
 		e.Sync = string(s.config.Sync)

@@ -148,6 +148,7 @@ func (o *benchOptions) define(cmd *cobra.Command) {
 		flags.IntVar(&o.Shards, "shards", 0, "divide the schedules into `N` shards; 0 means 4")
 		flags.IntVar(&o.Replicas, "replicas", 0, "let `N` NATS servers keep all data: 1, 3 or 5; 0 means 1")
 		flags.BoolVar(&o.Processes, "processes", false, "give NATS and each role a process of its own; this one is the worker")
+		flags.DurationVar(&o.RoundTrip, "round-trip", 0, "let each answer of NATS to these processes take `DURATION` longer, as between machines")
 		flags.StringVar(&o.Profiles, "profile", "", "write profiles of processor, heap, blocking and mutexes to `DIR`")
 		flags.BoolVar(&o.json, "json", false, "print the result as JSON")
 	})
@@ -167,6 +168,9 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	o.Names = a.global.names
 	if o.Processes && a.global.isExternal() {
 		return usagef("--processes starts a NATS server of its own: leave out --nats")
+	}
+	if o.RoundTrip != 0 && !o.Processes || o.RoundTrip < 0 || o.RoundTrip > time.Second {
+		return usagef("--round-trip: %s: use up to 1s, and --processes", o.RoundTrip)
 	}
 	if a.global.isExternal() {
 		o.Dial = a.global.dial

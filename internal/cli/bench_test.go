@@ -28,15 +28,17 @@ func TestBenchHelp(t *testing.T) {
 func TestBenchUsage(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
-		"bench stead":                   "unknown command \"stead\"; did you mean \"steady\"?",
-		"bench steady x":                "unexpected argument \"x\"",
-		"bench steady --clients 3":      "unknown flag \"--clients\"",
-		"bench steady --schedules 0":    "schedules: 0 is out of range: use 1 to 1000000",
-		"bench steady --interval 500ms": "interval: 500ms is out of range: use whole seconds, 1s to 1h",
-		"bench steady --overlap skip":   "--overlap: \"skip\"",
-		"bench herd --sync sometimes":   "--sync: \"sometimes\"",
-		"bench herd --concurrency 0":    "--concurrency: 0 is out of range",
-		"bench all --schedules 1":       "unknown flag \"--schedules\"",
+		"bench stead":                                      "unknown command \"stead\"; did you mean \"steady\"?",
+		"bench steady x":                                   "unexpected argument \"x\"",
+		"bench steady --clients 3":                         "unknown flag \"--clients\"",
+		"bench steady --schedules 0":                       "schedules: 0 is out of range: use 1 to 1000000",
+		"bench steady --interval 500ms":                    "interval: 500ms is out of range: use whole seconds, 1s to 1h",
+		"bench steady --overlap skip":                      "--overlap: \"skip\"",
+		"bench herd --sync sometimes":                      "--sync: \"sometimes\"",
+		"bench herd --concurrency 0":                       "--concurrency: 0 is out of range",
+		"bench herd --round-trip 1ms":                      "--round-trip: 1ms",
+		"bench herd --processes --nats nats://127.0.0.1:1": "leave out --nats",
+		"bench all --schedules 1":                          "unknown flag \"--schedules\"",
 	} {
 		var p process
 		assert.Equal(t, ExitUsage, p.run(t.Context(), strings.Fields(command)...), command)
