@@ -48,6 +48,7 @@ type api struct {
 	events        *events.Publisher
 	specs         *speccache.Cache
 	warned        *warned
+	types         *typesSeen // nil in a simulation
 	log           *slog.Logger
 	now           func() time.Time
 	newID         func() string

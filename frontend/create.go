@@ -13,9 +13,18 @@ import (
 // initialWriters bounds how many records of a create request are written at once. There may be 100 of them.
 const initialWriters = 16
 
-// create writes a new definition. An ID that is taken shows by the conflict of that write and not by a look before it,
-// which would leave a gap between the two.
+// create makes a schedule, and warns of an action that no worker has a handler for.
 func (a *api) create(
+	ctx context.Context, namespace string, req *schedule.CreateRequest,
+) (schedule.Description, error) {
+	return a.withTypeWarning(ctx, namespace, &req.Action, func() (schedule.Description, error) {
+		return a.createNow(ctx, namespace, req)
+	})
+}
+
+// createNow writes a new definition. An ID that is taken shows by the conflict of that write and not by a look before it,
+// which would leave a gap between the two.
+func (a *api) createNow(
 	ctx context.Context, namespace string, req *schedule.CreateRequest,
 ) (schedule.Description, error) {
 	if err := checkTogether(req.TriggerNow, len(req.Backfills)); err != nil {

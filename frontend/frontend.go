@@ -59,7 +59,10 @@ func New(config Config) (*Frontend, error) {
 			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: speccache.New(specCacheSize),
 			warned: newWarned(),
-			now:    config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
+			types: newTypesSeen(config.Now, func(ctx context.Context, of actionType) (taskqueue.Types, error) {
+				return taskqueue.AskTypes(ctx, config.Conn, config.Names, of.namespace, of.queue, of.name)
+			}),
+			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
 			queue: func(ctx context.Context, namespace, queue string) (taskqueue.Status, error) {
 				return taskqueue.Look(ctx, config.JS, config.Names, namespace, queue)
 			},

@@ -14,11 +14,7 @@ import (
 func warnings(all []specproc.Warning) []schedule.Notice {
 	var notices []schedule.Notice
 	for _, w := range all {
-		message := w.Text
-		if w.Field != "" {
-			message = w.Field + ": " + w.Text
-		}
-		notices = append(notices, schedule.Notice{Code: string(w.Code), Message: message})
+		notices = append(notices, w.Notice())
 	}
 	return notices
 }

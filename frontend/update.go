@@ -6,8 +6,17 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// update puts another schedule in the place of the one there is, under the same name and with the same history.
+// update replaces a schedule, and warns of an action that no worker has a handler for.
 func (a *api) update(
+	ctx context.Context, namespace string, req *schedule.UpdateRequest,
+) (schedule.Description, error) {
+	return a.withTypeWarning(ctx, namespace, &req.Action, func() (schedule.Description, error) {
+		return a.updateNow(ctx, namespace, req)
+	})
+}
+
+// updateNow puts another schedule in the place of the one there is, under the same name and with the same history.
+func (a *api) updateNow(
 	ctx context.Context, namespace string, req *schedule.UpdateRequest,
 ) (schedule.Description, error) {
 	def, err := a.change(ctx, change{

@@ -341,7 +341,8 @@ type Info struct {
 	// Both are empty in UTC and for a spec that brings its own data, ZoneData also where a release before it worked them out.
 	ZoneData         string `json:"zoneData,omitempty"`
 	FrontendZoneData string `json:"frontendZoneData,omitempty"`
-	// Reasons say why nothing runs, or not what might be expected; Warnings what may surprise about the spec.
+	// Reasons say why nothing runs, or not what might be expected; Warnings what may surprise about the spec, or, in the answers to
+	// create and update, about the action.
 	Reasons  []Notice `json:"reasons,omitempty"`
 	Warnings []Notice `json:"warnings,omitempty"`
 }
@@ -367,6 +368,10 @@ const (
 	NoticeNoWorker          = "no_worker"
 	NoticeDeadLetter        = "dead_letter"
 )
+
+// NoticeUnknownType is the code of a warning in the answers to create and update: workers of the task queue have answered, and
+// none of them has a handler for the type of the action.
+const NoticeUnknownType = "unknown_type"
 
 // WaitingStart is a start in the buffer, as describe shows it.
 type WaitingStart struct {

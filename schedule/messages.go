@@ -134,6 +134,37 @@ type Liveness struct {
 	Worker string `json:"worker,omitempty"`
 }
 
+// ActionTypes is the answer of a worker to whoever asks which action types it has. It is JSON.
+type ActionTypes struct {
+	// Worker is the worker's name, for people.
+	Worker string `json:"worker,omitempty"`
+	// Types are the action types that it has a handler for, in order: at most [MaxActionTypes], together at most
+	// [MaxActionTypesBytes] bytes.
+	Types []string `json:"types"`
+	// Others says that it takes types besides those: there are more, or it takes any.
+	Others bool `json:"others,omitempty"`
+}
+
+// The bounds of [ActionTypes].
+const (
+	MaxActionTypes      = 100
+	MaxActionTypesBytes = 16 << 10
+)
+
+// NewActionTypes returns the answer of a worker that has handlers for some types, in order. What is beyond the bounds is left out,
+// and said to be there.
+func NewActionTypes(worker string, types []string) ActionTypes {
+	answer, bytes := ActionTypes{Worker: worker, Types: []string{}}, 0
+	for _, name := range types {
+		if bytes += len(name); len(answer.Types) == MaxActionTypes || bytes > MaxActionTypesBytes {
+			answer.Others = true
+			break
+		}
+		answer.Types = append(answer.Types, name)
+	}
+	return answer
+}
+
 // ControlKind is what a Control asks for.
 type ControlKind string
 

@@ -54,6 +54,15 @@ type Warning struct {
 	Text string `json:"text"`
 }
 
+// Notice returns the warning as it is shown among others: its text with the field in front.
+func (w Warning) Notice() schedule.Notice {
+	message := w.Text
+	if w.Field != "" {
+		message = w.Field + ": " + w.Text
+	}
+	return schedule.Notice{Code: string(w.Code), Message: message}
+}
+
 // warnAhead is how far ahead clock changes are looked for, in years.
 const warnAhead = 2
 

@@ -251,6 +251,11 @@ func (n Names) AliveQueue(namespace, queue string) string {
 	return n.prefix + ".alive." + namespace + "." + Escape(queue) + ".*"
 }
 
+// ActionTypes is where it is asked which action types the workers of a task queue have.
+func (n Names) ActionTypes(namespace, queue string) string {
+	return n.prefix + ".types." + namespace + "." + Escape(queue)
+}
+
 // Event is the subject of what happened to one schedule.
 func (n Names) Event(key schedule.Key, kind schedule.EventKind) string {
 	return n.prefix + ".event." + key.Namespace + "." + Escape(key.ID) + "." + string(kind)

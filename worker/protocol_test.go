@@ -48,7 +48,7 @@ func TestProtocolExamplesFitTheCode(t *testing.T) {
 	t.Parallel()
 	for label, into := range map[string]any{
 		"json request": &schedule.ActionRequest{}, "json completion": &schedule.Completion{}, "json control": &schedule.Control{},
-		"json liveness": &schedule.Liveness{}, "json progress": &schedule.Progress{},
+		"json liveness": &schedule.Liveness{}, "json types": &schedule.ActionTypes{}, "json progress": &schedule.Progress{},
 	} {
 		decoder := json.NewDecoder(strings.NewReader(block(t, label)))
 		decoder.DisallowUnknownFields()
@@ -60,7 +60,8 @@ func TestProtocolNamesEveryField(t *testing.T) {
 	t.Parallel()
 	text := protocol(t)
 	for _, value := range []any{
-		schedule.ActionRequest{}, schedule.Completion{}, schedule.Control{}, schedule.Liveness{}, schedule.Progress{}, schedule.Failure{}, schedule.RetryPolicy{},
+		schedule.ActionRequest{}, schedule.Completion{}, schedule.Control{}, schedule.Liveness{}, schedule.ActionTypes{}, schedule.Progress{},
+		schedule.Failure{}, schedule.RetryPolicy{},
 	} {
 		for i := range reflect.TypeOf(value).NumField() {
 			name, _, _ := strings.Cut(reflect.TypeOf(value).Field(i).Tag.Get("json"), ",")
@@ -75,7 +76,7 @@ func TestProtocolNamesFitTheCode(t *testing.T) {
 	for _, name := range []string{
 		names.ActionStream(), names.ControlStream(), names.Action("default", "reports", "nightly"),
 		names.Control("default", "reports", "nightly"), subjects.WorkerConsumerName("default", "reports"),
-		names.Progress("default", "reports", "nightly"), names.DeadLetter("worker"), names.Callback(2, key, "reports", "…")[:35],
+		names.Progress("default", "reports", "nightly"), names.ActionTypes("default", "reports"), names.DeadLetter("worker"), names.Callback(2, key, "reports", "…")[:35],
 	} {
 		assert.Contains(t, text, "`"+name)
 	}

@@ -171,6 +171,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("worker: subscribe to questions: %w", err)
 	}
 	defer stopQuestions()
+	stopTypes, err := w.bus.Subscribe(w.names.ActionTypes(w.config.Namespace, w.config.TaskQueue), w.onTypes)
+	if err != nil {
+		return fmt.Errorf("worker: subscribe to questions about action types: %w", err)
+	}
+	defer stopTypes()
 
 	err = w.serve(p)
 	w.flush()

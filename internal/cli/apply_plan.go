@@ -29,9 +29,13 @@ type applyStep struct {
 	Diff string `json:"diff,omitempty"`
 	// Error is why it failed.
 	Error string `json:"error,omitempty"`
+	// Warnings are what may surprise about the times of what is created or updated, and, once that is done, about its action.
+	Warnings []schedule.Notice `json:"warnings,omitempty"`
 
 	wanted schedule.Schedule
 	token  uint64
+	// warned is how many of the warnings people have been shown.
+	warned int
 }
 
 // planApply compares what files say with what there is. Whether a schedule is paused, and how many actions it has left, is

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -153,8 +154,18 @@ func (a *app) withPlan(
 		if err != nil {
 			return err
 		}
+		a.foresee(steps)
 		return do(ctx, api, steps)
 	})
+}
+
+// foresee adds what may surprise about the times of what is to be created or updated.
+func (a *app) foresee(steps []applyStep) {
+	for i := range steps {
+		if step := &steps[i]; step.Action == applyCreate || step.Action == applyUpdate {
+			step.Warnings = a.specWarnings(step.wanted.Spec)
+		}
+	}
 }
 
 // currentOf returns the schedules of the files as they are, and those of the set that may have to go.
@@ -189,17 +200,19 @@ func currentOf(
 // carryOut does one step. A schedule that somebody has changed since the plan was made is left alone.
 func carryOut(ctx context.Context, api *client.Client, step *applyStep) error {
 	var err error
+	var done schedule.Description
 	switch step.Action {
 	case applyCreate:
-		_, err = api.Create(ctx, schedule.CreateRequest{ID: step.ID, Schedule: step.wanted})
+		done, err = api.Create(ctx, schedule.CreateRequest{ID: step.ID, Schedule: step.wanted})
 	case applyUpdate:
-		_, err = api.Update(ctx, schedule.UpdateRequest{ID: step.ID, Schedule: step.wanted, ConflictToken: step.token})
+		done, err = api.Update(ctx, schedule.UpdateRequest{ID: step.ID, Schedule: step.wanted, ConflictToken: step.token})
 	case applyDelete:
 		err = api.DeleteVersion(ctx, schedule.DeleteRequest{ID: step.ID, ConflictToken: step.token})
 		if schedule.CodeOf(err) == schedule.CodeNotFound {
 			return nil
 		}
 	}
+	step.Warnings = append(step.Warnings, done.Info.Warnings...)
 	if fieldOf(err) == fieldToken {
 		return errors.New("has been changed by somebody else in the meantime: look at the difference, and apply again")
 	}
@@ -215,11 +228,36 @@ func (a *app) confirm(flags *applyFlags, steps []applyStep) error {
 		return usagef("there is nobody to ask: give --yes to apply without being asked, or --dry-run to look")
 	}
 	printDiffs(a.env.Stderr, steps)
+	if err := a.printWarnings(flags.output, steps); err != nil {
+		return err
+	}
 	return a.ask(summaryOf(steps) + ". Do it?")
 }
 
-// printSteps prints what is to be done, or was.
+// printWarnings shows people the warnings about steps that they have not been shown.
+func (a *app) printWarnings(output outputFlag, steps []applyStep) error {
+	for i := range steps {
+		step := &steps[i]
+		if output.quiet || step.Error != "" {
+			continue
+		}
+		if err := render.Warnings(a.env.Stderr, step.ID, step.Warnings[step.warned:]); err != nil {
+			return err
+		}
+		step.warned = len(step.Warnings)
+	}
+	return nil
+}
+
+// printSteps prints what is to be done, or was, with its warnings.
 func (a *app) printSteps(output outputFlag, steps []applyStep, planned bool) error {
+	if err := a.printStepsAlone(output, steps, planned); err != nil {
+		return err
+	}
+	return a.printWarnings(output, steps)
+}
+
+func (a *app) printStepsAlone(output outputFlag, steps []applyStep, planned bool) error {
 	return a.print(output, struct {
 		Schedules []applyStep `json:"schedules"`
 	}{steps}, func(w io.Writer) error {

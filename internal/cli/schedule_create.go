@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,15 +67,21 @@ func (a *app) printDone(output outputFlag, done string, d schedule.Description) 
 	})
 }
 
-// printPlanned says what was done to a schedule, and what may surprise about its times.
+// printPlanned says what was done to a schedule, and what may surprise about its times and its action.
 func (a *app) printPlanned(output outputFlag, done string, d schedule.Description) error {
 	if err := a.printDone(output, done, d); err != nil || output.quiet {
 		return err
 	}
-	var out strings.Builder
-	render.SpecWarnings(&out, specproc.Warnings(d.Spec, a.env.Now()), render.View{})
-	_, err := io.WriteString(a.env.Stderr, strings.TrimPrefix(out.String(), "\n"))
-	return err
+	return render.Warnings(a.env.Stderr, "", append(a.specWarnings(d.Spec), d.Info.Warnings...))
+}
+
+// specWarnings say what may surprise about the times of a spec. What named calendars take out is not known here.
+func (a *app) specWarnings(spec schedule.Spec) []schedule.Notice {
+	var notices []schedule.Notice
+	for _, warning := range specproc.Warnings(spec, a.env.Now()) {
+		notices = append(notices, warning.Notice())
+	}
+	return notices
 }
 
 // nextText says when a schedule is due next, if that is known yet. What is worked out may be older than a pause.

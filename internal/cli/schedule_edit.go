@@ -75,7 +75,7 @@ func (a *app) edit(ctx context.Context, output outputFlag, id string) error {
 		return draft.give(err)
 	}
 	draft.remove()
-	return a.printDone(output, "updated", current)
+	return a.printPlanned(output, "updated", current)
 }
 
 // editorEnv is what an editor runs in: what it writes must not get between the JSON or YAML of an answer.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -97,6 +100,13 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	require.Equal(t, "monthly", (<-ran).ScheduleID)
+	mistyped, err := api.Create(t.Context(), schedule.CreateRequest{ID: "mistyped", Schedule: schedule.Schedule{
+		Action: schedule.Action{Type: "invoise", TaskQueue: "invoices"},
+	}})
+	require.NoError(t, err)
+	require.Len(t, mistyped.Info.Warnings, 1, "the worker is asked which types it has, and may answer")
+	assert.Contains(t, mistyped.Info.Warnings[0].Message, `did you mean "invoice"?`)
+	f.seen(operator, conn)
 	for who, refused := range map[string]<-chan error{"service": refusedService, "client": refusedClient, "worker": refusedWorker} {
 		select {
 		case err := <-refused:
@@ -106,6 +116,23 @@ func TestAccess(t *testing.T) {
 	}
 	t.Run("forbidden", f.forbidden)
 	t.Run("forged", func(t *testing.T) { f.forged(t, s, invoices) })
+}
+
+// seen lets a process with the permissions of the service say what it is to an operator.
+func (f *fence) seen(operator, service *nats.Conn) {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	var announced sync.WaitGroup
+	defer announced.Wait()
+	defer cancel()
+	self := presence.Process{Host: "h1", PID: 1, Roles: []string{"generator"}}
+	announced.Go(func() { assert.NoError(f.t, presence.Announce(ctx, service, subjects.Default(), self)) })
+	natstest.Eventually(f.t, patience, "the process answers", func() bool {
+		brief, end := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer end()
+		all, err := presence.All(brief, operator, subjects.Default())
+		require.NoError(f.t, err)
+		return slices.ContainsFunc(all, func(p presence.Process) bool { return p.Host == self.Host })
+	})
 }
 
 // worker runs a worker of the queue invoices.
@@ -135,6 +162,7 @@ func (f *fence) forbidden(t *testing.T) {
 				"carillon.api.default.schedule.list", "carillon.api.other.schedule.delete",
 				"carillon.api.billing.namespace.update", "carillon.api.billing.namespace.unfreeze", "carillon.api.billing.namespace.delete",
 				"carillon.api.other.namespace.describe", "carillon.api._.namespace.list", "carillon.frontend.beat",
+				"carillon.processes", "carillon.types.billing.invoices", "carillon.types.other.invoices",
 				"$KV.carillon-state-0.billing.monthly.definition", "$JS.API.DIRECT.GET.KV_carillon-state-0.$KV.carillon-state-0.billing.monthly.definition",
 				"$JS.API.STREAM.MSG.GET.KV_carillon-state-0", "$JS.API.STREAM.INFO.CARILLON_EVENTS", "$JS.API.STREAM.NAMES", "$JS.API.INFO",
 				"$JS.API.STREAM.DELETE.CARILLON_EVENTS", "$JS.API.STREAM.PURGE.CARILLON_EVENTS", "$JS.API.STREAM.CREATE.X",
@@ -144,7 +172,7 @@ func (f *fence) forbidden(t *testing.T) {
 			},
 			subscribe: []string{
 				"carillon.event.default.>", "carillon.event.>", "carillon.api.billing.>", "carillon.frontend.>", "carillon.action.billing.>",
-				"$KV.>", "_INBOX.>", "_INBOX_service.>", "_INBOX_billing_invoices.>", ">",
+				"$KV.>", "_INBOX.>", "_INBOX_service.>", "_INBOX_billing_invoices.>", ">", "carillon.processes", "carillon.types.billing.invoices",
 			},
 		},
 		"billing-invoices": {
@@ -159,13 +187,15 @@ func (f *fence) forbidden(t *testing.T) {
 				"$JS.API.DIRECT.GET.CARILLON_EVENTS", "$JS.API.STREAM.INFO.CARILLON_EVENTS",
 				"carillon.callback.0.billing.refunds.monthly.x", "carillon.callback.0.other.invoices.monthly.x",
 				"carillon.control.billing.invoices.x", "carillon.action.billing.invoices.x", "carillon.dlq.invoker",
-				"carillon.progress.billing.refunds.x", "carillon.progress.other.invoices.x",
+				"carillon.progress.billing.refunds.x", "carillon.progress.other.invoices.x", "carillon.processes",
+				"carillon.types.billing.invoices", "carillon.types.billing.refunds",
 				"$JS.API.DIRECT.GET.CARILLON_CONTROL.carillon.progress.billing.refunds.x",
 				"carillon.event.billing.monthly.completed", "carillon.task.0.generate.billing.monthly.due",
 			},
 			subscribe: []string{
 				"carillon.event.billing.>", "carillon.control.billing.refunds.>", "carillon.control.>", "carillon.alive.billing.refunds.>",
-				"carillon.action.billing.invoices.>", "carillon.callback.>", "_INBOX.>", "_INBOX_service.>",
+				"carillon.action.billing.invoices.>", "carillon.callback.>", "_INBOX.>", "_INBOX_service.>", "carillon.processes",
+				"carillon.types.billing.refunds", "carillon.types.other.invoices", "carillon.types.>",
 			},
 		},
 		"service": {

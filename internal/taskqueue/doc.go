@@ -2,8 +2,9 @@
 //
 // [Look] answers for one queue at one moment. A [Watcher] looks at all queues where something waits, again and again: it
 // keeps the metrics of the queues, and tells the event history when no worker has served one for too long (SEMANTICS §10,
-// EventNoWorker). Any number of watchers may run at once: together they tell each thing once.
+// EventNoWorker). Any number of watchers may run at once: together they tell each thing once. [AskTypes] asks the workers of a
+// queue which action types they have.
 //
-// The package may import schedule, subjects, internal/leader and internal/events. What to tell, and when, is decided by
+// The package may import schedule, subjects, internal/leader, internal/events and internal/presence. What to tell, and when, is decided by
 // the pure type tracker; everything else asks NATS.
 package taskqueue

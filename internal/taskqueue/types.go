@@ -1,0 +1,76 @@
+package taskqueue
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// The bounds of what is kept of answers about action types. Whoever is beyond them may know any type.
+const (
+	maxTypes       = 10 * schedule.MaxActionTypes
+	maxTypesAnswer = 4 * schedule.MaxActionTypesBytes
+)
+
+// Types are the action types that the workers of a task queue have, as far as they have answered.
+type Types struct {
+	// Workers counts the answers.
+	Workers int
+	// Names are in order, each once.
+	Names []string
+	// Others says that a worker takes types besides those.
+	Others bool
+}
+
+// Has reports whether one of the workers takes a type, or may take it.
+func (t *Types) Has(actionType string) bool {
+	_, found := slices.BinarySearch(t.Names, actionType)
+	return found || t.Others
+}
+
+// AskTypes asks the workers of a task queue which action types they have, until one of them has the given one, or ctx ends, or NATS
+// says that no worker listens. Workers of releases before the question do not answer.
+func AskTypes(
+	ctx context.Context, conn *nats.Conn, names subjects.Names, namespace, queue, actionType string,
+) (Types, error) {
+	ctx, found := context.WithCancel(ctx)
+	defer found()
+	var types Types
+	err := presence.Ask(ctx, conn, names.ActionTypes(namespace, queue), func(data []byte) {
+		types.add(data)
+		if types.Has(actionType) {
+			found()
+		}
+	})
+	return types, err
+}
+
+// add takes one answer. What is no answer does not count.
+func (t *Types) add(data []byte) {
+	if len(data) > maxTypesAnswer {
+		t.Workers, t.Others = t.Workers+1, true
+		return
+	}
+	var answer schedule.ActionTypes
+	if json.Unmarshal(data, &answer) != nil || answer.Types == nil {
+		return
+	}
+	t.Workers++
+	t.Others = t.Others || answer.Others
+	for _, name := range answer.Types {
+		at, found := slices.BinarySearch(t.Names, name)
+		switch {
+		case found || schedule.ValidateID("types", name) != nil:
+		case len(t.Names) == maxTypes:
+			t.Others = true
+		default:
+			t.Names = slices.Insert(t.Names, at, name)
+		}
+	}
+}
