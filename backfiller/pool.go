@@ -120,7 +120,8 @@ func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []sc
 	r := p.read(ctx, key, id, wakes)
 	record, err := r.record, r.recordErr
 	if errors.Is(err, kv.ErrNotFound) {
-		return p.tellFinished(ctx, key, id, again)
+		// A timer stays: it may be the guard of a record that is about to be written. One of a request that is over fires once.
+		return p.tellFinished(ctx, key, "", again)
 	}
 	if err != nil {
 		return err
@@ -232,14 +233,14 @@ func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision
 	if err := kv.Delete(ctx, p.config.Store, kv.Backfill(key, id), revision); err != nil {
 		return err
 	}
-	return p.tellFinished(ctx, key, id, wakeGenerator)
+	return p.tellFinished(ctx, key, p.config.Names.BackfillTimer(p.config.Store.ShardOf(key), key, id), wakeGenerator)
 }
 
-// tellFinished also removes the request's timer, in the step that stores the first message.
-func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, id string, wakeGenerator bool) error {
+// tellFinished also removes a timer, unless it is empty, in the step that stores the first message.
+func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, timer string, wakeGenerator bool) error {
 	wake := &schedule.Wake{Reason: schedule.ReasonFinished}
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
-	err := task.PublishAndPurge(ctx, p.config.Bus, names.InvokeWake(shard, key), names.BackfillTimer(shard, key, id), wake)
+	err := task.PublishAndPurge(ctx, p.config.Bus, names.InvokeWake(shard, key), timer, wake)
 	if err != nil || !wakeGenerator {
 		return err
 	}

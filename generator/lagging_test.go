@@ -2,6 +2,7 @@ package generator
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -270,6 +271,30 @@ func TestARequestIsGuarded(t *testing.T) {
 	b.handle(b.pool(func(c *Config) { c.Bus = on }), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
 	require.True(t, guarded)
 	require.Nil(t, b.last(b.names.BackfillTimer(0, keyOf("s"), "t1")), "it is not needed any more")
+}
+
+// TestARequestIsGuardedAnew: a process stands still between the guard and the record until the guard has fired, and the backfiller
+// has found no record. The schedule may have been replaced meanwhile: nobody but the guard would remove the record then.
+func TestARequestIsGuardedAnew(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(3600))
+	d.Value.Version = 2
+	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-s", ID: "t1", Trigger: &schedule.Trigger{}}}
+	b.put(d.Value, d.Revision)
+	guard, wake := b.names.BackfillTimer(0, keyOf("s"), "t1"), b.names.Backfill(0, keyOf("s"), "t1")
+	stoodStill := time.Duration(0)
+	now := func() time.Time { return time.Now().Add(stoodStill) }
+	on := &interrupted{Bus: natstest.Bus(t, b.js), subject: guard, before: func() { stoodStill = requestGuard }}
+	woken := &interrupted{Bus: on, subject: wake}
+	woken.before = func() {
+		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(b.last(guard).Header.Get(timer.HeaderAt), "@at "))
+		require.NoError(t, err)
+		require.Greater(t, at.Sub(now()), requestGuard/2, "the guard of the record")
+	}
+	p := b.pool(func(c *Config) { c.Bus, c.Now = woken, now })
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	require.NotNil(t, b.last(wake))
 }
 
 // TestALaggingReplicaStartsNothingByAnOldDefinition: what an update, or a pause, that was acknowledged has taken away is not

@@ -445,6 +445,9 @@ func (p *Pool) stillThere(ctx context.Context, d *schedule.Definition) error {
 // requestGuard is how long after a crash at the worst moment the backfiller learns of a request.
 const requestGuard = 10 * time.Second
 
+// errStoodStill asks for another attempt: a guard may have fired before what it is to guard was written.
+var errStoodStill = fmt.Errorf("%w: generator: stood still behind the guard of a request", kv.ErrConflict)
+
 // request makes a record of a trigger or backfill that came with a definition, and wakes the backfiller. A record that is
 // there, or was, is that of an earlier attempt. The guard comes first: a schedule that is deleted and created again
 // meanwhile does not know of the requests of the one before, and nobody would ever remove the record.
@@ -452,8 +455,12 @@ func (p *Pool) request(ctx context.Context, d *schedule.Definition, request *sch
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	subject, guard := names.Backfill(shard, d.Key(), request.ID), names.BackfillTimer(shard, d.Key(), request.ID)
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
-	if err := task.Arm(ctx, p.config.Bus, guard, subject, p.config.Now().Add(requestGuard), wake); err != nil {
+	armed := p.config.Now()
+	if err := task.Arm(ctx, p.config.Bus, guard, subject, armed.Add(requestGuard), wake); err != nil {
 		return err
+	}
+	if p.config.Now().Sub(armed) > requestGuard/2 {
+		return errStoodStill
 	}
 	_, err := kv.Insert(ctx, p.config.Store, kv.Backfill(d.Key(), request.ID), request)
 	if err != nil && !errors.Is(err, kv.ErrConflict) {

@@ -298,6 +298,7 @@ func (n *node) write(
 	if len(data) > maxPayload {
 		return 0, nats.ErrMaxPayload
 	}
+	sent := time.Now()
 	return ask(ctx, n, what, key, func(now time.Time) (uint64, error) {
 		before, there := n.world.server.Last(stream, subject)
 		if !allowed(before, there) {
@@ -310,7 +311,7 @@ func (n *node) write(
 		if n.world.wrote(key, data, now); what == whatDelete {
 			n.world.promisedByDeletion(key, before)
 		} else {
-			n.world.promisedByRecord(n, key, before, data)
+			n.world.promisedByRecord(n, key, before, data, sent)
 		}
 		return ack.Sequence, nil
 	})

@@ -26,8 +26,9 @@ type promises struct {
 	sent      map[string]bool
 	// intended are the requests of the runs that a record has said were to be started.
 	intended map[string]bool
-	// guarded are the guards that a frontend has armed, with its name.
+	// guarded are the guards that a frontend has armed, with its name. fired says when a timer fired last.
 	guarded map[string]bool
+	fired   map[string]time.Time
 	// invokers are the records of the invokers as they were decoded last.
 	invokers map[string]decoded
 }
@@ -44,7 +45,7 @@ type decoded struct {
 }
 
 func newPromises() promises {
-	return promises{handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{}, invokers: map[string]decoded{}}
+	return promises{handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{}, fired: map[string]time.Time{}, invokers: map[string]decoded{}}
 }
 
 // broken notes that a promise is not kept.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -11,9 +12,9 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// promisedByRecord looks at a record that has just been written over another one. There was none where that has no
-// sequence.
-func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, data []byte) {
+// promisedByRecord looks at a record that has just been written over another one, and was sent some time before. There was none
+// where that has no sequence.
+func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, data []byte, sent time.Time) {
 	key, err := subjects.ParseStateKey(name)
 	if err != nil {
 		return
@@ -27,9 +28,7 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 	case "invoker":
 		w.promisedByInvoker(key, before, data)
 	case "backfill":
-		if stoodStill := !n.suspended.IsZero(); !stoodStill || before.Sequence != 0 {
-			w.promisedByBackfill(key, before, data)
-		}
+		w.promisedByBackfill(key, before, data, sent)
 	case "definition":
 		w.promisedByDefinition(n, key, data)
 	}
@@ -72,12 +71,14 @@ func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, da
 	}
 }
 
-// promisedByBackfill: the same for a trigger or backfill; and before there is one, its guard is armed.
-func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, data []byte) {
+// promisedByBackfill: the same for a trigger or backfill; and when the first record of one is sent, its guard is armed. Only the
+// guard itself may come in between, while the record is on its way.
+func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, data []byte, sent time.Time) {
 	old, now := both[schedule.BackfillState](before, data)
 	if before.Sequence == 0 {
 		shard := subjects.ShardOf(key, shards)
-		if !w.isStored(shard, w.names.BackfillTimer(shard, key, now.ID)) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) {
+		guard := w.names.BackfillTimer(shard, key, now.ID)
+		if !w.isStored(shard, guard) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) && !w.promises.fired[guard].After(sent) {
 			w.broken(key.ID, "the request %s was stored without a guard", now.ID)
 		}
 		return

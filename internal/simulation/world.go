@@ -306,6 +306,7 @@ func (w *world) serve(now time.Time) {
 			}
 			w.trace.note(now, "timer", due.Subject)
 			w.server.Fire(now, due)
+			w.promises.fired[due.Subject] = now
 			w.published("", &nats.Msg{Subject: due.Header.Get(timer.HeaderTarget), Data: due.Data}, now)
 		})
 	}
