@@ -297,6 +297,27 @@ func TestARequestIsGuardedAnew(t *testing.T) {
 	require.NotNil(t, b.last(wake))
 }
 
+// TestALaggingReplicaPutsNothingToSleep: an old timer fires at the moment at which an unpause has replaced it, and removes the new one.
+// Its message is all that wakes the schedule then. A process that takes it for paused still must not drop it.
+func TestALaggingReplicaPutsNothingToSleep(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", seconds(3600))
+	d.Value.Schedule.State.Paused = true
+	d = b.put(d.Value, d.Revision)
+	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	p, fired := b.behind(kv.Generator(keyOf("s")).String()), schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonDue}
+	b.handle(p, "s", fired) // from now on it knows the definition
+	require.False(t, b.armed("s"))
+	d.Value.Version, d.Value.Schedule.State.Paused = 2, false
+	b.put(d.Value, d.Revision)
+	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	require.True(t, b.armed("s"))
+	require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), b.names.DueTimer(0, keyOf("s"))))
+	b.handle(p, "s", fired)
+	require.True(t, b.armed("s"))
+}
+
 // TestALaggingReplicaStartsNothingByAnOldDefinition: what an update, or a pause, that was acknowledged has taken away is not
 // handed over any more, and what it has brought is not lost.
 func TestALaggingReplicaStartsNothingByAnOldDefinition(t *testing.T) {

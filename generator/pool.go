@@ -215,7 +215,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, err
 	}
 	decision, err := p.decide(ctx, &definition.Value, record.Value, a.wakes)
-	if err == nil && decision.HandOff != nil && record.Revision != 0 {
+	if err == nil && record.Revision != 0 && (decision.HandOff != nil || decision.WakeAt.IsZero()) {
 		definition, decision, err = p.confirm(ctx, a, definition, decision, record.Value)
 		if errors.Is(err, kv.ErrNotFound) {
 			p.forgetRecent(key)
@@ -280,7 +280,9 @@ func (p *Pool) forgetRecent(key schedule.Key) {
 
 // confirm makes sure that something is handed over by the definition as it is: the replica that was asked may be cut off from
 // the others for a while, and not know yet of a pause or an update that was acknowledged long ago. What an old definition
-// gives must not start any more; and the time up to now would count as done, so that what the new one gives would be lost.
+// gives must not start any more; and the time up to now would count as done, so that what the new one gives would be lost. The
+// same before a schedule is left alone: no record is written then that would conflict with that of whoever knows more, and the
+// message may be all that wakes it.
 func (p *Pool) confirm(
 	ctx context.Context, a *attempt, definition kv.Record[schedule.Definition], decision Decision, state schedule.GeneratorState,
 ) (kv.Record[schedule.Definition], Decision, error) {
