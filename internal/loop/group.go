@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -131,7 +133,7 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 	verdict := l.process(work, key, g.working)
 	var held []*item[M]
 	if verdict.IsHold() {
-		held = l.keepNewest(g.working)
+		held = l.keepOne(work, g.working)
 	}
 
 	l.mu.Lock()
@@ -197,18 +199,43 @@ func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[
 	return verdict
 }
 
-// keepNewest acknowledges all items but the newest, which it returns. The newest of a subject is the one the stream
-// still has.
-func (l *Loop[M]) keepNewest(items []*item[M]) []*item[M] {
-	newest := slices.MaxFunc(items, func(a, b *item[M]) int { return cmp.Compare(a.sequence, b.sequence) })
+// keepOne acknowledges all items but the newest that the stream still has, which it returns. Of a subject that is the newest; and of
+// several subjects, the newest one may have been delivered to another process as well, which has acknowledged it. Where the stream
+// does not say, all are kept until the next time.
+func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
+	items = slices.SortedFunc(slices.Values(items), func(a, b *item[M]) int { return cmp.Compare(b.sequence, a.sequence) })
 	for _, it := range items {
-		if it != newest {
+		it.Held = true
+	}
+	kept, known := l.newestStored(work, items)
+	if !known {
+		return items
+	}
+	for _, it := range items {
+		if it != kept {
 			l.ack(it.raw)
 			<-l.slots
 		}
 	}
-	newest.Held = true
-	return []*item[M]{newest}
+	return []*item[M]{kept}
+}
+
+// newestStored returns the first of items, the newest first, that the stream has; the newest if it has none of them. It reports
+// whether the stream has answered.
+func (l *Loop[M]) newestStored(work context.Context, items []*item[M]) (newest *item[M], known bool) {
+	if len(items) == 1 {
+		return items[0], true // nothing is acknowledged on the strength of it
+	}
+	for _, it := range items {
+		last, err := l.config.Bus.Last(work, l.config.Names.TaskStream(it.Task.Shard), it.raw.Subject())
+		switch {
+		case err == nil && last.Sequence == it.sequence:
+			return it, true
+		case err != nil && !errors.Is(err, leader.ErrNone):
+			return nil, false
+		}
+	}
+	return items[0], true
 }
 
 // holdUntil arms the timer that handles the group again. The caller holds the lock.

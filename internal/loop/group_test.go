@@ -221,6 +221,33 @@ func TestHoldKeepsOneMessage(t *testing.T) {
 	natstest.Eventually(t, patience, "the others are acknowledged", func() bool { return b.stored(b.names.TaskStream(0)) == 1 })
 }
 
+// TestHoldKeepsAMessageThatIsStored: another process, to which NATS has delivered it as well, has acknowledged the newest one. Should
+// this process die now, that one wakes nobody.
+func TestHoldKeepsAMessageThatIsStored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.neverRedeliver()
+	stream, err := b.js.Stream(t.Context(), b.names.TaskStream(0))
+	require.NoError(t, err)
+	l := New(b.config(), handlerFunc(func(_ context.Context, _ schedule.Key, group []Message[string]) Verdict {
+		if len(group) == 2 {
+			gone, err := stream.GetLastMsgForSubject(t.Context(), b.names.Generate(0, keyOf("a"), "1"))
+			assert.NoError(t, err)
+			assert.NoError(t, stream.DeleteMsg(t.Context(), gone.Sequence))
+		}
+		return Hold(time.Now().Add(time.Hour))
+	}))
+	b.start(l)
+	b.publish("a", "0")
+	b.awaitGroup(l, "a", "it is held", func(g *group[string]) bool { return g.hold != nil })
+	b.publish("a", "1")
+	b.awaitGroup(l, "a", "one is held that is stored", func(g *group[string]) bool {
+		return g.hold != nil && len(g.items) == 1 && g.items[0].Body == "0" && !g.busy
+	})
+	_, err = stream.GetLastMsgForSubject(t.Context(), b.names.Generate(0, keyOf("a"), "0"))
+	require.NoError(t, err)
+}
+
 // TestHeldMessageThatComesAgain: after the election of a leader NATS delivers again what it does not know to be in progress,
 // also to whoever holds it. To acknowledge the older delivery would remove the message.
 func TestHeldMessageThatComesAgain(t *testing.T) {

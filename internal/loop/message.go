@@ -38,7 +38,7 @@ type Verdict struct {
 // Done acknowledges the group.
 func Done() Verdict { return Verdict{} }
 
-// Hold keeps the newest message of the group unacknowledged, and handles it again at the given time or earlier, together
+// Hold keeps the newest stored message of the group unacknowledged, and handles it again at the given time or earlier, together
 // with the next message for its schedule. The others are acknowledged: one is enough to be woken again should the
 // process die, and a schedule that is always held must not gather all that ever came for it. So only a handler that has
 // done what its messages ask for may hold.
