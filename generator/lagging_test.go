@@ -342,3 +342,57 @@ func TestALaggingReplicaStartsNothingByAnOldDefinition(t *testing.T) {
 	require.Len(t, handOffs[0].Starts, 1)
 	require.Equal(t, at(-3), handOffs[0].Starts[0].Nominal.UTC())
 }
+
+// diesAtTheRecord is the buckets of a process that dies just after it has written, or tried to write, the record of a schedule.
+type diesAtTheRecord struct {
+	kv.Buckets
+	key    string
+	before func() // happens just before that
+	dead   bool
+}
+
+func (d *diesAtTheRecord) write(key string, write func() (uint64, error)) (uint64, error) {
+	if d.dead {
+		return 0, nats.ErrConnectionClosed
+	}
+	if key == d.key {
+		d.before()
+		d.dead = true
+	}
+	return write()
+}
+
+func (d *diesAtTheRecord) Create(ctx context.Context, bucket, key string, data []byte) (uint64, error) {
+	return d.write(key, func() (uint64, error) { return d.Buckets.Create(ctx, bucket, key, data) })
+}
+
+func (d *diesAtTheRecord) Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error) {
+	return d.write(key, func() (uint64, error) { return d.Buckets.Update(ctx, bucket, key, data, revision) })
+}
+
+func (d *diesAtTheRecord) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, error) {
+	if d.dead {
+		return kv.Entry{}, nats.ErrConnectionClosed
+	}
+	return d.Buckets.GetLeader(ctx, bucket, key)
+}
+
+// TestNoRecordOfAScheduleThatIsForgotten: a process is about to write the first record of a schedule that has no times. Meanwhile that
+// is deleted and forgotten by another process. The first one dies after its write, and its message has been replaced by another
+// one, so that nobody gets it again.
+func TestNoRecordOfAScheduleThatIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", schedule.Spec{})
+	buckets, err := kv.OpenBuckets(t.Context(), b.js, b.names, 1)
+	require.NoError(t, err)
+	dies := &diesAtTheRecord{Buckets: buckets, key: kv.Generator(keyOf("s")).String(), before: func() {
+		require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
+		b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonDeleted})
+	}}
+	p := b.pool(func(c *Config) { c.Store = kv.NewStore(dies, b.names, 1) })
+	wake := schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated}
+	require.Error(t, p.Handle(t.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: wake}}).Err())
+	_, found := b.state("s")
+	require.False(t, found)
+}

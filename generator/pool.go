@@ -402,14 +402,22 @@ func (p *Pool) commit(
 	if !decision.Changed && !sleep {
 		return revision, nil
 	}
-	next, err := kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), &decision.State, revision)
+	next, err := p.put(ctx, d, &decision.State, revision)
 	if err == nil && decision.HandOff != nil {
 		countHandOff(ctx, d.Namespace, decision.HandOff, p.config.Now())
 	}
-	if err != nil || revision != 0 {
-		return next, err // a schedule that was forgotten meanwhile would have been a conflict
+	return next, err
+}
+
+// put writes the record over the one of a revision; 0 means that there was none. A schedule that has been forgotten meanwhile is
+// a conflict.
+func (p *Pool) put(ctx context.Context, d *schedule.Definition, state *schedule.GeneratorState, revision uint64) (uint64, error) {
+	if revision != 0 {
+		return kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), state, revision)
 	}
-	return next, p.stillThere(ctx, d)
+	return kv.PutFirst(ctx, p.config.Store, kv.Generator(d.Key()), state, kv.TraceAge, func(ctx context.Context) error {
+		return p.stillThere(ctx, d)
+	})
 }
 
 // publish hands over what is due, and what the definition has brought.
@@ -434,12 +442,11 @@ func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Dec
 	return p.handOff(ctx, d.Key(), decision.HandOff)
 }
 
-// stillThere asks the leader whether a schedule is there still, after the first write of a record: who has forgotten it in
-// between has found nothing. The next attempt removes what this one has made.
+// stillThere asks the leader whether a schedule is there still. If it is not, or another one is, that is a conflict.
 func (p *Pool) stillThere(ctx context.Context, d *schedule.Definition) error {
-	_, err := kv.GetLeader(ctx, p.config.Store, kv.Definition(d.Key()))
-	if errors.Is(err, kv.ErrNotFound) {
-		return fmt.Errorf("%w: generator: %s has been deleted", kv.ErrConflict, d.Key())
+	newest, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Definition(d.Key())))
+	if err == nil && newest.Value.Incarnation != d.Incarnation {
+		return fmt.Errorf("%w: generator: %s has been deleted or replaced", kv.ErrConflict, d.Key())
 	}
 	return err
 }

@@ -46,7 +46,8 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := p.purgeTimer(ctx, shard, p.config.Names.RetryTimer(shard, key)); err != nil {
 		return err
 	}
-	if err := forgetRecord(ctx, p.config.Store, kv.Result(key)); err != nil {
+	// Another process may hold the completion of a run, and be about to write the first result.
+	if err := p.forgetResult(ctx, key, true); err != nil {
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
@@ -86,7 +87,8 @@ func (p *Pool) abandon(
 
 // forgetWithout makes sure that a schedule without a record will not get one by a definition that is gone.
 func (p *Pool) forgetWithout(ctx context.Context, key schedule.Key) error {
-	if err := p.forgetResult(ctx, key); err != nil {
+	// Of a release that has left no trace of it.
+	if err := p.forgetResult(ctx, key, false); err != nil {
 		return err
 	}
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
@@ -95,15 +97,18 @@ func (p *Pool) forgetWithout(ctx context.Context, key schedule.Key) error {
 	return kv.LeaveTrace(ctx, p.config.Store, kv.Invoker(key))
 }
 
-// forgetResult removes a last result that is left without a record: one that was written while another process forgot the
-// schedule. It is read before the schedule is known to be gone, so that it is not that of a new one.
-func (p *Pool) forgetResult(ctx context.Context, key schedule.Key) error {
+// forgetResult removes the last result. It is read before the schedule is known to be gone, so that it is not that of a new one.
+// Where there is none, and one may still come, it leaves the trace of one.
+func (p *Pool) forgetResult(ctx context.Context, key schedule.Key, mayCome bool) error {
 	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Result(key)))
-	if err != nil || record.Revision == 0 {
+	if err != nil || record.Revision == 0 && !mayCome {
 		return err
 	}
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
+	}
+	if record.Revision == 0 {
+		return kv.LeaveTrace(ctx, p.config.Store, kv.Result(key))
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Result(key), record.Revision)
 }
@@ -134,15 +139,4 @@ func (p *Pool) purgeTimer(ctx context.Context, shard int, subject string) error 
 		return fmt.Errorf("invoker: remove timer: %w", err)
 	}
 	return nil
-}
-
-func forgetRecord[T any](ctx context.Context, store *kv.Store, key kv.Key[T]) error {
-	record, err := kv.GetLeader(ctx, store, key)
-	if errors.Is(err, kv.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return kv.Delete(ctx, store, key, record.Revision)
 }

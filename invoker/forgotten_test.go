@@ -86,6 +86,20 @@ type cannotPurge struct{ bus.Bus }
 
 func (cannotPurge) Purge(context.Context, string, string) error { return nats.ErrTimeout }
 
+// atThePurge is a bus on which something happens before a timer is removed.
+type atThePurge struct {
+	bus.Bus
+	before func()
+}
+
+func (a *atThePurge) Purge(ctx context.Context, stream, subject string) error {
+	if before := a.before; before != nil {
+		a.before = nil
+		before()
+	}
+	return a.Bus.Purge(ctx, stream, subject)
+}
+
 // TestForgottenWhileAStartIsMade: a process forgets a schedule, and dies when it has told that a start goes with it. Another
 // works by the definition it has read before that. It does not begin what has been given up, and tells nothing else under
 // the same event IDs.
@@ -137,9 +151,7 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 			definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 			require.NoError(t, err)
 			s.gone(definition, replaced)
-			own := bus.New(s.js)
-			t.Cleanup(own.Close)
-			dies := s.newPool(func(c *invoker.Config) { c.Bus = &diesWhenForgetting{Bus: own} })
+			dies := s.newPool(func(c *invoker.Config) { c.Bus = &diesWhenForgetting{Bus: s.bus()} })
 			require.ErrorIs(t, dies.Handle(t.Context(), s.key, s.group(false, wakeUp)).Err(), nats.ErrTimeout)
 			require.Empty(t, s.record().Starts)
 
@@ -167,6 +179,13 @@ func (s *site) gone(definition kv.Record[schedule.Definition], replaced bool) {
 	next.Incarnation = "inc-of-another"
 	_, err := kv.Put(s.t.Context(), s.store, key, &next, 0)
 	require.NoError(s.t, err)
+}
+
+// bus is one that is closed after the test.
+func (s *site) bus() bus.Bus {
+	own := bus.New(s.js)
+	s.t.Cleanup(own.Close)
+	return own
 }
 
 // diesWhenForgetting fails when what waited has been given up, and nobody has been told.

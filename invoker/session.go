@@ -155,30 +155,17 @@ func (p *Pool) put(
 }
 
 // store writes a record over the one that was read. Where there was none, the schedule may have been deleted since, and
-// forgotten: its trace tells, unless that is of an earlier schedule of the same ID.
+// forgotten. A record of it would be taken for the one that was forgotten: its events begin with the same number again.
 func (s *session) store(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
-	key := kv.Invoker(s.key)
-	if s.record.Revision != 0 {
-		return kv.Put(ctx, s.config.Store, key, state, s.record.Revision)
+	return putOver(ctx, s, kv.Invoker(s.key), state, s.record.Revision)
+}
+
+// putOver writes a record of the schedule over the one of a revision; 0 means that there was none.
+func putOver[T any](ctx context.Context, s *session, key kv.Key[T], value *T, revision uint64) (uint64, error) {
+	if revision != 0 {
+		return kv.Put(ctx, s.config.Store, key, value, revision)
 	}
-	revision, err := kv.Insert(ctx, s.config.Store, key, state)
-	if err == nil && s.wallClock().Sub(s.began) < kv.TraceAge {
-		return revision, nil
-	}
-	if errors.Is(err, kv.ErrConflict) {
-		if err = s.stillThere(ctx); err == nil {
-			revision, err = kv.Put(ctx, s.config.Store, key, state, 0)
-		}
-	}
-	if err != nil {
-		return 0, err
-	}
-	err = s.stillThere(ctx)
-	if errors.Is(err, kv.ErrConflict) {
-		// Nobody may take it for the record that was forgotten: its events begin with the same number again.
-		_ = kv.Delete(ctx, s.config.Store, key, revision) // else whoever meets it forgets it
-	}
-	return revision, err
+	return kv.PutFirst(ctx, s.config.Store, key, value, s.wallClock().Sub(s.began), s.stillThere)
 }
 
 // stillThere asks the leader whether the schedule is there still; if it is not, that is a conflict.
@@ -206,7 +193,12 @@ func (s *session) writeResult(ctx context.Context, out *Outcome) error {
 	if !changed {
 		return nil
 	}
-	_, err = kv.Put(ctx, s.config.Store, kv.Result(s.key), &result, record.Revision)
+	if before := record.Value.Incarnation; before != "" && before != result.Incarnation {
+		if err := s.stillThere(ctx); err != nil {
+			return err // the record may be that of a later schedule
+		}
+	}
+	_, err = putOver(ctx, s, kv.Result(s.key), &result, record.Revision)
 	if errors.Is(err, kv.ErrConflict) && !out.State.HasResult {
 		// An attempt that was cut short, or an earlier incarnation, has left one.
 		out.State.HasResult = true

@@ -32,7 +32,7 @@ type Buckets interface {
 	// Update writes a key that was last written at a revision; 0 means never, not even deleted.
 	Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error)
 	// Delete removes a key that was last written at a revision, and leaves a trace of it for subjects.TombstoneAge, with a
-	// note, which may be empty.
+	// note, which may be empty. Revision 0 means never, not even deleted; then there is only the trace.
 	Delete(ctx context.Context, bucket, key string, revision uint64, note string) error
 	// Note reads the note in the trace of a deleted key from the leader; empty if there is no trace, or the key exists.
 	Note(ctx context.Context, bucket, key string) (string, error)

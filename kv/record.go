@@ -106,9 +106,13 @@ func Delete[T any](ctx context.Context, s *Store, key Key[T], revision uint64) e
 // DeleteNoting is [Delete], and leaves a note in the trace of the record, for [Note]. They are written in one step.
 func DeleteNoting[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note string) error {
 	if revision == 0 {
-		// To nats.go it would mean any revision.
 		return fmt.Errorf("%w: %s: revision 0 is that of no record", ErrConflict, key.name)
 	}
+	return deleteAt(ctx, s, key, revision, note)
+}
+
+// deleteAt leaves the trace of a record that is at a revision; 0 means that it was never written.
+func deleteAt[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note string) error {
 	watch := begin(ctx, opDelete)
 	err := s.buckets.Delete(ctx, s.bucket(key.schedule), key.name, revision, note)
 	written[T](ctx, watch, 0, err)

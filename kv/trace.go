@@ -12,14 +12,10 @@ import (
 const TraceAge = 10 * time.Minute
 
 // LeaveTrace leaves the trace of a record that was never written, for a schedule that is gone: a process that is about to
-// write the first one by [Insert], since it has read the definition before, must be refused. Where there is a trace
-// already, that is the one. A record that has just been written is a conflict.
+// write the first one by [PutFirst] or [Insert], since it has read the definition before, must be refused. Where there is a
+// trace already, that is the one. A record that has just been written is a conflict.
 func LeaveTrace[T any](ctx context.Context, s *Store, key Key[T]) error {
-	var zero T
-	revision, err := Insert(ctx, s, key, &zero)
-	if err == nil {
-		return Delete(ctx, s, key, revision)
-	}
+	err := deleteAt(ctx, s, key, 0, "")
 	if !errors.Is(err, ErrConflict) {
 		return err
 	}
@@ -31,4 +27,32 @@ func LeaveTrace[T any](ctx context.Context, s *Store, key Key[T]) error {
 		return fmt.Errorf("%w: %s has just been written", ErrConflict, key.name)
 	}
 	return err
+}
+
+// PutFirst writes the first record of a schedule under a key. The schedule may have been deleted meanwhile, and forgotten:
+// then there is a trace, and nothing is written. The trace of an earlier schedule of the same ID is written over.
+//
+// there asks the leader whether the schedule is there still, and returns [ErrConflict] if it is not; known is how long ago the
+// writer has last known that it was. The error is that of there, ErrConflict if there is a record, or one of NATS.
+func PutFirst[T any](
+	ctx context.Context, s *Store, key Key[T], value *T, known time.Duration, there func(context.Context) error,
+) (uint64, error) {
+	revision, err := Insert(ctx, s, key, value)
+	if err == nil && known < TraceAge {
+		return revision, nil
+	}
+	if errors.Is(err, ErrConflict) {
+		if err = there(ctx); err == nil {
+			revision, err = Put(ctx, s, key, value, 0)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = there(ctx)
+	if errors.Is(err, ErrConflict) {
+		// Nobody may take it for the record that was forgotten.
+		_ = Delete(ctx, s, key, revision) // else whoever meets it forgets it
+	}
+	return revision, err
 }
