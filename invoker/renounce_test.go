@@ -2,6 +2,7 @@ package invoker_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -84,6 +86,60 @@ func TestARefusalThatComesAfterTheRun(t *testing.T) {
 	s.handle(pool, wakeUp)
 	require.Equal(t, schedule.PhaseReady, s.phase(1), "its completion is on its way")
 	require.Zero(t, s.record().Counters.BufferDropped)
+}
+
+// afterAnchor is a bus on which something happens after the first start was given up, before that is known.
+type afterAnchor struct {
+	bus.Bus
+	anchor string
+	after  func()
+}
+
+func (a *afterAnchor) PublishOnce(ctx context.Context, msg *nats.Msg) (bool, error) {
+	repeated, err := a.Bus.PublishOnce(ctx, msg)
+	if after := a.after; after != nil && msg.Subject == a.anchor {
+		a.after = nil
+		after()
+	}
+	return repeated, err
+}
+
+// TestStoodStillAfterItGaveUp: a process gives a start up, and stands still until the action stream has forgotten that. Another one,
+// which has read the record as it was, starts the run meanwhile, and has not recorded it yet.
+func TestStoodStillAfterItGaveUp(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, policy(schedule.OverlapAllowAll), keepOriginal)
+	stream, err := s.js.Stream(t.Context(), s.names.ActionStream())
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.Duplicates = 100 * time.Millisecond
+	_, err = s.js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	first := s.handOff("", 1)
+	s.handle(s.newPool(), invoker.Message{Enqueue: &first})
+	run := s.take()
+	second := s.handOff("", 2)
+	var asleep atomic.Bool
+	own := bus.New(s.js)
+	t.Cleanup(own.Close)
+	after := func() {
+		asleep.Store(true)
+		require.NoError(t, run.msg.DoubleAck(t.Context()))
+		natstest.Eventually(t, patience, "the ID is forgotten", func() bool {
+			s.publishedBefore(second.Starts[0])
+			return s.queued() == 1
+		})
+	}
+	pool := s.newPool(clock(func() time.Time {
+		if asleep.Load() {
+			return time.Now().Add(3 * time.Minute)
+		}
+		return time.Now()
+	}), func(c *invoker.Config) { c.Bus = &afterAnchor{Bus: own, anchor: s.names.ActionAnchor(), after: after} })
+	s.handle(pool, invoker.Message{Enqueue: &second})
+	require.True(t, asleep.Load())
+	require.Equal(t, schedule.PhaseStarted, s.phase(2), "it has begun, and must not count as given up")
+	require.Equal(t, []schedule.EventKind{schedule.EventStarted, schedule.EventStarted}, s.events())
 }
 
 // TestDiedBeforeTheRefusalWasRecorded: the next process does not take it for a run of its own.

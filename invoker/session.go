@@ -227,6 +227,7 @@ func (s *session) execute(ctx context.Context) error {
 			s.rest = remainder{revision: s.record.Revision, fresh: s.fresh}
 			return nil
 		}
+		since := s.wallClock()
 		report, err := s.perform(ctx, work)
 		if err != nil {
 			return err
@@ -236,7 +237,7 @@ func (s *session) execute(ctx context.Context) error {
 			return nil
 		}
 		done += work.size()
-		changed, err := s.conclude(ctx, report)
+		changed, err := s.conclude(ctx, report, since)
 		if err != nil {
 			return err
 		}
@@ -272,9 +273,9 @@ func (s *session) mayWait(report Report) bool {
 }
 
 // conclude records what came of the work. Where another process has written the record meanwhile, a completion perhaps,
-// it is recorded in that: it is as true there, and to find it out again would take several requests for each start.
-func (s *session) conclude(ctx context.Context, report Report) (changed bool, err error) {
-	since := s.wallClock()
+// it is recorded in that: it is as true there, and to find it out again would take several requests for each start. Since is when
+// the work began: what it has given up must be recorded before the action stream forgets it.
+func (s *session) conclude(ctx context.Context, report Report, since time.Time) (changed bool, err error) {
 	for try := 0; ; try++ {
 		if slices.ContainsFunc(report.Starts, func(r StartReport) bool { return r.givesUp() }) {
 			if err := s.remembered(since); err != nil {
