@@ -143,14 +143,21 @@ func (c *Cluster) Generator() (Role, error) {
 	if err != nil {
 		return Role{}, err
 	}
-	scrubber, err := consistency.NewScrubber(consistency.ScrubberConfig{Config: consistency.Config{
-		JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Lanes: c.lanes, Logger: c.options.Logger,
-	}})
+	scrubber, err := consistency.NewScrubber(consistency.ScrubberConfig{Config: c.checks()})
 	if err != nil {
 		return Role{}, err
 	}
-	run := together(informed(table, pool.Run), scrubber.Run)
+	zones, err := consistency.NewZoneSweeper(consistency.ZoneSweeperConfig{Config: c.checks()})
+	if err != nil {
+		return Role{}, err
+	}
+	run := together(informed(table, pool.Run), together(scrubber.Run, zones.Run))
 	return c.watched(Role{Name: "generator", Run: run, Checks: poolChecks(table, vitals)}), nil
+}
+
+// checks is what those need that look after what is stored about schedules.
+func (c *Cluster) checks() consistency.Config {
+	return consistency.Config{JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Lanes: c.lanes, Logger: c.options.Logger}
 }
 
 // Invoker returns the role that starts what is due, and looks after the task queues where that goes.
