@@ -11,6 +11,8 @@
 // confirmed it, a pause later: from the leader, at the same thing in the same state. A [Checker] does that for a person, a
 // [Scrubber] in the background.
 //
+// A [ZoneSweeper] looks for one thing alone, and fast: for times that were worked out by other rules of a time zone.
+//
 // The package talks to NATS alone, and needs no process of Carillon. It may import schedule, subjects, kv and internal
 // packages, and none of the pools.
 package consistency
