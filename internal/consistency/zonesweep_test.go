@@ -88,9 +88,7 @@ func TestZoneSweep(t *testing.T) {
 		assert.True(t, s.follows(key), key.ID)
 	}
 	assert.Equal(t, before, []uint64{s.generator(same).Revision, s.generator(utc).Revision})
-	done := s.sweep()
-	assert.Equal(t, zonedata.Current().Digest(), done.Value.Rules)
-	assert.Greater(t, done.Value.Passes, 1, "the last pass has found none")
+	assert.Equal(t, zonedata.Current().Digest(), s.sweep().Value.Rules)
 	assert.Empty(t, s.finds(false))
 }
 
