@@ -35,7 +35,7 @@ func (p *Pool) begin(ctx context.Context, a *attempt) (holdUntil time.Time, done
 	}
 	holdUntil = p.holdUntil(decision)
 	if holdUntil.IsZero() && !decision.WakeAt.IsZero() {
-		if err := p.arm(ctx, d, decision); err != nil {
+		if err := p.arm(ctx, a, d, decision); err != nil {
 			return time.Time{}, false, err
 		}
 	}

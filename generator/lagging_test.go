@@ -192,6 +192,65 @@ func TestATimerArmedLateWakesNoLater(t *testing.T) {
 	require.Equal(t, sooner, armedFor())
 }
 
+// unreadable is a bucket of which one key cannot be read from the leader.
+type unreadable struct {
+	kv.Buckets
+	key string
+}
+
+func (u *unreadable) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, error) {
+	if key == u.key {
+		return kv.Entry{}, nats.ErrTimeout
+	}
+	return u.Buckets.GetLeader(ctx, bucket, key)
+}
+
+// overtaken is a pool that arms the timer of a schedule for a time long after it is due, since another process, which has dealt with
+// an update, was faster by a moment. The update makes it due every so often.
+func (b *testBundle) overtaken(every int) (p *Pool, old schedule.Wake) {
+	b.Helper()
+	rare := seconds(100 * 3600)
+	rare.Intervals[0].Phase = schedule.Duration(30 * time.Minute)
+	d := b.define("s", rare)
+	old = schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonFinished}
+	b.handle(b.pool(), "s", old)
+	p, _ = b.interrupted("s", func() {
+		d.Value.Version, d.Value.Schedule.Spec = 2, seconds(every)
+		b.put(d.Value, d.Revision)
+		wake := schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated}
+		b.pool().Handle(b.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: wake}})
+	})
+	return p, old
+}
+
+// TestATimerArmedLateIsMendedAfterAFailure: the record is refused to the process that has armed the timer for too late, and then it
+// cannot read that of the other. The message that both had may be gone.
+func TestATimerArmedLateIsMendedAfterAFailure(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p, old := b.overtaken(3600)
+	buckets, err := kv.OpenBuckets(t.Context(), b.js, b.names, 1)
+	require.NoError(t, err)
+	p.config.Store = kv.NewStore(&unreadable{buckets, kv.Generator(keyOf("s")).String()}, b.names, 1)
+	verdict := p.Handle(t.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: old}})
+	require.ErrorIs(t, verdict.Err(), nats.ErrTimeout)
+	natstest.Eventually(t, patience, "the schedule is looked at again", func() bool {
+		return b.last(b.names.Generate(0, keyOf("s"), subjects.WhatDue)) != nil
+	})
+}
+
+// TestATimerArmedLateIsMendedBeforeAHold: the other process holds a message until the schedule is due. This one must not do the same:
+// its own message may be gone, and the timer is for too late.
+func TestATimerArmedLateIsMendedBeforeAHold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p, old := b.overtaken(1)
+	b.handle(p, "s", old)
+	natstest.Eventually(t, patience, "the schedule is looked at again", func() bool {
+		return b.last(b.names.Generate(0, keyOf("s"), subjects.WhatDue)) != nil
+	})
+}
+
 // TestARepeatOfForgettingSparesTheNextTimer: a message that the network repeats, or brings late, must not remove the timer
 // of a schedule that has been created since.
 func TestARepeatOfForgettingSparesTheNextTimer(t *testing.T) {

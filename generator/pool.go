@@ -164,7 +164,7 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	switch {
 	case err != nil:
 		p.forgetRecent(key)
-		return loop.Retry(err)
+		return loop.Retry(errors.Join(err, p.lookAgainSoon(ctx, &one)))
 	case one.letsGo:
 		return loop.GiveBack()
 	case holdUntil.IsZero():
@@ -190,6 +190,9 @@ type attempt struct {
 	failure error
 	// letsGo says that the message which has been held is to be left to others.
 	letsGo bool
+	// armed is what the timer was armed with, if it was. Until the record is written too, that may be the wrong time, in the place
+	// of the right one of another process.
+	armed *schedule.Wake
 }
 
 // transition makes one attempt. It returns until when to hold the messages, if that is needed.
@@ -228,7 +231,11 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if isDelicate(&decision) && !a.again {
 		return time.Time{}, errUnconfirmed
 	}
-	if isDone(a.due, &record.Value, &decision) && !p.holdUntil(decision).IsZero() {
+	holdUntil = p.holdUntil(decision)
+	if a.armed != nil {
+		holdUntil = time.Time{} // the timer of another process is gone, and perhaps the message as well
+	}
+	if isDone(a.due, &record.Value, &decision) && !holdUntil.IsZero() {
 		a.letsGo = true // else there was a timer, which may be the very one that has brought the message: it is armed anew
 		return time.Time{}, nil
 	}
@@ -236,7 +243,6 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		p.forgetRecent(key)
 		return time.Time{}, p.close(ctx, definition)
 	}
-	holdUntil = p.holdUntil(decision)
 	if !holdUntil.IsZero() {
 		p.held.note(key, holdUntil)
 		if a.contested {
@@ -249,7 +255,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		}
 	}
 	p.definitions.Keep(key, definition) // before the invoker asks for it
-	revision, err := p.commit(ctx, &definition.Value, decision, record.Revision, holdUntil.IsZero())
+	revision, err := p.commit(ctx, a, &definition.Value, decision, record.Revision, holdUntil.IsZero())
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -385,17 +391,17 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 }
 
 // commit hands over what is due, sees that the schedule is looked at again, and writes the record, in this order: a
-// repeated hand-off is harmless, a lost one is an action missed. The timer comes before the record, and not without it: by
-// its compare-and-set, the process that writes last is the one that has armed last. It returns the revision of the record.
+// repeated hand-off is harmless, a lost one is an action missed. The timer comes before the record, and not without it: a process
+// that has replaced the timer of another one is refused the record, and arms anew. It returns the revision of the record.
 func (p *Pool) commit(
-	ctx context.Context, d *schedule.Definition, decision Decision, revision uint64, sleep bool,
+	ctx context.Context, a *attempt, d *schedule.Definition, decision Decision, revision uint64, sleep bool,
 ) (uint64, error) {
 	if err := p.publish(ctx, d, decision); err != nil {
 		return 0, err
 	}
 	sleep = sleep && !decision.WakeAt.IsZero()
 	if sleep {
-		if err := p.arm(ctx, d, decision); err != nil {
+		if err := p.arm(ctx, a, d, decision); err != nil {
 			return 0, err
 		}
 	}
@@ -496,15 +502,32 @@ func (p *Pool) holdUntil(decision Decision) time.Time {
 }
 
 // arm arms the timer of a schedule.
-func (p *Pool) arm(ctx context.Context, d *schedule.Definition, decision Decision) error {
+func (p *Pool) arm(ctx context.Context, a *attempt, d *schedule.Definition, decision Decision) error {
 	at := decision.WakeAt
 	if decision.Reason == schedule.ReasonDue {
 		at = at.Add(-p.config.Lead)
 	}
-	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
-	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
-	return task.Arm(ctx, p.config.Bus,
-		names.DueTimer(shard, d.Key()), names.Generate(shard, d.Key(), subjects.WhatDue), at, wake)
+	a.armed = &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
+	return p.armAt(ctx, a, at)
+}
+
+func (p *Pool) armAt(ctx context.Context, a *attempt, at time.Time) error {
+	shard, names := p.config.Store.ShardOf(a.key), p.config.Names
+	return task.Arm(ctx, p.config.Bus, names.DueTimer(shard, a.key), names.Generate(shard, a.key, subjects.WhatDue), at, a.armed)
+}
+
+// soon is when a schedule is looked at again whose timer was armed for a time that may be wrong, and how long that may take to store.
+const soon = time.Second
+
+// lookAgainSoon arms the timer anew after a transition has failed that had armed it: another process may have done what this one was
+// woken for, and acknowledged the message that both had, so that it does not come again. It does so too when the process is to stop.
+func (p *Pool) lookAgainSoon(ctx context.Context, a *attempt) error {
+	if a.armed == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
+	defer cancel()
+	return p.armAt(ctx, a, p.config.Now().Add(soon))
 }
 
 // isRoutine reports whether all messages of a group are of timers that have fired, or have been dealt with and held since.

@@ -91,9 +91,12 @@ func (n *node) PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, e
 	if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
 		detail += " #" + id // of several events of a kind each has its own, and its place
 	}
+	times := 0
 	return ask(ctx, n, whatPublish, detail, func(now time.Time) (bool, error) {
+		times++
 		ack, err := n.world.server.Publish(now, copied)
 		if err == nil && !ack.Duplicate {
+			n.world.noteArmed(n, copied, now, times > 1)
 			n.world.published(ack.Stream, copied, now)
 			n.world.promises.guarded[copied.Subject+n.ids.prefix] = n.role == roleFrontend
 		}

@@ -29,6 +29,8 @@ type promises struct {
 	// guarded are the guards that a frontend has armed, with its name. fired says when a timer fired last.
 	guarded map[string]bool
 	fired   map[string]time.Time
+	// armers have armed the timers that are stored, by subject.
+	armers map[string]*armer
 	// invokers are the records of the invokers as they were decoded last.
 	invokers map[string]decoded
 }
@@ -39,13 +41,25 @@ type handOff struct {
 	to                            int64
 }
 
+// armer is the process that has armed a timer last. It is at it until it has written the record that goes with it, or has settled the
+// message that it did it for. Repeated says that the network did it, with what was sent before.
+type armer struct {
+	node     *node
+	at       time.Time
+	done     bool
+	repeated bool
+}
+
 type decoded struct {
 	revision uint64
 	state    schedule.InvokerState
 }
 
 func newPromises() promises {
-	return promises{handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{}, fired: map[string]time.Time{}, invokers: map[string]decoded{}}
+	return promises{
+		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{},
+		fired: map[string]time.Time{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
+	}
 }
 
 // broken notes that a promise is not kept.
@@ -82,6 +96,27 @@ func (w *world) anyStored(shard int, filter string, other uint64) bool {
 	return slices.ContainsFunc(w.server.Messages(w.names.TaskStream(shard), filter), func(m jsmodel.Message) bool {
 		return m.Sequence != other
 	})
+}
+
+// noteArmed notes who has armed a timer, if a message does that.
+func (w *world) noteArmed(n *node, msg *nats.Msg, now time.Time, repeated bool) {
+	if msg.Header.Get(timer.HeaderAt) != "" {
+		w.promises.armers[msg.Subject] = &armer{node: n, at: now, repeated: repeated}
+	}
+}
+
+// noteSettled notes that a process is done with what it had a message for. It has sent that some time before.
+func (w *world) noteSettled(n *node, d *jsmodel.Delivery, sent time.Time) {
+	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" {
+		w.noteDone(n, task.Key, sent)
+	}
+}
+
+func (w *world) noteDone(n *node, key schedule.Key, sent time.Time) {
+	a := w.promises.armers[w.names.DueTimer(subjects.ShardOf(key, shards), key)]
+	if a != nil && a.node == n && sent.After(a.at) {
+		a.done = true
+	}
 }
 
 // promisedByMessage looks at a message that a stream has just taken.

@@ -34,7 +34,7 @@ func (w *world) promisedBySettling(n *node, d *jsmodel.Delivery) {
 		}
 		w.promisedToGoOn(task, d.Sequence)
 	case "generate":
-		w.promisedToLookAgain(task, d.Sequence)
+		w.promisedToLookAgain(n, task, d.Sequence)
 	case "backfill":
 		w.promisedToStepAgain(task, d.Sequence)
 	}
@@ -120,8 +120,9 @@ func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, seque
 }
 
 // promisedToLookAgain: when the generator is done with a message, a timer sees to a schedule that is not paused, or another
-// message does. The timer is not later than the next time that the record gives, unless no action is left for that.
-func (w *world) promisedToLookAgain(task subjects.Task, sequence uint64) {
+// message does. The timer is not later than the next time that the record gives, unless another process that has armed it is refused
+// its record for that: it is at it still, and will arm anew.
+func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64) {
 	key, shard := task.Key, task.Shard
 	d, ok := w.stored(key.ID)
 	if !ok || d.Schedule.State.Paused {
@@ -131,18 +132,20 @@ func (w *world) promisedToLookAgain(task subjects.Task, sequence uint64) {
 		return
 	}
 	state, _ := record(w, key, kv.Generator(key))
-	invoker, _ := w.invoker(key)
-	exhausted := d.Schedule.State.LimitedActions && invoker.RemainingActions(&d) == 0
-	bucket := w.names.StateBucket(shard)
-	written, _ := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, kv.Generator(key).String()))
-	armed, _ := w.server.Last(w.names.TaskStream(shard), w.names.DueTimer(shard, key))
-	switch at := w.timerAt(shard, w.names.DueTimer(shard, key)); {
+	due := w.names.DueTimer(shard, key)
+	switch at := w.timerAt(shard, due); {
 	case at.IsZero():
 		w.broken(key.ID, "the generator is done with it, and nothing wakes it again")
-	case armed.Stored.After(written.Stored): // by another process, whose record is about to be refused; it arms once more then
-	case !exhausted && state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next):
+	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next) && !w.isMending(n, due):
 		w.broken(key.ID, "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
 	}
+}
+
+// isMending reports whether a process other than one has armed a timer last and is at it still. One that has died in this moment will
+// never arm anew, nor does anybody know of what the network has repeated.
+func (w *world) isMending(one *node, timer string) bool {
+	a := w.promises.armers[timer]
+	return a != nil && (a.repeated || a.node != one && !a.done)
 }
 
 // promisedToStepAgain: when the backfiller is done with a message, a timer sees to a request that is not over, or another

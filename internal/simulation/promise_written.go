@@ -25,6 +25,7 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 	switch kind := strings.Split(name, ".")[2]; kind {
 	case "generator":
 		w.promisedByGenerator(key, before, data)
+		w.noteDone(n, key, sent)
 	case "invoker":
 		w.promisedByInvoker(key, before, data)
 	case "backfill":

@@ -147,26 +147,33 @@ func (m *message) Subject() string      { return m.delivery.Subject }
 func (m *message) Reply() string        { return "" }
 
 func (m *message) Ack() error {
-	m.tell("ack", func(time.Time) { m.settle() })
+	sent := time.Now()
+	m.tell("ack", func(time.Time) { m.settle(sent) })
 	return nil
 }
 
 func (m *message) DoubleAck(ctx context.Context) error {
+	sent := time.Now()
 	return m.pull.node.do(ctx, "ack", m.String(), func(time.Time) error {
-		m.settle()
+		m.settle(sent)
 		return nil
 	})
 }
 
-func (m *message) settle() {
+func (m *message) settle(sent time.Time) {
 	m.pull.node.world.promisedBySettling(m.pull.node, &m.delivery)
+	m.pull.node.world.noteSettled(m.pull.node, &m.delivery, sent)
 	m.server().Ack(&m.delivery)
 }
 
 func (m *message) Nak() error { return m.NakWithDelay(0) }
 
 func (m *message) NakWithDelay(delay time.Duration) error {
-	m.tell("nak", func(now time.Time) { m.server().Nak(now, &m.delivery, delay) })
+	sent := time.Now()
+	m.tell("nak", func(now time.Time) {
+		m.pull.node.world.noteSettled(m.pull.node, &m.delivery, sent)
+		m.server().Nak(now, &m.delivery, delay)
+	})
 	return nil
 }
 
