@@ -71,6 +71,7 @@ func PlanOf(seed uint64) Plan {
 	if rng.IntN(4) == 0 {
 		plan.jam(rng)
 	}
+	plan.skewFar(seed)
 	return plan
 }
 

@@ -1,6 +1,9 @@
 package simulation
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // SystemPlan is the part of a plan that is about the processes, and what they run in.
 type SystemPlan struct {
@@ -31,10 +34,19 @@ func systemPlanOf(seed uint64) SystemPlan {
 	return p
 }
 
+// skewFar lets the clocks of some plans be apart by more than the lead of the generator's timers.
+func (p *Plan) skewFar(seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, streamFarSkew))
+	if rng.IntN(8) == 0 {
+		p.Skew = between(rng, 2*time.Second, 8*time.Second)
+	}
+}
+
 // The streams of numbers of what the system does, beside those of plan.go.
 const (
 	streamWorkers uint64 = 100 + iota
 	streamTogether
 	streamConsumers
 	streamStandstills
+	streamFarSkew
 )
