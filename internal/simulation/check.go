@@ -140,6 +140,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.runs()
 	c.requests()
 	c.pauses()
+	c.skipped()
 	c.frozen()
 	c.limit()
 	c.order()

@@ -17,7 +17,7 @@
 //   - in a quarter of the seeds hand-offs take seconds, tasks of generators are delivered to a second one meanwhile, and schedules
 //     are due every second or two, so that hand-offs overlap and arrive out of order
 //   - a replica answers that has not seen the newest writes
-//   - clocks of processes are off, and jump, also back
+//   - clocks of processes are off, in an eighth of the seeds by more than the lead of the generator's timers, and jump, also back
 //   - JetStream cannot be reached for up to 20 s, or has no room for anything new
 //   - in a quarter of the seeds each process plays all roles, which live and die together and share what they know
 //   - somebody deletes a consumer; all that is not acknowledged comes again
@@ -54,7 +54,7 @@
 //
 // What can only be told in the end is compared in the end, against a reading of the spec that shares no code with the product
 // (spec.go): what became of actions by each version of the definition, and which versions requests with a conflict token were
-// carried out on (check_actions.go, check_spans.go, check_changes.go); that runs have events, and nothing begins that was given up (check_begun.go); what people have asked for (check_requests.go); what runs were told, and the
+// carried out on (check_actions.go, check_spans.go, check_changes.go); what was skipped (check_skips.go); that runs have events, and nothing begins that was given up (check_begun.go); what people have asked for (check_requests.go); what runs were told, and the
 // results of those before them (check_contents.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
 // within a second, and each message is delivered once (check_timely.go, TestWithoutFaults). That the rate of a namespace is kept is told only where nothing else goes wrong
 // (TestLimits). Each check says in a comment what it leaves out, and why.

@@ -1,0 +1,48 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// skipped: what is to be skipped by each version that a generator may have gone by does not start, and what is given up as skipped is to
+// be skipped by one of them. As for a pause, a replica that lags behind must not matter.
+func (c *checker) skipped() {
+	margin := 2*c.plan.Skew + time.Second
+	for _, r := range c.ledger.order {
+		if r.scheduleID != c.id || !r.automated() || r.decision.incarnation != c.definition.Incarnation {
+			continue
+		}
+		versions := c.inForce(r.due.Add(-margin), r.at)
+		if len(versions) > 0 && !slices.ContainsFunc(versions, func(d *schedule.Definition) bool { return !skips(d, r.nominal) }) {
+			c.find("skipped", "%s was started, and was to be skipped", r.workflowID)
+		}
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind != schedule.EventSkipped || e.Overlap != "" || e.Source != schedule.SourceAuto {
+			continue
+		}
+		versions := c.inForce(e.Actual.Add(-margin), e.Time.Add(margin))
+		if !slices.ContainsFunc(versions, func(d *schedule.Definition) bool { return skips(d, e.Nominal) }) {
+			c.find("skipped", "%s was skipped, and nobody wants that", e.WorkflowID)
+		}
+	}
+}
+
+func skips(d *schedule.Definition, nominal time.Time) bool { return slices.ContainsFunc(d.Skips, nominal.Equal) }
+
+// inForce are the versions of the schedule that were the newest at some moment between two.
+func (c *checker) inForce(from, to time.Time) (all []*schedule.Definition) {
+	versions := c.books.versions[c.id]
+	for i := range versions {
+		v := &versions[i]
+		replaced := i < len(versions)-1 && versions[i+1].at.Before(from)
+		if v.definition.Incarnation == c.definition.Incarnation && !v.at.After(to) && !replaced {
+			all = append(all, &v.definition)
+		}
+	}
+	return all
+}
