@@ -83,6 +83,9 @@ func (w *world) busy() string {
 		}) {
 			return fmt.Sprintf("a start of s%d", i)
 		}
+		if d, ok := w.stored(key.ID); ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused {
+			return fmt.Sprintf("s%d, which is to be closed", i) // all end with the time in which things go wrong
+		}
 	}
 	return ""
 }
@@ -123,6 +126,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.endings()
 	c.deletes()
 	c.begun()
+	c.closed()
 	if !ok {
 		c.gone()
 		return c.findings
@@ -174,7 +178,7 @@ func (c *checker) endings() {
 	var created []string
 	for _, e := range once(c.history(c.id)) {
 		switch e.Kind {
-		case schedule.EventDeleted:
+		case schedule.EventDeleted, schedule.EventClosed:
 			told[e.ID]++
 		case schedule.EventCreated:
 			created = append(created, e.Created())
@@ -188,7 +192,9 @@ func (c *checker) endings() {
 		if incarnation == c.definition.Incarnation {
 			least, most = 0, 0
 		}
-		if n := told[schedule.DeletedEventID(incarnation)]; n < least || n > most {
+		// A generator that is about to close a schedule tells of it first, and somebody may come in between.
+		closed := min(told[schedule.ClosedEventID(incarnation)], 1)
+		if n := told[schedule.DeletedEventID(incarnation)]; n+closed < least || n > most {
 			c.find("endings", "%d events tell of the deletion of %s, not %d", n, incarnation, most)
 		}
 	}
@@ -243,7 +249,7 @@ func idIn(subject string) string { return subject[strings.LastIndexByte(subject,
 // gone: nothing is left of a schedule that was deleted, but perhaps a timer that was armed late: by a message which arrived
 // twice, or by a generator whose task another one has done. It goes when it is due, and finds nothing; that may be the end of the idle time, which is too long to wait for.
 func (c *checker) gone() {
-	if !slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "delete" }) {
+	if c.plan.IdleTime == 0 && !slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "delete" }) {
 		c.find("gone", "nobody has deleted it")
 		return
 	}

@@ -32,7 +32,9 @@ func (c *checker) skipped() {
 	}
 }
 
-func skips(d *schedule.Definition, nominal time.Time) bool { return slices.ContainsFunc(d.Skips, nominal.Equal) }
+func skips(d *schedule.Definition, nominal time.Time) bool {
+	return slices.ContainsFunc(d.Skips, nominal.Equal)
+}
 
 // inForce are the versions of the schedule that were the newest at some moment between two.
 func (c *checker) inForce(from, to time.Time) (all []*schedule.Definition) {

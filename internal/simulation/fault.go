@@ -50,6 +50,7 @@ func (w *world) arrange(begin time.Time) {
 	}
 	w.arrangeSystem(begin)
 	w.limit()
+	w.arrangeLimits(begin)
 	some(w.plan.Freezes, func(now time.Time) { w.freeze(now, between(rng, time.Second, 20*time.Second), rng.IntN(2) == 0) })
 	w.at(begin.Add(w.plan.Duration), func(now time.Time) { w.calmDown(now) })
 }

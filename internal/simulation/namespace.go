@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -18,6 +20,29 @@ func (w *world) limit() {
 	w.space.Store(&schedule.Namespace{Name: namespace, Limits: schedule.NamespaceLimits{
 		ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns,
 	}})
+}
+
+// arrangeLimits plans that the limits of the namespace become others, or none, again and again.
+func (w *world) arrangeLimits(begin time.Time) {
+	rng := rand.New(rand.NewPCG(w.seed, streamLimits))
+	for range w.plan.LimitChanges {
+		var limits schedule.NamespaceLimits
+		if rng.IntN(2) == 0 {
+			limits.ActionsPerSecond = 0.5 + 3*rng.Float64()
+		}
+		if rng.IntN(2) == 0 {
+			limits.MaxPendingRuns = 1 + rng.IntN(4)
+		}
+		w.at(begin.Add(between(rng, 0, w.plan.Duration)), func(now time.Time) { w.relimit(limits, now) })
+	}
+}
+
+func (w *world) relimit(limits schedule.NamespaceLimits, now time.Time) {
+	w.fault("limits changed")
+	w.trace.note(now, "LIMITS", fmt.Sprintf("%+v", limits))
+	next := *w.space.Load()
+	next.Limits = limits
+	w.space.Store(&next)
 }
 
 // freeze freezes the namespace for a time, after which the freeze ends by itself or somebody ends it.

@@ -17,6 +17,10 @@ type SystemPlan struct {
 	DeletedConsumers int `json:",omitzero"`
 	// Standstills is how often a process stands still for longer than the streams remember message IDs.
 	Standstills int `json:",omitzero"`
+	// LimitChanges is how often the limits of the namespace become others.
+	LimitChanges int `json:",omitzero"`
+	// IdleTime is how long a schedule stays that has nothing to do any more; 0 means beyond the end of the simulation.
+	IdleTime time.Duration `json:",omitzero"`
 }
 
 func systemPlanOf(seed uint64) SystemPlan {
@@ -31,6 +35,12 @@ func systemPlanOf(seed uint64) SystemPlan {
 	p.DeletedConsumers = rng.IntN(6) / 4
 	rng = rand.New(rand.NewPCG(seed, streamStandstills))
 	p.Standstills = rng.IntN(5) / 4
+	rng = rand.New(rand.NewPCG(seed, streamLimits))
+	p.LimitChanges = max(rng.IntN(8)-4, 0)
+	rng = rand.New(rand.NewPCG(seed, streamIdle))
+	if rng.IntN(8) == 0 {
+		p.IdleTime = between(rng, 2*time.Second, 20*time.Second)
+	}
 	return p
 }
 
@@ -49,4 +59,6 @@ const (
 	streamConsumers
 	streamStandstills
 	streamFarSkew
+	streamLimits
+	streamIdle
 )

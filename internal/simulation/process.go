@@ -77,7 +77,7 @@ func (n *node) program() func(context.Context) {
 	case roleGenerator:
 		return runs(generator.New(generator.Config{
 			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, MaxBacklog: n.world.plan.MaxBacklog,
-			Namespaces: n.world, Definitions: n.definitions,
+			Namespaces: n.world, Definitions: n.definitions, IdleTime: n.world.plan.IdleTime,
 		}))
 	case roleInvoker:
 		return runs(invoker.New(invoker.Config{
