@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,9 @@ const (
 	whatPurge   = "purge"
 )
 
+// idMark stands before the message ID in the detail of a publish.
+const idMark = " #"
+
 // errDead is what a process that was killed gets for whatever it still tries: nothing of it reaches anybody.
 var errDead = errors.New("simulation: the process is dead")
 
@@ -38,6 +42,7 @@ type call struct {
 	reads        bool // it changes nothing
 	stores       bool // JetStream needs room for it
 	handsOver    bool // automated actions, to the invoker
+	identified   bool // it has an ID, by which the stream knows a repeat
 	sent         bool // it has left the process
 	local        bool // it is about the process itself, and nothing can come between
 	done         chan error
@@ -81,6 +86,7 @@ func (n *node) do(ctx context.Context, what, detail string, apply func(now time.
 	case whatPublish, whatCreate, whatUpdate, whatDelete:
 		c.stores = true
 		c.handsOver = n.world.isHandOff(detail)
+		c.identified = what == whatPublish && strings.Contains(detail, idMark)
 	}
 	n.world.submit(c)
 	select {

@@ -89,7 +89,7 @@ func (n *node) PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, e
 	copied := &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}
 	detail := msg.Subject
 	if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
-		detail += " #" + id // of several events of a kind each has its own, and its place
+		detail += idMark + id // of several events of a kind each has its own, and its place
 	}
 	times := 0
 	return ask(ctx, n, whatPublish, detail, func(now time.Time) (bool, error) {

@@ -221,8 +221,8 @@ func (w *world) begin(c *call, now time.Time) {
 // apply carries a call out.
 func (w *world) apply(c *call, now time.Time) {
 	if resumes := c.node.suspended; now.Before(resumes) && !c.sent {
-		// It left before the process stopped, or waits in it: but not for so long that the stream takes it for something new.
-		c.sent = c.node.standstill || w.chance(0.5)
+		// It left before the process stopped, or waits in it: but what has an ID not for so long that the stream forgets that.
+		c.sent = c.node.standstill && c.identified || w.chance(0.5)
 		if !c.sent {
 			w.at(resumes.Add(w.latency()), func(now time.Time) { w.apply(c, now) })
 			return
