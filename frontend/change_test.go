@@ -62,8 +62,8 @@ func TestPauseAndUnpause(t *testing.T) {
 
 func TestConcurrentChangesAllCount(t *testing.T) {
 	t.Parallel()
-	in := installed(t)
-	in.run() // a second frontend
+	in := installed(t, patient)
+	in.run(patient) // a second frontend
 	in.create("nightly", "")
 	const each = 20
 	var running sync.WaitGroup
@@ -146,7 +146,7 @@ func TestDeleteThenCreateIsAnotherSchedule(t *testing.T) {
 
 func TestDeletesAndChangesAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	in := installed(t)
+	in := installed(t, patient)
 	in.create("nightly", "")
 	var running sync.WaitGroup
 	for range 10 {

@@ -61,7 +61,7 @@ func TestCreateIsIdempotentByRequestID(t *testing.T) {
 
 func TestOfConcurrentCreatesOneWins(t *testing.T) {
 	t.Parallel()
-	in := installed(t)
+	in := installed(t, patient)
 	const all = 16
 	results := make(chan error, all)
 	var running sync.WaitGroup

@@ -212,8 +212,8 @@ func TestRequestsPerSecond(t *testing.T) {
 // TestMaxSchedules of two frontends that are asked for far more at once.
 func TestMaxSchedules(t *testing.T) {
 	t.Parallel()
-	in := installed(t)
-	in.run()
+	in := installed(t, patient)
+	in.run(patient)
 	in.namespace("small", "create", `{"limits":{"maxSchedules":10}}`)
 	var created, full atomic.Int32
 	var asking sync.WaitGroup

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/backfiller"
-	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/timer"
@@ -137,7 +135,7 @@ func TestPatchCountsWhatIsPending(t *testing.T) {
 
 func TestPatchTooLargeForNATS(t *testing.T) {
 	t.Parallel()
-	in := installed(t, func(c *frontend.Config) { c.RequestTimeout = 9 * time.Second })
+	in := installed(t, patient)
 	in.create("nightly", "")
 	// Patches before this one have left hardly any room.
 	record, err := kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("nightly")))
@@ -243,7 +241,7 @@ func (in *installation) runPools() {
 // Whoever patches at the same time, nothing is lost.
 func TestConcurrentPatchesAllCount(t *testing.T) {
 	t.Parallel()
-	in := installed(t, func(c *frontend.Config) { c.RequestTimeout = 9 * time.Second })
+	in := installed(t, patient)
 	in.create("nightly", "")
 	const all = 20
 	var running sync.WaitGroup

@@ -81,6 +81,11 @@ func (in *installation) run(changes ...func(*frontend.Config)) (stop func()) {
 	return stop
 }
 
+// patient gives requests the time that many at once may need on a slow machine: no test fails by its speed.
+func patient(config *frontend.Config) {
+	config.RequestTimeout, config.GuardDelay = patience, 2*patience
+}
+
 func (in *installation) key(id string) schedule.Key {
 	return schedule.Key{Namespace: "default", ID: id}
 }

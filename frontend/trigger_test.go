@@ -178,7 +178,7 @@ func TestTooManyTriggersOfAPatch(t *testing.T) {
 // TestTriggersOfASecond are told from each other, and all are there: most of them are taken in without a look at the others.
 func TestTriggersOfASecond(t *testing.T) {
 	t.Parallel()
-	in := installed(t)
+	in := installed(t, patient)
 	in.create("nightly", "")
 	var all sync.WaitGroup
 	for range 60 {

@@ -91,8 +91,8 @@ func TestUpdateRefuses(t *testing.T) {
 // Of many who have read the same version, one gets through.
 func TestOfConcurrentUpdatesOneWins(t *testing.T) {
 	t.Parallel()
-	in := installed(t)
-	in.run() // a second frontend
+	in := installed(t, patient)
+	in.run(patient) // a second frontend
 	in.create("nightly", "")
 	const all = 16
 	results := make(chan error, all)
@@ -173,8 +173,8 @@ func TestRepeatedChangesChangeNothing(t *testing.T) {
 
 func TestConcurrentRepeatsCountOnce(t *testing.T) {
 	t.Parallel()
-	in := installed(t)
-	in.run() // a second frontend
+	in := installed(t, patient)
+	in.run(patient) // a second frontend
 	for verb, body := range changes {
 		t.Run(verb, func(t *testing.T) {
 			in.create("nightly", "")
