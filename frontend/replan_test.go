@@ -39,7 +39,10 @@ func TestChangeOfACalendarReachesItsSchedules(t *testing.T) {
 	t.Parallel()
 	in := installed(t, hasty)
 	in.run(hasty) // any frontend may do it
-	const users = 200
+	users := 200
+	if testing.Short() {
+		users = 40
+	}
 	in.calendar("create", `{"name":"germany","dates":["2030-12-25"]}`)
 	in.calendar("create", `{"name":"freeze","dates":["2030-12-01"]}`)
 	var creating sync.WaitGroup
