@@ -11,7 +11,7 @@ func backfillScenario() Scenario {
 	return Scenario{
 		Name:     "backfill",
 		Short:    "N actions of the past, from the request to the last completion",
-		Takes:    []string{ParamActions, ParamSchedules, ParamOverlap},
+		Takes:    []string{ParamActions, ParamSchedules, ParamOverlap, ParamResult},
 		Defaults: Parameters{Actions: 10_000, Schedules: 1, Overlap: schedule.OverlapAllowAll},
 		measure:  measureBackfill,
 	}

@@ -92,6 +92,9 @@ type session struct {
 	// unpace ends the pacing of the heap.
 	unpace func()
 
+	// answer is what each run returns, if that is not nothing.
+	answer string
+
 	// onRun is told of each run as its code begins.
 	onRun atomic.Pointer[func(run *worker.Run, at time.Time)]
 	fail  context.CancelCauseFunc
@@ -103,7 +106,7 @@ func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Res
 	if err := scenario.Check(p); err != nil {
 		return nil, err
 	}
-	s := &session{Parameters: p, config: c.withDefaults(), names: c.Names}
+	s := &session{Parameters: p, config: c.withDefaults(), names: c.Names, answer: strings.Repeat("x", p.ResultBytes)}
 	s.config.Concurrency = max(s.config.Concurrency, p.Runs) // all of them at once
 	s.result = &Result{Scenario: scenario.Name, Parameters: p}
 	if s.profiler, err = newProfiler(c.Profiles, scenario.Name); err != nil {
@@ -165,6 +168,9 @@ func (s *session) handle(_ context.Context, run *worker.Run) (any, error) {
 	at := time.Now()
 	if note := s.onRun.Load(); note != nil {
 		(*note)(run, at)
+	}
+	if s.ResultBytes > 0 {
+		return s.answer, nil
 	}
 	return nil, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/worker"
 )
 
 // Seconds is a duration that is a number of seconds in JSON.
@@ -29,6 +30,8 @@ type Parameters struct {
 	Runs int `json:"runs,omitempty"`
 	// Spread is within which time they end; zero lets all of them end at once.
 	Spread Seconds `json:"spread_s,omitempty"`
+	// ResultBytes is how large what each run returns is; zero for nothing.
+	ResultBytes int `json:"result_bytes,omitempty"`
 	// Overlap is the overlap policy: one of those that drop nothing.
 	Overlap schedule.OverlapPolicy `json:"overlap,omitempty"`
 	// Clients is how many clients ask side by side, each waiting for its answer.
@@ -51,6 +54,7 @@ const (
 	ParamRuns      = "runs"
 	ParamSpread    = "spread"
 	ParamOverlap   = "overlap"
+	ParamResult    = "result-bytes"
 	ParamClients   = "clients"
 	ParamRate      = "rate"
 	ParamDormant   = "dormant"
@@ -59,6 +63,9 @@ const (
 
 // MaxSchedules bounds the schedules of one run.
 const MaxSchedules = 1_000_000
+
+// maxResultBytes bounds what each run returns: what a worker takes, less the quotation marks.
+const maxResultBytes = worker.MaxResultBytes - 2
 
 // Overlaps returns the policies a scenario may have: those that drop no action.
 func Overlaps() []schedule.OverlapPolicy {
@@ -95,6 +102,7 @@ func (s Scenario) Check(p Parameters) error {
 		{ParamActions, p.Actions, 1, 1_000_000},
 		{ParamRuns, p.Runs, 1, 4_000},
 		{ParamClients, p.Clients, 1, 1_000},
+		{ParamResult, p.ResultBytes, 0, maxResultBytes},
 		{ParamRate, p.Rate, 0, 100_000},
 		{ParamDormant, p.Dormant, 0, MaxSchedules},
 		{ParamActive, p.Active, 1, 10_000},

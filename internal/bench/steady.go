@@ -11,7 +11,7 @@ func steadyScenario() Scenario {
 	return Scenario{
 		Name:  "steady",
 		Short: "N schedules that are due every interval",
-		Takes: []string{ParamSchedules, ParamInterval, ParamWarmup, ParamDuration, ParamOverlap, ParamDormant},
+		Takes: []string{ParamSchedules, ParamInterval, ParamWarmup, ParamDuration, ParamOverlap, ParamDormant, ParamResult},
 		Defaults: Parameters{
 			Schedules: 200, Interval: Seconds(time.Second), Warmup: Seconds(3 * time.Second),
 			Duration: Seconds(20 * time.Second), Overlap: schedule.OverlapAllowAll,

@@ -121,6 +121,7 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 		number(bench.ParamActive, &o.Active, "let `N` more schedules be due every second")
 		number(bench.ParamDormant, &o.Dormant, "put `N` dormant schedules beside them")
 		number(bench.ParamClients, &o.Clients, "let `N` clients ask side by side")
+		number(bench.ParamResult, &o.ResultBytes, "let each run return `N` bytes, which the next one is told")
 		number(bench.ParamRate, &o.Rate, "take `N` actions per second for the highest rate; 0 looks for it")
 		span(bench.ParamInterval, &o.Interval, "let each be due every `DURATION`, in whole seconds")
 		span(bench.ParamSpread, &o.Spread, "let them end one after the other within `DURATION`, not all at once")
