@@ -23,7 +23,7 @@ import (
 // perform executes work: controls first, so that a start sees them, then starts, side by side. It may leave starts out.
 func (s *session) perform(ctx context.Context, work Work) (Report, error) {
 	report := Report{Delivered: s.deliverAll(ctx, work.Controls)}
-	last, err := s.lastResult(ctx, work)
+	last, err := s.lastResultFor(ctx, work)
 	if err != nil {
 		return Report{}, err
 	}
@@ -73,22 +73,6 @@ func (s *session) freshOf(starts []schedule.BufferedStart) []schedule.BufferedSt
 		}
 	}
 	return fresh
-}
-
-// lastResult reads what the next runs are told about the earlier ones.
-func (s *session) lastResult(ctx context.Context, work Work) (schedule.Result, error) {
-	if len(work.Starts) == 0 || !s.record.Value.HasResult {
-		return schedule.Result{}, nil
-	}
-	// From the leader, since it may have been written a moment ago.
-	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)))
-	if err != nil {
-		return schedule.Result{}, err
-	}
-	if record.Value.Incarnation != s.definition.Value.Incarnation {
-		return schedule.Result{}, nil
-	}
-	return record.Value, nil
 }
 
 // start publishes one run to its task queue. Nobody had done that before since. Its error means that this process may not

@@ -1,6 +1,11 @@
 package invoker
 
 import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -33,4 +38,48 @@ func Fold(result schedule.Result, incarnation string, ended []schedule.Completio
 		changed = true
 	}
 	return result, changed
+}
+
+// lastResult is what the next runs are told about the earlier ones, as a session has read it for the record of a revision.
+type lastResult struct {
+	schedule.Result
+	err      error
+	known    bool
+	revision uint64
+}
+
+// readAhead begins to read the last result for the starts of a new record while that is written, and returns what waits for it.
+// Whoever writes a last result writes the record next, over the one that this session goes by. Of two such records one is stored,
+// so what is read now is as true as what would be read afterwards.
+func (s *session) readAhead(ctx context.Context, state *schedule.InvokerState, now time.Time) (wait func() lastResult) {
+	starts := state.HasResult && slices.ContainsFunc(state.Starts, func(b schedule.BufferedStart) bool { return executable(&b, now) })
+	if !starts {
+		return func() lastResult { return lastResult{} }
+	}
+	read := make(chan lastResult, 1)
+	go func() {
+		result, err := s.readResult(ctx)
+		read <- lastResult{Result: result, err: err, known: true}
+	}()
+	return func() lastResult { return <-read }
+}
+
+// lastResultFor returns what the runs of some work are told about the earlier ones.
+func (s *session) lastResultFor(ctx context.Context, work Work) (schedule.Result, error) {
+	switch {
+	case len(work.Starts) == 0 || !s.record.Value.HasResult:
+		return schedule.Result{}, nil
+	case s.last.known && s.last.err == nil && s.last.revision == s.record.Revision:
+		return s.last.Result, nil
+	}
+	return s.readResult(ctx)
+}
+
+// readResult reads the last result of the schedule; from the leader, since it may have been written a moment ago.
+func (s *session) readResult(ctx context.Context) (schedule.Result, error) {
+	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)))
+	if err != nil || record.Value.Incarnation != s.definition.Value.Incarnation {
+		return schedule.Result{}, err
+	}
+	return record.Value, nil
 }

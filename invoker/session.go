@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -34,6 +35,8 @@ type session struct {
 	// limits are those of the namespace, bounds what it allows while nobody asks.
 	limits schedule.NamespaceLimits
 	bounds Bounds
+	// last is the last result as it was read while the record was written.
+	last lastResult
 	// rest is for the next session; holdUntil is when there is to be one at the latest, to record what is left.
 	rest      remainder
 	holdUntil time.Time
@@ -87,7 +90,7 @@ func (s *session) ask(ctx context.Context, a *attempt, starts int) *Room {
 func (s *session) shard() int { return s.config.Store.ShardOf(s.key) }
 
 // commit writes what a transition has led to. First what a repeat of the messages would do again unharmed (the pause,
-// the last result), then the record, then the events, which stay in the record until they are published.
+// the last result), then the record. Its events stay in it until they are published, which is left to execute.
 func (s *session) commit(ctx context.Context, out Outcome) error {
 	for reason, count := range out.Ignored {
 		countIgnored(ctx, reason, count)
@@ -106,15 +109,18 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 		return s.publishOutbox(ctx)
 	}
 	before, fresh := s.wallClock(), newEvents(&s.record.Value, &out.State)
+	ahead := s.readAhead(ctx, &out.State, before)
 	revision, err := s.put(ctx, &out.State, s.store)
+	last := ahead()
 	if err != nil {
 		return err
 	}
+	last.revision, s.last = revision, last
 	s.countStored(ctx, &out, fresh)
 	recordDecisions(ctx, fresh)
 	s.refresh(&out.State, before)
 	s.record = kv.Record[schedule.InvokerState]{Value: out.State, Revision: revision}
-	return s.publishOutbox(ctx)
+	return nil
 }
 
 // refresh adds the starts that a new state has made ready to the fresh ones.
@@ -212,23 +218,29 @@ func (s *session) writeResult(ctx context.Context, out *Outcome) error {
 // the next, take a round each.
 const maxRounds = 16
 
-// execute does the work of the record and records what came of it. After a round's worth of work, it leaves the rest to
+// execute does the work of the record and records what came of it, and publishes the events of each record. After a round's worth of work, it leaves the rest to
 // a wake of its own: the messages that have come in meanwhile join it, so that an automated start waits for one round of
 // a backfill and not for all of it.
 func (s *session) execute(ctx context.Context) error {
 	done := 0
 	for round := 0; ; round++ {
 		work := WorkOf(&s.record.Value, s.config.Now())
+		enough := done >= RoundLimit || round == maxRounds
+		if work.Empty() || enough {
+			if err := s.publishOutbox(ctx); err != nil {
+				return err
+			}
+		}
 		if work.Empty() {
 			break
 		}
-		if done >= RoundLimit || round == maxRounds {
+		if enough {
 			s.more = true
 			s.rest = remainder{revision: s.record.Revision, fresh: s.fresh}
 			return nil
 		}
 		since := s.wallClock()
-		report, err := s.perform(ctx, work)
+		report, err := s.performAndPublish(ctx, work)
 		if err != nil {
 			return err
 		}
@@ -246,6 +258,18 @@ func (s *session) execute(ctx context.Context) error {
 		}
 	}
 	return s.armRetry(ctx)
+}
+
+// performAndPublish executes work while the events of its record are published. The next record waits for both. Neither waits
+// for the other: a run does not ask for events, and those of the record are of what has been decided.
+func (s *session) performAndPublish(ctx context.Context, work Work) (Report, error) {
+	if len(s.record.Value.Outbox) == 0 {
+		return s.perform(ctx, work)
+	}
+	var publishing errgroup.Group
+	publishing.Go(func() error { return s.publishOutbox(ctx) })
+	report, err := s.perform(ctx, work)
+	return report, errors.Join(err, publishing.Wait())
 }
 
 const (
