@@ -41,12 +41,14 @@ type readFirst struct {
 	kv.Buckets
 	record, result string
 	asked          *gate
+	reads          atomic.Int32 // of the last result
 	armed          atomic.Bool
 }
 
 func (r *readFirst) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, error) {
 	if key == r.result {
 		r.asked.pass()
+		r.reads.Add(1)
 	}
 	return r.Buckets.GetLeader(ctx, bucket, key)
 }
@@ -78,12 +80,14 @@ func TestTheLastResultIsReadWhileTheRecordIsWritten(t *testing.T) {
 	require.True(t, s.record().HasResult)
 
 	gated.asked = newGate()
+	gated.reads.Store(0)
 	gated.armed.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	e := s.handOff("", 2)
 	require.NoError(t, pool.Handle(ctx, s.key, s.group(false, invoker.Message{Enqueue: &e})).Err())
 	require.JSONEq(t, `"one"`, string(s.take().LastSuccess))
+	require.EqualValues(t, 1, gated.reads.Load())
 }
 
 // eventsLast is a bus that stores no events before a run has been published.

@@ -115,7 +115,8 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 	if err != nil {
 		return err
 	}
-	last.revision, s.last = revision, last
+	last.revision = revision
+	s.last = last
 	s.countStored(ctx, &out, fresh)
 	recordDecisions(ctx, fresh)
 	s.refresh(&out.State, before)

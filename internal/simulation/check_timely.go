@@ -37,6 +37,13 @@ func (w *world) delivered(d *jsmodel.Delivery) {
 	w.ledger.find("redelivered", "", "%s is delivered for the %d. time", d.Subject, d.Deliveries)
 }
 
+// sharesWorkflowID reports whether another start has the workflow ID of one: two backfills may cover the same time.
+func (c *checker) sharesWorkflowID(e *schedule.Event) bool {
+	return slices.ContainsFunc(c.ledger.order, func(r *run) bool {
+		return r.scheduleID == c.id && r.workflowID == e.WorkflowID && r.requestID != e.RequestID
+	})
+}
+
 // timely: where nothing goes wrong, a worker's code begins in time with what is due, with what somebody asks for, and with
 // what has waited for another run to end.
 func (c *checker) timely() {
@@ -46,7 +53,7 @@ func (c *checker) timely() {
 	retried := map[string]bool{}
 	for i := range c.events {
 		if e := &c.events[i]; e.Kind == schedule.EventRetried {
-			if retried[e.RequestID] = true; !c.keepsWorkflowID(c.id) {
+			if retried[e.RequestID] = true; !c.keepsWorkflowID(c.id) && !c.sharesWorkflowID(e) {
 				c.find("late", "%s was tried again: %s", e.WorkflowID, e.Reason)
 			}
 		}
