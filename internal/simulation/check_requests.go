@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -57,6 +58,36 @@ func (c *checker) done(r *request) {
 		}) {
 			c.find("requests", "backfill %s has not completed", answer.BackfillID)
 		}
+		c.whole(r, answer.BackfillID)
+	}
+}
+
+// whole: each time of the range of a backfill has a fate, where nobody has changed the schedule.
+func (c *checker) whole(r *request, id string) {
+	start, ok := r.body["start"].(string)
+	if !ok || slices.ContainsFunc(c.open, func(other *request) bool { return other.id == c.id && other.verb == "update" }) {
+		return
+	}
+	from, err := time.Parse(time.RFC3339, start)
+	if err != nil {
+		panic(err)
+	}
+	to, err := time.Parse(time.RFC3339, r.body["end"].(string))
+	if err != nil {
+		panic(err)
+	}
+	had := map[string]bool{}
+	for i := range c.events {
+		if e := &c.events[i]; e.Source == id && slices.Contains(fates, e.Kind) {
+			had[fateKey(id, e.Nominal)] = true
+		}
+	}
+	times := timesOf(c.definition, from.Add(-1), to)
+	missing := slices.DeleteFunc(times, func(at time.Time) bool {
+		return had[fateKey(id, at)] || at.Add(longestJitter).After(to) // by its jitter it may be due after the end
+	})
+	if len(missing) > 0 {
+		c.find("requests", "nothing became of %d times of backfill %s, the first: %s", len(missing), id, missing[0])
 	}
 }
 

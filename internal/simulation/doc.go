@@ -29,8 +29,9 @@
 //   - updates change all parts of a spec, the action, the policies and the limit of actions, with a conflict token that is right,
 //     old, or not there (change.go); triggers and backfills replace the policy and parts of the action, or come with the creation;
 //     runs are canceled and terminated by hand, and deletes asked twice (people_more.go)
-//   - the namespace is frozen for a while, and limits its starts and runs, in three of eight seeds by other limits now and then; all
+//   - the namespace is frozen for a while, and limits its starts and runs, in a quarter of the seeds by other limits now and then; all
 //     processes know that at once
+//   - in one of 300 seeds somebody asks for a backfill of hundreds of times
 //   - in an eighth of the seeds a schedule is closed when it has had nothing to do for some seconds
 //
 // # What is not

@@ -73,6 +73,7 @@ func (w *world) people(begin time.Time) {
 		}
 	}
 	p.more()
+	p.volume()
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
 		id := fmt.Sprintf("s%d", i)
@@ -187,6 +188,8 @@ func (w *world) ask(at time.Time, r request) string {
 		switch r.verb {
 		case "update":
 			r.body = w.update(r, now)
+		case "volume":
+			r.body = w.volumeOf(r)
 		case "cancelBackfill":
 			r.body = w.anyBackfill(r.id)
 		case "cancelRun", "terminateRun":

@@ -21,6 +21,8 @@ type SystemPlan struct {
 	LimitChanges int `json:",omitzero"`
 	// IdleTime is how long a schedule stays that has nothing to do any more; 0 means beyond the end of the simulation.
 	IdleTime time.Duration `json:",omitzero"`
+	// Volume is how many times a backfill has that somebody asks for: more than go into one hand-off, or one round of starts.
+	Volume int `json:",omitzero"`
 }
 
 func systemPlanOf(seed uint64) SystemPlan {
@@ -36,10 +38,14 @@ func systemPlanOf(seed uint64) SystemPlan {
 	rng = rand.New(rand.NewPCG(seed, streamStandstills))
 	p.Standstills = rng.IntN(5) / 4
 	rng = rand.New(rand.NewPCG(seed, streamLimits))
-	p.LimitChanges = max(rng.IntN(8)-4, 0)
+	p.LimitChanges = max(rng.IntN(12)-8, 0)
 	rng = rand.New(rand.NewPCG(seed, streamIdle))
 	if rng.IntN(8) == 0 {
 		p.IdleTime = between(rng, 2*time.Second, 20*time.Second)
+	}
+	rng = rand.New(rand.NewPCG(seed, streamVolume))
+	if rng.IntN(300) == 0 {
+		p.Volume = 520 + rng.IntN(200)
 	}
 	return p
 }
@@ -59,6 +65,7 @@ const (
 	streamConsumers
 	streamStandstills
 	streamFarSkew
-	streamLimits
 	streamIdle
+	streamVolume
+	streamLimits uint64 = 116
 )
