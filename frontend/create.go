@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -47,7 +48,7 @@ func (a *api) createNow(
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	_, err = kv.Put(ctx, a.store, kv.Definition(key), &def, 0)
+	err = a.putNew(ctx, key, &def)
 	if errors.Is(err, kv.ErrConflict) {
 		discard()
 		return a.repeatCreate(ctx, key, req)
@@ -58,6 +59,30 @@ func (a *api) createNow(
 	a.rooms.forget(key)
 	a.afterCreate(ctx, &def, req)
 	return describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, a.now()), nil
+}
+
+// putNew writes the definition of a new schedule, with what the trace of an earlier one of the same ID says of its deletion. A
+// schedule that is there is a conflict.
+func (a *api) putNew(ctx context.Context, key schedule.Key, def *schedule.Definition) error {
+	conflict := error(nil)
+	for range maxWrites {
+		_, err := kv.Insert(ctx, a.store, kv.Definition(key), def)
+		if !errors.Is(err, kv.ErrConflict) {
+			return err
+		}
+		conflict = err
+		trace, err := kv.Trace(ctx, a.store, kv.Definition(key))
+		if err != nil || trace.Revision == 0 {
+			return cmp.Or(err, conflict)
+		}
+		def.Predecessor = trace.Value.Deletion
+		_, err = kv.Put(ctx, a.store, kv.Definition(key), def, trace.Revision)
+		if !errors.Is(err, kv.ErrConflict) {
+			return err
+		}
+		def.Predecessor = nil // the trace is gone, or another schedule has come, and may be gone again
+	}
+	return conflict
 }
 
 // putInitialRequests writes the records of what a create request asks to be started. They stand before the definition is

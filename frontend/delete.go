@@ -8,27 +8,53 @@ import (
 )
 
 // delete removes the definition and wakes everybody who has records or timers of the schedule, to remove them. What becomes
-// of its runs is noted in the trace of the definition, in the same step: the invoker sees to it, whoever wakes it.
+// of its runs, and which request it was, is noted in the trace of the definition, in the same step: the invoker sees to the runs,
+// whoever wakes it, and a repeat of the request is recognised, whatever else does not happen any more.
 func (a *api) delete(ctx context.Context, namespace string, req *schedule.DeleteRequest) (schedule.Empty, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
 	if repeated, err := a.hasDeleted(ctx, key, req.RequestID); err != nil || repeated {
 		return schedule.Empty{}, err
 	}
 	var deleted schedule.Definition
+	repeated := false
 	err := a.replace(ctx, key, func(current kv.Record[schedule.Definition]) (func(context.Context) error, error) {
+		if repeated = current.Value.Predecessor.By(req.RequestID); repeated {
+			return nil, nil
+		}
 		if err := checkToken("schedule", current.Value.Version, req.ConflictToken); err != nil {
 			return nil, err
 		}
 		deleted = current.Value
 		return func(ctx context.Context) error {
-			return kv.DeleteNoting(ctx, a.store, kv.Definition(key), current.Revision, string(req.Runs))
+			return kv.DeleteNoting(ctx, a.store, kv.Definition(key), current.Revision, noteOf(&deleted, req))
 		}, nil
 	})
-	if err != nil {
+	if schedule.CodeOf(err) == schedule.CodeNotFound && req.RequestID != "" {
+		return schedule.Empty{}, a.repeatDelete(ctx, key, req.RequestID, err)
+	}
+	if err != nil || repeated {
 		return schedule.Empty{}, err
 	}
 	a.afterDelete(ctx, &deleted, req.Runs, a.origin(ctx, req.RequestID))
 	return schedule.Empty{}, nil
+}
+
+// noteOf is what the trace of a definition is to say.
+func noteOf(deleted *schedule.Definition, req *schedule.DeleteRequest) kv.Note {
+	note := kv.Note{Runs: req.Runs}
+	if req.RequestID != "" {
+		note.Deletion = &schedule.Deletion{Incarnation: deleted.Incarnation, RequestID: req.RequestID}
+	}
+	return note
+}
+
+// repeatDelete answers a delete that finds no schedule: as it was answered before, if it is the request that has deleted it.
+func (a *api) repeatDelete(ctx context.Context, key schedule.Key, requestID string, notFound error) error {
+	last, err := kv.LastDeletion(ctx, a.store, key)
+	if err == nil && !last.By(requestID) {
+		return notFound
+	}
+	return err
 }
 
 func (a *api) afterDelete(ctx context.Context, def *schedule.Definition, runs schedule.RunsPolicy, from origin) {

@@ -11,7 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What is gone cannot remember the request that has removed it; the event history does. It is asked before a delete, so that
+// What is gone cannot remember the request that has removed it. The trace of a deleted definition does, and the definition of the
+// schedule that is created over it. Where there was no trace any more, the event history tells. It is asked before a delete, so that
 // a repeat spares a schedule that has been created since, and after a cancel that finds nothing, since otherwise the record
 // of what is canceled knows best. A simulation, which has no history to read through, repeats no cancel.
 

@@ -1,15 +1,21 @@
 package frontend_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func (in *installation) delete(id, requestID string) error {
@@ -51,6 +57,64 @@ func TestRepeatedDeleteLooksAtNoToken(t *testing.T) {
 	require.NoError(t, err)
 	_, err = answer[schedule.Empty](in, "delete", `{"id":"nightly","requestId":"other","conflictToken":1}`)
 	assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
+}
+
+// silenced is a bus that stores no event and no wake while it is silent: that of a frontend which dies when it has written.
+type silenced struct {
+	bus.Bus
+	names  subjects.Names
+	silent *atomic.Bool
+}
+
+func (s silenced) Publish(ctx context.Context, msg *nats.Msg) error {
+	if s.silent.Load() && strings.HasPrefix(msg.Subject, s.names.Prefix()+".task.") {
+		return nats.ErrConnectionClosed
+	}
+	return s.Bus.Publish(ctx, msg)
+}
+
+func (s silenced) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
+	if s.silent.Load() {
+		return nats.ErrConnectionClosed
+	}
+	return s.Bus.PublishAll(ctx, msgs)
+}
+
+// TestRepeatedDeleteNobodyHasToldOf: the frontend dies when it has deleted the definition, and the history knows of no deletion. The
+// repeat goes to another frontend, when the schedule is gone, or another one has been created.
+func TestRepeatedDeleteNobodyHasToldOf(t *testing.T) {
+	t.Parallel()
+	const request = "r 1/ä%2B+ "
+	in := install(t)
+	var silent atomic.Bool
+	stop := in.run(func(c *frontend.Config) { c.Bus = silenced{bus.New(c.JS), in.names, &silent} })
+	in.create("nightly", "")
+	in.create("hourly", "")
+	silent.Store(true)
+	require.NoError(t, in.delete("nightly", request))
+	require.NoError(t, in.delete("hourly", ""))
+	count, _ := in.events("nightly", schedule.EventDeleted)
+	require.Zero(t, count)
+	stop()
+	in.run()
+
+	require.NoError(t, in.delete("nightly", request), "a repeat succeeds")
+	for id, other := range map[string]string{"nightly": "r2", "hourly": request} {
+		assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(in.delete(id, other)))
+	}
+	in.create("nightly", "")
+	require.NoError(t, in.delete("nightly", request))
+	_, err := answer[schedule.Description](in, "pause", `{"id":"nightly"}`)
+	require.NoError(t, err, "a repeat spares the next schedule of the name")
+	require.NoError(t, in.delete("nightly", request))
+	_, err = answer[schedule.Description](in, "describe", `{"id":"nightly"}`)
+	require.NoError(t, err, "also when that has been changed")
+
+	require.NoError(t, in.delete("nightly", ""))
+	in.create("nightly", "")
+	require.NoError(t, in.delete("nightly", request))
+	_, err = answer[schedule.Description](in, "describe", `{"id":"nightly"}`)
+	require.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err), "only the last deletion is remembered")
 }
 
 func TestRepeatedCancelBackfill(t *testing.T) {

@@ -145,7 +145,8 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definiti
 	return p.forget(ctx, d.Key(), []schedule.Wake{told})
 }
 
-// publishDeleted stores the event of a deletion unless the history tells of the end of that schedule already.
+// publishDeleted stores the event of a deletion unless the history tells of the end of that schedule already. It names the request,
+// by which a repeat of that is recognised later.
 func (p *Pool) publishDeleted(ctx context.Context, key schedule.Key, incarnation string, wakes []schedule.Wake) error {
 	for _, wake := range wakes {
 		if wake.Reason == schedule.ReasonDeleted && wake.Incarnation == incarnation && wake.Told {
@@ -158,6 +159,13 @@ func (p *Pool) publishDeleted(ctx context.Context, key schedule.Key, incarnation
 		if stored, err := p.events.IsLast(ctx, event); stored || err != nil {
 			return err
 		}
+	}
+	last, err := kv.LastDeletion(ctx, p.config.Store, key)
+	if err != nil {
+		return err
+	}
+	if last != nil && last.Incarnation == incarnation {
+		deleted.RequestID = last.RequestID
 	}
 	return p.events.Publish(ctx, deleted)
 }

@@ -65,11 +65,11 @@ func (p *Pool) depart(
 		return nil, nil
 	}
 	if policy == "" {
-		note, err := kv.Note(ctx, p.config.Store, kv.Definition(key))
+		trace, err := kv.Trace(ctx, p.config.Store, kv.Definition(key))
 		if err != nil {
 			return nil, err
 		}
-		policy = schedule.RunsPolicy(note)
+		policy = trace.Value.Runs
 	}
 	all := Departures(state, policy.OrDefault())
 	over := make([]bool, len(all))

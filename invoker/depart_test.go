@@ -21,7 +21,7 @@ func (s *site) deleted(policy schedule.RunsPolicy) {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(s.t, err)
-	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, kv.Definition(s.key), record.Revision, string(policy)))
+	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, kv.Definition(s.key), record.Revision, kv.Note{Runs: policy}))
 	s.send(s.names.InvokeDeleted(0, s.key), &schedule.Wake{
 		Incarnation: record.Value.Incarnation, Version: record.Value.Version + 1, Reason: schedule.ReasonDeleted, Runs: policy,
 	})

@@ -171,7 +171,7 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 func (s *site) gone(definition kv.Record[schedule.Definition], replaced bool) {
 	s.t.Helper()
 	key := kv.Definition(s.key)
-	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, key, definition.Revision, string(schedule.RunsLeave)))
+	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, key, definition.Revision, kv.Note{Runs: schedule.RunsLeave}))
 	if !replaced {
 		return
 	}

@@ -43,7 +43,7 @@ func (a *atTheWrite) Update(ctx context.Context, bucket, key string, data []byte
 	return a.write(key, func() (uint64, error) { return a.Buckets.Update(ctx, bucket, key, data, revision) })
 }
 
-func (a *atTheWrite) Delete(ctx context.Context, bucket, key string, revision uint64, note string) error {
+func (a *atTheWrite) Delete(ctx context.Context, bucket, key string, revision uint64, note kv.Note) error {
 	_, err := a.write(key, func() (uint64, error) { return 0, a.Buckets.Delete(ctx, bucket, key, revision, note) })
 	return err
 }

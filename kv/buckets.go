@@ -33,9 +33,10 @@ type Buckets interface {
 	Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error)
 	// Delete removes a key that was last written at a revision, and leaves a trace of it for subjects.TombstoneAge, with a
 	// note, which may be empty. Revision 0 means never, not even deleted; then there is only the trace.
-	Delete(ctx context.Context, bucket, key string, revision uint64, note string) error
-	// Note reads the note in the trace of a deleted key from the leader; empty if there is no trace, or the key exists.
-	Note(ctx context.Context, bucket, key string) (string, error)
+	Delete(ctx context.Context, bucket, key string, revision uint64, note Note) error
+	// Trace reads the trace of a deleted key from the leader: its note, and the revision at which it was deleted. Revision 0
+	// means that there is no trace, or that the key exists.
+	Trace(ctx context.Context, bucket, key string) (note Note, revision uint64, err error)
 	// Names lists, in any order, the keys that match a filter and have an entry or the trace of one. It costs a fraction of
 	// Keys. Where there are more than one answer holds, rest is true, and there are none.
 	Names(ctx context.Context, bucket, filter string) (names []string, rest bool, err error)

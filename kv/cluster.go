@@ -112,7 +112,7 @@ func (c *Cluster) Delete(ctx context.Context, key string, revision uint64) error
 	if err != nil {
 		return err
 	}
-	return writing(key, bucket.Delete(ctx, c.name, key, revision, ""))
+	return writing(key, bucket.Delete(ctx, c.name, key, revision, Note{}))
 }
 
 // Remove removes a record as it is now, if there is one. The error is ErrConflict, if it is written meanwhile, or one of NATS.

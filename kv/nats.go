@@ -173,26 +173,24 @@ func (b *natsBuckets) Update(ctx context.Context, bucket, key string, data []byt
 }
 
 // Delete does what a purge of nats.go does, which has no place for a note.
-func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision uint64, note string) error {
+func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision uint64, note Note) error {
 	header := nats.Header{
 		"KV-Operation":                      {"PURGE"},
 		jetstream.MsgRollup:                 {jetstream.MsgRollupSubject},
 		jetstream.MsgTTLHeader:              {subjects.TombstoneAge.String()},
 		jetstream.ExpectedLastSubjSeqHeader: {strconv.FormatUint(revision, 10)},
 	}
-	if note != "" {
-		header.Set(NoteHeader, note)
-	}
+	note.AddTo(header)
 	_, err := b.publisher.Publish(ctx, &nats.Msg{Subject: subjects.BucketSubject(bucket, key), Header: header})
 	return writeError(err)
 }
 
-func (b *natsBuckets) Note(ctx context.Context, bucket, key string) (string, error) {
+func (b *natsBuckets) Trace(ctx context.Context, bucket, key string) (Note, uint64, error) {
 	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
 	if errors.Is(err, leader.ErrNone) || err == nil && !IsTombstone(message.Header) {
-		return "", nil
+		return Note{}, 0, nil
 	}
-	return message.Header.Get(NoteHeader), err
+	return NoteIn(message.Header), message.Sequence, err
 }
 
 func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]string, bool, error) {
@@ -220,9 +218,6 @@ func writeError(err error) error {
 	}
 	return err
 }
-
-// NoteHeader is where the trace of a deleted record bears its note.
-const NoteHeader = "Carillon-Note"
 
 // IsTombstone reports whether the headers of a KV message mark a deleted record, by a client or by the server.
 func IsTombstone(header nats.Header) bool {

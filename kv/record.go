@@ -100,35 +100,15 @@ func Insert[T any](ctx context.Context, s *Store, key Key[T], value *T) (uint64,
 // Delete removes a record if its revision is still the given one. A trace of it remains for subjects.TombstoneAge, so
 // that a writer with the old revision fails. The error is ErrConflict or one of NATS.
 func Delete[T any](ctx context.Context, s *Store, key Key[T], revision uint64) error {
-	return DeleteNoting(ctx, s, key, revision, "")
+	return DeleteNoting(ctx, s, key, revision, Note{})
 }
 
-// DeleteNoting is [Delete], and leaves a note in the trace of the record, for [Note]. They are written in one step.
-func DeleteNoting[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note string) error {
+// DeleteNoting is [Delete], and leaves a note in the trace of the record, for [Trace]. They are written in one step.
+func DeleteNoting[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note Note) error {
 	if revision == 0 {
 		return fmt.Errorf("%w: %s: revision 0 is that of no record", ErrConflict, key.name)
 	}
 	return deleteAt(ctx, s, key, revision, note)
-}
-
-// deleteAt leaves the trace of a record that is at a revision; 0 means that it was never written.
-func deleteAt[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note string) error {
-	watch := begin(ctx, opDelete)
-	err := s.buckets.Delete(ctx, s.bucket(key.schedule), key.name, revision, note)
-	written[T](ctx, watch, 0, err)
-	return writing(key.name, err)
-}
-
-// Note returns what was noted when a record was deleted; empty where that was nothing, or more than subjects.TombstoneAge ago,
-// or where there is a record. The error is one of NATS.
-func Note[T any](ctx context.Context, s *Store, key Key[T]) (string, error) {
-	watch := begin(ctx, opGetLeader)
-	note, err := s.buckets.Note(ctx, s.bucket(key.schedule), key.name)
-	watch.end(ctx, err)
-	if err != nil {
-		return "", fmt.Errorf("kv: read the trace of %s: %w", key.name, err)
-	}
-	return note, nil
 }
 
 func encode[T any](name string, value *T) ([]byte, error) {

@@ -15,7 +15,7 @@ const TraceAge = 10 * time.Minute
 // write the first one by [PutFirst] or [Insert], since it has read the definition before, must be refused. Where there is a
 // trace already, that is the one. A record that has just been written is a conflict.
 func LeaveTrace[T any](ctx context.Context, s *Store, key Key[T]) error {
-	err := deleteAt(ctx, s, key, 0, "")
+	err := deleteAt(ctx, s, key, 0, Note{})
 	if !errors.Is(err, ErrConflict) {
 		return err
 	}
@@ -55,4 +55,12 @@ func PutFirst[T any](
 		_ = Delete(ctx, s, key, revision) // else whoever meets it forgets it
 	}
 	return revision, err
+}
+
+// deleteAt leaves the trace of a record that is at a revision; 0 means that it was never written.
+func deleteAt[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note Note) error {
+	watch := begin(ctx, opDelete)
+	err := s.buckets.Delete(ctx, s.bucket(key.schedule), key.name, revision, note)
+	written[T](ctx, watch, 0, err)
+	return writing(key.name, err)
 }

@@ -48,9 +48,24 @@ type Definition struct {
 	// Events tell of the changes that the generator may not have seen yet. It stores them as well as the frontend does,
 	// which may not live to; they stay until the frontend writes the definition again after that.
 	Events []DefinitionEvent `json:"events,omitempty"`
+	// Predecessor tells of the schedule of that ID before this one, if its deletion was remembered when this one was created: a
+	// repeat of the request that has deleted it spares this one.
+	Predecessor *Deletion `json:"predecessor,omitempty"`
 	// Applied are the newest requests that have changed the definition, at most [MaxApplied], oldest first: a repeat of
 	// one of them is answered, and changes nothing.
 	Applied []AppliedRequest `json:"applied,omitempty"`
+}
+
+// Deletion says which schedule of an ID has been deleted, and by which request.
+type Deletion struct {
+	Incarnation string `json:"incarnation"`
+	// RequestID is the idempotency key of the request. Without one there is nothing to remember.
+	RequestID string `json:"requestId"`
+}
+
+// By reports whether a request, which may have no ID, has made the deletion. There may be none.
+func (d *Deletion) By(requestID string) bool {
+	return d != nil && requestID != "" && d.RequestID == requestID
 }
 
 // DefinitionEvent is the event of a change of a definition, and the version that the change has led to.

@@ -174,7 +174,7 @@ func (r removeRecord) carryOut(ctx context.Context, m *mender, key schedule.Key)
 	if r.revision == 0 {
 		return fmt.Errorf("consistency: %s has no revision", r.name) // it would mean any
 	}
-	if err := m.buckets.Delete(ctx, m.names.StateBucket(m.store.ShardOf(key)), r.name, r.revision, ""); err != nil {
+	if err := m.buckets.Delete(ctx, m.names.StateBucket(m.store.ShardOf(key)), r.name, r.revision, kv.Note{}); err != nil {
 		return fmt.Errorf("consistency: remove %s: %w", r.name, err)
 	}
 	if r.then == nil {

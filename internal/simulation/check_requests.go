@@ -119,9 +119,8 @@ func (c *checker) initial(r *request) {
 	}
 }
 
-// deletes: a request deletes one schedule at most, however often it is asked, and its repeat is done as well. The history is asked
-// for the last deletion alone, so this is looked at where no other request has deleted one; and a generator that finds another
-// schedule may have told of the deletion first, which does not know whose it was.
+// deletes: a request deletes one schedule at most, however often it is asked, and its repeat is done as well. Only the last deletion
+// of an ID is remembered, so this is looked at where no other request has deleted one.
 func (c *checker) deletes() {
 	var deletes []*request
 	names := map[any]bool{}
@@ -137,14 +136,8 @@ func (c *checker) deletes() {
 			gone++
 		}
 	}
-	told := 0
-	for _, e := range c.history(c.id) {
-		if e.Kind == schedule.EventDeleted && names[e.RequestID] {
-			told++
-		}
-	}
-	if len(names) == 1 && told > 1 && !slices.ContainsFunc(deletes, func(r *request) bool { return isUnsure(r, deletes) }) {
-		c.find("deleted", "%d were deleted by one request", told)
+	if len(names) == 1 && gone > 1 {
+		c.find("deleted", "%d were deleted by one request", gone)
 	}
 	for _, r := range deletes {
 		done := slices.ContainsFunc(deletes, func(first *request) bool { return isRepeat(r, first) && first.err == nil && r.from.After(first.to) })
@@ -152,18 +145,20 @@ func (c *checker) deletes() {
 			c.find("deleted", "%s was answered, and its repeat with %v", r.body["requestId"], r.err)
 		}
 	}
+	c.toldBy(names)
+}
+
+// toldBy: the history names the request that has deleted a schedule.
+func (c *checker) toldBy(names map[any]bool) {
+	for _, e := range c.history(c.id) {
+		if e.Kind == schedule.EventDeleted && !names[e.RequestID] {
+			c.find("deleted", "the event %s names the request %q", e.ID, e.RequestID)
+		}
+	}
 }
 
 func isRepeat(r, other *request) bool {
 	return r != other && r.body["requestId"] == other.body["requestId"]
-}
-
-// isUnsure reports whether a delete was asked again before anybody knew what had come of it: the history may not tell yet, or never,
-// who has deleted the schedule.
-func isUnsure(r *request, deletes []*request) bool {
-	return r.tries > 1 || slices.ContainsFunc(deletes, func(other *request) bool {
-		return isRepeat(r, other) && r.from.Before(other.to) && other.from.Before(r.to)
-	})
 }
 
 // numberOf is the number of an event of the invoker, by its ID.

@@ -274,23 +274,32 @@ func (n *node) Update(ctx context.Context, bucket, key string, data []byte, revi
 }
 
 // Delete implements kv.Buckets.
-func (n *node) Delete(ctx context.Context, bucket, key string, revision uint64, note string) error {
+func (n *node) Delete(ctx context.Context, bucket, key string, revision uint64, note kv.Note) error {
 	header := nats.Header{
 		"KV-Operation": {"PURGE"}, jetstream.MsgRollup: {jetstream.MsgRollupSubject},
-		jetstream.MsgTTLHeader: {subjects.TombstoneAge.String()}, kv.NoteHeader: {note},
+		jetstream.MsgTTLHeader: {subjects.TombstoneAge.String()},
 	}
+	note.AddTo(header)
 	_, err := n.write(ctx, whatDelete, bucket, key, nil, header, func(last jsmodel.Message, _ bool) bool {
 		return last.Sequence == revision
 	})
 	return err
 }
 
-// Note implements kv.Buckets.
-func (n *node) Note(ctx context.Context, bucket, key string) (string, error) {
-	return ask(ctx, n, whatLeader, "trace of "+key, func(time.Time) (string, error) {
+// Trace implements kv.Buckets.
+func (n *node) Trace(ctx context.Context, bucket, key string) (kv.Note, uint64, error) {
+	type trace struct {
+		note     kv.Note
+		revision uint64
+	}
+	found, err := ask(ctx, n, whatLeader, "trace of "+key, func(time.Time) (trace, error) {
 		m, _ := n.world.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
-		return m.Header.Get(kv.NoteHeader), nil
+		if m.Header.Get("KV-Operation") == "" {
+			return trace{}, nil
+		}
+		return trace{kv.NoteIn(m.Header), m.Sequence}, nil
 	})
+	return found.note, found.revision, err
 }
 
 func (n *node) write(
