@@ -136,8 +136,8 @@ func (c *checker) deletes() {
 			gone++
 		}
 	}
-	if len(names) == 1 && gone > 1 {
-		c.find("deleted", "%d were deleted by one request", gone)
+	if told := c.toldBy(names); len(names) == 1 && told > 1 {
+		c.find("deleted", "%d were deleted by one request", told)
 	}
 	for _, r := range deletes {
 		done := slices.ContainsFunc(deletes, func(first *request) bool { return isRepeat(r, first) && first.err == nil && r.from.After(first.to) })
@@ -145,16 +145,19 @@ func (c *checker) deletes() {
 			c.find("deleted", "%s was answered, and its repeat with %v", r.body["requestId"], r.err)
 		}
 	}
-	c.toldBy(names)
 }
 
-// toldBy: the history names the request that has deleted a schedule.
-func (c *checker) toldBy(names map[any]bool) {
-	for _, e := range c.history(c.id) {
-		if e.Kind == schedule.EventDeleted && !names[e.RequestID] {
+// toldBy: the history names the request that has deleted a schedule. It returns of how many deletions it tells.
+func (c *checker) toldBy(names map[any]bool) (told int) {
+	for _, e := range once(c.history(c.id)) {
+		if e.Kind != schedule.EventDeleted {
+			continue
+		}
+		if told++; !names[e.RequestID] {
 			c.find("deleted", "the event %s names the request %q", e.ID, e.RequestID)
 		}
 	}
+	return told
 }
 
 func isRepeat(r, other *request) bool {
