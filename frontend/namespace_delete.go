@@ -142,15 +142,15 @@ func (r *removal) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcom
 	if id == lastItem {
 		return jobs.Outcome{}, r.finish(ctx, job)
 	}
-	return r.delete(ctx, job, id)
+	return r.delete(ctx, job, id, job.ID)
 }
 
-func (r *removal) delete(ctx context.Context, job *jobs.Job, id string) (jobs.Outcome, error) {
+func (r *removal) delete(ctx context.Context, job *jobs.Job, id, requestID string) (jobs.Outcome, error) {
 	runs, err := removalRuns(job)
 	if err != nil {
 		return jobs.Outcome{}, err
 	}
-	_, err = r.api.delete(ctx, job.Namespace, &schedule.DeleteRequest{ID: id, Runs: runs, RequestID: job.ID})
+	_, err = r.api.delete(ctx, job.Namespace, &schedule.DeleteRequest{ID: id, Runs: runs, RequestID: requestID})
 	if schedule.CodeOf(err) == schedule.CodeNotFound {
 		return jobs.Outcome{Result: jobs.ItemSkipped}, nil
 	}
@@ -175,7 +175,8 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 		return err
 	}
 	for _, key := range keys {
-		if _, err := r.delete(ctx, job, key.ID); err != nil {
+		// Under the ID of the job this would be a repeat where the job has deleted one of that ID, and spare the new one.
+		if _, err := r.delete(ctx, job, key.ID, ""); err != nil {
 			return err
 		}
 	}

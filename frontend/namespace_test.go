@@ -1,6 +1,7 @@
 package frontend_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -274,14 +276,45 @@ func TestForcedDeleteOutlivesAFrontend(t *testing.T) {
 	})
 	stop()
 	in.run(quick)
-	left := in.namespace("doomed", "describe", "")
-	assert.True(t, left.Deleting)
 	in.awaitGone("doomed")
 	keys, err := answer[schedule.CountReply](in, "count", "")
 	require.NoError(t, err)
 	assert.Equal(t, 1, keys.Count)
 	in.namespace("doomed", "create", "{}")
 	assert.Zero(t, in.namespace("doomed", "describe", "").Info.Usage.Schedules)
+}
+
+// TestForcedDeleteSparesNoNewSchedule: one that is created under an ID whose schedule the job has deleted goes as well, although
+// what deletes it looks like a repeat of the request that has deleted the one before.
+func TestForcedDeleteSparesNoNewSchedule(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	key := schedule.Key{Namespace: "doomed", ID: "s"}
+	var deleted schedule.Definition
+	var again sync.Once
+	in.run(quick, hook(func(ctx context.Context, m *nats.Msg) error {
+		if m.Subject == in.names.InvokeDeleted(in.store.ShardOf(key), key) { // the first is gone
+			again.Do(func() {
+				last, err := kv.LastDeletion(ctx, in.store, key)
+				assert.NoError(t, err)
+				created := deleted
+				created.Incarnation, created.Predecessor = "another", last
+				_, err = kv.Put(ctx, in.store, kv.Definition(key), &created, 0)
+				assert.NoError(t, err)
+			})
+		}
+		return nil
+	}))
+	in.namespace("doomed", "create", "{}")
+	require.NoError(t, in.createIn("doomed", "s", ""))
+	record, err := kv.GetLeader(t.Context(), in.store, kv.Definition(key))
+	require.NoError(t, err)
+	deleted = record.Value
+	in.namespace("doomed", "delete", `{"force":true}`)
+	in.awaitGone("doomed")
+	again.Do(func() { t.Error("nothing has been created") })
+	_, err = kv.GetLeader(t.Context(), in.store, kv.Definition(key))
+	assert.ErrorIs(t, err, kv.ErrNotFound)
 }
 
 func TestNamespaceInTheDocsIsOne(t *testing.T) {
