@@ -228,8 +228,17 @@ func (c *checker) leftovers() {
 		c.find("timer", "it has none")
 	}
 	for _, subject := range c.backfills(c.key) {
-		c.find("leftover", "%s", subject)
+		if !c.isLeftToTheScrubber(subject) {
+			c.find("leftover", "%s", subject)
+		}
 	}
+}
+
+// isLeftToTheScrubber reports whether nobody but the scrubber knows of the record of a trigger or backfill: its guard had fired
+// when it came, and whoever has sent it is dead.
+func (w *world) isLeftToTheScrubber(subject string) bool {
+	sender := w.promises.unguarded[idIn(subject)]
+	return sender != nil && sender.dead
 }
 
 // backfills returns the subjects of the records of the triggers and backfills of a schedule. They end in the ID.
@@ -247,7 +256,8 @@ func (w *world) backfills(key schedule.Key) (found []string) {
 func idIn(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // gone: nothing is left of a schedule that was deleted, but perhaps a timer that was armed late: by a message which arrived
-// twice, or by a generator whose task another one has done. It goes when it is due, and finds nothing; that may be the end of the idle time, which is too long to wait for.
+// twice, or by a generator whose task another one has done. It goes when it is due, and finds nothing; that may be the end of the
+// idle time, which is too long to wait for.
 func (c *checker) gone() {
 	if c.plan.IdleTime == 0 && !slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "delete" }) {
 		c.find("gone", "nobody has deleted it")
@@ -255,7 +265,7 @@ func (c *checker) gone() {
 	}
 	shard := subjects.ShardOf(c.key, shards)
 	for _, m := range c.server.Messages(subjects.BucketStream(c.names.StateBucket(shard)), ">") {
-		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") {
+		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") && !c.isLeftToTheScrubber(m.Subject) {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}

@@ -29,6 +29,8 @@ type promises struct {
 	// guarded are the guards that a frontend has armed, with its name. fired says when a timer fired last.
 	guarded map[string]bool
 	fired   map[string]time.Time
+	// unguarded are those who have sent the first records, by the ID of the request, that came when their guard had fired.
+	unguarded map[string]*node
 	// armers have armed the timers that are stored, by subject.
 	armers map[string]*armer
 	// invokers are the records of the invokers as they were decoded last.
@@ -58,7 +60,7 @@ type decoded struct {
 func newPromises() promises {
 	return promises{
 		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{},
-		fired: map[string]time.Time{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
+		fired: map[string]time.Time{}, unguarded: map[string]*node{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
 	}
 }
 
