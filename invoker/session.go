@@ -219,9 +219,9 @@ func (s *session) writeResult(ctx context.Context, out *Outcome) error {
 // the next, take a round each.
 const maxRounds = 16
 
-// execute does the work of the record and records what came of it, and publishes the events of each record. After a round's worth of work, it leaves the rest to
-// a wake of its own: the messages that have come in meanwhile join it, so that an automated start waits for one round of
-// a backfill and not for all of it.
+// execute does the work of the record and records what came of it, and publishes the events of each record. After a round's
+// worth of work, it leaves the rest to a wake of its own: the messages that have come in meanwhile join it, so that an automated
+// start waits for one round of a backfill and not for all of it.
 func (s *session) execute(ctx context.Context) error {
 	done := 0
 	for round := 0; ; round++ {
