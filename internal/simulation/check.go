@@ -83,11 +83,21 @@ func (w *world) busy() string {
 		}) {
 			return fmt.Sprintf("a start of s%d", i)
 		}
-		if d, ok := w.stored(key.ID); ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused {
+		switch d, ok := w.stored(key.ID); {
+		case ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused:
 			return fmt.Sprintf("s%d, which is to be closed", i) // all end with the time in which things go wrong
+		case !ok && w.hasRecords(key): // perhaps by a process whose message has been replaced
+			return fmt.Sprintf("s%d, which is being forgotten", i)
 		}
 	}
 	return ""
+}
+
+// hasRecords reports whether a pool knows of a schedule.
+func (w *world) hasRecords(key schedule.Key) bool {
+	_, generated := record(w, key, kv.Generator(key))
+	_, invoked := record(w, key, kv.Invoker(key))
+	return generated || invoked
 }
 
 // check looks at what there is in the end.
