@@ -134,6 +134,10 @@ func (w *world) decided(id string, state *schedule.InvokerState, now time.Time) 
 	possible := w.possible(id, state.Incarnation, now)
 	w.books.writes++
 	problem := "decision: it goes by no definition that there was"
+	if state.Abandoned { // by whoever has found, at any time, that the schedule is gone
+		problem = begun(before, state)
+		possible = nil
+	}
 	for _, d := range possible {
 		if problem = violation(d, before, state); problem == "" {
 			break
@@ -206,6 +210,16 @@ func violation(d *schedule.Definition, before map[string]bool, state *schedule.I
 	}
 	if fresh > 0 && out > limitOf(d) {
 		return "overlap: more runs are recorded than may be at once"
+	}
+	return ""
+}
+
+// begun says that a record which is being forgotten has a start that was not out before; empty if it has none.
+func begun(before map[string]bool, state *schedule.InvokerState) string {
+	for i := range state.Starts {
+		if s := &state.Starts[i]; s.Phase != schedule.PhaseCompleted && !before[s.RequestID] {
+			return "decision: a start goes out by a record that is being forgotten"
+		}
 	}
 	return ""
 }

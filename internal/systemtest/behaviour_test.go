@@ -312,6 +312,7 @@ func TestCatchUpAfterAStop(t *testing.T) {
 	s.stop()
 	stopped := time.Now()
 	wait(t.Context(), 4*time.Second)
+	starting := time.Now()
 	s.start()
 	started := time.Now()
 	natstest.Eventually(t, natstest.Patience, "actions after the start", func() bool {
@@ -324,7 +325,7 @@ func TestCatchUpAfterAStop(t *testing.T) {
 	require.NoError(t, exactlyOnce(upTo(runs.of("all"), started), time.Second, created, started))
 	made := 0
 	for _, r := range runs.of("latest") {
-		if r.Nominal.After(stopped) && r.Nominal.Before(started.Add(-2*time.Second)) {
+		if r.Nominal.After(stopped) && r.Nominal.Before(starting.Add(-2*time.Second)) {
 			made++
 		}
 	}
