@@ -140,6 +140,9 @@ func TestRandomnessIsSeeded(t *testing.T) {
 // listImports returns a list of go list for each package of the module, by its path below the module.
 func listImports(t *testing.T, list string) map[string][]string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("reads the source of all packages")
+	}
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .`+list+` " "}}`, module+"...")
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

@@ -24,6 +24,9 @@ import (
 // CARILLON_PREVIOUS is the binary of the release before. Without it the test is one of rolling restarts.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts processes, which the race detector does not see")
+	}
 	node := natstest.Cluster(t, 1)
 	conn, js := natstest.Connect(t, node.URLs())
 	s := &system{t: t, names: natstest.Names(t), conn: conn, js: js}
