@@ -130,7 +130,7 @@ func (p *Pool) tellBackfiller(ctx context.Context, key schedule.Key) error {
 }
 
 // close ends an exhausted schedule: the definition goes, then all that is kept of it. The event comes first, under an ID
-// that makes its repeat harmless.
+// that makes its repeat harmless. No request has deleted it, so the last one that has deleted a schedule of the ID is remembered still.
 func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definition]) error {
 	d := &definition.Value
 	event := p.ending(d.Key(), schedule.EventClosed, schedule.ClosedEventID(d.Incarnation))
@@ -138,7 +138,8 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definiti
 	if err := p.events.Publish(ctx, event); err != nil {
 		return err
 	}
-	if err := kv.Delete(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision); err != nil {
+	note := kv.Note{Deletion: d.Predecessor}
+	if err := kv.DeleteNoting(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision, note); err != nil {
 		return err
 	}
 	told := schedule.Wake{Incarnation: d.Incarnation, Reason: schedule.ReasonDeleted, Told: true}

@@ -3,6 +3,7 @@ package generator
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,14 +43,45 @@ func TestTheDeletionNamesItsRequest(t *testing.T) {
 				wake = schedule.Wake{Incarnation: "again", Version: 1, Reason: schedule.ReasonCreated}
 			}
 			b.handle(p, "s", wake)
-			stream, err := b.js.Stream(t.Context(), b.names.EventStream())
-			require.NoError(t, err)
-			message, err := stream.GetLastMsgForSubject(t.Context(), b.names.Event(keyOf("s"), schedule.EventDeleted))
-			require.NoError(t, err)
-			var event schedule.Event
-			require.NoError(t, json.Unmarshal(message.Data, &event))
+			event := b.lastDeleted("s")
 			require.Equal(t, schedule.DeletedEventID("of-s"), event.ID)
 			require.Equal(t, test.named, event.RequestID)
 		})
 	}
+}
+
+// lastDeleted is the last deletion of a schedule that the history tells of.
+func (b *testBundle) lastDeleted(id string) (event schedule.Event) {
+	b.Helper()
+	stream, err := b.js.Stream(b.Context(), b.names.EventStream())
+	require.NoError(b, err)
+	message, err := stream.GetLastMsgForSubject(b.Context(), b.names.Event(keyOf(id), schedule.EventDeleted))
+	require.NoError(b, err)
+	require.NoError(b, json.Unmarshal(message.Data, &event))
+	return event
+}
+
+// TestAClosedScheduleLeavesWhoHasDeletedTheOneBefore: no request has deleted the closed one, so a repeat of the request that has
+// deleted the one before is recognised still. The generator that closes it has not told of that deletion yet, and names the request.
+func TestAClosedScheduleLeavesWhoHasDeletedTheOneBefore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.pool(idleAfter(time.Millisecond))
+	d := b.define("s", seconds(3600))
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	deletion := &schedule.Deletion{Incarnation: "of-s", RequestID: "r1"}
+	require.NoError(t, kv.DeleteNoting(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision, kv.Note{Deletion: deletion}))
+	next := d.Value
+	next.Incarnation, next.Predecessor, next.Schedule.Spec = "idle", deletion, schedule.Spec{}
+	next.CreateTime = next.CreateTime.Add(-time.Hour)
+	next.UpdateTime = next.CreateTime
+	b.put(next, 0)
+	b.handle(p, "s", schedule.Wake{Incarnation: "idle", Version: 1, Reason: schedule.ReasonCreated})
+
+	require.Equal(t, 1, b.told(keyOf("s"), schedule.EventClosed))
+	last, err := kv.LastDeletion(t.Context(), b.store, keyOf("s"))
+	require.NoError(t, err)
+	require.Equal(t, deletion, last)
+	require.Equal(t, 1, b.told(keyOf("s"), schedule.EventDeleted))
+	require.Equal(t, "r1", b.lastDeleted("s").RequestID)
 }

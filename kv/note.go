@@ -64,13 +64,18 @@ func Trace[T any](ctx context.Context, s *Store, key Key[T]) (Record[Note], erro
 // for as long as the next schedule of the ID exists that was created within that time. It is nil otherwise, and where the request had
 // no ID. The error is one of NATS.
 func LastDeletion(ctx context.Context, s *Store, key schedule.Key) (*schedule.Deletion, error) {
-	definition, err := GetLeader(ctx, s, Definition(key))
-	if err == nil {
-		return definition.Value.Predecessor, nil
+	for last := false; ; last = true {
+		definition, err := GetLeader(ctx, s, Definition(key))
+		if err == nil {
+			return definition.Value.Predecessor, nil
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		trace, err := Trace(ctx, s, Definition(key))
+		if err != nil || trace.Revision != 0 || last {
+			return trace.Value.Deletion, err
+		}
+		// There is no trace, or the next schedule has just been created over it, and has taken along what it said.
 	}
-	if !errors.Is(err, ErrNotFound) {
-		return nil, err
-	}
-	trace, err := Trace(ctx, s, Definition(key))
-	return trace.Value.Deletion, err
 }

@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -55,4 +56,40 @@ func TestNoteOfAnEarlierRelease(t *testing.T) {
 	require.Equal(t, kv.Note{Runs: schedule.RunsTerminate}, kv.NoteIn(nats.Header{"Carillon-Note": {"terminate"}}))
 	require.Zero(t, kv.NoteIn(nats.Header{"Carillon-Deletion": {"i"}}))
 	require.Zero(t, kv.NoteIn(nil))
+}
+
+// betweenReads are buckets in which something happens once, before a trace is read.
+type betweenReads struct {
+	kv.Buckets
+	before func()
+}
+
+func (b *betweenReads) Trace(ctx context.Context, bucket, key string) (kv.Note, uint64, error) {
+	if before := b.before; before != nil {
+		b.before = nil
+		before()
+	}
+	return b.Buckets.Trace(ctx, bucket, key)
+}
+
+// TestLastDeletionWhileTheNextIsCreated: the next schedule of the ID is created when its definition has been looked for in vain, and
+// before the trace is read, which it is written over.
+func TestLastDeletionWhileTheNextIsCreated(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	k, value := kv.Definition(key), schedule.Definition{Incarnation: "i"}
+	deletion := &schedule.Deletion{Incarnation: "i", RequestID: "r1"}
+	revision, err := kv.Put(t.Context(), b.store, k, &value, 0)
+	require.NoError(t, err)
+	require.NoError(t, kv.DeleteNoting(t.Context(), b.store, k, revision, kv.Note{Deletion: deletion}))
+	inner, err := kv.OpenBuckets(t.Context(), b.js, b.names, 3)
+	require.NoError(t, err)
+	buckets := &betweenReads{Buckets: inner, before: func() {
+		_, err := kv.Put(t.Context(), b.store, k, &schedule.Definition{Incarnation: "next", Predecessor: deletion}, 0)
+		require.NoError(t, err)
+	}}
+	last, err := kv.LastDeletion(t.Context(), kv.NewStore(buckets, b.names, 3), key)
+	require.NoError(t, err)
+	require.Nil(t, buckets.before)
+	require.Equal(t, deletion, last)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -147,17 +149,40 @@ func (c *checker) deletes() {
 	}
 }
 
-// toldBy: the history names the request that has deleted a schedule. It returns of how many deletions it tells.
+// toldBy: the history names the request that has deleted a schedule, if that is remembered still when it is told. It returns of how
+// many deletions it tells.
 func (c *checker) toldBy(names map[any]bool) (told int) {
 	for _, e := range once(c.history(c.id)) {
 		if e.Kind != schedule.EventDeleted {
 			continue
 		}
-		if told++; !names[e.RequestID] {
+		if told++; !names[e.RequestID] && (e.RequestID != "" || !c.forgotten(e.ID)) {
 			c.find("deleted", "the event %s names the request %q", e.ID, e.RequestID)
 		}
 	}
 	return told
+}
+
+// forgotten reports whether another request had deleted a later schedule of the ID when the event of a deletion was stored. One that a
+// generator has closed was deleted by no request.
+func (c *checker) forgotten(eventID string) bool {
+	var stored time.Time
+	for _, m := range c.server.Messages(c.names.EventStream(), c.names.Events(keyOf(c.id))) {
+		if stored.IsZero() && m.Header.Get(nats.MsgIdHdr) == eventID {
+			stored = m.Stored
+		}
+	}
+	var before string
+	deleted := false
+	for i := range c.books.versions[c.id] {
+		v := &c.books.versions[c.id][i]
+		if deleted && v.deleter == roleFrontend {
+			return !v.at.After(stored)
+		}
+		deleted = deleted || v.deleter != "" && schedule.DeletedEventID(before) == eventID
+		before = v.definition.Incarnation
+	}
+	return false
 }
 
 func isRepeat(r, other *request) bool {

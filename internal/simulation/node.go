@@ -320,7 +320,7 @@ func (n *node) write(
 		if err != nil {
 			return 0, err
 		}
-		if n.world.wrote(key, data, now); what == whatDelete {
+		if n.world.wrote(n, key, data, now); what == whatDelete {
 			n.world.promisedByDeletion(key, before)
 		} else {
 			n.world.promisedByRecord(n, key, before, data, sent)

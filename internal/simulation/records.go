@@ -28,6 +28,8 @@ type version struct {
 	definition schedule.Definition
 	// mark is how far generators have come by this version: see schedule.GeneratorState.
 	mark time.Time
+	// deleter is the role of the process that has deleted the definition; empty where it was written.
+	deleter string
 }
 
 // decision is how a start was made ready.
@@ -52,7 +54,7 @@ func newBooks() books {
 }
 
 // wrote takes note of a record that has been written, or deleted: then there is no data.
-func (w *world) wrote(key string, data []byte, now time.Time) {
+func (w *world) wrote(n *node, key string, data []byte, now time.Time) {
 	id, kind, _ := strings.Cut(strings.TrimPrefix(key, namespace+"."), ".")
 	if len(data) == 0 && kind != subjects.KindDefinition {
 		return
@@ -61,6 +63,9 @@ func (w *world) wrote(key string, data []byte, now time.Time) {
 	case subjects.KindDefinition:
 		v := version{at: now}
 		mustUnmarshal(data, &v.definition)
+		if len(data) == 0 {
+			v.deleter = n.role
+		}
 		w.books.versions[id] = append(w.books.versions[id], v)
 	case subjects.KindGenerator:
 		var state schedule.GeneratorState
