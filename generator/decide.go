@@ -26,8 +26,9 @@ type Input struct {
 	State schedule.GeneratorState
 	// Remaining is how many automated actions are left, if the schedule limits them.
 	Remaining int
-	// LastAction is the newest start's due time and Taken how far the invoker has taken over what was handed to it. Busy
-	// is whether starts wait or run, or backfills are in progress. All three matter to an exhausted schedule alone.
+	// LastAction is the newest start's due time. Taken is up to when the invoker has taken over every hand-off: one that
+	// came before an earlier one does not count yet. Busy is whether starts wait or run, or backfills are in progress. All
+	// three matter to an exhausted schedule alone.
 	LastAction, Taken time.Time
 	Busy              bool
 	// Told are versions of the definition whose events have been stored.

@@ -384,9 +384,8 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 	for _, run := range invoker.Ended.Runs() {
 		in.LastAction = latest(in.LastAction, run.DueTime)
 	}
-	for _, span := range invoker.Sources[schedule.SourceAuto].Covered {
-		in.Taken = latest(in.Taken, span.To)
-	}
+	progress := invoker.Sources[schedule.SourceAuto]
+	in.Taken = progress.TakenFrom(in.Definition.CreateTime)
 	return nil
 }
 

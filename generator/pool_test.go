@@ -430,7 +430,21 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 		Sources:     map[string]schedule.SourceProgress{schedule.SourceAuto: {Covered: []schedule.Span{{From: d.CreateTime, To: state.HandedOff}}}},
 		Starts:      []schedule.BufferedStart{{RequestID: "r", Phase: schedule.PhaseStarted, Actual: d.Schedule.Spec.At[0]}},
 	}
-	revision, err := kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &taken, 0)
+	whole := taken.Sources[schedule.SourceAuto].Covered[0]
+	early, late := d.CreateTime.Add(time.Second), d.CreateTime.Add(2*time.Second)
+	revision := uint64(0)
+	for name, covered := range map[string][]schedule.Span{
+		"the first hand-off has been overtaken": {{From: early, To: whole.To}},
+		"another one has been overtaken":        {{From: whole.From, To: early}, {From: late, To: whole.To}},
+	} {
+		overtaken := schedule.InvokerState{
+			Incarnation: d.Incarnation, Sources: map[string]schedule.SourceProgress{schedule.SourceAuto: {Covered: covered}},
+		}
+		revision, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &overtaken, revision)
+		require.NoError(t, err)
+		require.True(t, step(), name)
+	}
+	revision, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &taken, revision)
 	require.NoError(t, err)
 	require.True(t, step(), "it is running")
 	run := schedule.NewRun(&taken.Starts[0])

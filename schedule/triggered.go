@@ -28,6 +28,15 @@ func (p *SourceProgress) Covers(at time.Time) bool {
 	return slices.ContainsFunc(p.Covered, func(s Span) bool { return at.After(s.From) && !at.After(s.To) })
 }
 
+// TakenFrom returns up to when every hand-off has been taken over, of those that follow each other from the beginning of a source.
+// It is the beginning itself as long as the first of them is missing, whatever has overtaken it.
+func (p *SourceProgress) TakenFrom(begin time.Time) time.Time {
+	if len(p.Covered) == 0 || p.Covered[0].From.After(begin) || p.Covered[0].To.Before(begin) {
+		return begin
+	}
+	return p.Covered[0].To
+}
+
 // HandedOver reports whether an invoker has taken over everything of a source up to a time.
 func (s *InvokerState) HandedOver(source string, upTo time.Time) bool {
 	covered := s.Sources[source].Covered

@@ -1,14 +1,19 @@
 package simulation
 
 import (
+	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // closed: a schedule is closed when nothing has happened for the idle time, and not before: nothing is due any more by its last version,
 // nobody has changed it, and none of its runs was due or in progress. That all which have nothing to do are closed in the end is a matter
 // of coming to rest.
+//
+// A trigger or backfill is stored without a change of the definition. So one that comes between the generator's last look and the
+// closing does not keep the schedule open.
 func (c *checker) closed() {
 	versions := c.books.versions[c.id]
 	for i := range versions {
@@ -20,8 +25,10 @@ func (c *checker) closed() {
 		if changed := maxTime(last.CreateTime, maxTime(last.UpdateTime, last.ActiveSince)); changed.After(since) {
 			c.find("closed", "it was closed at %s, and changed at %s", at.Sub(c.trace.begin), changed.Sub(c.trace.begin))
 		}
+		looked := c.lookedBeforeClosing(last.Incarnation, at)
 		for _, r := range c.ledger.order {
-			if r.scheduleID == c.id && r.decision.incarnation == last.Incarnation && (r.due.After(since) || !r.over || r.ended.After(at)) {
+			of := r.scheduleID == c.id && r.decision.incarnation == last.Incarnation
+			if of && !c.storedSince(r, looked) && (r.due.After(since) || !r.over || r.ended.After(at)) {
 				c.find("closed", "it was closed at %s, when %s was not over for long enough", at.Sub(c.trace.begin), r.workflowID)
 			}
 		}
@@ -39,4 +46,29 @@ func (c *checker) wasClosed(incarnation string) bool {
 		deleted = deleted || e.ID == schedule.DeletedEventID(incarnation)
 	}
 	return closed && !deleted
+}
+
+// lookedBeforeClosing returns where in the trace the generator that closed a schedule at some time had looked for triggers and
+// backfills: before it stored the event of the closing, after which it deleted the definition. It is -1 if that is not there.
+func (c *checker) lookedBeforeClosing(incarnation string, at time.Time) int {
+	i := c.trace.lastBefore(len(c.trace.lines), func(l *line) bool {
+		return l.at == at.Sub(c.trace.begin) && l.what == whatDelete && l.detail == subjects.StateKey(c.key, subjects.KindDefinition) && l.err == nil
+	})
+	if i < 0 {
+		return i
+	}
+	who, closed := c.trace.lines[i].who, idMark+schedule.ClosedEventID(incarnation)
+	i = c.trace.lastBefore(i, func(l *line) bool {
+		return l.who == who && l.what == whatPublish && strings.HasSuffix(l.detail, closed)
+	})
+	return c.trace.lastBefore(i, func(l *line) bool {
+		return l.who == who && l.what == whatKeys && l.detail == subjects.BackfillKeys(c.key)
+	})
+}
+
+// storedSince reports whether a run is that of a trigger or backfill whose record was stored after a place in the trace.
+func (c *checker) storedSince(r *run, place int) bool {
+	return !r.automated() && place >= 0 && c.trace.lastBefore(place, func(l *line) bool {
+		return (l.what == whatCreate || l.what == whatUpdate) && l.detail == subjects.BackfillKey(c.key, r.source()) && l.err == nil
+	}) < 0
 }

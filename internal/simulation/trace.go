@@ -64,6 +64,13 @@ var everybodys = map[string]bool{
 	"CRASH": true, "STOP": true, "START": true, "SUSPEND": true, "BREAKDOWN": true, "CLOCK": true, "CALM": true,
 }
 
+// lastBefore returns the index of the last line before another one that is as wanted, -1 if there is none.
+func (t *trace) lastBefore(index int, wanted func(*line) bool) int {
+	for index--; index >= 0 && !wanted(&t.lines[index]); index-- {
+	}
+	return max(index, -1)
+}
+
 // hash tells two runs of a seed apart.
 func (t *trace) hash() uint64 {
 	h := fnv.New64a()
