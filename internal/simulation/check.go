@@ -60,6 +60,9 @@ func (w *world) busy() string {
 	if !w.calm || w.unanswered > 0 {
 		return fmt.Sprintf("%d requests", w.unanswered)
 	}
+	if time.Since(w.trace.begin) < w.plan.Duration+w.plan.Skew {
+		return "a clock that is behind"
+	}
 	for _, n := range w.nodes {
 		if n.suspended.After(time.Now()) {
 			return n.name + ", which stands still"

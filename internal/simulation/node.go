@@ -321,7 +321,7 @@ func (n *node) write(
 			return 0, err
 		}
 		if n.world.wrote(n, key, data, now); what == whatDelete {
-			n.world.promisedByDeletion(key, before)
+			n.world.promisedByDeletion(n, key, before)
 		} else {
 			n.world.promisedByRecord(n, key, before, data, sent)
 		}

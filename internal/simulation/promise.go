@@ -31,6 +31,8 @@ type promises struct {
 	fired   map[string]time.Time
 	// unguarded are those who have sent the first records, by the ID of the request, that came when their guard had fired.
 	unguarded map[string]*node
+	// first are the first records of invokers, by name, and who has written them.
+	first map[string]firstRecord
 	// armers have armed the timers that are stored, by subject.
 	armers map[string]*armer
 	// invokers are the records of the invokers as they were decoded last.
@@ -52,6 +54,12 @@ type armer struct {
 	repeated bool
 }
 
+// firstRecord is a record that was written where there was none.
+type firstRecord struct {
+	node *node
+	data string
+}
+
 type decoded struct {
 	revision uint64
 	state    schedule.InvokerState
@@ -60,7 +68,7 @@ type decoded struct {
 func newPromises() promises {
 	return promises{
 		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{},
-		fired: map[string]time.Time{}, unguarded: map[string]*node{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
+		fired: map[string]time.Time{}, unguarded: map[string]*node{}, first: map[string]firstRecord{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
 	}
 }
 

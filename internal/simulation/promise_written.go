@@ -27,6 +27,9 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 		w.promisedByGenerator(key, before, data)
 		w.noteDone(n, key, sent)
 	case "invoker":
+		if before.Sequence == 0 {
+			w.promises.first[name] = firstRecord{n, string(data)}
+		}
 		w.promisedByInvoker(key, before, data)
 	case "backfill":
 		w.promisedByBackfill(n, key, before, data, sent)
@@ -142,15 +145,18 @@ func (w *world) isTold(key schedule.Key, e *schedule.Event) bool {
 	})
 }
 
-// promisedByDeletion: a record goes when what it was to see to is done.
-func (w *world) promisedByDeletion(name string, before jsmodel.Message) {
+// promisedByDeletion: a record goes when what it was to see to is done. Whoever learns that the schedule was deleted while it wrote
+// the first record takes that back, and begins again.
+func (w *world) promisedByDeletion(n *node, name string, before jsmodel.Message) {
 	key, err := subjects.ParseStateKey(name)
 	if err != nil || isTombstone(&before) || before.Sequence == 0 {
 		return
 	}
 	switch kind := strings.Split(name, ".")[2]; kind {
 	case "invoker":
-		w.promisedByInvoker(key, before, nil)
+		if w.promises.first[name] != (firstRecord{n, string(before.Data)}) {
+			w.promisedByInvoker(key, before, nil)
+		}
 	case "backfill":
 		state, _ := both[schedule.BackfillState](before, nil)
 		if d, ok := w.stored(key.ID); ok && d.Incarnation == state.Incarnation && !state.Canceled && !w.isHandedOver(key, &state) {
