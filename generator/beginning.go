@@ -44,7 +44,7 @@ func (p *Pool) begin(ctx context.Context, a *attempt) (holdUntil time.Time, done
 		return time.Time{}, false, errUnconfirmed
 	}
 	if err == nil && p.config.Now().Sub(a.created.Stored) > kv.TraceAge {
-		err = p.stillThere(ctx, d)
+		err = kv.StillThere(ctx, p.config.Store, d.Key(), d.Incarnation)
 	}
 	if err != nil {
 		return time.Time{}, false, err

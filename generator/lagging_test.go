@@ -316,14 +316,20 @@ func TestForgettingSparesTheTimerOfTheNextSchedule(t *testing.T) {
 	require.True(t, b.armed("s"))
 }
 
+// askForATrigger defines a schedule whose second version asks for a trigger.
+func (b *testBundle) askForATrigger(id, trigger string) {
+	b.Helper()
+	d := b.define(id, seconds(3600))
+	d.Value.Version = 2
+	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-" + id, ID: trigger, Trigger: &schedule.Trigger{}}}
+	b.put(d.Value, d.Revision)
+}
+
 // TestARequestIsGuarded: the process that makes a record of a request dies before it has told the backfiller.
 func TestARequestIsGuarded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	d := b.define("s", seconds(3600))
-	d.Value.Version = 2
-	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-s", ID: "t1", Trigger: &schedule.Trigger{}}}
-	b.put(d.Value, d.Revision)
+	b.askForATrigger("s", "t1")
 	on := &interrupted{Bus: natstest.Bus(t, b.js), subject: b.names.Backfill(0, keyOf("s"), "t1")}
 	guarded := false
 	on.before = func() { guarded = b.last(b.names.BackfillTimer(0, keyOf("s"), "t1")) != nil }
@@ -337,10 +343,7 @@ func TestARequestIsGuarded(t *testing.T) {
 func TestARequestIsGuardedAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	d := b.define("s", seconds(3600))
-	d.Value.Version = 2
-	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-s", ID: "t1", Trigger: &schedule.Trigger{}}}
-	b.put(d.Value, d.Revision)
+	b.askForATrigger("s", "t1")
 	guard, wake := b.names.BackfillTimer(0, keyOf("s"), "t1"), b.names.Backfill(0, keyOf("s"), "t1")
 	stoodStill := time.Duration(0)
 	now := func() time.Time { return time.Now().Add(stoodStill) }

@@ -421,7 +421,7 @@ func (p *Pool) put(ctx context.Context, d *schedule.Definition, state *schedule.
 		return kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), state, revision)
 	}
 	return kv.PutFirst(ctx, p.config.Store, kv.Generator(d.Key()), state, kv.TraceAge, func(ctx context.Context) error {
-		return p.stillThere(ctx, d)
+		return kv.StillThere(ctx, p.config.Store, d.Key(), d.Incarnation)
 	})
 }
 
@@ -445,15 +445,6 @@ func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Dec
 		return nil
 	}
 	return p.handOff(ctx, d.Key(), decision.HandOff)
-}
-
-// stillThere asks the leader whether a schedule is there still. If it is not, or another one is, that is a conflict.
-func (p *Pool) stillThere(ctx context.Context, d *schedule.Definition) error {
-	newest, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Definition(d.Key())))
-	if err == nil && newest.Value.Incarnation != d.Incarnation {
-		return fmt.Errorf("%w: generator: %s has been deleted or replaced", kv.ErrConflict, d.Key())
-	}
-	return err
 }
 
 // requestGuard is how long after a crash at the worst moment the backfiller learns of a request.

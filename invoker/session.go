@@ -177,11 +177,7 @@ func putOver[T any](ctx context.Context, s *session, key kv.Key[T], value *T, re
 
 // stillThere asks the leader whether the schedule is there still; if it is not, that is a conflict.
 func (s *session) stillThere(ctx context.Context) error {
-	definition, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Definition(s.key)))
-	if err == nil && definition.Value.Incarnation != s.definition.Value.Incarnation {
-		return fmt.Errorf("%w: invoker: %s has been deleted or replaced", kv.ErrConflict, s.key)
-	}
-	return err
+	return kv.StillThere(ctx, s.config.Store, s.key, s.definition.Value.Incarnation)
 }
 
 // writeResult brings the record of the last result up to date.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TraceAge is for how long after it was read who writes a first record may rely on the trace that would be there if the
@@ -55,6 +57,16 @@ func PutFirst[T any](
 		_ = Delete(ctx, s, key, revision) // else whoever meets it forgets it
 	}
 	return revision, err
+}
+
+// StillThere asks the leader whether the schedule of an incarnation is there still. The error is [ErrConflict] if it has been deleted
+// or replaced, or one of NATS.
+func StillThere(ctx context.Context, s *Store, key schedule.Key, incarnation string) error {
+	definition, err := OrZero(GetLeader(ctx, s, Definition(key)))
+	if err == nil && definition.Value.Incarnation != incarnation {
+		return fmt.Errorf("%w: %s has been deleted or replaced", ErrConflict, key)
+	}
+	return err
 }
 
 // deleteAt leaves the trace of a record that is at a revision; 0 means that it was never written.
