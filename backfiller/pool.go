@@ -107,7 +107,8 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		err := kv.Attempt(func(bool) error { return p.step(ctx, key, id, wakes, again) })
+		guard := guardOf(id, group)
+		err := kv.Attempt(func(bool) error { return p.step(ctx, key, id, wakes, guard, again) })
 		if err != nil {
 			return loop.Retry(err)
 		}
@@ -115,11 +116,30 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	return loop.Done()
 }
 
+// guardOf is the message of a group that is the guard of a request, and to be armed once more if there is none; else it is zero.
+func guardOf(id string, group []loop.Message[schedule.Wake]) schedule.Wake {
+	for i := range group {
+		if group[i].Task.What == id && group[i].Body.GuardAgain > 0 {
+			return group[i].Body
+		}
+	}
+	return schedule.Wake{}
+}
+
 // step makes one attempt at the next step of one request. again says that another process may have died in the middle of it.
-func (p *Pool) step(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake, again bool) error {
+func (p *Pool) step(
+	ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake, guard schedule.Wake, again bool,
+) error {
 	r := p.read(ctx, key, id, wakes)
 	record, err := r.record, r.recordErr
 	if errors.Is(err, kv.ErrNotFound) {
+		if guard.GuardAgain > 0 {
+			// Then it looks once more, since a record that has come meanwhile has a timer of its own.
+			if err := p.armGuardAgain(ctx, key, id, guard); err != nil {
+				return err
+			}
+			return p.step(ctx, key, id, wakes, schedule.Wake{}, again)
+		}
 		// A timer stays: it may be the guard of a record that is about to be written. One of a request that is over fires once.
 		return p.tellFinished(ctx, key, "", again)
 	}
@@ -251,4 +271,9 @@ func (p *Pool) arm(ctx context.Context, d *schedule.Definition, id string, at ti
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry}
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	return task.Arm(ctx, p.config.Bus, names.BackfillTimer(shard, d.Key(), id), names.Backfill(shard, d.Key(), id), at, wake)
+}
+
+func (p *Pool) armGuardAgain(ctx context.Context, key schedule.Key, id string, guard schedule.Wake) error {
+	shard, names := p.config.Store.ShardOf(key), p.config.Names
+	return task.ArmAgain(ctx, p.config.Bus, names.BackfillTimer(shard, key, id), names.Backfill(shard, key, id), p.config.Now(), guard)
 }

@@ -280,6 +280,35 @@ func TestNoRecord(t *testing.T) {
 	require.Nil(t, b.last(b.names.Generate(0, b.key, subjects.WhatFinished)))
 }
 
+// TestGuardOfARecordThatIsStillToCome: a guard that fires before the record is written takes along the one that a repeat of the
+// request has just armed.
+func TestGuardOfARecordThatIsStillToCome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	guard := schedule.Wake{Incarnation: "i", Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(time.Hour)}
+	fires := func(guard schedule.Wake) {
+		group := []loop.Message[schedule.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Body: guard, Deliveries: 1}}
+		require.Equal(t, loop.Done(), b.pool().Handle(t.Context(), b.key, group))
+	}
+	fires(guard)
+	again := b.last(b.names.BackfillTimer(0, b.key, "t1"))
+	require.NotNil(t, again)
+	var wake schedule.Wake
+	require.NoError(t, schedule.Unmarshal(again.Data, &wake))
+	require.Equal(t, schedule.Wake{Incarnation: "i", Reason: schedule.ReasonGuard}, wake, "once more, and not for ever")
+
+	require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), b.names.BackfillTimer(0, b.key, "t1")))
+	fires(wake)
+	require.False(t, b.armed("t1"))
+
+	trigger := triggerOf("t1")
+	_, err := kv.Put(t.Context(), b.store, kv.Backfill(b.key, "t1"), &trigger, 0)
+	require.NoError(t, err)
+	fires(guard)
+	require.False(t, b.exists("t1"), "a request that is there is carried out")
+	require.False(t, b.armed("t1"))
+}
+
 // TestDiedBeforeItToldTheGenerator: who has removed the record may have died then.
 func TestDiedBeforeItToldTheGenerator(t *testing.T) {
 	t.Parallel()

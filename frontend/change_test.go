@@ -99,7 +99,7 @@ func TestGuardWakesTheGeneratorAfterACrashOfAPause(t *testing.T) {
 		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil
 	})
 	incarnation := in.definition("nightly").Incarnation
-	assert.Equal(t, &schedule.Wake{Incarnation: incarnation, Version: 2, Reason: schedule.ReasonGuard},
+	assert.Equal(t, &schedule.Wake{Incarnation: incarnation, Version: 2, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
 		in.wake("nightly", in.generate("nightly", subjects.WhatGuard)))
 }
 

@@ -156,12 +156,12 @@ func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 	natstest.Eventually(t, patience, "the guard fires", func() bool {
 		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil
 	})
-	assert.Equal(t, &schedule.Wake{Version: 1, Reason: schedule.ReasonGuard},
+	assert.Equal(t, &schedule.Wake{Version: 1, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
 		in.wake("nightly", in.generate("nightly", subjects.WhatGuard)))
 	natstest.Eventually(t, patience, "the guard of the trigger fires", func() bool {
 		return in.task("nightly", in.backfill("nightly", trigger)) != nil
 	})
-	assert.Equal(t, &schedule.Wake{Incarnation: in.definition("nightly").Incarnation, Reason: schedule.ReasonGuard},
+	assert.Equal(t, &schedule.Wake{Incarnation: in.definition("nightly").Incarnation, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
 		in.wake("nightly", in.backfill("nightly", trigger)))
 }
 
@@ -181,10 +181,9 @@ func TestWithoutAGuardNothingIsWritten(t *testing.T) {
 	assert.ErrorIs(t, err, kv.ErrNotFound)
 }
 
-func shortGuard(c *frontend.Config) {
-	c.RequestTimeout = time.Second
-	c.GuardDelay = c.RequestTimeout + 100*time.Millisecond
-}
+const shortGuardDelay = time.Second + 100*time.Millisecond
+
+func shortGuard(c *frontend.Config) { c.RequestTimeout, c.GuardDelay = time.Second, shortGuardDelay }
 
 // When the records cannot be reached, callers are told to try again, and no more.
 func TestRecordsOutOfReach(t *testing.T) {

@@ -81,7 +81,7 @@ func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 func (a *api) armGuard(ctx context.Context, key schedule.Key, incarnation string, version uint64) error {
 	shard := a.store.ShardOf(key)
 	return a.arm(ctx, a.names.GuardTimer(shard, key, version), a.names.Generate(shard, key, subjects.WhatGuard),
-		schedule.Wake{Incarnation: incarnation, Version: version, Reason: schedule.ReasonGuard})
+		schedule.Wake{Incarnation: incarnation, Version: version})
 }
 
 // armBackfillGuard does the same for the record of a backfill or trigger, whose timer is its own. Its incarnation keeps
@@ -89,10 +89,11 @@ func (a *api) armGuard(ctx context.Context, key schedule.Key, incarnation string
 func (a *api) armBackfillGuard(ctx context.Context, key schedule.Key, record *schedule.BackfillState) error {
 	shard := a.store.ShardOf(key)
 	return a.arm(ctx, a.names.BackfillTimer(shard, key, record.ID), a.names.Backfill(shard, key, record.ID),
-		schedule.Wake{Incarnation: record.Incarnation, Reason: schedule.ReasonGuard})
+		schedule.Wake{Incarnation: record.Incarnation})
 }
 
 func (a *api) arm(ctx context.Context, timerSubject, target string, wake schedule.Wake) error {
+	wake.Reason, wake.GuardAgain = schedule.ReasonGuard, schedule.Duration(a.guardDelay)
 	body, err := schedule.Marshal(&wake)
 	if err != nil {
 		return err

@@ -210,12 +210,16 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	// A message that is held may be older than what was last done for the schedule; the record tells.
 	wakes := append(a.wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
 	definition, err := p.definition(ctx, a, wakes, record.Revision == 0)
-	if errors.Is(err, kv.ErrNotFound) {
+	gone := errors.Is(err, kv.ErrNotFound)
+	if err != nil && !gone {
+		return time.Time{}, err
+	}
+	if err := p.armGuardsAgain(ctx, key, a.wakes, definition.Value.Version); err != nil {
+		return time.Time{}, err
+	}
+	if gone {
 		p.forgetRecent(key)
 		return time.Time{}, p.forget(ctx, key, wakes)
-	}
-	if err != nil {
-		return time.Time{}, err
 	}
 	decision, err := p.decide(ctx, &definition.Value, record.Value, a.wakes)
 	if err == nil && record.Revision != 0 && (decision.HandOff != nil || decision.WakeAt.IsZero()) {
@@ -264,6 +268,23 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	}
 	p.records.Keep(key, record)
 	return holdUntil, nil
+}
+
+// armGuardsAgain arms the guards once more that have fired before what they guard was there: a definition of that version or a later
+// one, or its deletion. version is that of the definition, zero if there is none. What is gone has been deleted if the guard is of
+// a schedule that was there.
+func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []schedule.Wake, version uint64) error {
+	shard, names := p.config.Store.ShardOf(key), p.config.Names
+	for _, wake := range wakes {
+		if wake.Version <= version || version == 0 && wake.Incarnation != "" {
+			continue
+		}
+		timer, target := names.GuardTimer(shard, key, wake.Version), names.Generate(shard, key, subjects.WhatGuard)
+		if err := task.ArmAgain(ctx, p.config.Bus, timer, target, p.config.Now(), wake); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recordAge is how long after the next due time that it gives a record may still be as it was last known here.
@@ -461,7 +482,10 @@ func (p *Pool) request(ctx context.Context, d *schedule.Definition, request *sch
 	subject, guard := names.Backfill(shard, d.Key(), request.ID), names.BackfillTimer(shard, d.Key(), request.ID)
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
 	armed := p.config.Now()
-	if err := task.Arm(ctx, p.config.Bus, guard, subject, armed.Add(requestGuard), wake); err != nil {
+	guarding := &schedule.Wake{
+		Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(requestGuard),
+	}
+	if err := task.Arm(ctx, p.config.Bus, guard, subject, armed.Add(requestGuard), guarding); err != nil {
 		return err
 	}
 	if p.config.Now().Sub(armed) > requestGuard/2 {

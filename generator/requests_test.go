@@ -231,6 +231,45 @@ func TestADeletionIsLeftToWhoMadeIt(t *testing.T) {
 	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
 }
 
+// TestGuardOfAChangeThatIsStillToCome: a guard that fires before the definition is written takes along the one that a repeat of the
+// request has just armed.
+func TestGuardOfAChangeThatIsStillToCome(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		exists bool
+		guard  schedule.Wake
+		again  bool
+	}{
+		"create":            {guard: schedule.Wake{Version: 1}, again: true},
+		"created":           {exists: true, guard: schedule.Wake{Version: 1}},
+		"update, or delete": {exists: true, guard: schedule.Wake{Incarnation: "of-s", Version: 2}, again: true},
+		"deleted":           {guard: schedule.Wake{Incarnation: "of-s", Version: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			if test.exists {
+				b.define("s", seconds(3600))
+			}
+			guard := test.guard
+			guard.Reason, guard.GuardAgain = schedule.ReasonGuard, schedule.Duration(time.Hour)
+			b.handle(b.pool(), "s", guard)
+			armed := b.last(b.names.GuardTimer(0, keyOf("s"), guard.Version))
+			require.Equal(t, test.again, armed != nil)
+			if !test.again {
+				return
+			}
+			var wake schedule.Wake
+			require.NoError(t, schedule.Unmarshal(armed.Data, &wake))
+			guard.GuardAgain = 0
+			require.Equal(t, guard, wake, "once more, and not for ever")
+			require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), armed.Subject))
+			b.handle(b.pool(), "s", wake)
+			require.Nil(t, b.last(armed.Subject))
+		})
+	}
+}
+
 // TestADeletionIsToldOnce, whoever tells of it, and not at all of a schedule that has been closed.
 func TestADeletionIsToldOnce(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,8 @@ func (s *session) pause(ctx context.Context, event schedule.Event) error {
 	shard, names := s.shard(), s.config.Names
 	guard := names.GuardTimer(shard, s.key, d.Version)
 	err := task.Arm(ctx, s.config.Bus, guard, names.Generate(shard, s.key, subjects.WhatGuard),
-		s.config.Now().Add(pauseGuard), &schedule.Wake{Version: d.Version, Reason: schedule.ReasonGuard})
+		s.config.Now().Add(pauseGuard),
+		&schedule.Wake{Version: d.Version, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(pauseGuard)})
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func withoutLater(record any) {
 		r.CancelRequestID = ""
 		r.Trigger.Input, r.Trigger.Headers, r.Trigger.Memo, r.Range.Note = nil, nil, nil, ""
 	case *Wake:
-		r.Told, r.Runs, r.Created = false, "", nil
+		r.Told, r.Runs, r.Created, r.GuardAgain = false, "", nil, 0
 	case *Enqueue:
 		r.Superseded, r.DropReason = 0, ""
 		r.MissedSpan, r.DroppedSpan, r.SupersededSpan, r.Complete = Span{}, Span{}, Span{}, false

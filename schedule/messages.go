@@ -40,6 +40,10 @@ type Wake struct {
 	Created *Definition `json:"created,omitempty"`
 	// Runs says what becomes of the runs of a schedule that has been deleted, of that incarnation.
 	Runs RunsPolicy `json:"runs,omitempty"`
+	// GuardAgain is of a guard: how long after it has fired to arm it once more if what it guards is not there, zero for never.
+	// It may be on its way. And a guard that fires takes along whatever waits on the subject of its timer, so also the newer one
+	// that a repeat of the request has just armed: NATS removes what has fired by its subject.
+	GuardAgain Duration `json:"guardAgain,omitempty"`
 }
 
 // Enqueue hands starts to the invoker: everything a source has due in (From, To].

@@ -234,7 +234,7 @@ func golden() map[string]any {
 		"result": &Result{
 			Incarnation: "i1", Success: json.RawMessage(`[1,2]`), Failure: fullFailure(), CloseTime: at(9),
 		},
-		"wake": &Wake{Incarnation: "i1", Version: 4, Reason: ReasonDue, Told: true, Runs: RunsCancel, Created: fullDefinition()},
+		"wake": &Wake{Incarnation: "i1", Version: 4, Reason: ReasonDue, Told: true, Runs: RunsCancel, Created: fullDefinition(), GuardAgain: Duration(time.Second)},
 		"enqueue": &Enqueue{
 			Incarnation: "i1", Version: 4, Source: SourceAuto, Span: span, Starts: []BufferedStart{fullStart()},
 			Missed: 3, Dropped: 4, DropReason: "frozen", Superseded: 5, MissedSpan: span, DroppedSpan: span, SupersededSpan: span, Complete: true,

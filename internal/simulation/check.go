@@ -241,17 +241,8 @@ func (c *checker) leftovers() {
 		c.find("timer", "it has none")
 	}
 	for _, subject := range c.backfills(c.key) {
-		if !c.isLeftToTheScrubber(subject) {
-			c.find("leftover", "%s", subject)
-		}
+		c.find("leftover", "%s", subject)
 	}
-}
-
-// isLeftToTheScrubber reports whether nobody but the scrubber knows of the record of a trigger or backfill: its guard had fired
-// when it came, and whoever has sent it is dead.
-func (w *world) isLeftToTheScrubber(subject string) bool {
-	sender := w.promises.unguarded[idIn(subject)]
-	return sender != nil && sender.dead
 }
 
 // backfills returns the subjects of the records of the triggers and backfills of a schedule. They end in the ID.
@@ -278,7 +269,7 @@ func (c *checker) gone() {
 	}
 	shard := subjects.ShardOf(c.key, shards)
 	for _, m := range c.server.Messages(subjects.BucketStream(c.names.StateBucket(shard)), ">") {
-		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") && !c.isLeftToTheScrubber(m.Subject) {
+		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}

@@ -26,11 +26,8 @@ type promises struct {
 	sent      map[string]bool
 	// intended are the requests of the runs that a record has said were to be started.
 	intended map[string]bool
-	// guarded are the guards that a frontend has armed, with its name. fired says when a timer fired last.
+	// guarded are the guards that a frontend has armed, with its name.
 	guarded map[string]bool
-	fired   map[string]time.Time
-	// unguarded are those who have sent the first records, by the ID of the request, that came when their guard had fired.
-	unguarded map[string]*node
 	// first are the first records of invokers, by name, and who has written them.
 	first map[string]firstRecord
 	// armers have armed the timers that are stored, by subject.
@@ -68,7 +65,7 @@ type decoded struct {
 func newPromises() promises {
 	return promises{
 		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{},
-		fired: map[string]time.Time{}, unguarded: map[string]*node{}, first: map[string]firstRecord{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
+		first: map[string]firstRecord{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
 	}
 }
 

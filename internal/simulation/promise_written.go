@@ -32,7 +32,7 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 		}
 		w.promisedByInvoker(key, before, data)
 	case "backfill":
-		w.promisedByBackfill(n, key, before, data, sent)
+		w.promisedByBackfill(key, before, data)
 	case "definition":
 		w.promisedByDefinition(n, key, data)
 	}
@@ -75,18 +75,14 @@ func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, da
 	}
 }
 
-// promisedByBackfill: the same for a trigger or backfill; and when the first record of one is sent, its guard is armed. Only the
-// guard itself may come in between, while the record is on its way.
-func (w *world) promisedByBackfill(n *node, key schedule.Key, before jsmodel.Message, data []byte, sent time.Time) {
+// promisedByBackfill: the same for a trigger or backfill; and when the first record of one is stored, its guard is armed, or
+// the backfiller about to look.
+func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, data []byte) {
 	old, now := both[schedule.BackfillState](before, data)
 	if before.Sequence == 0 {
 		shard := subjects.ShardOf(key, shards)
 		guard := w.names.BackfillTimer(shard, key, now.ID)
-		switch {
-		case w.isStored(shard, guard) || w.isStored(shard, w.names.Backfill(shard, key, now.ID)):
-		case w.promises.fired[guard].After(sent):
-			w.promises.unguarded[now.ID] = n
-		default:
+		if !w.isStored(shard, guard) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) {
 			w.broken(key.ID, "the request %s was stored without a guard", now.ID)
 		}
 		return

@@ -306,7 +306,6 @@ func (w *world) serve(now time.Time) {
 			}
 			w.trace.note(now, "timer", due.Subject)
 			w.server.Fire(now, due)
-			w.promises.fired[due.Subject] = now
 			w.published("", &nats.Msg{Subject: due.Header.Get(timer.HeaderTarget), Data: due.Data}, now)
 		})
 	}

@@ -78,6 +78,17 @@ func attributes(body any) []attribute.KeyValue {
 	return nil
 }
 
+// ArmAgain arms a guard once more that has fired before what it guards was there, as the guard says, and returns once that is stored.
+// One that is not to be armed again it leaves alone. now is when the caller looks.
+func ArmAgain(ctx context.Context, to timer.Publisher, timerSubject, target string, now time.Time, guard schedule.Wake) error {
+	after := time.Duration(guard.GuardAgain)
+	if after <= 0 {
+		return nil
+	}
+	guard.GuardAgain = 0
+	return Arm(ctx, to, timerSubject, target, now.Add(after), &guard)
+}
+
 // Arm sees that a task is sent on target at the given time, and returns once that is stored. It replaces what waits on
 // timerSubject. A time in the past means now.
 func Arm(ctx context.Context, to timer.Publisher, timerSubject, target string, at time.Time, body any) error {
