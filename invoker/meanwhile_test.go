@@ -135,7 +135,7 @@ func TestARunDoesNotWaitForTheEventsBefore(t *testing.T) {
 			e := s.handOff(schedule.OverlapBufferAll, 1, 2)
 			s.handle(pool, invoker.Message{Enqueue: &e})
 			first := s.take()
-			require.NoError(t, first.msg.Ack())
+			require.NoError(t, first.msg.DoubleAck(t.Context()))
 
 			gated := &eventsLast{
 				Bus: own, events: s.names.Prefix() + ".event.", runs: s.names.Prefix() + ".action.", begun: newGate(), failing: failing,

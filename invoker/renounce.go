@@ -72,6 +72,17 @@ func (p *Pool) remembered(since time.Time) error {
 	return nil
 }
 
+// comeFirst uses up the message ID of a start, and reports whether its run was quicker. A run that was terminated has left the queue
+// without a completion. It is another matter that a start was renounced: that is not done to one that is to be terminated.
+func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *schedule.BufferedStart) (bool, error) {
+	repeated, err := p.useUp(ctx, start)
+	if err != nil || !repeated || start.Ending == schedule.ControlTerminate {
+		return repeated, err
+	}
+	_, known, err := p.look(ctx, key, start)
+	return known, err
+}
+
 // taken finds out which of the ready starts the action stream has taken, and renounces the others.
 func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []schedule.BufferedStart) (map[string]bool, error) {
 	var mu sync.Mutex
@@ -88,11 +99,7 @@ func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []schedule.Bu
 				return err
 			}
 			if !known {
-				repeated, err := p.useUp(ctx, &starts[i])
-				if err == nil && repeated {
-					_, known, err = p.look(ctx, key, &starts[i])
-				}
-				if err != nil {
+				if known, err = p.comeFirst(ctx, key, &starts[i]); err != nil {
 					return err
 				}
 			}

@@ -229,3 +229,33 @@ func TestForgottenWithRunsThatWereNotRecorded(t *testing.T) {
 	_, err = kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
 	require.ErrorIs(t, err, kv.ErrNotFound)
 }
+
+// TestTerminatedBeforeItWasForgotten: a run that was published, not recorded as such, and terminated has left nothing but the use of
+// its message ID. A start that is to be terminated is published by nobody, so that one of which there is not even that has not begun.
+func TestTerminatedBeforeItWasForgotten(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		published bool
+		want      []schedule.EventKind
+	}{
+		"published": {published: true, want: []schedule.EventKind{schedule.EventStarted}},
+		"not yet":   {want: []schedule.EventKind{schedule.EventDropped}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			e := s.handOff("", 1)
+			state := s.afterHandOff(e)
+			require.Equal(t, schedule.PhaseReady, state.Starts[0].Phase)
+			state.Starts[0].Ending = schedule.ControlTerminate
+			s.put(state)
+			if test.published {
+				s.publishedBefore(e.Starts[0])
+				require.NoError(t, s.take().msg.DoubleAck(t.Context())) // as a worker does that is told to end it
+			}
+			s.deleted(schedule.RunsLeave)
+			s.handle(s.newPool(), wakeUp)
+			require.Equal(t, test.want, s.events())
+		})
+	}
+}
