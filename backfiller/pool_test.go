@@ -301,6 +301,7 @@ func TestGuardOfARecordThatIsStillToCome(t *testing.T) {
 	fires(wake)
 	require.False(t, b.armed("t1"))
 
+	b.invokerTook("t1", schedule.Span{From: now.Add(-1), To: now}, 0)
 	trigger := triggerOf("t1")
 	_, err := kv.Put(t.Context(), b.store, kv.Backfill(b.key, "t1"), &trigger, 0)
 	require.NoError(t, err)
