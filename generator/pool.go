@@ -398,13 +398,9 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 		return nil
 	}
 	for i := range invoker.Starts {
-		start := &invoker.Starts[i]
-		in.LastAction = latest(in.LastAction, start.Actual)
-		in.Busy = in.Busy || start.Phase != schedule.PhaseCompleted
+		in.Busy = in.Busy || invoker.Starts[i].Phase != schedule.PhaseCompleted
 	}
-	for _, run := range invoker.Ended.Runs() {
-		in.LastAction = latest(in.LastAction, run.DueTime)
-	}
+	in.LastAction = invoker.LastAction()
 	progress := invoker.Sources[schedule.SourceAuto]
 	in.Taken = progress.TakenFrom(in.Definition.CreateTime)
 	return nil

@@ -168,6 +168,13 @@ func (m *machine) retain() {
 			completed = append(completed, s)
 		}
 	}
+	if len(completed) == 0 {
+		return
+	}
+	m.state.LastDue = m.state.LastEnded() // before the runs that it may be found in leave
+	for _, s := range completed {
+		m.state.LastDue = later(m.state.LastDue, s.Actual)
+	}
 	slices.SortStableFunc(completed, func(a, b *schedule.BufferedStart) int { return a.CloseTime.Compare(b.CloseTime) })
 	for _, s := range completed[max(len(completed)-RecentLimit, 0):] {
 		run := schedule.NewRun(s)

@@ -598,6 +598,31 @@ func TestRecentStarts(t *testing.T) {
 	require.EqualValues(t, 12, k.state.Counters.Actions)
 }
 
+// TestTheNewestActionIsRemembered, though runs that were due earlier, those of a backfill for instance, end later, and are more than
+// are kept. Idle schedules are closed by it.
+func TestTheNewestActionIsRemembered(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(*desk){
+		"as it is": func(*desk) {},
+		// As an earlier release writes it, which does not know the field.
+		"a process of an earlier release in between": func(k *desk) { k.state.LastDue = time.Time{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newDesk(t, policy(schedule.OverlapAllowAll))
+			k.running(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 50)
+			require.Equal(t, second(50), k.state.LastAction())
+			k.complete(50, schedule.StatusCompleted)
+			write(k)
+			for n := 1; n <= 12; n++ {
+				k.complete(n, schedule.StatusCompleted)
+				require.Equal(t, second(50), k.state.LastAction())
+			}
+			require.Equal(t, invoker.RecentLimit, k.state.Ended.Len())
+		})
+	}
+}
+
 func TestPauseOnFailure(t *testing.T) {
 	t.Parallel()
 	for _, status := range []schedule.Status{

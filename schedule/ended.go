@@ -168,3 +168,33 @@ func (s *InvokerState) LastNominal(mark time.Time) time.Time {
 	}
 	return last
 }
+
+// LastAction returns the due time of the newest action that the record knows: of those that wait or run, and of the runs that have
+// ended. It is zero if there is none.
+func (s *InvokerState) LastAction() time.Time {
+	last := s.LastEnded()
+	for i := range s.Starts {
+		last = later(last, s.Starts[i].Actual)
+	}
+	return last
+}
+
+// LastEnded returns the newest due time of the runs that have ended; zero if there is none. Of a record that an earlier release has
+// written it is that of the runs that have ended last.
+func (s *InvokerState) LastEnded() time.Time {
+	last := s.LastDue
+	if !last.IsZero() {
+		return last
+	}
+	for _, run := range s.Ended.Runs() {
+		last = later(last, run.DueTime)
+	}
+	return last
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -75,7 +75,7 @@ func withoutLater(record any) {
 		progress.Version, progress.LastNominal, progress.Settled = 0, time.Time{}, time.Time{}
 		r.Sources[SourceAuto] = progress
 		startWithoutLater(&r.Starts[0])
-		r.Ended, r.Abandoned = nil, false
+		r.Ended, r.LastDue, r.Abandoned = nil, time.Time{}, false
 		r.Controls[0].Reason, r.AskAt = "", time.Time{}
 		r.Counters.SkippedOnRequest = 0
 		eventWithoutLater(&r.Outbox[0])

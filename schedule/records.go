@@ -176,6 +176,9 @@ type InvokerState struct {
 	Starts []BufferedStart `json:"starts,omitempty"`
 	// Ended are the runs that have ended last.
 	Ended EndedRuns `json:"ended,omitempty"`
+	// LastDue is the newest due time of all runs that have ended, of which Ended may no longer have that one: runs of a backfill, which
+	// were due earlier, may end later. It is zero if none has ended, and in the records of earlier releases: see LastEnded.
+	LastDue time.Time `json:"lastDue,omitzero"`
 	// Controls are cancels and terminates not yet delivered.
 	Controls []PendingControl `json:"controls,omitempty"`
 	// Sources holds, for "auto" and each backfill in progress, how far its hand-offs have been applied.

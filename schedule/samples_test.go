@@ -217,7 +217,7 @@ func golden() map[string]any {
 		"invoker": &InvokerState{
 			Incarnation: "i1",
 			Starts:      []BufferedStart{fullStart()},
-			Ended:       EndedRuns(nil).With(fullRun(), 10),
+			Ended:       EndedRuns(nil).With(fullRun(), 10), LastDue: at(7),
 			Controls: []PendingControl{{
 				Kind: ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
 				Reason: "terminated by ann@desk",
