@@ -167,6 +167,9 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	o.Parameters.Overlap = schedule.OverlapPolicy(o.overlap)
 	o.Config.Sync = natsserver.SyncMode(o.sync)
 	o.Names = a.global.names
+	if err := a.warnOfPlace(cmd, false, benchFlags...); err != nil {
+		return err
+	}
 	if o.Processes && a.global.isExternal() {
 		return usagef("--processes starts a NATS server of its own: leave out --nats")
 	}

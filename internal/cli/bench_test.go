@@ -37,7 +37,7 @@ func TestBenchUsage(t *testing.T) {
 		"bench herd --sync sometimes":                      "--sync: \"sometimes\"",
 		"bench herd --concurrency 0":                       "--concurrency: 0 is out of range",
 		"bench herd --round-trip 1ms":                      "--round-trip: 1ms",
-		"bench herd --processes --nats nats://127.0.0.1:1": "leave out --nats",
+		"bench herd --processes --nats nats://127.0.0.1:1": "--processes and --nats name two NATS servers",
 		"bench all --schedules 1":                          "unknown flag \"--schedules\"",
 	} {
 		var p process

@@ -33,7 +33,7 @@ func TestClusterBackupUsage(t *testing.T) {
 		"cluster backup":                       "DIR is missing\nhint: usage: carillon cluster backup DIR [flags]",
 		"cluster restore a b":                  "unexpected argument \"b\"\nhint: usage: carillon cluster restore DIR [flags]",
 		"cluster restore a --resume-from soon": "--resume-from: \"soon\" is not a time",
-		"cluster restore a --data b --nats c":  "--data and --nats or --context name two places: give one of them",
+		"cluster restore a --data b --nats c":  "--data and --nats name two NATS servers: give one of them",
 		"cluster restore a --replicas two":     "--replicas: \"two\" is not a whole number",
 	} {
 		var p process

@@ -31,8 +31,9 @@ no process makes one anew by itself.`,
   carillon cluster recreate carillon-state-2 --data /var/lib/carillon`,
 		Args: atLeastOne("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if data != "" && a.global.isExternal() {
-				return errTwoPlaces
+			data, err := a.dataFolder(cmd, data)
+			if err != nil {
+				return err
 			}
 			if err := a.recreate(cmd.Context(), data, args); err != nil {
 				return err

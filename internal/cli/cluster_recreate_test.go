@@ -45,5 +45,5 @@ func TestClusterRecreateUsage(t *testing.T) {
 	assert.Equal(t, "error: NAME is missing\nhint: usage: carillon cluster recreate NAME... [flags]\n", p.stderr.String())
 	p = process{}
 	assert.Equal(t, ExitUsage, p.run(t.Context(), "cluster", "recreate", "a", "--data", "b", "--nats", "c"))
-	assert.Contains(t, p.stderr.String(), "name two places")
+	assert.Contains(t, p.stderr.String(), "name two NATS servers")
 }

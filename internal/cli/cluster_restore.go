@@ -50,8 +50,9 @@ a time instead. docs/backup.md says more.`,
 			if err := flags.apply(); err != nil {
 				return err
 			}
-			if flags.data != "" && a.global.isExternal() {
-				return errTwoPlaces
+			data, err := a.dataFolder(cmd, flags.data)
+			if err != nil {
+				return err
 			}
 			steps := a.steps()
 			config := backup.RestoreConfig{
@@ -60,7 +61,7 @@ a time instead. docs/backup.md says more.`,
 			if cmd.Flags().Changed("prefix") {
 				config.Prefix = a.global.prefix
 			}
-			summary, err := a.restore(cmd.Context(), flags.data, config, args[0])
+			summary, err := a.restore(cmd.Context(), data, config, args[0])
 			steps.end()
 			if err != nil {
 				return explainRestore(err)
@@ -78,8 +79,6 @@ a time instead. docs/backup.md says more.`,
 	output.define(cmd)
 	return cmd
 }
-
-var errTwoPlaces = usagef("--data and --nats or --context name two places: give one of them")
 
 // resumeTime reads a time, or "now".
 func (a *app) resumeTime(text string) (time.Time, error) {

@@ -27,8 +27,14 @@ type daemon struct {
 
 func startDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
+	return startDaemonIn(t, nil, args...)
+}
+
+// startDaemonIn starts one with environment variables.
+func startDaemonIn(t *testing.T, env map[string]string, args ...string) *daemon {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &daemon{stop: cancel, exit: make(chan int, 1)}
+	d := &daemon{process: process{env: env}, stop: cancel, exit: make(chan int, 1)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -38,6 +38,8 @@ type serverOptions struct {
 	actions   actionOptions
 	http      httpOptions
 	watched   watchedOptions
+	// unused says which settings do not count, since others choose another NATS server; empty if all do.
+	unused string
 }
 
 func (a *app) serverCommand() *cobra.Command {
@@ -48,7 +50,8 @@ func (a *app) serverCommand() *cobra.Command {
 		Long: `Runs all roles in this process: frontend, generator, invoker, backfiller and a
 worker with the built-in actions. NATS is embedded, for this machine only, and
 keeps its data in the folder of --data; with --nats an existing cluster is used
-instead.
+instead. A flag of the embedded server, such as --data, wins over CARILLON_NATS in
+the environment.
 
 Ctrl-C stops it in order, within 5 seconds; a second Ctrl-C at once. Started
 again on the same data, it goes on where it was and catches up what was due.`,
@@ -56,7 +59,10 @@ again on the same data, it goes on where it was and catches up what was due.`,
   carillon server --data /var/lib/carillon --log-format json
   carillon server --nats nats://n1:4222,nats://n2:4222 --replicas 3`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.unused, err = a.choosePlace(cmd, false, embeddedFlags...); err != nil {
+				return err
+			}
 			if o.demo && !cmd.Flags().Changed(flagLogLevel) {
 				a.global.logLevel = "warn" // the live view is what one wants to see
 			}
@@ -110,6 +116,9 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	}
 	return a.observed(ctx, "server", o.http, o.roles(), func(log *slog.Logger, health *observe.Health) error {
 		defer a.paceHeap(ctx)()
+		if o.unused != "" {
+			log.WarnContext(ctx, o.unused)
+		}
 		return a.runRoles(ctx, log, health, o)
 	})
 }

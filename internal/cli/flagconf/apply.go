@@ -53,6 +53,7 @@ func applyEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 		if err := set(flags, flag, split(flag, text)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		note(flag, environmentAnnotation, name)
 		return nil
 	})
 }
@@ -78,6 +79,7 @@ func applyFile(cmd *cobra.Command, read func(string) ([]byte, error)) error {
 		if err := set(cmd.Flags(), flag, setting.values); err != nil {
 			return fmt.Errorf("%s:%d: %s: %w", path, setting.line, flag.Name, err)
 		}
+		note(flag, fileAnnotation, path)
 		return nil
 	})
 }

@@ -8,5 +8,5 @@
 // is an error that names the nearest one.
 //
 // [Apply] is called once, after the command line has been parsed and before the command runs. A flag set by any of the
-// sources counts as changed, so a command can tell "given" from "default" without knowing the source.
+// sources counts as changed, so a command can tell "given" from "default" without knowing the source; [SourceOf] knows it.
 package flagconf

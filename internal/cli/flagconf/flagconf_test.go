@@ -58,6 +58,26 @@ func TestPrecedence(t *testing.T) {
 	assert.True(t, p.cmd.Flags().Changed("every"), "whatever the source, the flag is given")
 }
 
+func TestSourceOf(t *testing.T) {
+	t.Parallel()
+	p := newTree(t, "--config", "file.yaml", "--count", "1")
+	require.NoError(t, p.apply(map[string]string{"CARILLON_LEVEL": "high"}, "every: [5s]\n"))
+	for name, want := range map[string]struct {
+		source flagconf.Source
+		text   string
+	}{
+		"count": {flagconf.CommandLine, "--count"},
+		"level": {flagconf.Environment, "CARILLON_LEVEL"},
+		"every": {flagconf.File, "every in file.yaml"},
+		"help":  {flagconf.Default, "--help"},
+	} {
+		source, text := flagconf.SourceOf(p.cmd.Flags().Lookup(name))
+		assert.Equal(t, want.source, source, name)
+		assert.Equal(t, want.text, text)
+	}
+	assert.True(t, flagconf.CommandLine > flagconf.Environment && flagconf.Environment > flagconf.File && flagconf.File > flagconf.Default)
+}
+
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	p := newTree(t)

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+)
+
+var (
+	// embeddedFlags are the flags of carillon server that mean nothing to a NATS server which is there already.
+	embeddedFlags = []string{"data", "host", "port", "nats-config", "insecure", "sync"}
+	// benchFlags are those of carillon bench.
+	benchFlags = []string{"data", "sync", "processes"}
+)
+
+// choosePlace decides between the NATS server that --nats or --context names and one that this process embeds, where flags
+// of both are given: embedded names those of the latter. The stronger source counts, so that a variable of a shell does not
+// send somebody to another installation than the one that is typed. Two flags of a command line are an error, as are those of
+// any one source where strict says so; else the named server counts. The warning says what is not used; it is empty if that is
+// nothing.
+func (a *app) choosePlace(cmd *cobra.Command, strict bool, embedded ...string) (warning string, err error) {
+	own, named := given(cmd, embedded), given(cmd, []string{"nats", "context"})
+	switch {
+	case len(own.all) == 0 || len(named.all) == 0:
+		return "", nil
+	case own.source == named.source && (strict || own.source == flagconf.CommandLine):
+		return "", usagef("%s name two NATS servers: give one of them", listed(append(own.strongest, named.strongest...)))
+	case own.source > named.source:
+		a.global.nats, a.global.context = "", ""
+		return fmt.Sprintf("%s not used, since %s for an embedded NATS server", isOrAre(named.all), isOrAre(own.strongest)), nil
+	}
+	return fmt.Sprintf("%s not used, since %s a NATS server", isOrAre(own.all), names(named.strongest)), nil
+}
+
+// givenFlags are flags that are set, as their sources call them.
+type givenFlags struct {
+	all []string
+	// source is the strongest source of any of them, and strongest are those that it sets.
+	source    flagconf.Source
+	strongest []string
+}
+
+// given returns those of some flags of a command that are set. A switch that is off, and an empty text, ask for nothing.
+func given(cmd *cobra.Command, flags []string) (g givenFlags) {
+	for _, name := range flags {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil || slices.Contains([]string{"", "false"}, flag.Value.String()) {
+			continue
+		}
+		source, text := flagconf.SourceOf(flag)
+		if source == flagconf.Default {
+			continue
+		}
+		if source > g.source {
+			g.source, g.strongest = source, nil
+		}
+		if source == g.source {
+			g.strongest = append(g.strongest, text)
+		}
+		g.all = append(g.all, text)
+	}
+	return g
+}
+
+// listed joins words: a, b and c.
+func listed(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+func isOrAre(words []string) string {
+	if len(words) == 1 {
+		return words[0] + " is"
+	}
+	return listed(words) + " are"
+}
+
+func names(words []string) string {
+	if len(words) == 1 {
+		return words[0] + " names"
+	}
+	return listed(words) + " name"
+}
+
+// warnOfPlace is choosePlace of a command without a log.
+func (a *app) warnOfPlace(cmd *cobra.Command, strict bool, embedded ...string) error {
+	warning, err := a.choosePlace(cmd, strict, embedded...)
+	if err == nil && warning != "" {
+		_, _ = fmt.Fprintln(a.env.Stderr, "warning: "+warning)
+	}
+	return err
+}
+
+// dataFolder returns the folder to work in, that of --data, or nothing where a NATS server is to be used.
+func (a *app) dataFolder(cmd *cobra.Command, data string) (string, error) {
+	if err := a.warnOfPlace(cmd, true, "data"); err != nil {
+		return "", err
+	}
+	if a.global.isExternal() {
+		return "", nil
+	}
+	return data, nil
+}
