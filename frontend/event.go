@@ -31,7 +31,15 @@ func deletedEvent(def *schedule.Definition, from origin) schedule.Event {
 	return event
 }
 
-// tell stores events in the event history.
+// tellAgain stores an event of a request that is perhaps a repeat: then it may have happened long ago, and be told already.
+func (a *api) tellAgain(event schedule.Event, repeated bool) effect {
+	if !repeated {
+		return a.tell(event)
+	}
+	return func(ctx context.Context) error { return a.events.EnsureOne(ctx, &event) }
+}
+
+// tell stores events in the event history. Of what happened long ago, which is a repeat then, the history may have them.
 func (a *api) tell(events ...schedule.Event) effect {
-	return func(ctx context.Context) error { return a.events.Publish(ctx, events...) }
+	return func(ctx context.Context) error { return a.events.Ensure(ctx, a.now(), events...) }
 }

@@ -6,13 +6,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -156,4 +159,47 @@ func (in *installation) endBackfill(record schedule.BackfillState) {
 	stored, err := kv.GetLeader(in.t.Context(), in.store, key)
 	require.NoError(in.t, err)
 	require.NoError(in.t, kv.Delete(in.t.Context(), in.store, key, stored.Revision))
+}
+
+// TestLateRepeats: the event stream remembers message IDs for a while. What a repeat tells once more after that must not be stored again.
+func TestLateRepeats(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	stream, err := in.js.Stream(t.Context(), in.names.EventStream())
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.Duplicates = 100 * time.Millisecond
+	_, err = in.js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	var ahead atomic.Int64
+	in.run(func(c *frontend.Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	ask := func() {
+		_, err := answer[schedule.Description](in, "create", createBody("nightly", `,"requestId":"r1","triggerNow":true`))
+		require.NoError(t, err)
+		_, err = answer[schedule.BackfillReply](in, "backfill", `{"id":"nightly","requestId":"r2","start":"2026-01-01T00:00:00Z","end":"2026-01-01T05:00:00Z"}`)
+		require.NoError(t, err)
+	}
+	ask()
+	told := func(kind schedule.EventKind) uint64 {
+		count, _ := in.events("nightly", kind)
+		return count
+	}
+	kinds := []schedule.EventKind{schedule.EventCreated, schedule.EventTriggered, schedule.EventBackfillRequested}
+	for _, kind := range kinds {
+		natstest.Eventually(t, patience, "the event is stored", func() bool { return told(kind) == 1 })
+	}
+	probe := func() bool {
+		ack, err := in.js.Publish(t.Context(), in.names.Event(in.key("probe"), schedule.EventDeferred), nil, jetstream.WithMsgID("probe"))
+		require.NoError(t, err)
+		return !ack.Duplicate
+	}
+	require.True(t, probe())
+	natstest.Eventually(t, patience, "message IDs are forgotten", probe)
+	ahead.Store(int64(time.Hour))
+	ask()
+	for _, kind := range kinds {
+		require.EqualValues(t, 1, told(kind), kind)
+	}
 }

@@ -75,7 +75,7 @@ func (a *api) request(
 		return "", err
 	}
 	a.rooms.stored(key, record.ID)
-	effects := []effect{a.goOn(def, &record, repeated), a.tell(record.Requested(key))}
+	effects := []effect{a.goOn(def, &record, repeated), a.tellAgain(record.Requested(key), repeated)}
 	if half {
 		effects = append(effects, a.clearRoom(key))
 	}

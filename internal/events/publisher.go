@@ -73,6 +73,16 @@ func (p *Publisher) Ensure(ctx context.Context, now time.Time, events ...schedul
 	return p.Publish(ctx, missing...)
 }
 
+// EnsureOne stores an event that another process may have stored already, nobody knows how long ago, unless it is the last one of its
+// kind and schedule.
+func (p *Publisher) EnsureOne(ctx context.Context, event *schedule.Event) error {
+	stored, err := p.IsLast(ctx, event)
+	if err != nil || stored {
+		return err
+	}
+	return p.Publish(ctx, *event)
+}
+
 // IsLast reports whether an event is the last one of its kind and schedule.
 func (p *Publisher) IsLast(ctx context.Context, event *schedule.Event) (bool, error) {
 	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}

@@ -65,7 +65,7 @@ type variation struct {
 }
 
 func (w *world) variation(draw uint64) *variation {
-	end := w.trace.begin.Add(w.plan.Duration).UTC().Truncate(time.Second)
+	end := w.moment(w.plan.Duration).UTC().Truncate(time.Second)
 	return &variation{rng: rand.New(rand.NewPCG(draw, streamChanges)), begin: w.trace.begin, end: end}
 }
 

@@ -60,7 +60,7 @@ func (w *world) busy() string {
 	if !w.calm || w.unanswered > 0 {
 		return fmt.Sprintf("%d requests", w.unanswered)
 	}
-	if time.Since(w.trace.begin) < w.plan.Duration+w.plan.Skew {
+	if time.Since(w.trace.begin) < w.plan.Duration+w.plan.Recess+w.plan.Skew {
 		return "a clock that is behind"
 	}
 	for _, n := range w.nodes {
@@ -147,7 +147,8 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.events = slices.DeleteFunc(w.history(id), func(e schedule.Event) bool {
 		return !e.IsOf(d.Incarnation) // of an earlier schedule of the same ID
 	})
-	if w.plan.Standstills > 0 {
+	c.again()
+	if w.plan.Standstills > 0 || w.plan.Recess > 0 {
 		c.events = once(c.events)
 	}
 	c.counters()

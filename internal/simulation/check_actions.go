@@ -157,7 +157,7 @@ func (c *checker) pauses() {
 // endOfPause is from when on a pause may be over: somebody has asked for something that ends it, perhaps before the pause,
 // and had no answer by then.
 func (c *checker) endOfPause(p *request) time.Time {
-	end := c.trace.begin.Add(c.plan.Duration + drainLimit)
+	end := c.moment(c.plan.Duration).Add(drainLimit)
 	for _, r := range c.open {
 		if r.id == c.id && r.changes() && (r.to.IsZero() || r.to.After(p.from)) {
 			end = minTime(end, r.from)

@@ -32,6 +32,9 @@
 //   - the namespace is frozen for a while, and limits its starts and runs, in a quarter of the seeds by other limits now and then; all
 //     processes know that at once
 //   - in one of 300 seeds somebody asks for a backfill of hundreds of times
+//   - in a twelfth of the seeds there is a recess (recess.go): for minutes, or for more than an hour, nothing is due and nobody asks for
+//     anything, while all processes are gone, or all but the workers, or one stands still. By its end the streams have forgotten
+//     message IDs and, after an hour, what was deleted; no record and no event may be there twice for that
 //   - in an eighth of the seeds a schedule is closed when it has had nothing to do for some seconds
 //
 // # What is not

@@ -14,11 +14,11 @@ const longestSuspension = 30 * time.Second
 func (w *world) fault(kind string) { w.faults[kind]++ }
 
 // arrange plans the faults that do not depend on what the processes do.
-func (w *world) arrange(begin time.Time) {
+func (w *world) arrange() {
 	rng := rand.New(rand.NewPCG(w.seed, streamFaults))
 	some := func(count int, happen func(now time.Time)) {
 		for range count {
-			w.at(begin.Add(between(rng, 0, w.plan.Duration)), happen)
+			w.at(w.moment(between(rng, 0, w.plan.Duration)), happen)
 		}
 	}
 	anyNode := func() *node { return w.nodes[rng.IntN(len(w.nodes))] }
@@ -48,11 +48,11 @@ func (w *world) arrange(begin time.Time) {
 			w.trace.note(now, "CLOCK", n.name+" is off by "+skew.String())
 		})
 	}
-	w.arrangeSystem(begin)
+	w.arrangeSystem()
 	w.limit()
-	w.arrangeLimits(begin)
+	w.arrangeLimits()
 	some(w.plan.Freezes, func(now time.Time) { w.freeze(now, between(rng, time.Second, 20*time.Second), rng.IntN(2) == 0) })
-	w.at(begin.Add(w.plan.Duration), func(now time.Time) { w.calmDown(now) })
+	w.at(w.moment(w.plan.Duration), func(now time.Time) { w.calmDown(now) })
 }
 
 // breakdown is a time for which JetStream does not do what it should.

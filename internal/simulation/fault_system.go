@@ -9,11 +9,12 @@ import (
 )
 
 // arrangeSystem plans what happens to the installation itself.
-func (w *world) arrangeSystem(begin time.Time) {
-	w.arrangeStandstills(begin)
+func (w *world) arrangeSystem() {
+	w.arrangeStandstills()
+	w.arrangeRecess()
 	rng := rand.New(rand.NewPCG(w.seed, streamConsumers))
 	for range w.plan.DeletedConsumers {
-		w.at(begin.Add(between(rng, 0, w.plan.Duration)), func(now time.Time) {
+		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) {
 			pools := []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller}
 			c := consumerName{w.names.TaskStream(rng.IntN(shards)), pools[rng.IntN(len(pools))]}
 			if rng.IntN(3) == 0 {
@@ -28,10 +29,10 @@ func (w *world) arrangeSystem(begin time.Time) {
 const longestStandstill = 2 * subjects.DuplicateWindow
 
 // arrangeStandstills plans that processes stand still for so long that the streams have forgotten what they had sent before.
-func (w *world) arrangeStandstills(begin time.Time) {
+func (w *world) arrangeStandstills() {
 	rng := rand.New(rand.NewPCG(w.seed, streamStandstills))
 	for range w.plan.Standstills {
-		w.at(begin.Add(between(rng, 0, w.plan.Duration)), func(now time.Time) {
+		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) {
 			n := w.nodes[rng.IntN(len(w.nodes))]
 			w.fault("standstill")
 			n.standstill = true

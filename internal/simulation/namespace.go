@@ -23,7 +23,7 @@ func (w *world) limit() {
 }
 
 // arrangeLimits plans that the limits of the namespace become others, or none, again and again.
-func (w *world) arrangeLimits(begin time.Time) {
+func (w *world) arrangeLimits() {
 	rng := rand.New(rand.NewPCG(w.seed, streamLimits))
 	for range w.plan.LimitChanges {
 		var limits schedule.NamespaceLimits
@@ -33,7 +33,7 @@ func (w *world) arrangeLimits(begin time.Time) {
 		if rng.IntN(2) == 0 {
 			limits.MaxPendingRuns = 1 + rng.IntN(4)
 		}
-		w.at(begin.Add(between(rng, 0, w.plan.Duration)), func(now time.Time) { w.relimit(limits, now) })
+		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) { w.relimit(limits, now) })
 	}
 }
 

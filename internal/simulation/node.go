@@ -42,6 +42,8 @@ type node struct {
 	api         *frontend.Local // of a frontend
 	died        chan struct{}
 	pulls       []*pull
+	// received is the newest task of the generator of each schedule that has arrived, by the subject of its timer.
+	received map[string]uint64
 	// subscriptions are those to plain NATS messages.
 	subscriptions []*subscription
 	cancel        context.CancelFunc
@@ -230,7 +232,7 @@ func (n *node) get(ctx context.Context, what, bucket, key string) (kv.Entry, err
 // seen is up to where the replica knows a stream that answers now.
 func (w *world) seen(stream string) uint64 {
 	sequence := w.server.LastSequence(stream)
-	return sequence - min(sequence, w.lag)
+	return max(sequence-min(sequence, w.lag), w.caughtUp[stream])
 }
 
 // mostMatching is how many entries the model has room for in an answer: few, so that there are often more. (The server looks

@@ -61,7 +61,7 @@ func (w *world) people(begin time.Time) {
 	}
 	for range w.plan.Requests {
 		id := fmt.Sprintf("s%d", p.rng.IntN(w.plan.Schedules))
-		at := begin.Add(between(p.rng, 5*time.Second, w.plan.Duration))
+		at := w.moment(between(p.rng, 5*time.Second, w.plan.Duration))
 		if p.rng.IntN(12) > 0 {
 			w.ask(at, p.anyRequest(id))
 			continue
@@ -74,10 +74,11 @@ func (w *world) people(begin time.Time) {
 	}
 	p.more()
 	p.volume()
+	p.resume()
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
 		id := fmt.Sprintf("s%d", i)
-		w.ask(begin.Add(w.plan.Duration+time.Second), request{verb: "unpause", id: id, body: map[string]any{}})
+		w.ask(w.moment(w.plan.Duration).Add(time.Second), request{verb: "unpause", id: id, body: map[string]any{}})
 	}
 }
 
@@ -93,16 +94,20 @@ func (p *people) one(of int) bool { return p.rng.IntN(of) == 0 }
 
 // definition is what a schedule of the simulation looks like. It ends with the time in which things go wrong.
 func (p *people) definition(policy schedule.OverlapPolicy, at time.Time) map[string]any {
-	end := p.begin.Add(p.world.plan.Duration).UTC().Truncate(time.Second)
+	end := p.world.moment(p.world.plan.Duration).UTC().Truncate(time.Second)
 	spec := map[string]any{"intervals": p.intervals(), "endTime": end.Format(time.RFC3339)}
 	if p.one(3) {
 		spec["jitter"] = "700ms"
 	}
 	if p.one(5) {
-		from := p.begin.Add(between(p.rng, 0, p.world.plan.Duration)).UTC().Truncate(time.Second)
+		from := p.world.moment(between(p.rng, 0, p.world.plan.Duration)).UTC().Truncate(time.Second)
 		spec["blackouts"] = []any{map[string]any{
 			"from": from.Format(time.RFC3339), "to": from.Add(time.Duration(1+p.rng.IntN(10)) * time.Second).Format(time.RFC3339),
 		}}
+	}
+	if p.world.plan.Recess > 0 {
+		had, _ := spec["blackouts"].([]any)
+		spec["blackouts"] = append(had, p.world.blackoutOfRecess())
 	}
 	state := map[string]any{}
 	if p.one(6) {
@@ -228,6 +233,10 @@ func (w *world) stored(id string) (d schedule.Definition, ok bool) {
 
 // try asks a frontend.
 func (w *world) try(r *request, now time.Time) {
+	if w.recess.covers(now) && w.isAbsent(roleFrontend) {
+		w.at(w.recess.to.Add(w.duration(0, 3*time.Second)), func(now time.Time) { w.try(r, now) })
+		return
+	}
 	n := w.nodes[w.rng.IntN(each)]
 	body, err := json.Marshal(r.body)
 	if err != nil {

@@ -23,6 +23,9 @@ type SystemPlan struct {
 	IdleTime time.Duration `json:",omitzero"`
 	// Volume is how many times a backfill has that somebody asks for: more than go into one hand-off, or one round of starts.
 	Volume int `json:",omitzero"`
+	// Recess is for how long nothing happens in the middle of the plan, beside its duration; Absent is who is away then.
+	Recess time.Duration `json:",omitzero"`
+	Absent absence       `json:",omitzero"`
 }
 
 func systemPlanOf(seed uint64) SystemPlan {
@@ -47,6 +50,7 @@ func systemPlanOf(seed uint64) SystemPlan {
 	if rng.IntN(300) == 0 {
 		p.Volume = 520 + rng.IntN(200)
 	}
+	p.recess(rand.New(rand.NewPCG(seed, streamRecess)))
 	return p
 }
 
@@ -67,5 +71,7 @@ const (
 	streamFarSkew
 	streamIdle
 	streamVolume
+	streamRecess
+	streamTrap
 	streamLimits uint64 = 116
 )

@@ -51,7 +51,8 @@ func (w *world) start(number int, role, name string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &node{
 		world: w, name: name, number: number, role: role, died: make(chan struct{}), cancel: cancel,
-		ids: &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
+		received: map[string]uint64{},
+		ids:      &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
 	}
 	w.started++
 	if w.plan.Together {
@@ -162,6 +163,10 @@ func (w *world) replace(n *node, now time.Time, after time.Duration) {
 	w.at(now.Add(after), func(now time.Time) {
 		if w.nodes[n.number] != n {
 			return // it was killed with one of the same process that had only just started, and has been replaced since
+		}
+		if w.stays(n, now) {
+			w.replace(n, now, w.recess.to.Sub(now)+w.pauseBeforeStart())
+			return
 		}
 		w.trace.note(now, "START", n.name)
 		if !n.dead {

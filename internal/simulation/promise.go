@@ -43,10 +43,11 @@ type handOff struct {
 }
 
 // armer is the process that has armed a timer last. It is at it until it has written the record that goes with it, or has settled the
-// message that it did it for. Repeated says that the network did it, with what was sent before.
+// message that it did it for, the sequence of which it had received last. Repeated says that the network did it, with what was sent before.
 type armer struct {
 	node     *node
 	at       time.Time
+	sequence uint64
 	done     bool
 	repeated bool
 }
@@ -108,13 +109,27 @@ func (w *world) anyStored(shard int, filter string, other uint64) bool {
 // noteArmed notes who has armed a timer, if a message does that.
 func (w *world) noteArmed(n *node, msg *nats.Msg, now time.Time, repeated bool) {
 	if msg.Header.Get(timer.HeaderAt) != "" {
-		w.promises.armers[msg.Subject] = &armer{node: n, at: now, repeated: repeated}
+		w.promises.armers[msg.Subject] = &armer{node: n, at: now, sequence: n.received[msg.Subject], repeated: repeated}
+	}
+}
+
+// noteReceived notes that a process has a task of the generator.
+func (n *node) noteReceived(d *jsmodel.Delivery) {
+	names := n.world.names
+	if task, err := names.ParseTask(d.Subject); err == nil && task.Role == "generate" {
+		due := names.DueTimer(task.Shard, task.Key)
+		n.received[due] = max(n.received[due], d.Sequence)
 	}
 }
 
 // noteSettled notes that a process is done with what it had a message for. It has sent that some time before.
 func (w *world) noteSettled(n *node, d *jsmodel.Delivery, sent time.Time) {
-	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" {
+	task, err := w.names.ParseTask(d.Subject)
+	if err != nil || task.Role != "generate" {
+		return
+	}
+	a := w.promises.armers[w.names.DueTimer(task.Shard, task.Key)]
+	if a != nil && d.Sequence >= a.sequence { // else it had received a newer one by then
 		w.noteDone(n, task.Key, sent)
 	}
 }

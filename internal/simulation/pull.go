@@ -71,6 +71,7 @@ func (p *pull) receive(d jsmodel.Delivery, now time.Time) {
 	default:
 		m := &message{pull: p, delivery: d}
 		p.node.world.trace.note(now, p.node.name+" receives", m.String())
+		p.node.noteReceived(&d)
 		p.waiting = append(p.waiting, m)
 		p.hand()
 	}

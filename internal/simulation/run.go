@@ -35,8 +35,8 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 		begin := time.Now()
 		w.boot(begin)
 		w.people(begin)
-		w.arrange(begin)
-		w.run(begin.Add(plan.Duration + drainLimit))
+		w.arrange()
+		w.run(begin.Add(plan.Duration + plan.Recess + drainLimit))
 		if !w.quiet() {
 			w.ledger.find("unrest", "", "does not come to rest: %s", w.busy())
 		}
@@ -65,6 +65,7 @@ func newWorld(seed uint64, plan Plan) *world {
 		firing: map[string]bool{}, faults: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
 	w.ledger.trace = &w.trace
+	w.recess, w.caughtUp, w.trapped = recessOf(seed, &plan, w.trace.begin), map[string]uint64{}, -1
 	for shard := range shards {
 		for _, config := range names.TaskConsumers(shard) {
 			w.server.AddConsumer(names.TaskStream(shard), config)

@@ -47,6 +47,7 @@ var simplifications = []func(*Plan){
 	func(p *Plan) { p.LimitChanges = 0 },
 	func(p *Plan) { p.IdleTime = 0 },
 	func(p *Plan) { p.Volume = 0 },
+	func(p *Plan) { p.Recess, p.Absent = 0, "" },
 	func(p *Plan) { p.Models = each },
 	func(p *Plan) { p.Slow = false },
 	func(p *Plan) { p.HeldUp = 0 },

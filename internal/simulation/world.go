@@ -59,6 +59,12 @@ type world struct {
 	orderly          atomic.Bool        // the same, for the goroutines of processes
 	faults           map[string]int
 	started          int
+	// recess is when nothing happens, caughtUp is what all replicas of a stream have seen by then. The process of the number trapped is
+	// to stand still when it first reads a record after trapFrom; -1 is that of none.
+	recess   recess
+	caughtUp map[string]uint64
+	trapped  int
+	trapFrom time.Time
 
 	// asking counts the requests of people, unanswered those without an answer yet.
 	asking, unanswered int
@@ -220,9 +226,10 @@ func (w *world) begin(c *call, now time.Time) {
 
 // apply carries a call out.
 func (w *world) apply(c *call, now time.Time) {
+	w.trap(c, now)
 	if resumes := c.node.suspended; now.Before(resumes) && !c.sent {
-		// It left before the process stopped, or waits in it: but what has an ID not for so long that the stream forgets that.
-		c.sent = c.node.standstill && c.identified || w.chance(0.5)
+		// It left before the process stopped, or waits in it.
+		c.sent = w.isTooOld(c) || w.chance(0.5)
 		if !c.sent {
 			w.at(resumes.Add(w.latency()), func(now time.Time) { w.apply(c, now) })
 			return

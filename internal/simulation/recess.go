@@ -1,0 +1,168 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// In some plans there is a recess: in the middle of all that happens, for minutes or for more than an hour, nobody asks for anything and
+// nothing is due. By its end the streams have forgotten what they knew before: message IDs, after a longer one also the traces of
+// deleted records. What was under way when it began is still there, half done perhaps, and must be taken up again by what is stored
+// alone.
+
+// absence is who is away in a recess.
+type absence string
+
+const (
+	// absentNobody: all processes are there, and have nothing to do.
+	absentNobody absence = "nobody"
+	// absentAll: all were killed when it began, and are started again when it is over.
+	absentAll absence = "all"
+	// absentPools: so were the pools and frontends. Workers go on with the runs they have, and those that are in the queue.
+	absentPools absence = "pools"
+	// absentOne: one process stands still when it has read a record, some time before the recess, until that is over.
+	absentOne absence = "one"
+)
+
+const (
+	shortRecess = subjects.DuplicateWindow + time.Minute
+	longRecess  = subjects.TombstoneAge + time.Minute
+	// moreRecess is by how much a recess may be longer.
+	moreRecess = 10 * time.Minute
+)
+
+// recess draws one for some plans.
+func (p *SystemPlan) recess(rng *rand.Rand) {
+	if rng.IntN(12) > 0 {
+		return
+	}
+	p.Absent = []absence{absentNobody, absentAll, absentPools, absentPools, absentOne}[rng.IntN(5)]
+	p.Recess = longRecess
+	if rng.IntN(3) == 0 {
+		p.Recess = shortRecess
+	}
+	p.Recess += between(rng, 0, moreRecess).Truncate(time.Second)
+}
+
+// recess is when it is; both are zero where there is none.
+type recess struct{ from, to time.Time }
+
+func (r *recess) covers(now time.Time) bool { return !now.Before(r.from) && now.Before(r.to) }
+
+// recessOf draws when the recess of a plan begins: not before schedules are there.
+func recessOf(seed uint64, plan *Plan, begin time.Time) recess {
+	if plan.Recess == 0 {
+		return recess{}
+	}
+	rng := rand.New(rand.NewPCG(seed, streamRecess))
+	from := begin.Add(between(rng, min(6*time.Second, plan.Duration/2), plan.Duration))
+	return recess{from, from.Add(plan.Recess)}
+}
+
+// moment is a time of the plan, so long after the beginning. The recess does not count.
+func (w *world) moment(after time.Duration) time.Time {
+	at := w.trace.begin.Add(after)
+	if w.plan.Recess > 0 && at.After(w.recess.from) {
+		at = at.Add(w.plan.Recess)
+	}
+	return at
+}
+
+// arrangeRecess plans who is away in the recess.
+func (w *world) arrangeRecess() {
+	if w.plan.Recess == 0 {
+		return
+	}
+	w.at(w.recess.from, func(now time.Time) {
+		w.fault("recess, absent: " + string(w.plan.Absent))
+		w.trace.note(now, "RECESS", fmt.Sprintf("for %s, absent: %s", w.plan.Recess, w.plan.Absent))
+		for _, n := range w.nodes {
+			if w.isAbsent(n.role) {
+				w.crash(n, now, "for the recess: "+n.name)
+			}
+		}
+	})
+	w.at(w.recess.to, func(now time.Time) {
+		w.trace.note(now, "RESUME", "")
+		for shard := range shards {
+			stream := subjects.BucketStream(w.names.StateBucket(shard))
+			w.caughtUp[stream] = w.server.LastSequence(stream)
+		}
+	})
+	if w.plan.Absent == absentOne {
+		rng := rand.New(rand.NewPCG(w.seed, streamTrap))
+		w.trapFrom = w.trace.begin.Add(between(rng, 0, w.recess.from.Sub(w.trace.begin)))
+		w.trapped = rng.IntN(4 * each) // no worker: those write no records
+	}
+}
+
+// isAbsent reports whether no process of a role is there in the recess.
+func (w *world) isAbsent(role string) bool {
+	return w.plan.Absent == absentAll || w.plan.Absent == absentPools && (role != roleWorker || w.plan.Together)
+}
+
+// trap makes the process stand still that the plan wants to, if a call reads a record and is its first one to do so since a time.
+func (w *world) trap(c *call, now time.Time) {
+	if w.trapped < 0 || c.node.number != w.trapped || now.Before(w.trapFrom) || !now.Before(w.recess.from) || c.what != whatGet && c.what != whatLeader {
+		return
+	}
+	w.trapped = -1
+	for _, f := range w.fellows(c.node) {
+		f.standstill = true
+	}
+	w.suspend(c.node, now, w.recess.to.Add(w.duration(0, 5*time.Second)).Sub(now))
+}
+
+// isTooOld reports whether a call must not wait in a process that stands still, for by the end nothing would tell that it is too old:
+// the stream has forgotten its ID, or the bucket the trace of the record that it writes.
+func (w *world) isTooOld(c *call) bool {
+	return c.node.standstill && (c.identified || w.plan.Absent == absentOne && (c.what == whatCreate || c.what == whatUpdate))
+}
+
+// resume plans what people ask for when they are back: all schedules are created that are not there any more.
+func (p *people) resume() {
+	w := p.world
+	if w.plan.Recess == 0 {
+		return
+	}
+	m := &people{world: w, rng: rand.New(rand.NewPCG(w.seed, streamTrap)), begin: p.begin}
+	m.draws = m.rng
+	for i := range w.plan.Schedules {
+		at := w.recess.to.Add(between(m.rng, 0, 8*time.Second))
+		w.ask(at, request{verb: "create", id: fmt.Sprintf("s%d", i), body: m.definition(schedule.OverlapAllowAll, at)})
+	}
+}
+
+// blackoutOfRecess is a blackout that covers the recess.
+func (w *world) blackoutOfRecess() map[string]any {
+	return map[string]any{
+		"from": w.recess.from.UTC().Truncate(time.Second).Format(time.RFC3339),
+		"to":   w.recess.to.UTC().Truncate(time.Second).Format(time.RFC3339),
+	}
+}
+
+// stays keeps a process away as long as the recess lasts. It reports whether that is so now.
+func (w *world) stays(n *node, now time.Time) bool {
+	return w.recess.covers(now) && w.isAbsent(n.role)
+}
+
+// again finds events that were stored a second time though the stream had them as the last of their kind, which whoever stores one that
+// is older than the memory of the stream finds out first.
+func (c *checker) again() {
+	if c.plan.Standstills > 0 || c.plan.Absent == absentOne {
+		return // between that and the stream a process may have stood still
+	}
+	last := map[schedule.EventKind]string{}
+	events := c.history(c.id)
+	for i := range events {
+		e := &events[i]
+		if last[e.Kind] == e.ID {
+			c.find("events", "%s is there twice, one after the other", e.ID)
+		}
+		last[e.Kind] = e.ID
+	}
+}
