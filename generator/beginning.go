@@ -26,7 +26,7 @@ func createdBy(group []loop.Message[schedule.Wake]) *loop.Message[schedule.Wake]
 // dealt with yet has a wake of its own, which comes after the record. Nothing is handed over, and nothing told.
 func (p *Pool) begin(ctx context.Context, a *attempt) (holdUntil time.Time, done bool, err error) {
 	d := a.created.Body.Created
-	decision, err := p.decide(ctx, d, schedule.GeneratorState{}, a.wakes)
+	decision, err := p.decide(ctx, a, d, schedule.GeneratorState{})
 	if err != nil {
 		return time.Time{}, false, err
 	}

@@ -109,6 +109,84 @@ func TestALaggingReplicaRunsNothingTwiceAfterAnUpdate(t *testing.T) {
 	require.Empty(t, b.handOffs("s"))
 }
 
+// slow is a bucket whose leader answers late about one key.
+type slow struct {
+	kv.Buckets
+	key      string
+	asked    func()
+	answered func()
+}
+
+func (s *slow) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, error) {
+	if key == s.key {
+		s.asked()
+	}
+	entry, err := s.Buckets.GetLeader(ctx, bucket, key)
+	if key == s.key {
+		s.answered()
+	}
+	return entry, err
+}
+
+// watched is a bus of which somebody sees the hand-offs, before they are stored.
+type watched struct {
+	bus.Bus
+	handOff func(*schedule.Enqueue)
+}
+
+func (w *watched) Publish(ctx context.Context, msg *nats.Msg) error {
+	if strings.Contains(msg.Subject, ".invoke.") && strings.Contains(msg.Subject, "."+schedule.SourceAuto+"-") {
+		var e schedule.Enqueue
+		if err := schedule.Unmarshal(msg.Data, &e); err != nil {
+			return err
+		}
+		w.handOff(&e)
+	}
+	return w.Bus.Publish(ctx, msg)
+}
+
+// TestNothingIsHandedOverByAnAnswerFromBefore: while the answer about the definition is on its way, an action comes due. The schedule
+// may be paused by then.
+func TestNothingIsHandedOverByAnAnswerFromBefore(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]bool{"first": false, "later": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			now := time.Now().UTC().Truncate(time.Second)
+			var asked time.Time
+			at := []time.Time{now.Add(-10 * time.Second), now.Add(10 * time.Second)}
+			created := at[0].Add(-time.Minute)
+			b.put(schedule.Definition{
+				Namespace: "default", ID: "s", Incarnation: "of-s", Version: 2, CreateTime: created, UpdateTime: created.Add(time.Second),
+				Schedule: schedule.Schedule{Spec: schedule.Spec{At: at}},
+			}, 0)
+			if known {
+				state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: created, HandedOff: created}
+				_, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
+				require.NoError(t, err)
+			}
+			buckets, err := kv.OpenBuckets(t.Context(), b.js, b.names, 1)
+			require.NoError(t, err)
+			late := &slow{
+				Buckets: buckets, key: kv.Definition(keyOf("s")).String(),
+				asked: func() { asked = now }, answered: func() { now = now.Add(30 * time.Second) },
+			}
+			handOffs := 0
+			on := &watched{Bus: natstest.Bus(t, b.js), handOff: func(e *schedule.Enqueue) {
+				handOffs++
+				require.False(t, e.To.After(asked), "up to %s, asked at %s", e.To, asked)
+			}}
+			p := b.pool(func(c *Config) {
+				c.Store, c.Bus, c.Now = kv.NewStore(late, b.names, 1), on, func() time.Time { return now }
+			})
+			wake := schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated}
+			require.NoError(t, p.Handle(t.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: wake}}).Err())
+			require.Equal(t, 1, handOffs)
+		})
+	}
+}
+
 // TestForgetWakesTheBackfiller: a frontend that died has left a request of a schedule that is gone.
 func TestForgetWakesTheBackfiller(t *testing.T) {
 	t.Parallel()

@@ -186,6 +186,9 @@ type attempt struct {
 	created *loop.Message[schedule.Wake]
 	// again says that there was an attempt before, contested that another process has come first.
 	again, contested bool
+	// asked is when the definition was asked for that the decision goes by, or before. What is due later is not decided by it: the
+	// answer may have been on its way for long, and the schedule be paused by then.
+	asked time.Time
 	// failure is that of the attempt before.
 	failure error
 	// letsGo says that the message which has been held is to be left to others.
@@ -198,6 +201,7 @@ type attempt struct {
 // transition makes one attempt. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	key := a.key
+	a.asked = p.config.Now()
 	if a.created != nil && !a.again {
 		if holdUntil, done, err := p.begin(ctx, a); done || err != nil {
 			return holdUntil, err
@@ -221,7 +225,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		p.forgetRecent(key)
 		return time.Time{}, p.forget(ctx, key, wakes)
 	}
-	decision, err := p.decide(ctx, &definition.Value, record.Value, a.wakes)
+	decision, err := p.decide(ctx, a, &definition.Value, record.Value)
 	if err == nil && record.Revision != 0 && (decision.HandOff != nil || decision.WakeAt.IsZero()) {
 		definition, decision, err = p.confirm(ctx, a, definition, decision, record.Value)
 		if errors.Is(err, kv.ErrNotFound) {
@@ -313,11 +317,13 @@ func (p *Pool) forgetRecent(key schedule.Key) {
 func (p *Pool) confirm(
 	ctx context.Context, a *attempt, definition kv.Record[schedule.Definition], decision Decision, state schedule.GeneratorState,
 ) (kv.Record[schedule.Definition], Decision, error) {
+	asked := p.config.Now()
 	latest, err := kv.RefreshLeader(ctx, p.config.Store, kv.Definition(a.key), definition)
 	if err != nil || latest.Revision == definition.Revision {
 		return definition, decision, err
 	}
-	decision, err = p.decide(ctx, &latest.Value, state, a.wakes)
+	a.asked = asked
+	decision, err = p.decide(ctx, a, &latest.Value, state)
 	return latest, decision, err
 }
 
@@ -352,7 +358,7 @@ func (p *Pool) definition(
 // decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or
 // that have none left.
 func (p *Pool) decide(
-	ctx context.Context, d *schedule.Definition, state schedule.GeneratorState, wakes []schedule.Wake,
+	ctx context.Context, a *attempt, d *schedule.Definition, state schedule.GeneratorState,
 ) (Decision, error) {
 	spec, err := p.specs.Get(d)
 	if err != nil {
@@ -360,8 +366,8 @@ func (p *Pool) decide(
 	}
 	namespace, _ := p.config.Namespaces.Get(d.Namespace)
 	in := Input{
-		Definition: d, Spec: spec, Zone: p.specs.Zone(d), State: state, Told: toldBy(d, wakes),
-		IdleTime: max(p.config.IdleTime, 0), Now: p.config.Now(), Freeze: namespace.Freeze,
+		Definition: d, Spec: spec, Zone: p.specs.Zone(d), State: state, Told: toldBy(d, a.wakes),
+		IdleTime: max(p.config.IdleTime, 0), Now: a.asked, Freeze: namespace.Freeze,
 	}
 	if d.Schedule.State.LimitedActions {
 		if err := p.readInvoker(ctx, &in, kv.Get); err != nil {

@@ -35,7 +35,9 @@ func (w *world) arrangeStandstills() {
 		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) {
 			n := w.nodes[rng.IntN(len(w.nodes))]
 			w.fault("standstill")
-			n.standstill = true
+			for _, f := range w.fellows(n) {
+				f.standstill = true
+			}
 			w.suspend(n, now, between(rng, subjects.DuplicateWindow, longestStandstill))
 		})
 	}
