@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -136,16 +137,25 @@ func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64
 	switch at := w.timerAt(shard, due); {
 	case at.IsZero():
 		w.broken(key.ID, "the generator is done with it, and nothing wakes it again")
-	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next) && !w.isMending(n, due):
+	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next) && !w.isMending(n, due, at):
 		w.broken(key.ID, "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
 	}
 }
 
-// isMending reports whether a process other than one has armed a timer last and is at it still. One that has died in this moment will
-// never arm anew, nor does anybody know of what the network has repeated.
-func (w *world) isMending(one *node, timer string) bool {
+// lookAgain is how soon a generator looks again which cannot tell whether the timer that it has armed is for the right time.
+const lookAgain = time.Second
+
+// isMending reports whether a process other than one has armed a timer last and is at it still, or has given up and looks again soon,
+// by its own clock. One that has died in this moment will never arm anew, nor does anybody know of what the network has repeated.
+func (w *world) isMending(one *node, timer string, at time.Time) bool {
 	a := w.promises.armers[timer]
-	return a != nil && (a.repeated || a.node != one && !a.done)
+	switch {
+	case a == nil:
+		return false
+	case a.repeated:
+		return true
+	}
+	return a.node != one && (!a.done || !at.After(a.at.Add(lookAgain+2*w.plan.Skew)))
 }
 
 // promisedToStepAgain: when the backfiller is done with a message, a timer sees to a request that is not over, or another
