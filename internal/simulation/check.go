@@ -185,6 +185,17 @@ func (c *checker) find(kind, format string, args ...any) {
 	c.findings = append(c.findings, Finding{kind, c.id, fmt.Sprintf(format, args...)})
 }
 
+// hasLostGuard reports whether the network has repeated the guard of a change: it may have taken the place of the guard of a deletion.
+func (c *checker) hasLostGuard() bool {
+	prefix := strings.TrimSuffix(c.names.GuardTimers(subjects.ShardOf(c.key, shards), c.key), "*")
+	for timer, repeated := range c.promises.repeated {
+		if repeated && strings.HasPrefix(timer, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // endings: the history tells of each schedule that is gone that it was deleted, once. Of one that was deleted before any
 // generator saw it nobody may know where another came at once: the guard of that one's change has taken the place of its own.
 func (c *checker) endings() {
@@ -200,7 +211,7 @@ func (c *checker) endings() {
 	}
 	for i, incarnation := range created {
 		least, most := 1, 1
-		if i < len(created)-1 {
+		if i < len(created)-1 || c.hasLostGuard() {
 			least = 0
 		}
 		if incarnation == c.definition.Incarnation {

@@ -32,6 +32,8 @@ type promises struct {
 	first map[string]firstRecord
 	// armers have armed the timers that are stored, by subject.
 	armers map[string]*armer
+	// repeated are the timers that the network has armed once more, in the place of what was there by then.
+	repeated map[string]bool
 	// invokers are the records of the invokers as they were decoded last.
 	invokers map[string]decoded
 }
@@ -66,7 +68,7 @@ type decoded struct {
 func newPromises() promises {
 	return promises{
 		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{},
-		first: map[string]firstRecord{}, armers: map[string]*armer{}, invokers: map[string]decoded{},
+		first: map[string]firstRecord{}, armers: map[string]*armer{}, repeated: map[string]bool{}, invokers: map[string]decoded{},
 	}
 }
 
@@ -109,6 +111,7 @@ func (w *world) anyStored(shard int, filter string, other uint64) bool {
 // noteArmed notes who has armed a timer, if a message does that.
 func (w *world) noteArmed(n *node, msg *nats.Msg, now time.Time, repeated bool) {
 	if msg.Header.Get(timer.HeaderAt) != "" {
+		w.promises.repeated[msg.Subject] = w.promises.repeated[msg.Subject] || repeated
 		w.promises.armers[msg.Subject] = &armer{node: n, at: now, sequence: n.received[msg.Subject], repeated: repeated}
 	}
 }
