@@ -236,7 +236,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if err != nil {
 		return time.Time{}, err
 	}
-	if isDelicate(&decision) && !a.again {
+	if !a.again && isDelicate(&decision, record.Revision == 0) {
 		return time.Time{}, errUnconfirmed
 	}
 	holdUntil = p.holdUntil(decision)
@@ -333,10 +333,11 @@ var errUnconfirmed = fmt.Errorf("%w: generator: a hand-off that no repeat mends,
 // isDelicate reports whether a hand-off does harm if it is made by an old mark, as a replica shows it that lags behind. What
 // has been handed over since is as a rule the same again, and known. But some of it may be late by now, and be counted as
 // missed although it has been started; and by a new version of the definition it may have another jitter, and be started
-// twice.
-func isDelicate(d *Decision) bool {
+// twice. Where there is no record, the hand-off covers all since the creation, also what an older version has given, and is
+// still on its way to the invoker.
+func isDelicate(d *Decision, first bool) bool {
 	e := d.HandOff
-	return e != nil && (d.Updated || e.Missed+e.Superseded+e.Dropped > 0)
+	return e != nil && (first || d.Updated || e.Missed+e.Superseded+e.Dropped > 0)
 }
 
 // definition reads the definition, from the leader if there is no record: of a schedule that has been deleted, a lagging
