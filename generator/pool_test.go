@@ -285,7 +285,7 @@ func TestForgetSparesANewScheduleOfTheSameID(t *testing.T) {
 	b := setup(t)
 	p := b.pool()
 	d := b.define("hourly", seconds(3600)).Value
-	_, err := p.transition(t.Context(), &attempt{key: d.Key()})
+	_, err := p.transition(t.Context(), &attempt{key: d.Key(), again: true})
 	require.NoError(t, err)
 	require.True(t, b.armed("hourly"))
 	require.ErrorIs(t, p.forget(t.Context(), d.Key(), nil), kv.ErrConflict)
@@ -414,7 +414,7 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 	b.put(d, record.Revision)
 
 	step := func() (open bool) {
-		_, err := p.transition(t.Context(), &attempt{key: d.Key()})
+		_, err := p.transition(t.Context(), &attempt{key: d.Key(), again: true})
 		require.NoError(t, err)
 		_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
 		return err == nil
@@ -474,7 +474,7 @@ func TestLimitedActionsAreReadFromTheInvoker(t *testing.T) {
 		Incarnation: d.Incarnation, LimitVersion: 1, LimitUsed: 2,
 	}, 0)
 	require.NoError(t, err)
-	_, err = p.transition(t.Context(), &attempt{key: d.Key()})
+	_, err = p.transition(t.Context(), &attempt{key: d.Key(), again: true})
 	require.NoError(t, err)
 	handOffs := b.handOffs("limited")
 	require.Len(t, handOffs, 1)

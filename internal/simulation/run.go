@@ -10,8 +10,9 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// drainLimit is how long everything may take to come to rest when nothing goes wrong any more.
-const drainLimit = time.Hour
+// drainLimit is how long everything may take to come to rest when nothing goes wrong any more: hundreds of runs, one after the
+// other, and each tried several times.
+const drainLimit = 2 * time.Hour
 
 // Report is what came of a simulation.
 type Report struct {
