@@ -61,7 +61,7 @@ func (a *api) createNow(
 	return describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, a.now()), nil
 }
 
-// putNew writes the definition of a new schedule, with what the trace of an earlier one of the same ID says of its deletion. A
+// putNew writes the definition of a new schedule, with what the trace of an earlier one of the same ID says of its end. A
 // schedule that is there is a conflict.
 func (a *api) putNew(ctx context.Context, key schedule.Key, def *schedule.Definition) error {
 	conflict := error(nil)
@@ -75,12 +75,12 @@ func (a *api) putNew(ctx context.Context, key schedule.Key, def *schedule.Defini
 		if err != nil || trace.Revision == 0 {
 			return cmp.Or(err, conflict)
 		}
-		def.Predecessor = trace.Value.Deletion
+		def.Predecessor, def.PredecessorClosed = trace.Value.Deletion, trace.Value.Closed
 		_, err = kv.Put(ctx, a.store, kv.Definition(key), def, trace.Revision)
 		if !errors.Is(err, kv.ErrConflict) {
 			return err
 		}
-		def.Predecessor = nil // the trace is gone, or another schedule has come, and may be gone again
+		def.Predecessor, def.PredecessorClosed = nil, "" // the trace is gone, or another schedule has come, and may be gone again
 	}
 	return conflict
 }

@@ -100,7 +100,8 @@ func Decide(in Input) Decision {
 	case out.Next.IsZero() || in.outOfActions():
 		state.IdleDeadline = in.idleDeadline(state.HandedOff)
 		decision.WakeAt, decision.Reason = state.IdleDeadline, schedule.ReasonIdle
-		settled := decision.HandOff == nil && len(decision.Requests) == 0 && len(decision.Events) == 0
+		// The record says whose end is to be told of by whoever finds no definition, so it is written first.
+		settled := !fresh && decision.HandOff == nil && len(decision.Requests) == 0 && len(decision.Events) == 0
 		decision.Close = settled && due(state.IdleDeadline, in.Now)
 	default:
 		state.Next, state.Future = out.Next, in.future(latest(out.Mark, in.Now), decision.HandOff)

@@ -45,7 +45,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wa
 		return err
 	}
 	for _, incarnation := range deletedOnes(&record.Value, wakes) {
-		if err := p.publishDeleted(ctx, key, incarnation, wakes); err != nil {
+		if err := p.publishEnding(ctx, key, incarnation, wakes); err != nil {
 			return err
 		}
 	}
@@ -129,46 +129,54 @@ func (p *Pool) tellBackfiller(ctx context.Context, key schedule.Key) error {
 	return nil
 }
 
-// close ends an exhausted schedule: the definition goes, then all that is kept of it. The event comes first, under an ID
-// that makes its repeat harmless. No request has deleted it, so the last one that has deleted a schedule of the ID is remembered still.
+// close ends an exhausted schedule: the definition goes, then all that is kept of it. The trace of the definition says so: whoever
+// finds it tells of the closing, should this process not live to. Nothing is told before, since the deletion may be refused. No request
+// has deleted the schedule, so the last one that has deleted a schedule of the ID is remembered still.
 func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definition]) error {
 	d := &definition.Value
-	event := p.ending(d.Key(), schedule.EventClosed, schedule.ClosedEventID(d.Incarnation))
-	event.Reason = "no time and no action left for the idle time"
-	if err := p.events.Publish(ctx, event); err != nil {
+	note := kv.Note{Deletion: d.Predecessor, Closed: d.Incarnation}
+	if err := kv.DeleteNoting(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision, note); err != nil {
 		return err
 	}
-	note := kv.Note{Deletion: d.Predecessor}
-	if err := kv.DeleteNoting(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision, note); err != nil {
+	if err := p.events.Publish(ctx, p.closed(d.Key(), d.Incarnation)); err != nil {
 		return err
 	}
 	told := schedule.Wake{Incarnation: d.Incarnation, Reason: schedule.ReasonDeleted, Told: true}
 	return p.forget(ctx, d.Key(), []schedule.Wake{told})
 }
 
-// publishDeleted stores the event of a deletion unless the history tells of the end of that schedule already. It names the request,
-// by which a repeat of that is recognised later.
-func (p *Pool) publishDeleted(ctx context.Context, key schedule.Key, incarnation string, wakes []schedule.Wake) error {
+// publishEnding stores the event of an end, unless the history tells of the end of that schedule already: that it was closed, if that is
+// what the trace says, or that it was deleted. The latter names the request, by which a repeat of that is recognised later.
+func (p *Pool) publishEnding(ctx context.Context, key schedule.Key, incarnation string, wakes []schedule.Wake) error {
 	for _, wake := range wakes {
 		if wake.Reason == schedule.ReasonDeleted && wake.Incarnation == incarnation && wake.Told {
 			return nil
 		}
 	}
-	closed := p.ending(key, schedule.EventClosed, schedule.ClosedEventID(incarnation))
+	closed := p.closed(key, incarnation)
 	deleted := p.ending(key, schedule.EventDeleted, schedule.DeletedEventID(incarnation))
 	for _, event := range []*schedule.Event{&closed, &deleted} {
 		if stored, err := p.events.IsLast(ctx, event); stored || err != nil {
 			return err
 		}
 	}
-	last, err := kv.LastDeletion(ctx, p.config.Store, key)
+	last, err := kv.LastEnding(ctx, p.config.Store, key)
 	if err != nil {
 		return err
 	}
-	if last != nil && last.Incarnation == incarnation {
-		deleted.RequestID = last.RequestID
+	if last.Closed == incarnation {
+		return p.events.Publish(ctx, closed)
+	}
+	if last.Deletion != nil && last.Deletion.Incarnation == incarnation {
+		deleted.RequestID = last.Deletion.RequestID
 	}
 	return p.events.Publish(ctx, deleted)
+}
+
+func (p *Pool) closed(key schedule.Key, incarnation string) schedule.Event {
+	event := p.ending(key, schedule.EventClosed, schedule.ClosedEventID(incarnation))
+	event.Reason = "no time and no action left for the idle time"
+	return event
 }
 
 func (p *Pool) ending(key schedule.Key, kind schedule.EventKind, id string) schedule.Event {

@@ -1,12 +1,15 @@
 package generator
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -77,6 +80,7 @@ func TestAClosedScheduleLeavesWhoHasDeletedTheOneBefore(t *testing.T) {
 	next.UpdateTime = next.CreateTime
 	b.put(next, 0)
 	b.handle(p, "s", schedule.Wake{Incarnation: "idle", Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(p, "s", schedule.Wake{Incarnation: "idle", Version: 1, Reason: schedule.ReasonIdle})
 
 	require.Equal(t, 1, b.told(keyOf("s"), schedule.EventClosed))
 	last, err := kv.LastDeletion(t.Context(), b.store, keyOf("s"))
@@ -84,4 +88,114 @@ func TestAClosedScheduleLeavesWhoHasDeletedTheOneBefore(t *testing.T) {
 	require.Equal(t, deletion, last)
 	require.Equal(t, 1, b.told(keyOf("s"), schedule.EventDeleted))
 	require.Equal(t, "r1", b.lastDeleted("s").RequestID)
+}
+
+// closing is the buckets of a process that is about to delete a definition.
+type closing struct {
+	kv.Buckets
+	key    string
+	before func() // happens just before that
+	dies   bool   // just after that
+	dead   bool
+}
+
+func (c *closing) Delete(ctx context.Context, bucket, key string, revision uint64, note kv.Note) error {
+	if key != c.key {
+		return c.Buckets.Delete(ctx, bucket, key, revision, note)
+	}
+	c.before()
+	err := c.Buckets.Delete(ctx, bucket, key, revision, note)
+	if c.dead = c.dies; c.dead {
+		return nats.ErrConnectionClosed
+	}
+	return err
+}
+
+func (c *closing) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, error) {
+	if c.dead {
+		return kv.Entry{}, nats.ErrConnectionClosed
+	}
+	return c.Buckets.GetLeader(ctx, bucket, key)
+}
+
+// closes is a pool that is about to close a schedule as soon as it is woken for it.
+func (b *testBundle) closes(id string, c *closing) *Pool {
+	b.Helper()
+	buckets, err := kv.OpenBuckets(b.Context(), b.js, b.names, 1)
+	require.NoError(b, err)
+	c.Buckets, c.key = buckets, kv.Definition(keyOf(id)).String()
+	return b.pool(idleAfter(time.Millisecond), func(config *Config) { config.Store = kv.NewStore(c, b.names, 1) })
+}
+
+// TestAClosingThatIsRefusedIsNotTold: somebody has changed the schedule at the last moment.
+func TestAClosingThatIsRefusedIsNotTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("s", schedule.Spec{})
+	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	changed := false
+	p := b.closes("s", &closing{before: func() {
+		if changed {
+			return
+		}
+		changed = true
+		next := d.Value
+		next.Version, next.UpdateTime = 2, time.Now().Add(time.Hour)
+		b.put(next, d.Revision)
+	}})
+	b.wait(2 * time.Millisecond)
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonIdle})
+	require.True(t, changed)
+	_, err := kv.GetLeader(t.Context(), b.store, kv.Definition(keyOf("s")))
+	require.NoError(t, err)
+	require.Zero(t, b.told(keyOf("s"), schedule.EventClosed))
+}
+
+// TestAClosingIsToldOfByOthers: the generator that has closed a schedule dies at once. The next one that is woken tells of it, and not
+// that somebody has deleted the schedule, also where there is another schedule of the ID by then, or that is closed as well.
+func TestAClosingIsToldOfByOthers(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]string{"gone": "", "replaced": "next", "replaced by one that closes": "idle"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			key := keyOf("s")
+			d := b.define("s", schedule.Spec{})
+			b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+			b.wait(2 * time.Millisecond)
+			wake := schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonIdle}
+			p := b.closes("s", &closing{before: func() {}, dies: true})
+			require.Error(t, p.Handle(t.Context(), key, []loop.Message[schedule.Wake]{{Body: wake}}).Err())
+			_, err := kv.GetLeader(t.Context(), b.store, kv.Definition(key))
+			require.ErrorIs(t, err, kv.ErrNotFound)
+			if next != "" {
+				trace, err := kv.Trace(t.Context(), b.store, kv.Definition(key))
+				require.NoError(t, err)
+				again := d.Value
+				again.Incarnation, again.PredecessorClosed = next, trace.Value.Closed
+				_, err = kv.Put(t.Context(), b.store, kv.Definition(key), &again, trace.Revision)
+				require.NoError(t, err)
+			}
+			idle := time.Hour
+			if next == "idle" {
+				idle = time.Millisecond
+			}
+			again := b.pool(idleAfter(idle))
+			b.handle(again, "s", wake)
+			b.handle(again, "s", wake)
+			require.Zero(t, b.told(key, schedule.EventDeleted))
+			if next == "idle" {
+				require.Equal(t, 2, b.told(key, schedule.EventClosed))
+			} else {
+				require.Equal(t, 1, b.told(key, schedule.EventClosed))
+			}
+		})
+	}
+}
+
+// wait waits for a time to pass on the clock of the pools.
+func (b *testBundle) wait(d time.Duration) {
+	b.Helper()
+	until := time.Now().Add(d)
+	b.eventually("the time has passed", func() bool { return time.Now().After(until) })
 }

@@ -247,6 +247,11 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		a.letsGo = true // else there was a timer, which may be the very one that has brought the message: it is armed anew
 		return time.Time{}, nil
 	}
+	if before := record.Value.Incarnation; before != "" && before != definition.Value.Incarnation {
+		if err := p.publishEnding(ctx, key, before, a.wakes); err != nil {
+			return time.Time{}, err
+		}
+	}
 	if decision.Close {
 		p.forgetRecent(key)
 		return time.Time{}, p.close(ctx, definition)
@@ -255,11 +260,6 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		p.held.note(key, holdUntil)
 		if a.contested {
 			holdUntil = holdUntil.Add(yieldTime)
-		}
-	}
-	if before := record.Value.Incarnation; before != "" && before != definition.Value.Incarnation {
-		if err := p.publishDeleted(ctx, key, before, a.wakes); err != nil {
-			return time.Time{}, err
 		}
 	}
 	p.definitions.Keep(key, definition) // before the invoker asks for it

@@ -18,13 +18,17 @@ type Note struct {
 	Runs schedule.RunsPolicy
 	// Deletion is which schedule was deleted, and by which request; nil where that is not to be remembered.
 	Deletion *schedule.Deletion
+	// Closed is the incarnation of the schedule, if it is the definition that was deleted, and a generator has closed the schedule since
+	// it was idle.
+	Closed string
 }
 
 // The headers of the trace of a deleted record that bear its note. The second one has an incarnation and a request ID, which is
-// escaped as in the query of a URL, with a blank between them.
+// escaped as in the query of a URL, with a blank between them. The third one has an incarnation.
 const (
 	runsHeader     = "Carillon-Note"
 	deletionHeader = "Carillon-Deletion"
+	closedHeader   = "Carillon-Closed"
 )
 
 // AddTo adds the note to the headers of a trace.
@@ -35,11 +39,14 @@ func (n Note) AddTo(header nats.Header) {
 	if d := n.Deletion; d != nil {
 		header.Set(deletionHeader, d.Incarnation+" "+url.QueryEscape(d.RequestID))
 	}
+	if n.Closed != "" {
+		header.Set(closedHeader, n.Closed)
+	}
 }
 
 // NoteIn returns the note in the headers of a trace.
 func NoteIn(header nats.Header) Note {
-	note := Note{Runs: schedule.RunsPolicy(header.Get(runsHeader))}
+	note := Note{Runs: schedule.RunsPolicy(header.Get(runsHeader)), Closed: header.Get(closedHeader)}
 	incarnation, escaped, found := strings.Cut(header.Get(deletionHeader), " ")
 	if requestID, err := url.QueryUnescape(escaped); found && err == nil {
 		note.Deletion = &schedule.Deletion{Incarnation: incarnation, RequestID: requestID}
@@ -60,21 +67,35 @@ func Trace[T any](ctx context.Context, s *Store, key Key[T]) (Record[Note], erro
 	return Record[Note]{Value: note, Revision: revision}, nil
 }
 
-// LastDeletion returns the last deletion of a schedule of an ID, as far as that is remembered: for subjects.TombstoneAge, and
-// for as long as the next schedule of the ID exists that was created within that time. It is nil otherwise, and where the request had
-// no ID. The error is one of NATS.
+// LastDeletion returns the last deletion of a schedule of an ID, as far as [LastEnding] knows; nil otherwise, and where the request
+// had no ID. The error is one of NATS.
 func LastDeletion(ctx context.Context, s *Store, key schedule.Key) (*schedule.Deletion, error) {
+	ending, err := LastEnding(ctx, s, key)
+	return ending.Deletion, err
+}
+
+// Ending is what is remembered of how schedules of an ID have ended.
+type Ending struct {
+	// Deletion is the last deletion by a request that had an ID; nil if there is none.
+	Deletion *schedule.Deletion
+	// Closed is the incarnation of the last schedule that is gone, if it was closed since it was idle; else empty.
+	Closed string
+}
+
+// LastEnding returns how the last schedules of an ID have ended, as far as that is remembered: for subjects.TombstoneAge, and
+// for as long as the next schedule of the ID exists that was created within that time. The error is one of NATS.
+func LastEnding(ctx context.Context, s *Store, key schedule.Key) (Ending, error) {
 	for last := false; ; last = true {
 		definition, err := GetLeader(ctx, s, Definition(key))
 		if err == nil {
-			return definition.Value.Predecessor, nil
+			return Ending{definition.Value.Predecessor, definition.Value.PredecessorClosed}, nil
 		}
 		if !errors.Is(err, ErrNotFound) {
-			return nil, err
+			return Ending{}, err
 		}
 		trace, err := Trace(ctx, s, Definition(key))
 		if err != nil || trace.Revision != 0 || last {
-			return trace.Value.Deletion, err
+			return Ending{trace.Value.Deletion, trace.Value.Closed}, err
 		}
 		// There is no trace, or the next schedule has just been created over it, and has taken along what it said.
 	}

@@ -18,6 +18,7 @@ func TestTrace(t *testing.T) {
 		"nothing": {},
 		"runs":    {Runs: schedule.RunsCancel},
 		"all":     {Runs: schedule.RunsLeave, Deletion: &schedule.Deletion{Incarnation: "i", RequestID: " ä b+%20\t\"é/ "}},
+		"closed":  {Deletion: &schedule.Deletion{Incarnation: "i", RequestID: "r"}, Closed: "i"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,16 +37,17 @@ func TestTrace(t *testing.T) {
 			trace, err := kv.Trace(t.Context(), b.store, k)
 			require.NoError(t, err)
 			require.Equal(t, note, trace.Value)
-			last, err := kv.LastDeletion(t.Context(), b.store, key)
+			want := kv.Ending{Deletion: note.Deletion, Closed: note.Closed}
+			last, err := kv.LastEnding(t.Context(), b.store, key)
 			require.NoError(t, err)
-			require.Equal(t, note.Deletion, last)
+			require.Equal(t, want, last)
 
-			value.Predecessor = note.Deletion
+			value.Predecessor, value.PredecessorClosed = note.Deletion, note.Closed
 			_, err = kv.Put(t.Context(), b.store, k, &value, trace.Revision)
 			require.NoError(t, err)
-			last, err = kv.LastDeletion(t.Context(), b.store, key)
+			last, err = kv.LastEnding(t.Context(), b.store, key)
 			require.NoError(t, err)
-			require.Equal(t, note.Deletion, last)
+			require.Equal(t, want, last)
 		})
 	}
 }

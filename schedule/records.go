@@ -51,6 +51,9 @@ type Definition struct {
 	// Predecessor tells of the schedule of that ID before this one, if its deletion was remembered when this one was created: a
 	// repeat of the request that has deleted it spares this one.
 	Predecessor *Deletion `json:"predecessor,omitempty"`
+	// PredecessorClosed is the incarnation of the schedule of that ID just before this one, if it was closed since it was idle, and that
+	// was remembered when this one was created: by it a generator tells of the closing in place of one that has died.
+	PredecessorClosed string `json:"predecessorClosed,omitempty"`
 	// Applied are the newest requests that have changed the definition, at most [MaxApplied], oldest first: a repeat of
 	// one of them is answered, and changes nothing.
 	Applied []AppliedRequest `json:"applied,omitempty"`

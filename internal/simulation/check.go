@@ -196,7 +196,7 @@ func (c *checker) hasLostGuard() bool {
 	return false
 }
 
-// endings: the history tells of each schedule that is gone that it was deleted, once. Of one that was deleted before any
+// endings: the history tells of each schedule that is gone that it was deleted or closed, once. Of one that was deleted before any
 // generator saw it nobody may know where another came at once: the guard of that one's change has taken the place of its own.
 func (c *checker) endings() {
 	told := map[string]int{}
@@ -217,10 +217,8 @@ func (c *checker) endings() {
 		if incarnation == c.definition.Incarnation {
 			least, most = 0, 0
 		}
-		// A generator that is about to close a schedule tells of it first, and somebody may come in between.
-		closed := min(told[schedule.ClosedEventID(incarnation)], 1)
-		if n := told[schedule.DeletedEventID(incarnation)]; n+closed < least || n > most {
-			c.find("endings", "%d events tell of the deletion of %s, not %d", n, incarnation, most)
+		if n := told[schedule.DeletedEventID(incarnation)] + told[schedule.ClosedEventID(incarnation)]; n < least || n > most {
+			c.find("endings", "%d events tell of the end of %s, not %d", n, incarnation, most)
 		}
 	}
 }

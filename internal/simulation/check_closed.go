@@ -1,7 +1,7 @@
 package simulation
 
 import (
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -25,7 +25,7 @@ func (c *checker) closed() {
 		if changed := maxTime(last.CreateTime, maxTime(last.UpdateTime, last.ActiveSince)); changed.After(since) {
 			c.find("closed", "it was closed at %s, and changed at %s", at.Sub(c.trace.begin), changed.Sub(c.trace.begin))
 		}
-		looked := c.lookedBeforeClosing(last.Incarnation, at)
+		looked := c.lookedBeforeClosing(at)
 		for _, r := range c.ledger.order {
 			of := r.scheduleID == c.id && r.decision.incarnation == last.Incarnation
 			if of && !c.storedSince(r, looked) && (r.due.After(since) || !r.over || r.ended.After(at)) {
@@ -38,29 +38,21 @@ func (c *checker) closed() {
 	}
 }
 
-// wasClosed reports whether the history tells that a schedule was closed, and not that anybody has deleted it.
+// wasClosed reports whether the history tells that a schedule was closed.
 func (c *checker) wasClosed(incarnation string) bool {
-	closed, deleted := false, false
-	for _, e := range c.history(c.id) {
-		closed = closed || e.ID == schedule.ClosedEventID(incarnation)
-		deleted = deleted || e.ID == schedule.DeletedEventID(incarnation)
-	}
-	return closed && !deleted
+	return slices.ContainsFunc(c.history(c.id), func(e schedule.Event) bool { return e.ID == schedule.ClosedEventID(incarnation) })
 }
 
 // lookedBeforeClosing returns where in the trace the generator that closed a schedule at some time had looked for triggers and
-// backfills: before it stored the event of the closing, after which it deleted the definition. It is -1 if that is not there.
-func (c *checker) lookedBeforeClosing(incarnation string, at time.Time) int {
+// backfills, before it deleted the definition. It is -1 if that is not there.
+func (c *checker) lookedBeforeClosing(at time.Time) int {
 	i := c.trace.lastBefore(len(c.trace.lines), func(l *line) bool {
 		return l.at == at.Sub(c.trace.begin) && l.what == whatDelete && l.detail == subjects.StateKey(c.key, subjects.KindDefinition) && l.err == nil
 	})
 	if i < 0 {
 		return i
 	}
-	who, closed := c.trace.lines[i].who, idMark+schedule.ClosedEventID(incarnation)
-	i = c.trace.lastBefore(i, func(l *line) bool {
-		return l.who == who && l.what == whatPublish && strings.HasSuffix(l.detail, closed)
-	})
+	who := c.trace.lines[i].who
 	return c.trace.lastBefore(i, func(l *line) bool {
 		return l.who == who && l.what == whatKeys && l.detail == subjects.BackfillKeys(c.key)
 	})
