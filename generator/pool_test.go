@@ -226,7 +226,7 @@ func TestTimerIsArmedALeadAhead(t *testing.T) {
 	d := b.define("hourly", seconds(3600)).Value
 	b.run(b.pool(func(c *Config) { c.Lead = 500 * time.Millisecond }))
 	b.wake("hourly", schedule.Wake{})
-	b.eventually("the timer is armed", func() bool { return b.armed("hourly") })
+	b.eventually("the timer is armed and the record written", func() bool { _, exists := b.state("hourly"); return exists && b.armed("hourly") })
 	next := d.CreateTime.Truncate(time.Hour).Add(time.Hour)
 	msg := b.last(b.names.DueTimer(0, keyOf("hourly")))
 	require.Equal(t, "@at "+next.Add(-500*time.Millisecond).Format(time.RFC3339Nano), msg.Header.Get(timer.HeaderAt))
