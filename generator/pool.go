@@ -151,6 +151,7 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	var holdUntil time.Time
 	one := attempt{
 		key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group), created: createdBy(group),
+		gone: slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Gone }),
 	}
 	if until := p.heldBack(ctx, key, one.due); !until.IsZero() {
 		return loop.Hold(until)
@@ -189,6 +190,8 @@ type attempt struct {
 	// asked is when the definition was asked for that the decision goes by, or before. What is due later is not decided by it: the
 	// answer may have been on its way for long, and the schedule be paused by then.
 	asked time.Time
+	// gone says that the message which has been held is not stored any more.
+	gone bool
 	// failure is that of the attempt before.
 	failure error
 	// letsGo says that the message which has been held is to be left to others.
@@ -240,8 +243,8 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, errUnconfirmed
 	}
 	holdUntil = p.holdUntil(decision)
-	if a.armed != nil {
-		holdUntil = time.Time{} // the timer of another process is gone, and perhaps the message as well
+	if a.armed != nil || a.gone {
+		holdUntil = time.Time{} // the timer of another process is gone, and perhaps the message as well; or the message is for sure
 	}
 	if isDone(a.due, &record.Value, &decision) && !holdUntil.IsZero() {
 		a.letsGo = true // else there was a timer, which may be the very one that has brought the message: it is armed anew

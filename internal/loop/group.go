@@ -134,6 +134,9 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 	var held []*item[M]
 	if verdict.IsHold() {
 		held = l.keepOne(work, g.working)
+		if held[0].Gone {
+			verdict.until = now
+		}
 	}
 
 	l.mu.Lock()
@@ -201,7 +204,7 @@ func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[
 
 // keepOne acknowledges all items but the newest that the stream still has, which it returns. Of a subject that is the newest; and of
 // several subjects, the newest one may have been delivered to another process as well, which has acknowledged it. Where the stream
-// does not say, all are kept until the next time.
+// does not say, all are kept until the next time. Where it has none, all are kept, and the newest is marked as Gone, to be handled again at once.
 func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
 	items = slices.SortedFunc(slices.Values(items), func(a, b *item[M]) int { return cmp.Compare(b.sequence, a.sequence) })
 	for _, it := range items {
@@ -209,6 +212,10 @@ func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
 	}
 	kept, known := l.newestStored(work, items)
 	if !known {
+		return items
+	}
+	if kept == nil {
+		items[0].Gone = true
 		return items
 	}
 	for _, it := range items {
@@ -220,7 +227,7 @@ func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
 	return []*item[M]{kept}
 }
 
-// newestStored returns the first of items, the newest first, that the stream has; the newest if it has none of them. It reports
+// newestStored returns the first of items, the newest first, that the stream has; nil if it has none of them. It reports
 // whether the stream has answered.
 func (l *Loop[M]) newestStored(work context.Context, items []*item[M]) (newest *item[M], known bool) {
 	if len(items) == 1 {
@@ -235,7 +242,7 @@ func (l *Loop[M]) newestStored(work context.Context, items []*item[M]) (newest *
 			return nil, false
 		}
 	}
-	return items[0], true
+	return nil, true
 }
 
 // holdUntil arms the timer that handles the group again. The caller holds the lock.

@@ -251,6 +251,38 @@ func TestHoldKeepsAMessageThatIsStored(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestHoldOfWhatIsNotStored: another process has acknowledged all that is to be held. The handler is told, and sees to it otherwise.
+func TestHoldOfWhatIsNotStored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.neverRedeliver()
+	stream, err := b.js.Stream(t.Context(), b.names.TaskStream(0))
+	require.NoError(t, err)
+	told := make(chan []Message[string], 1)
+	l := New(b.config(), handlerFunc(func(ctx context.Context, _ schedule.Key, group []Message[string]) Verdict {
+		switch {
+		case group[0].Gone:
+			told <- group
+			return Done()
+		case len(group) == 2:
+			assert.NoError(t, stream.Purge(ctx))
+		}
+		return Hold(time.Now().Add(time.Hour))
+	}))
+	b.start(l)
+	b.publish("a", "0")
+	b.awaitGroup(l, "a", "it is held", func(g *group[string]) bool { return g.hold != nil })
+	b.publish("a", "1")
+	select {
+	case group := <-told:
+		require.Len(t, group, 2)
+		require.Equal(t, "1", group[0].Body)
+		require.True(t, group[0].Held)
+	case <-time.After(natstest.Patience):
+		t.Fatal("the handler is not told")
+	}
+}
+
 // TestHeldMessageThatComesAgain: after the election of a leader NATS delivers again what it does not know to be in progress,
 // also to whoever holds it. To acknowledge the older delivery would remove the message.
 func TestHeldMessageThatComesAgain(t *testing.T) {

@@ -25,6 +25,9 @@ type Message[M any] struct {
 	Deliveries uint64
 	// Held says that the handler has had the message before, and asked to hold it.
 	Held bool
+	// Gone says so where the stream has no message of the group any more: another process has acknowledged them. To hold it would
+	// be of no use to anybody should this process die.
+	Gone bool
 }
 
 // Verdict says what becomes of the messages of a group.
@@ -41,7 +44,8 @@ func Done() Verdict { return Verdict{} }
 // Hold keeps the newest stored message of the group unacknowledged, and handles it again at the given time or earlier, together
 // with the next message for its schedule. The others are acknowledged: one is enough to be woken again should the
 // process die, and a schedule that is always held must not gather all that ever came for it. So only a handler that has
-// done what its messages ask for may hold.
+// done what its messages ask for may hold. If the stream has none of several messages any more, they are handled again at once, the newest
+// as Gone.
 func Hold(until time.Time) Verdict { return Verdict{until: until} }
 
 // Rest acknowledges the group, and lets messages that may wait gather until the given time: see [Patient]. It is for
