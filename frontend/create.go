@@ -14,7 +14,7 @@ import (
 // initialWriters bounds how many records of a create request are written at once. There may be 100 of them.
 const initialWriters = 16
 
-// create makes a schedule, and warns of an action that no worker has a handler for.
+// create makes a schedule, and warns of times that may surprise and of an action that no worker has a handler for.
 func (a *api) create(
 	ctx context.Context, namespace string, req *schedule.CreateRequest,
 ) (schedule.Description, error) {
@@ -58,7 +58,7 @@ func (a *api) createNow(
 	}
 	a.rooms.forget(key)
 	a.afterCreate(ctx, &def, req)
-	return describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, a.now()), nil
+	return a.withTimeWarnings(describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, a.now()), &def), nil
 }
 
 // putNew writes the definition of a new schedule, with what the trace of an earlier one of the same ID says of its end. A
@@ -149,7 +149,11 @@ func (a *api) repeatCreate(
 		return schedule.Description{}, err
 	}
 	a.afterCreate(ctx, &record.Value, req)
-	return a.description(ctx, &record.Value)
+	description, err := a.description(ctx, &record.Value)
+	if err != nil {
+		return description, err
+	}
+	return a.withTimeWarnings(description, &record.Value), nil
 }
 
 func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *schedule.CreateRequest) {

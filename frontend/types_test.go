@@ -83,3 +83,27 @@ func TestTypesAreNotAskedForAgainAndAgain(t *testing.T) {
 	assert.EqualValues(t, 1, asked.Load())
 	assert.EqualValues(t, 1, silent.Load())
 }
+
+// TestTimesThatSurpriseAreAWarning of the answers to create, to its repeat, and to update, as of describe.
+func TestTimesThatSurpriseAreAWarning(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.knowing("few", "noop")
+	six := func(id, actionType string) string {
+		return `{"id":"` + id + `","requestId":"r-` + id + `","spec":{"cron":["0 9 1 * * *"]},"action":{"taskQueue":"few","type":"` + actionType + `"}}`
+	}
+	codes := func(verb, body string) (all []string) {
+		d, err := answer[schedule.Description](in, verb, body)
+		require.NoError(t, err)
+		for _, w := range d.Info.Warnings {
+			all = append(all, w.Code)
+		}
+		return all
+	}
+	for _, verb := range []string{"create", "create", "update", "update"} {
+		assert.Equal(t, []string{"six_fields"}, codes(verb, six("a", "noop")), verb)
+	}
+	assert.Equal(t, []string{"six_fields", "unknown_type"}, codes("create", six("b", "nop")))
+	assert.Equal(t, []string{"six_fields"}, codes("describe", `{"id":"a"}`))
+	assert.Empty(t, codes("update", typed("a", "few", "noop")))
+}

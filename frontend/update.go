@@ -6,7 +6,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// update replaces a schedule, and warns of an action that no worker has a handler for.
+// update replaces a schedule, and warns of times that may surprise and of an action that no worker has a handler for.
 func (a *api) update(
 	ctx context.Context, namespace string, req *schedule.UpdateRequest,
 ) (schedule.Description, error) {
@@ -30,5 +30,9 @@ func (a *api) updateNow(
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	return a.description(ctx, &def)
+	description, err := a.description(ctx, &def)
+	if err != nil {
+		return description, err
+	}
+	return a.withTimeWarnings(description, &def), nil
 }

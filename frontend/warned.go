@@ -58,3 +58,9 @@ func (w *warned) about(def *schedule.Definition, generator *schedule.GeneratorSt
 	}
 	return found
 }
+
+// withTimeWarnings adds what may surprise about the times of a definition to the answer of the request that has stored it.
+func (a *api) withTimeWarnings(d schedule.Description, def *schedule.Definition) schedule.Description {
+	d.Info.Warnings = append(d.Info.Warnings, warnings(a.warned.about(def, &schedule.GeneratorState{}, a.now()))...)
+	return d
+}

@@ -341,8 +341,8 @@ type Info struct {
 	// Both are empty in UTC and for a spec that brings its own data, ZoneData also where a release before it worked them out.
 	ZoneData         string `json:"zoneData,omitempty"`
 	FrontendZoneData string `json:"frontendZoneData,omitempty"`
-	// Reasons say why nothing runs, or not what might be expected; Warnings what may surprise about the spec, or, in the answers to
-	// create and update, about the action.
+	// Reasons say why nothing runs, or not what might be expected; Warnings what may surprise about the spec and, in the answers
+	// to create and update, about the action.
 	Reasons  []Notice `json:"reasons,omitempty"`
 	Warnings []Notice `json:"warnings,omitempty"`
 }

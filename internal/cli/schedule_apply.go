@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -212,11 +213,21 @@ func carryOut(ctx context.Context, api *client.Client, step *applyStep) error {
 			return nil
 		}
 	}
-	step.Warnings = append(step.Warnings, done.Info.Warnings...)
+	step.told(done.Info.Warnings)
 	if fieldOf(err) == fieldToken {
 		return errors.New("has been changed by somebody else in the meantime: look at the difference, and apply again")
 	}
 	return err
+}
+
+// told adds the warnings of the answer that were not foreseen. One that tells of the present moment has another text by then.
+func (s *applyStep) told(answered []schedule.Notice) {
+	foreseen := s.Warnings
+	for _, notice := range answered {
+		if !slices.ContainsFunc(foreseen, func(n schedule.Notice) bool { return n.Code == notice.Code }) {
+			s.Warnings = append(s.Warnings, notice)
+		}
+	}
 }
 
 // confirm shows what will be done, and asks.

@@ -72,7 +72,7 @@ func (a *app) printPlanned(output outputFlag, done string, d schedule.Descriptio
 	if err := a.printDone(output, done, d); err != nil || output.quiet {
 		return err
 	}
-	return render.Warnings(a.env.Stderr, "", append(a.specWarnings(d.Spec), d.Info.Warnings...))
+	return render.Warnings(a.env.Stderr, "", d.Info.Warnings)
 }
 
 // specWarnings say what may surprise about the times of a spec. What named calendars take out is not known here.
