@@ -11,6 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/backup"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -52,9 +53,17 @@ func TestChangesInTheLastMoment(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"updated updated", "paused paused", "created created"}, lost)
 	assert.Equal(t, backup.Counts{Started: 2, Completed: 1, Deleted: 1}, summary.Counts)
+	if assert.Len(t, summary.Gone, 1, "what the restore removes it names") {
+		gone := summary.Gone[0]
+		assert.Equal(t, []any{"deleted", schedule.EventDeleted}, []any{gone.ScheduleID, gone.Kind})
+		assert.NotEmpty(t, gone.Identity)
+	}
 
 	after := &ledger{}
 	restored.start(topology.Settings{}, after)
+	last, err := kv.LastDeletion(t.Context(), restored.store, schedule.Key{Namespace: "default", ID: "deleted"})
+	require.NoError(t, err)
+	assert.True(t, last.By("r-deleted"), "a repeat of the request that has deleted it is recognised")
 	for _, id := range []string{"created", "deleted"} {
 		_, err := restored.client.Describe(t.Context(), id)
 		require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeNotFound}, id)
@@ -79,7 +88,7 @@ func (s *site) change(l *ledger) {
 	_, err := s.client.Update(ctx, schedule.UpdateRequest{ID: "updated", Schedule: every(2*time.Hour, schedule.OverlapSkip)})
 	require.NoError(s, err)
 	require.NoError(s, s.client.Pause(ctx, "paused", "for now"))
-	require.NoError(s, s.client.Delete(ctx, "deleted"))
+	require.NoError(s, s.client.DeleteVersion(ctx, schedule.DeleteRequest{ID: "deleted", RequestID: "r-deleted"}))
 	s.create("created", every(time.Hour, schedule.OverlapSkip))
 	for _, id := range []string{"triggered", "held"} {
 		_, err := s.client.Trigger(ctx, schedule.TriggerRequest{ID: id, Trigger: schedule.Trigger{Input: []byte(`"as told"`)}})

@@ -82,9 +82,11 @@ type plan struct {
 	InvokerChanged   bool
 	Generator        schedule.GeneratorState
 	GeneratorChanged bool
-	// Paused is the definition, paused on failure; nil if it stays as it is. Deleted says that it goes.
+	// Paused is the definition, paused on failure; nil if it stays as it is. Deleted says that it goes, and Gone is the event that
+	// tells of that.
 	Paused  *schedule.Definition
 	Deleted bool
+	Gone    *schedule.Event
 	// HandOff is one that the generator would have made; nil if it makes its own.
 	HandOff *schedule.Enqueue
 	// Backfills are the records that change.
@@ -108,8 +110,8 @@ func reconcile(k *known) plan {
 	r.plan.Invoker, r.plan.Generator = k.Invoker, k.Generator
 	r.state = &r.plan.Invoker
 	r.begin()
-	if r.deleted() {
-		r.plan.Deleted = true
+	if gone := r.gone(); gone != nil {
+		r.plan.Deleted, r.plan.Gone = true, gone
 		r.plan.Counts.Deleted = 1
 		return r.plan
 	}
@@ -151,9 +153,14 @@ func (r *reconciliation) begin() {
 	r.state.Sources = sources
 }
 
-// deleted reports whether the schedule was deleted, or closed, after its records were copied.
-func (r *reconciliation) deleted() bool {
-	return schedule.IsGone(r.Definition.Incarnation, r.Events)
+// gone returns the event by which the schedule was deleted, or closed, after its records were copied; nil if it is there still.
+func (r *reconciliation) gone() *schedule.Event {
+	for i := range r.Events {
+		if schedule.IsGone(r.Definition.Incarnation, r.Events[i:i+1]) {
+			return &r.Events[i]
+		}
+	}
+	return nil
 }
 
 // news are the events that the invoker's record does not know, each once, in the order of their numbers.

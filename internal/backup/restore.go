@@ -47,9 +47,12 @@ type Summary struct {
 	Counts
 	// Lost are the changes that were made while the backup was, too late for their record to be in it. Never nil.
 	Lost []Lost `json:"lost"`
+	// Gone are the schedules that were deleted or closed while the backup was, whose records the restore has removed; as many as
+	// Deleted counts. Never nil.
+	Gone []Lost `json:"gone"`
 }
 
-// Lost is a change that is not in the backup, and that the history knew of.
+// Lost is a change that is not in the records of the backup, and that the history knew of.
 type Lost struct {
 	Namespace  string             `json:"namespace"`
 	ScheduleID string             `json:"scheduleId"`
@@ -79,7 +82,7 @@ func Restore(ctx context.Context, config RestoreConfig, dir string) (Summary, er
 	defer own.Close()
 	r := &restoration{
 		RestoreConfig: config, api: newAPI(config.JS), bus: own, names: names, manifest: manifest, dir: dir,
-		summary: Summary{Prefix: manifest.Prefix, Moment: manifest.Moment, ResumeFrom: config.ResumeFrom, Lost: []Lost{}},
+		summary: Summary{Prefix: manifest.Prefix, Moment: manifest.Moment, ResumeFrom: config.ResumeFrom, Lost: []Lost{}, Gone: []Lost{}},
 	}
 	if cmp.Or(config.Replicas, manifest.Replicas) > 1 && config.JS.Conn().ConnectedClusterName() == "" {
 		return Summary{}, tooFewServers("this server is on its own")

@@ -180,7 +180,7 @@ func (s *settlement) carryOut(ctx context.Context, h *held, p *plan) error {
 		}
 	}
 	if p.Deleted {
-		return kv.Delete(ctx, s.store, kv.Definition(h.key), h.definition.Revision)
+		return kv.DeleteNoting(ctx, s.store, kv.Definition(h.key), h.definition.Revision, traceOf(&h.definition.Value, p.Gone))
 	}
 	if err := s.writeResult(ctx, h.key, p); err != nil {
 		return err
@@ -207,6 +207,18 @@ func (s *settlement) carryOut(ctx context.Context, h *held, p *plan) error {
 		}
 	}
 	return nil
+}
+
+// traceOf is what the trace of a definition is to say that a restore removes: as much of what the request has left as its event
+// tells. What was to become of the runs no event does.
+func traceOf(d *schedule.Definition, gone *schedule.Event) kv.Note {
+	switch {
+	case gone.Kind == schedule.EventClosed:
+		return kv.Note{Deletion: d.Predecessor} // no request has deleted it
+	case gone.RequestID == "":
+		return kv.Note{}
+	}
+	return kv.Note{Deletion: &schedule.Deletion{Incarnation: d.Incarnation, RequestID: gone.RequestID}}
 }
 
 // withdraw removes a start request, if it is still there. The server has no error of its own for one that is not.
@@ -274,6 +286,9 @@ func (s *settlement) note(p *plan, lost []Lost) {
 	s.summary.Schedules++
 	s.summary.add(p.Counts)
 	s.summary.Lost = append(s.summary.Lost, lost...)
+	if p.Gone != nil {
+		s.summary.Gone = append(s.summary.Gone, lostBy(p.Gone))
+	}
 }
 
 // unseen are the changes that people have made after the records were copied. The history must not tell of what is not
@@ -344,7 +359,9 @@ func (s *settlement) orphaned(known map[schedule.Key]bool) {
 			}
 		}
 	}
-	slices.SortFunc(s.summary.Lost, func(a, b Lost) int { return a.Time.Compare(b.Time) })
+	for _, changes := range [][]Lost{s.summary.Lost, s.summary.Gone} {
+		slices.SortFunc(changes, func(a, b Lost) int { return a.Time.Compare(b.Time) })
+	}
 }
 
 // uncreate forgets the events of one incarnation, unless it is gone for good.

@@ -95,6 +95,7 @@ func TestWriteSummary(t *testing.T) {
 				Deferred: 48, Started: 43, Completed: 47, GivenUp: 4, Requeued: 13, Withdrawn: 36, HandOffs: 1, Forgotten: 1, Paused: 1,
 				Deleted: 1, Assumed: 1200,
 			},
+			Gone: []backup.Lost{{Namespace: "default", ScheduleID: "old", Kind: schedule.EventDeleted, Time: at}},
 			Lost: []backup.Lost{{Namespace: "default", ScheduleID: "report\x1b[2J", Kind: schedule.EventUpdated, Time: at}},
 		},
 	} {
