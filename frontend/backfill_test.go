@@ -133,6 +133,21 @@ func TestCreateWithAsManyBackfillsAsThereMayBe(t *testing.T) {
 	assert.Equal(t, uint64(schedule.MaxBackfills), count)
 }
 
+// TestRoomOfAScheduleThatIsMadeAnew: what is known of the schedule before says nothing of the one that has come with as many backfills
+// as there may be.
+func TestRoomOfAScheduleThatIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	in := installed(t)
+	in.create("nightly", "")
+	_, err := answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	_, err = answer[schedule.Empty](in, "delete", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	in.create("nightly", `,"backfills":[`+strings.Repeat(`,{`+march+`}`, schedule.MaxBackfills)[1:]+`]`)
+	_, err = answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
+	require.Equal(t, schedule.CodeResourceExhausted, schedule.CodeOf(err), "%v", err)
+}
+
 func TestCancelBackfill(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
