@@ -42,6 +42,9 @@ func (c *Client) Watch(ctx context.Context, id string) (iter.Seq2[schedule.Event
 
 // flush waits until the server has taken in what was sent.
 func (c *Client) flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return c.explain(ctx, err) // the client of NATS may flush all the same, if the server is quick
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if err := c.conn.FlushWithContext(ctx); err != nil {
