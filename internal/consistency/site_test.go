@@ -3,6 +3,7 @@ package consistency_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -264,10 +265,15 @@ func (s *site) finds(repair bool) []consistency.Finding {
 	return report.Findings
 }
 
-// mends checks that there is just what is expected, and that all of it can be mended.
+// mends checks that there is just what is expected, as soon as the pools are done with what was asked of them, and that all of it can
+// be mended.
 func (s *site) mends(kinds ...consistency.Kind) {
 	s.Helper()
-	require.ElementsMatch(s, kinds, kindsOf(s.finds(false)))
+	s.eventually("just that is found", func() bool {
+		found := kindsOf(s.finds(false))
+		slices.Sort(found)
+		return slices.Equal(slices.Sorted(slices.Values(kinds)), found)
+	})
 	found := s.finds(true)
 	require.ElementsMatch(s, kinds, kindsOf(found))
 	for _, f := range found {
