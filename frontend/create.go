@@ -149,11 +149,7 @@ func (a *api) repeatCreate(
 		return schedule.Description{}, err
 	}
 	a.afterCreate(ctx, &record.Value, req)
-	description, err := a.description(ctx, &record.Value)
-	if err != nil {
-		return description, err
-	}
-	return a.withTimeWarnings(description, &record.Value), nil
+	return a.answerStored(ctx, &record.Value)
 }
 
 func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *schedule.CreateRequest) {

@@ -30,9 +30,5 @@ func (a *api) updateNow(
 	if err != nil {
 		return schedule.Description{}, err
 	}
-	description, err := a.description(ctx, &def)
-	if err != nil {
-		return description, err
-	}
-	return a.withTimeWarnings(description, &def), nil
+	return a.answerStored(ctx, &def)
 }

@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"context"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -63,4 +64,13 @@ func (w *warned) about(def *schedule.Definition, generator *schedule.GeneratorSt
 func (a *api) withTimeWarnings(d schedule.Description, def *schedule.Definition) schedule.Description {
 	d.Info.Warnings = append(d.Info.Warnings, warnings(a.warned.about(def, &schedule.GeneratorState{}, a.now()))...)
 	return d
+}
+
+// answerStored describes a schedule to the request that has stored its definition, with these warnings.
+func (a *api) answerStored(ctx context.Context, def *schedule.Definition) (schedule.Description, error) {
+	description, err := a.description(ctx, def)
+	if err != nil {
+		return description, err
+	}
+	return a.withTimeWarnings(description, def), nil
 }

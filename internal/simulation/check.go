@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -187,9 +188,9 @@ func (c *checker) find(kind, format string, args ...any) {
 
 // hasLostGuard reports whether the network has repeated the guard of a change: it may have taken the place of the guard of a deletion.
 func (c *checker) hasLostGuard() bool {
-	prefix := strings.TrimSuffix(c.names.GuardTimers(subjects.ShardOf(c.key, shards), c.key), "*")
+	guards := c.names.GuardTimers(subjects.ShardOf(c.key, shards), c.key)
 	for timer, repeated := range c.promises.repeated {
-		if repeated && strings.HasPrefix(timer, prefix) {
+		if repeated && jsmodel.Matches(guards, timer) {
 			return true
 		}
 	}

@@ -35,8 +35,7 @@ func (c *checker) fates() {
 // together; and as many were given up as the events say.
 func (c *checker) due() {
 	state := &c.definition.Schedule.State
-	paused := slices.ContainsFunc(c.events, func(e schedule.Event) bool { return e.Kind == schedule.EventPaused })
-	if c.changed() || paused || state.LimitedActions || state.Paused {
+	if c.changed() || c.wasPaused() || state.LimitedActions || state.Paused {
 		return
 	}
 	had := map[string]bool{}

@@ -28,6 +28,7 @@ func (c *checker) audit() {
 	}
 }
 
+// wasPaused reports whether the history tells of a pause.
 func (c *checker) wasPaused() bool {
 	return slices.ContainsFunc(c.events, func(e schedule.Event) bool { return e.Kind == schedule.EventPaused })
 }

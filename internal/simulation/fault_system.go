@@ -35,12 +35,17 @@ func (w *world) arrangeStandstills() {
 		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) {
 			n := w.nodes[rng.IntN(len(w.nodes))]
 			w.fault("standstill")
-			for _, f := range w.fellows(n) {
-				f.standstill = true
-			}
-			w.suspend(n, now, between(rng, subjects.DuplicateWindow, longestStandstill))
+			w.standStill(n, now, between(rng, subjects.DuplicateWindow, longestStandstill))
 		})
 	}
+}
+
+// standStill makes a process stand still for so long, also beyond the end of all faults.
+func (w *world) standStill(n *node, now time.Time, d time.Duration) {
+	for _, f := range w.fellows(n) {
+		f.standstill = true
+	}
+	w.suspend(n, now, d)
 }
 
 // deleteConsumer deletes a consumer, as an operator may by mistake. Whoever pulls is told, and makes it anew; all that it has

@@ -111,10 +111,7 @@ func (w *world) trap(c *call, now time.Time) {
 		return
 	}
 	w.trapped = -1
-	for _, f := range w.fellows(c.node) {
-		f.standstill = true
-	}
-	w.suspend(c.node, now, w.recess.to.Add(w.duration(0, 5*time.Second)).Sub(now))
+	w.standStill(c.node, now, w.recess.to.Add(w.duration(0, 5*time.Second)).Sub(now))
 }
 
 // isTooOld reports whether a call must not wait in a process that stands still, for by the end nothing would tell that it is too old:
