@@ -18,14 +18,21 @@ import (
 // wait is how long a worker may take to answer.
 const wait = 2 * time.Second
 
+// Asker sends questions: a *nats.Conn, or one of the simulation.
+type Asker interface {
+	// RequestWithContext returns the first answer of those who listen on a subject. The error is nats.ErrNoResponders if nobody does,
+	// or that of ctx.
+	RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error)
+}
+
 // Ask asks the workers of a task queue for a run. If one of them has it, it returns its answer. That nobody answers is no
 // error, and no proof either: a worker may have lost its connection.
 func Ask(
-	ctx context.Context, conn *nats.Conn, names subjects.Names, namespace, queue, runID string,
+	ctx context.Context, asker Asker, names subjects.Names, namespace, queue, runID string,
 ) (answer schedule.Liveness, has bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	reply, err := conn.RequestWithContext(ctx, names.Alive(namespace, queue, runID), nil)
+	reply, err := asker.RequestWithContext(ctx, names.Alive(namespace, queue, runID), nil)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
 		return answer, false, nil

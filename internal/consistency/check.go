@@ -3,7 +3,6 @@ package consistency
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -32,6 +29,9 @@ const (
 // Config is what a [Checker] needs. JS and Shards are required; the zero value of every other field is its default.
 type Config struct {
 	JS jetstream.JetStream
+	// Installation is what the checker looks at. Default: the one on NATS that JS leads to. With it, JS, Lanes and Identity are not used,
+	// and Names and Shards must be those of it.
+	Installation *Installation
 	// Names are those of the installation. Default: subjects.Default().
 	Names subjects.Names
 	// Shards is how many shards the installation has.
@@ -51,8 +51,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.JS == nil || c.Shards < 1 {
-		return c, errors.New("consistency: Config.JS and Config.Shards are required")
+	if c.JS == nil && c.Installation == nil || c.Shards < 1 {
+		return c, errNoInstallation
 	}
 	if c.Names == (subjects.Names{}) {
 		c.Names = subjects.Default()
@@ -104,20 +104,22 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	buckets, err := kv.OpenLanes(ctx, config.JS, config.Lanes, config.Names, config.Shards)
-	if err != nil {
-		return nil, err
+	in := config.Installation
+	if in == nil {
+		if in, err = onNATS(ctx, &config); err != nil {
+			return nil, err
+		}
 	}
-	own := bus.New(config.JS)
-	store := kv.NewStore(buckets, config.Names, config.Shards)
-	letters := deadletter.NewReader(config.JS, config.Names).As(config.Identity)
+	store := kv.NewStore(in.Buckets, config.Names, config.Shards)
 	return &Checker{
 		config: config,
 		reader: reader{
-			js: config.JS, lanes: config.Lanes, readers: replica.NewReaders(config.JS, config.Lanes), bus: own,
-			buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now,
+			bus: in.Bus, buckets: in.Buckets, streams: in.Streams, store: store, names: config.Names, letters: in.Letters,
+			now: config.Now,
 		},
-		mender: mender{bus: own, buckets: buckets, store: store, names: config.Names, letters: letters, now: config.Now},
+		mender: mender{
+			bus: in.Bus, buckets: in.Buckets, store: store, names: config.Names, letters: in.Letters, now: config.Now,
+		},
 	}, nil
 }
 

@@ -24,7 +24,7 @@ func (c *Checker) glance(ctx context.Context, key schedule.Key) ([]Finding, erro
 func (r *reader) glance(ctx context.Context, key schedule.Key) (s Snapshot, told bool, err error) {
 	v := newSurvey(r.store.ShardOf(key))
 	stream := r.names.TaskStream(v.shard)
-	messages, rest, err := r.readers.Of(v.shard).Last(ctx, stream, r.messagesOf(v.shard, key)...)
+	messages, rest, err := r.streams.Newest(ctx, v.shard, stream, r.messagesOf(v.shard, key)...)
 	if err != nil || rest {
 		return Snapshot{}, false, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/timer"
@@ -31,7 +30,7 @@ type mender struct {
 	buckets kv.Buckets
 	store   *kv.Store
 	names   subjects.Names
-	letters *deadletter.Reader
+	letters Letters
 	now     func() time.Time
 }
 

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -20,14 +18,12 @@ import (
 
 // reader makes snapshots. It is safe for concurrent use.
 type reader struct {
-	js      jetstream.JetStream
-	lanes   *replica.Lanes
-	readers *replica.Readers
 	bus     bus.Bus
 	buckets kv.Buckets
+	streams Streams
 	store   *kv.Store
 	names   subjects.Names
-	letters *deadletter.Reader
+	letters Letters
 	now     func() time.Time
 }
 
@@ -109,8 +105,8 @@ func (r *reader) records(ctx context.Context, get get, l *listing, s *Snapshot) 
 		}
 	}
 	s.Backfills = map[string]Stored[schedule.BackfillState]{}
-	for id, wanted := range ids {
-		if !wanted {
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if !ids[id] {
 			continue
 		}
 		var record Stored[schedule.BackfillState]

@@ -78,7 +78,7 @@ func (r *reader) withoutWorker(
 	group.SetLimit(maxQuestions)
 	for i, start := range starts {
 		group.Go(func() (err error) {
-			_, has[i], err = alive.Ask(asking, r.js.Conn(), r.names, s.Key.Namespace, start.TaskQueue, start.RunID)
+			_, has[i], err = alive.Ask(asking, r.streams, r.names, s.Key.Namespace, start.TaskQueue, start.RunID)
 			return err
 		})
 	}

@@ -36,6 +36,8 @@ type ScrubberConfig struct {
 	Period time.Duration
 	// Rate is how many schedules are looked at in a second. Default: [DefaultRate].
 	Rate float64
+	// Rand draws when the first pass begins, and in which order shards are looked at. Default: one that nobody can foresee.
+	Rand *rand.Rand
 }
 
 // Scrubber looks at all schedules again and again, at a low rate, and mends what may be mended without a person. Any number
@@ -67,6 +69,9 @@ func NewScrubber(config ScrubberConfig) (*Scrubber, error) {
 	if config.Rate <= 0 {
 		config.Rate = DefaultRate
 	}
+	if config.Rand == nil {
+		config.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
 	config.Logger = config.Logger.With("component", "scrubber")
 	return &Scrubber{config: config}, nil
 }
@@ -75,12 +80,12 @@ func NewScrubber(config ScrubberConfig) (*Scrubber, error) {
 // It may be called once.
 func (s *Scrubber) Run(ctx context.Context) error {
 	// Nobody waits for the first pass, and processes that start together shall not look at the same things.
-	if idle.For(ctx, rand.N(s.config.Period)) != nil || !s.open(ctx) {
+	if idle.For(ctx, time.Duration(s.config.Rand.Int64N(int64(s.config.Period)))) != nil || !s.open(ctx) {
 		return nil
 	}
 	defer s.checker.Close()
 	// The order stays: each schedule has its turn a period after the last one, whatever the length of a pass.
-	shards := rand.Perm(s.config.Shards)
+	shards := s.config.Rand.Perm(s.config.Shards)
 	for {
 		next := s.now().Add(s.config.Period)
 		for _, shard := range shards {

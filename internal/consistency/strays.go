@@ -65,21 +65,21 @@ func (c *Checker) lookAtQueues(ctx context.Context, namespace string) ([]Finding
 	}
 	books := map[schedule.Key]*book{}
 	var found []Finding
-	err := taskqueue.Each(ctx, c.reader.js, c.reader.names, c.reader.names.Actions(namespace), 1, 0,
-		func(run *taskqueue.WaitingRun) error {
-			if books[run.Key] == nil {
-				read, err := c.reader.book(ctx, run.Key)
-				if err != nil {
-					return err
-				}
-				books[run.Key] = read
+	visit := func(run *taskqueue.WaitingRun) error {
+		if books[run.Key] == nil {
+			read, err := c.reader.book(ctx, run.Key)
+			if err != nil {
+				return err
 			}
-			f, is, err := c.reader.stray(ctx, books[run.Key], run)
-			if is {
-				found = append(found, f)
-			}
-			return err
-		})
+			books[run.Key] = read
+		}
+		f, is, err := c.reader.stray(ctx, books[run.Key], run)
+		if is {
+			found = append(found, f)
+		}
+		return err
+	}
+	err := c.reader.streams.Waiting(ctx, c.reader.names.Actions(namespace), 1, 0, visit)
 	return found, err
 }
 
@@ -87,18 +87,19 @@ func (c *Checker) lookAtQueues(ctx context.Context, namespace string) ([]Finding
 func (c *Checker) lookAtRun(ctx context.Context, f *Finding) ([]Finding, error) {
 	s := f.stray
 	var found []Finding
-	err := taskqueue.Each(ctx, c.reader.js, c.reader.names, c.reader.names.ActionQueue(s.Namespace, s.Name), s.run.Sequence,
-		s.run.Sequence, func(run *taskqueue.WaitingRun) error {
-			read, err := c.reader.book(ctx, run.Key)
-			if err != nil {
-				return err
-			}
-			again, is, err := c.reader.stray(ctx, read, run)
-			if is {
-				found = append(found, again)
-			}
+	visit := func(run *taskqueue.WaitingRun) error {
+		read, err := c.reader.book(ctx, run.Key)
+		if err != nil {
 			return err
-		})
+		}
+		again, is, err := c.reader.stray(ctx, read, run)
+		if is {
+			found = append(found, again)
+		}
+		return err
+	}
+	queue := c.reader.names.ActionQueue(s.Namespace, s.Name)
+	err := c.reader.streams.Waiting(ctx, queue, s.run.Sequence, s.run.Sequence, visit)
 	return found, err
 }
 
@@ -141,7 +142,7 @@ func (r *reader) stray(ctx context.Context, b *book, run *taskqueue.WaitingRun) 
 		return Finding{}, false, fmt.Errorf("consistency: look at the workers of task queue %q: %w", run.TaskQueue, err)
 	}
 	if s.taken = run.Sequence <= handedOut; s.taken {
-		_, s.has, err = alive.Ask(ctx, r.js.Conn(), r.names, run.Namespace, run.TaskQueue, run.RunID)
+		_, s.has, err = alive.Ask(ctx, r.streams, r.names, run.Namespace, run.TaskQueue, run.RunID)
 		if err != nil {
 			return Finding{}, false, err
 		}

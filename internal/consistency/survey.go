@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -88,24 +86,20 @@ func (r *reader) survey(ctx context.Context, shard int, keys string, filters ...
 	for _, name := range names {
 		v.addRecord(name)
 	}
-	stream, err := r.js.Stream(ctx, r.names.TaskStream(shard))
-	if err != nil {
-		return nil, fmt.Errorf("consistency: open %s: %w", r.names.TaskStream(shard), err)
-	}
 	tasks := false
 	for _, filter := range filters {
-		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+		listed, err := r.streams.Listed(ctx, r.names.TaskStream(shard), filter)
 		if err != nil {
 			return nil, fmt.Errorf("consistency: list the messages of shard %d: %w", shard, err)
 		}
-		for subject := range info.State.Subjects {
+		for _, subject := range listed {
 			tasks = v.addMessage(r.names, subject) || tasks
 		}
 	}
 	if !tasks {
 		return v, nil
 	}
-	return v, v.readFloors(ctx, stream)
+	return v, r.floors(ctx, v)
 }
 
 func (v *survey) addRecord(name string) {
@@ -131,13 +125,13 @@ func (v *survey) addMessage(names subjects.Names, subject string) bool {
 	return false
 }
 
-func (v *survey) readFloors(ctx context.Context, stream jetstream.Stream) error {
+func (r *reader) floors(ctx context.Context, v *survey) error {
 	for _, pool := range []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller} {
-		consumer, err := stream.Consumer(ctx, pool)
+		floor, err := r.streams.Floor(ctx, r.names.TaskStream(v.shard), pool)
 		if err != nil {
 			return fmt.Errorf("consistency: the consumer of the %s: %w", pool, err)
 		}
-		v.floors[pool] = consumer.CachedInfo().AckFloor.Stream
+		v.floors[pool] = floor
 	}
 	return nil
 }

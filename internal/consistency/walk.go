@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -21,9 +19,9 @@ const step = 16
 // behind the end. A list of them would be made in one piece, while which the stream answers nobody, and be out of date before a slow
 // reader comes to its end.
 type trail struct {
-	js     jetstream.JetStream
-	reader *replica.Reader
-	name   string
+	streams Streams
+	shard   int
+	name    string
 	// last is the sequence of the message that was read last, end that at which to end; 0 until that is known.
 	last, end uint64
 }
@@ -36,7 +34,7 @@ func (t *trail) next(ctx context.Context) (met []string, err error) {
 	}
 	for more := true; more && len(met) == 0 && t.last < t.end; {
 		var messages []replica.Message
-		messages, more, err = t.reader.Since(ctx, t.name, t.last, step)
+		messages, more, err = t.streams.Since(ctx, t.shard, t.name, t.last, step)
 		if err != nil {
 			return nil, fmt.Errorf("consistency: %w", err)
 		}
@@ -53,20 +51,19 @@ func (t *trail) open(ctx context.Context) error {
 	if t.end > 0 {
 		return nil
 	}
-	stream, err := t.js.Stream(ctx, t.name)
+	end, err := t.streams.End(ctx, t.shard, t.name)
 	if err != nil {
 		return fmt.Errorf("consistency: open %s: %w", t.name, err)
 	}
-	t.end = stream.CachedInfo().State.LastSeq
+	t.end = end
 	return nil
 }
 
 // trails are what is stored about the schedules of a shard: their records, and their tasks and timers.
 func (r *reader) trails(shard int) []*trail {
-	lane, reader := r.lanes.Of(shard, r.js), r.readers.Of(shard)
 	return []*trail{
-		{js: lane, reader: reader, name: subjects.BucketStream(r.names.StateBucket(shard))},
-		{js: lane, reader: reader, name: r.names.TaskStream(shard)},
+		{streams: r.streams, shard: shard, name: subjects.BucketStream(r.names.StateBucket(shard))},
+		{streams: r.streams, shard: shard, name: r.names.TaskStream(shard)},
 	}
 }
 

@@ -52,8 +52,8 @@ func TestTrail(t *testing.T) {
 	}
 	put(slices.Concat(before, []string{"b", "c", "b"}, after, []string{"d"})...)
 	require.NoError(t, records.Purge(t.Context(), "gone"))
-	reader := replica.New(js)
-	walk := &trail{js: js, reader: reader, name: subjects.BucketStream(bucket)}
+	onNATS := streams{js: js, readers: replica.NewReaders(js, nil)}
+	walk := &trail{streams: onNATS, name: subjects.BucketStream(bucket)}
 	inBucket := func(names ...string) (all []string) {
 		for _, name := range names {
 			all = append(all, subjects.BucketSubject(bucket, name))
@@ -77,8 +77,8 @@ func TestTrail(t *testing.T) {
 	require.Empty(t, walkTo(t, walk), "it stays at the end")
 	empty, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: bucket + "-empty"})
 	require.NoError(t, err)
-	require.Empty(t, walkTo(t, &trail{js: js, reader: reader, name: subjects.BucketStream(empty.Bucket())}))
-	_, err = (&trail{js: js, name: "NONE"}).next(t.Context())
+	require.Empty(t, walkTo(t, &trail{streams: onNATS, name: subjects.BucketStream(empty.Bucket())}))
+	_, err = (&trail{streams: onNATS, name: "NONE"}).next(t.Context())
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
 }
 
@@ -119,6 +119,6 @@ func TestAPassEndsWhereNothingAnswers(t *testing.T) {
 		Config: Config{JS: js, Shards: 1, Names: natstest.Names(t), Pause: time.Millisecond}, Rate: 1000,
 	})
 	require.NoError(t, err)
-	s.checker = &Checker{reader: reader{js: js, readers: replica.NewReaders(js, nil), names: s.config.Names}}
+	s.checker = &Checker{reader: reader{streams: streams{js: js, readers: replica.NewReaders(js, nil)}, names: s.config.Names}}
 	require.ErrorIs(t, s.pass(t.Context(), 0), jetstream.ErrStreamNotFound)
 }

@@ -66,6 +66,9 @@ func NewZoneSweeper(config ZoneSweeperConfig) (*ZoneSweeper, error) {
 	if config.Config, err = config.withDefaults(); err != nil {
 		return nil, err
 	}
+	if config.JS == nil {
+		return nil, errors.New("consistency: a sweep needs Config.JS")
+	}
 	if config.Pause <= 0 {
 		config.Pause = DefaultZonePause
 	}

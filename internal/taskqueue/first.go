@@ -47,7 +47,7 @@ func firstRun(
 	return run, more + 1, nil
 }
 
-// waitingRun reads a stored request. One that a worker could not read either has no names: it waits all the same.
+// waitingRun reads a stored request. One that nobody can read waits all the same.
 func waitingRun(msg *nats.Msg) (*WaitingRun, error) {
 	sequence, err := strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
@@ -57,15 +57,20 @@ func waitingRun(msg *nats.Msg) (*WaitingRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	return RunOf(sequence, since, msg.Data), nil
+}
+
+// RunOf returns the run whose request is stored at a sequence since a time. One that a worker could not read either has no names.
+func RunOf(sequence uint64, since time.Time, data []byte) *WaitingRun {
 	run := &WaitingRun{Sequence: sequence, Since: since}
 	var request schedule.ActionRequest
-	if json.Unmarshal(msg.Data, &request) == nil {
+	if json.Unmarshal(data, &request) == nil {
 		run.Key = schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID}
 		run.RequestID, run.WorkflowID, run.RunID = request.RequestID, request.WorkflowID, request.RunID
 		run.TaskQueue, run.Type = request.TaskQueue, request.Type
 		run.Nominal, run.Actual = request.NominalTime, request.DueTime
 	}
-	return run, nil
+	return run
 }
 
 // ask sends a request to the API of JetStream.

@@ -1,0 +1,132 @@
+package consistency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
+
+// Installation is how a check reaches what it looks at: an installation on NATS, or one of the simulation (internal/simulation), which
+// has another, with faults. What is added here has to be modelled there.
+type Installation struct {
+	Bus     bus.Bus
+	Buckets kv.Buckets
+	Streams Streams
+	Letters Letters
+}
+
+// Streams are what a check asks of streams and workers, beside what a bus is for. It is safe for concurrent use. Errors are those of
+// nats.go. Any replica may answer what is asked of a stream of a shard; it may lag behind, also behind its own earlier answers.
+type Streams interface {
+	// Listed returns the subjects of a stream with messages that match a filter, in any order, by the word of its leader.
+	Listed(ctx context.Context, stream, filter string) ([]string, error)
+	// Floor returns up to which sequence of a stream a consumer takes every message for acknowledged.
+	Floor(ctx context.Context, stream, consumer string) (uint64, error)
+	// End returns the sequence of the newest message that a stream of a shard has had.
+	End(ctx context.Context, shard int, stream string) (uint64, error)
+	// Newest returns the last message of each subject of a stream of a shard that matches one of the filters. Where more match than are
+	// answered for, rest is true: then the messages are some of them, or none.
+	Newest(ctx context.Context, shard int, stream string, filters ...string) (found []replica.Message, rest bool, err error)
+	// Since returns the messages of a stream of a shard with a sequence greater than after, in order, at most limit. Rest says that
+	// there may be more.
+	Since(ctx context.Context, shard int, stream string, after uint64, limit int) (found []replica.Message, rest bool, err error)
+	// Waiting visits the runs on a subject of the action stream, which may have wildcards, in order of their sequences, from one
+	// sequence to another, both inclusive; to 0 means to the end. It returns the first error, of visit or of NATS.
+	Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error
+	// RequestWithContext asks whoever listens on a subject, as alive.Asker says.
+	RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error)
+}
+
+// Letters are the dead letters of an installation: a *deadletter.Reader, or what does the same.
+type Letters interface {
+	// List returns the letters that a filter chooses, the newest last.
+	List(ctx context.Context, filter deadletter.Filter) ([]deadletter.Letter, error)
+	// Get returns one letter. The error has schedule.CodeNotFound if it is not there.
+	Get(ctx context.Context, sequence uint64) (deadletter.Message, error)
+	// Replay sends the message of a letter again, and removes the letter.
+	Replay(ctx context.Context, sequence uint64) (deadletter.Replayed, error)
+}
+
+// onNATS returns the installation that a connection leads to. Its bus is to be closed.
+func onNATS(ctx context.Context, c *Config) (*Installation, error) {
+	buckets, err := kv.OpenLanes(ctx, c.JS, c.Lanes, c.Names, c.Shards)
+	if err != nil {
+		return nil, err
+	}
+	return &Installation{
+		Bus: bus.New(c.JS), Buckets: buckets, Letters: deadletter.NewReader(c.JS, c.Names).As(c.Identity),
+		Streams: streams{js: c.JS, lanes: c.Lanes, readers: replica.NewReaders(c.JS, c.Lanes), names: c.Names},
+	}, nil
+}
+
+// streams are those of a connection.
+type streams struct {
+	js      jetstream.JetStream
+	lanes   *replica.Lanes
+	readers *replica.Readers
+	names   subjects.Names
+}
+
+func (s streams) Listed(ctx context.Context, stream, filter string) ([]string, error) {
+	opened, err := s.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", stream, err)
+	}
+	info, err := opened.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, err
+	}
+	listed := make([]string, 0, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		listed = append(listed, subject)
+	}
+	return listed, nil
+}
+
+func (s streams) Floor(ctx context.Context, stream, consumer string) (uint64, error) {
+	c, err := s.js.Consumer(ctx, stream, consumer) // asks the leader of the consumer
+	if err != nil {
+		return 0, err
+	}
+	return c.CachedInfo().AckFloor.Stream, nil
+}
+
+func (s streams) End(ctx context.Context, shard int, stream string) (uint64, error) {
+	opened, err := s.lanes.Of(shard, s.js).Stream(ctx, stream)
+	if err != nil {
+		return 0, err
+	}
+	return opened.CachedInfo().State.LastSeq, nil
+}
+
+func (s streams) Newest(
+	ctx context.Context, shard int, stream string, filters ...string,
+) (found []replica.Message, rest bool, err error) {
+	return s.readers.Of(shard).Last(ctx, stream, filters...)
+}
+
+func (s streams) Since(
+	ctx context.Context, shard int, stream string, after uint64, limit int,
+) (found []replica.Message, rest bool, err error) {
+	return s.readers.Of(shard).Since(ctx, stream, after, limit)
+}
+
+func (s streams) Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error {
+	return taskqueue.Each(ctx, s.js, s.names, subject, from, to, visit)
+}
+
+func (s streams) RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
+	return s.js.Conn().RequestWithContext(ctx, subject, data)
+}
+
+var errNoInstallation = errors.New("consistency: Config.Shards is required, and Config.JS or Config.Installation")
