@@ -63,3 +63,20 @@ func TestLooksAgainBehindItsTimer(t *testing.T) {
 	require.Equal(t, loop.Done(), handle(other))
 	require.True(t, b.armed("beat"), "nothing else wakes the schedule")
 }
+
+// TestHoldsNothingThatAnotherMayAcknowledge: two processes have the same message. One lets the schedule rest until a far time, and
+// will acknowledge the message. The other knows better, and must not rely on the message.
+func TestHoldsNothingThatAnotherMayAcknowledge(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("beat", seconds(1)).Value
+	now := d.CreateTime
+	p := b.pool(func(c *Config) { c.Now = func() time.Time { return now } })
+	message := loop.Message[schedule.Wake]{
+		Body: schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonDue}, Shared: true,
+	}
+	handle := func() loop.Verdict { return p.Handle(t.Context(), d.Key(), []loop.Message[schedule.Wake]{message}) }
+	require.Equal(t, loop.Done(), handle())
+	require.True(t, b.armed("beat"), "nothing else wakes the schedule")
+	require.True(t, handle().IsHold(), "it is as the process before has left it, which holds a message or has armed a timer")
+}

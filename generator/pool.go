@@ -151,7 +151,8 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	var holdUntil time.Time
 	one := attempt{
 		key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group), created: createdBy(group),
-		gone: slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Gone }),
+		gone:   slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Gone }),
+		shared: slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Shared }),
 	}
 	if until := p.heldBack(ctx, key, one.due); !until.IsZero() {
 		return loop.Hold(until)
@@ -190,8 +191,8 @@ type attempt struct {
 	// asked is when the definition was asked for that the decision goes by, or before. What is due later is not decided by it: the
 	// answer may have been on its way for long, and the schedule be paused by then.
 	asked time.Time
-	// gone says that the message which has been held is not stored any more.
-	gone bool
+	// gone says that the message which has been held is not stored any more, shared that another process may have it as well.
+	gone, shared bool
 	// failure is that of the attempt before.
 	failure error
 	// letsGo says that the message which has been held is to be left to others.
@@ -243,8 +244,10 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, errUnconfirmed
 	}
 	holdUntil = p.holdUntil(decision)
-	if a.armed != nil || a.gone {
-		holdUntil = time.Time{} // the timer of another process is gone, and perhaps the message as well; or the message is for sure
+	// The timer of another process is gone, and perhaps the message as well; or the message is for sure; or the other may acknowledge
+	// it when it is done with what it has decided before. Where nothing changes, it has decided the same.
+	if a.armed != nil || a.gone || a.shared && decision.Changed {
+		holdUntil = time.Time{}
 	}
 	if isDone(a.due, &record.Value, &decision) && !holdUntil.IsZero() {
 		a.letsGo = true // else there was a timer, which may be the very one that has brought the message: it is armed anew

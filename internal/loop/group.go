@@ -128,6 +128,9 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 	now := l.config.Now()
 	l.mu.Lock()
 	g.working, g.since = l.once(g.take()), now
+	for _, it := range g.working {
+		it.share(now)
+	}
 	l.mu.Unlock()
 
 	verdict := l.process(work, key, g.working)
@@ -369,6 +372,9 @@ func (l *Loop[M]) extend() {
 	}
 	now := l.config.Now()
 	for _, g := range l.groups {
+		for _, it := range g.items { // those that are being handled have been told
+			it.share(now)
+		}
 		for _, items := range [][]*item[M]{g.items, g.working} {
 			for _, it := range items {
 				if now.Sub(it.touched) < keepEvery {

@@ -283,6 +283,49 @@ func TestHoldOfWhatIsNotStored(t *testing.T) {
 	}
 }
 
+// TestSharedMessage: the handler learns that another process may have a message as well: one that is delivered once more, and one that
+// was kept by a process which stood still.
+func TestSharedMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.neverRedeliver()
+	config := b.config()
+	var ahead atomic.Int64
+	config.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	groups := make(chan []Message[string], 3)
+	l := New(config, handlerFunc(func(_ context.Context, _ schedule.Key, group []Message[string]) Verdict {
+		groups <- group
+		switch group[0].Body {
+		case "again":
+			if group[0].Deliveries == 1 {
+				return Retry(errors.New("once more"))
+			}
+		case "held":
+			if !group[0].Held {
+				ahead.Store(int64(2 * subjects.TaskAckWait))
+				return Hold(time.Now())
+			}
+		}
+		return Done()
+	}))
+	b.start(l)
+	next := func() Message[string] {
+		select {
+		case group := <-groups:
+			require.Len(t, group, 1)
+			return group[0]
+		case <-time.After(natstest.Patience):
+			t.Fatal("nothing is handled")
+			return Message[string]{}
+		}
+	}
+	for _, body := range []string{"again", "held"} {
+		b.publish("a", body)
+		require.False(t, next().Shared, body)
+		require.True(t, next().Shared, body)
+	}
+}
+
 // TestHeldMessageThatComesAgain: after the election of a leader NATS delivers again what it does not know to be in progress,
 // also to whoever holds it. To acknowledge the older delivery would remove the message.
 func TestHeldMessageThatComesAgain(t *testing.T) {

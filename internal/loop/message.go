@@ -25,6 +25,9 @@ type Message[M any] struct {
 	Deliveries uint64
 	// Held says that the handler has had the message before, and asked to hold it.
 	Held bool
+	// Shared says that another process may have the message, too: it has been delivered before, or this process stood still for so
+	// long that it has been delivered again. The other may acknowledge it at any time.
+	Shared bool
 	// Gone says so where the stream has no message of the group any more: another process has acknowledged them. To hold it would
 	// be of no use to anybody should this process die.
 	Gone bool
@@ -87,4 +90,9 @@ type item[M any] struct {
 	raw      jetstream.Msg
 	sequence uint64    // its place in the stream; newer messages have higher ones
 	touched  time.Time // when the server last heard about it
+}
+
+// share notes that another process may have the message, too, if that is so.
+func (it *item[M]) share(now time.Time) {
+	it.Shared = it.Shared || it.Deliveries > 1 || now.Sub(it.touched) > subjects.TaskAckWait
 }

@@ -56,6 +56,10 @@ func once(events []schedule.Event) []schedule.Event {
 // quiet reports whether nothing is under way any more.
 func (w *world) quiet() bool { return w.busy() == "" }
 
+// comingUp is within what time a timer fires that is waited for: one of a generator that looks again soon, and not that of the idle
+// time.
+const comingUp = time.Minute
+
 // busy says what is under way.
 func (w *world) busy() string {
 	if !w.calm || w.unanswered > 0 {
@@ -74,7 +78,8 @@ func (w *world) busy() string {
 	}
 	for shard := range shards {
 		for _, m := range w.server.Messages(w.names.TaskStream(shard), ">") {
-			if !strings.HasPrefix(m.Subject, fmt.Sprintf("%s.timer.%d.due.", w.names.Prefix(), shard)) {
+			due := strings.HasPrefix(m.Subject, fmt.Sprintf("%s.timer.%d.due.", w.names.Prefix(), shard))
+			if !due || w.timerAt(shard, m.Subject).Before(time.Now().Add(comingUp)) {
 				return m.Subject
 			}
 		}
