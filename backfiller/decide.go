@@ -21,7 +21,10 @@ type Input struct {
 	State schedule.BackfillState
 	// Invoker is the invoker's record; the zero value if there is none of this incarnation.
 	Invoker schedule.InvokerState
-	Now     time.Time
+	// Noted is the version of the definition up to which the generator has noted that it has made records of what came with it; zero
+	// for a request that came with none.
+	Noted uint64
+	Now   time.Time
 }
 
 // Decision is what the backfiller does about one request.
@@ -157,7 +160,7 @@ func (in *Input) batch(state schedule.BackfillState) Decision {
 	in.count(&state, from)
 	room := schedule.BackfillRoom(&in.Invoker, in.sharing())
 	if room == 0 {
-		return in.noRoom(state)
+		return in.later(state)
 	}
 	out := in.Spec.ProcessTimeRange(specproc.Range{
 		From: from, To: state.Range.End, Manual: true, Limit: room, Seed: in.Definition.JitterSeed(),
@@ -196,8 +199,8 @@ func (in *Input) count(state *schedule.BackfillState, from time.Time) {
 	state.Total, state.TotalVersion = min(state.Handed+left, schedule.MaxBackfillTotal), in.Definition.Version
 }
 
-// noRoom waits for the invoker's buffer to drain.
-func (in *Input) noRoom(state schedule.BackfillState) Decision {
+// later looks again, each time a little later than the last time: for the invoker's buffer to drain, or for the generator.
+func (in *Input) later(state schedule.BackfillState) Decision {
 	state.Attempt++
 	d := in.wait(state)
 	d.Changed = true
@@ -234,8 +237,13 @@ func (in *Input) mayClose() bool {
 	return !more || in.Definition.Schedule.State.LimitedActions
 }
 
-// finish ends a request. A trigger that was not canceled is over with its start, of which other events tell.
+// finish ends a request. A trigger that was not canceled is over with its start, of which other events tell. The record of one that
+// came with a definition stays until the generator has noted that it made it: else a generator that died in between would make it
+// again, if nobody takes its place for so long that the record's trace is gone, too.
 func (in *Input) finish(state schedule.BackfillState, kind schedule.EventKind) Decision {
+	if state.Version > in.Noted {
+		return in.later(state)
+	}
 	d := Decision{State: state, Finished: true, WakeGenerator: in.mayClose()}
 	if state.Trigger != nil && kind == schedule.EventBackfillCompleted {
 		return d

@@ -440,3 +440,31 @@ func TestEveryTimeOnce(t *testing.T) {
 		require.Equal(t, want, have)
 	})
 }
+
+// TestStaysUntilTheGeneratorHasNotedIt: the generator, or the next one, makes the record of a request that came with a definition once
+// more if it dies before it has noted that. It must find the first one.
+func TestStaysUntilTheGeneratorHasNotedIt(t *testing.T) {
+	t.Parallel()
+	for name, in := range map[string]Input{
+		"a range": announced(backfill(t, start, minutes(1))), "a trigger": trigger(t), "a range without times": backfill(t, start.Add(time.Second), start.Add(2*time.Second)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			in.State.Version, in.Noted = 2, 1
+			for range 4 {
+				d := Decide(in)
+				if d.HandOff != nil {
+					in.take(d.HandOff.Span.To, 0, 0)
+				}
+				require.False(t, d.Finished)
+				in.State = d.State
+			}
+			d := Decide(in)
+			require.False(t, d.Finished)
+			require.Greater(t, d.WakeAt.Sub(in.Now), firstBackoff)
+			require.LessOrEqual(t, d.WakeAt.Sub(in.Now), longestBackoff)
+			require.True(t, d.Changed, "it remembers how often it has looked")
+			in.State, in.Noted = d.State, 2
+			require.True(t, Decide(in).Finished)
+		})
+	}
+}

@@ -165,6 +165,9 @@ func (p *Pool) step(
 	if err != nil {
 		return err
 	}
+	if in.Noted, err = p.noted(ctx, &definition.Value, &record.Value); err != nil {
+		return err
+	}
 	return p.carryOut(ctx, &definition.Value, Decide(in), record.Revision)
 }
 
@@ -205,7 +208,8 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 			return err
 		}
 	}
-	if err := p.events.Ensure(ctx, p.config.Now(), decision.Events...); err != nil {
+	// That the request is over may have been told by a process that died then.
+	if err := p.events.EnsureSince(ctx, p.config.Now(), decision.State.RequestTime, decision.Events...); err != nil {
 		return err
 	}
 	if decision.Finished {
@@ -240,6 +244,19 @@ func (p *Pool) input(d *schedule.Definition, state schedule.BackfillState, invok
 		in.Invoker = *invoker
 	}
 	return in, nil
+}
+
+// noted returns up to which version of the definition the generator has noted that it has made records of what came with it. For a
+// request that came with none nobody asks. A replica that lags behind says less, and the request is looked at once more.
+func (p *Pool) noted(ctx context.Context, d *schedule.Definition, request *schedule.BackfillState) (uint64, error) {
+	if request.Version == 0 {
+		return 0, nil
+	}
+	generator, err := kv.OrZero(kv.Get(ctx, p.config.Store, kv.Generator(d.Key())))
+	if err != nil || generator.Value.Incarnation != d.Incarnation {
+		return 0, err
+	}
+	return generator.Value.Version, nil
 }
 
 // handOff sends starts to the invoker, in the trace of the request that asked for them.

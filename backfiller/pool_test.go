@@ -388,3 +388,53 @@ func TestTwoPoolsCompete(t *testing.T) {
 	require.Len(t, handOffs, 2, "repeats replace each other")
 	require.Equal(t, 100, len(handOffs[0].Starts)+len(handOffs[1].Starts), "one of them is the announcement")
 }
+
+// TestTheEndIsToldOnce: a process died when it had told the end of a backfill, and no other took its place until JetStream had
+// forgotten the ID of the event.
+func TestTheEndIsToldOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stream, err := b.js.Stream(t.Context(), b.names.EventStream())
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.Duplicates = 100 * time.Millisecond
+	_, err = b.js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	publish := func(kind schedule.EventKind, id string) (repeated bool) {
+		ack, err := b.js.Publish(t.Context(), b.names.Event(b.key, kind), nil, jetstream.WithMsgID(id))
+		require.NoError(t, err)
+		return ack.Duplicate
+	}
+	count := func() uint64 {
+		info, err := stream.Info(t.Context())
+		require.NoError(t, err)
+		return info.State.Msgs
+	}
+	state := rangeOf("b1", start, minutes(1))
+	state.RequestTime, state.Mark, state.Done, state.Handed = time.Now().Add(-time.Hour), minutes(1), true, 1
+	b.invokerTook("b1", schedule.Span{To: minutes(1)}, 0)
+	require.False(t, publish(schedule.EventBackfillCompleted, "i-backfill_completed-b1"))
+	require.False(t, publish(schedule.EventDeferred, "a later one"))
+	natstest.Eventually(t, patience, "the IDs are forgotten", func() bool { return !publish(schedule.EventDeferred, "a later one") })
+	before := count()
+	b.request(state)
+	b.run(b.pool())
+	b.eventually("the request is over", func() bool { return !b.exists("b1") })
+	require.Equal(t, before, count())
+}
+
+// TestARequestOfADefinitionIsKept: until the generator has noted that it has made the record.
+func TestARequestOfADefinitionIsKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	state := triggerOf("t1")
+	state.Version, state.Mark, state.Done = 1, now, true
+	b.invokerTook("t1", schedule.Span{To: now}, 0)
+	b.request(state)
+	b.run(b.pool())
+	b.eventually("it will look again", func() bool { return b.armed("t1") })
+	require.True(t, b.exists("t1"))
+	_, err := kv.Put(t.Context(), b.store, kv.Generator(b.key), &schedule.GeneratorState{Incarnation: "i", Version: 1}, 0)
+	require.NoError(t, err)
+	b.eventually("the request is over", func() bool { return !b.exists("t1") })
+}

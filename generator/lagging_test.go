@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -472,6 +473,32 @@ func TestARequestIsGuardedAnew(t *testing.T) {
 	p := b.pool(func(c *Config) { c.Bus, c.Now = woken, now })
 	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
 	require.NotNil(t, b.last(wake))
+}
+
+// TestARequestIsNotMadeFromMemory: another process has made the record of a request, and it has been carried out and forgotten so long
+// ago that no trace of it is left. The generator's record that a process remembers from before that says nothing of it.
+func TestARequestIsNotMadeFromMemory(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.pool()
+	d := b.define("s", seconds(3600))
+	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	d.Value.Version = 2
+	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-s", ID: "t1", Trigger: &schedule.Trigger{}}}
+	b.put(d.Value, d.Revision)
+	wake := schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated}
+	b.handle(b.pool(), "s", wake)
+	request := kv.Backfill(keyOf("s"), "t1")
+	_, err := kv.GetLeader(t.Context(), b.store, request)
+	require.NoError(t, err)
+	bucket := b.names.StateBucket(0)
+	stream, err := b.js.Stream(t.Context(), subjects.BucketStream(bucket))
+	require.NoError(t, err)
+	require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(subjects.BucketSubject(bucket, subjects.BackfillKeys(keyOf("s"))))))
+	wake.Reason = schedule.ReasonDue
+	b.handle(p, "s", wake)
+	_, err = kv.GetLeader(t.Context(), b.store, request)
+	require.ErrorIs(t, err, kv.ErrNotFound)
 }
 
 // TestALaggingReplicaPutsNothingToSleep: an old timer fires at the moment at which an unpause has replaced it, and removes the new one.

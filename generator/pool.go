@@ -191,6 +191,10 @@ type attempt struct {
 	// asked is when the definition was asked for that the decision goes by, or before. What is due later is not decided by it: the
 	// answer may have been on its way for long, and the schedule be paused by then.
 	asked time.Time
+	// begun is when the attempt began: before it read anything.
+	begun time.Time
+	// known says that the record is as this process has known it, and was not read.
+	known bool
 	// gone says that the message which has been held is not stored any more, shared that another process may have it as well.
 	gone, shared bool
 	// failure is that of the attempt before.
@@ -205,7 +209,8 @@ type attempt struct {
 // transition makes one attempt. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	key := a.key
-	a.asked = p.config.Now()
+	a.begun = p.config.Now()
+	a.asked = a.begun
 	if a.created != nil && !a.again {
 		if holdUntil, done, err := p.begin(ctx, a); done || err != nil {
 			return holdUntil, err
@@ -240,7 +245,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if err != nil {
 		return time.Time{}, err
 	}
-	if !a.again && isDelicate(&decision, record.Revision == 0) {
+	if !a.again && (isDelicate(&decision, record.Revision == 0) || a.known && decision.Updated) {
 		return time.Time{}, errUnconfirmed
 	}
 	holdUntil = p.holdUntil(decision)
@@ -304,7 +309,8 @@ const recordAge = 2 * time.Second
 // time has passed: another process is looking after the schedule then.
 func (p *Pool) record(ctx context.Context, a *attempt) (kv.Record[schedule.GeneratorState], error) {
 	known, ok := p.records.Get(a.key)
-	if ok && a.routine && !a.again && p.config.Now().Before(known.Value.Next.Add(recordAge)) {
+	a.known = ok && a.routine && !a.again && p.config.Now().Before(known.Value.Next.Add(recordAge))
+	if a.known {
 		return known, nil
 	}
 	return kv.Load(ctx, p.config.Store, kv.Generator(a.key), a.again)
@@ -333,7 +339,8 @@ func (p *Pool) confirm(
 	return latest, decision, err
 }
 
-// errUnconfirmed asks for another attempt that goes by what the leader says.
+// errUnconfirmed asks for another attempt that goes by what the leader says: before a hand-off that is delicate; and before what an
+// update brings is done where the record is as this process has known it, perhaps for so long that no trace of the first time is left.
 var errUnconfirmed = fmt.Errorf("%w: generator: a hand-off that no repeat mends, by the word of a replica", kv.ErrConflict)
 
 // isDelicate reports whether a hand-off does harm if it is made by an old mark, as a replica shows it that lags behind. What
@@ -425,7 +432,7 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 func (p *Pool) commit(
 	ctx context.Context, a *attempt, d *schedule.Definition, decision Decision, revision uint64, sleep bool,
 ) (uint64, error) {
-	if err := p.publish(ctx, d, decision); err != nil {
+	if err := p.publish(ctx, a, d, decision); err != nil {
 		return 0, err
 	}
 	sleep = sleep && !decision.WakeAt.IsZero()
@@ -456,12 +463,12 @@ func (p *Pool) put(ctx context.Context, d *schedule.Definition, state *schedule.
 }
 
 // publish hands over what is due, and what the definition has brought.
-func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Decision) error {
+func (p *Pool) publish(ctx context.Context, a *attempt, d *schedule.Definition, decision Decision) error {
 	if err := p.events.Ensure(ctx, p.config.Now(), decision.Events...); err != nil {
 		return err
 	}
 	for i := range decision.Requests {
-		if err := p.request(ctx, d, &decision.Requests[i]); err != nil {
+		if err := p.request(ctx, a, d, &decision.Requests[i]); err != nil {
 			return err
 		}
 	}
@@ -480,13 +487,14 @@ func (p *Pool) publish(ctx context.Context, d *schedule.Definition, decision Dec
 // requestGuard is how long after a crash at the worst moment the backfiller learns of a request.
 const requestGuard = 10 * time.Second
 
-// errStoodStill asks for another attempt: a guard may have fired before what it is to guard was written.
-var errStoodStill = fmt.Errorf("%w: generator: stood still behind the guard of a request", kv.ErrConflict)
+// errStoodStill asks for another attempt: a guard may have fired before what it is to guard was written, and the request may have
+// been carried out and forgotten since the generator's record was read.
+var errStoodStill = fmt.Errorf("%w: generator: stood still before it could make the record of a request", kv.ErrConflict)
 
 // request makes a record of a trigger or backfill that came with a definition, and wakes the backfiller. A record that is
 // there, or was, is that of an earlier attempt. The guard comes first: a schedule that is deleted and created again
 // meanwhile does not know of the requests of the one before, and nobody would ever remove the record.
-func (p *Pool) request(ctx context.Context, d *schedule.Definition, request *schedule.BackfillState) error {
+func (p *Pool) request(ctx context.Context, a *attempt, d *schedule.Definition, request *schedule.BackfillState) error {
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	subject, guard := names.Backfill(shard, d.Key(), request.ID), names.BackfillTimer(shard, d.Key(), request.ID)
 	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
@@ -497,7 +505,7 @@ func (p *Pool) request(ctx context.Context, d *schedule.Definition, request *sch
 	if err := task.Arm(ctx, p.config.Bus, guard, subject, armed.Add(requestGuard), guarding); err != nil {
 		return err
 	}
-	if p.config.Now().Sub(armed) > requestGuard/2 {
+	if now := p.config.Now(); now.Sub(armed) > requestGuard/2 || now.Sub(a.begun) > kv.TraceAge {
 		return errStoodStill
 	}
 	_, err := kv.Insert(ctx, p.config.Store, kv.Backfill(d.Key(), request.ID), request)

@@ -10,7 +10,7 @@ import (
 )
 
 // TraceAge is for how long after it was read who writes a first record may rely on the trace that would be there if the
-// schedule had been deleted since: well below subjects.TombstoneAge.
+// schedule had been deleted since, or the record: well below subjects.TombstoneAge.
 const TraceAge = 10 * time.Minute
 
 // LeaveTrace leaves the trace of a record that was never written, for a schedule that is gone: a process that is about to

@@ -279,7 +279,7 @@ type BackfillState struct {
 	// definition it was counted by.
 	Total        int    `json:"total,omitempty"`
 	TotalVersion uint64 `json:"totalVersion,omitempty"`
-	// Attempt counts the batches that found no room since the last that did.
+	// Attempt counts how often there was no room, or the generator had not noted the request, since the last batch.
 	Attempt int `json:"attempt,omitempty"`
 	// Done means that everything has been handed over.
 	Done bool `json:"done,omitempty"`

@@ -54,12 +54,21 @@ func (p *Publisher) Publish(ctx context.Context, events ...schedule.Event) error
 	return nil
 }
 
-// Ensure stores events that another process may have stored already: all at once, and once each, however long ago that
-// was. Of the events of one kind and schedule it knows the last one.
+// Ensure stores events that another process may have stored already at their times or later: all at once, and once each, however
+// long ago that was. Of the events of one kind and schedule it knows the last one.
 func (p *Publisher) Ensure(ctx context.Context, now time.Time, events ...schedule.Event) error {
+	return p.ensure(ctx, now, func(e *schedule.Event) time.Time { return e.Time }, events)
+}
+
+// EnsureSince is Ensure of events that may have been stored at any time since, whatever times they bear now.
+func (p *Publisher) EnsureSince(ctx context.Context, now, since time.Time, events ...schedule.Event) error {
+	return p.ensure(ctx, now, func(*schedule.Event) time.Time { return since }, events)
+}
+
+func (p *Publisher) ensure(ctx context.Context, now time.Time, since func(*schedule.Event) time.Time, events []schedule.Event) error {
 	missing := make([]schedule.Event, 0, len(events))
 	for i := range events {
-		if now.Sub(events[i].Time) > subjects.DuplicateWindow/2 { // by then the stream may have forgotten the ID
+		if now.Sub(since(&events[i])) > subjects.DuplicateWindow/2 { // by then the stream may have forgotten the ID
 			stored, err := p.IsLast(ctx, &events[i])
 			if err != nil {
 				return err

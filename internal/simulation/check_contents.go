@@ -10,7 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// contents: runs are told what the action says, and what the trigger says that asked for them; and what came of the runs before.
+// contents: runs are told what the action says, and what the trigger says that asked for them; and what came of the runs before. The
+// ID of a trigger that nobody has an answer to is not known here: its run may have been told anything.
 func (c *checker) contents() {
 	triggers := map[string]*request{}
 	for _, r := range c.replies {
@@ -18,12 +19,15 @@ func (c *checker) contents() {
 			triggers[answer.TriggerID] = r
 		}
 	}
+	unanswered := slices.ContainsFunc(c.open, func(r *request) bool { return r.id == c.id && r.verb == "trigger" && r.to.IsZero() })
 	results := c.results()
 	for _, r := range c.ledger.order {
 		if r.scheduleID != c.id || r.decision.incarnation != c.definition.Incarnation {
 			continue
 		}
-		if !slices.ContainsFunc(r.possible, func(d *schedule.Definition) bool { return wasTold(r, d, triggers[r.source()]) }) {
+		by := triggers[r.source()]
+		unknown := unanswered && by == nil && r.source() != schedule.SourceAuto
+		if !unknown && !slices.ContainsFunc(r.possible, func(d *schedule.Definition) bool { return wasTold(r, d, by) }) {
 			c.find("contents", "%s was told %s, %v and %s", r.workflowID, r.request.Input, r.request.Headers, r.request.Memo)
 		}
 		results.told(r)

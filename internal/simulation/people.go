@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/kv"
@@ -38,6 +39,14 @@ func (r *request) changes() bool {
 		return true
 	}
 	return false
+}
+
+// remembered is for how long a repeat of a trigger or backfill is recognised at least, by docs/api.md.
+const remembered = time.Hour
+
+// isForgotten reports whether a repeat may be taken for a new request. Nobody repeats it then.
+func (r *request) isForgotten(now time.Time) bool {
+	return slices.Contains([]string{"trigger", "backfill", "volume"}, r.verb) && now.Sub(r.from) > remembered
 }
 
 // overlapPolicies are those of the schedules.
@@ -235,6 +244,12 @@ func (w *world) stored(id string) (d schedule.Definition, ok bool) {
 func (w *world) try(r *request, now time.Time) {
 	if w.recess.covers(now) && w.isAbsent(roleFrontend) {
 		w.at(w.recess.to.Add(w.duration(0, 3*time.Second)), func(now time.Time) { w.try(r, now) })
+		return
+	}
+	if r.isForgotten(now) {
+		w.trace.note(now, "gives up", r.verb+" "+r.id)
+		w.unanswered--
+		w.stir()
 		return
 	}
 	n := w.nodes[w.rng.IntN(each)]
