@@ -75,6 +75,10 @@ func (a *api) putNew(ctx context.Context, key schedule.Key, def *schedule.Defini
 		if err != nil || trace.Revision == 0 {
 			return cmp.Or(err, conflict)
 		}
+		// Anew: the wake of a schedule that has come and gone meanwhile has removed the guard.
+		if err := a.armGuard(ctx, key, "", def.Version); err != nil {
+			return err
+		}
 		def.Predecessor, def.PredecessorClosed = trace.Value.Deletion, trace.Value.Closed
 		_, err = kv.Put(ctx, a.store, kv.Definition(key), def, trace.Revision)
 		if !errors.Is(err, kv.ErrConflict) {

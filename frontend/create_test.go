@@ -181,6 +181,26 @@ func TestWithoutAGuardNothingIsWritten(t *testing.T) {
 	assert.ErrorIs(t, err, kv.ErrNotFound)
 }
 
+// TestGuardOverATrace: a schedule of the same ID has come and gone since the guard was armed, and its wake has removed it.
+func TestGuardOverATrace(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	guard := in.names.GuardTimer(in.store.ShardOf(in.key("nightly")), in.key("nightly"), 1)
+	armed := 0
+	in.run(hook(func(ctx context.Context, m *nats.Msg) error {
+		if m.Subject == guard {
+			armed++
+		}
+		return nil
+	}))
+	in.create("nightly", "")
+	require.Equal(t, 1, armed)
+	_, err := answer[struct{}](in, "delete", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	in.create("nightly", "")
+	require.Equal(t, 3, armed, "once more when the trace has been found")
+}
+
 const shortGuardDelay = time.Second + 100*time.Millisecond
 
 func shortGuard(c *frontend.Config) { c.RequestTimeout, c.GuardDelay = time.Second, shortGuardDelay }

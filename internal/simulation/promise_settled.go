@@ -121,8 +121,8 @@ func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, seque
 }
 
 // promisedToLookAgain: when the generator is done with a message, a timer sees to a schedule that is not paused, or another
-// message does. The timer is not later than the next time that the record gives, unless another process that has armed it is refused
-// its record for that: it is at it still, and will arm anew.
+// message does. The timer is not later than the next time that the record gives, or now, unless another process that has armed it is
+// refused its record for that: it is at it still, and will arm anew.
 func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64) {
 	key, shard := task.Key, task.Shard
 	d, ok := w.stored(key.ID)
@@ -137,6 +137,7 @@ func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64
 	switch at := w.timerAt(shard, due); {
 	case at.IsZero():
 		w.broken(key.ID, "the generator is done with it, and nothing wakes it again")
+	case at.Before(time.Now()):
 	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next) && !w.isMending(n, due, at):
 		w.broken(key.ID, "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
 	}
