@@ -227,7 +227,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if err != nil && !gone {
 		return time.Time{}, err
 	}
-	if err := p.armGuardsAgain(ctx, key, a.wakes, definition.Value.Version); err != nil {
+	if err := p.armGuardsAgain(ctx, key, a.wakes, &definition.Value); err != nil {
 		return time.Time{}, err
 	}
 	if gone {
@@ -285,13 +285,12 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	return holdUntil, nil
 }
 
-// armGuardsAgain arms the guards once more that have fired before what they guard was there: a definition of that version or a later
-// one, or its deletion. version is that of the definition, zero if there is none. What is gone has been deleted if the guard is of
-// a schedule that was there.
-func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []schedule.Wake, version uint64) error {
+// armGuardsAgain arms the guards once more that have fired before what they guard was there: the version of a definition, or its
+// deletion. d is the zero value if there is none. A guard that names a schedule which is not there any more has nothing to guard.
+func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []schedule.Wake, d *schedule.Definition) error {
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
 	for _, wake := range wakes {
-		if wake.Version <= version || version == 0 && wake.Incarnation != "" {
+		if wake.Version <= d.Version || wake.Incarnation != "" && wake.Incarnation != d.Incarnation {
 			continue
 		}
 		timer, target := names.GuardTimer(shard, key, wake.Version), names.Generate(shard, key, subjects.WhatGuard)

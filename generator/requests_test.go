@@ -244,6 +244,7 @@ func TestGuardOfAChangeThatIsStillToCome(t *testing.T) {
 		"created":           {exists: true, guard: schedule.Wake{Version: 1}},
 		"update, or delete": {exists: true, guard: schedule.Wake{Incarnation: "of-s", Version: 2}, again: true},
 		"deleted":           {guard: schedule.Wake{Incarnation: "of-s", Version: 2}},
+		"replaced":          {exists: true, guard: schedule.Wake{Incarnation: "before-s", Version: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
