@@ -119,8 +119,14 @@ func (p *Pool) tellBackfiller(ctx context.Context, key schedule.Key) error {
 	if err != nil {
 		return err
 	}
+	return p.wakeBackfiller(ctx, key, requests, &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted})
+}
+
+// wakeBackfiller makes the backfiller look at requests.
+func (p *Pool) wakeBackfiller(
+	ctx context.Context, key schedule.Key, requests []kv.Key[schedule.BackfillState], wake *schedule.Wake,
+) error {
 	shard := p.config.Store.ShardOf(key)
-	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
 	for _, request := range requests {
 		if err := task.Publish(ctx, p.config.Bus, p.config.Names.Backfill(shard, key, kv.BackfillID(request)), wake); err != nil {
 			return err

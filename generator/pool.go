@@ -193,6 +193,8 @@ type attempt struct {
 	asked time.Time
 	// begun is when the attempt began: before it read anything.
 	begun time.Time
+	// pending are the triggers and backfills of a schedule that has nothing else to do.
+	pending []kv.Key[schedule.BackfillState]
 	// known says that the record is as this process has known it, and was not read.
 	known bool
 	// gone says that the message which has been held is not stored any more, shared that another process may have it as well.
@@ -387,19 +389,21 @@ func (p *Pool) decide(
 			return Decision{}, err
 		}
 	}
+	a.pending = nil
 	decision := Decide(in)
 	if decision.Reason != schedule.ReasonIdle {
 		return decision, nil
 	}
-	// From the leader, since a schedule may be closed on the strength of it.
-	if err := p.readInvoker(ctx, &in, kv.GetLeader); err != nil {
-		return Decision{}, err
-	}
-	backfills, err := kv.Backfills(ctx, p.config.Store, d.Key())
+	// From the leader, since a schedule may be closed on the strength of it. What is not among the backfills any more the invoker has
+	// taken over before.
+	a.pending, err = kv.Backfills(ctx, p.config.Store, d.Key())
 	if err != nil {
 		return Decision{}, err
 	}
-	in.Busy = in.Busy || len(backfills) > 0
+	if err := p.readInvoker(ctx, &in, kv.GetLeader); err != nil {
+		return Decision{}, err
+	}
+	in.Busy = in.Busy || len(a.pending) > 0
 	return Decide(in), nil
 }
 
@@ -470,6 +474,12 @@ func (p *Pool) publish(ctx context.Context, a *attempt, d *schedule.Definition, 
 		if err := p.request(ctx, a, d, &decision.Requests[i]); err != nil {
 			return err
 		}
+	}
+	// One whose guard had fired long before it was stored nobody would look at again, and the schedule would stay open for ever.
+	if err := p.wakeBackfiller(ctx, d.Key(), a.pending, &schedule.Wake{
+		Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonIdle,
+	}); err != nil {
+		return err
 	}
 	if decision.Updated {
 		// By other policies a start that waits may go. Frontends leave that to this pool, which sees every version.

@@ -455,8 +455,48 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 	revision, err = kv.Put(t.Context(), b.store, backfill, &schedule.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
 	require.NoError(t, err)
 	require.True(t, step(), "a backfill is in progress")
+	require.NotNil(t, b.last(b.names.Backfill(0, d.Key(), "b")), "perhaps nobody knows of it")
 	require.NoError(t, kv.Delete(t.Context(), b.store, backfill, revision))
 	require.False(t, step())
+}
+
+// ending is a bucket where something happens before the keys are listed.
+type ending struct {
+	kv.Buckets
+	before func()
+}
+
+func (e *ending) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
+	e.before()
+	return e.Buckets.Keys(ctx, bucket, filter)
+}
+
+// TestScheduleDoesNotCloseBehindItsLastTrigger: the invoker takes it over, and its record goes, while a generator looks at both.
+func TestScheduleDoesNotCloseBehindItsLastTrigger(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("never", schedule.Spec{}).Value
+	trigger := kv.Backfill(d.Key(), "b")
+	revision, err := kv.Put(t.Context(), b.store, trigger, &schedule.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
+	require.NoError(t, err)
+	buckets, err := kv.OpenBuckets(t.Context(), b.js, b.names, 1)
+	require.NoError(t, err)
+	slow := &ending{Buckets: buckets, before: func() {
+		_, err := kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &schedule.InvokerState{
+			Incarnation: d.Incarnation, Starts: []schedule.BufferedStart{{RequestID: "r", Phase: schedule.PhaseStarted}},
+		}, 0)
+		require.NoError(t, err)
+		require.NoError(t, kv.Delete(t.Context(), b.store, trigger, revision))
+	}}
+	p := b.pool(idleAfter(time.Millisecond), func(c *Config) {
+		c.Store = kv.NewStore(slow, b.names, 1)
+		c.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	})
+	wake := schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonIdle}
+	b.handle(b.pool(), "never", wake)
+	b.handle(p, "never", wake)
+	_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
+	require.NoError(t, err)
 }
 
 // TestLimitedActionsAreReadFromTheInvoker.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -32,7 +33,7 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 		}
 		w.promisedByInvoker(key, before, data)
 	case "backfill":
-		w.promisedByBackfill(key, before, data)
+		w.promisedByBackfill(key, before, data, sent)
 	case "definition":
 		w.promisedByDefinition(n, key, data)
 	}
@@ -76,13 +77,14 @@ func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, da
 }
 
 // promisedByBackfill: the same for a trigger or backfill; and when the first record of one is stored, its guard is armed, or
-// the backfiller about to look.
-func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, data []byte) {
+// the backfiller about to look; unless it was on its way for so long that the guard has fired twice.
+func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, data []byte, sent time.Time) {
 	old, now := both[schedule.BackfillState](before, data)
 	if before.Sequence == 0 {
 		shard := subjects.ShardOf(key, shards)
 		guard := w.names.BackfillTimer(shard, key, now.ID)
-		if !w.isStored(shard, guard) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) {
+		late := time.Since(sent) > 2*frontend.DefaultGuardDelay
+		if !late && !w.isStored(shard, guard) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) {
 			w.broken(key.ID, "the request %s was stored without a guard", now.ID)
 		}
 		return
