@@ -39,7 +39,7 @@ type api struct {
 	rateLimits *rateLimits
 	peers      *peers
 	jobs       *jobs.Store
-	cluster    *kv.Cluster   // holds the calendars; nil in a simulation, which has none
+	cluster    *kv.Cluster   // holds the calendars
 	index      *search.Index // nil where there is none
 	keys       *keyLists     // exact
 	// keysAndTraces also has keys of schedules that are gone.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -17,18 +18,23 @@ import (
 
 // LocalConfig is what a [Local] needs. All fields are required.
 type LocalConfig struct {
-	Bus    bus.Bus
-	Store  *kv.Store
-	Names  subjects.Names
-	Logger *slog.Logger
+	Bus   bus.Bus
+	Store *kv.Store
+	// Cluster holds the named calendars, and the background jobs.
+	Cluster *kv.Cluster
+	Names   subjects.Names
+	Logger  *slog.Logger
 	// Now is the clock, NewID makes unique IDs of one subject token.
 	Now   func() time.Time
 	NewID func() string
 }
 
 // Local carries out the verbs that change something without a service around them: in the simulation, where there is no
-// connection. It takes every namespace for one that exists, and looks at no task queues. It is safe for concurrent use.
+// connection. A verb about another thing than a schedule has the name of that before it, as in "calendar-create". Local takes every
+// namespace for one that exists, looks at no task queues, and has no search index. It is safe for concurrent use.
 type Local struct {
+	api   *api
+	log   *slog.Logger
 	verbs map[string]handler
 }
 
@@ -36,6 +42,7 @@ type Local struct {
 func NewLocal(config LocalConfig) *Local {
 	a := &api{
 		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger,
+		cluster: config.Cluster, jobs: jobs.NewStore(config.Cluster), keys: newKeyLists(config.Store, kv.Schedules),
 		rooms: newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: speccache.New(specCacheSize),
 		warned: newWarned(),
 		now:    config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
@@ -44,11 +51,19 @@ func NewLocal(config LocalConfig) *Local {
 			return taskqueue.Status{Pulling: true}, nil
 		},
 	}
-	l := &Local{verbs: map[string]handler{}}
-	for _, e := range slices.Concat(a.writeEndpoints(), a.runEndpoints()) {
+	l := &Local{api: a, log: config.Logger, verbs: map[string]handler{}}
+	for _, e := range slices.Concat(a.writeEndpoints(), a.runEndpoints(), a.calendarEndpoints(), a.bulkEndpoints()) {
 		l.verbs[e.name()] = e.handle
 	}
 	return l
+}
+
+// RunJobs works on background jobs until ctx ends, and returns when those it has by then have been given back. The owner is a name
+// that no other runner has. It may be called once.
+func (l *Local) RunJobs(ctx context.Context, owner string) {
+	jobs.NewRunner(jobs.Config{
+		Store: l.api.jobs, Works: l.api.works(), Logger: l.log, Owner: owner, Now: l.api.now,
+	}).Run(ctx)
 }
 
 // Answer carries out one request with a JSON body, within the time that the service gives it. The reply is what the

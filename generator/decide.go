@@ -116,9 +116,31 @@ func Decide(in Input) Decision {
 	return decision
 }
 
-// begin is where the range to process begins: at the mark, or at the last update or unpause where that is later.
+// begin is where the range to process begins: at the mark, or at the last update or unpause where that is later, or where other
+// calendars have come.
 func (in *Input) begin(state schedule.GeneratorState) time.Time {
-	return latest(state.Mark, latest(in.Definition.UpdateTime, in.Definition.ActiveSince))
+	return latest(latest(state.Mark, in.replanned(&state)), latest(in.Definition.UpdateTime, in.Definition.ActiveSince))
+}
+
+// replanned returns up to when the calendars before have left out whatever those of now may give; zero where they have not changed since
+// the record was written. The mark does not move over a stretch without times, so the record says it by the next time it knows of. If that
+// has come before the change, what has come since is taken to be due by both.
+func (in *Input) replanned(state *schedule.GeneratorState) time.Time {
+	d := in.Definition
+	if state.Version == 0 || state.Version >= d.CalendarsVersion {
+		return time.Time{}
+	}
+	since := d.ReplanTime
+	// Calendars may have changed more than once since.
+	if first := slices.IndexFunc(d.Events, func(e schedule.DefinitionEvent) bool {
+		return e.Version > state.Version && e.Event.Kind == schedule.EventReplanned
+	}); first >= 0 {
+		since = d.Events[first].Event.Time
+	}
+	if !state.Next.IsZero() && state.Next.Before(since) {
+		return state.Next.Add(-1)
+	}
+	return since
 }
 
 // timeRange is a range to process.

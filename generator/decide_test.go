@@ -158,6 +158,51 @@ func TestUpdateDropsWhatWasDueBefore(t *testing.T) {
 	require.Equal(t, at(13*time.Minute), got.WakeAt)
 }
 
+// replanned is the input about a later version of a definition, with another calendar.
+func replanned(t require.TestingT, in Input, now time.Time, windows ...schedule.Blackout) Input {
+	d := *in.Definition
+	d.Version++
+	d.CalendarsVersion, d.ReplanTime = d.Version, now
+	d.Events = append(slices.Clone(d.Events), schedule.DefinitionEvent{
+		Version: d.Version, Event: schedule.Event{Kind: schedule.EventReplanned, Time: now},
+	})
+	d.Schedule.Spec.ExcludeCalendarsNamed = []string{"c"}
+	d.Calendars = map[string]schedule.CalendarCopy{"c": {Windows: windows}}
+	spec, err := specproc.CompileWith(d.Schedule.Spec, d.NamedCalendars())
+	require.NoError(t, err)
+	in.Definition, in.Spec, in.Now = &d, spec, now
+	return in
+}
+
+// TestReplanBringsNothingBack: what a calendar has left out when it was to come does not come when the calendar changes.
+func TestReplanBringsNothingBack(t *testing.T) {
+	t.Parallel()
+	closed := schedule.Blackout{From: at(0), To: at(time.Hour)}
+	// Each minute for an hour is left out, until that is taken back after half an hour.
+	in := with(replanned(t, input(t, every(time.Minute), created), created, closed), at(10*time.Second))
+	require.Equal(t, at(time.Hour), in.State.Next)
+	opened := replanned(t, in, at(30*time.Minute+time.Second))
+	got := Decide(opened)
+	require.Empty(t, nominals(got.HandOff))
+	require.Equal(t, at(31*time.Minute), got.WakeAt)
+
+	// A generator that comes late goes by the newest version since the change.
+	late := opened
+	late.Now = at(32 * time.Minute)
+	require.Equal(t, []time.Time{at(31 * time.Minute), at(32 * time.Minute)}, nominals(Decide(late).HandOff))
+	// Since the first one, where it has seen none of several.
+	again := replanned(t, opened, at(40*time.Minute))
+	require.Len(t, nominals(Decide(again).HandOff), 10)
+	again.State.Version = opened.Definition.Version
+	again.Now = at(41 * time.Minute)
+	require.Equal(t, []time.Time{at(41 * time.Minute)}, nominals(Decide(again).HandOff))
+
+	// What was due by the older version, and is so by the newer one, stays due.
+	in = with(replanned(t, input(t, every(time.Minute), created), created, schedule.Blackout{From: at(0), To: at(5 * time.Minute)}), at(10*time.Second))
+	opened = replanned(t, in, at(6*time.Minute+time.Second))
+	require.Equal(t, []time.Time{at(5 * time.Minute), at(6 * time.Minute)}, nominals(Decide(opened).HandOff))
+}
+
 func TestPauseAndUnpause(t *testing.T) {
 	t.Parallel()
 	in := with(input(t, every(time.Minute), at(5*time.Minute)), at(90*time.Second))

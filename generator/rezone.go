@@ -82,7 +82,7 @@ func (in *Input) later(state *schedule.GeneratorState) time.Duration {
 // beginning. It does not go back behind a change of the definition, or the beginning or end of a freeze.
 func (in *Input) back(state *schedule.GeneratorState, begin time.Time, later time.Duration) time.Time {
 	d := in.Definition
-	from := latest(latest(begin.Add(later), d.CreateTime), latest(d.UpdateTime, d.ActiveSince))
+	from := latest(latest(begin.Add(later), latest(d.CreateTime, in.replanned(state))), latest(d.UpdateTime, d.ActiveSince))
 	until, _ := stretch(in.Freeze, from, begin)
 	if !from.Before(begin) || until.Before(begin) || in.Now.Before(begin) {
 		return begin

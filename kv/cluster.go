@@ -19,22 +19,39 @@ import (
 // JSON, whose types belong to whoever keeps them there; see [GetJSON]. It is made by [NewCluster] and safe for concurrent use.
 //
 // Where there is no such bucket, all that is done with it fails with CodeUnavailable. A nil Cluster is that of a world without
-// one, such as a simulation: there it is CodeFailedPrecondition.
+// one: there it is CodeFailedPrecondition.
 type Cluster struct {
 	js   jetstream.JetStream
 	name string
 
 	mu   sync.Mutex
-	open *natsBuckets
+	open ClusterBuckets
 }
+
+// ClusterBuckets is where a [Cluster] keeps its records: see [Buckets].
+type ClusterBuckets interface {
+	Buckets
+	// PutFor writes a key whatever there is. The entry goes by itself after some time: a second or more.
+	PutFor(ctx context.Context, bucket, key string, data []byte, keep time.Duration) error
+	// Watch follows the entries that match a filter, from what there is on, until it is stopped or ctx ends. Its updates are nil
+	// where all has been shown that there was.
+	Watch(ctx context.Context, bucket, filter string) (jetstream.KeyWatcher, error)
+}
+
+var _ ClusterBuckets = (*natsBuckets)(nil)
 
 // NewCluster returns the bucket of an installation, which need not exist yet.
 func NewCluster(js jetstream.JetStream, names subjects.Names) *Cluster {
 	return &Cluster{js: js, name: names.ClusterBucket()}
 }
 
+// NewClusterIn returns the bucket of an installation that keeps its records in given buckets: a simulation.
+func NewClusterIn(buckets ClusterBuckets, names subjects.Names) *Cluster {
+	return &Cluster{open: buckets, name: names.ClusterBucket()}
+}
+
 // bucket opens the bucket.
-func (c *Cluster) bucket(ctx context.Context) (*natsBuckets, error) {
+func (c *Cluster) bucket(ctx context.Context) (ClusterBuckets, error) {
 	if c == nil {
 		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no cluster bucket here")
 	}
@@ -47,10 +64,11 @@ func (c *Cluster) bucket(ctx context.Context) (*natsBuckets, error) {
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, schedule.Errorf(schedule.CodeUnavailable, "the cluster has no bucket %s: it is not set up", c.name)
 	}
-	if err == nil {
-		c.open = open
+	if err != nil {
+		return nil, err
 	}
-	return open, err
+	c.open = open
+	return open, nil
 }
 
 // GetJSON reads a record from the leader: what was acknowledged before is seen. The error is ErrNotFound, ErrCorrupt, with which
@@ -100,10 +118,15 @@ func PutJSONFor[T any](ctx context.Context, c *Cluster, key string, value *T, ke
 	if err != nil {
 		return fmt.Errorf("kv: encode %s: %w", key, err)
 	}
-	_, err = bucket.publisher.Publish(ctx, &nats.Msg{
-		Subject: subjects.BucketSubject(c.name, key), Header: nats.Header{jetstream.MsgTTLHeader: {keep.String()}}, Data: data,
+	return writing(key, bucket.PutFor(ctx, c.name, key, data, keep))
+}
+
+// PutFor implements ClusterBuckets.
+func (b *natsBuckets) PutFor(ctx context.Context, bucket, key string, data []byte, keep time.Duration) error {
+	_, err := b.publisher.Publish(ctx, &nats.Msg{
+		Subject: subjects.BucketSubject(bucket, key), Header: nats.Header{jetstream.MsgTTLHeader: {keep.String()}}, Data: data,
 	})
-	return writing(key, err)
+	return err
 }
 
 // Delete removes a record if its revision, which is not 0, is still the given one. The error is ErrConflict or one of NATS.
@@ -142,7 +165,12 @@ func (c *Cluster) Watch(ctx context.Context, filter string) (jetstream.KeyWatche
 	if err != nil {
 		return nil, err
 	}
-	in, err := bucket.of(ctx, c.name)
+	return bucket.Watch(ctx, c.name, filter)
+}
+
+// Watch implements ClusterBuckets.
+func (b *natsBuckets) Watch(ctx context.Context, bucket, filter string) (jetstream.KeyWatcher, error) {
+	in, err := b.of(ctx, bucket)
 	if err != nil {
 		return nil, err
 	}

@@ -200,12 +200,24 @@ func (a *attempt) beside(work func()) {
 	defer tick.Stop()
 	stopping := a.begin.Done()
 	var late <-chan time.Time
+	note := func(s settlement) {
+		a.job.settle(s.id, s.outcome)
+		a.unsaved = true
+		a.metrics.settled(a.job.Kind, s.outcome.Result)
+	}
 	for {
+		// While the record was written more than one of these may have come. What is written next says all that is settled by then.
 		select {
 		case s := <-a.settled:
-			a.job.settle(s.id, s.outcome)
-			a.unsaved = true
-			a.metrics.settled(a.job.Kind, s.outcome.Result)
+			note(s)
+			continue
+		case <-ended:
+			return
+		default:
+		}
+		select {
+		case s := <-a.settled:
+			note(s)
 		case <-tick.C:
 			_ = a.keep() // tried again with the next tick
 		case <-stopping:

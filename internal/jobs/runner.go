@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,8 +127,36 @@ func (r *Runner) watch(ctx context.Context, working *sync.WaitGroup) error {
 			r.drop(done)
 		case <-wake.C:
 		}
+		shown, ok := r.catchUp(ctx, watch)
+		if !ok {
+			return errWatchEnded
+		}
+		current = current || shown
 		if current {
 			wake.Reset(r.act(ctx, working))
+		}
+	}
+}
+
+// catchUp takes in all that has come by now, so that what is done next goes by the newest there is, in whatever order that came. It
+// reports whether the watch has shown all that there was; and false if it has ended.
+func (r *Runner) catchUp(ctx context.Context, watch jetstream.KeyWatcher) (shown, ok bool) {
+	for {
+		select {
+		case entry, ok := <-watch.Updates():
+			if !ok {
+				return shown, false
+			}
+			shown = shown || entry == nil
+			r.see(ctx, entry)
+			continue
+		default:
+		}
+		select {
+		case done := <-r.ended:
+			r.drop(done)
+		default:
+			return shown, true
 		}
 	}
 }
@@ -158,7 +188,8 @@ func (r *Runner) act(ctx context.Context, working *sync.WaitGroup) time.Duration
 	const longest = time.Hour
 	pause := longest
 	now := r.config.Now()
-	for key, known := range r.known {
+	for _, key := range slices.Sorted(maps.Keys(r.known)) {
+		known := r.known[key]
 		if r.held[key] != nil {
 			continue
 		}

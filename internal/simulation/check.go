@@ -84,8 +84,11 @@ func (w *world) busy() string {
 			}
 		}
 	}
+	if job := w.unfinishedJob(); job != "" {
+		return job
+	}
 	for i := range w.plan.Schedules {
-		key := keyOf(fmt.Sprintf("s%d", i))
+		key := keyOf(scheduleID(i))
 		state, ok := record(w, key, kv.Invoker(key))
 		if ok && slices.ContainsFunc(state.Starts, func(s schedule.BufferedStart) bool {
 			return s.Phase != schedule.PhaseCompleted
@@ -124,10 +127,11 @@ func (w *world) check() []Finding {
 		find("dead letter", "", "%d of them, the first: %v", len(letters), letters[0].Header)
 	}
 	for i := range w.plan.Schedules {
-		findings = append(findings, w.checkSchedule(fmt.Sprintf("s%d", i))...)
+		findings = append(findings, w.checkSchedule(scheduleID(i))...)
 	}
+	w.checkCalendars(find)
 	for _, r := range w.replies {
-		if r.verb == "create" && r.err != nil && schedule.CodeOf(r.err) != schedule.CodeAlreadyExists {
+		if r.verb == "create" && r.err != nil && schedule.CodeOf(r.err) != schedule.CodeAlreadyExists && !w.mayLack(r) {
 			find("refused", r.id, "create: %v", r.err)
 		}
 	}
@@ -171,6 +175,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.changes()
 	c.passed()
 	c.given()
+	c.hindsight()
 	c.timely()
 	c.contents()
 	c.audit()
@@ -279,6 +284,9 @@ func idIn(subject string) string { return subject[strings.LastIndexByte(subject,
 // twice, or by a generator whose task another one has done. It goes when it is due, and finds nothing; that may be the end of the
 // idle time, which is too long to wait for.
 func (c *checker) gone() {
+	if len(c.books.versions[c.id]) == 0 && slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "create" && c.mayLack(r) }) {
+		return
+	}
 	if c.plan.IdleTime == 0 && !slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "delete" }) {
 		c.find("gone", "nobody has deleted it")
 		return

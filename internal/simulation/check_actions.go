@@ -35,7 +35,7 @@ func (c *checker) fates() {
 // together; and as many were given up as the events say.
 func (c *checker) due() {
 	state := &c.definition.Schedule.State
-	if c.changed() || c.wasPaused() || state.LimitedActions || state.Paused {
+	if c.changed() || c.replanned() || c.wasPaused() || state.LimitedActions || state.Paused {
 		return
 	}
 	had := map[string]bool{}
@@ -76,6 +76,13 @@ func within(e *schedule.Event, at time.Time) bool { return !at.Before(e.First) &
 func (c *checker) changed() bool {
 	return slices.ContainsFunc(c.open, func(r *request) bool {
 		return r.id == c.id && (r.verb == "pause" || r.verb == "update")
+	})
+}
+
+// replanned reports whether another version of a calendar has changed what the schedule is due by.
+func (c *checker) replanned() bool {
+	return slices.ContainsFunc(c.books.versions[c.id], func(v version) bool {
+		return v.definition.Incarnation == c.definition.Incarnation && v.definition.CalendarsVersion > 0
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 func (c *checker) audit() {
 	now, slack := time.Now(), c.auditSlack()
 	report, err := audit.Run(audit.Input{
-		Description: c.description(), Events: c.history(c.id), To: now, Now: now.Add(slack), Slack: slack,
+		Description: c.description(), Calendars: c.definition.NamedCalendars(), Events: c.history(c.id), To: now, Now: now.Add(slack), Slack: slack,
 	})
 	if err != nil {
 		c.find("audit", "%v", err)
@@ -52,6 +52,12 @@ func (c *checker) auditSlack() time.Duration {
 			longest = max(longest, r.to.Sub(r.from))
 		}
 	}
+	for i := range c.books.versions[c.id] {
+		v := &c.books.versions[c.id][i]
+		if d := &v.definition; d.CalendarsVersion > 0 && d.CalendarsVersion == d.Version {
+			longest = max(longest, v.at.Sub(d.ReplanTime))
+		}
+	}
 	return slack + longest
 }
 
@@ -65,7 +71,7 @@ func (c *checker) description() *schedule.Description {
 	description := &schedule.Description{Namespace: d.Namespace, ID: d.ID, Schedule: d.Schedule}
 	description.State.RemainingActions = state.RemainingActions(d)
 	info := &description.Info
-	info.CreateTime, info.UpdateTime, info.Skips = d.CreateTime, d.UpdateTime, d.Skips
+	info.CreateTime, info.UpdateTime, info.ReplanTime, info.Skips = d.CreateTime, d.UpdateTime, d.ReplanTime, d.Skips
 	for i := range state.Starts {
 		switch s := &state.Starts[i]; {
 		case s.Waiting():

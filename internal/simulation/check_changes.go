@@ -84,10 +84,15 @@ func (c *checker) passed() {
 			continue
 		}
 		from, to := maxTime(begin, maxTime(d.UpdateTime, d.ActiveSince)), v.mark.Add(-longestJitter)
+		var before *schedule.Definition
+		if i > 0 {
+			before = &c.books.versions[c.id][i-1].definition
+		}
+		certain := from
 		if i > 0 {
 			// A generator whose clock is ahead may have handed over up to there by the version before, and died before it could
 			// record that.
-			from = maxTime(from, v.at.Add(2*c.plan.Skew))
+			certain = maxTime(from, v.at.Add(2*c.plan.Skew))
 		}
 		if begin = maxTime(begin, v.mark); i == last {
 			to = d.Schedule.Spec.EndTime
@@ -96,11 +101,18 @@ func (c *checker) passed() {
 			continue
 		}
 		for _, at := range timesOf(d, from, to) {
-			if !c.hasFate(at) {
+			// What is due both before and after another version of a calendar stays due.
+			due := at.After(certain) || isReplan(before, d) && isDue(before, at)
+			if due && !c.hasFate(at) {
 				c.find("passed", "nothing became of %s, which version %d gives", at.Format(time.RFC3339), d.Version)
 			}
 		}
 	}
+}
+
+// isReplan reports whether one version follows on another by nothing but another version of a calendar.
+func isReplan(before, d *schedule.Definition) bool {
+	return before != nil && before.Incarnation == d.Incarnation && d.CalendarsVersion == d.Version && !before.Schedule.State.LimitedActions
 }
 
 // hasFate reports whether an event tells what became of an automated action, by itself or with others.
@@ -129,7 +141,7 @@ func (c *checker) isGiven(nominal, actual time.Time) bool {
 		begin := maxTime(d.CreateTime, maxTime(d.UpdateTime, d.ActiveSince))
 		switch {
 		case d.Incarnation != c.definition.Incarnation || d.Schedule.State.Paused || !actual.After(begin):
-		case !isDue(&d.Schedule.Spec, nominal):
+		case !isDue(d, nominal):
 		case c.plan.Stale > 0 || i == len(versions)-1 || !actual.After(versions[i+1].at.Add(c.plan.memory())):
 			return true
 		}

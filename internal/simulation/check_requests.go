@@ -86,7 +86,8 @@ func (c *checker) whole(r *request, id string) {
 	}
 	times := timesOf(c.definition, from.Add(-1), to)
 	missing := slices.DeleteFunc(times, func(at time.Time) bool {
-		return had[fateKey(id, at)] || at.Add(longestJitter).After(to) // by its jitter it may be due after the end
+		return had[fateKey(id, at)] || at.Add(longestJitter).After(to) || // by its jitter it may be due after the end
+			slices.ContainsFunc(c.books.versions[c.id], func(v version) bool { return !isDue(&v.definition, at) })
 	})
 	if len(missing) > 0 {
 		c.find("requests", "nothing became of %d times of backfill %s, the first: %s", len(missing), id, missing[0])

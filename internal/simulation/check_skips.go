@@ -36,14 +36,21 @@ func skips(d *schedule.Definition, nominal time.Time) bool {
 	return slices.ContainsFunc(d.Skips, nominal.Equal)
 }
 
-// inForce are the versions of the schedule that were the newest at some moment between two.
+// inForce are the definitions of the schedule that were the newest at some moment between two.
 func (c *checker) inForce(from, to time.Time) (all []*schedule.Definition) {
+	for _, v := range c.versionsInForce(from, to) {
+		all = append(all, &v.definition)
+	}
+	return all
+}
+
+func (c *checker) versionsInForce(from, to time.Time) (all []*version) {
 	versions := c.books.versions[c.id]
 	for i := range versions {
 		v := &versions[i]
 		replaced := i < len(versions)-1 && versions[i+1].at.Before(from)
 		if v.definition.Incarnation == c.definition.Incarnation && !v.at.After(to) && !replaced {
-			all = append(all, &v.definition)
+			all = append(all, v)
 		}
 	}
 	return all

@@ -15,7 +15,9 @@ const promptly = time.Second
 
 // undisturbed is a plan without its faults, and without anything else that holds back what is due.
 func (p *Plan) undisturbed() Plan {
-	return Plan{Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests}
+	return Plan{
+		Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests, SystemPlan: SystemPlan{Calendars: p.Calendars},
+	}
 }
 
 // isUndisturbed reports whether everything under a plan happens in time.
@@ -28,7 +30,7 @@ func (w *world) delivered(d *jsmodel.Delivery) {
 	if d.Deliveries < 2 || !w.plan.isUndisturbed() {
 		return
 	}
-	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" && w.plan.Requests > 0 {
+	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" && w.plan.Requests+w.plan.Calendars > 0 {
 		return
 	}
 	if r := w.ledger.runs[d.Header.Get(jetstream.MsgIDHeader)]; r != nil && r.again {

@@ -29,6 +29,7 @@
 //   - updates change all parts of a spec, the action, the policies and the limit of actions, with a conflict token that is right,
 //     old, or not there (change.go); triggers and backfills replace the policy and parts of the action, or come with the creation;
 //     runs are canceled and terminated by hand, and deletes asked twice (people_more.go)
+//   - in a sixth of the seeds schedules leave out named calendars, which people create, change and delete (calendars.go)
 //   - the namespace is frozen for a while, and limits its starts and runs, in a quarter of the seeds by other limits now and then; all
 //     processes know that at once
 //   - in one of 300 seeds somebody asks for a backfill of hundreds of times
@@ -61,7 +62,8 @@
 // What can only be told in the end is compared in the end, against a reading of the spec that shares no code with the product
 // (spec.go): what became of actions by each version of the definition, and which versions requests with a conflict token were
 // carried out on (check_actions.go, check_spans.go, check_changes.go); what was skipped (check_skips.go); that no schedule is closed too early (check_closed.go); that runs have events, and nothing begins that was given up (check_begun.go); what people have asked for (check_requests.go); what runs were told, and the
-// results of those before them (check_contents.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
+// results of those before them (check_contents.go); what calendars hold, that none is deleted that a schedule uses, that schedules go by the
+// newest in the end, and that nothing comes in hindsight which a calendar had left out (check_calendars.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
 // within a second, and each message is delivered once (check_timely.go, TestWithoutFaults). That the rate of a namespace is kept is told only where nothing else goes wrong
 // (TestLimits). Each check says in a comment what it leaves out, and why.
 //

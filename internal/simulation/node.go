@@ -44,6 +44,7 @@ type node struct {
 	pulls       []*pull
 	// received is the newest task of the generator of each schedule that has arrived, by the subject of its timer.
 	received map[string]uint64
+	watchers []*watcher
 	// subscriptions are those to plain NATS messages.
 	subscriptions []*subscription
 	cancel        context.CancelFunc
@@ -322,9 +323,14 @@ func (n *node) write(
 		if err != nil {
 			return 0, err
 		}
-		if n.world.wrote(n, key, data, now); what == whatDelete {
+		switch {
+		case bucket == n.world.names.ClusterBucket():
+			n.world.wroteCluster(key, data, now)
+		case what == whatDelete:
+			n.world.wrote(n, key, data, now)
 			n.world.promisedByDeletion(n, key, before)
-		} else {
+		default:
+			n.world.wrote(n, key, data, now)
 			n.world.promisedByRecord(n, key, before, data, sent)
 		}
 		return ack.Sequence, nil

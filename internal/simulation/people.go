@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/kv"
@@ -61,7 +62,7 @@ func (w *world) people(begin time.Time) {
 		world: w, rng: rand.New(rand.NewPCG(w.seed, streamPeople)), draws: rand.New(rand.NewPCG(w.seed, streamChanges)), begin: begin,
 	}
 	for i := range w.plan.Schedules {
-		id := fmt.Sprintf("s%d", i)
+		id := scheduleID(i)
 		policy := overlapPolicies[p.rng.IntN(len(overlapPolicies))]
 		at := begin.Add(between(p.rng, 20*time.Millisecond, 5*time.Second))
 		body := p.definition(policy, at)
@@ -69,7 +70,7 @@ func (w *world) people(begin time.Time) {
 		w.ask(at, request{verb: "create", id: id, body: body})
 	}
 	for range w.plan.Requests {
-		id := fmt.Sprintf("s%d", p.rng.IntN(w.plan.Schedules))
+		id := scheduleID(p.rng.IntN(w.plan.Schedules))
 		at := w.moment(between(p.rng, 5*time.Second, w.plan.Duration))
 		if p.rng.IntN(12) > 0 {
 			w.ask(at, p.anyRequest(id))
@@ -81,12 +82,13 @@ func (w *world) people(begin time.Time) {
 			w.ask(at, request{verb: "create", id: id, body: p.definition(schedule.OverlapAllowAll, at)})
 		}
 	}
+	p.calendars()
 	p.more()
 	p.volume()
 	p.resume()
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
-		id := fmt.Sprintf("s%d", i)
+		id := scheduleID(i)
 		w.ask(w.moment(w.plan.Duration).Add(time.Second), request{verb: "unpause", id: id, body: map[string]any{}})
 	}
 }
@@ -196,10 +198,14 @@ func (w *world) ask(at time.Time, r request) string {
 	w.asking++
 	requestID := cmp.Or(r.name, fmt.Sprintf("request-%d", w.asking))
 	w.unanswered++
-	asked := &r
+	asked, number := &r, uint64(w.asking)
 	w.at(at, func(now time.Time) {
 		r := asked
 		switch r.verb {
+		case "create":
+			w.nameCalendars(r.body["spec"].(map[string]any), number)
+		case calendarCreate, calendarUpdate, calendarDelete:
+			r.body = w.calendarBody(r, now)
 		case "update":
 			r.body = w.update(r, now)
 		case "volume":
@@ -214,7 +220,10 @@ func (w *world) ask(at time.Time, r request) string {
 			w.stir()
 			return
 		}
-		r.body["id"] = r.id
+		if r.body["id"] = r.id; strings.HasPrefix(r.verb, aboutCalendars) {
+			delete(r.body, "id")
+			r.body["name"] = r.id
+		}
 		if r.verb != "cancelBackfill" {
 			r.body["requestId"] = requestID
 		}
@@ -233,6 +242,9 @@ func (w *world) anyBackfill(id string) map[string]any {
 	}
 	return map[string]any{"backfillId": idIn(found[0])}
 }
+
+// scheduleID names a schedule of the simulation.
+func scheduleID(number int) string { return fmt.Sprintf("s%d", number) }
 
 // stored is the definition that the bucket has.
 func (w *world) stored(id string) (d schedule.Definition, ok bool) {

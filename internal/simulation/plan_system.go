@@ -23,6 +23,8 @@ type SystemPlan struct {
 	IdleTime time.Duration `json:",omitzero"`
 	// Volume is how many times a backfill has that somebody asks for: more than go into one hand-off, or one round of starts.
 	Volume int `json:",omitzero"`
+	// Calendars is how often people ask for something about a named calendar; 0 means that there are none.
+	Calendars int `json:",omitzero"`
 	// Recess is for how long nothing happens in the middle of the plan, beside its duration; Absent is who is away then.
 	Recess time.Duration `json:",omitzero"`
 	Absent absence       `json:",omitzero"`
@@ -51,6 +53,7 @@ func systemPlanOf(seed uint64) SystemPlan {
 		p.Volume = 520 + rng.IntN(200)
 	}
 	p.recess(rand.New(rand.NewPCG(seed, streamRecess)))
+	p.calendars(rand.New(rand.NewPCG(seed, streamCalendars)))
 	return p
 }
 
@@ -73,5 +76,6 @@ const (
 	streamVolume
 	streamRecess
 	streamTrap
-	streamLimits uint64 = 116
+	streamLimits    uint64 = 116
+	streamCalendars uint64 = 117
 )

@@ -72,9 +72,13 @@ func (n *node) program() func(context.Context) {
 	switch n.role {
 	case roleFrontend:
 		n.api = frontend.NewLocal(frontend.LocalConfig{
-			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, NewID: n.ids.next,
+			Bus: n, Store: store, Cluster: kv.NewClusterIn(n, n.world.names), Names: n.world.names, Logger: log, Now: n.now,
+			NewID: n.ids.next,
 		})
-		return func(ctx context.Context) { <-ctx.Done() }
+		if n.world.plan.Calendars == 0 {
+			return func(ctx context.Context) { <-ctx.Done() } // without background jobs nobody looks for any
+		}
+		return func(ctx context.Context) { n.api.RunJobs(ctx, n.ids.prefix) }
 	case roleGenerator:
 		return runs(generator.New(generator.Config{
 			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, MaxBacklog: n.world.plan.MaxBacklog,

@@ -13,6 +13,8 @@ import (
 type books struct {
 	// versions are all definitions of each schedule, in order.
 	versions map[string][]version
+	// calendars are all that the named calendars have held.
+	calendars map[string][]calendarVersion
 	// out are the starts that each invoker's record had as ready or started when it was last written.
 	out map[string]map[string]bool
 	// decisions say under which rules each start was made ready, by request ID; writes counts the records they came with, and
@@ -50,7 +52,7 @@ type leaving struct {
 }
 
 func newBooks() books {
-	return books{versions: map[string][]version{}, out: map[string]map[string]bool{}, decisions: map[string]*decision{}, left: map[string]leaving{}}
+	return books{versions: map[string][]version{}, calendars: map[string][]calendarVersion{}, out: map[string]map[string]bool{}, decisions: map[string]*decision{}, left: map[string]leaving{}}
 }
 
 // wrote takes note of a record that has been written, or deleted: then there is no data.

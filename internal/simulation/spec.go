@@ -14,16 +14,17 @@ import (
 func timesOf(d *schedule.Definition, after, to time.Time) []time.Time {
 	var times []time.Time
 	for at := after.Truncate(time.Second); !at.After(minTime(to, d.Schedule.Spec.EndTime)); at = at.Add(time.Second) {
-		if at.After(after) && isDue(&d.Schedule.Spec, at) {
+		if at.After(after) && isDue(d, at) {
 			times = append(times, at)
 		}
 	}
 	return times
 }
 
-// isDue reports whether a spec gives a time of whole seconds.
-func isDue(spec *schedule.Spec, at time.Time) bool {
-	if at.Before(spec.StartTime) || at.After(spec.EndTime) ||
+// isDue reports whether the spec of a definition gives a time of whole seconds.
+func isDue(d *schedule.Definition, at time.Time) bool {
+	spec := &d.Schedule.Spec
+	if at.Before(spec.StartTime) || at.After(spec.EndTime) || excludedByName(d, at) ||
 		slices.ContainsFunc(spec.Blackouts, func(b schedule.Blackout) bool { return !at.Before(b.From) && at.Before(b.To) }) {
 		return false
 	}
