@@ -144,6 +144,7 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.dropCopies(g)
 	rests := !verdict.rest.IsZero() && !slices.ContainsFunc(g.items, func(it *item[M]) bool { return !l.mayWait(it) })
 	more := len(g.items) > 0 && !rests
 	g.items = append(held, g.items...)
@@ -185,6 +186,18 @@ func (l *Loop[M]) once(items []*item[M]) []*item[M] {
 	return slices.DeleteFunc(items, func(it *item[M]) bool { return newest[it.sequence] != it })
 }
 
+// dropCopies drops what has come while the same message was handled, and has been acknowledged: it is done, and nothing is left that
+// would come again should this process die. The caller holds the lock.
+func (l *Loop[M]) dropCopies(g *group[M]) {
+	g.items = slices.DeleteFunc(g.items, func(it *item[M]) bool {
+		done := slices.ContainsFunc(g.working, func(other *item[M]) bool { return other.acked && other.sequence == it.sequence })
+		if done {
+			<-l.slots
+		}
+		return done
+	})
+}
+
 // process handles items, and settles them unless the verdict it returns is to hold them.
 func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[M]) Verdict {
 	if len(items) == 0 {
@@ -223,7 +236,7 @@ func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
 	}
 	for _, it := range items {
 		if it != kept {
-			l.ack(it.raw)
+			l.ack(it)
 			<-l.slots
 		}
 	}
@@ -294,7 +307,7 @@ func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M]
 		case verdict.back:
 			l.giveBack(it.raw)
 		case verdict.err == nil:
-			l.ack(it.raw)
+			l.ack(it)
 		case ctx.Err() != nil:
 			l.giveBack(it.raw) // it was not the message's fault
 		case isPermanent(verdict.err) && it.Deliveries >= l.config.MaxDeliveries:
@@ -306,11 +319,12 @@ func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M]
 	}
 }
 
-func (l *Loop[M]) ack(raw jetstream.Msg) {
+func (l *Loop[M]) ack(it *item[M]) {
+	it.acked = true
 	l.metrics.settled(acked)
 	// A lost acknowledgement means a repeat, which the handler finds done.
-	if err := raw.Ack(); err != nil {
-		l.config.Logger.Debug("acknowledge", "subject", raw.Subject(), "error", err)
+	if err := it.raw.Ack(); err != nil {
+		l.config.Logger.Debug("acknowledge", "subject", it.raw.Subject(), "error", err)
 	}
 }
 

@@ -326,6 +326,30 @@ func TestSharedMessage(t *testing.T) {
 	}
 }
 
+// TestMessageThatComesAgainMeanwhile: the same message comes once more to the process that is at work on it. When it is done, so is that.
+func TestMessageThatComesAgainMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.neverRedeliver()
+	var j journal
+	var reply atomic.Value
+	goOn := make(chan struct{})
+	l := New(b.config(), watched{&reply, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
+		if j.add(key, group) == 1 {
+			assert.NoError(t, b.js.Conn().Publish(reply.Load().(string), []byte("-NAK")))
+			<-goOn
+		}
+		return Done()
+	}})
+	b.start(l)
+	b.publish("a", "0")
+	b.awaitGroup(l, "a", "it has come again", func(g *group[string]) bool { return len(g.items) == 1 })
+	close(goOn)
+	b.awaitEmpty()
+	b.publish("a", "1")
+	require.Equal(t, []string{"1"}, j.await(t, 2)[1].bodies)
+}
+
 // TestHeldMessageThatComesAgain: after the election of a leader NATS delivers again what it does not know to be in progress,
 // also to whoever holds it. To acknowledge the older delivery would remove the message.
 func TestHeldMessageThatComesAgain(t *testing.T) {

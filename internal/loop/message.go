@@ -90,6 +90,7 @@ type item[M any] struct {
 	raw      jetstream.Msg
 	sequence uint64    // its place in the stream; newer messages have higher ones
 	touched  time.Time // when the server last heard about it
+	acked    bool
 }
 
 // share notes that another process may have the message, too, if that is so.

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // requests: what people have asked for, and were told is done, has been done.
@@ -164,8 +165,8 @@ func (c *checker) toldBy(names map[any]bool) (told int) {
 	return told
 }
 
-// forgotten reports whether another request had deleted a later schedule of the ID when the event of a deletion was stored. One that a
-// generator has closed was deleted by no request.
+// forgotten reports whether another request had deleted a later schedule of the ID when the event of a deletion was stored, or the
+// trace of the deletion was too old by then. A schedule that a generator has closed was deleted by no request.
 func (c *checker) forgotten(eventID string) bool {
 	var stored time.Time
 	for _, m := range c.server.Messages(c.names.EventStream(), c.names.Events(keyOf(c.id))) {
@@ -180,7 +181,12 @@ func (c *checker) forgotten(eventID string) bool {
 		if deleted && v.deleter == roleFrontend {
 			return !v.at.After(stored)
 		}
-		deleted = deleted || v.deleter != "" && schedule.DeletedEventID(before) == eventID
+		if v.deleter != "" && schedule.DeletedEventID(before) == eventID {
+			deleted = true
+			if stored.Sub(v.at) > subjects.TombstoneAge {
+				return true
+			}
+		}
 		before = v.definition.Incarnation
 	}
 	return false
