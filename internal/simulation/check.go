@@ -176,6 +176,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	c.passed()
 	c.given()
 	c.hindsight()
+	c.heaped()
 	c.timely()
 	c.contents()
 	c.audit()

@@ -32,7 +32,9 @@
 //   - in a sixth of the seeds schedules leave out named calendars, which people create, change and delete (calendars.go)
 //   - the namespace is frozen for a while, and limits its starts and runs, in a quarter of the seeds by other limits now and then; all
 //     processes know that at once
-//   - in one of 300 seeds somebody asks for a backfill of hundreds of times
+//   - in one of 200 seeds there is more to do at once than is done in one go (volume.go): several backfills of hundreds of times, or
+//     what was due in the 17 minutes or more in which no generator ran. So hand-offs, the buffer, rounds of starts and the room for
+//     backfills meet their limits
 //   - in a twelfth of the seeds there is a recess (recess.go): for minutes, or for more than an hour, nothing is due and nobody asks for
 //     anything, while all processes are gone, or all but the workers, or one stands still. By its end the streams have forgotten
 //     message IDs and, after an hour, what was deleted; no record and no event may be there twice for that
@@ -56,6 +58,8 @@
 //   - a message is acknowledged when the record has what it says; and when there is still something to do, a timer or another
 //     message sees to it
 //   - what counts as running is in the queue, or its completion waits
+//   - a hand-off gives up what is beyond its limit and nothing else, the buffer takes in what it has room for, and a backfill hands over
+//     no more than there was room for by a record that it may have read
 //
 // Policies and limits change, so each record is held against the definitions that its process may go by at that moment (records.go).
 //

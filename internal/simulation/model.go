@@ -128,6 +128,7 @@ func (w *model) work(
 		w.node.note("code "+request.RequestID, func() { w.node.world.ledger.begin(request, w.node, received) })
 	}
 	fate := fateOf(request)
+	fate.duration += w.node.world.plan.Volume.lasts()
 	for left := fate.duration; !known && left > 0 && ctx.Err() == nil; left -= heartbeat {
 		_ = idle.For(ctx, min(left, heartbeat))
 		_ = msg.InProgress()

@@ -29,6 +29,8 @@ type request struct {
 	asked []byte
 	// tries is how often it was asked.
 	tries int
+	// times is how many times a backfill is to have, if it is of many.
+	times int
 	// name is its request ID, where it is to be that of another one.
 	name string
 }
@@ -67,6 +69,9 @@ func (w *world) people(begin time.Time) {
 		at := begin.Add(between(p.rng, 20*time.Millisecond, 5*time.Second))
 		body := p.definition(policy, at)
 		p.initial(body)
+		if id == heapedID && w.plan.Volume != "" {
+			p.heap(body)
+		}
 		w.ask(at, request{verb: "create", id: id, body: body})
 	}
 	for range w.plan.Requests {
@@ -210,6 +215,8 @@ func (w *world) ask(at time.Time, r request) string {
 			r.body = w.update(r, now)
 		case "volume":
 			r.body = w.volumeOf(r)
+		case "relieve":
+			r.body = w.reliefOf(r)
 		case "cancelBackfill":
 			r.body = w.anyBackfill(r.id)
 		case "cancelRun", "terminateRun":

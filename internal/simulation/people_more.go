@@ -18,35 +18,6 @@ func (p *people) more() {
 	}
 }
 
-// volume plans a backfill of many times.
-func (p *people) volume() {
-	if p.world.plan.Volume == 0 {
-		return
-	}
-	m := &people{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamVolume)), begin: p.begin}
-	end := p.begin.Add(-time.Minute).UTC().Truncate(time.Second)
-	body := map[string]any{"end": end.Format(time.RFC3339), "overlap": string(schedule.OverlapAllowAll)}
-	if m.one(3) {
-		body["overlap"] = string(schedule.OverlapBufferAll)
-	}
-	p.world.ask(p.begin.Add(between(m.rng, 5*time.Second, 8*time.Second)), request{verb: "volume", id: "s0", body: body})
-}
-
-// volumeOf is a backfill of as many times as the plan says, by the intervals that the schedule has now; nil if it is gone.
-func (w *world) volumeOf(r *request) map[string]any {
-	d, ok := w.stored(r.id)
-	if !ok {
-		return nil
-	}
-	end, err := time.Parse(time.RFC3339, r.body["end"].(string))
-	if err != nil {
-		panic(err)
-	}
-	r.verb = "backfill"
-	r.body["start"] = end.Add(-time.Duration(w.plan.Volume) * d.Schedule.Spec.Intervals[0].Every.Std()).Format(time.RFC3339)
-	return r.body
-}
-
 func (p *people) oneMore(id string) request {
 	switch p.rng.IntN(6) {
 	case 0, 1:

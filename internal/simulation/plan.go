@@ -72,6 +72,7 @@ func PlanOf(seed uint64) Plan {
 		plan.jam(rng)
 	}
 	plan.skewFar(seed)
+	plan.swell(seed)
 	return plan
 }
 

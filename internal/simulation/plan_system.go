@@ -21,8 +21,8 @@ type SystemPlan struct {
 	LimitChanges int `json:",omitzero"`
 	// IdleTime is how long a schedule stays that has nothing to do any more; 0 means beyond the end of the simulation.
 	IdleTime time.Duration `json:",omitzero"`
-	// Volume is how many times a backfill has that somebody asks for: more than go into one hand-off, or one round of starts.
-	Volume int `json:",omitzero"`
+	// Volume is of what there is very much: more than is done in one go. It is empty as a rule.
+	Volume volume `json:",omitzero"`
 	// Calendars is how often people ask for something about a named calendar; 0 means that there are none.
 	Calendars int `json:",omitzero"`
 	// Recess is for how long nothing happens in the middle of the plan, beside its duration; Absent is who is away then.
@@ -47,10 +47,6 @@ func systemPlanOf(seed uint64) SystemPlan {
 	rng = rand.New(rand.NewPCG(seed, streamIdle))
 	if rng.IntN(8) == 0 {
 		p.IdleTime = between(rng, 2*time.Second, 20*time.Second)
-	}
-	rng = rand.New(rand.NewPCG(seed, streamVolume))
-	if rng.IntN(300) == 0 {
-		p.Volume = 520 + rng.IntN(200)
 	}
 	p.recess(rand.New(rand.NewPCG(seed, streamRecess)))
 	p.calendars(rand.New(rand.NewPCG(seed, streamCalendars)))
@@ -78,4 +74,5 @@ const (
 	streamTrap
 	streamLimits    uint64 = 116
 	streamCalendars uint64 = 117
+	streamBacklog   uint64 = 118
 )

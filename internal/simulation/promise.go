@@ -34,6 +34,8 @@ type promises struct {
 	armers map[string]*armer
 	// repeated are the timers that the network has armed once more, in the place of what was there by then.
 	repeated map[string]bool
+	// rooms are how much room there was for backfills.
+	rooms rooms
 	// invokers are the records of the invokers as they were decoded last.
 	invokers map[string]decoded
 }
@@ -68,7 +70,7 @@ type decoded struct {
 func newPromises() promises {
 	return promises{
 		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{},
-		first: map[string]firstRecord{}, armers: map[string]*armer{}, repeated: map[string]bool{}, invokers: map[string]decoded{},
+		first: map[string]firstRecord{}, armers: map[string]*armer{}, repeated: map[string]bool{}, invokers: map[string]decoded{}, rooms: rooms{},
 	}
 }
 
@@ -149,6 +151,8 @@ func (w *world) promisedByMessage(stream string, msg *nats.Msg) {
 	switch {
 	case stream == w.names.ActionStream():
 		w.promisedByRun(msg)
+	case stream == w.names.EventStream():
+		w.noteEvent(msg)
 	case stream == w.names.ControlStream():
 		w.promises.sent[msg.Header.Get(nats.MsgIdHdr)] = true
 	case strings.HasPrefix(msg.Subject, w.names.Prefix()+".callback."):
@@ -166,6 +170,7 @@ func (w *world) noteHandOff(id string, data []byte) {
 		panic(err)
 	}
 	w.promises.handedOff[handOff{id, e.Incarnation, e.Source, e.To.UnixNano()}] = true
+	w.promisedByHandOff(id, &e)
 }
 
 // promisedByRun: the intent to start comes before the start, and the timer of a run with a timeout before the run. A run

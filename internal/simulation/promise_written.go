@@ -89,6 +89,9 @@ func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, dat
 		}
 		return
 	}
+	if now.Attempt > old.Attempt {
+		w.met[metNoRoom]++
+	}
 	made := w.promises.handedOff[handOff{key.ID, now.Incarnation, now.ID, now.Mark.UnixNano()}]
 	if (!now.Mark.Equal(old.Mark) || now.Handed != old.Handed) && !made {
 		w.broken(key.ID, "the record of %s says that %d starts are handed over, which was not stored", now.ID, now.Handed)
@@ -115,6 +118,7 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, data []byte) {
 // event stream has it, a control when the control stream has it.
 func (w *world) promisedByInvoker(key schedule.Key, before jsmodel.Message, data []byte) {
 	old, now := both[schedule.InvokerState](before, data)
+	w.promisedByBuffer(key.ID, &old, &now)
 	for i := range now.Starts {
 		if isOut(&now.Starts[i]) {
 			w.promises.intended[now.Starts[i].RequestID] = true

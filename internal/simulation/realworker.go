@@ -22,13 +22,21 @@ import (
 func (n *node) serveQueue(ctx context.Context) {
 	w, err := worker.NewOn(link{n}, worker.Config{
 		Namespace: namespace, TaskQueue: taskQueue, Identity: n.name, Logger: slog.New(slog.DiscardHandler),
-		Concurrency: []int{2, 10, 100}[(n.world.seed+uint64(n.number))%3],
+		Concurrency: n.concurrency(),
 	})
 	if err != nil {
 		panic(err) // the configuration is ours
 	}
 	w.Register("t", func(ctx context.Context, run *worker.Run) (any, error) { return outcomeOf(run), n.userCode(ctx, run) })
 	_ = w.Run(ctx)
+}
+
+// concurrency is how many runs a worker has at once. Where there is very much, it is not for the workers to keep it back.
+func (n *node) concurrency() int {
+	if n.world.plan.Volume != "" {
+		return 500
+	}
+	return []int{2, 10, 100}[(n.world.seed+uint64(n.number))%3]
 }
 
 // outcomeOf is what the code of a run returns: see resultOf.
@@ -48,6 +56,7 @@ func (n *node) userCode(ctx context.Context, run *worker.Run) error {
 		}
 	})
 	a := attemptOf(&run.ActionRequest, run.Attempt)
+	a.duration += n.world.plan.Volume.lasts()
 	if a.deaf {
 		ctx = context.WithoutCancel(ctx)
 	}

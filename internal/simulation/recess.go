@@ -26,6 +26,8 @@ const (
 	absentPools absence = "pools"
 	// absentOne: one process stands still when it has read a record, some time before the recess, until that is over.
 	absentOne absence = "one"
+	// absentGenerators: so were the generators. The others go on; of what is due nobody knows. This is for plans with a backlog.
+	absentGenerators absence = "generators"
 )
 
 const (
@@ -102,7 +104,7 @@ func (w *world) arrangeRecess() {
 
 // isAbsent reports whether no process of a role is there in the recess.
 func (w *world) isAbsent(role string) bool {
-	return w.plan.Absent == absentAll || w.plan.Absent == absentPools && (role != roleWorker || w.plan.Together)
+	return w.plan.Absent == absentAll || w.plan.Absent == absentGenerators && role == roleGenerator || w.plan.Absent == absentPools && (role != roleWorker || w.plan.Together)
 }
 
 // trap makes the process stand still that the plan wants to, if a call reads a record and is its first one to do so since a time.

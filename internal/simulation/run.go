@@ -22,6 +22,8 @@ type Report struct {
 	// Faults counts what went wrong, by kind; Runs what was started, Steps everything that happened.
 	Faults      map[string]int
 	Runs, Steps int
+	// Met counts where a limit was met, by the limit.
+	Met map[string]int
 	// Repeated counts the runs that a worker's code began more than once, for a reason.
 	Repeated int
 	// starts are when the action stream took the runs.
@@ -42,7 +44,7 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 			w.ledger.find("unrest", "", "does not come to rest: %s", w.busy())
 		}
 		report = Report{
-			Seed: seed, Plan: plan, Findings: w.check(), Faults: w.faults,
+			Seed: seed, Plan: plan, Findings: w.check(), Faults: w.faults, Met: w.met,
 			Runs: len(w.ledger.runs), Steps: len(w.trace.lines), Repeated: w.ledger.coded, trace: &w.trace,
 		}
 		for _, r := range w.ledger.order {
@@ -63,7 +65,7 @@ func newWorld(seed uint64, plan Plan) *world {
 	w := &world{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, streamNetwork)), plan: plan, names: names, server: jsmodel.New(streams...),
 		trace: trace{begin: time.Now()}, ledger: newLedger(), promises: newPromises(), books: newBooks(),
-		firing: map[string]bool{}, faults: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
+		firing: map[string]bool{}, faults: map[string]int{}, met: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
 	w.ledger.trace = &w.trace
 	w.recess, w.caughtUp, w.trapped = recessOf(seed, &plan, w.trace.begin), map[string]uint64{}, -1

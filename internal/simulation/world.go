@@ -59,6 +59,8 @@ type world struct {
 	orderly          atomic.Bool        // the same, for the goroutines of processes
 	faults           map[string]int
 	started          int
+	// met counts where limits were met.
+	met map[string]int
 	// recess is when nothing happens, caughtUp is what all replicas of a stream have seen by then. The process of the number trapped is
 	// to stand still when it first reads a record after trapFrom; -1 is that of none.
 	recess   recess
