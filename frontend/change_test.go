@@ -111,14 +111,17 @@ func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {
 	require.NoError(t, err)
 	def := in.definition("nightly")
 
-	_, err = answer[schedule.Empty](in, "delete", `{"id":"nightly"}`)
+	_, err = answer[schedule.Empty](in, "delete", `{"id":"nightly","runs":"terminate"}`)
 	require.NoError(t, err)
 	_, err = kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("nightly")))
 	require.ErrorIs(t, err, kv.ErrNotFound)
 
 	want := &schedule.Wake{Incarnation: def.Incarnation, Version: def.Version + 1, Reason: schedule.ReasonDeleted}
 	shard := in.store.ShardOf(in.key("nightly"))
-	assert.Equal(t, want, in.wake("nightly", in.names.InvokeDeleted(shard, in.key("nightly"))))
+	// The trace of the definition says what becomes of its runs, until another schedule of the ID takes its place.
+	forget := *want
+	forget.Runs = schedule.RunsTerminate
+	assert.Equal(t, &forget, in.wake("nightly", in.names.InvokeDeleted(shard, in.key("nightly"))))
 	assert.Equal(t, want, in.wake("nightly", in.backfill("nightly", trigger.TriggerID)))
 	want.Told = true
 	assert.Equal(t, want, in.wake("nightly", in.generateWake("nightly", want.Version)))
