@@ -19,6 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // These tests arrange what a process has left behind that died at some point, and let another take its messages.
@@ -371,4 +372,24 @@ func TestControlsLeftBehind(t *testing.T) {
 	require.Equal(t, 1, s.queued())
 	require.Equal(t, s.at(2).UTC(), s.take().NominalTime)
 	require.Empty(t, s.record().Controls)
+}
+
+// TestTheRestOfARoundMuchLater: a process that stood still behind a round does not take for fresh what it has left. Somebody else may
+// have published it since, so it looks; then it goes on.
+func TestTheRestOfARoundMuchLater(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, policy(schedule.OverlapAllowAll))
+	seconds := make([]int, invoker.RoundLimit+2)
+	for i := range seconds {
+		seconds[i] = i + 1
+	}
+	e, now := s.handOff("", seconds...), time.Now()
+	pool := s.newPool(clock(func() time.Time { return now }))
+	s.handle(pool, invoker.Message{Enqueue: &e})
+	require.Equal(t, invoker.RoundLimit, s.queued())
+	s.publishedBefore(e.Starts[len(seconds)-1])
+	now = now.Add(subjects.DuplicateWindow)
+	s.handle(pool, wakeUp)
+	require.Equal(t, len(seconds), s.queued(), "each once")
+	require.Equal(t, schedule.PhaseStarted, s.phase(len(seconds)))
 }
