@@ -619,6 +619,9 @@ func TestTheNewestActionIsRemembered(t *testing.T) {
 				require.Equal(t, second(50), k.state.LastAction())
 			}
 			require.Equal(t, invoker.RecentLimit, k.state.Ended.Len())
+			k.running(60)
+			k.complete(60, schedule.StatusCompleted)
+			require.Equal(t, second(60), k.state.LastAction(), "the next one")
 		})
 	}
 }

@@ -58,6 +58,34 @@ func TestTasksAndTimers(t *testing.T) {
 	require.NoError(t, task.PublishAndPurge(ctx, to, target, armed, &wake), "also where there is none")
 }
 
+// TestAGuardIsArmedAgainOnce: what it guards may never come, and nobody would remove it.
+func TestAGuardIsArmedAgainOnce(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	to := natstest.Bus(t, js)
+	names := natstest.Names(t)
+	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
+	require.NoError(t, err)
+	stream, err := js.Stream(t.Context(), names.TaskStream(0))
+	require.NoError(t, err)
+	key := schedule.Key{Namespace: "default", ID: "s"}
+	armed, target := names.RetryTimer(0, key), names.InvokeWake(0, key)
+	guard := schedule.Wake{Version: 2, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(time.Hour)}
+	now := time.Now().UTC()
+	require.NoError(t, task.ArmAgain(t.Context(), to, armed, target, now, guard))
+	msg, err := stream.GetLastMsgForSubject(t.Context(), armed)
+	require.NoError(t, err)
+	require.Equal(t, "@at "+now.Add(time.Hour).Format(time.RFC3339Nano), msg.Header.Get(timer.HeaderAt))
+	var fired schedule.Wake
+	require.NoError(t, schedule.Unmarshal(msg.Data, &fired))
+	require.Equal(t, schedule.Wake{Version: 2, Reason: schedule.ReasonGuard}, fired)
+
+	require.NoError(t, task.ArmAgain(t.Context(), to, armed, target, now, fired))
+	last, err := stream.GetLastMsgForSubject(t.Context(), armed)
+	require.NoError(t, err)
+	require.Equal(t, msg.Sequence, last.Sequence, "it is not armed a third time")
+}
+
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
