@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/invoker"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -138,4 +139,37 @@ func TestAPaceServesInOrder(t *testing.T) {
 	require.Len(t, given[1], 10)
 	require.LessOrEqual(t, len(given[2]), 1, "the others are too far away")
 	require.True(t, slices.IsSortedFunc(slices.Concat(given...), time.Time.Compare))
+}
+
+// whileItCounts is a bus on which something happens when runs are counted first.
+type whileItCounts struct {
+	bus.Bus
+	happens func()
+}
+
+func (b *whileItCounts) Subjects(ctx context.Context, stream, filter string) (int, error) {
+	if happens := b.happens; happens != nil {
+		b.happens = nil
+		happens()
+	}
+	return b.Bus.Subjects(ctx, stream, filter)
+}
+
+// TestRoomOutlivesAConflict: another process writes the record when a start has been given the last room there is. The next attempt
+// goes on with that, and does not ask for more.
+func TestRoomOutlivesAConflict(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	now := time.Now()
+	counting := &whileItCounts{Bus: s.bus(), happens: func() {
+		other := schedule.InvokerState{Incarnation: s.definition().Incarnation, LimitVersion: s.definition().LimitVersion}
+		_, err := kv.Put(t.Context(), s.store, kv.Invoker(s.key), &other, 0)
+		require.NoError(t, err)
+	}}
+	pool := s.newPool(under(limitedBy(schedule.NamespaceLimits{MaxPendingRuns: 1})), clock(func() time.Time { return now }),
+		func(c *invoker.Config) { c.Bus = counting })
+	e := s.handOff("", 1)
+	s.handle(pool, invoker.Message{Enqueue: &e})
+	require.Nil(t, counting.happens)
+	require.Equal(t, 1, s.queued())
 }
