@@ -167,24 +167,36 @@ const (
 	stillSo    = "it is still so after the repair"
 )
 
-// review finds out which findings are gone.
+// review finds out which findings are gone. What has moved since may be on its way, or what the repair has made of it, and as wrong as
+// before: that is looked at once more.
 func (c *Checker) review(ctx context.Context, findings []Finding) error {
-	remaining, err := c.lookAgain(ctx, findings)
+	found, err := c.seeAgain(ctx, findings)
 	if err != nil {
 		return err
 	}
+	others, err := c.lookAgain(ctx, moved(findings, found))
+	if err != nil {
+		return err
+	}
+	review(findings, append(confirmed(findings, found), others...))
+	return nil
+}
+
+// review notes which findings are gone and which remain, in another state perhaps. The next repair is of that.
+func review(findings, remaining []Finding) {
 	for i := range findings {
 		f := &findings[i]
-		still := slices.ContainsFunc(remaining, func(other Finding) bool { return other.same(f) })
-		f.Repaired = !still
+		j := slices.IndexFunc(remaining, f.concerns)
+		if f.Repaired = j < 0; !f.Repaired {
+			f.What, f.evidence, f.mend, f.stray = remaining[j].What, remaining[j].evidence, remaining[j].mend, remaining[j].stray
+		}
 		switch {
-		case still && f.Repairable && f.Problem == "":
+		case !f.Repaired && f.Repairable && f.Problem == "":
 			f.Problem = stillSo
-		case !still && f.Problem == stillSo:
+		case f.Repaired && f.Problem == stillSo:
 			f.Problem = ""
 		}
 	}
-	return nil
 }
 
 // mendAll repairs findings: first those whose record is written or removed, since a generator that another of them wakes may
@@ -252,6 +264,12 @@ func (c *Checker) look(ctx context.Context, key schedule.Key) ([]Finding, error)
 
 // lookAgain returns, after a pause, those findings that are still so.
 func (c *Checker) lookAgain(ctx context.Context, suspects []Finding) ([]Finding, error) {
+	found, err := c.seeAgain(ctx, suspects)
+	return confirmed(suspects, found), err
+}
+
+// seeAgain returns, after a pause, what there is to find where something was found.
+func (c *Checker) seeAgain(ctx context.Context, suspects []Finding) ([]Finding, error) {
 	if len(suspects) == 0 {
 		return nil, nil
 	}
@@ -277,7 +295,7 @@ func (c *Checker) lookAgain(ctx context.Context, suspects []Finding) ([]Finding,
 		again, err = c.lookAtRun(ctx, f)
 		found = append(found, again...)
 	}
-	return confirmed(suspects, found), err
+	return found, err
 }
 
 // each looks at schedules side by side, and returns what it finds in the order of the schedules.

@@ -1,6 +1,10 @@
 package consistency
 
-import "github.com/carillon-scheduler/carillon/schedule"
+import (
+	"slices"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
 
 // Kind says in one word what is inconsistent. The set is small and fixed.
 type Kind string
@@ -77,7 +81,24 @@ func (f *Finding) Automatic() bool { return f.mend != nil && !f.asked }
 
 // same reports whether two looks have found the same thing.
 func (f *Finding) same(other *Finding) bool {
-	return f.Kind == other.Kind && f.Key() == other.Key() && f.About == other.About && f.evidence == other.evidence
+	return f.concerns(*other) && f.evidence == other.evidence
+}
+
+// concerns reports whether two looks have found something of one kind about the same thing, in whatever state.
+func (f *Finding) concerns(other Finding) bool {
+	return f.Kind == other.Kind && f.Key() == other.Key() && f.About == other.About
+}
+
+// moved returns the findings of the second of two looks that the first has in another state.
+func moved(first, second []Finding) []Finding {
+	var others []Finding
+	for i := range second {
+		same := func(f Finding) bool { return f.same(&second[i]) }
+		if slices.ContainsFunc(first, second[i].concerns) && !slices.ContainsFunc(first, same) {
+			others = append(others, second[i])
+		}
+	}
+	return others
 }
 
 // confirmed returns the findings of the second of two looks that the first has, too.

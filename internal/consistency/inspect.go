@@ -167,14 +167,15 @@ func (in *inspector) dueTimer() {
 }
 
 // handOff checks that what the generator has handed over has arrived. The invoker has to have something: one that has lost
-// its record does not say what it had.
+// its record does not say what it had. A generator that is set back to where something is missing begins its next hand-off there: it may
+// have none to make before a pause is over, say, and nothing else can be done until then.
 func (in *inspector) handOff() {
 	covered, g := in.covered(), &in.Generator.Value
 	if len(covered) == 0 || in.invoking() {
 		return
 	}
 	arrived := covered[0].To
-	if len(covered) == 1 && !g.HandedOff.After(arrived) {
+	if !g.HandedOff.After(arrived) {
 		return
 	}
 	until := g.HandedOff

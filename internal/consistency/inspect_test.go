@@ -95,6 +95,12 @@ func inspections() map[string]inspection {
 				Covered: []schedule.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
 			}
 		}, []Kind{HandOffLost}},
+		"gap that is to be handed over": {func(s *Snapshot) {
+			s.Generator.Value.HandedOff = created.Add(1)
+			s.Invoker.Value.Sources[schedule.SourceAuto] = schedule.SourceProgress{
+				Covered: []schedule.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
+			}
+		}, nil},
 		"no invoker":     {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{} }, []Kind{InvokerMissing}},
 		"no invoker yet": {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{}; s.Generator.Value.HandedOff = created }, nil},
 		"ready":          {func(s *Snapshot) { s.Invoker.Value.Starts[1].Phase = schedule.PhaseReady }, []Kind{StartsStalled}},
@@ -218,6 +224,31 @@ func TestConfirmed(t *testing.T) {
 	}
 	require.Equal(t, []Kind{RunLost, BackfillStalled}, kinds)
 	require.Empty(t, confirmed(nil, first))
+}
+
+// TestMoved: what a repair has written anew, and is wrong still, is not repaired.
+func TestMoved(t *testing.T) {
+	t.Parallel()
+	s := healthy()
+	s.Timers, s.Runs["r1"] = nil, Run{}
+	findings := Inspect(s)
+	require.Empty(t, moved(findings, Inspect(s)), "they are the same")
+	s.Generator.Revision++
+	again := moved(findings, Inspect(s))
+	require.Len(t, again, 1)
+	require.Equal(t, DueTimerMissing, again[0].Kind)
+
+	review(findings, append(confirmed(findings, Inspect(s)), again...))
+	for i := range findings {
+		require.False(t, findings[i].Repaired, findings[i].Kind)
+		require.Equal(t, stillSo, findings[i].Problem)
+	}
+	require.True(t, findings[0].same(&again[0]), "the next repair is of what there is now")
+	review(findings, nil)
+	for i := range findings {
+		require.True(t, findings[i].Repaired, findings[i].Kind)
+		require.Empty(t, findings[i].Problem)
+	}
 }
 
 func TestTimerSubjects(t *testing.T) {

@@ -1,6 +1,7 @@
 package consistency_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -114,6 +115,41 @@ func TestRepairOfSchedulesThatStandStill(t *testing.T) {
 	require.Equal(t, want, got)
 	s.goOn(all)
 	s.eventually("nothing is wrong", func() bool { return len(s.finds(false)) == 0 })
+}
+
+// TestLostHandOffOfAPausedSchedule: nothing is handed over again before the pause is over. There is nothing left to repair until then,
+// and nothing is left out after it.
+func TestLostHandOffOfAPausedSchedule(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.work()
+	key := s.create("a", period)
+	s.eventually("it runs", func() bool { return s.ran(key.ID) > 0 })
+	s.silence(key)
+	s.eventually("nothing runs", func() bool { return len(s.describe(key.ID).Info.RunningWorkflows) == 0 })
+	loseHandOff(s, key)
+	put(s, kv.Invoker(key), func(inv *schedule.InvokerState) { // the hand-off after it has arrived
+		auto := inv.Sources[schedule.SourceAuto]
+		var g schedule.GeneratorState
+		put(s, kv.Generator(key), func(state *schedule.GeneratorState) {
+			g = *state
+			state.HandedOff, state.Mark = g.HandedOff.Add(time.Millisecond), g.Mark.Add(time.Millisecond)
+		})
+		auto.Covered = append(auto.Covered, schedule.Span{From: g.HandedOff, To: g.HandedOff.Add(time.Millisecond)})
+		inv.Sources[schedule.SourceAuto] = auto
+	})
+	require.NoError(t, s.api.Pause(t.Context(), key.ID, "maintenance"))
+	s.eventually("that is all that is found", func() bool {
+		return slices.Equal([]consistency.Kind{consistency.HandOffLost}, kindsOf(s.finds(false)))
+	})
+	found := s.finds(true)
+	require.Len(t, found, 1)
+	require.True(t, found[0].Repaired, found[0].Problem)
+	require.Empty(t, s.finds(false), "the next hand-off begins where the gap does")
+	ran := s.ran(key.ID)
+	require.NoError(t, s.api.Unpause(t.Context(), key.ID, ""))
+	s.eventually("it runs on", func() bool { return s.ran(key.ID) >= ran+2 })
+	require.Empty(t, s.finds(false))
 }
 
 func TestScrubberMendsSchedulesThatStandStill(t *testing.T) {
