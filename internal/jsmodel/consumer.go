@@ -108,6 +108,18 @@ func (s *Server) Delivered(stream, name string) uint64 {
 	return c.stream.sequence
 }
 
+// Floor returns a sequence of a stream up to which a consumer takes all that it wants for acknowledged. The server may know of less.
+func (s *Server) Floor(stream, name string) uint64 {
+	c := s.streams[stream].consumers[name]
+	floor := c.stream.sequence
+	for _, sequence := range slices.Concat(c.fresh, slices.Collect(maps.Keys(c.pending))) {
+		if c.stream.messages[sequence] != nil {
+			floor = min(floor, sequence-1)
+		}
+	}
+	return floor
+}
+
 func (c *consumer) deliverable(now time.Time) []uint64 {
 	for sequence := range c.pending {
 		if c.stream.messages[sequence] == nil {

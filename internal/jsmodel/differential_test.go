@@ -240,6 +240,13 @@ func (p *pair) requireSameBacklog(c consumer) {
 	})
 }
 
+// requireNoLaterFloor: what the model holds for not acknowledged the server does not take for acknowledged.
+func (p *pair) requireNoLaterFloor(c consumer) {
+	info, err := c.server.Info(p.test.Context())
+	p.require.NoError(err)
+	p.require.LessOrEqual(info.AckFloor.Stream, p.model.Floor(c.stream, c.name), "the floor of %s", c.name)
+}
+
 // settle tells both about a delivery, as nats.go does, and waits until the server has heard of it.
 func (p *pair) settle(h *held, verb string, delay time.Duration) {
 	text := verb
@@ -270,6 +277,7 @@ func (p *pair) requireSameContents() {
 		p.fetch(c, 1000)
 		p.requireNothing(c)
 		p.requireSameBacklog(c)
+		p.requireNoLaterFloor(c)
 	}
 	held := p.held
 	for i := range held {

@@ -18,6 +18,7 @@ const (
 	whatKeys   = "keys"
 
 	whatBacklog = "backlog"
+	whatAsk     = "ask"
 
 	whatPublish = "publish"
 	whatCreate  = "create"
@@ -81,7 +82,7 @@ func (n *node) do(ctx context.Context, what, detail string, apply func(now time.
 	asker, _ := ctx.Value(askerKey{}).(string)
 	c := &call{node: n, what: what, detail: detail, asker: asker, apply: apply, done: make(chan error, 1)}
 	switch what {
-	case whatGet, whatLeader, whatLast, whatKeys, whatBacklog:
+	case whatGet, whatLeader, whatLast, whatKeys, whatBacklog, whatAsk:
 		c.reads = true
 	case whatPublish, whatCreate, whatUpdate, whatDelete:
 		c.stores = true

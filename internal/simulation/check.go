@@ -96,11 +96,14 @@ func (w *world) busy() string {
 			return fmt.Sprintf("a start of s%d", i)
 		}
 		switch d, ok := w.stored(key.ID); {
-		case ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused:
+		case ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused && !w.hasLost(key.ID): // else nobody knows what has not arrived
 			return fmt.Sprintf("s%d, which is to be closed", i) // all end with the time in which things go wrong
 		case !ok && w.hasRecords(key): // perhaps by a process whose message has been replaced
 			return fmt.Sprintf("s%d, which is being forgotten", i)
 		}
+	}
+	if w.plan.Checks && !w.checks.clean.After(w.checks.stirred) {
+		return "what a check has still to find nothing of, the last found: " + w.checks.last
 	}
 	return ""
 }
@@ -119,7 +122,7 @@ func (w *world) check() []Finding {
 		findings = append(findings, Finding{kind, id, fmt.Sprintf(format, args...)})
 	}
 	for requestID, r := range w.ledger.runs {
-		if !r.over {
+		if !r.over && !r.lost {
 			find("endless", r.scheduleID, "run %s of %s has not ended", requestID, r.workflowID)
 		}
 	}

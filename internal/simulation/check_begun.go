@@ -7,7 +7,7 @@ import (
 )
 
 // begun: the history tells of each run that the action stream has taken, whatever has become of its schedule since, and what
-// it says was given up has never begun.
+// it says was given up has never begun: but one that JetStream has lost, which a worker may have had.
 func (c *checker) begun() {
 	started, givenUp := map[string]bool{}, map[string]*schedule.Event{}
 	history := c.history(c.id)
@@ -29,7 +29,7 @@ func (c *checker) begun() {
 		switch {
 		case !started[requestID] && e == nil:
 			c.find("untold", "%s was stored, and no event tells of it", requestID)
-		case e != nil && len(r.begun) > 0:
+		case e != nil && len(r.begun) > 0 && !r.lost:
 			c.find("begun", "%s has begun, and was given up: %s: %s", requestID, e.Kind, e.Reason)
 		case e != nil && started[requestID]:
 			c.find("begun", "%s has started by one event, and was given up by another: %s", requestID, e.Reason)

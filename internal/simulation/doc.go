@@ -39,12 +39,18 @@
 //     anything, while all processes are gone, or all but the workers, or one stands still. By its end the streams have forgotten
 //     message IDs and, after an hour, what was deleted; no record and no event may be there twice for that
 //   - in an eighth of the seeds a schedule is closed when it has had nothing to do for some seconds
+//   - in a sixth of the seeds somebody runs a check with repair now and then (scrub.go), in a process that is killed like all others, and
+//     in half of those scrubbers run as well: the real code of internal/consistency
+//   - in half of the seeds with checks JetStream loses messages that it has acknowledged (loss.go): timers, guards, wakes, hand-offs, runs,
+//     completions
 //
 // # What is not
 //
 // How long a run takes, how often it is tried and whether it fails follows from its request ID. JetStream is a model, and so is
-// the client library: connections, its buffers and its reconnects are not there. What a process computes takes no time. Nothing is ever lost that JetStream has
-// acknowledged; power loss and clusters that disagree are the matter of other tests.
+// the client library: connections, its buffers and its reconnects are not there. What a process computes takes no time. Of what JetStream has
+// acknowledged nothing is lost but the messages that loss.go names, never a record or an event, nor the hand-off of a trigger or backfill,
+// nor the wish of a person to end a run: power loss and clusters that disagree are the matter of other tests. No consumer passes over a
+// message, and there are no dead letters to replay.
 //
 // # Checks
 //
@@ -60,6 +66,10 @@
 //   - what counts as running is in the queue, or its completion waits
 //   - a hand-off gives up what is beyond its limit and nothing else, the buffer takes in what it has room for, and a backfill hands over
 //     no more than there was room for by a record that it may have read
+//
+// What looks after schedules may break none of them, and count no run as lost that is not. With checks, all is at rest only when a check
+// that has begun after the last change finds nothing. Of a schedule that JetStream has lost something of, promises of order are not looked
+// at; all else is, that no action is missed above all.
 //
 // Policies and limits change, so each record is held against the definitions that its process may go by at that moment (records.go).
 //

@@ -12,6 +12,7 @@ import (
 func (w *world) arrangeSystem() {
 	w.arrangeStandstills()
 	w.arrangeRecess()
+	w.arrangeLosses()
 	rng := rand.New(rand.NewPCG(w.seed, streamConsumers))
 	for range w.plan.DeletedConsumers {
 		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) {

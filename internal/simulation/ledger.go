@@ -54,6 +54,7 @@ type run struct {
 	again      bool              // its last attempt has failed, and there may be another
 	statuses   []schedule.Status // that were reported
 	late       bool              // it was over when the action stream took it: no worker runs it
+	lost       bool              // JetStream has lost its request, which a worker may have all the same, or its completion
 	due, ended time.Time
 	decision   *decision
 	// said is what has been reported of it.
@@ -108,6 +109,7 @@ func (l *ledger) run(requestID string) *run {
 
 // published tells the ledger what a stream has taken.
 func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
+	w.lose(msg.Subject, msg.Data, now)
 	w.promisedByMessage(stream, msg)
 	switch {
 	case stream == w.names.ActionStream():
@@ -128,6 +130,9 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 		var reported schedule.Completion
 		if json.Unmarshal(msg.Data, &reported) == nil {
 			r := w.ledger.run(reported.RequestID)
+			if f := reported.Failure; f != nil && f.Type == schedule.FailureLost && !r.lost {
+				w.ledger.find("lost", r.scheduleID, "%s counts as lost, and nothing of it is", r.workflowID)
+			}
 			r.statuses = append(r.statuses, reported.Status)
 			r.said = append(r.said, completion{reported, now})
 			w.ledger.end(reported.RequestID, now)
@@ -177,12 +182,13 @@ func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time
 }
 
 // before counts the runs in progress of the same schedule that were decided before another one, or with it. What was deleted
-// leaves its runs alone, and another schedule of its ID knows nothing of them.
+// leaves its runs alone, and another schedule of its ID knows nothing of them. One that JetStream has lost counts as given up where no
+// record has it as started yet.
 func (l *ledger) before(r *run) int {
 	count := 0
 	for requestID := range l.open[r.scheduleID] {
 		other := l.runs[requestID].decision
-		if other.incarnation != r.decision.incarnation {
+		if other.incarnation != r.decision.incarnation || l.runs[requestID].lost {
 			continue
 		}
 		if other.write < r.decision.write || other.write == r.decision.write && !other.beside {

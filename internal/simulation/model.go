@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -20,12 +22,19 @@ import (
 // runs it breaks the protocol. How a run goes is drawn from its request ID.
 type model struct {
 	node *node
+	// held are the runs that it has, by run ID: a *schedule.ActionRequest each.
+	held sync.Map
 }
 
 // heartbeat is how often a worker says that it has a run.
 const heartbeat = 3 * time.Second
 
 func (w *model) run(ctx context.Context) {
+	unsubscribe, err := link{w.node}.Subscribe(w.node.world.names.AliveQueue(namespace, taskQueue), w.onQuestion)
+	if err != nil {
+		panic(err)
+	}
+	defer unsubscribe()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for ctx.Err() == nil && !w.node.Closed() {
@@ -45,6 +54,19 @@ func (w *model) run(ctx context.Context) {
 	}
 }
 
+// onQuestion answers whoever asks whether the worker has a run, if it has.
+func (w *model) onQuestion(msg workerbus.Message) {
+	run := msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:]
+	if _, has := w.held.Load(run); !has {
+		return
+	}
+	data, err := json.Marshal(schedule.Liveness{RunID: run, Worker: w.node.name})
+	if err != nil {
+		panic(err)
+	}
+	_ = msg.Respond(data)
+}
+
 // execute runs one request to its end.
 func (w *model) execute(ctx context.Context, msg jetstream.Msg) {
 	var request schedule.ActionRequest
@@ -60,6 +82,8 @@ func (w *model) execute(ctx context.Context, msg jetstream.Msg) {
 		w.node.note("never comes back "+request.RequestID, func() { w.node.trouble(time.Now()) })
 		return
 	}
+	w.held.Store(request.RunID, &request)
+	defer w.held.CompareAndDelete(request.RunID, &request) // it may have been delivered once more
 	w.work(ctx, &request, msg, received, completion)
 	switch {
 	case ctx.Err() != nil:

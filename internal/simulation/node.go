@@ -168,7 +168,7 @@ func (n *node) Backlog(ctx context.Context, stream, consumer string) (int, error
 func (n *node) Delivered(ctx context.Context, stream, consumer string) (uint64, error) {
 	return ask(ctx, n, whatBacklog, "delivered of "+stream+" "+consumer, func(time.Time) (uint64, error) {
 		if !n.world.server.HasConsumer(stream, consumer) {
-			return 0, jetstream.ErrConsumerNotFound
+			return 0, nil
 		}
 		return n.world.server.Delivered(stream, consumer), nil
 	})

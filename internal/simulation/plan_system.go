@@ -28,6 +28,12 @@ type SystemPlan struct {
 	// Recess is for how long nothing happens in the middle of the plan, beside its duration; Absent is who is away then.
 	Recess time.Duration `json:",omitzero"`
 	Absent absence       `json:",omitzero"`
+	// Scrubbers says that processes look for what is inconsistent all the time, and mend it; Checks that somebody does so by hand, again
+	// and again. In the end nothing may be left to find.
+	Scrubbers bool `json:",omitzero"`
+	Checks    bool `json:",omitzero"`
+	// Losses is how many messages JetStream loses that it has acknowledged.
+	Losses int `json:",omitzero"`
 }
 
 func systemPlanOf(seed uint64) SystemPlan {
@@ -50,6 +56,7 @@ func systemPlanOf(seed uint64) SystemPlan {
 	}
 	p.recess(rand.New(rand.NewPCG(seed, streamRecess)))
 	p.calendars(rand.New(rand.NewPCG(seed, streamCalendars)))
+	p.scrub(rand.New(rand.NewPCG(seed, streamScrub)))
 	return p
 }
 
@@ -75,4 +82,6 @@ const (
 	streamLimits    uint64 = 116
 	streamCalendars uint64 = 117
 	streamBacklog   uint64 = 118
+	streamScrub     uint64 = 140
+	streamLosses    uint64 = 141
 )

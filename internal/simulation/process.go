@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 )
@@ -29,20 +30,34 @@ const (
 	roleInvoker    = "invoker"
 	roleBackfiller = "backfiller"
 	roleWorker     = "worker"
+	roleScrubber   = "scrubber"
+	roleChecker    = "checker"
 )
+
+// firstWorker is the number of the first worker: the other roles come before, or are not in every plan.
+const firstWorker = 4 * each
 
 // boot starts all processes, none of them at the same moment as another: what each does periodically would coincide with
 // that of the others ever after, and with the due times.
 func (w *world) boot(begin time.Time) {
 	w.shareAnew()
-	for _, role := range []string{roleFrontend, roleGenerator, roleInvoker, roleBackfiller, roleWorker} {
-		for i := range each {
+	bring := func(role string, count int) {
+		for i := range count {
 			number := len(w.nodes)
 			w.nodes = append(w.nodes, &node{world: w, name: "nobody", number: number, dead: true, died: make(chan struct{})})
 			w.at(begin.Add(w.duration(0, 10*time.Millisecond)), func(time.Time) {
 				w.start(number, role, fmt.Sprintf("%s-%d", role, i))
 			})
 		}
+	}
+	for _, role := range []string{roleFrontend, roleGenerator, roleInvoker, roleBackfiller, roleWorker} {
+		bring(role, each)
+	}
+	if w.plan.Scrubbers {
+		bring(roleScrubber, each)
+	}
+	if w.plan.Checks {
+		bring(roleChecker, 1)
 	}
 }
 
@@ -55,7 +70,7 @@ func (w *world) start(number int, role, name string) {
 		ids:      &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
 	}
 	w.started++
-	if w.plan.Together {
+	if w.plan.Together && role != roleChecker { // which is a command of its own
 		n.share(w.shares[number%each])
 	} else if w.plan.Skew > 0 {
 		n.skew.Store(int64(w.duration(-w.plan.Skew, w.plan.Skew)))
@@ -91,8 +106,12 @@ func (n *node) program() func(context.Context) {
 		}))
 	case roleBackfiller:
 		return runs(backfiller.New(backfiller.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
+	case roleScrubber:
+		return runs(consistency.NewScrubber(n.scrubs()))
+	case roleChecker:
+		return n.checking()
 	}
-	if n.number-(len(n.world.nodes)-each) < n.world.plan.Models {
+	if n.number-firstWorker < n.world.plan.Models {
 		return (&model{node: n}).run
 	}
 	return n.serveQueue

@@ -74,8 +74,12 @@ func newPromises() promises {
 	}
 }
 
-// broken notes that a promise is not kept.
-func (w *world) broken(id, format string, args ...any) { w.ledger.find("promise", id, format, args...) }
+// broken notes that a promise is not kept. What is stored of a schedule no longer tells that where JetStream has lost something of it.
+func (w *world) broken(id, format string, args ...any) {
+	if !w.hasLost(id) {
+		w.ledger.find("promise", id, format, args...)
+	}
+}
 
 // invoker returns the record of the invoker as it is stored. It must not be changed.
 func (w *world) invoker(key schedule.Key) (*schedule.InvokerState, bool) {

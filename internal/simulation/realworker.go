@@ -122,20 +122,22 @@ func (w *world) tellSubscribers(msg *nats.Msg, now time.Time) {
 	for _, n := range w.nodes {
 		for _, s := range n.subscriptions {
 			if !n.dead && jsmodel.Matches(s.filter, msg.Subject) {
-				w.at(now.Add(w.latency()), func(now time.Time) { n.hear(s, msg, now) })
+				w.at(now.Add(w.latency()), func(now time.Time) {
+					n.hear(s, workerbus.Message{Subject: msg.Subject, Data: msg.Data}, now)
+				})
 			}
 		}
 	}
 }
 
 // hear takes a message of a subscription, if the process is still there.
-func (n *node) hear(s *subscription, msg *nats.Msg, now time.Time) {
+func (n *node) hear(s *subscription, msg workerbus.Message, now time.Time) {
 	switch {
 	case n.dead || !slices.Contains(n.subscriptions, s):
 	case now.Before(n.suspended):
 		n.world.at(n.suspended, func(now time.Time) { n.hear(s, msg, now) })
 	default:
-		go s.handle(workerbus.Message{Subject: msg.Subject, Data: msg.Data})
+		go s.handle(msg)
 	}
 }
 

@@ -42,19 +42,19 @@ func (n *node) share(s share) {
 
 // shareNoMore lets the process that comes after one that ends share nothing with it.
 func (w *world) shareNoMore(n *node) {
-	if w.plan.Together {
+	if w.plan.Together && n.role != roleChecker {
 		w.shares[n.number%each] = w.newShare()
 	}
 }
 
 // fellows are the nodes that something happens to when it happens to one of them: those of the process that have started.
 func (w *world) fellows(n *node) []*node {
-	if !w.plan.Together {
+	if !w.plan.Together || n.role == roleChecker {
 		return []*node{n}
 	}
 	var all []*node
 	for _, other := range w.nodes {
-		if other.number%each == n.number%each && !other.dead {
+		if other.number%each == n.number%each && !other.dead && other.role != roleChecker {
 			all = append(all, other)
 		}
 	}

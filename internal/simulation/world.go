@@ -67,6 +67,8 @@ type world struct {
 	caughtUp map[string]uint64
 	trapped  int
 	trapFrom time.Time
+	checks   checks
+	losses   losses
 
 	// asking counts the requests of people, unanswered those without an answer yet.
 	asking, unanswered int
@@ -111,7 +113,10 @@ func (w *world) at(at time.Time, run func(now time.Time)) {
 }
 
 // stir notes that something has changed that JetStream may have to act on.
-func (w *world) stir() { w.unserved, w.unseen = true, true }
+func (w *world) stir() {
+	w.unserved, w.unseen = true, true
+	w.checks.stirred = time.Now()
+}
 
 // run lets the world go on until all is quiet or the limit is reached.
 func (w *world) run(limit time.Time) {

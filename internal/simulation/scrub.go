@@ -1,0 +1,326 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/workerbus"
+)
+
+// In some plans what is stored is looked after: by scrubbers, which are part of the processes of the generator in an installation and
+// processes of their own here, or by somebody who runs a check with repair now and then, or by both. They do that amid everything that
+// goes wrong, and are killed in the middle as all others are. What they mend must break no promise, and when all has come to rest a
+// check must find nothing.
+
+// scrub draws who looks after what is stored.
+func (p *SystemPlan) scrub(rng *rand.Rand) {
+	if rng.IntN(6) > 0 {
+		return
+	}
+	p.Checks, p.Scrubbers, p.Losses = true, rng.IntN(2) == 0, max(rng.IntN(8)-3, 0)
+}
+
+// checks is what has come of those that somebody has run.
+type checks struct {
+	// stirred is when something last changed, clean when the newest check began that found nothing.
+	stirred, clean time.Time
+	// last is the first finding of the last one that found something.
+	last string
+}
+
+// inspection is the configuration of whatever looks after what is stored.
+func (n *node) inspection() consistency.Config {
+	return consistency.Config{
+		Installation: &consistency.Installation{Bus: n, Buckets: n, Streams: streams{n}, Letters: letters{n}},
+		Names:        n.world.names, Shards: shards, Identity: n.name, Logger: slog.New(&diary{node: n}), Now: n.now,
+	}
+}
+
+// luck is the random numbers of a process.
+func (n *node) luck() *rand.Rand {
+	return rand.New(rand.NewPCG(n.world.seed, streamScrub<<32+uint64(n.world.started)))
+}
+
+// scrubs is the configuration of a scrubber, whose passes follow each other closely.
+func (n *node) scrubs() consistency.ScrubberConfig {
+	return consistency.ScrubberConfig{Config: n.inspection(), Period: 5 * time.Second, Rand: n.luck()}
+}
+
+// checking is somebody who runs a check with repair again and again.
+func (n *node) checking() func(context.Context) {
+	luck := n.luck()
+	return func(ctx context.Context) {
+		for idle.For(ctx, between(luck, time.Second, 10*time.Second)) == nil && !n.Closed() {
+			n.check(ctx)
+		}
+	}
+}
+
+func (n *node) check(ctx context.Context) {
+	begin := time.Now()
+	checker, err := consistency.New(ctx, n.inspection())
+	if err != nil {
+		panic(err) // the configuration is ours
+	}
+	defer checker.Close()
+	report, err := checker.Check(ctx, "", true)
+	if n.Closed() {
+		return
+	}
+	n.note("checked", func() { n.world.checked(begin, &report, err) })
+}
+
+// checked notes what a check has found.
+func (w *world) checked(begin time.Time, report *consistency.Report, err error) {
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		w.checks.last = strings.Join([]string{string(f.Kind), f.ScheduleID, f.About, f.What, f.Problem}, " ")
+		w.trace.note(time.Now(), "CHECK", fmt.Sprintf("%s repaired %t", w.checks.last, f.Repaired))
+		if f.Repaired {
+			w.mended(string(f.Kind))
+		}
+	}
+	if err == nil && len(report.Findings) == 0 {
+		w.checks.clean, w.unseen = begin, true
+	}
+}
+
+// mended counts what has been repaired.
+func (w *world) mended(kind string) { w.fault("repaired: " + kind) }
+
+// diary is the log of a scrubber.
+type diary struct {
+	node  *node
+	attrs []slog.Attr
+}
+
+func (d *diary) Enabled(context.Context, slog.Level) bool { return true }
+func (d *diary) WithGroup(string) slog.Handler            { return d }
+
+func (d *diary) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &diary{node: d.node, attrs: append(d.attrs[:len(d.attrs):len(d.attrs)], attrs...)}
+}
+
+func (d *diary) Handle(_ context.Context, r slog.Record) error {
+	kind, text := "", r.Message
+	add := func(a slog.Attr) bool {
+		if a.Key == "kind" {
+			kind = a.Value.String()
+		}
+		text += " " + a.Value.String()
+		return true
+	}
+	for _, a := range d.attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	if d.node.Closed() {
+		return nil
+	}
+	d.node.note("log "+text, func() {
+		d.node.world.trace.note(time.Now(), d.node.name, text)
+		if r.Message == "inconsistency repaired" {
+			d.node.world.mended(kind)
+		}
+	})
+	return nil
+}
+
+// streams are those of JetStream, as a process sees them.
+type streams struct{ node *node }
+
+var _ consistency.Streams = streams{}
+
+// Listed implements consistency.Streams.
+func (s streams) Listed(ctx context.Context, stream, filter string) ([]string, error) {
+	return ask(ctx, s.node, whatKeys, stream+" "+filter, func(time.Time) (listed []string, err error) {
+		seen := map[string]bool{}
+		for _, m := range s.node.world.server.Messages(stream, filter) {
+			if !seen[m.Subject] {
+				seen[m.Subject] = true
+				listed = append(listed, m.Subject)
+			}
+		}
+		return listed, nil
+	})
+}
+
+// Floor implements consistency.Streams.
+func (s streams) Floor(ctx context.Context, stream, consumer string) (uint64, error) {
+	return ask(ctx, s.node, whatBacklog, "floor of "+stream+" "+consumer, func(time.Time) (uint64, error) {
+		if !s.node.world.server.HasConsumer(stream, consumer) {
+			return 0, errNoConsumer
+		}
+		return s.node.world.server.Floor(stream, consumer), nil
+	})
+}
+
+var errNoConsumer = errors.New("simulation: there is no such consumer")
+
+// End implements consistency.Streams.
+func (s streams) End(ctx context.Context, _ int, stream string) (uint64, error) {
+	return ask(ctx, s.node, whatBacklog, "end of "+stream, func(time.Time) (uint64, error) {
+		return s.node.world.server.LastSequence(stream), nil
+	})
+}
+
+// answer is messages, and whether there are more.
+type answer struct {
+	found []replica.Message
+	rest  bool
+}
+
+// Newest implements consistency.Streams. A replica may answer that has not seen the newest messages. It has room for few.
+func (s streams) Newest(
+	ctx context.Context, _ int, stream string, filters ...string,
+) (found []replica.Message, rest bool, err error) {
+	a, err := ask(ctx, s.node, whatGet, strings.Join(filters, " "), func(time.Time) (a answer, err error) {
+		for _, filter := range filters {
+			for _, m := range s.node.world.server.MessagesAt(stream, filter, s.node.world.seen(stream)) {
+				a.found = append(a.found, replicated(&m))
+			}
+		}
+		if a.rest = len(a.found) > mostMatching; a.rest {
+			a.found = nil
+		}
+		return a, nil
+	})
+	return a.found, a.rest, err
+}
+
+// Since implements consistency.Streams. A replica may answer that has not seen the newest messages.
+func (s streams) Since(
+	ctx context.Context, _ int, stream string, after uint64, limit int,
+) (found []replica.Message, rest bool, err error) {
+	detail := stream + " after " + strconv.FormatUint(after, 10)
+	a, err := ask(ctx, s.node, whatGet, detail, func(time.Time) (a answer, err error) {
+		for _, m := range s.node.world.server.MessagesAt(stream, ">", s.node.world.seen(stream)) {
+			switch {
+			case m.Sequence <= after:
+			case len(a.found) == limit:
+				a.rest = true
+			default:
+				a.found = append(a.found, replicated(&m))
+			}
+		}
+		return a, nil
+	})
+	return a.found, a.rest, err
+}
+
+func replicated(m *jsmodel.Message) replica.Message {
+	return replica.Message{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data}
+}
+
+// Waiting implements consistency.Streams. A replica may answer that has not seen the newest messages.
+func (s streams) Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error {
+	stream := s.node.world.names.ActionStream()
+	for {
+		detail := subject + " from " + strconv.FormatUint(from, 10)
+		run, err := ask(ctx, s.node, whatGet, detail, func(time.Time) (*taskqueue.WaitingRun, error) {
+			for _, m := range s.node.world.server.MessagesAt(stream, subject, s.node.world.seen(stream)) {
+				if m.Sequence >= from {
+					return taskqueue.RunOf(m.Sequence, m.Stored, m.Data), nil
+				}
+			}
+			return nil, nil
+		})
+		if err != nil || run == nil || to > 0 && run.Sequence > to {
+			return err
+		}
+		if err := visit(run); err != nil {
+			return err
+		}
+		from = run.Sequence + 1
+	}
+}
+
+// RequestWithContext implements consistency.Streams: all processes are asked that have subscribed to the subject and can be reached,
+// and the first answer counts.
+func (s streams) RequestWithContext(ctx context.Context, subject string, _ []byte) (*nats.Msg, error) {
+	answers := make(chan []byte, 1)
+	err := s.node.do(ctx, whatAsk, subject, func(now time.Time) error {
+		if s.node.world.question(subject, answers, now) == 0 {
+			return nats.ErrNoResponders
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case data := <-answers:
+		return &nats.Msg{Subject: subject, Data: data}, nil
+	case <-s.node.died:
+		return nil, errDead
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// question brings a question to all processes that listen, and returns how many those are. Their answers take the way back through
+// the world.
+func (w *world) question(subject string, answers chan<- []byte, now time.Time) (asked int) {
+	for _, n := range w.nodes {
+		for _, s := range n.subscriptions {
+			if n.dead || !jsmodel.Matches(s.filter, subject) {
+				continue
+			}
+			asked++
+			w.at(now.Add(w.latency()), func(now time.Time) {
+				n.hear(s, workerbus.Message{Subject: subject, Respond: func(data []byte) error {
+					n.tell(whatAsk, "answer on "+subject, func(time.Time) {
+						select {
+						case answers <- data:
+						default:
+						}
+					})
+					return nil
+				}}, now)
+			})
+		}
+	}
+	return asked
+}
+
+// letters are the dead letters. There are none, or the simulation has found something else.
+type letters struct{ node *node }
+
+var _ consistency.Letters = letters{}
+
+var errLetter = errors.New("simulation: there is a dead letter")
+
+// List implements consistency.Letters.
+func (l letters) List(ctx context.Context, _ deadletter.Filter) ([]deadletter.Letter, error) {
+	stream := l.node.world.names.DeadLetterStream()
+	return ask(ctx, l.node, whatKeys, stream, func(time.Time) ([]deadletter.Letter, error) {
+		if len(l.node.world.server.Messages(stream, ">")) > 0 {
+			return nil, errLetter
+		}
+		return nil, nil
+	})
+}
+
+// Get implements consistency.Letters.
+func (l letters) Get(context.Context, uint64) (deadletter.Message, error) {
+	return deadletter.Message{}, errLetter
+}
+
+// Replay implements consistency.Letters.
+func (l letters) Replay(context.Context, uint64) (deadletter.Replayed, error) {
+	return deadletter.Replayed{}, errLetter
+}
