@@ -168,7 +168,8 @@ func (in *inspector) dueTimer() {
 
 // handOff checks that what the generator has handed over has arrived. The invoker has to have something: one that has lost
 // its record does not say what it had. A generator that is set back to where something is missing begins its next hand-off there: it may
-// have none to make before a pause is over, say, and nothing else can be done until then.
+// have none to make before a pause is over, say, and nothing else can be done until then. The evidence is where something is missing: the
+// generator of a schedule that is due often goes on meanwhile, and writes its record.
 func (in *inspector) handOff() {
 	covered, g := in.covered(), &in.Generator.Value
 	if len(covered) == 0 || in.invoking() {
@@ -184,7 +185,7 @@ func (in *inspector) handOff() {
 	}
 	state := *g
 	state.Mark, state.HandedOff, state.LastNominal = arrived, arrived, in.lastNominal(arrived)
-	in.askedFor(HandOffLost, "", revision(in.Generator.Revision)+instant(arrived),
+	in.askedFor(HandOffLost, "", arrived.UTC().Format(time.RFC3339Nano),
 		putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()},
 		"set the generator back to "+instant(arrived)+": it hands over again what is still within the catch-up window",
 		"what was due after %s and up to %s has not reached the invoker", instant(arrived), instant(until))

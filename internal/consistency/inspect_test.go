@@ -226,6 +226,19 @@ func TestConfirmed(t *testing.T) {
 	require.Empty(t, confirmed(nil, first))
 }
 
+// TestLostHandOffWhileTheGeneratorGoesOn: what is missing is the same, however often the generator has written its record in between.
+func TestLostHandOffWhileTheGeneratorGoesOn(t *testing.T) {
+	t.Parallel()
+	s := healthy()
+	s.Generator.Value.HandedOff = next
+	first := Inspect(s)
+	s.Generator.Revision++
+	s.Generator.Value.HandedOff = next.Add(time.Second)
+	require.Len(t, confirmed(first, Inspect(s)), 1)
+	s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].To = next
+	require.Empty(t, confirmed(first, Inspect(s)), "that has arrived; the next one is another")
+}
+
 // TestMoved: what a repair has written anew, and is wrong still, is not repaired.
 func TestMoved(t *testing.T) {
 	t.Parallel()
