@@ -233,3 +233,20 @@ func TestHeartbeatOutsideARun(t *testing.T) {
 	_, ok := FromContext(ctx)
 	assert.False(t, ok)
 }
+
+// TestALaterDeliveryIsTheOneToAnswer: NATS may pass over what is said about an earlier one, so that a run that is given back comes again
+// only when the acknowledgement wait is over.
+func TestALaterDeliveryIsTheOneToAnswer(t *testing.T) {
+	t.Parallel()
+	type delivery struct {
+		jetstream.Msg
+		number int
+	}
+	held, request := newTable(), validRequest()
+	first := newHeld(t.Context(), &delivery{number: 1}, request, 1)
+	require.True(t, held.admit(first))
+	require.False(t, held.admit(newHeld(t.Context(), &delivery{number: 2}, request, 2)), "the worker has it already")
+	require.Equal(t, &delivery{number: 2}, first.end())
+	held.remove(first)
+	require.True(t, held.admit(newHeld(t.Context(), &delivery{number: 3}, request, 3)))
+}
