@@ -15,11 +15,17 @@ func (w *world) Get(name string) (schedule.Namespace, bool) {
 	return *space, name == space.Name
 }
 
+// limitsSince are limits of the namespace, and when they began to hold.
+type limitsSince struct {
+	at time.Time
+	schedule.NamespaceLimits
+}
+
 // limit sets the limits of the namespace.
 func (w *world) limit() {
-	w.space.Store(&schedule.Namespace{Name: namespace, Limits: schedule.NamespaceLimits{
-		ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns,
-	}})
+	limits := schedule.NamespaceLimits{ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns}
+	w.limits = append(w.limits, limitsSince{time.Now(), limits})
+	w.space.Store(&schedule.Namespace{Name: namespace, Limits: limits})
 }
 
 // arrangeLimits plans that the limits of the namespace become others, or none, again and again.
@@ -42,6 +48,7 @@ func (w *world) relimit(limits schedule.NamespaceLimits, now time.Time) {
 	w.trace.note(now, "LIMITS", fmt.Sprintf("%+v", limits))
 	next := *w.space.Load()
 	next.Limits = limits
+	w.limits = append(w.limits, limitsSince{now, limits})
 	w.space.Store(&next)
 }
 

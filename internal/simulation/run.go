@@ -28,6 +28,8 @@ type Report struct {
 	Repeated int
 	// starts are when the action stream took the runs.
 	starts []time.Time
+	// limits are those of the namespace, from the first on.
+	limits []limitsSince
 	trace  *trace
 }
 
@@ -50,6 +52,7 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 		for _, r := range w.ledger.order {
 			report.starts = append(report.starts, r.at)
 		}
+		report.limits = w.limits
 		w.shutDown()
 	})
 	return report

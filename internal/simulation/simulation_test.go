@@ -257,6 +257,39 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, plan, Shrink(other, 200, run).Plan, "another finding is not a smaller one")
 }
 
+// TestLimitsThatChange: without faults other limits hold from a second after they were set.
+func TestLimitsThatChange(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(20)
+	if raceEnabled || testing.Short() {
+		seeds = 6
+	}
+	looked := 0
+	for seed := range seeds {
+		plan := Plan{Schedules: 4, Often: true, Duration: 40 * time.Second, ActionsPerSecond: 1.5}
+		plan.LimitChanges = 4
+		report := Run(t, seed, plan)
+		failIfFound(t, report)
+		for i, limits := range report.limits {
+			from, to := limits.at.Add(time.Second), limits.at.Add(drainLimit)
+			if i < len(report.limits)-1 {
+				to = report.limits[i+1].at
+			}
+			starts := slices.DeleteFunc(slices.Clone(report.starts), func(at time.Time) bool { return at.Before(from) || !at.Before(to) })
+			for j, first := range starts {
+				for k, last := range starts[j:] {
+					if limits.ActionsPerSecond > 0 {
+						most := limits.ActionsPerSecond*(last.Sub(first).Seconds()+1) + 1
+						require.LessOrEqual(t, float64(k+1), most, "seed %d: from %v to %v", seed, first, last)
+						looked++
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, looked, 100)
+}
+
 // TestLimits: without faults the limits of a namespace are kept to the letter, or nearly so, and it comes to rest.
 func TestLimits(t *testing.T) {
 	t.Parallel()

@@ -53,6 +53,7 @@ type world struct {
 	full             time.Time // until when it takes nothing new
 	space            atomic.Pointer[schedule.Namespace]
 	freezes          []*schedule.Freeze // all there were
+	limits           []limitsSince      // the same
 	troubled         time.Time          // until when everybody had reason to do things twice
 	lag              uint64             // how many messages the replica is behind that answers now
 	calm             bool               // nothing goes wrong any more
