@@ -84,10 +84,6 @@ func (c *checker) passed() {
 			continue
 		}
 		from, to := maxTime(begin, maxTime(d.UpdateTime, d.ActiveSince)), v.mark.Add(-longestJitter)
-		var before *schedule.Definition
-		if i > 0 {
-			before = &c.books.versions[c.id][i-1].definition
-		}
 		certain := from
 		if i > 0 {
 			// A generator whose clock is ahead may have handed over up to there by the version before, and died before it could
@@ -102,17 +98,28 @@ func (c *checker) passed() {
 		}
 		for _, at := range timesOf(d, from, to) {
 			// What is due both before and after another version of a calendar stays due.
-			due := at.After(certain) || isReplan(before, d) && isDue(before, at)
-			if due && !c.hasFate(at) {
+			if (at.After(certain) || c.stayedDue(i, at)) && !c.hasFate(at) {
 				c.find("passed", "nothing became of %s, which version %d gives", at.Format(time.RFC3339), d.Version)
 			}
 		}
 	}
 }
 
-// isReplan reports whether one version follows on another by nothing but another version of a calendar.
-func isReplan(before, d *schedule.Definition) bool {
-	return before != nil && before.Incarnation == d.Incarnation && d.CalendarsVersion == d.Version && !before.Schedule.State.LimitedActions
+// stayedDue reports whether a time that a version gives was due when it came, and stayed so since, through nothing but other versions of
+// calendars.
+func (c *checker) stayedDue(number int, at time.Time) bool {
+	versions := c.books.versions[c.id]
+	for ; number > 0; number-- {
+		before, d := &versions[number-1].definition, &versions[number].definition
+		replan := before.Incarnation == d.Incarnation && d.CalendarsVersion == d.Version && !before.Schedule.State.LimitedActions
+		if !replan || !isDue(before, at) {
+			return false
+		}
+		if !versions[number-1].at.After(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasFate reports whether an event tells what became of an automated action, by itself or with others.
