@@ -48,6 +48,10 @@ func (p *people) calendars() {
 		at := w.moment(between(m.rng, 3*time.Second, w.plan.Duration))
 		if !m.one(4) {
 			w.ask(at, request{verb: calendarUpdate, id: name, draw: m.rng.Uint64()})
+			if m.one(2) { // at the same moment a schedule begins to use it, or ends to
+				at = at.Add(between(m.rng, -30*time.Millisecond, 10*time.Millisecond))
+				w.ask(at, request{verb: "update", id: scheduleID(m.rng.IntN(w.plan.Schedules)), draw: m.rng.Uint64()})
+			}
 			continue
 		}
 		requestID := w.ask(at, request{verb: calendarDelete, id: name, draw: m.rng.Uint64()})

@@ -117,6 +117,7 @@ func (w *world) hasRecords(key schedule.Key) bool {
 
 // check looks at what there is in the end.
 func (w *world) check() []Finding {
+	w.takeApart()
 	findings := slices.Clone(w.ledger.findings)
 	find := func(kind, id, format string, args ...any) {
 		findings = append(findings, Finding{kind, id, fmt.Sprintf(format, args...)})
@@ -133,6 +134,7 @@ func (w *world) check() []Finding {
 		findings = append(findings, w.checkSchedule(scheduleID(i))...)
 	}
 	w.checkCalendars(find)
+	w.checkBulks(find)
 	for _, r := range w.replies {
 		if r.verb == "create" && r.err != nil && schedule.CodeOf(r.err) != schedule.CodeAlreadyExists && !w.mayLack(r) {
 			find("refused", r.id, "create: %v", r.err)

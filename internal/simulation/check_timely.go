@@ -16,7 +16,7 @@ const promptly = time.Second
 // undisturbed is a plan without its faults, and without anything else that holds back what is due.
 func (p *Plan) undisturbed() Plan {
 	return Plan{
-		Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests, SystemPlan: SystemPlan{Calendars: p.Calendars},
+		Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests, SystemPlan: SystemPlan{Calendars: p.Calendars, Bulks: p.Bulks},
 	}
 }
 
@@ -30,7 +30,7 @@ func (w *world) delivered(d *jsmodel.Delivery) {
 	if d.Deliveries < 2 || !w.plan.isUndisturbed() {
 		return
 	}
-	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" && w.plan.Requests+w.plan.Calendars > 0 {
+	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" && w.plan.Requests+w.plan.Calendars+w.plan.Bulks > 0 {
 		return
 	}
 	if r := w.ledger.runs[d.Header.Get(jetstream.MsgIDHeader)]; r != nil && r.again {

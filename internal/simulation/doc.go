@@ -29,7 +29,10 @@
 //   - updates change all parts of a spec, the action, the policies and the limit of actions, with a conflict token that is right,
 //     old, or not there (change.go); triggers and backfills replace the policy and parts of the action, or come with the creation;
 //     runs are canceled and terminated by hand, and deletes asked twice (people_more.go)
-//   - in a sixth of the seeds schedules leave out named calendars, which people create, change and delete (calendars.go)
+//   - in a sixth of the seeds schedules leave out named calendars, which people create, change and delete (calendars.go); now and then a
+//     schedule is updated at the same moment
+//   - in a sixth of the seeds people pause, unpause, trigger or delete many schedules by one bulk operation (bulk.go), which the real
+//     runners of background jobs carry out
 //   - the namespace is frozen for a while, and limits its starts and runs, in a quarter of the seeds by other limits now and then; all
 //     processes know that at once
 //   - in one of 200 seeds there is more to do at once than is done in one go (volume.go): several backfills of hundreds of times, or
@@ -46,6 +49,7 @@
 //
 // # What is not
 //
+// All schedules are in one namespace, and no bulk operation goes by a query: there is no search index.
 // How long a run takes, how often it is tried and whether it fails follows from its request ID. JetStream is a model, and so is
 // the client library: connections, its buffers and its reconnects are not there. What a process computes takes no time. Of what JetStream has
 // acknowledged nothing is lost but the messages that loss.go names, never a record or an event, nor the hand-off of a trigger or backfill,
@@ -77,7 +81,7 @@
 // (spec.go): what became of actions by each version of the definition, and which versions requests with a conflict token were
 // carried out on (check_actions.go, check_spans.go, check_changes.go); what was skipped (check_skips.go); that no schedule is closed too early (check_closed.go); that runs have events, and nothing begins that was given up (check_begun.go); what people have asked for (check_requests.go); what runs were told, and the
 // results of those before them (check_contents.go); what calendars hold, that none is deleted that a schedule uses, that schedules go by the
-// newest in the end, and that nothing comes in hindsight which a calendar had left out (check_calendars.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
+// newest in the end, and that nothing comes in hindsight which a calendar had left out (check_calendars.go); that a bulk operation is done to each schedule, once, and counts that (bulk.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
 // within a second, and each message is delivered once (check_timely.go, TestWithoutFaults). That the rate of a namespace is kept is told only where nothing else goes wrong
 // (TestLimits). Each check says in a comment what it leaves out, and why.
 //

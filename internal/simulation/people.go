@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/kv"
@@ -88,6 +87,7 @@ func (w *world) people(begin time.Time) {
 		}
 	}
 	p.calendars()
+	p.bulks()
 	p.more()
 	p.volume()
 	p.resume()
@@ -227,8 +227,10 @@ func (w *world) ask(at time.Time, r request) string {
 			w.stir()
 			return
 		}
-		if r.body["id"] = r.id; strings.HasPrefix(r.verb, aboutCalendars) {
-			delete(r.body, "id")
+		switch {
+		case r.isAboutSchedule():
+			r.body["id"] = r.id
+		case r.verb != bulkStart:
 			r.body["name"] = r.id
 		}
 		if r.verb != "cancelBackfill" {

@@ -25,6 +25,8 @@ type SystemPlan struct {
 	Volume volume `json:",omitzero"`
 	// Calendars is how often people ask for something about a named calendar; 0 means that there are none.
 	Calendars int `json:",omitzero"`
+	// Bulks is how many bulk operations there are.
+	Bulks int `json:",omitzero"`
 	// Recess is for how long nothing happens in the middle of the plan, beside its duration; Absent is who is away then.
 	Recess time.Duration `json:",omitzero"`
 	Absent absence       `json:",omitzero"`
@@ -57,6 +59,7 @@ func systemPlanOf(seed uint64) SystemPlan {
 	p.recess(rand.New(rand.NewPCG(seed, streamRecess)))
 	p.calendars(rand.New(rand.NewPCG(seed, streamCalendars)))
 	p.scrub(rand.New(rand.NewPCG(seed, streamScrub)))
+	p.bulks(rand.New(rand.NewPCG(seed, streamBulk)))
 	return p
 }
 
@@ -84,4 +87,5 @@ const (
 	streamBacklog   uint64 = 118
 	streamScrub     uint64 = 140
 	streamLosses    uint64 = 141
+	streamBulk      uint64 = 119
 )

@@ -90,7 +90,7 @@ func (n *node) program() func(context.Context) {
 			Bus: n, Store: store, Cluster: kv.NewClusterIn(n, n.world.names), Names: n.world.names, Logger: log, Now: n.now,
 			NewID: n.ids.next,
 		})
-		if n.world.plan.Calendars == 0 {
+		if n.world.plan.Calendars+n.world.plan.Bulks == 0 {
 			return func(ctx context.Context) { <-ctx.Done() } // without background jobs nobody looks for any
 		}
 		return func(ctx context.Context) { n.api.RunJobs(ctx, n.ids.prefix) }
