@@ -74,6 +74,10 @@ func (a *api) request(
 	if err != nil && !repeated {
 		return "", err
 	}
+	if err := a.keepOpen(ctx, def); err != nil {
+		a.rooms.forget(key)
+		return "", err // its guard sees to what has been stored
+	}
 	a.rooms.stored(key, record.ID)
 	effects := []effect{a.goOn(def, &record, repeated), a.tellAgain(record.Requested(key), repeated)}
 	if half {
@@ -81,6 +85,45 @@ func (a *api) request(
 	}
 	a.follow(ctx, key, effects...)
 	return record.ID, nil
+}
+
+// keepOpen makes sure that a schedule for which a request has been stored is not closed, since it was idle, by a generator that has not
+// seen the request. See [schedule.Definition.Closing]. If it is gone by now, the request is void.
+func (a *api) keepOpen(ctx context.Context, def *schedule.Definition) error {
+	if mayClose, err := a.mayClose(def); !mayClose || err != nil {
+		return err
+	}
+	for range maxWrites {
+		latest, err := a.newestDefinition(ctx, def.Key())
+		if err != nil {
+			return err
+		}
+		if latest.Value.Incarnation != def.Incarnation {
+			return schedule.Errorf(schedule.CodeUnavailable, "the schedule was closed at this moment, and created again: try again")
+		}
+		if !latest.Value.Closing {
+			return nil
+		}
+		latest.Value.Closing = false
+		if _, err := kv.Put(ctx, a.store, kv.Definition(def.Key()), &latest.Value, latest.Revision); !errors.Is(err, kv.ErrConflict) {
+			return err
+		}
+	}
+	return schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
+}
+
+// mayClose reports whether a schedule is one that is closed when nothing has happened for some time: it has no time left, or perhaps no
+// action.
+func (a *api) mayClose(def *schedule.Definition) (bool, error) {
+	if def.Schedule.State.LimitedActions {
+		return true, nil
+	}
+	spec, err := a.specs.Get(def)
+	if err != nil {
+		return false, err
+	}
+	_, more := spec.NextDue(a.now(), def.JitterSeed())
+	return !more, nil
 }
 
 // goOn sees that a request whose record is stored is carried out. The start of a trigger goes straight to the invoker, since

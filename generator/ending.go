@@ -135,10 +135,24 @@ func (p *Pool) wakeBackfiller(
 	return nil
 }
 
+// errClosing asks for another attempt: the definition says now that the schedule is about to be closed.
+var errClosing = fmt.Errorf("%w: generator: looks once more before it closes a schedule", kv.ErrConflict)
+
 // close ends an exhausted schedule: the definition goes, then all that is kept of it. The trace of the definition says so: whoever
 // finds it tells of the closing, should this process not live to. Nothing is told before, since the deletion may be refused. No request
 // has deleted the schedule, so the last one that has deleted a schedule of the ID is remembered still.
+//
+// The definition has said that before the last look. A trigger or backfill is stored beside it: one that was stored before is seen by
+// that look, and a frontend that has stored one later finds the mark, and takes it away, or finds that the schedule is gone.
 func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definition]) error {
+	if !definition.Value.Closing {
+		marked := definition.Value
+		marked.Closing = true
+		if _, err := kv.Put(ctx, p.config.Store, kv.Definition(marked.Key()), &marked, definition.Revision); err != nil {
+			return err
+		}
+		return errClosing
+	}
 	d := &definition.Value
 	note := kv.Note{Deletion: d.Predecessor, Closed: d.Incarnation}
 	if err := kv.DeleteNoting(ctx, p.config.Store, kv.Definition(d.Key()), definition.Revision, note); err != nil {

@@ -131,7 +131,7 @@ func (b *testBundle) closes(id string, c *closing) *Pool {
 func TestAClosingThatIsRefusedIsNotTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	d := b.define("s", schedule.Spec{})
+	b.define("s", schedule.Spec{})
 	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
 	changed := false
 	p := b.closes("s", &closing{before: func() {
@@ -139,9 +139,10 @@ func TestAClosingThatIsRefusedIsNotTold(t *testing.T) {
 			return
 		}
 		changed = true
-		next := d.Value
-		next.Version, next.UpdateTime = 2, time.Now().Add(time.Hour)
-		b.put(next, d.Revision)
+		record, err := kv.GetLeader(t.Context(), b.store, kv.Definition(keyOf("s")))
+		require.NoError(t, err)
+		record.Value.Version, record.Value.UpdateTime = 2, time.Now().Add(time.Hour)
+		b.put(record.Value, record.Revision)
 	}})
 	b.wait(2 * time.Millisecond)
 	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonIdle})

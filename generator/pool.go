@@ -158,7 +158,7 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 		return loop.Hold(until)
 	}
 	err := kv.Attempt(func(again bool) (err error) {
-		one.contested = again && !errors.Is(one.failure, errUnconfirmed)
+		one.contested = again && !errors.Is(one.failure, errUnconfirmed) && !errors.Is(one.failure, errClosing)
 		one.again = again
 		holdUntil, one.failure = p.transition(ctx, &one)
 		return one.failure

@@ -414,7 +414,10 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 	b.put(d, record.Revision)
 
 	step := func() (open bool) {
-		_, err := p.transition(t.Context(), &attempt{key: d.Key(), again: true})
+		err := kv.Attempt(func(bool) error {
+			_, err := p.transition(t.Context(), &attempt{key: d.Key(), again: true})
+			return err
+		})
 		require.NoError(t, err)
 		_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
 		return err == nil
@@ -497,6 +500,42 @@ func TestScheduleDoesNotCloseBehindItsLastTrigger(t *testing.T) {
 	b.handle(p, "never", wake)
 	_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
 	require.NoError(t, err)
+}
+
+// TestLooksOnceMoreBeforeItCloses: a trigger is stored beside the definition, which says that before the last look. Whoever has stored
+// one takes that away, and the schedule is not closed.
+func TestLooksOnceMoreBeforeItCloses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.define("idle", schedule.Spec{}).Value
+	wake := schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonIdle}
+	b.handle(b.pool(), "idle", wake)
+	p := b.pool(idleAfter(time.Millisecond), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Hour) } })
+	step := func() error {
+		_, err := p.transition(t.Context(), &attempt{key: d.Key(), wakes: []schedule.Wake{wake}})
+		return err
+	}
+	marked := func() kv.Record[schedule.Definition] {
+		record, err := kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
+		require.NoError(t, err)
+		require.True(t, record.Value.Closing)
+		require.EqualValues(t, 1, record.Value.Version)
+		return record
+	}
+	require.ErrorIs(t, step(), errClosing)
+	record := marked()
+	record.Value.Closing = false
+	b.put(record.Value, record.Revision)
+	require.ErrorIs(t, step(), errClosing, "once more, by the definition as it is now")
+	trigger := kv.Backfill(d.Key(), "b")
+	revision, err := kv.Put(t.Context(), b.store, trigger, &schedule.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
+	require.NoError(t, err)
+	require.NoError(t, step())
+	marked()
+	require.NoError(t, kv.Delete(t.Context(), b.store, trigger, revision))
+	require.NoError(t, step())
+	_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
+	require.ErrorIs(t, err, kv.ErrNotFound)
 }
 
 // TestLimitedActionsAreReadFromTheInvoker.

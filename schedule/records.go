@@ -54,6 +54,9 @@ type Definition struct {
 	// PredecessorClosed is the incarnation of the schedule of that ID just before this one, if it was closed since it was idle, and that
 	// was remembered when this one was created: by it a generator tells of the closing in place of one that has died.
 	PredecessorClosed string `json:"predecessorClosed,omitempty"`
+	// Closing says that a generator, which has found nothing to do for the idle time, is about to look once more and close the schedule. It
+	// is no change: the version stays. Whoever has stored a request beside the definition takes it away, and then the schedule is not closed.
+	Closing bool `json:"closing,omitempty"`
 	// Applied are the newest requests that have changed the definition, at most [MaxApplied], oldest first: a repeat of
 	// one of them is answered, and changes nothing.
 	Applied []AppliedRequest `json:"applied,omitempty"`

@@ -181,7 +181,7 @@ func fullDefinition() *Definition {
 		CalendarsVersion: 4, ReplanTime: at(5),
 		Events:      []DefinitionEvent{{Version: 3, Event: fullEvent()}},
 		Applied:     []AppliedRequest{{RequestID: "r1", Version: 4}},
-		Predecessor: &Deletion{Incarnation: "inc-0", RequestID: "r0"}, PredecessorClosed: "inc-0",
+		Predecessor: &Deletion{Incarnation: "inc-0", RequestID: "r0"}, PredecessorClosed: "inc-0", Closing: true,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // of coming to rest.
 //
 // A trigger or backfill is stored without a change of the definition. So one that comes between the generator's last look and the
-// closing does not keep the schedule open.
+// closing does not keep the schedule open, and whoever asks is told so; what is accepted is carried out before the schedule is closed.
 func (c *checker) closed() {
 	versions := c.books.versions[c.id]
 	for i := range versions {
@@ -32,8 +32,31 @@ func (c *checker) closed() {
 				c.find("closed", "it was closed at %s, when %s was not over for long enough", at.Sub(c.trace.begin), r.workflowID)
 			}
 		}
+		c.acceptedBeforeClosing(last, at)
 		if next := timesOf(last, at, at.Add(time.Hour)); !last.Schedule.State.LimitedActions && len(next) > 0 {
 			c.find("closed", "it was closed at %s, and has a time at %s", at.Sub(c.trace.begin), next[0].Sub(c.trace.begin))
+		}
+	}
+}
+
+// acceptedBeforeClosing: what somebody was told is accepted has come to its end when the schedule is closed.
+func (c *checker) acceptedBeforeClosing(last *schedule.Definition, at time.Time) {
+	over := append(slices.Clone(fates), schedule.EventBackfillCompleted, schedule.EventBackfillCanceled)
+	for _, r := range c.replies {
+		if r.id != c.id || r.err != nil || r.from.Before(last.CreateTime.Add(2*c.plan.Skew)) || !r.to.Before(at) {
+			continue
+		}
+		var id string
+		switch answer := r.answer.(type) {
+		case schedule.TriggerReply:
+			id = answer.TriggerID
+		case schedule.BackfillReply:
+			id = answer.BackfillID
+		default:
+			continue
+		}
+		if !slices.ContainsFunc(c.history(c.id), func(e schedule.Event) bool { return e.Source == id && slices.Contains(over, e.Kind) }) {
+			c.find("closed", "it was closed at %s, and nothing became of %s %s", at.Sub(c.trace.begin), r.verb, id)
 		}
 	}
 }
