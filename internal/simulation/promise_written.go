@@ -35,7 +35,7 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 	case "backfill":
 		w.promisedByBackfill(key, before, data, sent)
 	case "definition":
-		w.promisedByDefinition(n, key, data)
+		w.promisedByDefinition(n, key, before, data)
 	}
 }
 
@@ -98,12 +98,15 @@ func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, dat
 	}
 }
 
-// promisedByDefinition: before a frontend writes a definition it arms a guard, so that somebody looks at it if it dies.
-func (w *world) promisedByDefinition(n *node, key schedule.Key, data []byte) {
+// promisedByDefinition: before a frontend writes a version of a definition it arms a guard, so that somebody looks at it if it dies.
+func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.Message, data []byte) {
 	if n.role != roleFrontend {
 		return
 	}
-	_, now := both[schedule.Definition](jsmodel.Message{}, data)
+	old, now := both[schedule.Definition](before, data)
+	if old.Incarnation == now.Incarnation && old.Version == now.Version {
+		return // it says no more that the schedule is about to be closed
+	}
 	shard := subjects.ShardOf(key, shards)
 	// Of two that create the same schedule at once the first removes the guard of both, which is not known to the second where
 	// somebody has deleted the schedule in between.
