@@ -230,21 +230,15 @@ func (in *Input) rest(state schedule.BackfillState) Decision {
 	return Decision{State: state, WakeAt: in.Now.Add(longestBackoff)}
 }
 
-// mayClose reports whether the schedule is one that is closed when nothing has happened for some time: it has no time left, or
-// perhaps no action. Until when that will be is reckoned from its last sign of life.
-func (in *Input) mayClose() bool {
-	_, more := in.Spec.NextDue(in.Now, in.Definition.JitterSeed())
-	return !more || in.Definition.Schedule.State.LimitedActions
-}
-
-// finish ends a request. A trigger that was not canceled is over with its start, of which other events tell. The record of one that
+// finish ends a request. A trigger that was not canceled is over with its start, of which other events tell. A schedule that may be
+// closed is so after an idle time that is reckoned from its last sign of life: the generator has to know of this one. The record of one that
 // came with a definition stays until the generator has noted that it made it: else a generator that died in between would make it
 // again, if nobody takes its place for so long that the record's trace is gone, too.
 func (in *Input) finish(state schedule.BackfillState, kind schedule.EventKind) Decision {
 	if state.Version > in.Noted {
 		return in.later(state)
 	}
-	d := Decision{State: state, Finished: true, WakeGenerator: in.mayClose()}
+	d := Decision{State: state, Finished: true, WakeGenerator: in.Spec.MayClose(in.Definition, in.Now)}
 	if state.Trigger != nil && kind == schedule.EventBackfillCompleted {
 		return d
 	}

@@ -396,10 +396,7 @@ func TestTheEndIsToldOnce(t *testing.T) {
 	b := setup(t)
 	stream, err := b.js.Stream(t.Context(), b.names.EventStream())
 	require.NoError(t, err)
-	config := stream.CachedInfo().Config
-	config.Duplicates = 100 * time.Millisecond
-	_, err = b.js.UpdateStream(t.Context(), config)
-	require.NoError(t, err)
+	natstest.ForgetSoon(t, b.js, b.names.EventStream())
 	publish := func(kind schedule.EventKind, id string) (repeated bool) {
 		ack, err := b.js.Publish(t.Context(), b.names.Event(b.key, kind), nil, jetstream.WithMsgID(id))
 		require.NoError(t, err)

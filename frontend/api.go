@@ -101,5 +101,8 @@ func (a *api) replace(
 			return err
 		}
 	}
-	return schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
+	return errTooManyOthers
 }
+
+// errTooManyOthers is that of a request whose write was refused [maxWrites] times.
+var errTooManyOthers = schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")

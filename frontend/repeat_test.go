@@ -165,12 +165,7 @@ func (in *installation) endBackfill(record schedule.BackfillState) {
 func TestLateRepeats(t *testing.T) {
 	t.Parallel()
 	in := install(t)
-	stream, err := in.js.Stream(t.Context(), in.names.EventStream())
-	require.NoError(t, err)
-	config := stream.CachedInfo().Config
-	config.Duplicates = 100 * time.Millisecond
-	_, err = in.js.UpdateStream(t.Context(), config)
-	require.NoError(t, err)
+	natstest.ForgetSoon(t, in.js, in.names.EventStream())
 	var ahead atomic.Int64
 	in.run(func(c *frontend.Config) {
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }

@@ -90,7 +90,8 @@ func (a *api) request(
 // keepOpen makes sure that a schedule for which a request has been stored is not closed, since it was idle, by a generator that has not
 // seen the request. See [schedule.Definition.Closing]. If it is gone by now, the request is void.
 func (a *api) keepOpen(ctx context.Context, def *schedule.Definition) error {
-	if mayClose, err := a.mayClose(def); !mayClose || err != nil {
+	spec, err := a.specs.Get(def)
+	if err != nil || !spec.MayClose(def, a.now()) {
 		return err
 	}
 	for range maxWrites {
@@ -109,21 +110,7 @@ func (a *api) keepOpen(ctx context.Context, def *schedule.Definition) error {
 			return err
 		}
 	}
-	return schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
-}
-
-// mayClose reports whether a schedule is one that is closed when nothing has happened for some time: it has no time left, or perhaps no
-// action.
-func (a *api) mayClose(def *schedule.Definition) (bool, error) {
-	if def.Schedule.State.LimitedActions {
-		return true, nil
-	}
-	spec, err := a.specs.Get(def)
-	if err != nil {
-		return false, err
-	}
-	_, more := spec.NextDue(a.now(), def.JitterSeed())
-	return !more, nil
+	return errTooManyOthers
 }
 
 // goOn sees that a request whose record is stored is carried out. The start of a trigger goes straight to the invoker, since

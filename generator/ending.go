@@ -136,7 +136,7 @@ func (p *Pool) wakeBackfiller(
 }
 
 // errClosing asks for another attempt: the definition says now that the schedule is about to be closed.
-var errClosing = fmt.Errorf("%w: generator: looks once more before it closes a schedule", kv.ErrConflict)
+var errClosing = fmt.Errorf("%w: before it closes a schedule", errOnceMore)
 
 // close ends an exhausted schedule: the definition goes, then all that is kept of it. The trace of the definition says so: whoever
 // finds it tells of the closing, should this process not live to. Nothing is told before, since the deletion may be refused. No request

@@ -158,7 +158,7 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 		return loop.Hold(until)
 	}
 	err := kv.Attempt(func(again bool) (err error) {
-		one.contested = again && !errors.Is(one.failure, errUnconfirmed) && !errors.Is(one.failure, errClosing)
+		one.contested = again && !errors.Is(one.failure, errOnceMore)
 		one.again = again
 		holdUntil, one.failure = p.transition(ctx, &one)
 		return one.failure
@@ -340,9 +340,12 @@ func (p *Pool) confirm(
 	return latest, decision, err
 }
 
+// errOnceMore asks for another attempt, though no other process has come first.
+var errOnceMore = fmt.Errorf("%w: generator: looks once more", kv.ErrConflict)
+
 // errUnconfirmed asks for another attempt that goes by what the leader says: before a hand-off that is delicate; and before what an
 // update brings is done where the record is as this process has known it, perhaps for so long that no trace of the first time is left.
-var errUnconfirmed = fmt.Errorf("%w: generator: a hand-off that no repeat mends, by the word of a replica", kv.ErrConflict)
+var errUnconfirmed = fmt.Errorf("%w: at a hand-off that no repeat mends, by the word of a replica", errOnceMore)
 
 // isDelicate reports whether a hand-off does harm if it is made by an old mark, as a replica shows it that lags behind. What
 // has been handed over since is as a rule the same again, and known. But some of it may be late by now, and be counted as

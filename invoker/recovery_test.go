@@ -237,12 +237,7 @@ func TestDiedAfterThePause(t *testing.T) {
 func TestEventsLongAgoAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	stream, err := s.js.Stream(t.Context(), s.names.EventStream())
-	require.NoError(t, err)
-	config := stream.CachedInfo().Config
-	config.Duplicates = 100 * time.Millisecond
-	_, err = s.js.UpdateStream(t.Context(), config)
-	require.NoError(t, err)
+	natstest.ForgetSoon(t, s.js, s.names.EventStream())
 
 	anHourAgo := clock(func() time.Time { return time.Now().Add(-time.Hour) })
 	e := s.handOff("", 1)

@@ -109,12 +109,7 @@ func (a *afterAnchor) PublishOnce(ctx context.Context, msg *nats.Msg) (bool, err
 func TestStoodStillAfterItGaveUp(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, policy(schedule.OverlapAllowAll), keepOriginal)
-	stream, err := s.js.Stream(t.Context(), s.names.ActionStream())
-	require.NoError(t, err)
-	config := stream.CachedInfo().Config
-	config.Duplicates = 100 * time.Millisecond
-	_, err = s.js.UpdateStream(t.Context(), config)
-	require.NoError(t, err)
+	natstest.ForgetSoon(t, s.js, s.names.ActionStream())
 	first := s.handOff("", 1)
 	s.handle(s.newPool(), invoker.Message{Enqueue: &first})
 	run := s.take()

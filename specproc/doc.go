@@ -26,6 +26,7 @@
 //
 //   - [Compile] validates a spec and prepares it; [CompileWith] does so for a spec that names calendars.
 //   - [Spec.Next] answers by nominal time, [Spec.NextDue] and [Spec.Between] by actual time. Without jitter they agree.
+//   - [Spec.MayClose] reports whether a schedule may have nothing to do any more.
 //   - [Spec.ProcessTimeRange] is what the generator and the backfiller do with a stretch of time: which starts to
 //     buffer, which were missed, superseded or dropped, up to where the work is done, and when to come back.
 //   - [Describe] says in words when a spec is due, and [Warnings] what may surprise in it.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dgryski/go-farm"
+
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // Time is one time of a spec, in UTC.
@@ -29,6 +31,16 @@ func (s *Spec) Next(after time.Time, seed string) (Time, bool) {
 		return Time{}, false
 	}
 	return s.time(nominal, seed), true
+}
+
+// MayClose reports whether a schedule is one that is closed when nothing has happened for the idle time: it has no time left, or perhaps
+// no action. s is its spec.
+func (s *Spec) MayClose(d *schedule.Definition, now time.Time) bool {
+	if d.Schedule.State.LimitedActions {
+		return true
+	}
+	_, more := s.NextDue(now, d.JitterSeed())
+	return !more
 }
 
 // NextDue returns the first time whose Actual is after the given instant, exactly: nanoseconds count. It returns false

@@ -280,7 +280,7 @@ func (b *testBundle) request(requestID string) (subject string) {
 func TestReplayOfAStartRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.forgetAtOnce()
+	natstest.ForgetSoon(t, b.js, b.names.ActionStream())
 	subject := b.request("r1")
 	msg := b.take("worker")
 	letter := b.letter("worker", msg)
@@ -299,17 +299,6 @@ func TestReplayOfAStartRequest(t *testing.T) {
 	require.NotNil(t, sent)
 	assert.Equal(t, "r1", sent.Header.Get(nats.MsgIdHdr))
 	assert.Equal(t, "r1", b.event(keyOf("a"), schedule.EventReplayed).RequestID)
-}
-
-// forgetAtOnce lets the action stream remember message IDs for no longer than it must.
-func (b *testBundle) forgetAtOnce() {
-	b.Helper()
-	stream, err := b.js.Stream(b.Context(), b.names.ActionStream())
-	require.NoError(b, err)
-	config := stream.CachedInfo().Config
-	config.Duplicates = 100 * time.Millisecond
-	_, err = b.js.UpdateStream(b.Context(), config)
-	require.NoError(b, err)
 }
 
 // TestReplayOfAStartRequestThatNATSRemembers: it would be dropped as a repeat of the one that became the letter, and the

@@ -189,12 +189,18 @@ func (l *Loop[M]) once(items []*item[M]) []*item[M] {
 // dropCopies drops what has come while the same message was handled, and has been acknowledged: it is done, and nothing is left that
 // would come again should this process die. The caller holds the lock.
 func (l *Loop[M]) dropCopies(g *group[M]) {
+	if len(g.items) == 0 {
+		return
+	}
+	done := make(map[uint64]bool, len(g.working))
+	for _, it := range g.working {
+		done[it.sequence] = it.acked
+	}
 	g.items = slices.DeleteFunc(g.items, func(it *item[M]) bool {
-		done := slices.ContainsFunc(g.working, func(other *item[M]) bool { return other.acked && other.sequence == it.sequence })
-		if done {
+		if done[it.sequence] {
 			<-l.slots
 		}
-		return done
+		return done[it.sequence]
 	})
 }
 

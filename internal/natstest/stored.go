@@ -3,8 +3,11 @@ package natstest
 import (
 	"context"
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
 )
 
 // Stored returns how many messages of each subject a stream has. The pulse of a task stream, which is there always, is left out.
@@ -24,6 +27,17 @@ func Stored(ctx context.Context, js jetstream.JetStream, stream string) (map[str
 		}
 	}
 	return stored, nil
+}
+
+// ForgetSoon lets a stream remember message IDs for no longer than it must: a tenth of a second.
+func ForgetSoon(t testing.TB, js jetstream.JetStream, stream string) {
+	t.Helper()
+	s, err := js.Stream(t.Context(), stream)
+	require.NoError(t, err)
+	config := s.CachedInfo().Config
+	config.Duplicates = 100 * time.Millisecond
+	_, err = js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
 }
 
 // StopPulse removes the pulse of a task stream, for tests of what a stream has to the last message.

@@ -40,10 +40,7 @@ func wasTold(r *run, d *schedule.Definition, by *request) bool {
 	input, headers, memo := action.Input, maps.Clone(action.Headers), maps.Clone(action.Memo)
 	if by != nil {
 		var asked schedule.Trigger
-		data, err := json.Marshal(by.body)
-		if err != nil || json.Unmarshal(data, &asked) != nil {
-			panic("simulation: a trigger that cannot be read")
-		}
+		mustDecode(mustEncode(by.body), &asked)
 		if len(asked.Input) > 0 {
 			input = asked.Input
 		}

@@ -3,7 +3,6 @@ package simulation
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -274,10 +273,7 @@ func (w *world) try(r *request, now time.Time) {
 		return
 	}
 	n := w.nodes[w.rng.IntN(each)]
-	body, err := json.Marshal(r.body)
-	if err != nil {
-		panic(err)
-	}
+	body := mustEncode(r.body)
 	w.trace.note(now, "asks "+n.name, r.verb+" "+string(body))
 	w.tries++
 	r.tries++

@@ -7,20 +7,23 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func TestMain(m *testing.M) { natstest.Main(m) }
 
 const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-func TestTasksAndTimers(t *testing.T) {
-	t.Parallel()
+// setup returns an installation of one shard, and its task stream.
+func setup(t *testing.T) (bus.Bus, subjects.Names, jetstream.Stream) {
+	t.Helper()
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	to := natstest.Bus(t, js)
 	names := natstest.Names(t)
@@ -28,6 +31,12 @@ func TestTasksAndTimers(t *testing.T) {
 	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), names.TaskStream(0))
 	require.NoError(t, err)
+	return to, names, stream
+}
+
+func TestTasksAndTimers(t *testing.T) {
+	t.Parallel()
+	to, names, stream := setup(t)
 	key := schedule.Key{Namespace: "default", ID: "s"}
 	ctx := telemetry.WithTraceparent(t.Context(), trace)
 	wake := schedule.Wake{Incarnation: "i", Version: 2, Reason: schedule.ReasonRetry}
@@ -53,7 +62,7 @@ func TestTasksAndTimers(t *testing.T) {
 
 	require.NoError(t, task.PublishAndPurge(ctx, to, target, armed, &wake))
 	requireWake(target)
-	_, err = stream.GetLastMsgForSubject(ctx, armed)
+	_, err := stream.GetLastMsgForSubject(ctx, armed)
 	require.ErrorIs(t, err, jetstream.ErrMsgNotFound, "the timer is gone")
 	require.NoError(t, task.PublishAndPurge(ctx, to, target, armed, &wake), "also where there is none")
 }
@@ -61,13 +70,7 @@ func TestTasksAndTimers(t *testing.T) {
 // TestAGuardIsArmedAgainOnce: what it guards may never come, and nobody would remove it.
 func TestAGuardIsArmedAgainOnce(t *testing.T) {
 	t.Parallel()
-	_, js := natstest.Connect(t, natstest.Shared(t))
-	to := natstest.Bus(t, js)
-	names := natstest.Names(t)
-	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
-	require.NoError(t, err)
-	stream, err := js.Stream(t.Context(), names.TaskStream(0))
-	require.NoError(t, err)
+	to, names, stream := setup(t)
 	key := schedule.Key{Namespace: "default", ID: "s"}
 	armed, target := names.RetryTimer(0, key), names.InvokeWake(0, key)
 	guard := schedule.Wake{Version: 2, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(time.Hour)}
