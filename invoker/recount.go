@@ -79,14 +79,12 @@ func lossesOf(e *schedule.Enqueue, progress *schedule.SourceProgress) []losses {
 func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress, settled time.Time, trace string) {
 	gaps := uncovered(progress.Covered, e.Span)
 	whole := len(gaps) == 1 && gaps[0] == e.Span
-	// The spec, or a calendar that it names, is another one by now.
-	replaced := e.Version < max(m.definition.LimitVersion, m.definition.CalendarsVersion)
 	for _, l := range lossesOf(e, progress) {
 		switch {
 		case l.count == 0:
 		case whole && l.nominals.From.After(settled):
 			m.lose(&l, l.count, l.nominals, e.Source, trace)
-		case m.spec == nil || replaced || l.nominals.To.IsZero():
+		case l.nominals.To.IsZero() || !m.canRecount(e, &l):
 			m.lose(&l, max(l.count-l.counted, 0), l.nominals, e.Source, trace)
 		default:
 			from := later(l.nominals.From, settled.Add(1))
@@ -96,6 +94,19 @@ func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress,
 			}
 		}
 	}
+}
+
+// canRecount reports whether the schedule's spec has the times that a hand-off gives up. It may be another one by now, or a calendar that it
+// names may; but most updates change something else.
+func (m *machine) canRecount(e *schedule.Enqueue, l *losses) bool {
+	if m.spec == nil {
+		return false
+	}
+	if e.Version >= max(m.definition.LimitVersion, m.definition.CalendarsVersion) {
+		return true
+	}
+	t := m.spec.Tally(e.From, e.To, m.definition.JitterSeed(), l.nominals.From, l.nominals.To)
+	return t.Count == l.count && t.First.Equal(l.nominals.From) && t.Last.Equal(l.nominals.To)
 }
 
 // lose counts due actions that will not be started, and tells of them in one event.

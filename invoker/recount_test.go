@@ -24,7 +24,7 @@ func TestGivenUpOnce(t *testing.T) {
 		"what has been given up":       {func(e *schedule.Enqueue) { giveUp(e, 3) }, nil, 2, 4},
 		"some of both":                 {func(e *schedule.Enqueue) { giveUp(e, 2) }, []int{3}, 2, 4},
 		"all that is late":             {func(e *schedule.Enqueue) { giveUp(e, 5) }, nil, 0, 0},
-		"under an older spec":          {func(e *schedule.Enqueue) { e.Version = 0 }, []int{1, 2, 3}, 5, 1},
+		"under an older version":       {func(e *schedule.Enqueue) { e.Version = 0 }, []int{1, 2, 3}, 2, 4},
 		"nothing has been handed over": {nil, nil, 5, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +63,28 @@ func TestGivenUpOnce(t *testing.T) {
 			require.Equal(t, []schedule.Span{{From: origin, To: second(6)}}, k.state.Sources[schedule.SourceAuto].Covered)
 		})
 	}
+}
+
+// TestGivenUpByAnotherSpec: an update has changed the times since, so that nobody knows which of them a hand-off of before gives up
+// that others have settled in part. It is believed.
+func TestGivenUpByAnotherSpec(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k.d.Version, k.d.LimitVersion = 2, 2
+	k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(2 * time.Second)}}}
+	spec, err := specproc.Compile(k.d.Schedule.Spec)
+	require.NoError(t, err)
+	begin := schedule.Span{From: origin, To: origin}
+	first := schedule.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
+	first.To = second(3)
+	for _, n := range []int{1, 2, 3} {
+		first.Starts = append(first.Starts, k.start(schedule.SourceAuto, n, ""))
+	}
+	k.transition(invoker.Input{Enqueues: traced(first).Enqueues, Spec: spec})
+	again := schedule.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
+	giveUp(&again, 5)
+	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
+	require.EqualValues(t, 5, k.state.Counters.MissedCatchup)
 }
 
 // TestRecountAfterACalendarChanged: by the calendar that there is now, other times may be due than were handed over.

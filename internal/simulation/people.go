@@ -42,12 +42,12 @@ func (r *request) changes() bool {
 	return false
 }
 
-// remembered is for how long a repeat of a trigger or backfill is recognised at least, by docs/api.md.
+// remembered is for how long a repeat of a trigger, a backfill or a delete is recognised at least, by docs/api.md.
 const remembered = time.Hour
 
 // isForgotten reports whether a repeat may be taken for a new request. Nobody repeats it then.
 func (r *request) isForgotten(now time.Time) bool {
-	return slices.Contains([]string{"trigger", "backfill", "volume"}, r.verb) && now.Sub(r.from) > remembered
+	return slices.Contains([]string{"trigger", "backfill", "volume", "delete"}, r.verb) && now.Sub(r.from) > remembered
 }
 
 // overlapPolicies are those of the schedules.

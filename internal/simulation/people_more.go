@@ -114,7 +114,8 @@ func (v *variation) varyAction(action map[string]any) {
 	v.set(action, "memo", map[string]any{"a": v.rng.IntN(100), "b": "by the schedule"})
 }
 
-// ended: who was told that a run is asked to end has it ended, or it had ended by itself.
+// ended: who was told that a run is asked to end has it ended, or it had ended by itself, which it may have done in a recess
+// of the invokers as well.
 func (c *checker) ended(r *request) {
 	reply, ok := r.answer.(schedule.EndRunReply)
 	if !ok || r.err != nil || reply.Run.Status != "" {
@@ -127,7 +128,7 @@ func (c *checker) ended(r *request) {
 		}
 	}
 	run := c.ledger.runs[reply.Run.RequestID]
-	if run == nil || run.ended.After(r.to.Add(c.plan.memory())) {
+	if run == nil || run.ended.After(r.to.Add(c.plan.memory()+c.plan.Recess)) {
 		c.find("by hand", "%s was asked to end at %s, and nobody has told it", reply.Run.WorkflowID, r.to.Sub(c.trace.begin))
 	}
 }
