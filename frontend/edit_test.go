@@ -251,6 +251,41 @@ func TestEditSkipsDelayedTimes(t *testing.T) {
 	assert.Error(t, e.skip(schedule.Skip{Times: []time.Time{due.Nominal}}))
 }
 
+// TestReplanFrom: another version of a calendar leaves alone what was due by the version before, whatever the generator has seen.
+func TestReplanFrom(t *testing.T) {
+	t.Parallel()
+	def := stored()
+	def.Version, def.Schedule.Spec = 5, schedule.Spec{Cron: []string{"0 * * * *"}}
+	spec, err := specproc.Compile(def.Schedule.Spec)
+	require.NoError(t, err)
+	hour := func(h int) time.Time { return noon.Add(time.Duration(h) * time.Hour) }
+	from := asked
+	from.now = hour(4).Add(time.Minute)
+	for name, test := range map[string]struct {
+		mark, updated, unpaused, replanned time.Time
+		want                               time.Time
+	}{
+		"the generator has come some way": {mark: hour(2), want: hour(3).Add(-1)},
+		"updated since":                   {mark: hour(1), updated: hour(2), want: hour(3).Add(-1)},
+		"unpaused since":                  {mark: hour(1), updated: hour(2), unpaused: hour(3), want: hour(4).Add(-1)},
+		"replanned since":                 {mark: hour(1), replanned: hour(2).Add(time.Second), want: hour(3).Add(-1)},
+		"nothing was due":                 {mark: hour(4), want: from.now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			def := def
+			def.CreateTime, def.UpdateTime, def.ActiveSince = hour(-1), test.updated, test.unpaused
+			if def.ReplanFrom = test.replanned; !test.replanned.IsZero() {
+				def.CalendarsVersion = 4
+			}
+			generator := schedule.GeneratorState{Incarnation: def.Incarnation, Version: 3, Mark: test.mark}
+			e := beginEdit(def, from, facts{times: times{spec, def.JitterSeed()}, generator: generator})
+			e.replan(&calendar{NamedCalendar: schedule.NamedCalendar{Name: "c"}})
+			require.Equal(t, test.want, e.next.ReplanFrom.UTC())
+		})
+	}
+}
+
 func TestEditSkipTimes(t *testing.T) {
 	t.Parallel()
 	hour := func(h int) time.Time { return noon.Add(time.Duration(h) * time.Hour) }

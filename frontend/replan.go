@@ -197,7 +197,7 @@ func (a *api) replan(ctx context.Context, key schedule.Key, newest *calendar) (c
 		if !isBehind(&record.Value, newest) {
 			return nil, nil
 		}
-		next, err := a.decide(ctx, &change{edit: func(e *edit) error {
+		next, err := a.decide(ctx, &change{needsTimes: true, edit: func(e *edit) error {
 			e.replan(newest)
 			return nil
 		}}, record.Value, from)
@@ -226,6 +226,21 @@ func (e *edit) replan(newest *calendar) {
 			calendars[name] = other
 		}
 	}
+	e.next.ReplanFrom = e.replanFrom()
 	e.next.Calendars, e.next.CalendarsVersion, e.next.ReplanTime = calendars, e.next.Version, e.from.now
 	e.say(schedule.EventReplanned, "calendar "+newest.Name)
+}
+
+// replanFrom returns from when on the times of the newer calendar count, by what was due before: see [schedule.Definition].
+func (e *edit) replanFrom() time.Time {
+	d, generator := &e.next, &e.facts.generator
+	from := []time.Time{generator.Mark, d.CreateTime, d.UpdateTime, d.ActiveSince}
+	if generator.Version < d.CalendarsVersion {
+		from = append(from, d.ReplanFrom)
+	}
+	due, ok := e.facts.times.spec.NextDue(slices.MaxFunc(from, time.Time.Compare), e.facts.times.seed)
+	if !ok || !due.Actual.Before(e.from.now) {
+		return e.from.now
+	}
+	return due.Actual.Add(-1)
 }

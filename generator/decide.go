@@ -130,12 +130,15 @@ func (in *Input) replanned(state *schedule.GeneratorState) time.Time {
 	if state.Version == 0 || state.Version >= d.CalendarsVersion {
 		return time.Time{}
 	}
-	since := d.ReplanTime
+	version, since := d.CalendarsVersion, d.ReplanTime
 	// Calendars may have changed more than once since.
 	if first := slices.IndexFunc(d.Events, func(e schedule.DefinitionEvent) bool {
 		return e.Version > state.Version && e.Event.Kind == schedule.EventReplanned
 	}); first >= 0 {
-		since = d.Events[first].Event.Time
+		version, since = d.Events[first].Version, d.Events[first].Event.Time
+	}
+	if state.Version+1 < version {
+		return d.ReplanFrom // the record does not say what was due by the version before
 	}
 	if !state.Next.IsZero() && state.Next.Before(since) {
 		return state.Next.Add(-1)

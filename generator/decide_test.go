@@ -203,6 +203,26 @@ func TestReplanBringsNothingBack(t *testing.T) {
 	require.Equal(t, []time.Time{at(5 * time.Minute), at(6 * time.Minute)}, nominals(Decide(opened).HandOff))
 }
 
+// TestReplanOfWhatNobodyHasSeen: between the record and the change of a calendar, another change has made times due.
+func TestReplanOfWhatNobodyHasSeen(t *testing.T) {
+	t.Parallel()
+	closed := schedule.Blackout{From: at(0), To: at(5 * time.Minute)}
+	before := replanned(t, input(t, every(time.Minute), created), created, closed)
+	before.Definition.Schedule.State.Paused = true
+	in := with(before, at(10*time.Second))
+	require.Zero(t, in.State.Next)
+
+	unpaused := *in.Definition
+	unpaused.Version, unpaused.Schedule.State.Paused, unpaused.ActiveSince = unpaused.Version+1, false, at(2*time.Minute+30*time.Second)
+	in.Definition = &unpaused
+	opened := replanned(t, in, at(6*time.Minute+time.Second))
+	// The frontend has seen that the first time by the version before was at 5:00.
+	opened.Definition.ReplanFrom = at(5 * time.Minute).Add(-1)
+	require.Equal(t, []time.Time{at(5 * time.Minute), at(6 * time.Minute)}, nominals(Decide(opened).HandOff))
+	opened.Definition.ReplanFrom = opened.Definition.ReplanTime
+	require.Empty(t, nominals(Decide(opened).HandOff))
+}
+
 func TestPauseAndUnpause(t *testing.T) {
 	t.Parallel()
 	in := with(input(t, every(time.Minute), at(5*time.Minute)), at(90*time.Second))

@@ -64,7 +64,7 @@ func withoutLater(record any) {
 		r.Schedule.Policies.CatchupMode, r.Schedule.Policies.LostRuns, r.Schedule.Action.HeartbeatTimeout = "", "", 0
 		r.PausedBy, r.PauseTime, r.Skips, r.Requests, r.Events, r.Applied = "", time.Time{}, nil, nil, nil, nil
 		r.Predecessor, r.PredecessorClosed, r.Closing = nil, "", false
-		r.Calendars, r.CalendarsVersion, r.ReplanTime = nil, 0, time.Time{}
+		r.Calendars, r.CalendarsVersion, r.ReplanTime, r.ReplanFrom = nil, 0, time.Time{}, time.Time{}
 	case *GeneratorState:
 		r.LastNominal, r.Passed = time.Time{}, time.Time{}
 		r.ZoneData, r.ZoneRules, r.ZoneOffset = "", "", 0

@@ -29,9 +29,12 @@ type Definition struct {
 	// Calendars are the named calendars of the spec as they were when this version was written, by name. They are part of
 	// the definition, so that whatever is computed from it needs nothing else. The frontend brings them up to date when one
 	// changes; CalendarsVersion is the version that last did so, and ReplanTime when that was; zero if none has.
+	// ReplanFrom is from when on the times count that this version gives, for a generator that has not seen the version
+	// before: just before the first time that was due by then and by that version, else ReplanTime.
 	Calendars        map[string]CalendarCopy `json:"calendars,omitempty"`
 	CalendarsVersion uint64                  `json:"calendarsVersion,omitempty"`
 	ReplanTime       time.Time               `json:"replanTime,omitzero"`
+	ReplanFrom       time.Time               `json:"replanFrom,omitzero"`
 	// UpdateTime is when spec, action, policies or state were last replaced; times of the spec before it are dropped.
 	// Zero means never updated. Pausing and unpausing do not move it.
 	UpdateTime time.Time `json:"updateTime,omitzero"`

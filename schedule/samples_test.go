@@ -178,7 +178,7 @@ func fullDefinition() *Definition {
 		Calendars: map[string]CalendarCopy{"holidays": {
 			Incarnation: "c1", Version: 2, Edition: "e2", Dates: []DateRange{"2026-12-25"}, Windows: []Blackout{{From: at(5), To: at(6)}},
 		}},
-		CalendarsVersion: 4, ReplanTime: at(5),
+		CalendarsVersion: 4, ReplanTime: at(5), ReplanFrom: at(4),
 		Events:      []DefinitionEvent{{Version: 3, Event: fullEvent()}},
 		Applied:     []AppliedRequest{{RequestID: "r1", Version: 4}},
 		Predecessor: &Deletion{Incarnation: "inc-0", RequestID: "r0"}, PredecessorClosed: "inc-0", Closing: true,

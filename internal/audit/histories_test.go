@@ -78,6 +78,11 @@ func TestHistoriesOfAllKinds(t *testing.T) {
 			h.add(schedule.Event{ID: "i-paused-2", Kind: schedule.EventPaused, Time: minute(6).Add(30 * time.Second)},
 				schedule.Event{ID: "i-unpaused-3", Kind: schedule.EventUnpaused, Time: minute(8).Add(30 * time.Second)})
 		}, []audit.Kind{}},
+		"the generator was down, then a pause by a clock that is ahead": {func(h *history) {
+			all(h, 5)
+			h.add(schedule.Event{ID: "i-paused-2", Kind: schedule.EventPaused, Time: minute(6).Add(500 * time.Millisecond)},
+				schedule.Event{ID: "i-unpaused-3", Kind: schedule.EventUnpaused, Time: minute(6).Add(-200 * time.Millisecond)})
+		}, []audit.Kind{}},
 		"a crashed generator counts one that has started": {func(h *history) {
 			all(h, 5)
 			h.add(schedule.Event{Kind: schedule.EventMissed, Count: 2, First: minute(4), Last: minute(5), Source: schedule.SourceAuto, Time: minute(7)})
