@@ -17,8 +17,9 @@ func TestTextRoundTrip(t *testing.T) {
 		encode func(any) ([]byte, error)
 		decode func([]byte, any) error
 	}{
-		"json": {EncodeJSON, DecodeJSON},
-		"yaml": {EncodeYAML, DecodeYAML},
+		"json":             {EncodeJSON, DecodeJSON},
+		"yaml":             {EncodeYAML, DecodeYAML},
+		"yaml in one line": {func(v any) ([]byte, error) { return encodeYAML(v, 0) }, DecodeYAML},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -32,6 +33,28 @@ func TestTextRoundTrip(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is printed as documents of one text and read again is the same, whatever stands between them.
+func TestDocumentsRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := make([]CreateRequest, rapid.IntRange(0, 4).Draw(t, "documents"))
+		var text []byte
+		for i := range want {
+			fill(t, reflect.ValueOf(&want[i]).Elem())
+			document, err := EncodeYAML(want[i])
+			require.NoError(t, err)
+			between := rapid.SampledFrom([]string{"---\n", "--- # x\n", "---\r\n", "# x\n---\n", "---\n---\n", "...\n", "...\n%YAML 1.1\n---\n"}).Draw(t, "between")
+			text = append(append(text, between...), document...)
+		}
+		got, err := DecodeYAMLDocuments[CreateRequest](text)
+		require.NoError(t, err, "%s", text)
+		require.Len(t, got, len(want), "%s", text)
+		for i := range want {
+			require.Equal(t, want[i], got[i], "%s", text)
+		}
+	})
 }
 
 // What is stored and read again is the same, for any record.

@@ -8,8 +8,8 @@ import (
 
 // Limits of what people hand in, as JSON or YAML.
 const (
-	// MaxTextBytes is the largest text that is read, aliases of YAML expanded. It leaves room for a file of thousands of
-	// schedules; a single request is bounded further by the message size of NATS.
+	// MaxTextBytes is the largest JSON or YAML document that is read, aliases expanded. Several documents may be larger together.
+	// A single request is bounded further by the message size of NATS.
 	MaxTextBytes = 4 << 20
 	// MaxTextDepth is how deep objects and lists may nest in all, the input of an action included.
 	MaxTextDepth = 200

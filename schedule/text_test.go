@@ -231,6 +231,44 @@ func TestDecodeYAMLDocuments(t *testing.T) {
 	require.Equal(t, CodeInvalidArgument, CodeOf(err))
 }
 
+// TestYAMLDocuments: each document is read by itself, and bounded by itself.
+func TestYAMLDocuments(t *testing.T) {
+	t.Parallel()
+	half := "a: " + strings.Repeat("x", MaxTextBytes/2) + "\n"
+	large := "a: " + strings.Repeat("x", MaxTextBytes) + "\n"
+	comments := strings.Repeat("# x\n", MaxTextBytes/4+1)
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"much":           {half + "---\n" + half + "---\n" + half, []string{"", "", ""}},
+		"comments":       {comments + "---\na: 1\n---\n" + comments, []string{""}},
+		"large":          {"a: 1\n---\n" + large + "---\na: 2\n", []string{"", "the text is too large: at most 4194304 bytes (4 MiB) are read", ""}},
+		"bomb":           {"a: 1\n---\n" + bomb() + "---\na: 2\n", []string{"", "the text is too large: at most 4194304 bytes (4 MiB) are read", ""}},
+		"another anchor": {"a: &x 1\n---\nb: *x\n", []string{"", "is not valid YAML: unknown anchor 'x' referenced"}},
+		"syntax":         {"]\n---\na: 1\n---\n\nb: [\n", []string{"is not valid YAML: did not find expected node content", "", "is not valid YAML: line 6: did not find expected node content"}},
+		"line":           {"a: 1\n---\n\n<<: 2\n", []string{"", "line 4: merge keys (<<) are not supported: write the fields out"}},
+		"bare star":      {"a: 1\n...\n%YAML 1.1\n---\ncron: */5\n", []string{"", `is not valid YAML: line 5: put "*/5" in quotes: what begins with "*" has a meaning of its own in YAML`}},
+		"old lines":      {"a: 1\r---\rb: 2\r---\r]", []string{"", "", "is not valid YAML: line 4: did not find expected node content"}},
+		"encoding":       {"a: 1\n---\nb: \xff\n", []string{"is not valid UTF-8"}},
+	} {
+		var got []string
+		for document, err := range YAMLDocuments([]byte(test.text)) {
+			if err != nil {
+				require.Equal(t, CodeInvalidArgument, CodeOf(err), name)
+				got = append(got, err.Error())
+				continue
+			}
+			require.True(t, json.Valid(document), name)
+			got = append(got, "")
+		}
+		require.Equal(t, test.want, got, name)
+	}
+	for range YAMLDocuments([]byte("a\n---\nb")) {
+		break // is heeded
+	}
+}
+
 func TestDecodeEmptyType(t *testing.T) {
 	t.Parallel()
 	requireInvalid(t, DecodeJSON([]byte(`{"a":1}`), new(Empty)), "a: unknown field: none are accepted here")
@@ -321,6 +359,22 @@ state:
   remainingActions: 7
 triggerNow: true
 `, string(got))
+}
+
+// TestEncodeYAMLIsRead: what can be read as JSON can be read as YAML. What cannot, such as a long list, is for people.
+func TestEncodeYAMLIsRead(t *testing.T) {
+	t.Parallel()
+	deep := Action{Input: json.RawMessage(strings.Repeat("[", 100) + strings.Repeat("0,", 50_000) + "0" + strings.Repeat("]", 100))}
+	text, err := EncodeYAML(deep)
+	require.NoError(t, err)
+	require.Less(t, len(text), 200_000)
+	var got Action
+	require.NoError(t, DecodeYAML(text, &got))
+	require.Equal(t, deep, got)
+
+	text, err = EncodeYAML([]string{strings.Repeat("x", MaxTextBytes), "y"})
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(string(text), "\n- \"y\"\n"))
 }
 
 func TestEncodeErrors(t *testing.T) {

@@ -1,13 +1,16 @@
 package schedule
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/carillon-scheduler/carillon/internal/yamltext"
 )
 
 // DecodeYAML reads one YAML document into the value that into points to, by the rules of [DecodeJSON]: the document is
@@ -19,16 +22,25 @@ import (
 //   - aliases are expanded, within [MaxTextBytes]; merge keys ("<<") and tags beyond the JSON types are errors;
 //   - white space and comments alone are an error, as is a second document: see [DecodeYAMLDocuments].
 func DecodeYAML(data []byte, into any) error {
-	documents, err := readYAML(data)
-	switch {
-	case err != nil:
+	if err := checkSize(len(data)); err != nil {
 		return err
-	case len(documents) == 0:
-		return Errorf(CodeInvalidArgument, "the text holds no document")
-	case len(documents) > 1:
-		return Errorf(CodeInvalidArgument, "the text holds %d documents: only one is accepted here", len(documents))
 	}
-	return DecodeJSON(documents[0], into)
+	var only []byte
+	count := 0
+	for document, err := range YAMLDocuments(data) {
+		if err != nil {
+			return err
+		}
+		only = document
+		count++
+	}
+	switch count {
+	case 0:
+		return Errorf(CodeInvalidArgument, "the text holds no document")
+	case 1:
+		return DecodeJSON(only, into)
+	}
+	return Errorf(CodeInvalidArgument, "the text holds %d documents: only one is accepted here", count)
 }
 
 // DecodeYAMLDocuments reads the documents of a YAML text, which "---" separates, by the rules of [DecodeYAML]. Documents
@@ -37,47 +49,81 @@ func DecodeYAML(data []byte, into any) error {
 // An error in one of several documents names it, counting from 1 those that have content: "document 2: action.taskQueu:
 // unknown field, …". It wraps the *Error.
 func DecodeYAMLDocuments[T any](data []byte) ([]T, error) {
-	documents, err := readYAML(data)
-	if err != nil {
-		return nil, err
-	}
-	values := make([]T, len(documents))
-	for i, document := range documents {
-		err := DecodeJSON(document, &values[i])
-		if err != nil && len(documents) > 1 {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
+	var values []T
+	var failed error
+	at := 0
+	for document, err := range YAMLDocuments(data) {
+		var value T
+		if err == nil {
+			err = DecodeJSON(document, &value)
 		}
-		if err != nil {
-			return nil, err
+		values = append(values, value)
+		if err != nil && failed == nil {
+			failed, at = err, len(values)
 		}
 	}
-	return values, nil
+	switch {
+	case failed == nil:
+		return values, nil
+	case len(values) > 1:
+		failed = fmt.Errorf("document %d: %w", at, failed)
+	}
+	return nil, failed
 }
 
-// readYAML turns the documents of data into JSON.
-func readYAML(data []byte) ([][]byte, error) {
-	if err := checkSize(len(data)); err != nil {
+// YAMLDocuments turns the documents of a YAML text into JSON, one after the other, by the rules of [DecodeYAML]; it skips those
+// without content. Each may have [MaxTextBytes], as YAML and as JSON, and all together any size. One that cannot be read is an
+// [*Error] with CodeInvalidArgument, and the next one follows. A document does not know the anchors of another.
+func YAMLDocuments(data []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if !utf8.Valid(data) {
+			yield(nil, Errorf(CodeInvalidArgument, "is not valid UTF-8"))
+			return
+		}
+		for document := range yamltext.Documents(string(data)) {
+			converted, err := readDocument(document)
+			for _, text := range converted {
+				if !yield(text, nil) {
+					return
+				}
+			}
+			if err != nil && !yield(nil, err) {
+				return
+			}
+		}
+	}
+}
+
+// readDocument turns what is one document, as a rule, into JSON. It is several if its lines end in a way of their own. Those
+// before an error are returned with it.
+func readDocument(d yamltext.Document) ([][]byte, error) {
+	if err := checkSize(len(d.Text)); err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(data) {
-		return nil, Errorf(CodeInvalidArgument, "is not valid UTF-8")
+	converted, err := readYAML(d.Text)
+	if err != nil && d.Line > 0 {
+		return readYAML(d.Placed()) // once more, for the number of the line
 	}
+	return converted, err
+}
+
+func readYAML(text string) ([][]byte, error) {
 	var documents [][]byte
-	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
+	for decoder := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
 		if errors.Is(err, io.EOF) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, Errorf(CodeInvalidArgument, "is not valid YAML: %s", yamlProblem(string(data), err))
+			return documents, Errorf(CodeInvalidArgument, "is not valid YAML: %s", yamlProblem(text, err))
 		}
 		if isEmpty(&document) {
 			continue
 		}
 		converted, err := toJSON(&document)
 		if err != nil {
-			return nil, err
+			return documents, err
 		}
 		documents = append(documents, converted)
 	}

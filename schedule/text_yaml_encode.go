@@ -3,15 +3,26 @@ package schedule
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"math"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
 
+// maxBlocks bounds what is written in blocks. It leaves room for comments and marks within MaxTextBytes.
+const maxBlocks = MaxTextBytes - 64<<10
+
 // EncodeYAML writes v as one YAML document with a final newline. It is what [EncodeJSON] writes in other clothes: the same
 // field names in the same order, durations as 90s, times in RFC 3339; [DecodeYAML] reads it back as v.
-func EncodeYAML(v any) ([]byte, error) {
+//
+// In blocks every line has its indentation, by which a deep or long input may grow a hundredfold. What [DecodeJSON] would read as
+// JSON, and DecodeYAML would not read in blocks, is written in one line, with brackets.
+func EncodeYAML(v any) ([]byte, error) { return encodeYAML(v, maxBlocks) }
+
+// encodeYAML writes in one line what would have more than so many bytes in blocks, and could be read.
+func encodeYAML(v any, most int) ([]byte, error) {
 	text, err := EncodeJSON(v)
 	if err != nil {
 		return nil, err
@@ -25,16 +36,57 @@ func EncodeYAML(v any) ([]byte, error) {
 	if err != nil {
 		return nil, Errorf(CodeInternal, "cannot read back what was written: %v", err)
 	}
-	var out bytes.Buffer
+	if len(text) > MaxTextBytes {
+		most = math.MaxInt
+	}
+	out, err := writeYAML(root, most)
+	if errors.Is(err, errTooLong) {
+		inOneLine(root)
+		out, err = writeYAML(root, math.MaxInt)
+	}
+	if err != nil {
+		return nil, Errorf(CodeInternal, "cannot be written as YAML: %v", err)
+	}
+	return out, nil
+}
+
+// errTooLong says that a text would be larger than it may be.
+var errTooLong = errors.New("too long")
+
+// boundedBuffer takes no more than so many bytes.
+type boundedBuffer struct {
+	bytes.Buffer
+	most int
+	full bool
+}
+
+func (b *boundedBuffer) Write(data []byte) (int, error) {
+	if b.full = b.Len()+len(data) > b.most; b.full {
+		return 0, errTooLong
+	}
+	return b.Buffer.Write(data)
+}
+
+// writeYAML writes a document of at most so many bytes. A longer one is errTooLong.
+func writeYAML(root *yaml.Node, most int) ([]byte, error) {
+	out := boundedBuffer{most: most}
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(root); err != nil {
-		return nil, Errorf(CodeInternal, "cannot be written as YAML: %v", err)
+	err := errors.Join(encoder.Encode(root), encoder.Close())
+	if out.full {
+		return nil, errTooLong // the library keeps the text of an error alone
 	}
-	if err := encoder.Close(); err != nil {
-		return nil, Errorf(CodeInternal, "cannot be written as YAML: %v", err)
+	return out.Bytes(), err
+}
+
+// inOneLine has everything in a node be written with brackets.
+func inOneLine(node *yaml.Node) {
+	if node.Kind != yaml.ScalarNode {
+		node.Style = yaml.FlowStyle
 	}
-	return out.Bytes(), nil
+	for _, element := range node.Content {
+		inOneLine(element)
+	}
 }
 
 // readNode turns the next JSON value, which is valid, into YAML.

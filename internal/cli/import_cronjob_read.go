@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"reflect"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/carillon-scheduler/carillon/internal/yamltext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -36,8 +36,11 @@ func parseCronJobs(data []byte, actionType string) []imported {
 	}
 	r.all = nil
 	documents := 0
-	for chunk := range yamlDocuments(string(data)) {
-		text, err := yaml.YAMLToJSONStrict([]byte(chunk))
+	for document := range yamltext.Documents(string(data)) {
+		text, err := yaml.YAMLToJSONStrict([]byte(document.Text))
+		if err != nil {
+			_, err = yaml.YAMLToJSONStrict([]byte(document.Placed())) // once more, for the number of the line
+		}
 		if err == nil && string(text) == "null" {
 			continue
 		}
@@ -50,39 +53,6 @@ func parseCronJobs(data []byte, actionType string) []imported {
 		r.value(from, "", text)
 	}
 	return r.all
-}
-
-// yamlDocuments splits a text as Kubernetes does, by lines that begin with "---". Each document keeps its place, by empty
-// lines in front, so that errors name the right line.
-func yamlDocuments(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		var document strings.Builder
-		number := 0
-		for line := range strings.Lines(text) {
-			rest, separator := strings.CutPrefix(line, "---")
-			if separator && (rest == "" || strings.ContainsRune(" \t\r\n", rune(rest[0]))) {
-				if !isDirectives(document.String()) && !yield(document.String()) {
-					return
-				}
-				document.Reset()
-				document.WriteString(strings.Repeat("\n", number))
-				line = rest
-			}
-			document.WriteString(line)
-			number++
-		}
-		yield(document.String())
-	}
-}
-
-// isDirectives reports whether there is nothing but what may stand in front of a document, such as "%YAML 1.1".
-func isDirectives(text string) bool {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && line[0] != '%' {
-			return false
-		}
-	}
-	return true
 }
 
 // cronJobReader collects the entries.

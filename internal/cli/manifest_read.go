@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -31,21 +33,26 @@ func (r *manifestReader) read(env Env) {
 		r.problems = append(r.problems, fmt.Errorf("%s: %w", r.file, err))
 		return
 	}
-	documents, err := schedule.DecodeYAMLDocuments[json.RawMessage](data)
-	if err != nil {
-		r.problems = append(r.problems, fmt.Errorf("%s: %w", r.file, err))
-		return
-	}
-	for i, document := range documents {
-		m, err := r.document(document)
-		switch {
-		case err == nil:
-			r.found = append(r.found, m)
-		case len(documents) > 1:
-			r.problems = append(r.problems, fmt.Errorf("%s: document %d: %w", r.file, i+1, err))
-		default:
-			r.problems = append(r.problems, fmt.Errorf("%s: %w", r.file, err))
+	count := 0
+	failed := map[int]error{}
+	for document, err := range schedule.YAMLDocuments(data) {
+		count++
+		var m manifest
+		if err == nil {
+			m, err = r.document(document)
 		}
+		if err != nil {
+			failed[count] = err
+			continue
+		}
+		r.found = append(r.found, m)
+	}
+	for _, i := range slices.Sorted(maps.Keys(failed)) {
+		err := failed[i]
+		if count > 1 {
+			err = fmt.Errorf("document %d: %w", i, err)
+		}
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", r.file, err))
 	}
 }
 

@@ -26,7 +26,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/deadletter", "internal/events", "internal/metrics", "internal/namespaces", "internal/publish", "internal/recent",
 	}
 	allowed := map[string][]string{
-		"schedule":   {"internal/zonedata"},
+		"schedule":   {"internal/yamltext", "internal/zonedata"},
 		"specproc":   {"schedule"},
 		"subjects":   {"schedule"},
 		"kv":         {"schedule", "subjects", "internal/leader", "internal/metrics", "internal/publish", "internal/replica"},
@@ -51,6 +51,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/search":       {"schedule", "subjects", "kv", "internal/metrics", "internal/replica", "internal/search/query"},
 		"internal/search/query": {"schedule"},
 		"internal/workerbus":    {"internal/publish"},
+		"internal/yamltext":     {},
 		"internal/zonedata":     {},
 		"worker/workertest":     {"schedule", "worker"},
 	}
