@@ -117,7 +117,7 @@ func TestBulkOperations(t *testing.T) {
 	done = in.bulkEnded(id)
 	assert.Equal(t, 2, done.Done)
 	assert.Equal(t, []string{"a-0001", "b"}, done.IDs)
-	_, records, err := kv.ReadBackfills(t.Context(), in.store, in.key("b"))
+	records, err := kv.ReadBackfills(t.Context(), in.store, in.key("b"))
 	require.NoError(t, err)
 	require.Len(t, records, 1)
 	assert.Len(t, in.bulkEvents(schedule.EventTriggered, id), 2)

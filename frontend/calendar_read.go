@@ -165,21 +165,18 @@ func (a *api) missingCalendar(ctx context.Context, namespace string, spec *sched
 	return schedule.Errorf(schedule.CodeUnavailable, "a calendar of the spec was created at the same moment: try again")
 }
 
-// definitions reads those of the schedules that are there. One that cannot be read is left out and logged: nothing can be
-// computed from it, with or without calendars.
-func (a *api) definitions(ctx context.Context, keys []schedule.Key) ([]schedule.Definition, error) {
-	batch, err := kv.ReadDefinitions(ctx, a.store, keys...)
+// definitions reads those of the schedules that are there, as they were at a moment or later. One that cannot be read is left out and
+// logged: nothing can be computed from it, with or without calendars.
+func (a *api) definitions(ctx context.Context, m kv.Moment, keys []schedule.Key) ([]schedule.Definition, error) {
+	batch, err := kv.ReadDefinitions(ctx, a.store, m, keys...)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]schedule.Definition, 0, len(keys))
 	for _, key := range keys {
 		record, err := kv.From(ctx, batch, kv.Definition(key))
-		if errors.Is(err, kv.ErrNotFound) {
-			record, err = a.newestDefinition(ctx, key) // the replica may lag behind the list
-		}
 		switch {
-		case schedule.CodeOf(err) == schedule.CodeNotFound:
+		case errors.Is(err, kv.ErrNotFound):
 		case errors.Is(err, kv.ErrCorrupt):
 			a.logFor(key).ErrorContext(ctx, "schedule left out of a search for users of a calendar", "error", err)
 		case err != nil:

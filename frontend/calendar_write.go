@@ -225,9 +225,14 @@ const (
 	usersReaders = 4
 )
 
-// usersOf returns the IDs of the first schedules that name a calendar, about maxUsers at most.
+// usersOf returns the IDs of the first schedules that name a calendar, about maxUsers at most. None that did when it was called goes
+// unseen, whatever replicas know.
 func (a *api) usersOf(ctx context.Context, namespace, name string) ([]string, error) {
-	keys, err := a.keys.of(ctx, namespace)
+	keys, err := a.keysAndTraces.of(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	now, err := kv.Now(ctx, a.store)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +246,7 @@ func (a *api) usersOf(ctx context.Context, namespace, name string) ([]string, er
 			if total.Load() >= maxUsers {
 				return nil
 			}
-			definitions, err := a.definitions(groupCtx, some)
+			definitions, err := a.definitions(groupCtx, now, some)
 			for d := range definitions {
 				if usesCalendar(&definitions[d], name) {
 					found[i] = append(found[i], definitions[d].ID)
@@ -257,7 +262,7 @@ func (a *api) usersOf(ctx context.Context, namespace, name string) ([]string, er
 	}
 	if ctx.Err() != nil {
 		return nil, schedule.Errorf(schedule.CodeUnavailable,
-			"there was no time to look for users of the calendar among the %d schedules of the namespace: try again when "+
+			"there was no time to look for users of the calendar among about %d schedules of the namespace: try again when "+
 				"there is less to do", len(keys))
 	}
 	return nil, err

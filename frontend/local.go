@@ -43,7 +43,8 @@ func NewLocal(config LocalConfig) *Local {
 	a := &api{
 		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger,
 		cluster: config.Cluster, jobs: jobs.NewStore(config.Cluster), keys: newKeyLists(config.Store, kv.Schedules),
-		rooms: newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: speccache.New(specCacheSize),
+		keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
+		rooms:         newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: speccache.New(specCacheSize),
 		warned: newWarned(),
 		now:    config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
 		maxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },

@@ -42,6 +42,9 @@ func (a *api) deleteNamespace(
 			"the namespace %q cannot be deleted: every installation has it", name)
 	}
 	keys, err := a.keys.of(ctx, name)
+	if err == nil {
+		keys, err = a.withoutDeleted(ctx, keys)
+	}
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
@@ -63,6 +66,22 @@ func (a *api) deleteNamespace(
 		a.cancelJob(ctx, name, job)
 	}
 	return d, err
+}
+
+// withoutDeleted returns a list of schedules from the first on that is there by the word of the leader. Whoever has made the list may
+// not have heard yet that a schedule was deleted.
+func (a *api) withoutDeleted(ctx context.Context, keys []schedule.Key) ([]schedule.Key, error) {
+	for i, key := range keys {
+		_, err := a.newestDefinition(ctx, key)
+		if schedule.CodeOf(err) == schedule.CodeNotFound {
+			continue
+		}
+		if errors.Is(err, kv.ErrCorrupt) {
+			err = nil // it is there
+		}
+		return keys[i:], err
+	}
+	return nil, nil
 }
 
 // startRemoval sees to it that there is a job which removes a namespace, and returns its ID.

@@ -100,8 +100,8 @@ func (a *api) replanOf(ctx context.Context, namespace, edition string) (*schedul
 // replanWork is what the jobs do.
 type replanWork struct{ api *api }
 
-// Next implements jobs.Work: it returns schedules that use the calendar and do not go by its newest version. Replicas are asked,
-// which may lag behind the leader: that the last job comes late helps there as well.
+// Next implements jobs.Work: it returns schedules that use the calendar and do not go by its newest version. None that is
+// there when it is asked goes unseen, whatever replicas know.
 func (w replanWork) Next(ctx context.Context, job *jobs.Job, after string, limit int) ([]string, error) {
 	newest, err := w.calendar(ctx, job)
 	if newest == nil || err != nil {
@@ -111,13 +111,17 @@ func (w replanWork) Next(ctx context.Context, job *jobs.Job, after string, limit
 	if err != nil {
 		return nil, err
 	}
+	now, err := kv.Now(ctx, w.api.store)
+	if err != nil {
+		return nil, err
+	}
 	var ids []string
 	for until := w.api.now().Add(replanLook); len(ids) < limit; {
 		some, more := pageKeys(keys, "", after, replanBatch)
 		if len(some) == 0 {
 			break
 		}
-		definitions, err := w.api.definitions(ctx, some)
+		definitions, err := w.api.definitions(ctx, now, some)
 		if err != nil {
 			return nil, err
 		}

@@ -219,9 +219,10 @@ func (a *api) putRequest(ctx context.Context, key schedule.Key, record *schedule
 	return a.putGuarded(ctx, key, record, false)
 }
 
-// backfillIDs returns the IDs of the backfills and triggers of a schedule that are not finished.
+// backfillIDs returns the IDs of the backfills and triggers of a schedule that are not finished. None is missing that was there when it
+// was asked for: requests are refused by how many there are.
 func (a *api) backfillIDs(ctx context.Context, key schedule.Key) ([]string, error) {
-	_, records, err := kv.ReadBackfills(ctx, a.store, key)
+	records, err := kv.ReadBackfills(ctx, a.store, key)
 	if err != nil {
 		return nil, err
 	}

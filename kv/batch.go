@@ -3,7 +3,6 @@ package kv
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +21,8 @@ type Batch struct {
 	found map[string]Entry // by key, which names no two records of an installation
 	// rest says that not all could be told that there are.
 	rest bool
+	// exact says that the leader is asked for the rest.
+	exact bool
 }
 
 // ReadBatch reads definitions, and what the pools keep of their schedules: the records that [Definition], [Generator] and
@@ -32,12 +33,23 @@ func ReadBatch(ctx context.Context, s *Store, keys ...schedule.Key) (*Batch, err
 	})
 }
 
-// ReadDefinitions reads definitions alone: the records that [Definition] names.
-func ReadDefinitions(ctx context.Context, s *Store, keys ...schedule.Key) (*Batch, error) {
-	return readBatch(ctx, s, keys, func(key schedule.Key) []string { return []string{Definition(key).name} })
+// ReadDefinitions reads definitions alone, the records that [Definition] names, as they were at a moment or later: a replica that lags
+// behind that is not believed.
+func ReadDefinitions(ctx context.Context, s *Store, m Moment, keys ...schedule.Key) (*Batch, error) {
+	of := func(key schedule.Key) []string { return []string{Definition(key).name} }
+	return readEach(s, keys, of, func(p *part, shard int, names []string) error {
+		return p.readSince(ctx, s.names[shard], m.newest[shard], names)
+	})
 }
 
 func readBatch(ctx context.Context, s *Store, keys []schedule.Key, of func(schedule.Key) []string) (*Batch, error) {
+	return readEach(s, keys, of, func(p *part, shard int, names []string) error { return p.read(ctx, s.names[shard], names) })
+}
+
+// readEach reads records of schedules, side by side as many at once as one request asks for.
+func readEach(
+	s *Store, keys []schedule.Key, of func(schedule.Key) []string, read func(p *part, shard int, names []string) error,
+) (*Batch, error) {
 	names := make([][]string, len(s.names)) // by shard
 	for _, key := range keys {
 		shard := s.ShardOf(key)
@@ -51,7 +63,7 @@ func readBatch(ctx context.Context, s *Store, keys []schedule.Key, of func(sched
 		for some := range slices.Chunk(names[shard], batchKeys) {
 			p := &part{Batch: Batch{store: s}}
 			parts = append(parts, p)
-			reading.Go(func() { p.err = p.read(ctx, s.names[shard], some) })
+			reading.Go(func() { p.err = read(p, shard, some) })
 		}
 	}
 	reading.Wait()
@@ -67,7 +79,12 @@ func ReadPools(ctx context.Context, s *Store, key schedule.Key) (*Batch, error) 
 // ReadWhole reads the records of a schedule that [ReadBatch] reads, and those of all its triggers and backfills, whose keys
 // it returns.
 func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[schedule.BackfillState], error) {
-	batch, keys, err := readBackfills(ctx, s, key, Definition(key).name, Generator(key).name, Invoker(key).name)
+	batch := &Batch{store: s}
+	records := []string{Definition(key).name, Generator(key).name, Invoker(key).name}
+	if err := batch.read(ctx, s.bucket(key), append(records, subjects.BackfillKeys(key))); err != nil {
+		return nil, nil, err
+	}
+	keys, err := batch.backfills(ctx, key, records)
 	if err != nil || len(batch.found) > 0 || !batch.rest {
 		return batch, keys, err
 	}
@@ -79,66 +96,36 @@ func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[s
 	return batch, keys, nil
 }
 
-// ReadBackfills reads the records of all triggers and backfills of a schedule, and returns their keys as well.
-func ReadBackfills(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[schedule.BackfillState], error) {
-	return readBackfills(ctx, s, key)
-}
-
-// readBackfills reads the records of all triggers and backfills of a schedule, together with some others.
-func readBackfills(
-	ctx context.Context, s *Store, key schedule.Key, others ...string,
-) (*Batch, []Key[schedule.BackfillState], error) {
-	batch := &Batch{store: s}
-	if err := batch.read(ctx, s.names[s.ShardOf(key)], append(others, subjects.BackfillKeys(key))); err != nil {
-		return nil, nil, err
+// backfills returns the keys of all triggers and backfills of a schedule, of whose records a batch has all that it could be told, beside
+// some others.
+func (b *Batch) backfills(ctx context.Context, key schedule.Key, others []string) ([]Key[schedule.BackfillState], error) {
+	if b.rest {
+		return Backfills(ctx, b.store, key)
 	}
-	if batch.rest {
-		keys, err := Backfills(ctx, s, key)
-		return batch, keys, err
-	}
-	keys := make([]Key[schedule.BackfillState], 0, max(len(batch.found)-len(others), 0))
-	for name := range batch.found {
+	keys := make([]Key[schedule.BackfillState], 0, len(b.found))
+	for name := range b.found {
 		if !slices.Contains(others, name) {
 			keys = append(keys, Key[schedule.BackfillState]{key, name})
 		}
 	}
 	slices.SortFunc(keys, func(a, b Key[schedule.BackfillState]) int { return cmp.Compare(a.name, b.name) })
-	return batch, keys, nil
-}
-
-// PendingBackfills returns which of some triggers and backfills of a schedule have a record.
-func PendingBackfills(ctx context.Context, s *Store, key schedule.Key, ids []string) (pending []string, err error) {
-	for some := range slices.Chunk(ids, batchKeys) {
-		batch, names := &Batch{store: s}, make([]string, len(some))
-		for i, id := range some {
-			names[i] = Backfill(key, id).name
-		}
-		if err := batch.read(ctx, s.names[s.ShardOf(key)], names); err != nil {
-			return nil, err
-		}
-		for _, id := range some {
-			_, err := From(ctx, batch, Backfill(key, id))
-			switch {
-			case err == nil, errors.Is(err, ErrCorrupt):
-				pending = append(pending, id)
-			case !errors.Is(err, ErrNotFound):
-				return nil, err
-			}
-		}
-	}
-	return pending, nil
+	return keys, nil
 }
 
 func (b *Batch) read(ctx context.Context, bucket string, filters []string) error {
-	entries, rest, err := b.store.buckets.GetMatching(ctx, bucket, filters)
+	matching, err := b.store.buckets.GetMatching(ctx, bucket, filters)
 	if err != nil {
 		return fmt.Errorf("kv: read a batch: %w", err)
 	}
-	b.rest, b.found = rest, make(map[string]Entry, len(entries))
-	for _, e := range entries {
+	b.takeIn(&matching)
+	return nil
+}
+
+func (b *Batch) takeIn(matching *Matching) {
+	b.rest, b.found = matching.Rest, make(map[string]Entry, len(matching.Entries))
+	for _, e := range matching.Entries {
 		b.found[e.Key] = e.Entry
 	}
-	return nil
 }
 
 // part is what one of several requests has read.
@@ -155,7 +142,7 @@ func join(s *Store, parts []*part) (*Batch, error) {
 			return nil, part.err
 		}
 		maps.Copy(all.found, part.found)
-		all.rest = all.rest || part.rest
+		all.rest, all.exact = all.rest || part.rest, all.exact || part.exact
 	}
 	return all, nil
 }
@@ -167,6 +154,8 @@ func From[T any](ctx context.Context, b *Batch, key Key[T]) (Record[T], error) {
 	switch {
 	case ok:
 		return decode[T](key.name, entry, nil)
+	case b.rest && b.exact:
+		return GetLeader(ctx, b.store, key)
 	case b.rest:
 		return Get(ctx, b.store, key)
 	}

@@ -16,15 +16,28 @@ type NamedEntry struct {
 	Entry
 }
 
+// Matching is what one replica has of some keys at one moment.
+type Matching struct {
+	// Entries are those that are there, in any order.
+	Entries []NamedEntry
+	// Rest says that there are more than one answer holds. Then the entries are some of them, or none.
+	Rest bool
+	// UpTo is the revision up to which the replica knows the bucket: of what was written up to there nothing is missing. It is 0 where the
+	// replica does not tell, as where it has none of the keys, not even the trace of one.
+	UpTo uint64
+}
+
 // Buckets is where a store keeps its records: those of an installation on NATS ([Open]), or of a simulation. Each write
 // is a compare-and-set. An implementation is safe for concurrent use, returns [ErrNotFound] and [ErrConflict] where they
 // apply, wrapped or not, and for the rest errors after which a write may or may not have happened.
 type Buckets interface {
 	// Get reads an entry from any replica.
 	Get(ctx context.Context, bucket, key string) (Entry, error)
-	// GetMatching reads all entries whose keys match one of the filters, in any order, as one replica has them at one
-	// moment. Where there are more than one answer holds, rest is true, and those that were found are some of them, or none.
-	GetMatching(ctx context.Context, bucket string, filters []string) (found []NamedEntry, rest bool, err error)
+	// GetMatching reads all entries whose keys match one of the filters from any replica.
+	GetMatching(ctx context.Context, bucket string, filters []string) (Matching, error)
+	// Newest returns the revision of the newest write to a bucket that its leader knows; 0 where no replica can be behind, since there is
+	// one only.
+	Newest(ctx context.Context, bucket string) (uint64, error)
 	// GetLeader reads an entry from the leader.
 	GetLeader(ctx context.Context, bucket, key string) (Entry, error)
 	// Create writes a key that does not exist, or has been deleted.

@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -14,7 +15,7 @@ const few = 16
 // Keys reads all entries that match, without their data, to tell those that are deleted from the others. An entry that is
 // written while that goes on moves to the end of what is read, and may be missed there: the end is where as many have come as
 // there were at the beginning. So what the leader has said to be there, and has not been met, is asked for by its key; where there
-// is little, all of it.
+// is little, all of it. And whoever answers a watch may lag behind: what it has as deleted is read once more.
 func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -30,8 +31,10 @@ func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string
 	}
 	if rest {
 		// There are more than the leader names at once. Nothing is missed twice but by a rare chance.
-		err := b.meet(ctx, bucket, filter, met)
-		return live(met), err
+		if err := b.meet(ctx, bucket, filter, met); err != nil {
+			return nil, err
+		}
+		return b.live(ctx, bucket, met)
 	}
 	for _, key := range known {
 		if _, is := met[key]; is {
@@ -41,9 +44,11 @@ func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
-		met[key] = err == nil
+		if err == nil {
+			met[key] = true
+		}
 	}
-	return live(met), nil
+	return b.live(ctx, bucket, met)
 }
 
 // meet notes of each entry that matches whether it is there or deleted.
@@ -75,13 +80,51 @@ func (b *natsBuckets) meet(ctx context.Context, bucket, filter string, met map[s
 	}
 }
 
-// live are the keys of entries that are there.
-func live(met map[string]bool) []string {
-	var keys []string
+// live returns the keys of entries that are there: all that were met, and those that were met as deleted and have been written since.
+func (b *natsBuckets) live(ctx context.Context, bucket string, met map[string]bool) (keys []string, err error) {
+	var deleted []string
 	for key, is := range met {
 		if is {
 			keys = append(keys, key)
+		} else {
+			deleted = append(deleted, key)
 		}
 	}
-	return keys
+	if len(deleted) == 0 {
+		return keys, nil
+	}
+	newest, err := b.Newest(ctx, bucket)
+	if err != nil || newest == 0 {
+		return keys, err
+	}
+	for some := range slices.Chunk(deleted, batchKeys) {
+		there, err := b.there(ctx, bucket, newest, some)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, there...)
+	}
+	return keys, nil
+}
+
+// there returns which of some keys have an entry, as of a revision or later.
+func (b *natsBuckets) there(ctx context.Context, bucket string, revision uint64, keys []string) (there []string, err error) {
+	batch := &Batch{store: &Store{buckets: b}}
+	if err := batch.readSince(ctx, bucket, revision, keys); err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		_, is := batch.found[key]
+		if !is && batch.rest {
+			_, err := b.GetLeader(ctx, bucket, key)
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return nil, err
+			}
+			is = err == nil
+		}
+		if is {
+			there = append(there, key)
+		}
+	}
+	return there, nil
 }

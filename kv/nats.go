@@ -112,15 +112,15 @@ func (b *natsBuckets) Get(ctx context.Context, bucket, key string) (Entry, error
 	return Entry{entry.Value(), entry.Revision()}, nil
 }
 
-func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []string) ([]NamedEntry, bool, error) {
+func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []string) (Matching, error) {
 	prefix := subjects.BucketSubject(bucket, "")
 	onSubjects := make([]string, len(filters))
 	for i, filter := range filters {
 		onSubjects[i] = prefix + filter
 	}
-	messages, rest, err := b.readerOf(bucket, len(filters)).Last(ctx, subjects.BucketStream(bucket), onSubjects...)
+	messages, upTo, rest, err := b.readerOf(bucket, len(filters)).LastUpTo(ctx, subjects.BucketStream(bucket), onSubjects...)
 	if err != nil {
-		return nil, false, err
+		return Matching{}, err
 	}
 	found := make([]NamedEntry, 0, len(messages))
 	for _, m := range messages {
@@ -128,7 +128,15 @@ func (b *natsBuckets) GetMatching(ctx context.Context, bucket string, filters []
 			found = append(found, NamedEntry{m.Subject[len(prefix):], Entry{m.Data, m.Sequence}})
 		}
 	}
-	return found, rest, nil
+	return Matching{Entries: found, Rest: rest, UpTo: upTo}, nil
+}
+
+// Newest implements Buckets.
+func (b *natsBuckets) Newest(ctx context.Context, bucket string) (uint64, error) {
+	if of, known := b.shards[bucket]; known && of.single.is(ctx, of) {
+		return 0, nil
+	}
+	return leader.Sequence(ctx, b.js, subjects.BucketStream(bucket))
 }
 
 // GetLeader asks directly where there is one replica, which is the leader: that costs half.
@@ -146,18 +154,21 @@ func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry,
 	return Entry{message.Data, message.Sequence}, nil
 }
 
-// Create leaves it to nats.go to write over what has been deleted.
+// Create writes over the trace of what has been deleted. The leader tells of that: a replica, which nats.go would ask, may not have heard of
+// the deletion yet.
 func (b *natsBuckets) Create(ctx context.Context, bucket, key string, data []byte) (uint64, error) {
 	revision, err := b.Update(ctx, bucket, key, data, 0)
 	if !errors.Is(err, ErrConflict) {
 		return revision, err
 	}
-	in, err := b.of(ctx, bucket)
-	if err != nil {
+	_, deleted, err := b.Trace(ctx, bucket, key)
+	switch {
+	case err != nil:
 		return 0, err
+	case deleted == 0:
+		return 0, ErrConflict
 	}
-	revision, err = in.Create(ctx, key, data)
-	return revision, writeError(err)
+	return b.Update(ctx, bucket, key, data, deleted)
 }
 
 func (b *natsBuckets) Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error) {

@@ -33,12 +33,12 @@ func (r *reader) glance(ctx context.Context, key schedule.Key) (s Snapshot, told
 			return Snapshot{}, false, nil
 		}
 	}
-	records, rest, err := r.buckets.GetMatching(ctx, r.names.StateBucket(v.shard), []string{subjects.StateKey(key, ">")})
-	if err != nil || rest {
+	records, err := r.buckets.GetMatching(ctx, r.names.StateBucket(v.shard), []string{subjects.StateKey(key, ">")})
+	if err != nil || records.Rest {
 		return Snapshot{}, false, err
 	}
-	entries := make(map[string]kv.Entry, len(records))
-	for _, record := range records {
+	entries := make(map[string]kv.Entry, len(records.Entries))
+	for _, record := range records.Entries {
 		v.addRecord(record.Key)
 		entries[record.Key] = record.Entry
 	}

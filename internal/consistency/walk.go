@@ -89,12 +89,12 @@ func (r *reader) undefined(ctx context.Context, shard int, keys []schedule.Key) 
 	for i, key := range keys {
 		names[i] = kv.Definition(key).String()
 	}
-	found, _, err := r.buckets.GetMatching(ctx, r.names.StateBucket(shard), names)
+	found, err := r.buckets.GetMatching(ctx, r.names.StateBucket(shard), names)
 	if err != nil {
 		return nil, err
 	}
 	for i, key := range keys {
-		if !slices.ContainsFunc(found, func(e kv.NamedEntry) bool { return e.Key == names[i] }) {
+		if !slices.ContainsFunc(found.Entries, func(e kv.NamedEntry) bool { return e.Key == names[i] }) {
 			gone = append(gone, key)
 		}
 	}

@@ -268,15 +268,15 @@ func (r *reader) ahead(ctx context.Context, shard int, keys []schedule.Key) (get
 	for _, key := range keys {
 		names = append(names, kv.Definition(key).String(), kv.Generator(key).String())
 	}
-	found, rest, err := r.buckets.GetMatching(ctx, r.names.StateBucket(shard), names)
+	found, err := r.buckets.GetMatching(ctx, r.names.StateBucket(shard), names)
 	if err != nil {
 		return nil, fmt.Errorf("consistency: %w", err)
 	}
-	if rest {
+	if found.Rest {
 		return r.buckets.Get, nil
 	}
-	entries := make(map[string]kv.Entry, len(found))
-	for _, entry := range found {
+	entries := make(map[string]kv.Entry, len(found.Entries))
+	for _, entry := range found.Entries {
 		entries[entry.Key] = entry.Entry
 	}
 	return of(entries), nil

@@ -57,25 +57,55 @@ const beyond = math.MaxInt32
 func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request, err := json.Marshal(map[string]any{"subjects_filter": filter, "offset": beyond})
+	var info struct {
+		Total int `json:"total"`
+	}
+	err := ask(ctx, js, stream, map[string]any{"subjects_filter": filter, "offset": beyond}, &info)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("leader: count subjects of %s: %w", stream, err)
+	}
+	return info.Total, nil
+}
+
+// Sequence returns the sequence of the last message of a stream, which may be gone again; 0 of one that never had any.
+func Sequence(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var info struct {
+		State *struct {
+			Last uint64 `json:"last_seq"`
+		} `json:"state"`
+	}
+	err := ask(ctx, js, stream, map[string]any{}, &info)
+	if err == nil && info.State == nil {
+		err = errors.New("the answer holds no state of the stream and no error")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("leader: ask for the last sequence of %s: %w", stream, err)
+	}
+	return info.State.Last, nil
+}
+
+// ask asks the leader of a stream about it.
+func ask(ctx context.Context, js jetstream.JetStream, stream string, question map[string]any, info any) error {
+	request, err := json.Marshal(question)
+	if err != nil {
+		return err
 	}
 	reply, err := js.Conn().RequestWithContext(ctx, replica.APIPrefix(js.Options())+"STREAM.INFO."+stream, request)
 	if err != nil {
-		return 0, fmt.Errorf("leader: count subjects of %s: %w", stream, err)
+		return err
 	}
-	var info struct {
+	var failure struct {
 		Error *jetstream.APIError `json:"error"`
-		Total int                 `json:"total"`
 	}
-	if err := json.Unmarshal(reply.Data, &info); err != nil {
-		return 0, fmt.Errorf("leader: count subjects of %s: %w", stream, err)
+	if err := json.Unmarshal(reply.Data, &failure); err != nil {
+		return err
 	}
-	if info.Error != nil {
-		return 0, fmt.Errorf("leader: count subjects of %s: %w", stream, info.Error)
+	if failure.Error != nil {
+		return failure.Error
 	}
-	return info.Total, nil
+	return json.Unmarshal(reply.Data, info)
 }
 
 // answer is the part of the server's reply that matters here.

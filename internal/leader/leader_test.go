@@ -70,6 +70,29 @@ func TestSubjectsCountsThoseWithMessages(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestSequenceIsThatOfTheLastMessage(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	name := strings.ToUpper(natstest.Names(t).Prefix())
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
+	require.NoError(t, err)
+	sequence := func() uint64 {
+		n, err := leader.Sequence(t.Context(), js, name)
+		require.NoError(t, err)
+		return n
+	}
+	require.Zero(t, sequence())
+	for _, subject := range []string{".a", ".b"} {
+		_, err := js.Publish(t.Context(), name+subject, nil)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 2, sequence())
+	require.NoError(t, stream.DeleteMsg(t.Context(), 2))
+	require.EqualValues(t, 2, sequence(), "it is gone")
+	_, err = leader.Sequence(t.Context(), js, name+"_NONE")
+	require.Error(t, err)
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	m, err := leader.Parse("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))

@@ -58,11 +58,20 @@ func New(js jetstream.JetStream) *Reader {
 // the order of their sequences. Where more match than it answers for, rest is true: then the messages are some of them, or
 // none.
 func (r *Reader) Last(ctx context.Context, stream string, filters ...string) (found []Message, rest bool, err error) {
-	found, rest, err = r.last(ctx, stream, filters)
+	found, _, rest, err = r.LastUpTo(ctx, stream, filters...)
+	return found, rest, err
+}
+
+// LastUpTo is Last, and also returns the sequence up to which the replica knows the stream: no message up to there is missing. It is
+// 0 where that is not told, as in an answer without messages.
+func (r *Reader) LastUpTo(
+	ctx context.Context, stream string, filters ...string,
+) (found []Message, upTo uint64, rest bool, err error) {
+	found, upTo, rest, err = r.last(ctx, stream, filters)
 	if err != nil {
-		return nil, false, fmt.Errorf("replica: read %s of %s: %w", strings.Join(filters, ", "), stream, err)
+		return nil, 0, false, fmt.Errorf("replica: read %s of %s: %w", strings.Join(filters, ", "), stream, err)
 	}
-	return found, rest, nil
+	return found, upTo, rest, nil
 }
 
 // request is a direct get.
@@ -71,12 +80,17 @@ type request struct {
 	MaxBytes  int      `json:"max_bytes"`
 }
 
-func (r *Reader) last(ctx context.Context, stream string, filters []string) ([]Message, bool, error) {
+func (r *Reader) last(ctx context.Context, stream string, filters []string) ([]Message, uint64, bool, error) {
 	a, err := r.ask(ctx, stream, several, request{MultiLast: filters, MaxBytes: maxBytes})
 	if err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
-	return a.result()
+	found, rest, err := a.result()
+	if err != nil {
+		return nil, 0, false, err
+	}
+	upTo, err := a.upTo()
+	return found, upTo, rest, err
 }
 
 // kind says what an answer consists of.
@@ -199,6 +213,7 @@ const (
 	headerDescription = "Description"
 	headerPending     = "Nats-Num-Pending"
 	headerPrevious    = "Nats-Last-Sequence"
+	headerUpTo        = "Nats-UpTo-Sequence"
 
 	statusEnd     = "204"
 	statusNone    = "404"
@@ -223,6 +238,19 @@ func (a *answer) result() (found []Message, rest bool, err error) {
 	default:
 		return nil, false, refusal(end)
 	}
+}
+
+// upTo is the sequence up to which the replica knows the stream; 0 where the answer does not say.
+func (a *answer) upTo() (uint64, error) {
+	text := a.parts[len(a.parts)-1].Header.Get(headerUpTo)
+	if text == "" {
+		return 0, nil
+	}
+	sequence, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("an answer up to no sequence: %w", err)
+	}
+	return sequence, nil
 }
 
 // refusal is the error of a part that is neither a message nor says that there is none.

@@ -76,8 +76,15 @@ func TestLastReadsTheNewestOfEachSubject(t *testing.T) {
 	require.Empty(t, found)
 	require.False(t, rest)
 
+	_, upTo, _, err := b.reader.LastUpTo(t.Context(), b.stream, b.stream+".a")
+	require.NoError(t, err)
+	require.Zero(t, upTo, "the server does not say where there is nothing")
+
 	b.publish("a", nil, "old")
 	b.publish("c", nil, "not asked for")
+	_, upTo, _, err = b.reader.LastUpTo(t.Context(), b.stream, b.stream+".a")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, upTo)
 	want := []replica.Message{
 		b.publish("b.1", nats.Header{"One": {"1"}, "Two": {"1", "2"}}, "body"),
 		b.publish("b.2", nil, ""),

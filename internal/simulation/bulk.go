@@ -124,7 +124,7 @@ func (w *world) takeApart() {
 			}
 			for _, e := range once(w.history(id)) {
 				if e.RequestID == b.job.ID && e.Kind == b.kind() {
-					one.to = b.job.EndTime
+					one.to = b.job.EndTime.Add(w.plan.Skew) // by the clock of whoever has done it
 					if b.operation == schedule.BulkTrigger {
 						one.answer = schedule.TriggerReply{ID: id, TriggerID: e.Source}
 					}

@@ -182,10 +182,10 @@ func (w *world) wroteCluster(key string, data []byte, now time.Time) {
 }
 
 // promisedUnused: when a calendar is deleted no schedule uses it, but one that was written after the deletion had begun: its request
-// had been worked on before that. Replicas are asked, which may lag behind.
+// had been worked on before that.
 func (w *world) promisedUnused(name string) {
 	versions := w.books.calendars[name]
-	if len(versions) == 0 || w.plan.Stale > 0 {
+	if len(versions) == 0 {
 		return
 	}
 	begun := versions[len(versions)-1].at // the mark is the last thing that was written

@@ -240,26 +240,34 @@ func (w *world) seen(stream string) uint64 {
 // at 1,024 subjects, deleted ones included, and tells of none if there are more.)
 const mostMatching = 3
 
-// GetMatching implements kv.Buckets. A replica may answer that has not seen the newest writes.
-func (n *node) GetMatching(
-	ctx context.Context, bucket string, filters []string,
-) (found []kv.NamedEntry, rest bool, err error) {
+// GetMatching implements kv.Buckets. A replica may answer that has not seen the newest writes. As NATS does, it tells how far it knows the
+// bucket only where it has something of what is asked for.
+func (n *node) GetMatching(ctx context.Context, bucket string, filters []string) (kv.Matching, error) {
 	stream, prefix := subjects.BucketStream(bucket), subjects.BucketSubject(bucket, "")
-	found, err = ask(ctx, n, whatGet, strings.Join(filters, " "), func(time.Time) (found []kv.NamedEntry, err error) {
+	found, err := ask(ctx, n, whatGet, strings.Join(filters, " "), func(time.Time) (found kv.Matching, err error) {
+		seen := n.world.seen(stream)
 		for _, filter := range filters {
-			for _, m := range n.world.server.MessagesAt(stream, prefix+filter, n.world.seen(stream)) {
+			for _, m := range n.world.server.MessagesAt(stream, prefix+filter, seen) {
+				found.UpTo = seen
 				if m.Header.Get("KV-Operation") == "" {
 					entry := kv.Entry{Data: m.Data, Revision: m.Sequence}
-					found = append(found, kv.NamedEntry{Key: m.Subject[len(prefix):], Entry: entry})
+					found.Entries = append(found.Entries, kv.NamedEntry{Key: m.Subject[len(prefix):], Entry: entry})
 				}
 			}
 		}
 		return found, nil
 	})
-	if len(found) > mostMatching {
-		return found[:mostMatching], true, err
+	if len(found.Entries) > mostMatching {
+		found.Entries, found.Rest = found.Entries[:mostMatching], true
 	}
-	return found, false, err
+	return found, err
+}
+
+// Newest implements kv.Buckets.
+func (n *node) Newest(ctx context.Context, bucket string) (uint64, error) {
+	return ask(ctx, n, whatLeader, "newest of "+bucket, func(time.Time) (uint64, error) {
+		return n.world.server.LastSequence(subjects.BucketStream(bucket)), nil
+	})
 }
 
 // Create implements kv.Buckets.
