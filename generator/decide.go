@@ -127,7 +127,7 @@ func (in *Input) begin(state schedule.GeneratorState) time.Time {
 // has come before the change, what has come since is taken to be due by both.
 func (in *Input) replanned(state *schedule.GeneratorState) time.Time {
 	d := in.Definition
-	if state.Version == 0 || state.Version >= d.CalendarsVersion {
+	if state.Version >= d.CalendarsVersion {
 		return time.Time{}
 	}
 	version, since := d.CalendarsVersion, d.ReplanTime

@@ -221,6 +221,12 @@ func TestReplanOfWhatNobodyHasSeen(t *testing.T) {
 	require.Equal(t, []time.Time{at(5 * time.Minute), at(6 * time.Minute)}, nominals(Decide(opened).HandOff))
 	opened.Definition.ReplanFrom = opened.Definition.ReplanTime
 	require.Empty(t, nominals(Decide(opened).HandOff))
+
+	// No generator has seen the schedule at all.
+	opened.State = schedule.GeneratorState{}
+	require.Empty(t, nominals(Decide(opened).HandOff))
+	opened.Definition.ReplanFrom = at(5 * time.Minute).Add(-1)
+	require.Equal(t, []time.Time{at(5 * time.Minute), at(6 * time.Minute)}, nominals(Decide(opened).HandOff))
 }
 
 func TestPauseAndUnpause(t *testing.T) {

@@ -186,8 +186,8 @@ func (w *world) mayLack(r *request) bool {
 	})
 }
 
-// hindsight: what a calendar has left out when it was to come does not come when the calendar changes. Where no generator had looked at
-// the version that left it out, or none had come as far as to what that gives before, they go by the newest.
+// hindsight: what a calendar has left out when it was to come does not come when the calendar changes. Where no generator had written that
+// it had looked at the version that left it out, or none had come as far as to what that gives before, they go by the newest.
 func (c *checker) hindsight() {
 	margin := 2*c.plan.Skew + time.Second
 	for i := range c.events {
@@ -211,7 +211,8 @@ func (c *checker) wasLeftOut(e *schedule.Event, margin time.Duration) bool {
 		if d.Incarnation != c.definition.Incarnation || minTime(asked, v.at).After(e.Actual.Add(margin)) || replaced {
 			continue
 		}
-		if isDue(d, e.Nominal) || v.mark.IsZero() || len(timesOf(d, v.mark.Add(-longestJitter), e.Actual)) > 0 {
+		mark := v.markBy(e.Time.Add(-margin))
+		if isDue(d, e.Nominal) || mark.IsZero() || len(timesOf(d, mark.Add(-longestJitter), e.Actual)) > 0 {
 			return false
 		}
 		known = true

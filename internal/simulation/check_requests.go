@@ -128,10 +128,14 @@ func (c *checker) initial(r *request) {
 func (c *checker) deletes() {
 	var deletes []*request
 	names := map[any]bool{}
+	for _, r := range slices.Concat(c.replies, c.open) { // some have been given up
+		if r.id == c.id && r.verb == "delete" {
+			names[r.body["requestId"]] = true
+		}
+	}
 	for _, r := range c.replies {
 		if r.id == c.id && r.verb == "delete" {
 			deletes = append(deletes, r)
-			names[r.body["requestId"]] = true
 		}
 	}
 	gone := 0

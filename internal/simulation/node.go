@@ -101,7 +101,9 @@ func (n *node) PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, e
 		if err == nil && !ack.Duplicate {
 			n.world.noteArmed(n, copied, now, times > 1)
 			n.world.published(ack.Stream, copied, now)
-			n.world.promises.guarded[copied.Subject+n.ids.prefix] = n.role == roleFrontend
+			if n.role == roleFrontend {
+				n.world.promises.guarded[copied.Subject+n.ids.prefix] = now
+			}
 		}
 		if n.world.isControl(copied.Subject) { // it is a plain NATS message as well, whatever the stream says
 			n.world.tellSubscribers(copied, now)

@@ -26,8 +26,8 @@ type promises struct {
 	sent      map[string]bool
 	// intended are the requests of the runs that a record has said were to be started.
 	intended map[string]bool
-	// guarded are the guards that a frontend has armed, with its name.
-	guarded map[string]bool
+	// guarded is when a frontend has armed a guard last, by the guard's subject and its own name.
+	guarded map[string]time.Time
 	// first are the first records of invokers, by name, and who has written them.
 	first map[string]firstRecord
 	// armers have armed the timers that are stored, by subject.
@@ -69,7 +69,7 @@ type decoded struct {
 
 func newPromises() promises {
 	return promises{
-		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]bool{},
+		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]time.Time{},
 		first: map[string]firstRecord{}, armers: map[string]*armer{}, repeated: map[string]bool{}, invokers: map[string]decoded{}, rooms: rooms{},
 	}
 }

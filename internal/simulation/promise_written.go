@@ -33,7 +33,7 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 		}
 		w.promisedByInvoker(key, before, data)
 	case "backfill":
-		w.promisedByBackfill(key, before, data, sent)
+		w.promisedByBackfill(n, key, before, data, sent)
 	case "definition":
 		w.promisedByDefinition(n, key, before, data)
 	}
@@ -77,12 +77,16 @@ func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, da
 }
 
 // promisedByBackfill: the same for a trigger or backfill; and when the first record of one is stored, its guard is armed, or
-// the backfiller about to look; unless it was on its way for so long that the guard has fired twice.
-func (w *world) promisedByBackfill(key schedule.Key, before jsmodel.Message, data []byte, sent time.Time) {
+// the backfiller about to look; unless it was on its way, or whoever has armed the guard stood still, for so long that that has
+// fired twice.
+func (w *world) promisedByBackfill(n *node, key schedule.Key, before jsmodel.Message, data []byte, sent time.Time) {
 	old, now := both[schedule.BackfillState](before, data)
 	if before.Sequence == 0 {
 		shard := subjects.ShardOf(key, shards)
 		guard := w.names.BackfillTimer(shard, key, now.ID)
+		if armed, ok := w.promises.guarded[guard+n.ids.prefix]; ok && armed.Before(sent) {
+			sent = armed
+		}
 		late := time.Since(sent) > 2*frontend.DefaultGuardDelay
 		if !late && !w.isStored(shard, guard) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) {
 			w.broken(key.ID, "the request %s was stored without a guard", now.ID)
@@ -111,8 +115,8 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.M
 	// Of two that create the same schedule at once the first removes the guard of both, which is not known to the second where
 	// somebody has deleted the schedule in between.
 	guard := w.names.GuardTimer(shard, key, now.Version)
-	if !w.isStored(shard, guard) && !w.anyStored(shard, w.names.Generate(shard, key, "*"), 0) &&
-		!(now.Version == 1 && w.promises.guarded[guard+n.ids.prefix]) {
+	_, guarded := w.promises.guarded[guard+n.ids.prefix]
+	if !w.isStored(shard, guard) && !w.anyStored(shard, w.names.Generate(shard, key, "*"), 0) && !(now.Version == 1 && guarded) {
 		w.broken(key.ID, "version %d was stored without a guard", now.Version)
 	}
 }

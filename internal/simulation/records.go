@@ -28,8 +28,9 @@ type books struct {
 type version struct {
 	at         time.Time
 	definition schedule.Definition
-	// mark is how far generators have come by this version: see schedule.GeneratorState.
-	mark time.Time
+	// mark is how far generators have come by this version: see schedule.GeneratorState; looks say when.
+	mark  time.Time
+	looks []look
 	// deleter is the role of the process that has deleted the definition; empty where it was written.
 	deleter string
 }
@@ -89,12 +90,26 @@ func mustUnmarshal(data []byte, value any) {
 	}
 }
 
+// look is when a generator wrote down how far it had come.
+type look struct{ at, mark time.Time }
+
+// markBy is how far generators had come by a version at a time; zero if none had looked at it.
+func (v *version) markBy(now time.Time) (mark time.Time) {
+	for _, l := range v.looks {
+		if !l.at.After(now) {
+			mark = l.mark
+		}
+	}
+	return mark
+}
+
 // marked notes how far a generator has come by a version.
 func (w *world) marked(id string, state *schedule.GeneratorState) {
 	for i := range w.books.versions[id] {
 		v := &w.books.versions[id][i]
 		if v.definition.Incarnation == state.Incarnation && v.definition.Version == state.Version {
 			v.mark = maxTime(v.mark, state.Mark)
+			v.looks = append(v.looks, look{time.Now(), v.mark})
 		}
 	}
 }
