@@ -205,11 +205,11 @@ func (w *world) suspend(n *node, now time.Time, d time.Duration) {
 	w.fault("suspension")
 	w.trace.note(now, "SUSPEND", n.name+" for "+d.String())
 	for _, f := range w.fellows(n) {
-		f.suspended = now.Add(d)
+		f.suspended = maxTime(f.suspended, now.Add(d)) // it may stand still already
 		f.trouble(f.suspended)
 		w.at(f.suspended, func(time.Time) { w.stir() })
 	}
 }
 
 // trouble notes that something has gone wrong for a process: what it was at may be done again, by itself or another.
-func (n *node) trouble(until time.Time) { n.troubled = until }
+func (n *node) trouble(until time.Time) { n.troubled = maxTime(n.troubled, until) }
