@@ -166,27 +166,35 @@ func (in *inspector) dueTimer() {
 	}
 }
 
-// handOff checks that what the generator has handed over has arrived. The invoker has to have something: one that has lost
-// its record does not say what it had. A generator that is set back to where something is missing begins its next hand-off there: it may
-// have none to make before a pause is over, say, and nothing else can be done until then. The evidence is where something is missing: the
-// generator of a schedule that is due often goes on meanwhile, and writes its record.
+// handOff checks that what the generator has handed over has arrived. A generator that is set back to where something is missing begins
+// its next hand-off there: it may have none to make before a pause is over, say, and nothing else can be done until then. The evidence is
+// where something is missing: the generator of a schedule that is due often goes on meanwhile, and writes its record.
 func (in *inspector) handOff() {
-	covered, g := in.covered(), &in.Generator.Value
-	if len(covered) == 0 || in.invoking() {
+	g := &in.Generator.Value
+	gap, is := in.gap()
+	if !is || in.invoking() || !g.HandedOff.After(gap.From) {
 		return
-	}
-	arrived := covered[0].To
-	if !g.HandedOff.After(arrived) {
-		return
-	}
-	until := g.HandedOff
-	if len(covered) > 1 {
-		until = covered[1].From
 	}
 	state := *g
-	state.Mark, state.HandedOff, state.LastNominal = arrived, arrived, in.lastNominal(arrived)
-	in.askedFor(HandOffLost, "", arrived.UTC().Format(time.RFC3339Nano),
+	state.Mark, state.HandedOff, state.LastNominal = gap.From, gap.From, in.lastNominal(gap.From)
+	in.askedFor(HandOffLost, "", gap.From.UTC().Format(time.RFC3339Nano),
 		putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()},
-		"set the generator back to "+instant(arrived)+": it hands over again what is still within the catch-up window",
-		"what was due after %s and up to %s has not reached the invoker", instant(arrived), instant(until))
+		"set the generator back to "+instant(gap.From)+": it hands over again what is still within the catch-up window",
+		"what was due after %s and up to %s has not reached the invoker", instant(gap.From), instant(gap.To))
+}
+
+// gap returns the first range that the generator may have handed over and the invoker does not have. What comes before all that the
+// invoker has is such a range only if nothing has been told of it: an invoker that has lost its record does not say what it had.
+func (in *inspector) gap() (gap schedule.Span, is bool) {
+	covered, end := in.covered(), in.Generator.Value.HandedOff
+	switch {
+	case in.Untold:
+		until, _ := in.beginsLate()
+		return schedule.Span{From: in.Definition.Value.CreateTime, To: until}, true
+	case len(covered) == 0:
+		return schedule.Span{}, false
+	case len(covered) > 1:
+		end = covered[1].From
+	}
+	return schedule.Span{From: covered[0].To, To: end}, true
 }

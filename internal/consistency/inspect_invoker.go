@@ -30,10 +30,11 @@ func (in *inspector) invoker() {
 	}
 }
 
-// noInvoker: there need not be a record before something has been due.
+// noInvoker: there need not be a record before something has been due. Where nothing has been told of that, there never was one, and what
+// was due is what is lost.
 func (in *inspector) noInvoker() {
 	g := &in.Generator
-	if !g.legible() || g.Value.Incarnation != in.Definition.Value.Incarnation ||
+	if in.Untold || !g.legible() || g.Value.Incarnation != in.Definition.Value.Incarnation ||
 		!g.Value.HandedOff.After(in.Definition.Value.CreateTime) {
 		return
 	}

@@ -101,6 +101,24 @@ func inspections() map[string]inspection {
 				Covered: []schedule.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
 			}
 		}, nil},
+		"first hand-off lost": {func(s *Snapshot) { delete(s.Invoker.Value.Sources, schedule.SourceAuto); s.Untold = true }, []Kind{HandOffLost}},
+		"first hand-off lost, and no invoker": {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{}; s.Untold = true },
+			[]Kind{HandOffLost}},
+		"first hand-off lost, and overtaken": {func(s *Snapshot) {
+			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(1)
+			s.Untold = true
+		}, []Kind{HandOffLost}},
+		"first hand-off under way": {func(s *Snapshot) {
+			delete(s.Invoker.Value.Sources, schedule.SourceAuto)
+			s.Untold, s.Tasks = true, []Task{task(roleInvoke, "x")}
+		}, nil},
+		"first hand-off to be made again": {func(s *Snapshot) {
+			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(1)
+			s.Generator.Value.HandedOff, s.Untold = created, true
+		}, nil},
+		"invoker begun anew": {func(s *Snapshot) {
+			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(1)
+		}, nil},
 		"no invoker":     {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{} }, []Kind{InvokerMissing}},
 		"no invoker yet": {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{}; s.Generator.Value.HandedOff = created }, nil},
 		"ready":          {func(s *Snapshot) { s.Invoker.Value.Starts[1].Phase = schedule.PhaseReady }, []Kind{StartsStalled}},
@@ -237,6 +255,22 @@ func TestLostHandOffWhileTheGeneratorGoesOn(t *testing.T) {
 	require.Len(t, confirmed(first, Inspect(s)), 1)
 	s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].To = next
 	require.Empty(t, confirmed(first, Inspect(s)), "that has arrived; the next one is another")
+}
+
+// TestFirstHandOffLost: the generator begins at the creation again, whatever has come since.
+func TestFirstHandOffLost(t *testing.T) {
+	t.Parallel()
+	s := healthy()
+	s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(time.Minute)
+	s.Untold = true
+	found := Inspect(s)
+	require.Len(t, found, 1)
+	assert.False(t, found[0].Automatic())
+	put := found[0].mend.(putGenerator)
+	want := s.Generator.Value
+	want.Mark, want.HandedOff, want.LastNominal = created, created, time.Time{}
+	assert.Equal(t, want, put.state)
+	assert.Contains(t, found[0].What, "after 2026-01-02T03:00:00Z and up to 2026-01-02T03:01:00Z")
 }
 
 // TestMoved: what a repair has written anew, and is wrong still, is not repaired.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -40,6 +41,9 @@ type Streams interface {
 	// Since returns the messages of a stream of a shard with a sequence greater than after, in order, at most limit. Rest says that
 	// there may be more.
 	Since(ctx context.Context, shard int, stream string, after uint64, limit int) (found []replica.Message, rest bool, err error)
+	// Next returns the first message of a stream from a sequence on, which is 1 or more, whose subject matches a filter, by the word of
+	// its leader; leader.ErrNone if there is none.
+	Next(ctx context.Context, stream, filter string, from uint64) (leader.Message, error)
 	// Waiting visits the runs on a subject of the action stream, which may have wildcards, in order of their sequences, from one
 	// sequence to another, both inclusive; to 0 means to the end. It returns the first error, of visit or of NATS.
 	Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error
@@ -119,6 +123,10 @@ func (s streams) Since(
 	ctx context.Context, shard int, stream string, after uint64, limit int,
 ) (found []replica.Message, rest bool, err error) {
 	return s.readers.Of(shard).Since(ctx, stream, after, limit)
+}
+
+func (s streams) Next(ctx context.Context, stream, filter string, from uint64) (leader.Message, error) {
+	return leader.Next(ctx, s.js, stream, filter, from)
 }
 
 func (s streams) Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error {

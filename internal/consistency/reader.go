@@ -51,6 +51,12 @@ func (r *reader) snapshot(ctx context.Context, get get, v *survey, key schedule.
 			return s, err
 		}
 	}
+	if until, late := s.beginsLate(); s.Definition.legible() && late {
+		var err error
+		if s.Untold, err = r.untold(ctx, &s.Definition.Value, until); err != nil {
+			return s, err
+		}
+	}
 	s.Now = r.now()
 	return s, nil
 }

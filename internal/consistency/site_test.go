@@ -250,6 +250,15 @@ func (s *site) silence(key schedule.Key) {
 	})
 }
 
+// wake wakes the generator.
+func (s *site) wake(key schedule.Key) {
+	s.Helper()
+	body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonRetry})
+	require.NoError(s, err)
+	_, err = s.js.Publish(s.Context(), s.names.Generate(s.shard(key), key, subjects.WhatGuard), body)
+	require.NoError(s, err)
+}
+
 // finds checks for inconsistencies, and mends them if asked to.
 func (s *site) finds(repair bool) []consistency.Finding {
 	s.Helper()

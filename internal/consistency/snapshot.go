@@ -31,6 +31,10 @@ type Snapshot struct {
 	// LastTold is when the invoker last told what becomes of a start, says the event history; looked up where the record of the
 	// generator is needed and not there.
 	LastTold time.Time
+	// Untold says that nothing has become of what was due first: the event history reaches back to the creation, and tells of no
+	// automated action before those which the invoker's record has covered. A record that was lost and begun anew has told of some.
+	// It is looked up where that record does not begin at the creation.
+	Untold bool
 }
 
 // Stored is a record as it is stored.
@@ -116,6 +120,17 @@ func (s *Snapshot) timer(kind, what string) bool {
 		}
 	}
 	return false
+}
+
+// beginsLate reports whether the invoker knows of no hand-off, or of none from the creation on, though the generator has made one; and
+// nothing is on its way. Before until the invoker knows of none.
+func (s *Snapshot) beginsLate() (until time.Time, late bool) {
+	created := s.Definition.Value.CreateTime
+	until = s.Generator.Value.HandedOff
+	if covered := s.covered(); len(covered) > 0 {
+		until = covered[0].From
+	}
+	return until, s.generatorKnown() && until.After(created) && s.Generator.Value.HandedOff.After(created) && !s.invoking()
 }
 
 // covered are the ranges of automated actions that the invoker has taken over; none of another incarnation.

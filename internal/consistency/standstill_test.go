@@ -152,6 +152,44 @@ func TestLostHandOffOfAPausedSchedule(t *testing.T) {
 	require.Empty(t, s.finds(false))
 }
 
+// TestLostFirstHandOff: the invoker's record does not tell what it has never been given, but the event history does.
+func TestLostFirstHandOff(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.work()
+	first := map[string]time.Time{}
+	silent := func(id string) schedule.Key {
+		key := s.create(id, period, func(r *schedule.CreateRequest) {
+			// It was due within the last second, so that there is time before it is due again.
+			r.Schedule.Spec.Intervals[0].Phase = schedule.Duration(time.Unix(time.Now().Unix(), 0).Sub(time.Unix(0, 0)) % period)
+		})
+		s.silence(key)
+		put(s, kv.Generator(key), func(g *schedule.GeneratorState) { first[id] = g.Next })
+		require.Zero(t, s.ran(id))
+		return key
+	}
+	alone, triggered, overtaken := silent("alone"), silent("triggered"), silent("overtaken")
+	for _, key := range []schedule.Key{alone, triggered, overtaken} {
+		loseHandOff(s, key)
+	}
+	s.trigger(triggered.ID)
+	s.eventually("it has run by hand", func() bool { return s.ran(triggered.ID) == 1 })
+	// The next hand-off arrives, and what comes after it is lost again, so that all stands still.
+	s.wake(overtaken)
+	s.eventually("it runs", func() bool { return s.ran(overtaken.ID) > 0 })
+	s.silence(overtaken)
+	s.eventually("nothing runs", func() bool { return len(s.describe(overtaken.ID).Info.RunningWorkflows) == 0 })
+
+	s.mends(consistency.DueTimerMissing, consistency.HandOffLost, consistency.DueTimerMissing, consistency.HandOffLost,
+		consistency.DueTimerMissing, consistency.HandOffLost)
+	for id, nominal := range first {
+		s.eventually(id+" has run when it was due first", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.runs[id][nominal] == 1 })
+		s.eventually(id+" runs on", func() bool { return s.ran(id) >= 4 })
+		assert.Zero(t, s.describe(id).Info.MissedCatchupWindow)
+	}
+	s.eventually("nothing is wrong", func() bool { return len(s.finds(false)) == 0 })
+}
+
 func TestScrubberMendsSchedulesThatStandStill(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

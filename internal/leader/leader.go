@@ -36,9 +36,18 @@ const timeout = 5 * time.Second
 
 // Last returns the last message of a subject. The error is ErrNone or one of NATS, which may be tried again.
 func Last(ctx context.Context, js jetstream.JetStream, stream, subject string) (Message, error) {
+	return get(ctx, js, stream, subject, map[string]any{"last_by_subj": subject})
+}
+
+// Next returns the first message from a sequence on, which is 1 or more, whose subject matches a filter. The errors are those of Last.
+func Next(ctx context.Context, js jetstream.JetStream, stream, filter string, from uint64) (Message, error) {
+	return get(ctx, js, stream, filter, map[string]any{"seq": from, "next_by_subj": filter})
+}
+
+func get(ctx context.Context, js jetstream.JetStream, stream, subject string, what map[string]any) (Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	request, err := json.Marshal(map[string]string{"last_by_subj": subject})
+	request, err := json.Marshal(what)
 	if err != nil {
 		return Message{}, err
 	}

@@ -162,3 +162,25 @@ func FuzzParseHeader(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+func TestNextReadsFromASequenceOn(t *testing.T) {
+	t.Parallel()
+	_, js := natstest.Connect(t, natstest.Shared(t))
+	name := strings.ToUpper(natstest.Names(t).Prefix())
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
+	require.NoError(t, err)
+	for _, subject := range []string{"a.1", "b.1", "a.2", "a.1"} {
+		_, err := js.Publish(t.Context(), name+"."+subject, []byte(subject))
+		require.NoError(t, err)
+	}
+	next := func(filter string, from uint64) uint64 {
+		message, err := leader.Next(t.Context(), js, name, name+"."+filter, from)
+		require.NoError(t, err)
+		return message.Sequence
+	}
+	require.EqualValues(t, 1, next("a.*", 1))
+	require.EqualValues(t, 3, next("a.*", 2))
+	require.EqualValues(t, 4, next("a.1", 2))
+	_, err = leader.Next(t.Context(), js, name, name+".b.*", 3)
+	require.ErrorIs(t, err, leader.ErrNone)
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
@@ -220,6 +221,18 @@ func (s streams) Since(
 		return a, nil
 	})
 	return a.found, a.rest, err
+}
+
+// Next implements consistency.Streams.
+func (s streams) Next(ctx context.Context, stream, filter string, from uint64) (leader.Message, error) {
+	return ask(ctx, s.node, whatLast, filter+" from "+strconv.FormatUint(from, 10), func(time.Time) (leader.Message, error) {
+		for _, m := range s.node.world.server.Messages(stream, filter) {
+			if m.Sequence >= from {
+				return leader.Message{Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
+			}
+		}
+		return leader.Message{}, leader.ErrNone
+	})
 }
 
 func replicated(m *jsmodel.Message) replica.Message {

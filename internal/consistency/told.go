@@ -1,0 +1,66 @@
+package consistency
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// mostTold bounds how many events are read to find the first one about an automated action. There may be as many before it as a backfill
+// has actions.
+const mostTold = 1000
+
+// untold reports whether the event history of a schedule is whole, and the first automated action it tells of, if it tells of any, was
+// due after a time. The invoker tells of every action, and of its first one before any record that is begun anew tells of another.
+// Where jitter makes the nominal times of what was given up straddle that time, it says no.
+func (r *reader) untold(ctx context.Context, d *schedule.Definition, until time.Time) (bool, error) {
+	created, err := r.nextEvent(ctx, d, r.names.Event(d.Key(), schedule.EventCreated), 1, func(*schedule.Event) bool { return true })
+	if err != nil || created.sequence == 0 {
+		return false, err // what came after the creation may have expired with its event
+	}
+	first, err := r.nextEvent(ctx, d, r.names.Event(d.Key(), "*"), created.sequence, func(e *schedule.Event) bool {
+		return e.Source == schedule.SourceAuto
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case first.sequence == 0:
+		return first.end, nil
+	case first.event.Actual.IsZero():
+		return first.event.First.After(until), nil
+	}
+	return first.event.Actual.After(until), nil
+}
+
+// told is an event as it is stored.
+type told struct {
+	event schedule.Event
+	// sequence is 0 where there is no such event; then end says whether that is so up to the end of the history.
+	sequence uint64
+	end      bool
+}
+
+// nextEvent returns the first event of a schedule that is chosen, of those on a subject and from a sequence on.
+func (r *reader) nextEvent(
+	ctx context.Context, d *schedule.Definition, subject string, from uint64, chosen func(*schedule.Event) bool,
+) (told, error) {
+	for range mostTold {
+		stored, err := r.streams.Next(ctx, r.names.EventStream(), subject, from)
+		if errors.Is(err, leader.ErrNone) {
+			return told{end: true}, nil
+		}
+		if err != nil {
+			return told{}, err
+		}
+		var event schedule.Event
+		if json.Unmarshal(stored.Data, &event) == nil && event.IsOf(d.Incarnation) && chosen(&event) {
+			return told{event: event, sequence: stored.Sequence}, nil
+		}
+		from = stored.Sequence + 1
+	}
+	return told{}, nil
+}
