@@ -170,13 +170,12 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	if err := a.warnOfPlace(cmd, false, benchFlags...); err != nil {
 		return err
 	}
-	if o.Processes && a.global.isExternal() {
-		return usagef("--processes starts a NATS server of its own: leave out --nats")
-	}
+	o.Processes = o.Processes && !a.global.isExternal() // processes have a NATS server of their own
 	if o.RoundTrip != 0 && !o.Processes || o.RoundTrip < 0 || o.RoundTrip > time.Second {
 		return usagef("--round-trip: %s: use up to 1s, and --processes", o.RoundTrip)
 	}
 	if a.global.isExternal() {
+		a.warnUnused()
 		o.Dial = a.global.dial
 	}
 	o.Version, o.Logger, o.Pace = readBuild().semantic(), a.logger(), a.paceHeap

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -51,6 +51,11 @@ func (b *binder) onGiven(name string, set func() error) {
 	})
 }
 
+// exclusive lets the stronger of some settings count. It is called before they are defined.
+func (b *binder) exclusive(stderr io.Writer, all ...string) {
+	b.applies = append(b.applies, func() error { return alternatives(all).choose(stderr, b.flags) })
+}
+
 func (b *binder) bool(name, usage string, to *bool) {
 	value := b.flags.Bool(name, false, usage)
 	b.onGiven(name, func() error { *to = *value; return nil })
@@ -77,14 +82,9 @@ func (b *binder) duration(name, usage string, to *schedule.Duration) {
 
 // input defines the flags of the input of an action.
 func (b *binder) input(env Env, to *json.RawMessage, usage string) {
+	b.exclusive(env.Stderr, "input", "input-file")
 	parsed(b, "input", usage+" as `JSON`, @FILE, or @- for standard input", to, env.jsonReader())
-	read, flag := env.jsonFileReader(), b.flags.Lookup("input")
-	parsed(b, "input-file", "`FILE` of that JSON, - for standard input", to, func(path string) (json.RawMessage, error) {
-		if flag.Changed {
-			return nil, errors.New("does not go together with --input")
-		}
-		return read(path)
-	})
+	parsed(b, "input-file", "`FILE` of that JSON, - for standard input", to, env.jsonFileReader())
 }
 
 // overlap defines the flag of an overlap policy.

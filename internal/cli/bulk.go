@@ -110,17 +110,12 @@ func (s *selectionFlags) define(cmd *cobra.Command) {
 // check takes the arguments of a command for IDs.
 func (s *selectionFlags) check(cmd *cobra.Command, args []string) error {
 	s.IDs = args
-	given := 0
-	for _, is := range []bool{s.Query != "", s.Prefix != "", s.All, len(args) > 0} {
-		if is {
-			given++
-		}
+	err := alternatives{"query", "id-prefix", "all"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)
+	if err == nil && s.Query == "" && s.Prefix == "" && !s.All && len(args) == 0 {
+		err = usagef("say which schedules are meant: by ID, --query, --id-prefix or --all")
 	}
-	switch {
-	case given == 0:
-		return withHint(usagef("say which schedules are meant: by ID, --query, --id-prefix or --all"), "usage: %s", cmd.UseLine())
-	case given > 1:
-		return withHint(usagef("IDs, --query, --id-prefix and --all do not go together: use one of them"), "usage: %s", cmd.UseLine())
+	if err != nil {
+		return withHint(err, "usage: %s", cmd.UseLine())
 	}
 	return nil
 }

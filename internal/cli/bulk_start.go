@@ -70,14 +70,15 @@ progress, and fails if a schedule could not be dealt with.`
 		}
 		return a.bulk(cmd.Context(), &flags)
 	}
-	flags.define(&cmd, operation)
+	flags.define(&cmd, a.env, operation)
 	return &cmd
 }
 
-func (f *bulkFlags) define(cmd *cobra.Command, operation schedule.BulkOperation) {
+func (f *bulkFlags) define(cmd *cobra.Command, env Env, operation schedule.BulkOperation) {
 	f.selection.define(cmd)
 	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
 		f.flags = flags
+		f.exclusive(env.Stderr, "label", "remove-label")
 		switch operation {
 		case schedule.BulkPause, schedule.BulkUnpause:
 			f.string("note", "replace the notes of each schedule by `TEXT`", &f.request.Note)
@@ -122,7 +123,7 @@ func (f *bulkFlags) check(cmd *cobra.Command, args []string) error {
 func (f *bulkFlags) labelFlag() (*schedule.Label, error) {
 	name, value, ok := strings.Cut(f.label, "=")
 	switch {
-	case (f.label == "") == (f.remove == ""):
+	case f.label == "" && f.remove == "":
 		return nil, usagef("use one of --label NAME=TEXT and --remove-label NAME")
 	case f.remove != "":
 		return &schedule.Label{Name: f.remove}, nil

@@ -17,13 +17,13 @@ func TestBulkUsage(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"delete":                                       "say which schedules are meant",
-		"pause a --all":                                "use one of them",
-		"pause --all --id-prefix x":                    "use one of them",
+		"pause a --all":                                "do not go together: give one of them",
+		"pause --all --id-prefix x":                    "do not go together: give one of them",
 		"pause --all --rate 0":                         "--rate: 0 is out of range",
 		"pause --all --rate 10001":                     "10001 is out of range",
 		"trigger --all --overlap maybe":                "--overlap",
 		"set-label --all":                              "use one of --label NAME=TEXT and --remove-label NAME",
-		"set-label --all --label a=b --remove-label c": "use one of --label",
+		"set-label --all --label a=b --remove-label c": "--label and --remove-label do not go together",
 		"set-label --all --label a":                    `"a" is not NAME=TEXT`,
 		"watch":                                        "JOB is missing",
 		"erase":                                        `unknown command "erase"`,

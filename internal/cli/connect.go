@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/synadia-io/orbit.go/natscontext"
 
+	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -22,6 +23,29 @@ type connectOptions struct {
 	creds, nkey, user, password, token string
 	tlsCA, tlsCert, tlsKey             string
 	inboxPrefix                        string
+
+	// called is what a flag is called by the source that sets it, and unused says which settings do not count.
+	called map[string]string
+	unused []string
+}
+
+// What a connection is made with, and by whom.
+var (
+	serverFlags   = alternatives{"nats", "context"}
+	identityFlags = alternatives{"creds", "nkey", "user password", "token"}
+)
+
+// settle lets the strongest sources count, before any connection. Contradictions are left to check: the server command may need no
+// other server.
+func (o *connectOptions) settle(flags *pflag.FlagSet) {
+	for _, all := range []alternatives{serverFlags, identityFlags} {
+		kept, unused := all.settle(flags)
+		if text := notUsed(unused, kept); text != "" {
+			o.unused = append(o.unused, text)
+		}
+	}
+	o.called = map[string]string{}
+	flags.VisitAll(func(flag *pflag.Flag) { _, o.called[flag.Name] = flagconf.SourceOf(flag) })
 }
 
 func (o *connectOptions) define(flags *pflag.FlagSet) {
@@ -46,21 +70,23 @@ func (o *connectOptions) define(flags *pflag.FlagSet) {
 func (o *connectOptions) check() error {
 	var identities []string
 	for _, flag := range []struct{ name, value string }{
-		{"--creds", o.creds}, {"--nkey", o.nkey}, {"--user", o.user}, {"--token", o.token},
+		{"creds", o.creds}, {"nkey", o.nkey}, {"user", o.user}, {"token", o.token},
 	} {
 		if flag.value != "" {
-			identities = append(identities, flag.name)
+			identities = append(identities, o.called[flag.name])
 		}
 	}
 	switch {
 	case len(identities) > 1:
-		return usagef("%s say two things of who you are: give one of them", strings.Join(identities, " and "))
+		return usagef("%s say two things of who you are: give one of them", listed(identities))
 	case o.password != "" && o.user == "":
-		return usagef("--password needs --user")
-	case (o.tlsCert == "") != (o.tlsKey == ""):
-		return usagef("--tls-cert and --tls-key go together")
+		return usagef("%s needs --user", o.called["password"])
+	case o.tlsCert != "" && o.tlsKey == "":
+		return usagef("%s needs --tls-key", o.called["tls-cert"])
+	case o.tlsCert == "" && o.tlsKey != "":
+		return usagef("%s needs --tls-cert", o.called["tls-key"])
 	case o.nats != "" && o.context != "":
-		return usagef("--nats and --context name two servers: give one of them")
+		return usagef("%s and %s name two servers: give one of them", o.called["nats"], o.called["context"])
 	}
 	return nil
 }
@@ -142,8 +168,16 @@ func (o *connectOptions) options() ([]nats.Option, error) {
 	return all, nil
 }
 
+// warnUnused says which settings of the connection do not count.
+func (a *app) warnUnused() {
+	for _, text := range a.global.unused {
+		_, _ = fmt.Fprintln(a.env.Stderr, "warning: "+text)
+	}
+}
+
 // connectClient connects a command that asks something and ends.
 func (a *app) connectClient() (*nats.Conn, error) {
+	a.warnUnused()
 	conn, err := a.global.dial(nats.Name("carillon-cli"), nats.Timeout(clientTimeout))
 	if err != nil {
 		return nil, a.global.explain(err)

@@ -85,7 +85,7 @@ func TestConnectUsage(t *testing.T) {
 	}{
 		{[]string{"--creds", "a", "--user", "b"}, "--creds and --user say two things"},
 		{[]string{"--password", "b"}, "--password needs --user"},
-		{[]string{"--tls-cert", "b"}, "--tls-cert and --tls-key go together"},
+		{[]string{"--tls-cert", "b"}, "--tls-cert needs --tls-key"},
 		{[]string{"--nats", "nats://a", "--context", "b"}, "--nats and --context name two servers"},
 	} {
 		var p process

@@ -66,8 +66,6 @@ func (f *letterFilter) define(cmd *cobra.Command) {
 	})
 }
 
-func (f *letterFilter) given() bool { return f.pool != "" || f.schedule != "" }
-
 // filter is what the flags say. The namespace counts when somebody has chosen it: else it would hide what is about none,
 // and what is about others, from a person who looks for what is wrong.
 func (a *app) filter(cmd *cobra.Command, f letterFilter) deadletter.Filter {
@@ -93,16 +91,12 @@ func (c *letterChoice) define(cmd *cobra.Command) {
 
 // sequences reads the arguments, none of which means all.
 func (c *letterChoice) sequences(cmd *cobra.Command, args []string) ([]uint64, error) {
-	usage := func(format string, values ...any) error {
-		return withHint(usagef(format, values...), "usage: %s", cmd.UseLine())
+	err := alternatives{"all pool schedule"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)
+	if err == nil && !c.all && len(args) == 0 {
+		err = usagef("SEQ is missing, or --all")
 	}
-	switch {
-	case c.all && len(args) > 0:
-		return nil, usage("--all leaves no room for %q", args[0])
-	case !c.all && len(args) == 0:
-		return nil, usage("SEQ is missing, or --all")
-	case !c.all && c.given():
-		return nil, usage("--pool and --schedule choose among --all")
+	if err != nil {
+		return nil, withHint(err, "usage: %s", cmd.UseLine())
 	}
 	sequences := make([]uint64, len(args))
 	for i, text := range args {

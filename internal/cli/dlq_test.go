@@ -42,8 +42,8 @@ func TestDLQUsage(t *testing.T) {
 		"dlq show one":                "\"one\" is not the number of a dead letter",
 		"dlq replay":                  "SEQ is missing, or --all" + replay,
 		"dlq replay 0":                "\"0\" is not the number of a dead letter",
-		"dlq replay 1 --all":          "--all leaves no room for \"1\"" + replay,
-		"dlq replay 1 --pool invoker": "--pool and --schedule choose among --all" + replay,
+		"dlq replay 1 --all":          "\"1\" and --all do not go together: give one of them" + replay,
+		"dlq replay 1 --pool invoker": "\"1\" and --pool do not go together: give one of them" + replay,
 		"dlq purge --schedule a":      "SEQ is missing, or --all\nhint: usage: carillon dlq purge SEQ...|--all [flags]",
 		"dlq purge --all":             "--all removes messages for good: say --yes as well\nhint: carillon dlq list with the same flags shows which",
 	} {

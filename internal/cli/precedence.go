@@ -2,10 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 )
@@ -23,7 +26,7 @@ var (
 // any one source where strict says so; else the named server counts. The warning says what is not used; it is empty if that is
 // nothing.
 func (a *app) choosePlace(cmd *cobra.Command, strict bool, embedded ...string) (warning string, err error) {
-	own, named := given(cmd, embedded), given(cmd, []string{"nats", "context"})
+	own, named := given(cmd.Flags(), embedded), given(cmd.Flags(), []string{"nats", "context"})
 	switch {
 	case len(own.all) == 0 || len(named.all) == 0:
 		return "", nil
@@ -44,11 +47,13 @@ type givenFlags struct {
 	strongest []string
 }
 
-// given returns those of some flags of a command that are set. A switch that is off, and an empty text, ask for nothing.
-func given(cmd *cobra.Command, flags []string) (g givenFlags) {
-	for _, name := range flags {
-		flag := cmd.Flags().Lookup(name)
-		if flag == nil || slices.Contains([]string{"", "false"}, flag.Value.String()) {
+// given returns those of some flags that are set. A switch that is off, an empty text or list, and a 0 where that is the default,
+// ask for nothing.
+func given(flags *pflag.FlagSet, names []string) (g givenFlags) {
+	for _, name := range names {
+		flag := flags.Lookup(name)
+		if flag == nil || slices.Contains([]string{"", "false", "[]"}, flag.Value.String()) ||
+			flag.DefValue == "0" && flag.Value.String() == "0" {
 			continue
 		}
 		source, text := flagconf.SourceOf(flag)
@@ -64,6 +69,57 @@ func given(cmd *cobra.Command, flags []string) (g givenFlags) {
 		g.all = append(g.all, text)
 	}
 	return g
+}
+
+// alternatives are settings that exclude each other. Each is a flag, or several that go together, separated by blanks.
+type alternatives []string
+
+// settle lets the strongest source decide between alternatives. It returns what that says, as it calls it, and takes away what
+// weaker ones say, which is unused. What is typed as an argument, if anything is, is an alternative as well. More than one that is kept
+// contradicts itself.
+func (all alternatives) settle(flags *pflag.FlagSet, typed ...string) (kept [][]string, unused []string) {
+	strongest := flagconf.Default
+	if len(typed) > 0 {
+		kept, strongest = [][]string{{strconv.Quote(typed[0])}}, flagconf.CommandLine
+	}
+	found := make([]givenFlags, len(all))
+	for i, names := range all {
+		found[i] = given(flags, strings.Fields(names))
+		strongest = max(strongest, found[i].source)
+	}
+	for i, g := range found {
+		switch g.source {
+		case flagconf.Default:
+		case strongest:
+			kept = append(kept, g.strongest)
+		default:
+			unused = append(unused, g.all...)
+			for _, name := range strings.Fields(all[i]) {
+				flagconf.Reset(flags.Lookup(name))
+			}
+		}
+	}
+	return kept, unused
+}
+
+// notUsed says what is not used; it is empty if all is.
+func notUsed(unused []string, kept [][]string) string {
+	if len(unused) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s not used, since %s given", isOrAre(unused), isOrAre(slices.Concat(kept...)))
+}
+
+// choose settles alternatives, warns of what is not used, and refuses a contradiction.
+func (all alternatives) choose(stderr io.Writer, flags *pflag.FlagSet, typed ...string) error {
+	kept, unused := all.settle(flags, typed...)
+	if len(kept) > 1 {
+		return usagef("%s do not go together: give one of them", listed(slices.Concat(kept...)))
+	}
+	if text := notUsed(unused, kept); text != "" {
+		_, _ = fmt.Fprintln(stderr, "warning: "+text)
+	}
+	return nil
 }
 
 // listed joins words: a, b and c.

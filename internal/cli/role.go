@@ -48,6 +48,13 @@ func (a *app) connectRole(ctx context.Context, log *slog.Logger, role string) (*
 	return roles.Connect(ctx, log, "carillon-"+role, a.global.dial)
 }
 
+// logUnused is warnUnused of a command with a log.
+func (a *app) logUnused(ctx context.Context, log *slog.Logger) {
+	for _, text := range a.global.unused {
+		log.WarnContext(ctx, text)
+	}
+}
+
 // runAlone runs one role on an existing NATS cluster until ctx ends.
 func (a *app) runAlone(
 	ctx context.Context, name string, grace time.Duration, o httpOptions,
@@ -55,6 +62,7 @@ func (a *app) runAlone(
 ) error {
 	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *observe.Health) error {
 		defer a.paceHeap(ctx)()
+		a.logUnused(ctx, log)
 		conn, err := a.connectRole(ctx, log, name)
 		if err != nil {
 			return err

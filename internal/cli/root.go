@@ -64,6 +64,7 @@ func (a *app) applySettings(cmd *cobra.Command, _ []string) error {
 	if err := flagconf.Apply(cmd, flagconf.Sources{LookupEnv: a.env.LookupEnv, ReadFile: a.env.ReadFile}); err != nil {
 		return err
 	}
+	a.global.settle(cmd.Flags())
 	a.env.Color = a.env.Color && !a.global.noColor
 	if err := a.global.check(); err != nil {
 		return err

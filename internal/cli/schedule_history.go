@@ -55,6 +55,7 @@ func (f *historyFlags) define(cmd *cobra.Command, env Env) {
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
 		f.flags = flags
 		at := timeParser(env.Now)
+		f.exclusive(env.Stderr, "newest", "limit")
 		repeated(&f.binder, "kind", "events of `KIND`, such as skipped; repeatable", &f.request.Kinds, parseEventKind)
 		parsed(&f.binder, "from", "events from `TIME` on, -1h for an hour ago", &f.request.From, at)
 		parsed(&f.binder, "to", "events up to `TIME`", &f.request.To, at)
@@ -74,8 +75,6 @@ func (f *historyFlags) check() error {
 		return usagef("--newest: %d is out of range: use 1 to %d", f.newest, schedule.MaxPageSize)
 	case f.limit < 0:
 		return usagef("--limit: %d is less than 0", f.limit)
-	case f.newest > 0 && f.limit > 0:
-		return usagef("--limit does not go together with --newest")
 	}
 	f.request.Newest = f.newest > 0
 	f.request.PageSize = cmp.Or(f.newest, min(f.limit, schedule.MaxPageSize), schedule.MaxPageSize)

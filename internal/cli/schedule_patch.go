@@ -53,6 +53,9 @@ func (f *patchFlags) define(cmd *cobra.Command, env Env) {
 	at := timeParser(env.Now)
 	addFlags(cmd, otherGroup, func(flags *pflag.FlagSet) {
 		f.flags = flags
+		f.exclusive(env.Stderr, "pause", "unpause")
+		f.exclusive(env.Stderr, "skip", "skip-at")
+		f.exclusive(env.Stderr, "unskip", "unskip-at")
 		f.bool("pause", "stop the automatic actions", &f.pause)
 		f.bool("unpause", "let the automatic actions go on", &f.unpause)
 		f.bool("trigger", "start one run now", &f.trigger)
@@ -103,12 +106,6 @@ func (f *patchFlags) check() error {
 	backfill := len(f.backfills) > 0
 	skip, unskip := f.skip != 0 || len(f.skipAt) > 0, f.unskip || len(f.unskipAt) > 0
 	switch {
-	case f.pause && f.unpause:
-		return usagef("--unpause does not go together with --pause")
-	case f.skip != 0 && len(f.skipAt) > 0:
-		return usagef("--skip-at does not go together with --skip")
-	case f.unskip && len(f.unskipAt) > 0:
-		return usagef("--unskip-at does not go together with --unskip, which means all")
 	case f.overlap != "" && !f.trigger && !backfill:
 		return usagef("--overlap needs --trigger or --backfill")
 	case !f.pause && !f.unpause && !f.trigger && !backfill && !skip && !unskip:

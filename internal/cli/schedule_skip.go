@@ -34,6 +34,9 @@ N is not given, or over those of --at. It prints all times that will be skipped.
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.ID = args[0]
+			if err := (alternatives{"at"}).choose(a.env.Stderr, b.flags, args[1:]...); err != nil {
+				return err
+			}
 			if err := b.apply(); err != nil {
 				return err
 			}
@@ -58,8 +61,6 @@ N is not given, or over those of --at. It prints all times that will be skipped.
 // countSkips reads how many times to skip, where they are not given one by one.
 func countSkips(skip *schedule.Skip, args []string) error {
 	switch {
-	case len(skip.Times) > 0 && len(args) > 0:
-		return usagef("%q does not go together with --at", args[0])
 	case len(skip.Times) > 0:
 		return nil
 	case len(args) == 0:

@@ -116,6 +116,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	}
 	return a.observed(ctx, "server", o.http, o.roles(), func(log *slog.Logger, health *observe.Health) error {
 		defer a.paceHeap(ctx)()
+		a.logUnused(ctx, log)
 		if o.unused != "" {
 			log.WarnContext(ctx, o.unused)
 		}

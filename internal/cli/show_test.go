@@ -34,7 +34,7 @@ func TestShowUsage(t *testing.T) {
 		"schedule history a b":                  "unexpected argument \"b\"\nhint: usage: carillon schedule history [ID] [flags]",
 		"schedule history --newest 1001":        "--newest: 1001 is out of range: use 1 to 1000",
 		"schedule history --limit -1":           "--limit: -1 is less than 0",
-		"schedule history --limit 1 --newest 1": "--limit does not go together with --newest",
+		"schedule history --limit 1 --newest 1": "--newest and --limit do not go together: give one of them",
 		"schedule history --from today":         "--from: \"today\" is not a time: write 2030-01-31T09:00:00Z, 2030-01-31T09:00:00+01:00, or +10m or -1h from now",
 		"schedule history -o xml":               "--output: \"xml\" is not one of table, wide, json, yaml, jsonl\nhint: carillon schedule history --help lists the flags",
 		"schedule watch a b":                    "unexpected argument \"b\"\nhint: usage: carillon schedule watch [ID] [flags]",

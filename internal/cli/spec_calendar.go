@@ -65,6 +65,7 @@ func (f *calendarFlags) define(cmd *cobra.Command) {
 	f.spec.define(cmd)
 	addFlags(cmd, "Which months", func(flags *pflag.FlagSet) {
 		f.flags = flags
+		f.exclusive(f.spec.create.env.Stderr, "month", "year")
 		parsed(&f.binder, "month", "begin with `MONTH`, such as 2026-03; the current one if not given",
 			&f.month, monthParser("2006-01"))
 		parsed(&f.binder, "year", "draw the twelve months of `YEAR`", &f.year, monthParser("2006"))
@@ -126,8 +127,6 @@ func (a *app) specCalendar(f *calendarFlags) error {
 func (f *calendarFlags) period(now time.Time) (time.Time, error) {
 	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	switch {
-	case !f.month.IsZero() && !f.year.IsZero():
-		return first, usagef("--month and --year exclude each other")
 	case !f.year.IsZero():
 		first = f.year
 		if !f.flags.Changed("months") {

@@ -70,7 +70,7 @@ func TestSpecErrors(t *testing.T) {
 		{[]string{"next", "--file", "none"}, `--file none: open none: file does not exist`},
 		{[]string{"next", "--cases", "none"}, `--cases none: open none: file does not exist`},
 		{[]string{"calendar", "--month", "March"}, `--month: "March" is not accepted: write one such as 2026-03, from 1970 to 2100`},
-		{[]string{"calendar", "--month", "2026-03", "--year", "2026"}, `--month and --year exclude each other`},
+		{[]string{"calendar", "--month", "2026-03", "--year", "2026"}, `--month and --year do not go together: give one of them`},
 		{[]string{"calendar", "--months", "0"}, `--months: 0 is out of range: use 1 to 120`},
 		{[]string{"calendar", "--time-zone", "Mars/Olympus"}, `spec.timeZone: "Mars/Olympus" is not a known time zone`},
 	} {

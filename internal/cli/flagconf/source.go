@@ -39,6 +39,21 @@ func SourceOf(flag *pflag.Flag) (source Source, name string) {
 	return CommandLine, option
 }
 
+// Reset makes a flag one that no source sets.
+func Reset(flag *pflag.Flag) {
+	switch value := flag.Value.(type) {
+	case pflag.SliceValue:
+		_ = value.Replace(nil)
+	case *Enum:
+		*value.target = flag.DefValue // which may be none of the words
+	default:
+		_ = value.Set(flag.DefValue) // it had that before
+	}
+	flag.Changed = false
+	delete(flag.Annotations, environmentAnnotation)
+	delete(flag.Annotations, fileAnnotation)
+}
+
 func note(flag *pflag.Flag, annotation, text string) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
