@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/textproto"
 	"net/url"
 	"regexp"
@@ -71,10 +72,14 @@ type httpAction struct {
 }
 
 func newHTTPAction(allowPrivate bool, callbacks *Callbacks) *httpAction {
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	if !allowPrivate {
-		dialer.Control = refusePrivate
+	isForbidden := isPrivate
+	if allowPrivate {
+		isForbidden = func(netip.Addr) bool { return false }
 	}
+	return newHTTPActionBy(newDialer(isForbidden), callbacks)
+}
+
+func newHTTPActionBy(dialer *net.Dialer, callbacks *Callbacks) *httpAction {
 	return &httpAction{callbacks: callbacks, client: &http.Client{Transport: &http.Transport{
 		// No proxy: it would reach what this process must not.
 		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,

@@ -2,9 +2,11 @@ package builtin
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"syscall"
+	"time"
 )
 
 // forbiddenTarget is an address that the http action must not reach.
@@ -15,24 +17,32 @@ func (f *forbiddenTarget) Error() string {
 		"its operator can allow them with --http-allow-private", f.address)
 }
 
-// refusePrivate is asked with the address that is about to be dialed, after names have been looked up and for every
-// redirect, so that no name can lead around it.
-func refusePrivate(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	if isPrivate(at.Addr()) {
-		return &forbiddenTarget{at.Addr()}
-	}
-	return nil
+// newDialer returns what opens the connections of the http action, to none of the addresses that may not be reached. It is asked
+// with the address that is about to be dialed, after names have been looked up and for every redirect, so that no name can lead
+// around it, nor one that means another address a moment later.
+func newDialer(isForbidden func(netip.Addr) bool) *net.Dialer {
+	return &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if isForbidden(at.Addr()) {
+			return &forbiddenTarget{at.Addr()}
+		}
+		return nil
+	}}
 }
 
-// notPublic are the ranges that the special-purpose registries of IANA (RFC 6890) call not globally reachable, and those that
-// carry an IPv4 address in one of IPv6, beside what netip knows by name.
-var notPublic = prefixes(
-	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-	"240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "::/96",
+var (
+	// public are what IANA has set aside for unicast in the whole internet: of IPv6 so far one eighth of all addresses, of IPv4 all
+	// below multicast. Whatever is not in here is refused, also what somebody will give a meaning to one day.
+	public = prefixes("0.0.0.0/1", "128.0.0.0/2", "192.0.0.0/3", "2000::/3")
+	// notPublic are what the special-purpose registries of IANA (RFC 6890) except from that, and what carries another address in it.
+	notPublic = prefixes(
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+		"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+	)
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -43,8 +53,9 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
+// isPrivate reports whether an address is none of the public internet.
 func isPrivate(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
-	return !address.IsGlobalUnicast() || address.IsPrivate() ||
-		slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(address) })
+	contains := func(p netip.Prefix) bool { return p.Contains(address) }
+	return !slices.ContainsFunc(public, contains) || slices.ContainsFunc(notPublic, contains)
 }

@@ -182,6 +182,11 @@ func TestIsPrivate(t *testing.T) {
 		"127.0.0.1": true, "::1": true, "10.1.2.3": true, "172.16.0.1": true, "192.168.1.1": true, "169.254.169.254": true,
 		"100.64.0.1": true, "0.0.0.0": true, "::": true, "fe80::1%eth0": true, "fd00::1": true, "224.0.0.1": true, "ff02::1": true,
 		"255.255.255.255": true, "::ffff:10.0.0.1": true, "64:ff9b::a00:1": true, "2002:a00:1::": true, "::10.0.0.1": true,
+		"1.1.1.1": false, "128.0.0.1": false, "191.255.255.255": false, "192.0.1.1": false, "223.255.255.255": false, "2001:4860:4860::8888": false,
+		"2a00:1450::1": false, "3ffe::1": false, "::ffff:8.8.8.8": false, "198.17.255.255": false, "198.20.0.0": false,
+		"240.0.0.1": true, "239.1.1.1": true, "192.88.99.1": true, "198.19.255.255": true, "192.0.0.170": true, "127.255.255.254": true,
+		"fec0::1": true, "::ffff:0:10.0.0.1": true, "::ffff:0:8.8.8.8": true, "5f00::1": true, "100::1": true, "64:ff9b:1::1": true,
+		"2001::1": true, "2001:db8::1": true, "3fff:fff::1": true, "4000::1": true, "1fff::1": true, "e000::1": true,
 	} {
 		assert.Equal(t, want, isPrivate(netip.MustParseAddr(address)), address)
 	}
