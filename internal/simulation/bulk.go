@@ -35,19 +35,20 @@ func (p *people) bulks() {
 	}
 	for range w.plan.Bulks {
 		body := map[string]any{"operation": string(operations[m.rng.IntN(len(operations))]), "rate": 1 + m.rng.IntN(10)}
+		id := w.plan.scheduleID(m.rng.IntN(w.plan.Schedules)) // and all in its namespace
 		switch m.rng.IntN(3) {
 		case 0:
 			body["all"] = true
 		case 1:
 			body["prefix"] = "s"
 		case 2:
-			ids := []any{scheduleID(m.rng.IntN(w.plan.Schedules))}
+			ids := []any{keyOf(id).ID}
 			if m.one(2) {
 				ids = append(ids, nobodysID)
 			}
 			body["ids"] = ids
 		}
-		w.ask(w.moment(between(m.rng, 5*time.Second, w.plan.Duration)), request{verb: bulkStart, body: body})
+		w.ask(w.moment(between(m.rng, 5*time.Second, w.plan.Duration)), request{verb: bulkStart, id: sibling(id, ""), body: body})
 	}
 }
 
@@ -75,7 +76,7 @@ func (w *world) bulksStarted() (all []bulk) {
 		}
 		b := bulk{request: r, operation: schedule.BulkOperation(r.body["operation"].(string))}
 		bucket := w.names.ClusterBucket()
-		m, _ := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, "job."+namespace+"."+answer.JobID))
+		m, _ := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, "job."+keyOf(r.id).Namespace+"."+answer.JobID))
 		if mustDecode(m.Data, &b.job); b.job.ID == "" {
 			panic("simulation: a bulk operation that was answered has no record")
 		}
@@ -87,7 +88,7 @@ func (w *world) bulksStarted() (all []bulk) {
 // selects reports whether an operation is about a schedule.
 func (b *bulk) selects(id string) bool {
 	ids, _ := b.body["ids"].([]any)
-	return len(ids) == 0 || slices.Contains(ids, any(id))
+	return keyOf(id).Namespace == keyOf(b.id).Namespace && (len(ids) == 0 || slices.Contains(ids, any(keyOf(id).ID)))
 }
 
 // hasFailed reports whether it could not be done to a schedule.
@@ -112,7 +113,7 @@ func (b *bulk) kind() schedule.EventKind {
 func (w *world) takeApart() {
 	for _, b := range w.bulksStarted() {
 		for i := range w.plan.Schedules {
-			id := scheduleID(i)
+			id := w.plan.scheduleID(i)
 			if !b.selects(id) {
 				continue
 			}
@@ -141,7 +142,7 @@ func (w *world) checkBulks(find func(kind, id, format string, args ...any)) {
 	for _, b := range w.bulksStarted() {
 		done, replaced := 0, false
 		for i := range w.plan.Schedules {
-			id := scheduleID(i)
+			id := w.plan.scheduleID(i)
 			told := w.toldOf(&b, id)
 			done += told
 			replaced = replaced || w.isReplaced(id)

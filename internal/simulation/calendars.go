@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -15,8 +14,19 @@ import (
 // In some plans there are named calendars, which schedules leave out, and which people create, change and delete. What is drawn for them
 // comes from a stream of its own.
 
+// calendarsEach are the names that calendars may have in a namespace.
+var calendarsEach = []string{"c0", "c1"}
+
 // calendarNames are those of all calendars that there may be.
-var calendarNames = []string{"c0", "c1"}
+func (p *Plan) calendarNames() []string {
+	names := slices.Clone(calendarsEach)
+	if p.Twin {
+		for _, name := range calendarsEach {
+			names = append(names, nameOf(schedule.Key{Namespace: otherSpace, ID: name}))
+		}
+	}
+	return names
+}
 
 // The verbs about calendars.
 const (
@@ -40,17 +50,18 @@ func (p *people) calendars() {
 		return
 	}
 	m := &people{world: w, rng: rand.New(rand.NewPCG(w.seed, streamCalendars)), begin: p.begin}
-	for _, name := range calendarNames {
+	names := w.plan.calendarNames()
+	for _, name := range names {
 		w.ask(p.begin.Add(between(m.rng, 10*time.Millisecond, 20*time.Millisecond)), request{verb: calendarCreate, id: name, draw: m.rng.Uint64()})
 	}
 	for range w.plan.Calendars {
-		name := calendarNames[m.rng.IntN(len(calendarNames))]
+		name := names[m.rng.IntN(len(names))]
 		at := w.moment(between(m.rng, 3*time.Second, w.plan.Duration))
 		if !m.one(4) {
 			w.ask(at, request{verb: calendarUpdate, id: name, draw: m.rng.Uint64()})
 			if m.one(2) { // at the same moment a schedule begins to use it, or ends to
 				at = at.Add(between(m.rng, -30*time.Millisecond, 10*time.Millisecond))
-				w.ask(at, request{verb: "update", id: scheduleID(m.rng.IntN(w.plan.Schedules)), draw: m.rng.Uint64()})
+				w.ask(at, request{verb: "update", id: w.plan.scheduleID(m.rng.IntN(w.plan.Schedules)), draw: m.rng.Uint64()})
 			}
 			continue
 		}
@@ -92,8 +103,8 @@ func (w *world) calendarBody(r *request, now time.Time) map[string]any {
 	return body
 }
 
-// nameCalendars lets a spec in a request name some of the calendars that there are, or leaves it as it is.
-func (w *world) nameCalendars(spec map[string]any, draw uint64) {
+// nameCalendars lets the spec in a request for a schedule name some of the calendars that there are, or leaves it as it is.
+func (w *world) nameCalendars(id string, spec map[string]any, draw uint64) {
 	if w.plan.Calendars == 0 {
 		return
 	}
@@ -102,8 +113,8 @@ func (w *world) nameCalendars(spec map[string]any, draw uint64) {
 		return
 	}
 	var names []any
-	for _, name := range calendarNames {
-		if _, ok := w.calendar(name); ok && m.one(2) {
+	for _, name := range calendarsEach {
+		if _, ok := w.calendar(sibling(id, name)); ok && m.one(2) {
 			names = append(names, name)
 		}
 	}
@@ -143,7 +154,7 @@ func (v *calendarVersion) by(requestID string) bool {
 // calendar is the one that is stored.
 func (w *world) calendar(name string) (record calendarRecord, ok bool) {
 	bucket := w.names.ClusterBucket()
-	m, ok := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.CalendarKey(namespace, name)))
+	m, ok := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.CalendarKey(keyOf(name).Namespace, keyOf(name).ID)))
 	if !ok || isTombstone(&m) {
 		return record, false
 	}
@@ -168,10 +179,11 @@ func mustDecode(data []byte, into any) {
 // wroteCluster takes note of a record of the cluster that has been written, or deleted: then there is no data.
 func (w *world) wroteCluster(key string, data []byte, now time.Time) {
 	w.changed(w.names.ClusterBucket(), now)
-	_, name, err := subjects.ParseCalendarKey(key)
+	space, id, err := subjects.ParseCalendarKey(key)
 	if err != nil {
 		return
 	}
+	name := nameOf(schedule.Key{Namespace: space, ID: id})
 	v := calendarVersion{at: now}
 	if len(data) > 0 {
 		mustDecode(data, &v.record)
@@ -190,16 +202,17 @@ func (w *world) promisedUnused(name string) {
 	}
 	begun := versions[len(versions)-1].at // the mark is the last thing that was written
 	for i := range w.plan.Schedules {
-		key := keyOf(scheduleID(i))
-		d, ok := record(w, key, kv.Definition(key))
-		if ok && uses(&d, name) && w.usesSince(key.ID, name).Before(begun) {
-			w.ledger.find("calendar", key.ID, "%s was deleted, and is used since %s", name, w.usesSince(key.ID, name).Sub(w.trace.begin))
+		id := w.plan.scheduleID(i)
+		d, ok := w.stored(id)
+		if ok && uses(&d, name) && w.usesSince(id, name).Before(begun) {
+			w.ledger.find("calendar", id, "%s was deleted, and is used since %s", name, w.usesSince(id, name).Sub(w.trace.begin))
 		}
 	}
 }
 
 func uses(d *schedule.Definition, name string) bool {
-	return slices.Contains(d.Schedule.Spec.ExcludeCalendarsNamed, name)
+	calendar := keyOf(name)
+	return d.Namespace == calendar.Namespace && slices.Contains(d.Schedule.Spec.ExcludeCalendarsNamed, calendar.ID)
 }
 
 // usesSince is when the version of a schedule was written since which all of them name a calendar.

@@ -19,7 +19,7 @@ func (w *world) update(r *request, now time.Time) map[string]any {
 	v := w.variation(r.draw)
 	body := bodyOf(&d.Schedule)
 	v.vary(body, now)
-	w.nameCalendars(body["spec"].(map[string]any), r.draw)
+	w.nameCalendars(r.id, body["spec"].(map[string]any), r.draw)
 	r.asked = scheduleIn(body)
 	switch {
 	case v.one(3):

@@ -27,8 +27,6 @@ func record[T any](w *world, of schedule.Key, key kv.Key[T]) (value T, ok bool) 
 	return value, true
 }
 
-func keyOf(id string) schedule.Key { return schedule.Key{Namespace: namespace, ID: id} }
-
 // history is the events of a schedule, in order.
 func (w *world) history(id string) []schedule.Event {
 	var all []schedule.Event
@@ -88,18 +86,19 @@ func (w *world) busy() string {
 		return job
 	}
 	for i := range w.plan.Schedules {
-		key := keyOf(scheduleID(i))
+		id := w.plan.scheduleID(i)
+		key := keyOf(id)
 		state, ok := record(w, key, kv.Invoker(key))
 		if ok && slices.ContainsFunc(state.Starts, func(s schedule.BufferedStart) bool {
 			return s.Phase != schedule.PhaseCompleted
 		}) {
-			return fmt.Sprintf("a start of s%d", i)
+			return "a start of " + id
 		}
-		switch d, ok := w.stored(key.ID); {
-		case ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused && !w.hasLost(key.ID): // else nobody knows what has not arrived
-			return fmt.Sprintf("s%d, which is to be closed", i) // all end with the time in which things go wrong
+		switch d, ok := w.stored(id); {
+		case ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused && !w.hasLost(id): // else nobody knows what has not arrived
+			return id + ", which is to be closed" // all end with the time in which things go wrong
 		case !ok && w.hasRecords(key): // perhaps by a process whose message has been replaced
-			return fmt.Sprintf("s%d, which is being forgotten", i)
+			return id + ", which is being forgotten"
 		}
 	}
 	if w.plan.Checks && !w.checks.clean.After(w.checks.stirred) {
@@ -131,7 +130,7 @@ func (w *world) check() []Finding {
 		find("dead letter", "", "%d of them, the first: %v", len(letters), letters[0].Header)
 	}
 	for i := range w.plan.Schedules {
-		findings = append(findings, w.checkSchedule(scheduleID(i))...)
+		findings = append(findings, w.checkSchedule(w.plan.scheduleID(i))...)
 	}
 	w.checkCalendars(find)
 	w.checkBulks(find)
@@ -283,6 +282,20 @@ func (w *world) backfills(key schedule.Key) (found []string) {
 	return found
 }
 
+// isAbout reports whether a subject names a schedule: callbacks have the task queue between namespace and ID.
+func isAbout(subject string, key schedule.Key) bool {
+	tokens := strings.Split(subject, ".")
+	for i, token := range tokens {
+		if token != key.ID {
+			continue
+		}
+		if i > 0 && tokens[i-1] == key.Namespace || i > 1 && tokens[i-2] == key.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
 // idIn returns the ID that the subject of the record of a trigger or backfill ends in.
 func idIn(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
@@ -299,14 +312,14 @@ func (c *checker) gone() {
 	}
 	shard := subjects.ShardOf(c.key, shards)
 	for _, m := range c.server.Messages(subjects.BucketStream(c.names.StateBucket(shard)), ">") {
-		if m.Header.Get("KV-Operation") == "" && strings.Contains(m.Subject, "."+c.id+".") {
+		if m.Header.Get("KV-Operation") == "" && isAbout(m.Subject, c.key) {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}
 	timer := c.names.DueTimer(shard, c.key)
 	for _, m := range c.server.Messages(c.names.TaskStream(shard), ">") {
 		repeated := m.Subject == timer && (c.plan.Duplicate > 0 || c.plan.Redelivered > 0)
-		if (strings.HasSuffix(m.Subject, "."+c.id) || strings.Contains(m.Subject, "."+c.id+".")) && !repeated {
+		if isAbout(m.Subject, c.key) && !repeated {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}

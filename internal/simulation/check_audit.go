@@ -20,7 +20,7 @@ func (c *checker) audit() {
 		c.find("audit", "%v", err)
 	}
 	for _, f := range report.Findings {
-		if f.Kind == audit.KindMissed && len(c.freezes) > 1 && c.wasPaused() {
+		if f.Kind == audit.KindMissed && len(c.spaceOf(c.id).freezes) > 1 && c.wasPaused() {
 			// The generator knows the newest freeze only. What was due in the one before, and was overtaken by a pause, nobody tells.
 			continue
 		}

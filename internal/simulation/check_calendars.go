@@ -19,7 +19,7 @@ func (w *world) checkCalendars(find func(kind, id, format string, args ...any)) 
 		}
 	}
 	for i := range w.plan.Schedules {
-		w.checkCopies(scheduleID(i), find)
+		w.checkCopies(w.plan.scheduleID(i), find)
 	}
 }
 
@@ -89,7 +89,7 @@ func (w *world) wasUsed(name string, from, to time.Time) bool {
 		from = w.trace.begin
 	}
 	for i := range w.plan.Schedules {
-		versions := w.books.versions[scheduleID(i)]
+		versions := w.books.versions[w.plan.scheduleID(i)]
 		for j := range versions {
 			v := &versions[j]
 			replaced := j < len(versions)-1 && versions[j+1].at.Before(from)
@@ -111,7 +111,7 @@ func (w *world) checkCopies(id string, find func(kind, id, format string, args .
 			find("calendar", id, "version %d names %v, and has %d", v.definition.Version, names, len(v.definition.Calendars))
 		}
 		for _, name := range names {
-			if has := v.definition.Calendars[name]; !w.wasHeld(name, &has, v.at) {
+			if has := v.definition.Calendars[name]; !w.wasHeld(sibling(id, name), &has, v.at) {
 				find("calendar", id, "version %d has of %s what that never held: %+v", v.definition.Version, name, has)
 			}
 		}
@@ -119,7 +119,7 @@ func (w *world) checkCopies(id string, find func(kind, id, format string, args .
 	key := keyOf(id)
 	d, ok := record(w, key, kv.Definition(key))
 	for _, name := range d.Schedule.Spec.ExcludeCalendarsNamed {
-		newest, there := w.calendar(name)
+		newest, there := w.calendar(sibling(id, name))
 		if ok && there && newest.Edition != d.Calendars[name].Edition {
 			find("calendar", id, "it goes by version %d of %s, the newest is %d", d.Calendars[name].Version, name, newest.Version)
 		}
@@ -141,7 +141,7 @@ func (w *world) replannedInTime(id string, find func(kind, id, format string, ar
 	if !w.plan.isUndisturbed() {
 		return
 	}
-	for _, name := range calendarNames {
+	for _, name := range w.plan.calendarNames() {
 		versions := w.books.calendars[name]
 		for i := range versions {
 			v := &versions[i]
@@ -150,8 +150,8 @@ func (w *world) replannedInTime(id string, find func(kind, id, format string, ar
 				continue
 			}
 			d := w.versionAt(id, by)
-			if d != nil && uses(d, name) && d.Calendars[name].Edition != v.record.Edition && d.Version == w.versionAtOrZero(id, v.at.Add(-promptly)) {
-				find("late", id, "%s changed at %s, and a second later it goes by version %d", name, v.at.Sub(w.trace.begin), d.Calendars[name].Version)
+			if d != nil && uses(d, name) && d.Calendars[keyOf(name).ID].Edition != v.record.Edition && d.Version == w.versionAtOrZero(id, v.at.Add(-promptly)) {
+				find("late", id, "%s changed at %s, and a second later it goes by version %d", name, v.at.Sub(w.trace.begin), d.Calendars[keyOf(name).ID].Version)
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (w *world) mayLack(r *request) bool {
 	spec, _ := r.body["spec"].(map[string]any)
 	names, _ := spec["excludeCalendarsNamed"].([]any)
 	return slices.ContainsFunc(names, func(name any) bool {
-		return !w.calendarThroughout(name.(string), r.from, r.to, func(*calendarRecord) bool { return true })
+		return !w.calendarThroughout(sibling(r.id, name.(string)), r.from, r.to, func(*calendarRecord) bool { return true })
 	})
 }
 

@@ -72,7 +72,7 @@ func (c *checker) wasThroughout(number uint64, from, to time.Time) bool {
 // an update was made is dropped, and what was due in a pause does not come. Of a hand-off that is made again after an update, what
 // a freeze has given up may not be told.
 func (c *checker) passed() {
-	if len(c.freezes) > 0 && len(c.books.versions[c.id]) > 1 {
+	if len(c.spaceOf(c.id).freezes) > 0 && len(c.books.versions[c.id]) > 1 {
 		return
 	}
 	last := len(c.books.versions[c.id]) - 1

@@ -16,12 +16,22 @@ const promptly = time.Second
 // undisturbed is a plan without its faults, and without anything else that holds back what is due.
 func (p *Plan) undisturbed() Plan {
 	return Plan{
-		Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests, SystemPlan: SystemPlan{Calendars: p.Calendars, Bulks: p.Bulks},
+		Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests,
+		SystemPlan: SystemPlan{Calendars: p.Calendars, Bulks: p.Bulks, Twin: p.Twin},
 	}
 }
 
 // isUndisturbed reports whether everything under a plan happens in time.
 func (p *Plan) isUndisturbed() bool { return *p == p.undisturbed() }
+
+// isUnlimited reports whether all that holds back what is due under a plan are limits of another namespace than that of a schedule.
+func (w *world) isUnlimited(id string) bool {
+	plan := w.plan
+	plan.ActionsPerSecond, plan.MaxPendingRuns, plan.LimitChanges = 0, 0, 0
+	return plan.isUndisturbed() && !slices.ContainsFunc(w.spaceOf(id).limits, func(l limitsSince) bool {
+		return l.NamespaceLimits != schedule.NamespaceLimits{}
+	})
+}
 
 // delivered finds messages that are delivered once more though nothing has gone wrong. A generator that holds a message until
 // something is due gives it back when it learns that another one has dealt with a change meanwhile, and holds the next. A worker
@@ -47,9 +57,9 @@ func (c *checker) sharesWorkflowID(e *schedule.Event) bool {
 }
 
 // timely: where nothing goes wrong, a worker's code begins in time with what is due, with what somebody asks for, and with
-// what has waited for another run to end.
+// what has waited for another run to end. Limits of another namespace make no difference to that.
 func (c *checker) timely() {
-	if !c.plan.isUndisturbed() {
+	if !c.isUnlimited(c.id) {
 		return
 	}
 	retried := map[string]bool{}

@@ -44,12 +44,14 @@
 //   - in an eighth of the seeds a schedule is closed when it has had nothing to do for some seconds
 //   - in a sixth of the seeds somebody runs a check with repair now and then (scrub.go), in a process that is killed like all others, and
 //     in half of those scrubbers run as well: the real code of internal/consistency
+//   - in a quarter of the seeds with several schedules the last one is in a second namespace, under the ID of the first (twin.go). That
+//     namespace has workers of its own, calendars of the same names, and its own freezes and limits
 //   - in half of the seeds with checks JetStream loses messages that it has acknowledged (loss.go): timers, guards, wakes, hand-offs, runs,
 //     completions
 //
 // # What is not
 //
-// All schedules are in one namespace, and no bulk operation goes by a query: there is no search index.
+// Namespaces are there from the beginning, and stay. No bulk operation goes by a query: there is no search index.
 // How long a run takes, how often it is tried and whether it fails follows from its request ID. JetStream is a model, and so is
 // the client library: connections, its buffers and its reconnects are not there. What a process computes takes no time. Of what JetStream has
 // acknowledged nothing is lost but the messages that loss.go names, never a record or an event, nor the hand-off of a trigger or backfill,
@@ -82,8 +84,8 @@
 // carried out on (check_actions.go, check_spans.go, check_changes.go); what was skipped (check_skips.go); that no schedule is closed too early (check_closed.go); that runs have events, and nothing begins that was given up (check_begun.go); what people have asked for (check_requests.go); what runs were told, and the
 // results of those before them (check_contents.go); what calendars hold, that none is deleted that a schedule uses, that schedules go by the
 // newest in the end, and that nothing comes in hindsight which a calendar had left out (check_calendars.go); that a bulk operation is done to each schedule, once, and counts that (bulk.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
-// within a second, and each message is delivered once (check_timely.go, TestWithoutFaults). That the rate of a namespace is kept is told only where nothing else goes wrong
-// (TestLimits). Each check says in a comment what it leaves out, and why.
+// within a second, and each message is delivered once (check_timely.go, TestWithoutFaults). That the rate of a namespace is kept, and holds
+// back nothing in the other one, is told only where nothing else goes wrong (TestLimits, TestLimitsOfOneNamespace). Each check says in a comment what it leaves out, and why.
 //
 // # Repeating a seed
 //

@@ -51,7 +51,11 @@ func (w *world) arrange() {
 	w.arrangeSystem()
 	w.limit()
 	w.arrangeLimits()
-	some(w.plan.Freezes, func(now time.Time) { w.freeze(now, between(rng, time.Second, 20*time.Second), rng.IntN(2) == 0) })
+	some(w.plan.Freezes, func(now time.Time) {
+		d, byItself := between(rng, time.Second, 20*time.Second), rng.IntN(2) == 0
+		spaces := w.plan.spaces()
+		w.freeze(spaces[rng.IntN(len(spaces))], now, d, byItself)
+	})
 	w.at(w.moment(w.plan.Duration), func(now time.Time) { w.calmDown(now) })
 }
 
@@ -89,7 +93,9 @@ func (w *world) calmDown(now time.Time) {
 	w.trace.note(now, "CALM", "")
 	w.calm = true
 	w.orderly.Store(true)
-	w.unfreeze(now)
+	for _, name := range w.plan.spaces() {
+		w.unfreeze(name, now)
+	}
 	w.full = now
 	w.setOutage(now)
 	w.stir()

@@ -118,7 +118,7 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 			made := w.books.decisions[request.RequestID]
 			w.ledger.start(&request, made, now)
 			if r := w.ledger.runs[request.RequestID]; made != nil && r.request == nil {
-				r.request, r.possible = &request, w.possible(request.ScheduleID, made.incarnation, now)
+				r.request, r.possible = &request, w.possible(idOf(&request), made.incarnation, now)
 			}
 		}
 	case stream == w.names.ControlStream():
@@ -145,7 +145,7 @@ func (w *world) removing(stream string, sequence uint64) {
 	if stream != w.names.ActionStream() {
 		return
 	}
-	for _, m := range w.server.Messages(stream, w.names.Actions(namespace)) {
+	for _, m := range w.server.Messages(stream, w.names.Prefix()+".action.>") {
 		if m.Sequence == sequence {
 			w.ledger.end(m.Header.Get(nats.MsgIdHdr), time.Now())
 		}
@@ -156,7 +156,7 @@ func (w *world) removing(stream string, sequence uint64) {
 // the policy allowed when it was decided.
 func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time.Time) {
 	r := l.run(request.RequestID)
-	r.scheduleID, r.nominal, r.due, r.workflowID = request.ScheduleID, request.NominalTime, request.DueTime, request.WorkflowID
+	r.scheduleID, r.nominal, r.due, r.workflowID = idOf(request), request.NominalTime, request.DueTime, request.WorkflowID
 	if r.decision = made; made == nil {
 		l.find("undecided", r.scheduleID, "%s was started, and no record says so", r.workflowID)
 		return
@@ -170,10 +170,10 @@ func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time
 	if r.late = r.over; r.late {
 		return // a slow message: it has been terminated by now
 	}
-	open := l.open[request.ScheduleID]
+	open := l.open[r.scheduleID]
 	if open == nil {
 		open = map[string]bool{}
-		l.open[request.ScheduleID] = open
+		l.open[r.scheduleID] = open
 	}
 	if others := l.before(r); !made.beside && others >= made.limit {
 		l.find("overlap", r.scheduleID, "%s was started while %d others of its schedule ran", request.WorkflowID, others)

@@ -61,7 +61,7 @@ func (w *world) arrangeLosses() {
 // lossOf says which loss it would be to lose a message, and the stream and schedule of that.
 func (w *world) lossOf(subject string, data []byte) (kind loss, stream, id string) {
 	if task, err := w.names.ParseTask(subject); err == nil {
-		stream, id = w.names.TaskStream(task.Shard), task.Key.ID
+		stream, id = w.names.TaskStream(task.Shard), nameOf(task.Key)
 		switch {
 		case task.IsEnd(): // it is all that there is of what somebody has asked for
 		case task.IsHandOff() && strings.HasPrefix(task.What, schedule.SourceAuto+"-"):
@@ -81,15 +81,15 @@ func (w *world) lossOf(subject string, data []byte) (kind loss, stream, id strin
 	tokens := strings.Split(strings.TrimPrefix(subject, w.names.Prefix()+"."), ".")
 	switch {
 	case tokens[0] == "timer" && len(tokens) > 4:
-		shard := subjects.ShardOf(keyOf(tokens[4]), shards)
+		key := schedule.Key{Namespace: tokens[3], ID: tokens[4]}
 		kinds := map[string]loss{"due": lossDue, "guard": lossGuard, "retry": lossRetry, "backfill": lossBackfill}
-		return kinds[tokens[2]], w.names.TaskStream(shard), tokens[4]
+		return kinds[tokens[2]], w.names.TaskStream(subjects.ShardOf(key, shards)), nameOf(key)
 	case tokens[0] == "action":
 		var request schedule.ActionRequest
 		if json.Unmarshal(data, &request) != nil {
 			return "", "", "" // an anchor
 		}
-		return lossRun, w.names.ActionStream(), request.ScheduleID
+		return lossRun, w.names.ActionStream(), idOf(&request)
 	}
 	return "", "", ""
 }

@@ -30,7 +30,7 @@ type model struct {
 const heartbeat = 3 * time.Second
 
 func (w *model) run(ctx context.Context) {
-	unsubscribe, err := link{w.node}.Subscribe(w.node.world.names.AliveQueue(namespace, taskQueue), w.onQuestion)
+	unsubscribe, err := link{w.node}.Subscribe(w.node.world.names.AliveQueue(w.node.space, taskQueue), w.onQuestion)
 	if err != nil {
 		panic(err)
 	}
@@ -38,7 +38,7 @@ func (w *model) run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for ctx.Err() == nil && !w.node.Closed() {
-		messages, err := w.node.Pull(ctx, w.node.world.names.ActionStream(), w.node.world.names.WorkerConsumer(namespace, taskQueue))
+		messages, err := w.node.Pull(ctx, w.node.world.names.ActionStream(), w.node.world.names.WorkerConsumer(w.node.space, taskQueue))
 		if err != nil {
 			_ = idle.For(ctx, time.Second)
 			continue

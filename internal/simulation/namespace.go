@@ -3,99 +3,139 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Get implements namespaces.Source for all processes: what a frontend has written, all of them know at once. How soon they
-// do is the matter of other tests.
-func (w *world) Get(name string) (schedule.Namespace, bool) {
-	space := w.space.Load()
-	return *space, name == space.Name
+// space is a namespace.
+type space struct {
+	record atomic.Pointer[schedule.Namespace]
+	// freezes and limits are all there were.
+	freezes []*schedule.Freeze
+	limits  []limitsSince
 }
 
-// limitsSince are limits of the namespace, and when they began to hold.
+// limitsSince are limits of a namespace, and when they began to hold.
 type limitsSince struct {
 	at time.Time
 	schedule.NamespaceLimits
 }
 
-// limit sets the limits of the namespace.
-func (w *world) limit() {
-	limits := schedule.NamespaceLimits{ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns}
-	w.limits = append(w.limits, limitsSince{time.Now(), limits})
-	w.space.Store(&schedule.Namespace{Name: namespace, Limits: limits})
+// makeSpaces makes the namespaces of the plan.
+func (w *world) makeSpaces() {
+	w.spaces = map[string]*space{namespace: {}}
+	if w.plan.Twin {
+		w.spaces[otherSpace] = &space{}
+	}
+	for name, s := range w.spaces {
+		s.record.Store(&schedule.Namespace{Name: name})
+	}
 }
 
-// arrangeLimits plans that the limits of the namespace become others, or none, again and again.
+// spaceOf is the namespace of a schedule.
+func (w *world) spaceOf(id string) *space { return w.spaces[keyOf(id).Namespace] }
+
+// Get implements namespaces.Source for all processes: what a frontend has written, all of them know at once. How soon they
+// do is the matter of other tests.
+func (w *world) Get(name string) (schedule.Namespace, bool) {
+	if s, there := w.spaces[name]; there {
+		return *s.record.Load(), true
+	}
+	return schedule.Namespace{}, false
+}
+
+// limit sets the limits of the namespace. The other one has none as long as they do not change.
+func (w *world) limit() {
+	limits := schedule.NamespaceLimits{ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns}
+	w.spaces[namespace].setLimits(limits, time.Now())
+}
+
+func (s *space) setLimits(limits schedule.NamespaceLimits, now time.Time) {
+	next := *s.record.Load()
+	next.Limits = limits
+	s.limits = append(s.limits, limitsSince{now, limits})
+	s.record.Store(&next)
+}
+
+// arrangeLimits plans that the limits of the namespaces become others, or none, again and again.
 func (w *world) arrangeLimits() {
 	rng := rand.New(rand.NewPCG(w.seed, streamLimits))
 	for range w.plan.LimitChanges {
-		var limits schedule.NamespaceLimits
-		if rng.IntN(2) == 0 {
-			limits.ActionsPerSecond = 0.5 + 3*rng.Float64()
+		for _, name := range w.plan.spaces() {
+			var limits schedule.NamespaceLimits
+			if rng.IntN(2) == 0 {
+				limits.ActionsPerSecond = 0.5 + 3*rng.Float64()
+			}
+			if rng.IntN(2) == 0 {
+				limits.MaxPendingRuns = 1 + rng.IntN(4)
+			}
+			w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) { w.relimit(name, limits, now) })
 		}
-		if rng.IntN(2) == 0 {
-			limits.MaxPendingRuns = 1 + rng.IntN(4)
-		}
-		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) { w.relimit(limits, now) })
 	}
 }
 
-func (w *world) relimit(limits schedule.NamespaceLimits, now time.Time) {
+func (w *world) relimit(name string, limits schedule.NamespaceLimits, now time.Time) {
 	w.fault("limits changed")
-	w.trace.note(now, "LIMITS", fmt.Sprintf("%+v", limits))
-	next := *w.space.Load()
-	next.Limits = limits
-	w.limits = append(w.limits, limitsSince{now, limits})
-	w.space.Store(&next)
+	w.trace.note(now, "LIMITS", fmt.Sprintf("of %s: %+v", name, limits))
+	w.spaces[name].setLimits(limits, now)
 }
 
-// freeze freezes the namespace for a time, after which the freeze ends by itself or somebody ends it.
-func (w *world) freeze(now time.Time, d time.Duration, byItself bool) {
-	if w.calm || w.space.Load().Freeze.Covers(now) {
+// freeze freezes a namespace for a time, after which the freeze ends by itself or somebody ends it.
+func (w *world) freeze(name string, now time.Time, d time.Duration, byItself bool) {
+	s := w.spaces[name]
+	if w.calm || s.record.Load().Freeze.Covers(now) {
 		return
 	}
 	w.fault("freeze")
-	freeze := &schedule.Freeze{Reason: "maintenance", From: now}
+	freeze := &schedule.Freeze{Reason: "maintenance of " + name, From: now}
 	if byItself {
 		freeze.Until = now.Add(d)
 	} else {
-		w.at(now.Add(d), w.unfreeze)
+		w.at(now.Add(d), func(now time.Time) { w.unfreeze(name, now) })
 	}
-	w.trace.note(now, "FREEZE", "for "+d.String())
-	w.setFreeze(freeze)
+	w.trace.note(now, "FREEZE", name+" for "+d.String())
+	s.setFreeze(freeze)
 }
 
-// unfreeze ends the freeze of the namespace, as a frontend does.
-func (w *world) unfreeze(now time.Time) {
-	freeze := w.space.Load().Freeze
+// unfreeze ends the freeze of a namespace, as a frontend does.
+func (w *world) unfreeze(name string, now time.Time) {
+	s := w.spaces[name]
+	freeze := s.record.Load().Freeze
 	if !freeze.Covers(now) {
 		return
 	}
 	over := *freeze
 	over.Until = now
-	w.freezes = w.freezes[:len(w.freezes)-1]
-	w.trace.note(now, "UNFREEZE", "")
-	w.setFreeze(&over)
+	s.freezes = s.freezes[:len(s.freezes)-1]
+	w.trace.note(now, "UNFREEZE", name)
+	s.setFreeze(&over)
 }
 
-func (w *world) setFreeze(freeze *schedule.Freeze) {
-	next := *w.space.Load()
+func (s *space) setFreeze(freeze *schedule.Freeze) {
+	next := *s.record.Load()
 	next.Freeze = freeze
-	w.freezes = append(w.freezes, freeze)
-	w.space.Store(&next)
+	s.freezes = append(s.freezes, freeze)
+	s.record.Store(&next)
 }
 
-// frozen: nothing automated that is due in a freeze starts. The record of the namespace knows the newest freeze only: what was
+// frozen: nothing automated that is due in a freeze starts, and nothing is given up for a freeze of another namespace. The record of the namespace knows the newest freeze only: what was
 // due in an earlier one, and had not been handed over when the newest began, starts after that.
 func (c *checker) frozen() {
+	for i := range c.events {
+		e := &c.events[i]
+		if reason, isFrozen := strings.CutPrefix(e.Reason, schedule.FrozenReason); isFrozen && reason != "maintenance of "+c.key.Namespace {
+			c.find("frozen", "%s was given up: %s", e.Nominal.Format(time.RFC3339), e.Reason)
+		}
+	}
 	margin := 2 * c.plan.Skew
-	for i, f := range c.freezes {
+	freezes := c.spaceOf(c.id).freezes
+	for i, f := range freezes {
 		next := time.Now()
-		if i < len(c.freezes)-1 {
-			next = c.freezes[i+1].From
+		if i < len(freezes)-1 {
+			next = freezes[i+1].From
 		}
 		from, until := f.From.Add(margin), f.Until.Add(-margin)
 		for _, r := range c.ledger.order {

@@ -36,6 +36,7 @@ type node struct {
 	dead       bool
 	stopping   bool
 	role       string
+	space      string // the namespace of a worker
 	// definitions are those that the process has read last, where it shares them; nil where it does not.
 	definitions *recent.Records[schedule.Definition]
 	ids         *ids

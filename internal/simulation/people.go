@@ -62,7 +62,7 @@ func (w *world) people(begin time.Time) {
 		world: w, rng: rand.New(rand.NewPCG(w.seed, streamPeople)), draws: rand.New(rand.NewPCG(w.seed, streamChanges)), begin: begin,
 	}
 	for i := range w.plan.Schedules {
-		id := scheduleID(i)
+		id := w.plan.scheduleID(i)
 		policy := overlapPolicies[p.rng.IntN(len(overlapPolicies))]
 		at := begin.Add(between(p.rng, 20*time.Millisecond, 5*time.Second))
 		body := p.definition(policy, at)
@@ -73,7 +73,7 @@ func (w *world) people(begin time.Time) {
 		w.ask(at, request{verb: "create", id: id, body: body})
 	}
 	for range w.plan.Requests {
-		id := scheduleID(p.rng.IntN(w.plan.Schedules))
+		id := w.plan.scheduleID(p.rng.IntN(w.plan.Schedules))
 		at := w.moment(between(p.rng, 5*time.Second, w.plan.Duration))
 		if p.rng.IntN(12) > 0 {
 			w.ask(at, p.anyRequest(id))
@@ -92,7 +92,7 @@ func (w *world) people(begin time.Time) {
 	p.resume()
 	// In the end everything is to come to rest.
 	for i := range w.plan.Schedules {
-		id := scheduleID(i)
+		id := w.plan.scheduleID(i)
 		w.ask(w.moment(w.plan.Duration).Add(time.Second), request{verb: "unpause", id: id, body: map[string]any{}})
 	}
 }
@@ -207,7 +207,7 @@ func (w *world) ask(at time.Time, r request) string {
 		r := asked
 		switch r.verb {
 		case "create":
-			w.nameCalendars(r.body["spec"].(map[string]any), number)
+			w.nameCalendars(r.id, r.body["spec"].(map[string]any), number)
 		case calendarCreate, calendarUpdate, calendarDelete:
 			r.body = w.calendarBody(r, now)
 		case "update":
@@ -228,9 +228,9 @@ func (w *world) ask(at time.Time, r request) string {
 		}
 		switch {
 		case r.isAboutSchedule():
-			r.body["id"] = r.id
+			r.body["id"] = keyOf(r.id).ID
 		case r.verb != bulkStart:
-			r.body["name"] = r.id
+			r.body["name"] = keyOf(r.id).ID
 		}
 		if r.verb != "cancelBackfill" {
 			r.body["requestId"] = requestID
@@ -250,9 +250,6 @@ func (w *world) anyBackfill(id string) map[string]any {
 	}
 	return map[string]any{"backfillId": idIn(found[0])}
 }
-
-// scheduleID names a schedule of the simulation.
-func scheduleID(number int) string { return fmt.Sprintf("s%d", number) }
 
 // stored is the definition that the bucket has.
 func (w *world) stored(id string) (d schedule.Definition, ok bool) {
@@ -280,7 +277,7 @@ func (w *world) try(r *request, now time.Time) {
 	asker := fmt.Sprintf("%08d", w.tries)
 	ctx := context.WithValue(context.Background(), askerKey{}, asker)
 	go func() {
-		answer, err := n.api.Answer(ctx, namespace, r.verb, "somebody", body)
+		answer, err := n.api.Answer(ctx, keyOf(r.id).Namespace, r.verb, "somebody", body)
 		if n.Closed() {
 			err = errDead // the answer reaches nobody
 		}

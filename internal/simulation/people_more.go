@@ -13,7 +13,7 @@ import (
 func (p *people) more() {
 	m := &people{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamMore)), begin: p.begin}
 	for range p.world.plan.Requests / 3 {
-		id := scheduleID(m.rng.IntN(m.world.plan.Schedules))
+		id := m.world.plan.scheduleID(m.rng.IntN(m.world.plan.Schedules))
 		m.world.ask(m.world.moment(between(m.rng, 5*time.Second, m.world.plan.Duration)), m.oneMore(id))
 	}
 }

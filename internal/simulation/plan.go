@@ -73,6 +73,7 @@ func PlanOf(seed uint64) Plan {
 	}
 	plan.skewFar(seed)
 	plan.swell(seed)
+	plan.twin(seed)
 	return plan
 }
 

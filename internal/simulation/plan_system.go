@@ -11,6 +11,8 @@ type SystemPlan struct {
 	// protocol with a run.
 	Models int     `json:",omitzero"`
 	Unruly float64 `json:",omitzero"`
+	// Twin says that the last schedule is in another namespace, under the ID of the first.
+	Twin bool `json:",omitzero"`
 	// Together says that each process plays all roles.
 	Together bool `json:",omitzero"`
 	// DeletedConsumers is how often somebody deletes a consumer.
@@ -88,4 +90,5 @@ const (
 	streamScrub     uint64 = 140
 	streamLosses    uint64 = 141
 	streamBulk      uint64 = 119
+	streamTwin      uint64 = 142
 )

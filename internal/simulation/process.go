@@ -18,7 +18,7 @@ const (
 	shards = 2
 	// each is how many processes there are of each role.
 	each = 2
-	// namespace is where all schedules are.
+	// namespace is where the schedules are, but the one that is in another.
 	namespace = "default"
 	taskQueue = "q"
 )
@@ -41,23 +41,26 @@ const firstWorker = 4 * each
 // that of the others ever after, and with the due times.
 func (w *world) boot(begin time.Time) {
 	w.shareAnew()
-	bring := func(role string, count int) {
+	bring := func(role, space, name string, count int) {
 		for i := range count {
 			number := len(w.nodes)
-			w.nodes = append(w.nodes, &node{world: w, name: "nobody", number: number, dead: true, died: make(chan struct{})})
+			w.nodes = append(w.nodes, &node{world: w, name: "nobody", number: number, space: space, dead: true, died: make(chan struct{})})
 			w.at(begin.Add(w.duration(0, 10*time.Millisecond)), func(time.Time) {
-				w.start(number, role, fmt.Sprintf("%s-%d", role, i))
+				w.start(number, role, fmt.Sprintf("%s-%d", name, i))
 			})
 		}
 	}
 	for _, role := range []string{roleFrontend, roleGenerator, roleInvoker, roleBackfiller, roleWorker} {
-		bring(role, each)
+		bring(role, namespace, role, each)
 	}
 	if w.plan.Scrubbers {
-		bring(roleScrubber, each)
+		bring(roleScrubber, namespace, roleScrubber, each)
+	}
+	if w.plan.Twin {
+		bring(roleWorker, otherSpace, otherSpace+"-"+roleWorker, each)
 	}
 	if w.plan.Checks {
-		bring(roleChecker, 1)
+		bring(roleChecker, namespace, roleChecker, 1)
 	}
 }
 
@@ -65,7 +68,7 @@ func (w *world) boot(begin time.Time) {
 func (w *world) start(number int, role, name string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &node{
-		world: w, name: name, number: number, role: role, died: make(chan struct{}), cancel: cancel,
+		world: w, name: name, number: number, role: role, space: w.nodes[number].space, died: make(chan struct{}), cancel: cancel,
 		received: map[string]uint64{},
 		ids:      &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
 	}

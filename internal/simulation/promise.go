@@ -163,7 +163,7 @@ func (w *world) promisedByMessage(stream string, msg *nats.Msg) {
 		w.promisedByCompletion(msg)
 	case strings.HasPrefix(msg.Subject, w.names.Prefix()+".task."):
 		if task, err := w.names.ParseTask(msg.Subject); err == nil && task.IsHandOff() {
-			w.noteHandOff(task.Key.ID, msg.Data)
+			w.noteHandOff(nameOf(task.Key), msg.Data)
 		}
 	}
 }
@@ -188,15 +188,15 @@ func (w *world) promisedByRun(msg *nats.Msg) {
 	if r := w.ledger.runs[request.RequestID]; r != nil && r.over {
 		return
 	}
-	key := keyOf(request.ScheduleID)
-	if request.TimeoutTimer != "" && !w.keepsWorkflowID(request.ScheduleID) {
+	key := schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID}
+	if request.TimeoutTimer != "" && !w.keepsWorkflowID(nameOf(key)) {
 		armed, ok := w.server.Last(w.names.TaskStream(subjects.ShardOf(key, shards)), request.TimeoutTimer)
 		if !ok || armed.Header.Get(timer.HeaderTarget) != request.Callback {
-			w.broken(key.ID, "run %s was stored without its timeout timer", request.RequestID)
+			w.broken(nameOf(key), "run %s was stored without its timeout timer", request.RequestID)
 		}
 	}
 	if !w.promises.intended[request.RequestID] {
-		w.broken(key.ID, "run %s was stored, and no record said that it was to be started", request.RequestID)
+		w.broken(nameOf(key), "run %s was stored, and no record said that it was to be started", request.RequestID)
 	}
 }
 
@@ -219,7 +219,7 @@ func (w *world) isQueued(requestID string) bool {
 	if r == nil {
 		return false
 	}
-	m, ok := w.server.Last(w.names.ActionStream(), w.names.Action(namespace, taskQueue, r.workflowID))
+	m, ok := w.server.Last(w.names.ActionStream(), w.names.Action(keyOf(r.scheduleID).Namespace, taskQueue, r.workflowID))
 	return ok && m.Header.Get(nats.MsgIdHdr) == requestID
 }
 
@@ -238,7 +238,7 @@ func (w *world) promisedByRemove(n *node, stream string, sequence uint64) {
 	}
 	for _, m := range w.server.Messages(stream, ">") {
 		var request schedule.ActionRequest
-		if m.Sequence == sequence && json.Unmarshal(m.Data, &request) == nil && !w.isReplaced(request.ScheduleID) {
+		if m.Sequence == sequence && json.Unmarshal(m.Data, &request) == nil && !w.isReplaced(idOf(&request)) {
 			w.promisedByRemoval(n.name, m.Header.Get(nats.MsgIdHdr))
 		}
 	}

@@ -49,7 +49,7 @@ func (w *world) promisedByRecorded(key schedule.Key, d *jsmodel.Delivery) {
 	}
 	state, _ := w.invoker(key)
 	if s := state.Start(completion.RequestID); s != nil && isOut(s) {
-		w.broken(key.ID, "the completion of %s is acknowledged, and the record has it as %s", s.WorkflowID, s.Phase)
+		w.broken(nameOf(key), "the completion of %s is acknowledged, and the record has it as %s", s.WorkflowID, s.Phase)
 	}
 }
 
@@ -65,7 +65,7 @@ func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
 	if err := schedule.Unmarshal(d.Data, &e); err != nil {
 		panic(err)
 	}
-	definition, there := w.stored(key.ID)
+	definition, there := w.stored(nameOf(key))
 	if !there || definition.Incarnation != e.Incarnation {
 		return
 	}
@@ -75,7 +75,7 @@ func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
 		return !s.From.After(e.From) && !s.To.Before(e.To)
 	})
 	if state.Incarnation != e.Incarnation || !covers && (known || e.Source == schedule.SourceAuto) {
-		w.broken(key.ID, "the hand-off of %s up to %s is acknowledged, and the record does not have it", e.Source,
+		w.broken(nameOf(key), "the hand-off of %s up to %s is acknowledged, and the record does not have it", e.Source,
 			e.To.Sub(w.trace.begin))
 	}
 }
@@ -84,7 +84,7 @@ func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
 // left to do, a timer or another message sees to it.
 func (w *world) promisedToGoOn(task subjects.Task, sequence uint64) {
 	state, ok := w.invoker(task.Key)
-	definition, there := w.stored(task.Key.ID)
+	definition, there := w.stored(nameOf(task.Key))
 	if !ok || !there || state.Incarnation != definition.Incarnation {
 		return
 	}
@@ -94,19 +94,19 @@ func (w *world) promisedToGoOn(task subjects.Task, sequence uint64) {
 		// What is ready and has been published is on its way; a process may keep that to itself for a moment.
 		left = left || s.Phase == schedule.PhaseReady && !w.isSomewhere(task, s, sequence)
 		if s.Phase == schedule.PhaseStarted && !w.isSomewhere(task, s, sequence) {
-			w.broken(task.Key.ID, "%s counts as running, and is neither in the queue nor completed", s.WorkflowID)
+			w.broken(nameOf(task.Key), "%s counts as running, and is neither in the queue nor completed", s.WorkflowID)
 		}
 	}
 	if left && !w.isStored(task.Shard, w.names.RetryTimer(task.Shard, task.Key)) && !w.isInvoking(task, sequence) {
-		w.broken(task.Key.ID, "the invoker has something to do, and neither a timer nor a message for it")
+		w.broken(nameOf(task.Key), "the invoker has something to do, and neither a timer nor a message for it")
 	}
 }
 
 // isInvoking reports whether the invoker has another message of the schedule.
 func (w *world) isInvoking(task subjects.Task, sequence uint64) bool {
 	prefix := w.names.Prefix()
-	invoke := prefix + ".task." + strconv.Itoa(task.Shard) + ".invoke." + namespace + "." + subjects.Escape(task.Key.ID) + ".*"
-	callback := prefix + ".callback." + strconv.Itoa(task.Shard) + "." + namespace + ".*." + subjects.Escape(task.Key.ID) + ".*"
+	invoke := prefix + ".task." + strconv.Itoa(task.Shard) + ".invoke." + subjects.Escape(task.Key.Namespace) + "." + subjects.Escape(task.Key.ID) + ".*"
+	callback := prefix + ".callback." + strconv.Itoa(task.Shard) + "." + subjects.Escape(task.Key.Namespace) + ".*." + subjects.Escape(task.Key.ID) + ".*"
 	return w.anyStored(task.Shard, invoke, sequence) || w.anyStored(task.Shard, callback, sequence)
 }
 
@@ -125,7 +125,7 @@ func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, seque
 // refused its record for that: it is at it still, and will arm anew.
 func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64) {
 	key, shard := task.Key, task.Shard
-	d, ok := w.stored(key.ID)
+	d, ok := w.stored(nameOf(key))
 	if !ok || d.Schedule.State.Paused {
 		return
 	}
@@ -136,10 +136,10 @@ func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64
 	due := w.names.DueTimer(shard, key)
 	switch at := w.timerAt(shard, due); {
 	case at.IsZero():
-		w.broken(key.ID, "the generator is done with it, and nothing wakes it again")
+		w.broken(nameOf(key), "the generator is done with it, and nothing wakes it again")
 	case at.Before(time.Now()):
 	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next) && !w.isMending(n, due, at):
-		w.broken(key.ID, "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
+		w.broken(nameOf(key), "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
 	}
 }
 
@@ -168,6 +168,6 @@ func (w *world) promisedToStepAgain(task subjects.Task, sequence uint64) {
 	}
 	m, ok := w.server.Last(w.names.TaskStream(shard), w.names.Backfill(shard, key, task.What))
 	if (!ok || m.Sequence == sequence) && !w.isStored(shard, w.names.BackfillTimer(shard, key, task.What)) {
-		w.broken(key.ID, "the backfiller is done with %s, and nothing wakes it again", task.What)
+		w.broken(nameOf(key), "the backfiller is done with %s, and nothing wakes it again", task.What)
 	}
 }

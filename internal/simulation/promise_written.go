@@ -63,15 +63,15 @@ func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, da
 	}
 	from := old.HandedOff
 	if old.Incarnation != now.Incarnation {
-		if d, ok := w.stored(key.ID); ok && d.Incarnation == now.Incarnation {
+		if d, ok := w.stored(nameOf(key)); ok && d.Incarnation == now.Incarnation {
 			from = d.CreateTime
 		} else {
 			return // of a schedule that is gone by now
 		}
 	}
-	made := w.promises.handedOff[handOff{key.ID, now.Incarnation, schedule.SourceAuto, now.HandedOff.UnixNano()}]
+	made := w.promises.handedOff[handOff{nameOf(key), now.Incarnation, schedule.SourceAuto, now.HandedOff.UnixNano()}]
 	if !now.HandedOff.Equal(from) && !made {
-		w.broken(key.ID, "the generator's record says that all up to %s is handed over, which was not stored",
+		w.broken(nameOf(key), "the generator's record says that all up to %s is handed over, which was not stored",
 			now.HandedOff.Sub(w.trace.begin))
 	}
 }
@@ -89,16 +89,16 @@ func (w *world) promisedByBackfill(n *node, key schedule.Key, before jsmodel.Mes
 		}
 		late := time.Since(sent) > 2*frontend.DefaultGuardDelay
 		if !late && !w.isStored(shard, guard) && !w.isStored(shard, w.names.Backfill(shard, key, now.ID)) {
-			w.broken(key.ID, "the request %s was stored without a guard", now.ID)
+			w.broken(nameOf(key), "the request %s was stored without a guard", now.ID)
 		}
 		return
 	}
 	if now.Attempt > old.Attempt {
 		w.met[metNoRoom]++
 	}
-	made := w.promises.handedOff[handOff{key.ID, now.Incarnation, now.ID, now.Mark.UnixNano()}]
+	made := w.promises.handedOff[handOff{nameOf(key), now.Incarnation, now.ID, now.Mark.UnixNano()}]
 	if (!now.Mark.Equal(old.Mark) || now.Handed != old.Handed) && !made {
-		w.broken(key.ID, "the record of %s says that %d starts are handed over, which was not stored", now.ID, now.Handed)
+		w.broken(nameOf(key), "the record of %s says that %d starts are handed over, which was not stored", now.ID, now.Handed)
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.M
 	guard := w.names.GuardTimer(shard, key, now.Version)
 	_, guarded := w.promises.guarded[guard+n.ids.prefix]
 	if !w.isStored(shard, guard) && !w.anyStored(shard, w.names.Generate(shard, key, "*"), 0) && !(now.Version == 1 && guarded) {
-		w.broken(key.ID, "version %d was stored without a guard", now.Version)
+		w.broken(nameOf(key), "version %d was stored without a guard", now.Version)
 	}
 }
 
@@ -125,7 +125,7 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.M
 // event stream has it, a control when the control stream has it.
 func (w *world) promisedByInvoker(key schedule.Key, before jsmodel.Message, data []byte) {
 	old, now := both[schedule.InvokerState](before, data)
-	w.promisedByBuffer(key.ID, &old, &now)
+	w.promisedByBuffer(nameOf(key), &old, &now)
 	for i := range now.Starts {
 		if isOut(&now.Starts[i]) {
 			w.promises.intended[now.Starts[i].RequestID] = true
@@ -134,7 +134,7 @@ func (w *world) promisedByInvoker(key schedule.Key, before jsmodel.Message, data
 	if old.Incarnation == now.Incarnation {
 		for _, c := range old.Controls {
 			if !slices.Contains(now.Controls, c) && !w.promises.sent[string(c.Kind)+"-"+c.RequestID] {
-				w.broken(key.ID, "the record forgets to %s %s", c.Kind, c.WorkflowID)
+				w.broken(nameOf(key), "the record forgets to %s %s", c.Kind, c.WorkflowID)
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func (w *world) promisedByInvoker(key schedule.Key, before jsmodel.Message, data
 		e := &old.Outbox[i]
 		kept := slices.ContainsFunc(now.Outbox, func(other schedule.Event) bool { return other.ID == e.ID })
 		if !kept && !w.isTold(key, e) {
-			w.broken(key.ID, "the record forgets event %s, which is not stored", e.ID)
+			w.broken(nameOf(key), "the record forgets event %s, which is not stored", e.ID)
 		}
 	}
 }
@@ -168,8 +168,8 @@ func (w *world) promisedByDeletion(n *node, name string, before jsmodel.Message)
 		}
 	case "backfill":
 		state, _ := both[schedule.BackfillState](before, nil)
-		if d, ok := w.stored(key.ID); ok && d.Incarnation == state.Incarnation && !state.Canceled && !w.isHandedOver(key, &state) {
-			w.broken(key.ID, "the record of %s is gone before all was handed over", state.ID)
+		if d, ok := w.stored(nameOf(key)); ok && d.Incarnation == state.Incarnation && !state.Canceled && !w.isHandedOver(key, &state) {
+			w.broken(nameOf(key), "the record of %s is gone before all was handed over", state.ID)
 		}
 	}
 }
@@ -180,5 +180,5 @@ func (w *world) isHandedOver(key schedule.Key, state *schedule.BackfillState) bo
 		return true
 	}
 	return state.Trigger != nil &&
-		w.promises.handedOff[handOff{key.ID, state.Incarnation, state.ID, state.RequestTime.UnixNano()}]
+		w.promises.handedOff[handOff{nameOf(key), state.Incarnation, state.ID, state.RequestTime.UnixNano()}]
 }

@@ -21,7 +21,7 @@ import (
 // serveQueue runs a worker as it is. Its code is userCode.
 func (n *node) serveQueue(ctx context.Context) {
 	w, err := worker.NewOn(link{n}, worker.Config{
-		Namespace: namespace, TaskQueue: taskQueue, Identity: n.name, Logger: slog.New(slog.DiscardHandler),
+		Namespace: n.space, TaskQueue: taskQueue, Identity: n.name, Logger: slog.New(slog.DiscardHandler),
 		Concurrency: n.concurrency(),
 	})
 	if err != nil {

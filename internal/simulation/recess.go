@@ -132,7 +132,7 @@ func (p *people) resume() {
 	m.draws = m.rng
 	for i := range w.plan.Schedules {
 		at := w.recess.to.Add(between(m.rng, 0, 8*time.Second))
-		w.ask(at, request{verb: "create", id: scheduleID(i), body: m.definition(schedule.OverlapAllowAll, at)})
+		w.ask(at, request{verb: "create", id: w.plan.scheduleID(i), body: m.definition(schedule.OverlapAllowAll, at)})
 	}
 }
 

@@ -58,7 +58,9 @@ func newBooks() books {
 
 // wrote takes note of a record that has been written, or deleted: then there is no data.
 func (w *world) wrote(n *node, key string, data []byte, now time.Time) {
-	id, kind, _ := strings.Cut(strings.TrimPrefix(key, namespace+"."), ".")
+	space, rest, _ := strings.Cut(key, ".")
+	name, kind, _ := strings.Cut(rest, ".")
+	id := nameOf(schedule.Key{Namespace: space, ID: name})
 	if len(data) == 0 && kind != subjects.KindDefinition {
 		return
 	}

@@ -26,7 +26,7 @@ type Report struct {
 	Met map[string]int
 	// Repeated counts the runs that a worker's code began more than once, for a reason.
 	Repeated int
-	// starts are when the action stream took the runs.
+	// starts are when the action stream took the runs of the namespace that has limits.
 	starts []time.Time
 	// limits are those of the namespace, from the first on.
 	limits []limitsSince
@@ -50,9 +50,11 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 			Runs: len(w.ledger.runs), Steps: len(w.trace.lines), Repeated: w.ledger.coded, trace: &w.trace,
 		}
 		for _, r := range w.ledger.order {
-			report.starts = append(report.starts, r.at)
+			if keyOf(r.scheduleID).Namespace == namespace {
+				report.starts = append(report.starts, r.at)
+			}
 		}
-		report.limits = w.limits
+		report.limits = w.spaces[namespace].limits
 		w.shutDown()
 	})
 	return report
@@ -71,13 +73,16 @@ func newWorld(seed uint64, plan Plan) *world {
 		firing: map[string]bool{}, faults: map[string]int{}, met: map[string]int{}, notify: make(chan struct{}, 1), alarm: time.NewTimer(time.Hour),
 	}
 	w.ledger.trace = &w.trace
+	w.makeSpaces()
 	w.recess, w.caughtUp, w.trapped = recessOf(seed, &plan, w.trace.begin), map[string]uint64{}, -1
 	for shard := range shards {
 		for _, config := range names.TaskConsumers(shard) {
 			w.server.AddConsumer(names.TaskStream(shard), config)
 		}
 	}
-	w.server.AddConsumer(names.ActionStream(), names.WorkerConsumer(namespace, taskQueue))
+	for _, space := range w.plan.spaces() {
+		w.server.AddConsumer(names.ActionStream(), names.WorkerConsumer(space, taskQueue))
+	}
 	return w
 }
 

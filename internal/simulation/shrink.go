@@ -42,6 +42,7 @@ var simplifications = []func(*Plan){
 	func(p *Plan) { p.Skew = 0 },
 	func(p *Plan) { p.Unruly = 0 },
 	func(p *Plan) { p.Together = false },
+	func(p *Plan) { p.Twin = false },
 	func(p *Plan) { p.DeletedConsumers = 0 },
 	func(p *Plan) { p.Standstills = 0 },
 	func(p *Plan) { p.LimitChanges = 0 },

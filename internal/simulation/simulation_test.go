@@ -301,13 +301,36 @@ func TestLimits(t *testing.T) {
 		plan := Plan{Schedules: 3, Duration: 20 * time.Second, Requests: 10, ActionsPerSecond: 1.5}
 		report := Run(t, seed, plan)
 		failIfFound(t, report)
-		require.NotEmpty(t, report.starts)
-		for i, from := range report.starts {
-			for j, to := range report.starts[i:] {
-				// A start may be late by a timer of 250 ms, and its message.
-				most := plan.ActionsPerSecond*(to.Sub(from).Seconds()+1) + 1
-				require.LessOrEqual(t, float64(j+1), most, "seed %d: from %v to %v", seed, from, to)
-			}
+		requireRate(t, &report, plan.ActionsPerSecond)
+	}
+}
+
+// TestLimitsOfOneNamespace: where nothing goes wrong they are kept there to the letter, or nearly so, and hold back nothing in another one,
+// which has a schedule of the same ID.
+func TestLimitsOfOneNamespace(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(20)
+	if raceEnabled || testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		plan := Plan{Schedules: 3, Duration: 20 * time.Second, Requests: 10, ActionsPerSecond: 0.7}
+		plan.Twin = true
+		report := Run(t, seed, plan)
+		failIfFound(t, report)
+		require.Greater(t, report.Runs, len(report.starts), "seed %d: runs in the other", seed)
+		requireRate(t, &report, plan.ActionsPerSecond)
+	}
+}
+
+// requireRate checks that no more starts than a limit allows follow each other. One may be late by a timer of 250 ms, and its message.
+func requireRate(t *testing.T, report *Report, limit float64) {
+	t.Helper()
+	require.NotEmpty(t, report.starts)
+	for i, from := range report.starts {
+		for j, to := range report.starts[i:] {
+			most := limit*(to.Sub(from).Seconds()+1) + 1
+			require.LessOrEqual(t, float64(j+1), most, "seed %d: from %v to %v", report.Seed, from, to)
 		}
 	}
 }

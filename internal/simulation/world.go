@@ -51,13 +51,11 @@ type world struct {
 	reachable        atomic.Int64 // the same, for the goroutines of processes
 	reconnects       atomic.Uint64
 	full             time.Time // until when it takes nothing new
-	space            atomic.Pointer[schedule.Namespace]
-	freezes          []*schedule.Freeze // all there were
-	limits           []limitsSince      // the same
-	troubled         time.Time          // until when everybody had reason to do things twice
-	lag              uint64             // how many messages the replica is behind that answers now
-	calm             bool               // nothing goes wrong any more
-	orderly          atomic.Bool        // the same, for the goroutines of processes
+	spaces           map[string]*space
+	troubled         time.Time   // until when everybody had reason to do things twice
+	lag              uint64      // how many messages the replica is behind that answers now
+	calm             bool        // nothing goes wrong any more
+	orderly          atomic.Bool // the same, for the goroutines of processes
 	faults           map[string]int
 	started          int
 	// met counts where limits were met.
