@@ -107,7 +107,7 @@ type CalendarUse struct {
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
 func (r CreateCalendarRequest) Validate() error {
-	return cmp.Or(r.NamedCalendar.Validate(), validateOptionalID("requestId", r.RequestID))
+	return cmp.Or(validateNewID("name", r.Name), r.NamedCalendar.Validate(), validateOptionalID("requestId", r.RequestID))
 }
 
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.

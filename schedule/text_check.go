@@ -2,9 +2,13 @@ package schedule
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -18,7 +22,7 @@ func checkJSON(data []byte, maxDepth int) error {
 		var whole json.RawMessage
 		return syntaxError(data, json.Unmarshal(data, &whole))
 	}
-	return checkStructure(data, maxDepth)
+	return cmp.Or(checkSurrogates(data), checkStructure(data, maxDepth))
 }
 
 // syntaxError says where in data the error is, in the terms of a text editor.
@@ -27,10 +31,50 @@ func syntaxError(data []byte, err error) error {
 	if !errors.As(err, &syntax) {
 		return Errorf(CodeInvalidArgument, "is not valid JSON: %v", err)
 	}
-	read := data[:min(max(syntax.Offset, 0), int64(len(data)))]
+	return Errorf(CodeInvalidArgument, "is not valid JSON: %s: %v", placeAfter(data[:min(max(syntax.Offset, 0), int64(len(data)))]), err)
+}
+
+// placeAfter names the last byte of what has been read.
+func placeAfter(read []byte) string {
 	line := 1 + bytes.Count(read, []byte("\n"))
 	column := len(read) - 1 - bytes.LastIndexByte(read, '\n')
-	return Errorf(CodeInvalidArgument, "is not valid JSON: line %d, column %d: %v", line, max(column, 1), err)
+	return fmt.Sprintf("line %d, column %d", line, max(column, 1))
+}
+
+// checkSurrogates looks in data, which is valid JSON, for an escape that is half of a surrogate pair. encoding/json reads each as the
+// same character, so that two texts would be one.
+func checkSurrogates(data []byte) error {
+	for at := 0; ; {
+		next := bytes.IndexByte(data[at:], '\\')
+		if next < 0 {
+			return nil
+		}
+		at += next
+		first, ok := escapedUnit(data[at:])
+		switch second, follows := escapedUnit(data[min(at+unitBytes, len(data)):]); {
+		case !ok:
+			at += 2
+		case !utf16.IsSurrogate(first):
+			at += unitBytes
+		case follows && utf16.DecodeRune(first, second) != utf8.RuneError:
+			at += 2 * unitBytes
+		default:
+			return Errorf(CodeInvalidArgument, "is not valid Unicode: %s: %s is half of a surrogate pair",
+				placeAfter(data[:at+1]), data[at:at+unitBytes])
+		}
+	}
+}
+
+// unitBytes is the length of an escape such as \u00fc.
+const unitBytes = 6
+
+// escapedUnit reads the escape of a unit of UTF-16 that text may begin with.
+func escapedUnit(text []byte) (unit rune, ok bool) {
+	if len(text) < unitBytes || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:unitBytes]), 16, 16)
+	return rune(n), err == nil
 }
 
 // checkStructure looks for nesting beyond maxDepth and for duplicate keys in data, which is valid JSON.

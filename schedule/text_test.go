@@ -51,6 +51,12 @@ func TestDecodeJSONErrors(t *testing.T) {
 		{"duplicate", `{"id":"a","id":"b"}`, `id: stands twice: use each key once`},
 		{"duplicate by escape", `{"id":"a","\u0069d":"b"}`, `id: stands twice: use each key once`},
 		{"duplicate in input", `{"action":{"input":[0,{"a":{"b":1,"b":2}}]}}`, `action.input[1].a.b: stands twice: use each key once`},
+		{"half of a surrogate pair", `{"id":"a\ud800"}`, `is not valid Unicode: line 1, column 9: \ud800 is half of a surrogate pair`},
+		{"the other half", "{\n\"id\":\"\\uDC00\"}", `is not valid Unicode: line 2, column 7: \uDC00 is half of a surrogate pair`},
+		{"halves in the wrong order", `{"id":"\udc00\ud800"}`, `is not valid Unicode: line 1, column 8: \udc00 is half of a surrogate pair`},
+		{"two first halves", `{"id":"\ud800\ud800\udc00"}`, `is not valid Unicode: line 1, column 8: \ud800 is half of a surrogate pair`},
+		{"half of a pair in a key", `{"action":{"input":{"\udfff":1}}}`, `is not valid Unicode: line 1, column 22: \udfff is half of a surrogate pair`},
+		{"half before an escape", `{"id":"\ud800\\udc00"}`, `is not valid Unicode: line 1, column 8: \ud800 is half of a surrogate pair`},
 		{"trailing", `{"id":"a"} {}`, `is not valid JSON: line 1, column 12: invalid character '{' after top-level value`},
 		{"syntax", "{\n  \"id\": }", `is not valid JSON: line 2, column 9: invalid character '}' looking for beginning of value`},
 		{"empty", ``, `is not valid JSON: line 1, column 1: unexpected end of JSON input`},
@@ -386,4 +392,16 @@ func TestEncodeErrors(t *testing.T) {
 	}
 	_, err := EncodeYAML(Action{Input: json.RawMessage(nested(300))})
 	requireInvalid(t, err, "is nested too deeply: at most 200 levels are accepted")
+}
+
+// TestSurrogatePairs: what is a pair, or only looks like half of one, is read as encoding/json reads it.
+func TestSurrogatePairs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"id":"\ud83d\ude00"}`: "😀", `{"id":"\\ud800"}`: `\ud800`, `{"id":"\\\ud83d\uDE00"}`: `\😀`, `{"id":"\"\ue000\ud7ff"}`: "\"\ue000\ud7ff",
+	} {
+		var got CreateRequest
+		require.NoError(t, DecodeJSON([]byte(text), &got), text)
+		require.Equal(t, want, got.ID, text)
+	}
 }

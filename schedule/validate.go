@@ -105,6 +105,22 @@ func validateOptionalID(field, value string) error {
 	return nil
 }
 
+// validateNewID is ValidateID for the name of something new. Such a name has nothing besides that cannot be seen, by which one could
+// be taken for another: what is there and has some can still be looked at, and deleted.
+func validateNewID(field, value string) error {
+	return cmp.Or(ValidateID(field, value), validateVisible(field, value))
+}
+
+// validateVisible refuses characters that format, such as those which join, divide or turn around what stands beside them.
+func validateVisible(field, value string) error {
+	for _, r := range value {
+		if unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return Invalid(field, "contains %U, which cannot be seen: use printable text", r)
+		}
+	}
+	return nil
+}
+
 // validateNote checks free text, which may have several lines.
 func validateNote(field, text string) error { return validateText(field, text, MaxNoteBytes) }
 

@@ -11,9 +11,9 @@ import (
 // Validate reports the first thing in a that can never work, as [Schedule.Validate] does, with a path relative to a.
 func (a Action) Validate() error {
 	return cmp.Or(
-		ValidateID("type", a.Type),
-		validateOptionalID("workflowId", a.WorkflowID),
-		ValidateID("taskQueue", a.TaskQueue),
+		validateNewID("type", a.Type),
+		cmp.Or(validateOptionalID("workflowId", a.WorkflowID), validateVisible("workflowId", a.WorkflowID)),
+		validateNewID("taskQueue", a.TaskQueue),
 		validateInput("input", a.Input),
 		validateMap("headers", a.Headers, validateHeader),
 		validateMap("memo", a.Memo, validateJSON),

@@ -18,7 +18,7 @@ const (
 // Validate reports the first thing in r that can never work, as [Schedule.Validate] does.
 func (r CreateRequest) Validate() error {
 	return cmp.Or(
-		ValidateID("id", r.ID),
+		validateNewID("id", r.ID),
 		r.Schedule.Validate(),
 		validateRanges(r.Backfills),
 		validateOptionalID("requestId", r.RequestID),

@@ -68,6 +68,12 @@ func TestCreateRequestValidate(t *testing.T) {
 		{`id: is not valid UTF-8`, func(r *CreateRequest) { r.ID = "a\xff" }},
 		{`id: contains the control character U+000A: use printable text`, func(r *CreateRequest) { r.ID = "a\nb" }},
 		{`id: contains the control character U+0085: use printable text`, func(r *CreateRequest) { r.ID = "a\u0085b" }},
+		{`id: contains U+202E, which cannot be seen: use printable text`, func(r *CreateRequest) { r.ID = "gpj.\u202eexe" }},
+		{`id: contains U+200B, which cannot be seen: use printable text`, func(r *CreateRequest) { r.ID = "a\u200bb" }},
+		{`id: contains U+2028, which cannot be seen: use printable text`, func(r *CreateRequest) { r.ID = "a\u2028b" }},
+		{`action.type: contains U+2066, which cannot be seen: use printable text`, func(r *CreateRequest) { r.Action.Type = "\u2066t" }},
+		{`action.taskQueue: contains U+FEFF, which cannot be seen: use printable text`, func(r *CreateRequest) { r.Action.TaskQueue = "\ufeffq" }},
+		{`action.workflowId: contains U+200D, which cannot be seen: use printable text`, func(r *CreateRequest) { r.Action.WorkflowID = "w\u200d" }},
 		{`requestId: contains the control character U+0000: use printable text`, func(r *CreateRequest) { r.RequestID = "\x00" }},
 
 		{`spec.jitter: -1s is negative: use 0 or more`, func(r *CreateRequest) { r.Spec.Jitter = Duration(-time.Second) }},

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
@@ -87,7 +85,7 @@ func writeReport(w io.Writer, report *consistency.Report, repair bool) error {
 		for i := range report.Findings {
 			f := &report.Findings[i]
 			rows = append(rows, []string{
-				plain(f.Namespace + "/" + f.ScheduleID), string(f.Kind), plain(f.What + "; " + repairText(f)),
+				render.Printable(f.Namespace + "/" + f.ScheduleID), string(f.Kind), render.Printable(f.What + "; " + repairText(f)),
 			})
 		}
 		if err := render.Table(w, rows); err != nil {
@@ -145,14 +143,4 @@ func countFindings(n int) string {
 		return "1 inconsistency"
 	}
 	return fmt.Sprintf("%d inconsistencies", n)
-}
-
-// plain leaves out what could move the cursor: a name may come from a subject that anybody has published on.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, text)
 }

@@ -161,11 +161,11 @@ func writeSummary(w io.Writer, s *backup.Summary) error {
 	}
 	for _, lost := range s.Lost {
 		rows = append(rows, []string{"", "lost", fmt.Sprintf("%s/%s: %s at %s, too late to be in the backup",
-			plain(lost.Namespace), plain(lost.ScheduleID), lost.Kind, lost.Time.Format(time.RFC3339))})
+			render.Printable(lost.Namespace), render.Printable(lost.ScheduleID), lost.Kind, lost.Time.Format(time.RFC3339))})
 	}
 	for _, gone := range s.Gone {
 		rows = append(rows, []string{"", "removed", fmt.Sprintf("%s/%s: %s at %s, while the backup was made",
-			plain(gone.Namespace), plain(gone.ScheduleID), gone.Kind, gone.Time.Format(time.RFC3339))})
+			render.Printable(gone.Namespace), render.Printable(gone.ScheduleID), gone.Kind, gone.Time.Format(time.RFC3339))})
 	}
 	if len(rows) > 0 {
 		if err := render.Table(w, rows); err != nil {

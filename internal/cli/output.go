@@ -113,7 +113,7 @@ func indentedJSON(answer any) ([]byte, error) {
 		return nil, err
 	}
 	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return render.PrintableJSON(out.Bytes()), nil
 }
 
 // jsonLines writes each item of a list on a line, and anything else on one.
@@ -133,5 +133,5 @@ func jsonLines(answer any) ([]byte, error) {
 		out.Write(item)
 		out.WriteByte('\n')
 	}
-	return out.Bytes(), nil
+	return render.PrintableJSON(out.Bytes()), nil
 }

@@ -22,9 +22,9 @@ func BulkTask(task *schedule.BulkTask) string {
 		return string(task.Operation)
 	}
 	if task.Label.Value == nil {
-		return "remove the label " + printable(task.Label.Name) + " of"
+		return "remove the label " + Printable(task.Label.Name) + " of"
 	}
-	return "set the label " + printable(task.Label.Name) + " of"
+	return "set the label " + Printable(task.Label.Name) + " of"
 }
 
 // BulkProgress counts what a bulk operation has dealt with: "300 done, 2 skipped, 1 failed".
@@ -61,7 +61,7 @@ func BulkList(w io.Writer, operations []schedule.BulkDescription, view View) err
 		d := &operations[i]
 		rows = append(rows, []string{
 			d.JobID, string(d.Operation), Shorten(selectionText(&d.Selection), selectionWidth), string(d.Status),
-			fmt.Sprintf("%d/%d", d.Done+d.Skipped+d.Failed, d.Total), orDash(printable(d.Identity)),
+			fmt.Sprintf("%d/%d", d.Done+d.Skipped+d.Failed, d.Total), orDash(Printable(d.Identity)),
 			Relative(d.CreateTime, view.Now),
 		})
 	}
@@ -79,7 +79,7 @@ func Bulk(w io.Writer, d *schedule.BulkDescription, view View) error {
 		{"Note", oneLine(d.Note)},
 		{"Overlap", string(d.Overlap)},
 		{"Rate", fmt.Sprintf("%d a second", d.Rate)},
-		{"Asked by", printable(d.Identity)},
+		{"Asked by", Printable(d.Identity)},
 		{"Status", bulkStatus(d)},
 		{"Progress", BulkMeter(d)},
 		{"Created", view.instant(d.CreateTime)},
@@ -89,7 +89,7 @@ func Bulk(w io.Writer, d *schedule.BulkDescription, view View) error {
 	_ = Table(&out, rows) // a strings.Builder does not fail
 	var failures [][]string
 	for _, failure := range d.Failures {
-		failures = append(failures, []string{printable(failure.ID), oneLine(failure.Reason)})
+		failures = append(failures, []string{Printable(failure.ID), oneLine(failure.Reason)})
 	}
 	title := "Failures"
 	if d.Failed > len(d.Failures) {
@@ -103,7 +103,7 @@ func Bulk(w io.Writer, d *schedule.BulkDescription, view View) error {
 // BulkFailures writes one line for each failure.
 func BulkFailures(w io.Writer, failures []schedule.BulkFailure) error {
 	for _, failure := range failures {
-		if _, err := fmt.Fprintf(w, "failed %s: %s\n", printable(failure.ID), oneLine(failure.Reason)); err != nil {
+		if _, err := fmt.Fprintf(w, "failed %s: %s\n", Printable(failure.ID), oneLine(failure.Reason)); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func BulkPreview(w io.Writer, task *schedule.BulkTask, selected *schedule.StartB
 	var out strings.Builder
 	fmt.Fprintf(&out, "would %s %s:\n", BulkTask(task), counted(selected.Count, "schedule"))
 	for _, id := range selected.IDs {
-		fmt.Fprintf(&out, "  %s\n", printable(id))
+		fmt.Fprintf(&out, "  %s\n", Printable(id))
 	}
 	if rest := selected.Count - len(selected.IDs); rest > 0 {
 		fmt.Fprintf(&out, "  and %d more\n", rest)
@@ -131,7 +131,7 @@ func BulkPreview(w io.Writer, task *schedule.BulkTask, selected *schedule.StartB
 func bulkStatus(d *schedule.BulkDescription) string {
 	switch {
 	case d.Status == schedule.BulkCanceled && d.CanceledBy != "":
-		return "canceled by " + printable(d.CanceledBy)
+		return "canceled by " + Printable(d.CanceledBy)
 	case d.Error != "":
 		return string(d.Status) + ": " + oneLine(d.Error)
 	}
@@ -144,13 +144,13 @@ func selectionText(s *schedule.Selection) string {
 	case s.Query != "":
 		return oneLine(s.Query)
 	case s.Prefix != "":
-		return printable(s.Prefix) + "…"
+		return Printable(s.Prefix) + "…"
 	case s.All:
 		return "all"
 	case len(s.IDs) == 0:
 		return "named ones" // a list leaves them out
 	}
-	return printable(strings.Join(s.IDs, " "))
+	return Printable(strings.Join(s.IDs, " "))
 }
 
 func labelText(label *schedule.Label) string {
@@ -158,9 +158,9 @@ func labelText(label *schedule.Label) string {
 	case label == nil:
 		return ""
 	case label.Value == nil:
-		return printable(label.Name) + " removed"
+		return Printable(label.Name) + " removed"
 	}
-	return printable(label.Name) + "=" + oneLine(*label.Value)
+	return Printable(label.Name) + "=" + oneLine(*label.Value)
 }
 
 // instant is a moment with how long ago it was; empty for the zero one.

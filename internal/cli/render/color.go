@@ -1,5 +1,7 @@
 package render
 
+import "strings"
+
 // Color is an ANSI colour.
 type Color string
 
@@ -15,6 +17,16 @@ const (
 
 	reset = "\x1b[0m"
 )
+
+// colorOf takes a painted text apart.
+func colorOf(painted string) (Color, string) {
+	for _, color := range []Color{Dim, Bold, Red, Green, Yellow, Blue} {
+		if text, ok := strings.CutPrefix(painted, string(color)); ok && strings.HasSuffix(text, reset) {
+			return color, strings.TrimSuffix(text, reset)
+		}
+	}
+	return Plain, painted
+}
 
 // Paint returns text in a colour.
 func (c Color) Paint(text string) string {

@@ -66,7 +66,7 @@ func (v View) head(out *strings.Builder, d *schedule.Description, zone *time.Loc
 		return moment(t, zone) + ", " + Relative(t, v.Now)
 	}
 	for _, row := range filled([][]string{
-		{"Schedule", v.paint(Bold, d.ID)},
+		{"Schedule", v.paint(Bold, Printable(d.ID))},
 		{"Namespace", d.Namespace},
 		{"State", v.stateText(d)},
 		{"Notes", oneLine(d.State.Notes)},

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 )
@@ -33,8 +32,8 @@ func Letters(w io.Writer, letters []deadletter.Letter, view View) error {
 	for i := range letters {
 		l := &letters[i]
 		rows = append(rows, []string{
-			strconv.FormatUint(l.Sequence, 10), Relative(l.Time, view.Now), printable(l.Pool), orDash(scheduleOf(l)),
-			strconv.FormatUint(l.Deliveries, 10), strconv.Itoa(l.Size), Shorten(printable(l.Reason), reasonWidth),
+			strconv.FormatUint(l.Sequence, 10), Relative(l.Time, view.Now), Printable(l.Pool), orDash(scheduleOf(l)),
+			strconv.FormatUint(l.Deliveries, 10), strconv.Itoa(l.Size), Shorten(Printable(l.Reason), reasonWidth),
 		})
 	}
 	return view.Table(w, rows)
@@ -46,11 +45,11 @@ func LetterShown(w io.Writer, m *deadletter.Message, view View) error {
 	rows := filled([][]string{
 		{"Letter", view.paint(Bold, strconv.FormatUint(m.Sequence, 10))},
 		{"Stored", moment(m.Time, time.UTC) + ", " + Relative(m.Time, view.Now)},
-		{"Pool", printable(m.Pool)},
-		{"Reason", printable(m.Reason)},
+		{"Pool", Printable(m.Pool)},
+		{"Reason", Printable(m.Reason)},
 		{"Deliveries", strconv.FormatUint(m.Deliveries, 10)},
 		{"Schedule", scheduleOf(&m.Letter)},
-		{"Subject", printable(m.Origin.Subject)},
+		{"Subject", Printable(m.Origin.Subject)},
 		{"Stream", originText(m.Origin)},
 		{"Size", sizeText(m)},
 	})
@@ -66,7 +65,7 @@ func originText(o deadletter.Origin) string {
 	if o.Stream == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s, message %d", printable(o.Stream), o.Sequence)
+	return fmt.Sprintf("%s, message %d", Printable(o.Stream), o.Sequence)
 }
 
 func sizeText(m *deadletter.Message) string {
@@ -80,7 +79,7 @@ func headerRows(headers map[string][]string) [][]string {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		for _, value := range headers[name] {
-			rows = append(rows, []string{printable(name), printable(value)})
+			rows = append(rows, []string{Printable(name), Printable(value)})
 		}
 	}
 	return rows
@@ -108,7 +107,7 @@ func writeBody(out *strings.Builder, m *deadletter.Message) {
 		text = "empty"
 	}
 	for line := range strings.Lines(strings.TrimSuffix(text, "\n")) {
-		out.WriteString(columnGap + printable(strings.TrimRight(line, "\r\n")) + "\n")
+		out.WriteString(columnGap + Printable(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 }
 
@@ -116,7 +115,7 @@ func scheduleOf(l *deadletter.Letter) string {
 	if l.ScheduleID == "" {
 		return ""
 	}
-	return printable(l.Namespace + "/" + l.ScheduleID)
+	return Printable(l.Namespace + "/" + l.ScheduleID)
 }
 
 func orDash(text string) string {
@@ -126,22 +125,12 @@ func orDash(text string) string {
 	return text
 }
 
-// printable replaces what a terminal might obey: a letter may have come from anywhere.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) || r == '\t' {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
-}
-
 // Replayed writes one line for each letter that has been sent again.
 func Replayed(w io.Writer, replayed []deadletter.Replayed) error {
 	var out strings.Builder
 	for i := range replayed {
 		r := &replayed[i]
-		fmt.Fprintf(&out, "replayed %d on %s", r.Sequence, printable(r.Origin.Subject))
+		fmt.Fprintf(&out, "replayed %d on %s", r.Sequence, Printable(r.Origin.Subject))
 		if r.Superseded {
 			out.WriteString(": a newer message waits there already")
 		}

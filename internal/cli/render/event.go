@@ -59,7 +59,7 @@ func (l EventLines) Line(e *schedule.Event) string {
 	if l.Wide {
 		detail = joinFilled("  ", detail, eventNames(e))
 	}
-	line := l.join(e.Time.In(l.Zone).Format(l.Layout), EventWord(e), printable(e.ScheduleID), nominal, late, detail)
+	line := l.join(e.Time.In(l.Zone).Format(l.Layout), EventWord(e), Printable(e.ScheduleID), nominal, late, detail)
 	if !l.Color {
 		return line
 	}
@@ -109,7 +109,7 @@ func EventWord(e *schedule.Event) string {
 	case !ok:
 		word = string(e.Kind)
 	}
-	return printable(strings.ReplaceAll(word, "_", " "))
+	return Printable(strings.ReplaceAll(word, "_", " "))
 }
 
 // EventColor is the colour of the word: green for what went well, red for what did not, yellow for what has to wait or
@@ -289,4 +289,4 @@ func joinFilled(separator string, texts ...string) string {
 }
 
 // oneLine makes text of anywhere fit to stand in a line.
-func oneLine(text string) string { return printable(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }

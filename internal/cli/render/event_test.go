@@ -93,7 +93,7 @@ func TestEventLine(t *testing.T) {
 		},
 		"hostile": {
 			schedule.Event{Kind: schedule.EventPaused, Time: now, Reason: "a\x1b[2Jb\nc"},
-			"23:30:00.000  paused              -                               a\ufffd[2Jb c",
+			"23:30:00.000  paused              -                               a\\u001b[2Jb c",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

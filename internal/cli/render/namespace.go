@@ -76,7 +76,7 @@ func (v View) freezeText(freeze *schedule.Freeze) string {
 func (v View) doneBy(t time.Time, by string) string {
 	text := v.instant(t)
 	if text != "" && by != "" {
-		text += ", by " + printable(by)
+		text += ", by " + Printable(by)
 	}
 	return text
 }

@@ -171,6 +171,6 @@ func (v View) runResult(out *strings.Builder, o *schedule.Outcome) {
 	}
 	fmt.Fprintf(out, "\n%s\n", v.paint(Bold, "Result"))
 	for line := range strings.Lines(indented.String()) {
-		out.WriteString(columnGap + printable(strings.TrimRight(line, "\n")) + "\n")
+		out.WriteString(columnGap + Printable(strings.TrimRight(line, "\n")) + "\n")
 	}
 }

@@ -16,12 +16,13 @@ const (
 
 // Table writes rows with their columns aligned to the left. The last column is not padded.
 func Table(w io.Writer, rows [][]string) error {
-	return layOut(w, rows, func(_ int, cell string) string { return cell })
+	return layOut(w, printableRows(rows), func(_ int, cell string) string { return cell })
 }
 
 // Table writes rows as the function does, the first of which are the titles. On a terminal it cuts what is widest until a line
 // fits, and paints the words of the columns that say how something is.
 func (v View) Table(w io.Writer, rows [][]string) error {
+	rows = printableRows(rows)
 	if v.Width > 0 {
 		rows = fit(rows, v.Width)
 	}
