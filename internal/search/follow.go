@@ -26,7 +26,7 @@ const (
 	share = 40
 	// maxPause bounds how long what the pools write is not looked at.
 	maxPause = 15 * time.Second
-	// settle is how long the index waits for more changes of definitions after one.
+	// settle is how long the index waits for more changes of definitions after one, unless somebody waits for it.
 	settle = 20 * time.Millisecond
 	// completeEvery is how often the database is told to look at what is in it, for the sake of good plans. It is also told
 	// after firstLook changes, and then each time after twice as many as before, up to lastLook.
@@ -50,6 +50,8 @@ type follower struct {
 	completed time.Time
 	// changes counts those since then, look is after how many it is due again.
 	changes, look int
+	// open says that a write which was heard of last has not been found.
+	open bool
 }
 
 // bucket is how far the bucket of a shard has been read.
@@ -111,7 +113,11 @@ func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) e
 			return nil
 		case <-f.index.hints.some:
 		}
-		_ = idle.For(ctx, settle)
+		if f.open {
+			_ = idle.For(ctx, settle) // whoever waits, it may be for a write that was refused
+		} else {
+			f.rest(ctx, settle)
+		}
 		begin := time.Now()
 		if err := f.untilDone(ctx, f.followHints); err != nil {
 			return err
@@ -268,6 +274,7 @@ func (f *follower) followHints(ctx context.Context) error {
 		}
 	}
 	f.index.hints.done(mark, again)
+	f.open = len(again) > 0
 	return nil
 }
 

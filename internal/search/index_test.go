@@ -4,6 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -40,4 +45,22 @@ func TestChangesShow(t *testing.T) {
 	remove(in, kv.Generator(key("a")))
 	remove(in, kv.Invoker(key("a")))
 	eventually(t, index, "id is not null", "before")
+}
+
+// TestAwaitDoesNotRest: the index waits a moment for more changes after one, but not while somebody waits for it.
+func TestAwaitDoesNotRest(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	config := in.config()
+	config.Interval = time.Hour
+	index, _ := run(t, config)
+	natstest.Eventually(t, patience, "the index is built", func() bool { return index.Await(t.Context(), patience) })
+	soonest := time.Hour
+	for i := range 20 {
+		begin := time.Now()
+		in.define("a", func(d *schedule.Definition) { d.Version = uint64(i + 1) })
+		require.True(t, index.Await(t.Context(), patience))
+		soonest = min(soonest, time.Since(begin))
+	}
+	assert.Less(t, soonest, search.Settle)
 }

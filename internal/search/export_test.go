@@ -1,0 +1,4 @@
+package search
+
+// Settle is for tests of other packages.
+const Settle = settle
