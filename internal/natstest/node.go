@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -78,18 +77,19 @@ func (n *Node) Stop() {
 	}
 }
 
-// Suspend freezes the node, as a machine that sleeps or a network that is cut would; Resume wakes it again.
-func (n *Node) Suspend() { n.signal(syscall.SIGSTOP) }
+// Suspend freezes the node, as a machine that sleeps or a network that is cut would; Resume wakes it again. There must be a way to do
+// that on this system.
+func (n *Node) Suspend() { n.signal(suspend) }
 
 // Resume wakes a node that Suspend froze.
-func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
+func (n *Node) Resume() { n.signal(resume) }
 
-func (n *Node) signal(s syscall.Signal) {
+func (n *Node) signal(send func(*os.Process) error) {
 	n.t.Helper()
 	if n.proc == nil {
 		n.t.Fatalf("natstest: %s is down", n.Name())
 	}
-	if err := n.proc.cmd.Process.Signal(s); err != nil {
+	if err := send(n.proc.cmd.Process); err != nil {
 		n.t.Fatalf("natstest: signal %s: %v", n.Name(), err)
 	}
 }
