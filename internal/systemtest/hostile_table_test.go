@@ -41,10 +41,13 @@ func hostileIDs() (table []hostile) {
 		for _, id := range []string{
 			`"."`, `"a.b"`, `".."`, `"../../etc/passwd"`, `"*"`, `">"`, `"a.*.>"`, `" "`, `"a b"`, `"🙂"`, `"é"`, `"e\u0301"`,
 			`"\u202e"`,
-			`"\ud800"`, `"$JS.API.>"`, `"` + long + `x"`, `"\"';DROP TABLE schedules--"`, `"%00"`, `"{{.}}"`, `"=2E"`, `"_"`, `"VICTIM"`,
+			`"$JS.API.>"`, `"` + long + `x"`, `"\"';DROP TABLE schedules--"`, `"%00"`, `"{{.}}"`, `"=2E"`, `"_"`, `"VICTIM"`,
 		} {
 			add(id, schedule.CodeNotFound, "has no schedule")
 		}
+		table = append(table, hostile{
+			name: "half of a surrogate pair", verb: verb, body: fmt.Sprintf(body, `"\ud800"`), code: schedule.CodeInvalidArgument, says: "surrogate",
+		})
 	}
 	return table
 }
