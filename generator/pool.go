@@ -151,6 +151,7 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	var holdUntil time.Time
 	one := attempt{
 		key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group), created: createdBy(group),
+		fired:  firedAt(group),
 		gone:   slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Gone }),
 		shared: slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Shared }),
 	}
@@ -191,6 +192,8 @@ type attempt struct {
 	// asked is when the definition was asked for that the decision goes by, or before. What is due later is not decided by it: the
 	// answer may have been on its way for long, and the schedule be paused by then.
 	asked time.Time
+	// fired is when the timer fired that has brought one of the messages, by the clock of NATS; zero if none did.
+	fired time.Time
 	// begun is when the attempt began: before it read anything.
 	begun time.Time
 	// pending are the triggers and backfills of a schedule that has nothing else to do.
@@ -548,10 +551,31 @@ func (p *Pool) holdUntil(decision Decision) time.Time {
 func (p *Pool) arm(ctx context.Context, a *attempt, d *schedule.Definition, decision Decision) error {
 	at := decision.WakeAt
 	if decision.Reason == schedule.ReasonDue {
-		at = at.Add(-p.config.Lead)
+		at = notAtOnce(at.Add(-p.config.Lead), a.fired, p.config.Now(), p.config.Lead)
 	}
 	a.armed = &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
 	return p.armAt(ctx, a, at)
+}
+
+// notAtOnce is for when a timer is armed that is to fire at a time. Where one has fired that late already, by the clock of NATS, and by that of
+// this process the time has not come, the process is behind: the timer would fire at once, and again, until its clock has come as far.
+// So it fires some time later, and the later the longer that goes on: from an eighth to a half of the lead. It is not put off for long,
+// since another process may be right about the time.
+func notAtOnce(at, fired, now time.Time, lead time.Duration) time.Time {
+	if fired.IsZero() || at.After(fired) || !now.Before(at) {
+		return at
+	}
+	return fired.Add(min(max(fired.Sub(at), lead/8), lead/2))
+}
+
+// firedAt is when the last timer fired that a group has a message of, by the clock of NATS; zero if it has none.
+func firedAt(group []loop.Message[schedule.Wake]) (last time.Time) {
+	for i := range group {
+		if m := &group[i]; m.Task.What == subjects.WhatDue && m.Stored.After(last) {
+			last = m.Stored
+		}
+	}
+	return last
 }
 
 func (p *Pool) armAt(ctx context.Context, a *attempt, at time.Time) error {

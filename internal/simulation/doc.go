@@ -69,6 +69,7 @@
 //   - an event leaves the outbox of a record, and a control the record, when its stream has it
 //   - a message is acknowledged when the record has what it says; and when there is still something to do, a timer or another
 //     message sees to it
+//   - a timer that has fired is not armed for the same time again and again
 //   - what counts as running is in the queue, or its completion waits
 //   - a hand-off gives up what is beyond its limit and nothing else, the buffer takes in what it has room for, and a backfill hands over
 //     no more than there was room for by a record that it may have read

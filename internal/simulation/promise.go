@@ -34,6 +34,8 @@ type promises struct {
 	armers map[string]*armer
 	// repeated are the timers that the network has armed once more, in the place of what was there by then.
 	repeated map[string]bool
+	// fired is how often timers have fired, by their subject and time.
+	fired map[string]int
 	// rooms are how much room there was for backfills.
 	rooms rooms
 	// invokers are the records of the invokers as they were decoded last.
@@ -71,6 +73,7 @@ func newPromises() promises {
 	return promises{
 		handedOff: map[handOff]bool{}, sent: map[string]bool{}, intended: map[string]bool{}, guarded: map[string]time.Time{},
 		first: map[string]firstRecord{}, armers: map[string]*armer{}, repeated: map[string]bool{}, invokers: map[string]decoded{}, rooms: rooms{},
+		fired: map[string]int{},
 	}
 }
 

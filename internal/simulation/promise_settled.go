@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -138,9 +139,31 @@ func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64
 	case at.IsZero():
 		w.broken(nameOf(key), "the generator is done with it, and nothing wakes it again")
 	case at.Before(time.Now()):
-	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next) && !w.isMending(n, due, at):
+	case state.Incarnation == d.Incarnation && !state.Next.IsZero() && at.After(state.Next) && !w.isPutOff(state.Next, at) && !w.isMending(n, due, at):
 		w.broken(nameOf(key), "it is due at %s, and the timer is for %s", state.Next.Sub(w.trace.begin), at.Sub(w.trace.begin))
 	}
+}
+
+// mostFirings is how often the timer of a generator fires for the same time: it may be armed once more by each that had its message, or
+// has come back. A process whose clock is behind must not arm it for a time that has come, again and again.
+const mostFirings = 25
+
+// promisedToAdvance: a timer that fires is not armed for the same time again and again.
+func (w *world) promisedToAdvance(timer string) {
+	w.promises.fired[timer]++
+	if w.promises.fired[timer] == mostFirings && strings.Contains(timer, ".due.") {
+		w.ledger.find("spin", "", "the timer %s has fired %d times", timer, mostFirings)
+	}
+}
+
+// timerLead is how long before the due time the timer of a generator fires.
+const timerLead = 2 * time.Second
+
+// isPutOff reports whether a timer that is armed for later than what is due may be that of a process whose clock is behind: the timer has
+// fired, and would do so again at once.
+func (w *world) isPutOff(due, at time.Time) bool {
+	now := time.Now()
+	return w.plan.Skew > timerLead/2 && !now.Before(due.Add(-timerLead)) && !at.After(now.Add(timerLead/2))
 }
 
 // lookAgain is how soon a generator looks again which cannot tell whether the timer that it has armed is for the right time.

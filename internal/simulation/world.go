@@ -318,6 +318,7 @@ func (w *world) serve(now time.Time) {
 				return // it stays, and is tried again
 			}
 			w.trace.note(now, "timer", due.Subject)
+			w.promisedToAdvance(id)
 			w.server.Fire(now, due)
 			w.published("", &nats.Msg{Subject: due.Header.Get(timer.HeaderTarget), Data: due.Data}, now)
 		})
