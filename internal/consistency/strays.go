@@ -63,43 +63,33 @@ func (c *Checker) lookAtQueues(ctx context.Context, namespace string) ([]Finding
 	if namespace == "" {
 		namespace = "*"
 	}
-	books := map[schedule.Key]*book{}
-	var found []Finding
-	visit := func(run *taskqueue.WaitingRun) error {
-		if books[run.Key] == nil {
-			read, err := c.reader.book(ctx, run.Key)
-			if err != nil {
-				return err
-			}
-			books[run.Key] = read
-		}
-		f, is, err := c.reader.stray(ctx, books[run.Key], run)
-		if is {
-			found = append(found, f)
-		}
-		return err
-	}
-	err := c.reader.streams.Waiting(ctx, c.reader.names.Actions(namespace), 1, 0, visit)
-	return found, err
+	return c.reader.strays(ctx, c.reader.names.Actions(namespace), 1, 0)
 }
 
 // lookAtRun looks once more at a run that was found, if its queue has it still.
 func (c *Checker) lookAtRun(ctx context.Context, f *Finding) ([]Finding, error) {
 	s := f.stray
-	var found []Finding
-	visit := func(run *taskqueue.WaitingRun) error {
-		read, err := c.reader.book(ctx, run.Key)
-		if err != nil {
-			return err
+	return c.reader.strays(ctx, c.reader.names.ActionQueue(s.Namespace, s.Name), s.run.Sequence, s.run.Sequence)
+}
+
+// strays looks at the runs on a subject of the action stream, from one sequence to another, as Streams.Waiting has them. The records of
+// each schedule are read once.
+func (r *reader) strays(ctx context.Context, subject string, from, to uint64) (found []Finding, err error) {
+	books := map[schedule.Key]*book{}
+	err = r.streams.Waiting(ctx, subject, from, to, func(run *taskqueue.WaitingRun) error {
+		if books[run.Key] == nil {
+			read, err := r.book(ctx, run.Key)
+			if err != nil {
+				return err
+			}
+			books[run.Key] = read
 		}
-		again, is, err := c.reader.stray(ctx, read, run)
+		f, is, err := r.stray(ctx, books[run.Key], run)
 		if is {
-			found = append(found, again)
+			found = append(found, f)
 		}
 		return err
-	}
-	queue := c.reader.names.ActionQueue(s.Namespace, s.Name)
-	err := c.reader.streams.Waiting(ctx, queue, s.run.Sequence, s.run.Sequence, visit)
+	})
 	return found, err
 }
 
