@@ -104,6 +104,10 @@ func (w *world) busy() string {
 	if w.plan.Checks && !w.checks.clean.After(w.checks.stirred) {
 		return "what a check has still to find nothing of, the last found: " + w.checks.last
 	}
+	if until := w.checks.stirred.Add(scrubTime); w.plan.Losses > 0 && !w.plan.Checks && time.Now().Before(until) {
+		w.at(until, func(time.Time) { w.unseen = true })
+		return "what a scrubber may have still to find"
+	}
 	return ""
 }
 

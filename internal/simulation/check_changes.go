@@ -70,7 +70,7 @@ func (c *checker) wasThroughout(number uint64, from, to time.Time) bool {
 
 // passed: each time that a generator has passed by any version of the definition has a fate. What it had not come to when
 // an update was made is dropped, and what was due in a pause does not come. Of a hand-off that is made again after an update, what
-// a freeze has given up may not be told.
+// a freeze has given up may not be told; and of one that is lost, what an update or pause has overtaken is not made again.
 func (c *checker) passed() {
 	if len(c.spaceOf(c.id).freezes) > 0 && len(c.books.versions[c.id]) > 1 {
 		return
@@ -98,7 +98,7 @@ func (c *checker) passed() {
 		}
 		for _, at := range timesOf(d, from, to) {
 			// What is due both before and after another version of a calendar stays due.
-			if (at.After(certain) || c.stayedDue(i, at)) && !c.hasFate(at) {
+			if (at.After(certain) || c.stayedDue(i, at)) && !c.hasFate(at) && !c.overtaken(at) {
 				c.find("passed", "nothing became of %s, which version %d gives", at.Format(time.RFC3339), d.Version)
 			}
 		}

@@ -28,7 +28,8 @@ func (c *checker) closed() {
 		looked := c.lookedBeforeClosing(at)
 		for _, r := range c.ledger.order {
 			of := r.scheduleID == c.id && r.decision.incarnation == last.Incarnation
-			if of && !c.storedSince(r, looked) && (r.due.After(since) || !r.over || r.ended.After(at)) {
+			open := !r.lost && (!r.over || r.ended.After(at)) // who has lost a run has no end of it
+			if of && !c.storedSince(r, looked) && (r.due.After(since) || open) {
 				c.find("closed", "it was closed at %s, when %s was not over for long enough", at.Sub(c.trace.begin), r.workflowID)
 			}
 		}

@@ -74,7 +74,8 @@
 //   - a hand-off gives up what is beyond its limit and nothing else, the buffer takes in what it has room for, and a backfill hands over
 //     no more than there was room for by a record that it may have read
 //
-// What looks after schedules may break none of them, and count no run as lost that is not. With checks, all is at rest only when a check
+// What looks after schedules may break none of them, and count no run as lost that is not. TestLosses makes sure that scrubbers alone, and
+// checks alone, mend missing timers, stalled triggers and backfills, and lost runs. With checks, all is at rest only when a check
 // that has begun after the last change finds nothing. Of a schedule that JetStream has lost something of, promises of order are not looked
 // at; all else is, that no action is missed above all.
 //

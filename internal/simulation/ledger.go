@@ -161,8 +161,12 @@ func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time
 		l.find("undecided", r.scheduleID, "%s was started, and no record says so", r.workflowID)
 		return
 	}
-	if r.stored++; r.stored > 1 {
+	// One that JetStream has lost may come again: whoever has stood still for longer than the stream remembers its ID, and finds neither the
+	// request nor a completion, cannot know that a worker has it, or has had it.
+	if r.stored++; r.stored > 1 && !r.lost {
 		l.find("doubled", r.scheduleID, "%s was started %d times", request.WorkflowID, r.stored)
+	}
+	if r.stored > 1 {
 		return
 	}
 	r.at = now

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/jsmodel"
+	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -42,8 +44,11 @@ var allLosses = []loss{
 type losses struct {
 	// awaited are those whose message has still to come.
 	awaited []loss
-	// of has what each schedule has lost.
-	of map[string][]loss
+	// of has what each schedule has lost, handOffs the hand-offs among that.
+	of       map[string][]loss
+	handOffs map[string][]schedule.Enqueue
+	// muted are the subjects of which the next message is lost as well.
+	muted map[string]bool
 	// rng draws what becomes of them.
 	rng *rand.Rand
 }
@@ -51,9 +56,13 @@ type losses struct {
 // arrangeLosses plans what is lost: the next message of a kind.
 func (w *world) arrangeLosses() {
 	rng := rand.New(rand.NewPCG(w.seed, streamLosses))
-	w.losses = losses{of: map[string][]loss{}, rng: rng}
+	w.losses = losses{of: map[string][]loss{}, handOffs: map[string][]schedule.Enqueue{}, muted: map[string]bool{}, rng: rng}
+	kinds := allLosses
+	if !w.plan.Checks { // a scrubber leaves it to a person what is to be done about a lost hand-off
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(l loss) bool { return l == lossHandOff })
+	}
 	for range w.plan.Losses {
-		kind := allLosses[rng.IntN(len(allLosses))]
+		kind := kinds[rng.IntN(len(kinds))]
 		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(time.Time) { w.losses.awaited = append(w.losses.awaited, kind) })
 	}
 }
@@ -94,40 +103,130 @@ func (w *world) lossOf(subject string, data []byte) (kind loss, stream, id strin
 	return "", "", ""
 }
 
-// lose loses a message that has just been stored, some time later, if one of its kind is to be lost. If it is gone by then, as it should
-// be, the next one is.
+// losing is a message that is to be lost.
+type losing struct {
+	kind                loss
+	stream, subject, id string
+	stored              jsmodel.Message
+	// thorough says that nothing else may make up for it: what it was for would have been done by nobody else, as far as that can be told,
+	// and nobody has been given it.
+	thorough bool
+}
+
+// lose loses a message that has just been stored, if one of its kind is to be lost: at once or, as a timer always, some time later. If it is
+// gone by then, as it should be, the next one is.
 func (w *world) lose(subject string, data []byte, now time.Time) {
-	if len(w.losses.awaited) == 0 {
+	if len(w.losses.awaited)+len(w.losses.muted) == 0 {
 		return
 	}
-	kind, stream, id := w.lossOf(subject, data)
-	i := slices.Index(w.losses.awaited, kind)
-	if i < 0 {
+	l := losing{subject: subject}
+	l.kind, l.stream, l.id = w.lossOf(subject, data)
+	i := slices.Index(w.losses.awaited, l.kind)
+	switch {
+	case w.losses.muted[subject]:
+		delete(w.losses.muted, subject)
+		l.thorough = true
+	case i < 0:
+		return
+	default:
+		w.losses.awaited = slices.Delete(w.losses.awaited, i, i+1)
+		l.thorough = w.losses.rng.IntN(4) > 0
+	}
+	l.stored, _ = w.server.Last(l.stream, subject)
+	if _, timer := woken[l.kind]; l.thorough && !timer {
+		w.lost(&l, now)
 		return
 	}
-	w.losses.awaited = slices.Delete(w.losses.awaited, i, i+1)
-	stored, _ := w.server.Last(stream, subject)
 	after := between(w.losses.rng, 0, 5*time.Millisecond)
 	if w.losses.rng.IntN(2) == 0 {
 		after = between(w.losses.rng, 0, 3*time.Second)
 	}
-	w.at(now.Add(after), func(now time.Time) {
-		switch {
-		case w.calm:
-		case w.server.Remove(stream, stored.Sequence):
-			w.fault("lost " + string(kind))
-			w.trace.note(now, "LOSS", fmt.Sprintf("%s: %s #%d", kind, subject, stored.Sequence))
-			w.losses.of[id] = append(w.losses.of[id], kind)
-			switch kind {
-			case lossRun:
-				w.ledger.run(stored.Header.Get(nats.MsgIdHdr)).lost = true
-			case lossReport:
-				w.ledger.run(subject[strings.LastIndexByte(subject, '.')+1:]).lost = true
-			}
-			w.stir()
-		default:
-			w.losses.awaited = append(w.losses.awaited, kind)
+	w.at(now.Add(after), func(now time.Time) { w.lost(&l, now) })
+}
+
+// lost loses a message.
+func (w *world) lost(l *losing, now time.Time) {
+	switch {
+	case w.calm:
+	case l.thorough && w.isHealed(l), !w.server.Remove(l.stream, l.stored.Sequence):
+		w.losses.awaited = append(w.losses.awaited, l.kind)
+	default:
+		w.fault("lost " + string(l.kind))
+		w.trace.note(now, "LOSS", fmt.Sprintf("%s: %s #%d", l.kind, l.subject, l.stored.Sequence))
+		w.losses.of[l.id] = append(w.losses.of[l.id], l.kind)
+		w.noteLost(l)
+		w.stir()
+	}
+}
+
+// noteLost notes what follows from a loss.
+func (w *world) noteLost(l *losing) {
+	switch l.kind {
+	case lossRun:
+		w.ledger.run(l.stored.Header.Get(nats.MsgIdHdr)).lost = true
+	case lossReport:
+		w.ledger.run(lastToken(l.subject)).lost = true
+	case lossHandOff:
+		var e schedule.Enqueue
+		if err := schedule.Unmarshal(l.stored.Data, &e); err != nil {
+			panic(err) // the generator has made it
 		}
+		w.losses.handOffs[l.id] = append(w.losses.handOffs[l.id], e)
+	case lossBackfill:
+		if l.thorough { // the invoker wakes the backfiller, and the timer is there should that fail
+			key := keyOf(l.id)
+			w.losses.muted[w.names.Backfill(subjects.ShardOf(key, shards), key, lastToken(l.subject))] = true
+		}
+	}
+}
+
+func lastToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+// woken are the roles that the timers are for which may be lost.
+var woken = map[loss]string{lossDue: "generate", lossGuard: "generate", lossRetry: "invoke", lossBackfill: "backfill"}
+
+// isHealed reports whether the pool that a timer is to wake has a message about the same thing, or another timer that wakes it, or
+// nothing to do.
+func (w *world) isHealed(l *losing) bool {
+	key := keyOf(l.id)
+	switch l.kind {
+	case lossBackfill:
+		if _, ok := record(w, key, kv.Backfill(key, lastToken(l.subject))); !ok {
+			return true
+		}
+	case lossDue:
+		if g, ok := record(w, key, kv.Generator(key)); !ok || g.Next.IsZero() {
+			return true
+		}
+	case lossRetry:
+	default:
+		return false
+	}
+	for _, m := range w.server.Messages(l.stream, ">") {
+		task, err := w.names.ParseTask(m.Subject)
+		switch {
+		case err != nil:
+			if other, _, id := w.lossOf(m.Subject, m.Data); l.kind == lossDue && other == lossGuard && id == l.id {
+				return true
+			}
+		case task.Role == woken[l.kind] && nameOf(task.Key) == l.id && (l.kind != lossBackfill || task.What == lastToken(l.subject)):
+			return true
+		}
+	}
+	return false
+}
+
+// overtaken reports whether a time was in a hand-off that JetStream has lost, and cannot be handed over again: somebody has changed or
+// unpaused the schedule since, from when on the generator begins, or another version of a calendar may leave it out; the schedule is
+// paused; or its actions are limited, and later ones may have used them up. A repair cannot do better: what the generator would do by an
+// earlier definition nobody knows.
+func (c *checker) overtaken(nominal time.Time) bool {
+	d := c.definition
+	since := maxTime(d.UpdateTime, maxTime(d.ActiveSince, d.ReplanTime))
+	gone := d.Schedule.State.Paused || d.Schedule.State.LimitedActions
+	return slices.ContainsFunc(c.losses.handOffs[c.id], func(e schedule.Enqueue) bool {
+		return e.Incarnation == d.Incarnation && nominal.After(e.From.Add(-longestJitter)) && !nominal.After(e.To) &&
+			(gone || !nominal.After(since))
 	})
 }
 

@@ -27,6 +27,8 @@ type request struct {
 	asked []byte
 	// tries is how often it was asked.
 	tries int
+	// last says that it is an unpause that is asked only if the schedule is paused.
+	last bool
 	// times is how many times a backfill is to have, if it is of many.
 	times int
 	// name is its request ID, where it is to be that of another one.
@@ -90,10 +92,10 @@ func (w *world) people(begin time.Time) {
 	p.more()
 	p.volume()
 	p.resume()
-	// In the end everything is to come to rest.
+	// In the end everything is to come to rest. Where messages are lost, nobody wakes by that what is not paused.
 	for i := range w.plan.Schedules {
 		id := w.plan.scheduleID(i)
-		w.ask(w.moment(w.plan.Duration).Add(time.Second), request{verb: "unpause", id: id, body: map[string]any{}})
+		w.ask(w.moment(w.plan.Duration).Add(time.Second), request{verb: "unpause", id: id, body: map[string]any{}, last: w.plan.Losses > 0})
 	}
 }
 
@@ -212,6 +214,10 @@ func (w *world) ask(at time.Time, r request) string {
 			r.body = w.calendarBody(r, now)
 		case "update":
 			r.body = w.update(r, now)
+		case "unpause":
+			if d, ok := w.stored(r.id); r.last && !(ok && d.Schedule.State.Paused) {
+				r.body = nil
+			}
 		case "volume":
 			r.body = w.volumeOf(r)
 		case "relieve":

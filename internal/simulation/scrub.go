@@ -35,6 +35,9 @@ func (p *SystemPlan) scrub(rng *rand.Rand) {
 	p.Checks, p.Scrubbers, p.Losses = true, rng.IntN(2) == 0, max(rng.IntN(8)-3, 0)
 }
 
+// scrubTime is how long scrubbers take to find and to mend one thing, at most: they look every few seconds, and once more after ten.
+const scrubTime = time.Minute
+
 // checks is what has come of those that somebody has run.
 type checks struct {
 	// stirred is when something last changed, clean when the newest check began that found nothing.
