@@ -131,9 +131,18 @@ func (in *inspector) rebuild() mend {
 		mark = d.CreateTime
 	}
 	state := schedule.GeneratorState{
-		Incarnation: d.Incarnation, Mark: mark, HandedOff: mark, Version: d.Version, LastNominal: in.lastNominal(mark),
+		Incarnation: d.Incarnation, Mark: in.markFrom(mark), HandedOff: mark, Version: d.Version, LastNominal: in.lastNominal(mark),
 	}
 	return putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()}
+}
+
+// markFrom is where a generator goes on that begins anew at a time: behind what a calendar had left out before it changed, which the record
+// of before would tell.
+func (in *inspector) markFrom(from time.Time) time.Time {
+	if replanned := in.Definition.Value.ReplanFrom; replanned.After(from) {
+		return replanned
+	}
+	return from
 }
 
 // lastNominal is the newest nominal time up to a mark that the invoker remembers.
@@ -176,7 +185,7 @@ func (in *inspector) handOff() {
 		return
 	}
 	state := *g
-	state.Mark, state.HandedOff, state.LastNominal = gap.From, gap.From, in.lastNominal(gap.From)
+	state.Mark, state.HandedOff, state.LastNominal = in.markFrom(gap.From), gap.From, in.lastNominal(gap.From)
 	in.askedFor(HandOffLost, "", gap.From.UTC().Format(time.RFC3339Nano),
 		putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()},
 		"set the generator back to "+instant(gap.From)+": it hands over again what is still within the catch-up window",

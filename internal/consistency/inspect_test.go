@@ -273,6 +273,35 @@ func TestFirstHandOffLost(t *testing.T) {
 	assert.Contains(t, found[0].What, "after 2026-01-02T03:00:00Z and up to 2026-01-02T03:01:00Z")
 }
 
+// TestRepairBringsNothingBack: what a calendar had left out before it changed does not come because a generator's record is mended after
+// that; the hand-off is the next link of the chain all the same.
+func TestRepairBringsNothingBack(t *testing.T) {
+	t.Parallel()
+	replanned := created.Add(30 * time.Minute)
+	for name, change := range map[string]func(*Snapshot){
+		"hand-off lost": func(s *Snapshot) {
+			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].To = created.Add(time.Minute)
+		},
+		"generator missing": func(s *Snapshot) {
+			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].To = created.Add(time.Minute)
+			s.Generator = Stored[schedule.GeneratorState]{}
+		},
+	} {
+		s := healthy()
+		change(&s)
+		s.Definition.Value.CalendarsVersion, s.Definition.Value.ReplanTime = 2, replanned
+		s.Definition.Value.ReplanFrom = replanned
+		found := Inspect(s)
+		require.Len(t, found, 1, name)
+		put := found[0].mend.(putGenerator)
+		assert.Equal(t, replanned, put.state.Mark, name)
+		assert.Equal(t, created.Add(time.Minute), put.state.HandedOff, name)
+		s.Definition.Value.ReplanFrom = created
+		put = Inspect(s)[0].mend.(putGenerator)
+		assert.Equal(t, created.Add(time.Minute), put.state.Mark, name)
+	}
+}
+
 // TestMoved: what a repair has written anew, and is wrong still, is not repaired.
 func TestMoved(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,8 @@ import (
 )
 
 // In a part of the plans with checks JetStream loses messages that it has acknowledged, as a disk may, or a person who purges. Nothing
-// tells the pools of it. A check with repair must find what is missing: all comes to rest, each action has become something, and
-// nothing is started twice for that.
+// tells the pools of it. A check with repair, or in TestLosses scrubbers alone, must find what is missing: all comes to rest, each action has
+// become something, and nothing is started twice for that but what was lost itself.
 
 // loss is what JetStream loses.
 type loss string
