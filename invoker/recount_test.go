@@ -153,6 +153,34 @@ func TestHandedOverBeforeAnUpdate(t *testing.T) {
 	require.Len(t, k.state.Starts, 9)
 }
 
+// TestHandedOverBeforeAnUpdateBehindAGap: the same where a hand-off is missing that those have overtaken. What it may have had is not
+// settled; what lies behind it is.
+func TestHandedOverBeforeAnUpdateBehindAGap(t *testing.T) {
+	t.Parallel()
+	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	handOff := func(version uint64, from, to int, nominals ...int) {
+		e := schedule.Enqueue{
+			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: schedule.Span{From: second(from), To: second(to)},
+		}
+		for _, n := range nominals {
+			start := k.start(schedule.SourceAuto, n, "")
+			if version > 1 {
+				start.Actual = start.Nominal.Add(5 * time.Second)
+				start.RequestID += "-later"
+			}
+			e.Starts = append(e.Starts, start)
+		}
+		k.transition(invoker.Input{Enqueues: traced(e).Enqueues})
+	}
+	handOff(1, 3, 6, 4, 5, 6) // from the creation on until 3 is missing
+	handOff(2, 6, 13, 2, 3, 4, 5, 6, 7, 8)
+	var nominals []time.Time
+	for i := range k.state.Starts {
+		nominals = append(nominals, k.state.Starts[i].Nominal.UTC())
+	}
+	require.ElementsMatch(t, []time.Time{second(2), second(3), second(4), second(5), second(6), second(7), second(8)}, nominals)
+}
+
 // TestGivenUpBeforeAnUpdate: what an earlier version has given up, for whatever reason, is settled, and does not start by the
 // times of the next.
 func TestGivenUpBeforeAnUpdate(t *testing.T) {
