@@ -22,22 +22,23 @@ func recountingSpec(d *schedule.Definition, in Input) (*specproc.Spec, error) {
 	return nil, nil
 }
 
-// settle notes the version and the nominal times of a hand-off. It returns which nominal times the hand-offs of earlier
-// versions have settled, if this is of the newest version: the generator passes over those times (its record has
-// a LastNominal of its own), unless it has died before it could write down that it had handed them over. Then an update that
-// changes the jitter has moved them to where nothing is covered.
+// settle notes the version and the nominal times of a hand-off. It returns the ranges of nominal times that those of other versions have
+// settled: the generator passes over those times (its record has a LastNominal of its own), unless it has died before it
+// could write down that it had handed them over, or goes by an older version still. Then an update that changes the jitter has moved
+// them to where nothing is covered.
 //
 // While a hand-off is missing that a later one has overtaken, nothing is known of its times, and what lies behind them is settled:
 // no action is due before its nominal time. The first of all begins when the schedule was created.
-func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time.Time) (settled schedule.Span) {
+func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time.Time) (settled []schedule.Span) {
 	if e.Source != schedule.SourceAuto {
-		return settled
+		return nil
 	}
 	if e.Version > progress.Version {
 		progress.Version, progress.Settled = e.Version, progress.LastNominal
 	}
-	if e.Version == progress.Version {
-		settled = behindGaps(progress, created)
+	settled = behindGaps(settled, progress.Covered, progress.Settled, created)
+	if e.Version < progress.Version {
+		settled = behindGaps(settled, progress.Covered, progress.LastNominal, created)
 	}
 	newest := []time.Time{progress.LastNominal, e.MissedSpan.To, e.SupersededSpan.To, e.DroppedSpan.To}
 	for i := range e.Starts {
@@ -47,23 +48,17 @@ func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time
 	return settled
 }
 
-// behindGaps returns the nominal times that the hand-offs of earlier versions have settled for certain, after the first and up to the last
-// of the span.
-func behindGaps(progress *schedule.SourceProgress, created time.Time) schedule.Span {
-	if len(progress.Covered) == 1 && !progress.Covered[0].From.After(created) {
-		return schedule.Span{To: progress.Settled} // what is due since the creation may have been so before, but for the jitter
+// behindGaps adds the nominal times that are settled for certain, if the last one that has been handed over was this.
+func behindGaps(settled, covered []schedule.Span, last, created time.Time) []schedule.Span {
+	if len(covered) == 1 && !covered[0].From.After(created) {
+		return cover(settled, schedule.Span{To: last}) // what was due first may have its nominal time before the creation
 	}
-	for _, s := range progress.Covered {
-		if s.From.Before(progress.Settled) && !s.To.Before(progress.Settled) {
-			return schedule.Span{From: s.From, To: progress.Settled}
+	for _, s := range covered {
+		if s.From.Before(last) && !s.To.Before(last) {
+			return cover(settled, schedule.Span{From: s.From, To: last})
 		}
 	}
-	return schedule.Span{}
-}
-
-// isSettled reports whether a nominal time is one of those that settle returns.
-func isSettled(settled schedule.Span, nominal time.Time) bool {
-	return nominal.After(settled.From) && !nominal.After(settled.To)
+	return settled
 }
 
 // losses are actions of a hand-off that are given up for one reason: so many, between two nominal times.
@@ -94,19 +89,19 @@ func lossesOf(e *schedule.Enqueue, progress *schedule.SourceProgress) []losses {
 // again, and what is late by then it gives up, though it may have been started. Hand-offs may overtake each other, so what
 // is new may lie in several gaps between what is covered; each has an event of its own, so that all the times between its
 // first and its last are among those that it counts.
-func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress, settled schedule.Span, trace string) {
+func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress, settled []schedule.Span, trace string) {
 	gaps := uncovered(progress.Covered, e.Span)
 	whole := len(gaps) == 1 && gaps[0] == e.Span
 	for _, l := range lossesOf(e, progress) {
 		switch {
 		case l.count == 0:
-		case whole && (l.nominals.From.After(settled.To) || !l.nominals.To.After(settled.From)):
+		case whole && !l.nominals.To.IsZero() && isUnsettled(settled, l.nominals):
 			m.lose(&l, l.count, l.nominals, e.Source, trace)
 		case l.nominals.To.IsZero() || !m.canRecount(e, &l):
 			m.lose(&l, max(l.count-l.counted, 0), l.nominals, e.Source, trace)
 		default:
 			for _, gap := range gaps {
-				for _, part := range without(l.nominals, settled) {
+				for _, part := range unsettled(settled, l.nominals) {
 					t := m.spec.Tally(gap.From, gap.To, m.definition.JitterSeed(), part.From, part.To)
 					m.lose(&l, t.Count, schedule.Span{From: t.First, To: t.Last}, e.Source, trace)
 				}
@@ -115,15 +110,19 @@ func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress,
 	}
 }
 
-// without returns the nominal times of a span, from its first to its last, that are not among those which settle returns: before and
-// behind them.
-func without(nominals, settled schedule.Span) []schedule.Span {
-	before, behind := nominals, nominals
-	if before.To.After(settled.From) {
-		before.To = settled.From
+// unsettled returns the parts of nominal times, from a first to a last, that are not in what settle returns.
+func unsettled(settled []schedule.Span, nominals schedule.Span) []schedule.Span {
+	parts := uncovered(settled, schedule.Span{From: nominals.From.Add(-1), To: nominals.To})
+	for i := range parts {
+		parts[i].From = parts[i].From.Add(1)
 	}
-	behind.From = later(behind.From, settled.To.Add(1))
-	return []schedule.Span{before, behind}
+	return parts
+}
+
+// isUnsettled reports whether none of the nominal times is in what settle returns.
+func isUnsettled(settled []schedule.Span, nominals schedule.Span) bool {
+	parts := unsettled(settled, nominals)
+	return len(parts) == 1 && parts[0] == nominals
 }
 
 // canRecount reports whether the schedule's spec has the times that a hand-off gives up. It may be another one by now, or a calendar that it
@@ -149,11 +148,4 @@ func (m *machine) lose(l *losses, count int, nominals schedule.Span, source, tra
 	}
 	m.state.Counters.Add(event)
 	m.event(event)
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

@@ -153,32 +153,58 @@ func TestHandedOverBeforeAnUpdate(t *testing.T) {
 	require.Len(t, k.state.Starts, 9)
 }
 
-// TestHandedOverBeforeAnUpdateBehindAGap: the same where a hand-off is missing that those have overtaken. What it may have had is not
-// settled; what lies behind it is.
-func TestHandedOverBeforeAnUpdateBehindAGap(t *testing.T) {
+// TestHandedOverOnceByAnyVersion: hand-offs of several versions come in any order, each with times of its own for the same actions. What
+// is missing is not settled; what lies behind that, and has been handed over, is.
+func TestHandedOverOnceByAnyVersion(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
-	handOff := func(version uint64, from, to int, nominals ...int) {
-		e := schedule.Enqueue{
-			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: schedule.Span{From: second(from), To: second(to)},
-		}
-		for _, n := range nominals {
-			start := k.start(schedule.SourceAuto, n, "")
-			if version > 1 {
-				start.Actual = start.Nominal.Add(5 * time.Second)
-				start.RequestID += "-later"
+	type hand struct {
+		version  uint64
+		from, to int
+		later    time.Duration // than the nominal times
+		nominals []int
+	}
+	for name, test := range map[string]struct {
+		hands []hand
+		want  []int
+	}{
+		"behind a gap": {
+			[]hand{{1, 3, 6, 0, []int{4, 5, 6}}, {2, 6, 13, 5 * time.Second, []int{2, 3, 4, 5, 6, 7, 8}}},
+			[]int{2, 3, 4, 5, 6, 7, 8},
+		},
+		"of the version before the newest, which has overtaken it": {
+			[]hand{{1, 0, 3, 0, []int{1, 2, 3}}, {3, 5, 8, 0, []int{6, 7, 8}}, {2, 2, 5, time.Second, []int{2, 3, 4}}},
+			[]int{1, 2, 3, 4, 6, 7, 8},
+		},
+		"by the newest version first": {
+			[]hand{{1, 0, 3, 0, []int{1, 2, 3}}, {2, 3, 5, 0, []int{4, 5}}, {1, 3, 7, time.Second, []int{3, 4, 5, 6}}},
+			[]int{1, 2, 3, 4, 5, 6},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newDesk(t, policy(schedule.OverlapAllowAll))
+			for _, h := range test.hands {
+				e := schedule.Enqueue{
+					Incarnation: "inc", Version: h.version, Source: schedule.SourceAuto,
+					Span: schedule.Span{From: second(h.from), To: second(h.to)},
+				}
+				for _, n := range h.nominals {
+					start := k.start(schedule.SourceAuto, n, "")
+					if h.later > 0 {
+						start.Actual = start.Nominal.Add(h.later)
+						start.RequestID += "-later"
+					}
+					e.Starts = append(e.Starts, start)
+				}
+				k.transition(invoker.Input{Enqueues: traced(e).Enqueues})
 			}
-			e.Starts = append(e.Starts, start)
-		}
-		k.transition(invoker.Input{Enqueues: traced(e).Enqueues})
+			var nominals []int
+			for i := range k.state.Starts {
+				nominals = append(nominals, number(k.state.Starts[i].Nominal))
+			}
+			require.ElementsMatch(t, test.want, nominals)
+		})
 	}
-	handOff(1, 3, 6, 4, 5, 6) // from the creation on until 3 is missing
-	handOff(2, 6, 13, 2, 3, 4, 5, 6, 7, 8)
-	var nominals []time.Time
-	for i := range k.state.Starts {
-		nominals = append(nominals, k.state.Starts[i].Nominal.UTC())
-	}
-	require.ElementsMatch(t, []time.Time{second(2), second(3), second(4), second(5), second(6), second(7), second(8)}, nominals)
 }
 
 // TestGivenUpBeforeAnUpdate: what an earlier version has given up, for whatever reason, is settled, and does not start by the

@@ -260,3 +260,10 @@ func startEvent(kind schedule.EventKind, s *schedule.BufferedStart, reason strin
 		Manual: s.Manual, Source: s.Source, TaskQueue: s.TaskQueue, Identity: s.Identity, Reason: reason, Trace: s.Trace,
 	}
 }
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
