@@ -224,7 +224,8 @@ func (l *ledger) begin(request *schedule.ActionRequest, n *node, received time.T
 		return
 	}
 	l.coded++
-	if !slices.ContainsFunc(r.begun, func(b beginning) bool { return b.hasReason() }) {
+	// Of a run that JetStream has lost, or the completion of which, nobody can know that a worker has had it.
+	if !r.lost && !slices.ContainsFunc(r.begun, func(b beginning) bool { return b.hasReason() }) {
 		last := r.begun[len(r.begun)-2]
 		l.find("repeated", r.scheduleID, "%s began on %s, which had it at %s, and on %s for no reason", request.WorkflowID,
 			last.node.name, last.at.Sub(n.world.trace.begin), n.name)
