@@ -1,6 +1,9 @@
 package publish
 
 import (
+	cryptorand "crypto/rand"
+	"errors"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -25,7 +28,9 @@ type acks struct {
 	closed bool
 	sub    *nats.Subscription
 	status chan nats.Status
-	last   uint64
+	// ids makes the last tokens of those subjects: who hears where one message is to be acknowledged, as all do who hear the message, can
+	// guess none of the others.
+	ids    *rand.ChaCha8
 	round  uint64      // of looks at who has waited for too long
 	rounds *time.Timer // for the next of them
 	set    bool        // the timer runs
@@ -80,10 +85,10 @@ func (a *acks) enter(conn *nats.Conn, answered chan<- answer) (uint64, error) {
 	if err := a.listen(conn); err != nil {
 		return 0, err
 	}
-	a.last++
-	a.waiting[a.last] = waiter{answered, a.round}
+	id := a.ids.Uint64()
+	a.waiting[id] = waiter{answered, a.round}
 	a.lookLater()
-	return a.last, nil
+	return id, nil
 }
 
 // listen subscribes before the first message.
@@ -94,6 +99,8 @@ func (a *acks) listen(conn *nats.Conn) error {
 	case a.prefix != "":
 		return nil
 	}
+	var seed [32]byte
+	_, _ = cryptorand.Read(seed[:]) // which never fails
 	prefix := conn.NewInbox() + "."
 	// Before the subscription, which fails on a closed connection: so the end of the connection cannot be missed.
 	status := conn.StatusChanged(nats.RECONNECTING, nats.CLOSED)
@@ -102,7 +109,7 @@ func (a *acks) listen(conn *nats.Conn) error {
 		conn.RemoveStatusListener(status)
 		return err
 	}
-	a.prefix, a.sub, a.status, a.waiting = prefix, sub, status, map[uint64]waiter{}
+	a.prefix, a.sub, a.status, a.waiting, a.ids = prefix, sub, status, map[uint64]waiter{}, rand.NewChaCha8(seed)
 	a.rounds, a.set = time.NewTimer(ackRound), true
 	a.watching.Go(func() { a.watch(status, a.rounds) })
 	return nil
@@ -164,12 +171,16 @@ func (a *acks) receive(msg *nats.Msg) {
 	if err != nil {
 		return // not a subject that expect has made
 	}
+	answered := decode(msg)
+	if errors.Is(answered.err, jetstream.ErrInvalidJSAck) {
+		return // a stream has not sent this
+	}
 	a.mu.Lock()
 	w, found := a.waiting[id]
 	delete(a.waiting, id)
 	a.mu.Unlock()
 	if found {
-		w.answered <- decode(msg)
+		w.answered <- answered
 	}
 }
 

@@ -34,7 +34,7 @@ func decodeJSON(data []byte) answer {
 	switch err := json.Unmarshal(data, &ack); {
 	case err != nil:
 		return answer{err: jetstream.ErrInvalidJSAck}
-	case ack.Error != nil:
+	case ack.Error != nil && ack.Error.ErrorCode != 0:
 		return answer{err: ack.Error}
 	case ack.Stream == "":
 		return answer{err: jetstream.ErrInvalidJSAck}

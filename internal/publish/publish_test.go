@@ -3,6 +3,8 @@ package publish_test
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +74,59 @@ func TestNoAcknowledgement(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.Publish(t.Context(), message(silent, 1))
 	require.ErrorIs(t, err, jetstream.ErrAsyncPublishTimeout)
+}
+
+// TestWhatIsNoAcknowledgement: whoever hears a message may answer it, as a frontend does that is asked to answer there. That ends no waiting.
+func TestWhatIsNoAcknowledgement(t *testing.T) {
+	t.Parallel()
+	p, _, _ := setup(t)
+	nc, _ := natstest.Connect(t, natstest.Shared(t))
+	subject := nc.NewInbox()
+	_, err := nc.Subscribe(subject, func(msg *nats.Msg) {
+		for _, body := range []string{`{"namespace":"n","id":"s"}`, `[]`, `null`, ``, `{"stream":""}`, `{"error":{}}`, `{"stream":"s","seq":7}`} {
+			_ = msg.Respond([]byte(body))
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	sequence, err := p.Publish(t.Context(), message(subject, 1))
+	require.NoError(t, err)
+	require.EqualValues(t, 7, sequence)
+}
+
+// TestNoAcknowledgementIsGuessed: who has heard where the last message is to be acknowledged knows nothing of the next.
+func TestNoAcknowledgementIsGuessed(t *testing.T) {
+	t.Parallel()
+	p, _, _ := setup(t)
+	nc, _ := natstest.Connect(t, natstest.Shared(t))
+	subject := nc.NewInbox()
+	heard, err := nc.SubscribeSync(subject)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	sent := make(chan error, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		go func() {
+			_, err := p.Publish(ctx, message(subject, 1))
+			sent <- err
+		}()
+	}
+	first, err := heard.NextMsg(5 * time.Second)
+	require.NoError(t, err)
+	_, err = heard.NextMsg(5 * time.Second)
+	require.NoError(t, err)
+	require.NoError(t, first.Respond([]byte(`{"stream":"s","seq":1}`)))
+	require.NoError(t, <-sent)
+	place := strings.LastIndexByte(first.Reply, '.') + 1
+	number, err := strconv.ParseUint(first.Reply[place:], 36, 64)
+	require.NoError(t, err)
+	for near := number - 1000; near != number+1000; near++ {
+		require.NoError(t, nc.Publish(first.Reply[:place]+strconv.FormatUint(near, 36), []byte(`{"stream":"s","seq":2}`)))
+	}
+	require.NoError(t, nc.Flush())
+	cancel()
+	require.ErrorIs(t, <-sent, context.Canceled)
 }
 
 // TestNothingIsSentForNobody: a context that has ended is respected before anything leaves the process.
