@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -116,6 +117,7 @@ func TestAccess(t *testing.T) {
 	}
 	t.Run("forbidden", f.forbidden)
 	t.Run("forged", func(t *testing.T) { f.forged(t, s, invoices) })
+	t.Run("replies", func(t *testing.T) { f.replies(t, billing) })
 }
 
 // seen lets a process with the permissions of the service say what it is to an operator.
@@ -270,4 +272,82 @@ func (f *fence) forged(t *testing.T, s *system, forger *nats.Conn) {
 	d, err := api.Describe(t.Context(), "refund")
 	require.NoError(t, err)
 	require.Len(t, d.Info.RunningWorkflows, 1, "the run goes on")
+}
+
+// replies lets a client ask for answers where it may not send anything: NATS does not look at the subjects for replies.
+func (f *fence) replies(t *testing.T, billing *nats.Conn) {
+	service, _, _ := f.connect("service")
+	operator, _, _ := f.connect("operator")
+	ask := func(reply string) {
+		t.Helper()
+		before := requestsOf(t, operator, "schedule.count")
+		require.NoError(t, billing.PublishMsg(&nats.Msg{Subject: "carillon.api.billing.schedule.count", Reply: reply, Data: []byte("{}")}))
+		natstest.Eventually(t, patience, "the request is dealt with", func() bool { return requestsOf(t, operator, "schedule.count") > before })
+	}
+	for _, reply := range []string{
+		"$KV.carillon-state-0.billing.monthly.definition", "carillon.api.other.schedule.delete",
+		"carillon.task.0.invoke.billing.monthly.wake", "carillon.callback.0.billing.refunds.refund.x", "carillon.event.other.x.created",
+		"carillon.timer.0.due.billing.monthly", "carillon.action.billing.refunds.x", "carillon.frontend.beat", "$SRV.PING",
+	} {
+		heard, err := service.SubscribeSync(reply)
+		require.NoError(t, err)
+		require.NoError(t, service.Flush())
+		ask(reply)
+		require.NoError(t, service.Flush())
+		count, _, err := heard.Pending()
+		require.NoError(t, err)
+		require.Zero(t, count, reply)
+	}
+
+	// Its own events tell where the frontend wants their acknowledgements.
+	events, err := billing.SubscribeSync("carillon.event.billing.>")
+	require.NoError(t, err)
+	require.NoError(t, billing.Flush())
+	api, err := client.New(operator, client.Config{Namespace: "billing"})
+	require.NoError(t, err)
+	for n := range 20 {
+		_, err := api.Update(t.Context(), schedule.UpdateRequest{ID: "monthly", Schedule: schedule.Schedule{
+			Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Duration(n+1) * time.Hour)}}},
+			Action: schedule.Action{Type: "invoice", TaskQueue: "invoices"},
+		}})
+		require.NoError(t, err)
+		event, err := events.NextMsg(patience)
+		require.NoError(t, err)
+		inbox, last := cutLast(event.Reply)
+		number, err := strconv.ParseUint(last, 36, 64)
+		require.NoError(t, err)
+		for near := number - 20; near != number+20; near++ {
+			reply := inbox + strconv.FormatUint(near, 36)
+			require.NoError(t, billing.PublishMsg(&nats.Msg{Subject: "carillon.api.billing.schedule.count", Reply: reply, Data: []byte("{}")}))
+		}
+	}
+	require.NoError(t, events.Unsubscribe())
+}
+
+// cutLast cuts a subject before its last token.
+func cutLast(subject string) (before, last string) {
+	at := strings.LastIndexByte(subject, '.') + 1
+	return subject[:at], subject[at:]
+}
+
+// requestsOf is how many requests of a verb the frontend has dealt with.
+func requestsOf(t *testing.T, operator *nats.Conn, verb string) (requests int) {
+	t.Helper()
+	answer, err := operator.Request("$SRV.STATS", nil, patience)
+	require.NoError(t, err)
+	var stats struct {
+		Endpoints []struct {
+			Subject string `json:"subject"`
+			Data    struct {
+				Requests int `json:"requests"`
+			} `json:"data"`
+		} `json:"endpoints"`
+	}
+	require.NoError(t, json.Unmarshal(answer.Data, &stats))
+	for _, endpoint := range stats.Endpoints {
+		if strings.HasSuffix(endpoint.Subject, "."+verb) {
+			requests += endpoint.Data.Requests
+		}
+	}
+	return requests
 }
