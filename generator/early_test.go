@@ -14,23 +14,8 @@ import (
 // TestAClockThatIsBehindArmsNoTimerThatFiresAtOnce: NATS has had the time already for which it would be armed again.
 func TestAClockThatIsBehindArmsNoTimerThatFiresAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	conn := b.js.Conn()
-	armed, err := conn.SubscribeSync(b.names.DueTimer(0, keyOf("s")))
-	require.NoError(t, err)
-	require.NoError(t, conn.Flush())
 	due := time.Now().Add(2 * time.Second).UTC().Truncate(time.Second)
-	b.define("s", schedule.Spec{At: []time.Time{due}})
-	b.wake("s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
-	b.run(b.pool(func(c *Config) { c.Now = func() time.Time { return time.Now().Add(-10 * time.Second) } }))
-	next := func() (at time.Time) {
-		msg, err := armed.NextMsg(patience)
-		require.NoError(t, err)
-		at, err = time.Parse(time.RFC3339Nano, strings.TrimPrefix(msg.Header.Get(timer.HeaderAt), "@at "))
-		require.NoError(t, err)
-		return at
-	}
-	const lead = 2 * time.Second
+	next := armedByAClockThatIsBehind(t, schedule.Spec{At: []time.Time{due}})
 	require.Equal(t, due.Add(-lead), next(), "as nobody knows better yet")
 	armings := 0
 	for last := next(); last.Before(due); armings++ {
@@ -41,9 +26,44 @@ func TestAClockThatIsBehindArmsNoTimerThatFiresAtOnce(t *testing.T) {
 	require.LessOrEqual(t, armings, 6)
 }
 
+// TestAnIdleScheduleArmsNoTimerThatFiresAtOnce is the same for the time at which a schedule is closed that has nothing to do.
+func TestAnIdleScheduleArmsNoTimerThatFiresAtOnce(t *testing.T) {
+	t.Parallel()
+	next := armedByAClockThatIsBehind(t, schedule.Spec{})
+	last := next()
+	for range 4 {
+		at := next()
+		require.GreaterOrEqual(t, at.Sub(last), lead/8)
+		last = at
+	}
+}
+
+const lead = 2 * time.Second
+
+// armedByAClockThatIsBehind runs a generator whose clock is ten seconds behind, and returns what waits for the next timer that it arms for
+// a schedule, and returns for when that is.
+func armedByAClockThatIsBehind(t *testing.T, spec schedule.Spec) (next func() time.Time) {
+	b := setup(t)
+	conn := b.js.Conn()
+	armed, err := conn.SubscribeSync(b.names.DueTimer(0, keyOf("s")))
+	require.NoError(t, err)
+	require.NoError(t, conn.Flush())
+	b.define("s", spec)
+	b.wake("s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	b.run(b.pool(func(c *Config) {
+		c.IdleTime, c.Now = 100*time.Millisecond, func() time.Time { return time.Now().Add(-10 * time.Second) }
+	}))
+	return func() time.Time {
+		msg, err := armed.NextMsg(patience)
+		require.NoError(t, err)
+		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(msg.Header.Get(timer.HeaderAt), "@at "))
+		require.NoError(t, err)
+		return at
+	}
+}
+
 func TestNotAtOnce(t *testing.T) {
 	t.Parallel()
-	const lead = 2 * time.Second
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct{ fired, now, want time.Duration }{
 		"no timer has fired":              {-time.Hour, -time.Hour, 0},

@@ -551,8 +551,9 @@ func (p *Pool) holdUntil(decision Decision) time.Time {
 func (p *Pool) arm(ctx context.Context, a *attempt, d *schedule.Definition, decision Decision) error {
 	at := decision.WakeAt
 	if decision.Reason == schedule.ReasonDue {
-		at = notAtOnce(at.Add(-p.config.Lead), a.fired, p.config.Now(), p.config.Lead)
+		at = at.Add(-p.config.Lead)
 	}
+	at = notAtOnce(at, a.fired, p.config.Now(), p.config.Lead)
 	a.armed = &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
 	return p.armAt(ctx, a, at)
 }
