@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -144,14 +143,14 @@ func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64
 	}
 }
 
-// mostFirings is how often the timer of a generator fires for the same time: it may be armed once more by each that had its message, or
+// mostFirings is how often a timer fires for the same time at most: it may be armed once more by each that had its message, or
 // has come back. A process whose clock is behind must not arm it for a time that has come, again and again.
 const mostFirings = 25
 
 // promisedToAdvance: a timer that fires is not armed for the same time again and again.
 func (w *world) promisedToAdvance(timer string) {
 	w.promises.fired[timer]++
-	if w.promises.fired[timer] == mostFirings && strings.Contains(timer, ".due.") {
+	if w.promises.fired[timer] == mostFirings {
 		w.ledger.find("spin", "", "the timer %s has fired %d times", timer, mostFirings)
 	}
 }
