@@ -29,7 +29,7 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 	waiting := schedule.CountWaiting(m.state.Starts)
 	for i := range e.Starts {
 		start := e.Starts[i]
-		if isUnsettled(settled, schedule.Span{From: start.Nominal, To: start.Nominal}) && !progress.Covers(start.Actual) && !m.knows(start.RequestID) {
+		if !isSettled(settled, start.Nominal) && !progress.Covers(start.Actual) && !m.knows(start.RequestID) {
 			start.Trace = trace
 			m.take(start, &progress, &waiting)
 		}

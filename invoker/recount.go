@@ -119,6 +119,11 @@ func unsettled(settled []schedule.Span, nominals schedule.Span) []schedule.Span 
 	return parts
 }
 
+// isSettled reports whether a nominal time is in what settle returns.
+func isSettled(settled []schedule.Span, nominal time.Time) bool {
+	return slices.ContainsFunc(settled, func(s schedule.Span) bool { return nominal.After(s.From) && !nominal.After(s.To) })
+}
+
 // isUnsettled reports whether none of the nominal times is in what settle returns.
 func isUnsettled(settled []schedule.Span, nominals schedule.Span) bool {
 	parts := unsettled(settled, nominals)

@@ -61,16 +61,23 @@ func TestRefused(t *testing.T) {
 	require.ErrorIs(t, err, jetstream.ErrNoStreamResponse)
 }
 
+// hear subscribes to a subject of which no stream knows.
+func hear(t *testing.T) (nc *nats.Conn, subject string, heard *nats.Subscription) {
+	t.Helper()
+	nc, _ = natstest.Connect(t, natstest.Shared(t))
+	subject = nc.NewInbox()
+	heard, err := nc.SubscribeSync(subject)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	return nc, subject, heard
+}
+
 // TestNoAcknowledgement: where nobody answers, the waiting ends.
 func TestNoAcknowledgement(t *testing.T) {
 	t.Parallel()
 	p, _, subject := setup(t)
-	nc, _ := natstest.Connect(t, natstest.Shared(t))
-	silent := nc.NewInbox()
-	_, err := nc.SubscribeSync(silent)
-	require.NoError(t, err)
-	require.NoError(t, nc.Flush())
-	_, err = p.Publish(t.Context(), message(subject, 1))
+	_, silent, _ := hear(t)
+	_, err := p.Publish(t.Context(), message(subject, 1))
 	require.NoError(t, err)
 	_, err = p.Publish(t.Context(), message(silent, 1))
 	require.ErrorIs(t, err, jetstream.ErrAsyncPublishTimeout)
@@ -98,11 +105,7 @@ func TestWhatIsNoAcknowledgement(t *testing.T) {
 func TestNoAcknowledgementIsGuessed(t *testing.T) {
 	t.Parallel()
 	p, _, _ := setup(t)
-	nc, _ := natstest.Connect(t, natstest.Shared(t))
-	subject := nc.NewInbox()
-	heard, err := nc.SubscribeSync(subject)
-	require.NoError(t, err)
-	require.NoError(t, nc.Flush())
+	nc, subject, heard := hear(t)
 	sent := make(chan error, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

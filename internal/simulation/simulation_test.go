@@ -293,14 +293,21 @@ func TestLimitsThatChange(t *testing.T) {
 // TestLimits: without faults the limits of a namespace are kept to the letter, or nearly so, and it comes to rest.
 func TestLimits(t *testing.T) {
 	t.Parallel()
+	runLimited(t, Plan{ActionsPerSecond: 1.5}, func(uint64, *Report) {})
+}
+
+// runLimited runs a plan with limits and without faults under some seeds, and looks at each report.
+func runLimited(t *testing.T, plan Plan, look func(seed uint64, report *Report)) {
+	t.Helper()
 	seeds := uint64(20)
 	if raceEnabled || testing.Short() {
 		seeds = 4
 	}
+	plan.Schedules, plan.Duration, plan.Requests = 3, 20*time.Second, 10
 	for seed := range seeds {
-		plan := Plan{Schedules: 3, Duration: 20 * time.Second, Requests: 10, ActionsPerSecond: 1.5}
 		report := Run(t, seed, plan)
 		failIfFound(t, report)
+		look(seed, &report)
 		requireRate(t, &report, plan.ActionsPerSecond)
 	}
 }
@@ -309,18 +316,11 @@ func TestLimits(t *testing.T) {
 // which has a schedule of the same ID.
 func TestLimitsOfOneNamespace(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(20)
-	if raceEnabled || testing.Short() {
-		seeds = 4
-	}
-	for seed := range seeds {
-		plan := Plan{Schedules: 3, Duration: 20 * time.Second, Requests: 10, ActionsPerSecond: 0.7}
-		plan.Twin = true
-		report := Run(t, seed, plan)
-		failIfFound(t, report)
+	plan := Plan{ActionsPerSecond: 0.7}
+	plan.Twin = true
+	runLimited(t, plan, func(seed uint64, report *Report) {
 		require.Greater(t, report.Runs, len(report.starts), "seed %d: runs in the other", seed)
-		requireRate(t, &report, plan.ActionsPerSecond)
-	}
+	})
 }
 
 // requireRate checks that no more starts than a limit allows follow each other. One may be late by a timer of 250 ms, and its message.

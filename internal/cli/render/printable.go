@@ -16,15 +16,7 @@ func Printable(text string) string {
 	if strings.IndexFunc(text, isHidden) < 0 {
 		return strings.ToValidUTF8(text, string(utf8.RuneError))
 	}
-	var out strings.Builder
-	for _, r := range text {
-		if isHidden(r) && r != '\t' {
-			writeEscaped(&out, r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
+	return escape(text, func(r rune) bool { return isHidden(r) && r != '\t' })
 }
 
 // PrintableJSON escapes in JSON what [Printable] escapes in a text. It means the same as before.
@@ -33,21 +25,22 @@ func PrintableJSON(text []byte) []byte {
 	if bytes.IndexFunc(text, hidden) < 0 {
 		return text
 	}
-	var out strings.Builder
-	for _, r := range string(text) {
-		if hidden(r) {
-			writeEscaped(&out, r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return []byte(out.String())
+	return []byte(escape(string(text), hidden))
 }
 
-func writeEscaped(out *strings.Builder, r rune) {
-	for _, unit := range utf16.Encode([]rune{r}) {
-		fmt.Fprintf(out, `\u%04x`, unit)
+// escape writes the characters that are hidden as JSON escapes them.
+func escape(text string, hidden func(rune) bool) string {
+	var out strings.Builder
+	for _, r := range text {
+		if !hidden(r) {
+			out.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
 	}
+	return out.String()
 }
 
 func isHidden(r rune) bool { return !unicode.IsPrint(r) }
