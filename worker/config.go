@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -34,6 +35,10 @@ type Config struct {
 	TaskQueue string
 	// Prefix is the prefix of the installation's NATS names. Empty means subjects.DefaultPrefix.
 	Prefix string
+	// JetStreamAPIPrefix is what the subjects of the JetStream API of the installation begin with, as the NATS account of the
+	// worker imports them: "js.carillon.API" for example. It is for a worker in an account of its own. Empty means "$JS.API",
+	// that of the account the worker is in. It has no use where there is no NATS connection.
+	JetStreamAPIPrefix string
 	// Concurrency is how many runs the worker executes at once, at most 10,000; it never takes more from the queue than
 	// it can execute. Runs that are over, and only being reported, do not count. Zero means DefaultConcurrency.
 	Concurrency int
@@ -90,6 +95,20 @@ func (c Config) validate() (subjects.Names, error) {
 		c.validateMiddleware(),
 		atMost("drainTimeout", c.DrainTimeout, maxDrainTimeout),
 	)
+}
+
+// validateAPIPrefix looks for what cannot begin a subject: what is published there would vanish.
+func (c Config) validateAPIPrefix() error {
+	if c.JetStreamAPIPrefix == "" {
+		return nil
+	}
+	for token := range strings.SplitSeq(strings.TrimSuffix(c.JetStreamAPIPrefix, "."), ".") {
+		if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r == '*' || r == '>' || r == 0x7f }) {
+			return schedule.Invalid("jetStreamAPIPrefix", "%q cannot begin a NATS subject: use tokens with dots between them, without * and >",
+				c.JetStreamAPIPrefix)
+		}
+	}
+	return nil
 }
 
 func (c Config) validateTypes() error {

@@ -119,5 +119,5 @@ func (w *Worker) findControl(ctx context.Context, h *held) error {
 func (w *Worker) readControl(ctx context.Context, subject string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlReadTime)
 	defer cancel()
-	return w.bus.LastControl(ctx, subject)
+	return w.bus.Last(ctx, w.names.ControlStream(), subject)
 }

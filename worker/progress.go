@@ -111,7 +111,7 @@ func (w *Worker) findProgress(ctx context.Context, h *held) {
 	ctx, cancel := context.WithTimeout(ctx, progressTime)
 	defer cancel()
 	subject := w.names.Progress(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)
-	data, err := w.bus.LastControl(ctx, subject)
+	data, err := w.bus.Last(ctx, w.names.ControlStream(), subject)
 	if err != nil {
 		if !errors.Is(err, jetstream.ErrMsgNotFound) {
 			w.progressFailed("read", err)

@@ -14,14 +14,13 @@ import (
 // drainRead bounds the wait for what was on its way when the worker stopped.
 const drainRead = time.Second
 
-// attach finds the streams, and finds or makes the queue's consumer. It tries until ctx is done or the connection is
+// attach finds or makes the queue's consumer. It tries until ctx is done or the connection is
 // closed, and then returns nil.
 func (w *Worker) attach(ctx context.Context) (queue workerbus.Queue) {
 	w.attached.Store(false)
-	streams := workerbus.Streams{Actions: w.names.ActionStream(), Control: w.names.ControlStream()}
 	config := w.names.WorkerConsumer(w.config.Namespace, w.config.TaskQueue)
 	_ = w.retry(ctx, "waiting for the streams of the installation", func(ctx context.Context) (err error) {
-		queue, err = w.bus.Attach(ctx, streams, config)
+		queue, err = w.bus.Attach(ctx, w.names.ActionStream(), config)
 		return err
 	})
 	w.attached.Store(true)

@@ -29,7 +29,7 @@ func (b *lostBus) Reconnects() uint64 {
 	return 1
 }
 
-func (b *lostBus) LastControl(context.Context, string) ([]byte, error) {
+func (b *lostBus) Last(context.Context, string, string) ([]byte, error) {
 	b.reads++
 	if time.Now().Before(b.from) {
 		return nil, jetstream.ErrNoStreamResponse

@@ -145,6 +145,12 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 		require.ErrorAs(t, err, &typed, field)
 		assert.Equal(t, field, typed.Field)
 	}
+	for prefix, ok := range map[string]bool{
+		"": true, "js.carillon.API": true, "$JS.API.": true, "one": true, ".": false, "a..b": false, "a.*": false, ">": false, "a b": false,
+	} {
+		err := Config{JetStreamAPIPrefix: prefix}.validateAPIPrefix()
+		require.Equal(t, ok, err == nil, "%q: %v", prefix, err)
+	}
 	for _, queue := range []string{strings.Repeat("x", 256), "a\nb"} {
 		_, err := Config{TaskQueue: queue}.withDefaults().validate()
 		assert.ErrorContains(t, err, "taskQueue")

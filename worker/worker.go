@@ -66,7 +66,10 @@ type Worker struct {
 // for ever (nats.MaxReconnects(-1)): the worker survives any outage of NATS, but not the end of its connection. An
 // error names the field of the configuration at fault.
 func New(nc *nats.Conn, config Config) (*Worker, error) {
-	bus, err := workerbus.New(nc)
+	if err := config.validateAPIPrefix(); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	bus, err := workerbus.New(nc, config.JetStreamAPIPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}

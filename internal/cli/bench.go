@@ -176,7 +176,7 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	}
 	if a.global.isExternal() {
 		a.warnUnused()
-		o.Dial = a.global.dial
+		o.Dial = a.global.dialOwner
 	}
 	o.Version, o.Logger, o.Pace = readBuild().semantic(), a.logger(), a.paceHeap
 	// As in a server, or the traces would cost nothing here.

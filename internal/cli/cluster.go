@@ -34,15 +34,11 @@ directly and need no other process of Carillon.`,
 
 // callCluster connects to NATS, reads the facts of the installation, makes a call and closes the connection.
 func (a *app) callCluster(ctx context.Context, call func(context.Context, jetstream.JetStream, topology.Facts) error) error {
-	conn, err := a.connectClient()
+	conn, js, err := a.connectOwner()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return err
-	}
 	facts, err := a.clusterFacts(ctx, js)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -80,14 +79,10 @@ func healthError(status health.Status, strict bool) error {
 
 // gatherFacts asks NATS how the installation is.
 func (a *app) gatherFacts(ctx context.Context) (*health.Facts, error) {
-	conn, err := a.connectClient()
+	conn, js, err := a.connectOwner()
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return nil, err
-	}
 	return health.Gather(ctx, health.Config{Conn: conn, JS: js, Names: a.global.names, Now: a.env.Now})
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -53,15 +52,11 @@ no process makes one anew by itself.`,
 
 // recreate makes streams and buckets anew in a data folder, if there is one, or in NATS.
 func (a *app) recreate(ctx context.Context, data string, wanted []string) error {
-	conn, done, err := a.connectRestore(ctx, data)
+	js, done, err := a.connectRestore(ctx, data)
 	if err != nil {
 		return err
 	}
 	defer done()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return err
-	}
 	facts, err := a.clusterFacts(ctx, js)
 	if err != nil {
 		return err

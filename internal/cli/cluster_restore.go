@@ -90,24 +90,22 @@ func (a *app) resumeTime(text string) (time.Time, error) {
 
 // restore restores into a data folder, if there is one, or into NATS.
 func (a *app) restore(ctx context.Context, data string, config backup.RestoreConfig, dir string) (backup.Summary, error) {
-	conn, done, err := a.connectRestore(ctx, data)
+	js, done, err := a.connectRestore(ctx, data)
 	if err != nil {
 		return backup.Summary{}, err
 	}
 	defer done()
-	if config.JS, err = jetstream.New(conn); err != nil {
-		return backup.Summary{}, err
-	}
+	config.JS = js
 	return backup.Restore(ctx, config, dir)
 }
 
-func (a *app) connectRestore(ctx context.Context, data string) (*nats.Conn, func(), error) {
+func (a *app) connectRestore(ctx context.Context, data string) (jetstream.JetStream, func(), error) {
 	if data == "" {
-		conn, err := a.connectClient()
+		conn, js, err := a.connectOwner()
 		if err != nil {
 			return nil, nil, err
 		}
-		return conn, conn.Close, nil
+		return js, conn.Close, nil
 	}
 	dir, err := filepath.Abs(data)
 	if err != nil {
@@ -122,7 +120,13 @@ func (a *app) connectRestore(ctx context.Context, data string) (*nats.Conn, func
 		server.Shutdown()
 		return nil, nil, err
 	}
-	return conn, func() { conn.Close(); server.Shutdown() }, nil
+	done := func() { conn.Close(); server.Shutdown() }
+	js, err := jetstream.New(conn)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return js, done, nil
 }
 
 func explainRestore(err error) error {

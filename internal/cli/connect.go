@@ -6,12 +6,15 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 	"github.com/synadia-io/orbit.go/natscontext"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/cli/roles"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -22,7 +25,10 @@ type connectOptions struct {
 
 	creds, nkey, user, password, token string
 	tlsCA, tlsCert, tlsKey             string
-	inboxPrefix                        string
+	inboxPrefix, jsAPIPrefix           string
+
+	// contextAPIPrefix is the JetStream API prefix of the context, once there is a connection.
+	contextAPIPrefix atomic.Pointer[string]
 
 	// called is what a flag is called by the source that sets it, and unused says which settings do not count.
 	called map[string]string
@@ -64,6 +70,8 @@ func (o *connectOptions) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.tlsKey, "tls-key", "", "`FILE` of the key of that certificate")
 	flags.StringVar(&o.inboxPrefix, "inbox-prefix", "",
 		"get answers on subjects that begin with `PREFIX`, as permissions may demand; _INBOX if not given")
+	flags.StringVar(&o.jsAPIPrefix, "js-api-prefix", "",
+		"as a worker in a NATS account of its own, find the JetStream of the installation under `PREFIX`; $JS.API if not given")
 }
 
 // check refuses what contradicts itself.
@@ -105,6 +113,30 @@ func (o *connectOptions) where() string {
 	return redact(o.nats)
 }
 
+// apiPrefix is what the subjects of the JetStream API begin with, empty for $JS.API. It may be asked for once there is a connection.
+func (o *connectOptions) apiPrefix() string {
+	if of := o.contextAPIPrefix.Load(); o.jsAPIPrefix == "" && of != nil {
+		return *of
+	}
+	return o.jsAPIPrefix
+}
+
+// dialOwner connects what needs all of JetStream, which nobody has from another account than that of the installation. It is a
+// roles.Dial.
+func (o *connectOptions) dialOwner(options ...nats.Option) (*nats.Conn, error) {
+	conn, err := o.dial(options...)
+	if err != nil {
+		return nil, err
+	}
+	if prefix := o.apiPrefix(); prefix != "" {
+		conn.Close()
+		return nil, withHint(schedule.Errorf(schedule.CodeFailedPrecondition,
+			"the JetStream API prefix %s is for workers in another NATS account than that of the installation", prefix),
+			"connect as a user of the account of the installation, without --js-api-prefix and jetstream_api_prefix")
+	}
+	return conn, nil
+}
+
 // dial connects. It is a roles.Dial.
 func (o *connectOptions) dial(options ...nats.Option) (*nats.Conn, error) {
 	own, err := o.options()
@@ -125,6 +157,7 @@ func (o *connectOptions) dial(options ...nats.Option) (*nats.Conn, error) {
 		return nil, fmt.Errorf("context %s is for the JetStream domain %s, and Carillon uses none: "+
 			"connect to a server of that domain", o.context, settings.JSDomain)
 	}
+	o.contextAPIPrefix.Store(&settings.JSAPIPrefix)
 	return conn, err
 }
 
@@ -175,10 +208,26 @@ func (a *app) warnUnused() {
 	}
 }
 
-// connectClient connects a command that asks something and ends.
-func (a *app) connectClient() (*nats.Conn, error) {
+// connectClient connects a command that asks the API and ends.
+func (a *app) connectClient() (*nats.Conn, error) { return a.connectCommand(a.global.dial) }
+
+// connectOwner connects a command that looks at streams and ends.
+func (a *app) connectOwner() (*nats.Conn, jetstream.JetStream, error) {
+	conn, err := a.connectCommand(a.global.dialOwner)
+	if err != nil {
+		return nil, nil, err
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, js, nil
+}
+
+func (a *app) connectCommand(dial roles.Dial) (*nats.Conn, error) {
 	a.warnUnused()
-	conn, err := a.global.dial(nats.Name("carillon-cli"), nats.Timeout(clientTimeout))
+	conn, err := dial(nats.Name("carillon-cli"), nats.Timeout(clientTimeout))
 	if err != nil {
 		return nil, a.global.explain(err)
 	}

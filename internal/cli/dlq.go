@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -34,15 +33,11 @@ says more.`,
 
 // callLetters connects to NATS, makes a call and closes the connection.
 func (a *app) callLetters(ctx context.Context, call func(context.Context, *deadletter.Reader) error) error {
-	conn, err := a.connectClient()
+	conn, js, err := a.connectOwner()
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return err
-	}
 	return explainLetters(call(ctx, deadletter.NewReader(js, a.global.names).As(a.identity())))
 }
 

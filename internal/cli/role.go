@@ -19,6 +19,9 @@ const (
 	// roleGrace is what a role on its own gets to stop, beyond what it waits for.
 	roleGrace = 5 * time.Second
 
+	// workerRole is the name of the role that runs actions.
+	workerRole = "worker"
+
 	// waitForInstallation is what roles wait for before they are made.
 	waitForInstallation = "the streams and buckets of the installation"
 )
@@ -43,9 +46,13 @@ func (a *app) openCluster(
 		roles.Options{Logger: log, Version: readBuild().semantic(), Drain: drain})
 }
 
-// connectRole connects one role to NATS.
+// connectRole connects one role to NATS. A worker may be in another account than the installation.
 func (a *app) connectRole(ctx context.Context, log *slog.Logger, role string) (*roles.Connection, error) {
-	return roles.Connect(ctx, log, "carillon-"+role, a.global.dial)
+	dial := a.global.dialOwner
+	if role == workerRole {
+		dial = a.global.dial
+	}
+	return roles.Connect(ctx, log, "carillon-"+role, dial)
 }
 
 // logUnused is warnUnused of a command with a log.

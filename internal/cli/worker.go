@@ -26,9 +26,9 @@ docs/worker-protocol.md.`,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config.Namespace, config.Prefix = a.global.namespace, a.global.prefix
-			return a.runAlone(cmd.Context(), "worker", config.DrainTimeout+roleGrace, http,
+			return a.runAlone(cmd.Context(), workerRole, config.DrainTimeout+roleGrace, http,
 				func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
-					config.Logger = log
+					config.Logger, config.JetStreamAPIPrefix = log, a.global.apiPrefix()
 					all, err := actions.worker(config)
 					if err != nil {
 						return roles.Role{}, err

@@ -142,17 +142,16 @@ func (n *node) hear(s *subscription, msg workerbus.Message, now time.Time) {
 }
 
 // Attach implements workerbus.Bus.
-func (l link) Attach(ctx context.Context, streams workerbus.Streams, config jetstream.ConsumerConfig) (workerbus.Queue, error) {
-	err := l.node.do(ctx, "attach", streams.Actions+" "+config.Durable, func(time.Time) error {
-		l.node.world.server.AddConsumer(streams.Actions, config)
+func (l link) Attach(ctx context.Context, stream string, config jetstream.ConsumerConfig) (workerbus.Queue, error) {
+	err := l.node.do(ctx, "attach", stream+" "+config.Durable, func(time.Time) error {
+		l.node.world.server.AddConsumer(stream, config)
 		return nil
 	})
-	return queue{l.node, consumerName{streams.Actions, config.Durable}}, err
+	return queue{l.node, consumerName{stream, config.Durable}}, err
 }
 
-// LastControl implements workerbus.Bus. A replica may answer that has not seen the newest writes.
-func (l link) LastControl(ctx context.Context, subject string) ([]byte, error) {
-	stream := l.node.world.names.ControlStream()
+// Last implements workerbus.Bus. A replica may answer that has not seen the newest writes.
+func (l link) Last(ctx context.Context, stream, subject string) ([]byte, error) {
 	return ask(ctx, l.node, whatGet, subject, func(time.Time) ([]byte, error) {
 		found, ok := l.node.world.server.LastAt(stream, subject, l.node.world.seen(stream))
 		if !ok {

@@ -3,7 +3,8 @@ package workerbus
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,17 +24,22 @@ const (
 type connection struct {
 	nc        *nats.Conn
 	js        jetstream.JetStream
+	apiPrefix string // with a dot at its end
 	publisher *publish.Publisher
-	control   atomic.Pointer[jetstream.Stream] // set by Attach, again and again
 }
 
-// New returns a bus on a connection, which the caller keeps and closes after the bus.
-func New(nc *nats.Conn) (Bus, error) {
-	js, err := jetstream.New(nc)
+// New returns a bus on a connection, which the caller keeps and closes after the bus. The prefix is what the subjects of the
+// JetStream API begin with, empty for $JS.API; its error names what is wrong with it.
+func New(nc *nats.Conn, apiPrefix string) (Bus, error) {
+	if apiPrefix == "" {
+		apiPrefix = jetstream.DefaultAPIPrefix
+	}
+	apiPrefix = strings.TrimSuffix(apiPrefix, ".") + "."
+	js, err := jetstream.NewWithAPIPrefix(nc, apiPrefix)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{nc: nc, js: js, publisher: publish.New(js)}, nil
+	return &connection{nc: nc, js: js, apiPrefix: apiPrefix, publisher: publish.New(js)}, nil
 }
 
 func (c *connection) Subscribe(subject string, handle func(Message)) (unsubscribe func(), err error) {
@@ -52,28 +58,30 @@ func (c *connection) Subscribe(subject string, handle func(Message)) (unsubscrib
 
 // Attach looks before it creates, since a worker may lack the permission to create; and leaves a consumer that is there as
 // it is, since an operator may have tuned it.
-func (c *connection) Attach(ctx context.Context, streams Streams, config jetstream.ConsumerConfig) (Queue, error) {
-	control, err := c.js.Stream(ctx, streams.Control)
-	if err != nil {
-		return nil, err
-	}
-	consumer, err := c.js.Consumer(ctx, streams.Actions, config.Durable)
+func (c *connection) Attach(ctx context.Context, stream string, config jetstream.ConsumerConfig) (Queue, error) {
+	consumer, err := c.js.Consumer(ctx, stream, config.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		consumer, err = c.js.CreateConsumer(ctx, streams.Actions, config)
+		consumer, err = c.js.CreateConsumer(ctx, stream, config)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.control.Store(&control)
 	return queue{consumer}, nil
 }
 
-func (c *connection) LastControl(ctx context.Context, subject string) ([]byte, error) {
-	msg, err := (*c.control.Load()).GetLastMsgForSubject(ctx, subject)
+// Last asks without nats.go, which asks for the state of a stream before it reads from it: that shows what is others'.
+func (c *connection) Last(ctx context.Context, stream, subject string) ([]byte, error) {
+	reply, err := c.nc.RequestWithContext(ctx, c.apiPrefix+"DIRECT.GET."+stream+"."+subject, nil)
 	if err != nil {
 		return nil, err
 	}
-	return msg.Data, nil
+	switch status := reply.Header.Get("Status"); {
+	case status == "404":
+		return nil, jetstream.ErrMsgNotFound
+	case status != "" || reply.Header.Get(jetstream.SequenceHeader) == "":
+		return nil, fmt.Errorf("read %s: the answer holds no message: %s %s", subject, status, reply.Header.Get("Description"))
+	}
+	return reply.Data, nil
 }
 
 func (c *connection) Publish(ctx context.Context, msg *nats.Msg) error {

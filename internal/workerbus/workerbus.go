@@ -19,11 +19,10 @@ type Bus interface {
 	// Subscribe calls handle, one call at a time, for what is published on a subject while there is a connection. That is
 	// plain NATS: what comes at another time is not seen.
 	Subscribe(subject string, handle func(Message)) (unsubscribe func(), err error)
-	// Attach finds the control stream, and finds or makes the consumer of a task queue.
-	Attach(ctx context.Context, streams Streams, config jetstream.ConsumerConfig) (Queue, error)
-	// LastControl returns what the control stream has last on a subject, by the word of any replica;
-	// jetstream.ErrMsgNotFound if there is nothing. It may be called once Attach has succeeded.
-	LastControl(ctx context.Context, subject string) ([]byte, error)
+	// Attach finds or makes the consumer of a task queue, in the stream of actions.
+	Attach(ctx context.Context, stream string, config jetstream.ConsumerConfig) (Queue, error)
+	// Last returns what a stream has last on a subject, by the word of any replica; jetstream.ErrMsgNotFound if there is nothing.
+	Last(ctx context.Context, stream, subject string) ([]byte, error)
 	// Publish stores a message and returns when its stream has acknowledged it.
 	Publish(ctx context.Context, msg *nats.Msg) error
 	// PublishAll stores messages side by side, and returns when all are acknowledged, or with the error of one.
@@ -40,11 +39,6 @@ type Bus interface {
 	Flush(limit time.Duration)
 	// Close ends what goes on in the background. Nothing may be published after that; the connection stays open.
 	Close()
-}
-
-// Streams names the streams of an installation that a worker needs.
-type Streams struct {
-	Actions, Control string
 }
 
 // Message is one that has come by a subscription. Respond answers it; it is nil where nobody waits for an answer.
