@@ -68,7 +68,7 @@ const (
 
 var (
 	aNamespace = Attribute{Name: "namespace", Means: "the namespaces there are"}
-	aQueue     = Attribute{Name: "task_queue", Means: "the task queues there are"}
+	aQueue     = Attribute{Name: "task_queue", Means: "the first task queues there are, and (other)"}
 	aSource    = Attribute{Name: "source", Values: []string{SourceAutomatic, SourceManual}}
 	aStatus    = Attribute{Name: "status", Values: texts(schedule.Statuses())}
 	aPool      = Attribute{Name: "pool", Values: []string{"generator", "invoker", "backfiller"}}
@@ -77,7 +77,7 @@ var (
 		Name: "record", Values: []string{"definition", "generator", "invoker", "backfill", "result", "rate", "other"},
 	}
 	aStream    = Attribute{Name: "stream", Means: "the streams of the installation"}
-	aConsumer  = Attribute{Name: "consumer", Means: "the consumers of the stream: one for each pool, or task queue"}
+	aConsumer  = Attribute{Name: "consumer", Means: "the consumers of the stream: one for each pool, or of task queues, and (other)"}
 	aDirection = Attribute{Name: "direction", Values: []string{DirectionReceive, DirectionTransmit}}
 	aJob       = Attribute{Name: "kind", Means: "the kinds of background jobs"}
 	aSchedule  = Attribute{Name: "schedule_id", Means: "the schedules that are watched"}

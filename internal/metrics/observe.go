@@ -17,7 +17,7 @@ func newGauge(group Group, i Instrument) *Gauge {
 	i = describe(group, KindGauge, i)
 	description, unit := i.options()
 	gauge, _ := meter.Float64ObservableGauge(i.Name, description, unit)
-	return &Gauge{i, gauge, newSeries(i.Attributes, func(o metric.MeasurementOption) metric.ObserveOption { return o })}
+	return &Gauge{i, gauge, newObserved(i.Attributes)}
 }
 
 // Total is a counter that somebody else counts, read whenever metrics are collected.
@@ -31,7 +31,7 @@ func newTotal(group Group, i Instrument) *Total {
 	i = describe(group, KindTotal, i)
 	description, unit := i.options()
 	counter, _ := meter.Int64ObservableCounter(i.Name, description, unit)
-	return &Total{i, counter, newSeries(i.Attributes, func(o metric.MeasurementOption) metric.ObserveOption { return o })}
+	return &Total{i, counter, newObserved(i.Attributes)}
 }
 
 // Observable is a [Gauge] or a [Total].

@@ -11,7 +11,7 @@ const (
 	// maxAttributes is how many attributes an instrument has at most.
 	maxAttributes = 4
 	// maxSeries bounds the combinations of values that an instrument remembers the attributes of. The SDK puts what is beyond
-	// its own limit, 2,000 by default, into one series.
+	// its own limit into one series without any.
 	maxSeries = 4096
 )
 
@@ -22,13 +22,22 @@ type values [maxAttributes]string
 type series[O any] struct {
 	names  []Attribute
 	option func(metric.MeasurementOption) O
+	// bound replaces values that there is no room for; nil where who observes sees to that.
+	bound func([]Attribute, values) values
 
 	mu   sync.RWMutex
 	made map[values][]O
 }
 
 func newSeries[O any](names []Attribute, option func(metric.MeasurementOption) O) *series[O] {
-	return &series[O]{names: names, option: option, made: map[values][]O{}}
+	return &series[O]{names: names, option: option, bound: bounded, made: map[values][]O{}}
+}
+
+// newObserved is newSeries for an instrument that is observed: a value takes the place of another one there, and is not added to it.
+func newObserved(names []Attribute) *series[metric.ObserveOption] {
+	s := newSeries(names, func(o metric.MeasurementOption) metric.ObserveOption { return o })
+	s.bound = nil
+	return s
 }
 
 // with returns the options for some values, which belong to the attributes in their order.
@@ -45,7 +54,11 @@ func (s *series[O]) with(given []string) []O {
 }
 
 func (s *series[O]) make(key values) []O {
-	options := []O{s.option(metric.WithAttributeSet(setOf(s.names, key)))}
+	shown := key
+	if s.bound != nil {
+		shown = s.bound(s.names, key)
+	}
+	options := []O{s.option(metric.WithAttributeSet(setOf(s.names, shown)))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.made) >= maxSeries {

@@ -1,13 +1,16 @@
 package natsstats
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -97,4 +100,21 @@ func TestStreamIsMissing(t *testing.T) {
 	require.NoError(t, b.JS.DeleteStream(t.Context(), b.Names.DeadLetterStream()))
 	_, err := b.survey(t.Context())
 	require.ErrorContains(t, err, b.Names.DeadLetterStream())
+}
+
+// TestManyConsumers: those of the action stream are named after task queues, of which clients may make up any number.
+func TestManyConsumers(t *testing.T) {
+	t.Parallel()
+	var all []*jetstream.ConsumerInfo
+	for i := range 1500 {
+		all = append(all, &jetstream.ConsumerInfo{Name: fmt.Sprintf("worker-%04d", i), NumPending: 2, NumAckPending: 1, NumRedelivered: 3})
+	}
+	shown := fold(all)
+	require.Len(t, shown, metrics.QueuesOfNamespace+1)
+	rest := 1500 - metrics.QueuesOfNamespace
+	assert.Equal(t, &jetstream.ConsumerInfo{
+		Name: metrics.OtherQueues, NumPending: uint64(2 * rest), NumAckPending: rest, NumRedelivered: 3 * rest,
+	}, shown[metrics.QueuesOfNamespace])
+	assert.Equal(t, "worker-0099", shown[99].Name)
+	assert.Len(t, fold(shown[:3]), 3)
 }

@@ -1,11 +1,14 @@
 package natsstats
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -57,7 +60,24 @@ func (s *site) look(ctx context.Context, name string) (stream, error) {
 	if err := lister.Err(); err != nil {
 		return stream{}, fmt.Errorf("natsstats: list consumers of %s: %w", name, err)
 	}
+	one.consumers = fold(one.consumers)
 	return one, nil
+}
+
+// fold returns the first consumers by their names, and the others as one, [metrics.OtherQueues]: those of the action stream are named
+// after task queues, which clients choose.
+func fold(all []*jetstream.ConsumerInfo) []*jetstream.ConsumerInfo {
+	slices.SortFunc(all, func(a, b *jetstream.ConsumerInfo) int { return cmp.Compare(a.Name, b.Name) })
+	if len(all) <= metrics.QueuesOfNamespace {
+		return all
+	}
+	others := &jetstream.ConsumerInfo{Name: metrics.OtherQueues}
+	for _, c := range all[metrics.QueuesOfNamespace:] {
+		others.NumPending += c.NumPending
+		others.NumAckPending += c.NumAckPending
+		others.NumRedelivered += c.NumRedelivered
+	}
+	return append(all[:metrics.QueuesOfNamespace:metrics.QueuesOfNamespace], others)
 }
 
 // streamsOf returns the streams of an installation, and whether it has consumers there that stay.

@@ -1,7 +1,9 @@
 package taskqueue
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +34,50 @@ func (t *tracker) gauges() []gauge {
 	return all
 }
 
+// fold returns what to show: of each namespace the first queues by their names, and the others as one, [metrics.OtherQueues]. That one
+// has all of their runs, the age of the oldest, and no worker if one of them has runs and no worker.
+func fold(all []gauge) []gauge {
+	slices.SortFunc(all, func(a, b gauge) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	namespaces := 0
+	for i := range all {
+		if i == 0 || all[i].Namespace != all[i-1].Namespace {
+			namespaces++
+		}
+	}
+	limit := metrics.QueuesShown(namespaces)
+	shown := make([]gauge, 0, min(len(all), namespaces*(limit+1)))
+	named, others := 0, map[string]int{} // where the others of a namespace are in shown
+	for i, g := range all {
+		if i == 0 || g.Namespace != all[i-1].Namespace {
+			named = 0
+		}
+		if named < limit && g.Name != metrics.OtherQueues {
+			named++
+			shown = append(shown, g)
+			continue
+		}
+		at, is := others[g.Namespace]
+		if !is {
+			at = len(shown)
+			others[g.Namespace] = at
+			shown = append(shown, gauge{Queue: Queue{Namespace: g.Namespace, Name: metrics.OtherQueues}, served: true})
+		}
+		shown[at].add(g)
+	}
+	return shown
+}
+
+// add takes in another queue.
+func (g *gauge) add(other gauge) {
+	g.waiting += other.waiting
+	g.held += other.held
+	g.pulls += other.pulls
+	g.oldest = max(g.oldest, other.oldest)
+	g.served = g.served && (other.served || other.waiting == 0)
+}
+
 // instruments show the newest gauges whenever metrics are collected.
 type instruments struct {
 	mu     sync.Mutex
@@ -49,7 +95,7 @@ func newInstruments() *instruments {
 func (i *instruments) set(newest []gauge) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.newest = newest
+	i.newest = fold(newest)
 }
 
 func (i *instruments) observe(_ context.Context, o metrics.Observer) {

@@ -1,6 +1,7 @@
 package taskqueue
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -179,4 +181,53 @@ func TestParseSubject(t *testing.T) {
 		_, ok := parseSubject(names, bad)
 		assert.False(t, ok, bad)
 	}
+}
+
+// TestManyQueuesAreFewGauges: a client that makes up task queues makes no more series than its namespace may have, and takes none from
+// another namespace. What is left out of one is in the sum.
+func TestManyQueuesAreFewGauges(t *testing.T) {
+	t.Parallel()
+	var all []gauge
+	for i := range 1500 {
+		all = append(all, gauge{
+			Queue: Queue{Namespace: "many", Name: fmt.Sprintf("q-%04d", i)}, waiting: 2, held: 1, pulls: 3, served: true,
+			oldest: time.Duration(i) * time.Second,
+		})
+	}
+	few := gauge{Queue: Queue{Namespace: "few", Name: "q"}, waiting: 1}
+	idle := gauge{Queue: Queue{Namespace: "many", Name: "z-idle"}}
+	named := gauge{Queue: Queue{Namespace: "many", Name: metrics.OtherQueues}, pulls: 5, served: true}
+	shown := fold(append([]gauge{named, few, idle}, all...))
+	require.Len(t, shown, 1+metrics.QueuesOfNamespace+1)
+	rest := 1500 - metrics.QueuesOfNamespace
+	want := gauge{
+		Queue: Queue{Namespace: "many", Name: metrics.OtherQueues}, waiting: 2 * rest, held: rest, pulls: 3*rest + 5, served: true,
+		oldest: 1499 * time.Second,
+	}
+	assert.Contains(t, shown, want)
+	assert.Contains(t, shown, few)
+	assert.Contains(t, shown, all[99])
+	assert.NotContains(t, shown, all[100])
+
+	all[1200].served = false
+	want.served = false
+	assert.Contains(t, fold(append([]gauge{named, few, idle}, all...)), want, "runs wait, and nobody serves them")
+	assert.Empty(t, fold(nil))
+}
+
+// TestManyNamespacesAreFewGauges: each has a share of what all may have.
+func TestManyNamespacesAreFewGauges(t *testing.T) {
+	t.Parallel()
+	var all []gauge
+	for i := range 40 {
+		for j := range 60 {
+			all = append(all, gauge{Queue: Queue{Namespace: fmt.Sprint(i), Name: fmt.Sprint(j)}, waiting: 1, served: true})
+		}
+	}
+	shown, waiting := fold(all), 0
+	assert.Len(t, shown, metrics.Queues+40)
+	for _, g := range shown {
+		waiting += g.waiting
+	}
+	assert.Equal(t, 40*60, waiting)
 }

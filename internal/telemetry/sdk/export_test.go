@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	collectormetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
@@ -200,5 +202,21 @@ func TestMetricsAreShown(t *testing.T) {
 	for _, name := range []string{"target_info", "go_goroutines", "process_start_time_seconds"} {
 		assert.Contains(t, families, name)
 	}
+	require.NoError(t, installed.Shutdown(t.Context()))
+}
+
+// TestNoNamespaceIsLostAmongMany: the SDK would put what is beyond 2,000 series into one that says nothing of namespaces.
+func TestNoNamespaceIsLostAmongMany(t *testing.T) {
+	installed := setup(t, sdk.Options{Metrics: true})
+	counter, err := otel.GetMeterProvider().Meter("test").Int64Counter("test.many")
+	require.NoError(t, err)
+	const series = 5000
+	for i := range series {
+		counter.Add(t.Context(), 1, metric.WithAttributes(attribute.Int("namespace", i)))
+	}
+	answer := httptest.NewRecorder()
+	installed.Metrics().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	assert.Equal(t, series, strings.Count(answer.Body.String(), "test_many_total{namespace="))
+	assert.NotContains(t, answer.Body.String(), "overflow")
 	require.NoError(t, installed.Shutdown(t.Context()))
 }

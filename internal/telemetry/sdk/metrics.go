@@ -21,6 +21,15 @@ import (
 // exemplarVariable says which measurements go along with the trace that they are from.
 const exemplarVariable = "OTEL_METRICS_EXEMPLAR_FILTER"
 
+const (
+	// maxSeries is how many series an instrument may have. What is beyond, the SDK puts into one without any attribute, where the sum over
+	// a namespace has it no more. So this is above what there can be: 1,000 task queues with four statuses (metrics.Queues), and
+	// eight reasons for each of 1,500 namespaces, which only operators make.
+	maxSeries = 16_384
+	// maxSeriesVariable is where an operator may set another limit.
+	maxSeriesVariable = "OTEL_GO_X_CARDINALITY_LIMIT"
+)
+
 // installMetrics installs a meter provider if anybody reads metrics. Without one they cost nothing.
 func (t *Telemetry) installMetrics(ctx context.Context, o Options, s settings, described *resource.Resource) error {
 	if !o.Metrics && !s.metrics {
@@ -29,6 +38,9 @@ func (t *Telemetry) installMetrics(ctx context.Context, o Options, s settings, d
 	options := []metric.Option{metric.WithResource(described)}
 	if !s.traces && os.Getenv(exemplarVariable) == "" {
 		options = append(options, metric.WithExemplarFilter(exemplar.AlwaysOffFilter)) // of traces that nobody has
+	}
+	if os.Getenv(maxSeriesVariable) == "" {
+		options = append(options, metric.WithCardinalityLimit(maxSeries))
 	}
 	if o.Metrics {
 		reader, handler, err := newPrometheus(o.Logger)
