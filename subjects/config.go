@@ -21,6 +21,14 @@ const (
 	EventAge = 30 * 24 * time.Hour
 	// ControlAge is how long a cancel or terminate waits for its run, and how long progress is kept.
 	ControlAge = 7 * 24 * time.Hour
+	// ProgressBytes is how much progress is kept of all runs together, unless an operator has chosen otherwise or the server has less
+	// room: that of 4,000 runs with all the details there can be, and of half a million with some hundred bytes.
+	ProgressBytes = 256 << 20
+	// MaxProgressBytes bounds the headers and the body of one message of progress: 64 KiB of details, and what stands around them.
+	MaxProgressBytes = 68 << 10
+	// PlainWindow is how long streams remember message IDs that workers may write into and that need none. IDs are kept in memory, may
+	// be long, and come as fast as a worker can send.
+	PlainWindow = time.Second
 	// DeadLetterAge is how long dead letters are kept.
 	DeadLetterAge = 90 * 24 * time.Hour
 	// TombstoneAge is how long a deleted record leaves a trace in its bucket.
@@ -50,8 +58,11 @@ func (n Names) TaskStream(shard int) string { return n.upper + "_TASKS_" + strco
 // ActionStream holds the start requests for workers.
 func (n Names) ActionStream() string { return n.upper + "_ACTIONS" }
 
-// ControlStream holds cancels and terminates, and how far runs have come.
+// ControlStream holds cancels and terminates. Only the service writes into it.
 func (n Names) ControlStream() string { return n.upper + "_CONTROL" }
+
+// ProgressStream holds how far runs have come. Workers write into it.
+func (n Names) ProgressStream() string { return n.upper + "_PROGRESS" }
 
 // EventStream holds the event history.
 func (n Names) EventStream() string { return n.upper + "_EVENTS" }
@@ -74,6 +85,7 @@ func (n Names) BucketConfig(bucket string, replicas int) jetstream.KeyValueConfi
 func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
 	configs := []jetstream.StreamConfig{
 		n.actionConfig(replicas), n.controlConfig(replicas), n.eventConfig(replicas), n.deadLetterConfig(replicas),
+		n.progressConfig(replicas),
 	}
 	for shard := range shards {
 		configs = append(configs, n.taskConfig(shard, replicas))
@@ -122,8 +134,19 @@ func (n Names) actionConfig(replicas int) jetstream.StreamConfig {
 func (n Names) controlConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.ControlStream(), Description: "Carillon: cancels and terminates of runs",
-		Subjects: []string{n.prefix + ".control.>", n.prefix + ".progress.>"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
+		Subjects: []string{n.prefix + ".control.>"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: ControlAge, AllowDirect: true,
+	}
+}
+
+// progressConfig is apart from the control stream since workers write here: nothing that a header could ask for is allowed, and what is
+// too much pushes out other progress, not cancels and terminates.
+func (n Names) progressConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.ProgressStream(), Description: "Carillon: how far runs have come",
+		Subjects: []string{n.prefix + ".progress.>"}, Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
+		MaxBytes: ProgressBytes, MaxMsgSize: MaxProgressBytes, Discard: jetstream.DiscardOld,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: PlainWindow, MaxAge: ControlAge, AllowDirect: true,
 	}
 }
 

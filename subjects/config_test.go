@@ -77,6 +77,7 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.PulseTimer(3):                                    n.TaskStream(3),
 		n.Pulse(3):                                         n.TaskStream(3),
 		n.Control("default", "q", "w"):                     n.ControlStream(),
+		n.Progress("default", "q", "w"):                    n.ProgressStream(),
 		n.DeadLetter(subjects.PoolGenerator):               n.DeadLetterStream(),
 		n.Event(key, schedule.EventStarted):                n.EventStream(),
 		n.API("default", subjects.ThingSchedule, "create"): "",
@@ -134,7 +135,7 @@ func TestAnchors(t *testing.T) {
 func TestStreamsAreSafe(t *testing.T) {
 	t.Parallel()
 	configs := subjects.Default().StreamConfigs(4, 3)
-	require.Len(t, configs, 4+4)
+	require.Len(t, configs, 5+4)
 	for _, config := range configs {
 		require.Equal(t, 3, config.Replicas, config.Name)
 		require.Equal(t, jetstream.FileStorage, config.Storage, config.Name)

@@ -80,6 +80,7 @@ func TestGoldenNames(t *testing.T) {
 		"CARILLON_TASKS_3":                               n.TaskStream(3),
 		"CARILLON_ACTIONS":                               n.ActionStream(),
 		"CARILLON_CONTROL":                               n.ControlStream(),
+		"CARILLON_PROGRESS":                              n.ProgressStream(),
 		"CARILLON_EVENTS":                                n.EventStream(),
 		"CARILLON_DLQ":                                   n.DeadLetterStream(),
 		"carillon":                                       n.ServiceName(),

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What heartbeats record is kept beside the controls, for the next attempt of a run, on whichever worker: when an attempt
+// What heartbeats record is kept in the progress stream, for the next attempt of a run, on whichever worker: when an attempt
 // ends that is not the last, and now and then while it goes on, for the case that the worker dies. It is a help and no
 // promise: without it the next attempt begins anew, so nothing waits for it for long.
 
@@ -111,7 +111,7 @@ func (w *Worker) findProgress(ctx context.Context, h *held) {
 	ctx, cancel := context.WithTimeout(ctx, progressTime)
 	defer cancel()
 	subject := w.names.Progress(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)
-	data, err := w.bus.Last(ctx, w.names.ControlStream(), subject)
+	data, err := w.bus.Last(ctx, w.names.ProgressStream(), subject)
 	if err != nil {
 		if !errors.Is(err, jetstream.ErrMsgNotFound) {
 			w.progressFailed("read", err)

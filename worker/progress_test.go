@@ -65,7 +65,7 @@ func TestTheHeartbeatOfADeadWorkerIsFound(t *testing.T) {
 	req := b.request("1", "a")
 	b.submit(req)
 	receive(t, "the run to begin", hang.began)
-	stream, err := b.js.Stream(t.Context(), b.names.ControlStream())
+	stream, err := b.js.Stream(t.Context(), b.names.ProgressStream())
 	require.NoError(t, err)
 	natstest.Eventually(t, limit, "the heartbeat is stored", func() bool {
 		_, err := stream.GetLastMsgForSubject(t.Context(), b.names.Progress(namespace, queue, req.WorkflowID))

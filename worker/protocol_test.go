@@ -74,7 +74,7 @@ func TestProtocolNamesFitTheCode(t *testing.T) {
 	t.Parallel()
 	names, text := subjects.Default(), protocol(t)
 	for _, name := range []string{
-		names.ActionStream(), names.ControlStream(), names.Action("default", "reports", "nightly"),
+		names.ActionStream(), names.ControlStream(), names.ProgressStream(), names.Action("default", "reports", "nightly"),
 		names.Control("default", "reports", "nightly"), subjects.WorkerConsumerName("default", "reports"),
 		names.Progress("default", "reports", "nightly"), names.ActionTypes("default", "reports"), names.DeadLetter("worker"), names.Callback(2, key, "reports", "…")[:35],
 	} {

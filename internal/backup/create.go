@@ -120,7 +120,7 @@ func (c *creation) snapshot(ctx context.Context, name string) (Stream, error) {
 // writes a record, then publishes what follows from it, then what it has done; a worker reports, then acknowledges; and a
 // report stays until it has been recorded. So whatever has left one of the streams is in one that comes later.
 func (c *creation) complete(ctx context.Context, m *Manifest) error {
-	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ActionStream())
+	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ProgressStream(), c.Names.ActionStream())
 	for shard := range m.Shards {
 		order = append(order, c.Names.TaskStream(shard))
 	}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -82,6 +83,18 @@ func (m *Manifest) stream(name string) (*Stream, error) {
 		}
 	}
 	return nil, damaged("the manifest does not list the stream %s", name)
+}
+
+// has reports whether the backup has a stream.
+func (m *Manifest) has(name string) bool {
+	return slices.ContainsFunc(m.Streams, func(s Stream) bool { return s.Name == name })
+}
+
+// restorable are the streams that the backup is to be restored from. Those that the release which made it did not have yet are made
+// anew, empty, when all others are there.
+func (m *Manifest) restorable(names subjects.Names) []string {
+	later := []string{names.ProgressStream()}
+	return slices.DeleteFunc(streamNames(names, m.Shards), func(name string) bool { return slices.Contains(later, name) && !m.has(name) })
 }
 
 func damaged(format string, args ...any) error {
@@ -199,7 +212,7 @@ func (m *Manifest) check(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range streamNames(names, m.Shards) {
+	for _, name := range m.restorable(names) {
 		stream, err := m.stream(name)
 		if err != nil {
 			return err
@@ -245,7 +258,7 @@ func (f *File) open(dir string) (*os.File, error) {
 // The names of the streams of an installation, in the order in which a backup copies them: what is large and only ever
 // grows first, start requests last, since what has been done of those in the meantime has to be taken out again.
 func streamNames(names subjects.Names, shards int) []string {
-	all := []string{names.EventStream(), names.DeadLetterStream(), names.ControlStream()}
+	all := []string{names.EventStream(), names.DeadLetterStream(), names.ControlStream(), names.ProgressStream()}
 	for shard := range shards {
 		all = append(all, names.TaskStream(shard))
 	}

@@ -167,7 +167,7 @@ func some(names []string) string {
 // process goes to work.
 func (r *restoration) run(ctx context.Context) error {
 	facts := subjects.BucketStream(r.names.ClusterBucket())
-	for _, name := range streamNames(r.names, r.manifest.Shards) {
+	for _, name := range r.manifest.restorable(r.names) {
 		if name == facts {
 			continue
 		}

@@ -17,6 +17,7 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 		names.ActionStream():                         "actions",
 		names.ControlStream():                        "control",
 		names.EventStream():                          "events",
+		names.ProgressStream():                       "progress",
 		names.DeadLetterStream():                     "dead_letters",
 		subjects.BucketStream(names.ClusterBucket()): "cluster",
 		subjects.BucketStream(names.StateBucket(0)):  "state",

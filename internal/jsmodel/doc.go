@@ -11,7 +11,7 @@
 //     rollups of a whole stream, or of a subject with several messages that a consumer takes; expected sequences of a stream or of
 //     other subjects; wildcards in a purge;
 //   - that a bucket refuses to remove single messages, and marks keys whose messages expire: only tombstones have a TTL;
-//   - limits of bytes and messages, and back-off and the greatest number of deliveries of consumers;
+//   - limits of bytes, of messages and of the size of one, and back-off and the greatest number of deliveries of consumers;
 //   - that a server may ignore, after a purge of a message in somebody's hands, that earlier deliveries of the consumer
 //     are given back: those come again when the time for their acknowledgement is over. It depends on a race in the server.
 //

@@ -79,7 +79,7 @@ func (c *ClusterT) newNode(name, dir string, port int, opts []Option) *Node {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return &Node{t: c.t, log: c.log, config: nodeConfig{Dir: o.Dir, Name: name, Port: port, Sync: o.Sync}}
+	return &Node{t: c.t, log: c.log, config: nodeConfig{Dir: o.Dir, Name: name, Port: port, Sync: o.Sync, MaxStore: o.MaxStore}}
 }
 
 // freePorts finds ports that nobody listens on.

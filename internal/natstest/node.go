@@ -29,6 +29,7 @@ type nodeConfig struct {
 	Port      int
 	Sync      natsserver.SyncMode
 	Cluster   *natsserver.ClusterOptions
+	MaxStore  int64
 }
 
 // Node is a NATS server in a process of its own, which can be killed. Its methods are for the goroutine of the test.
@@ -167,7 +168,7 @@ func runNode(text string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	server, err := natsserver.Start(ctx, natsserver.Options{
-		Dir: config.Dir, Name: config.Name, Port: config.Port, Sync: config.Sync, Cluster: config.Cluster, Logger: log,
+		Dir: config.Dir, Name: config.Name, Port: config.Port, Sync: config.Sync, Cluster: config.Cluster, MaxStore: config.MaxStore, Logger: log,
 	})
 	if err != nil {
 		log.Error("cannot start", "error", err)

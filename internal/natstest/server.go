@@ -25,6 +25,11 @@ func Sync(mode natsserver.SyncMode) Option {
 	return func(o *natsserver.Options) { o.Sync = mode }
 }
 
+// MaxStore is an Option that bounds the bytes on disk, and with that what streams may set apart.
+func MaxStore(bytes int64) Option {
+	return func(o *natsserver.Options) { o.MaxStore = bytes }
+}
+
 // Server runs a server for one test, until its end.
 func Server(t testing.TB, opts ...Option) *natsserver.Server {
 	t.Helper()

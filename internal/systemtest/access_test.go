@@ -191,7 +191,7 @@ func (f *fence) forbidden(t *testing.T) {
 				"carillon.control.billing.invoices.x", "carillon.action.billing.invoices.x", "carillon.dlq.invoker",
 				"carillon.progress.billing.refunds.x", "carillon.progress.other.invoices.x", "carillon.processes",
 				"carillon.types.billing.invoices", "carillon.types.billing.refunds",
-				"$JS.API.DIRECT.GET.CARILLON_CONTROL.carillon.progress.billing.refunds.x",
+				"$JS.API.DIRECT.GET.CARILLON_PROGRESS.carillon.progress.billing.refunds.x",
 				"carillon.event.billing.monthly.completed", "carillon.task.0.generate.billing.monthly.due",
 			},
 			subscribe: []string{

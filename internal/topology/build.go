@@ -73,8 +73,7 @@ func (b builder) stream(ctx context.Context, want jetstream.StreamConfig, consum
 	err := retry(ctx, "stream "+want.Name, func(ctx context.Context) error {
 		stream, err := b.js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			_, err := b.js.CreateStream(ctx, want)
-			return existsMeansAgain(err, jetstream.ErrStreamNameAlreadyInUse)
+			return b.create(ctx, want)
 		}
 		if err != nil {
 			return err
@@ -92,6 +91,21 @@ func (b builder) stream(ctx context.Context, want jetstream.StreamConfig, consum
 	}
 	b.arm(ctx, want.Name, b.pulses[want.Name])
 	return nil
+}
+
+// leastBytes is the smallest bound of a stream that is tried where a server has no room for a larger one.
+const leastBytes = 1 << 20
+
+// create makes a stream. A server sets the bytes of a bounded stream apart, and refuses one for which it has no room: such a stream gets
+// half as much, and half of that, and so on. It is kept at that then, as if an operator had chosen it.
+func (b builder) create(ctx context.Context, want jetstream.StreamConfig) error {
+	for {
+		_, err := b.js.CreateStream(ctx, want)
+		if !noRoom(err) || want.MaxBytes/2 < leastBytes {
+			return existsMeansAgain(err, jetstream.ErrStreamNameAlreadyInUse)
+		}
+		want.MaxBytes /= 2
+	}
 }
 
 // fitStream returns the configuration a stream has, with all that Carillon's promises rest on as it must be. Ages,

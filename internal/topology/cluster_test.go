@@ -54,6 +54,8 @@ func TestCluster(t *testing.T) {
 		b.requireComplete(t, b.ensure(t, topology.Settings{Replicas: 1}))
 	})
 
+	t.Run("upgrades the layout of an earlier release", func(t *testing.T) { setup(t).requireUpgrade(t, 3) })
+
 	t.Run("waits for more servers than there are", func(t *testing.T) {
 		b := setup(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -33,6 +34,9 @@ const (
 	codeNoPeers             jetstream.ErrorCode = 10005 // too few servers for the replicas
 	codeNotLeader           jetstream.ErrorCode = 10009
 	codeReplicasUnsupported jetstream.ErrorCode = 10074 // not a cluster
+	codeNoRoom              jetstream.ErrorCode = 10047 // a server, or account, has no more bytes to set apart
+	codeAboveStreamLimit    jetstream.ErrorCode = 10122 // the account allows a stream fewer bytes
+	codeSubjectsOverlap     jetstream.ErrorCode = 10065 // of a stream that has not given them up yet
 	codeStreamOffline       jetstream.ErrorCode = 10118
 	codeMoveInProgress      jetstream.ErrorCode = 10124 // the replicas are being changed
 )
@@ -84,12 +88,28 @@ func transient(err error) bool {
 		return false
 	}
 	switch api.ErrorCode {
-	case codeNoPeers, codeNotLeader, codeStreamOffline, codeMoveInProgress:
+	case codeNoPeers, codeNotLeader, codeSubjectsOverlap, codeStreamOffline, codeMoveInProgress:
 		return true
 	case jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return false
 	}
 	return api.Code == http.StatusServiceUnavailable
+}
+
+// noRoom reports whether a stream was refused for the bytes it asks to be set apart. A cluster says so of the servers that it has: one that
+// is away may have room.
+func noRoom(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case codeNoRoom, codeAboveStreamLimit:
+		return true
+	case codeNoPeers:
+		return strings.Contains(api.Description, "insufficient storage") && !strings.Contains(api.Description, "peer offline")
+	}
+	return false
 }
 
 // hint puts in front of a failure what to look at.
