@@ -48,8 +48,9 @@ type api struct {
 	events        *events.Publisher
 	specs         *speccache.Cache
 	warned        *warned
-	types         *typesSeen // nil in a simulation
-	log           *slog.Logger
+	types         *typesSeen   // nil in a simulation
+	log           *slog.Logger // of what clients may cause as often as they like, at a bounded rate
+	acts          *slog.Logger // of what operators have done: each line is needed
 	now           func() time.Time
 	newID         func() string
 	guardDelay    time.Duration

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/replica"
@@ -45,8 +46,9 @@ func New(config Config) (*Frontend, error) {
 	if err != nil {
 		return nil, schedule.Prefix("frontend", err)
 	}
-	config.Logger = config.Logger.With("component", "frontend")
-	cluster, table := kv.NewCluster(config.JS, config.Names), namespaces.NewTable(config.JS, config.Names, config.Logger)
+	acts := config.Logger.With("component", "frontend")
+	config.Logger = flood.Limit(acts) // all else that is logged depends on how often it is asked for
+	cluster, table := kv.NewCluster(config.JS, config.Names), namespaces.NewTable(config.JS, config.Names, acts)
 	f := &Frontend{
 		config: config,
 		api: &api{
@@ -55,7 +57,7 @@ func New(config Config) (*Frontend, error) {
 			jobs:       jobs.NewStore(cluster),
 			cluster:    cluster,
 			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster)},
-			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger,
+			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger, acts: acts,
 			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: speccache.New(specCacheSize),
 			warned: newWarned(),

@@ -6,9 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/micro"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -174,4 +177,30 @@ func TestDescribeShowsWhatThePoolsKnow(t *testing.T) {
 	page, err := answer[schedule.ListReply](in, "list", "{}")
 	require.NoError(t, err)
 	assert.Equal(t, []schedule.Description{d}, page.Schedules)
+}
+
+// TestFloodOfLists: what is wrong with a stored schedule is logged at a bounded rate, however often it is asked for. What operators do is
+// logged each time.
+func TestFloodOfLists(t *testing.T) {
+	t.Parallel()
+	var lines natstest.Lines
+	in := installed(t, func(c *frontend.Config) { c.Logger = lines.Logger() })
+	key := in.key("bad")
+	bucket, err := in.js.KeyValue(t.Context(), in.names.StateBucket(in.store.ShardOf(key)))
+	require.NoError(t, err)
+	_, err = bucket.Put(t.Context(), subjects.StateKey(key, subjects.KindDefinition), []byte("garbage"))
+	require.NoError(t, err)
+	for range 200 {
+		_, err := answer[schedule.ListReply](in, "list", `{}`)
+		require.NoError(t, err)
+	}
+	assert.GreaterOrEqual(t, lines.Count("schedule left out of a list"), 1)
+	assert.Less(t, lines.Count("schedule left out of a list"), 100)
+	for n := range 40 {
+		subject := in.names.API(fmt.Sprint("n", n), subjects.ThingNamespace, "create")
+		reply, err := in.conn.Request(subject, []byte(`{}`), patience)
+		require.NoError(t, err)
+		require.Empty(t, reply.Header.Get(micro.ErrorCodeHeader))
+	}
+	assert.Equal(t, 40, lines.Count("namespace created"))
 }

@@ -41,7 +41,7 @@ type Local struct {
 // NewLocal returns a frontend without a service.
 func NewLocal(config LocalConfig) *Local {
 	a := &api{
-		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger,
+		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger, acts: config.Logger,
 		cluster: config.Cluster, jobs: jobs.NewStore(config.Cluster), keys: newKeyLists(config.Store, kv.Schedules),
 		keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
 		rooms:         newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: speccache.New(specCacheSize),

@@ -212,7 +212,7 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 	if err := r.api.namespaces.records.Delete(ctx, job.Namespace, record.Revision); err != nil {
 		return err
 	}
-	r.api.log.InfoContext(ctx, "namespace deleted", "namespace", job.Namespace, "identity", job.Identity)
+	r.api.acts.InfoContext(ctx, "namespace deleted", "namespace", job.Namespace, "identity", job.Identity)
 	return nil
 }
 

@@ -154,5 +154,5 @@ func (a *api) logNamespace(ctx context.Context, what string, record *schedule.Na
 	if record.Version == 1 {
 		by = record.CreatedBy
 	}
-	a.log.InfoContext(ctx, what, "namespace", record.Name, "version", record.Version, "identity", by)
+	a.acts.InfoContext(ctx, what, "namespace", record.Name, "version", record.Version, "identity", by)
 }

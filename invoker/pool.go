@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/recent"
@@ -60,7 +61,7 @@ func (c Config) withDefaults() Config {
 	if c.Namespaces == nil {
 		c.Namespaces = namespaces.Fixed(nil)
 	}
-	c.Logger = c.Logger.With("pool", subjects.PoolInvoker)
+	c.Logger = flood.Limit(c.Logger.With("pool", subjects.PoolInvoker)) // clients choose how many starts there are
 	return c
 }
 

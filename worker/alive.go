@@ -20,6 +20,6 @@ func (w *Worker) onQuestion(msg workerbus.Message) {
 		err = msg.Respond(data)
 	}
 	if err != nil {
-		w.log.Warn("question about a run not answered", "run_id", run, keyError, err)
+		w.others.Warn("question about a run not answered", "run_id", run, keyError, err)
 	}
 }

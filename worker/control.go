@@ -26,7 +26,7 @@ const (
 func (w *Worker) onControl(msg workerbus.Message) {
 	control, err := parseControl(msg.Data)
 	if err != nil {
-		w.log.Warn("control ignored", keySubject, msg.Subject, keyError, err)
+		w.others.Warn("control ignored", keySubject, msg.Subject, keyError, err)
 		return
 	}
 	cause := causeOf(control.Kind)
@@ -44,7 +44,7 @@ func (w *Worker) applyStored(ctx context.Context, h *held) {
 		return
 	}
 	if err := w.findControl(ctx, h); err != nil {
-		w.log.Warn("controls cannot be read, the run goes ahead", append(h.attrs(), keyError, err)...)
+		w.others.Warn("controls cannot be read, the run goes ahead", append(h.attrs(), keyError, err)...)
 	}
 }
 
@@ -82,7 +82,7 @@ func (w *Worker) findControls(ctx context.Context) bool {
 	slices.SortFunc(runs, func(a, b *held) int { return cmp.Compare(a.request.RequestID, b.request.RequestID) })
 	for _, h := range runs {
 		if err := w.findControl(ctx, h); err != nil {
-			w.log.Warn("controls cannot be read, will try again", append(h.attrs(), keyError, err)...)
+			w.others.Warn("controls cannot be read, will try again", append(h.attrs(), keyError, err)...)
 			return false
 		}
 	}

@@ -24,11 +24,11 @@ func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstr
 		return w.bus.Publish(ctx, letter)
 	})
 	if err != nil {
-		w.log.Warn("dead letter not stored, will try again", keySubject, msg.Subject(), keyError, err)
+		w.others.Warn("dead letter not stored, will try again", keySubject, msg.Subject(), keyError, err)
 		_ = msg.NakWithDelay(deadLetterRetry)
 		return
 	}
 	metrics.DeadLetters.Add(ctx, 1, deadLetterSource)
-	w.log.Error("message is a dead letter", keySubject, msg.Subject(), keyReason, reason)
+	w.others.Error("message is a dead letter", keySubject, msg.Subject(), keyReason, reason)
 	_ = msg.TermWithReason("dead letter") // if it is lost, the repeat bears the same message ID
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -61,3 +63,35 @@ func TestValuesThatPanicAreFailures(t *testing.T) {
 	b.submit(b.request("fine", "fine"))
 	assert.Equal(t, schedule.StatusCompleted, b.completion().Status, "the worker lives")
 }
+
+// TestFloodOfControls: whoever may send controls does not choose how much is logged. What is said of runs is not counted with it.
+func TestFloodOfControls(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var lines natstest.Lines
+	s := b.worker(worker.Config{Logger: lines.Logger()})
+	s.Register("report", func(context.Context, *worker.Run) (any, error) { return nil, nil })
+	s.start()
+	<-s.Ready()
+	const flood = 2000
+	for range flood {
+		require.NoError(t, b.nc.Publish(b.names.Control(namespace, queue, "wf"), []byte("no control")))
+	}
+	for range flood / 100 {
+		_, err := b.js.Publish(t.Context(), b.names.Action(namespace, queue, "wf"), []byte("no request"))
+		require.NoError(t, err)
+	}
+	b.submit(b.request("1", "report"))
+	require.Equal(t, schedule.StatusCompleted, b.completion().Status)
+	b.queueEmpty()
+	natstest.Eventually(t, limit, "the controls are there", func() bool { return s.nc.Stats().InMsgs >= flood })
+	require.NoError(t, s.stop())
+	controls, letters := lines.Count("control ignored"), lines.Count("message is a dead letter")
+	assert.GreaterOrEqual(t, controls, 1)
+	assert.Less(t, controls, 2*linesAtOnce)
+	assert.GreaterOrEqual(t, letters, 1)
+	assert.LessOrEqual(t, letters, linesAtOnce)
+}
+
+// linesAtOnce is how many lines of a kind are logged before the rate counts.
+const linesAtOnce = 20

@@ -17,6 +17,6 @@ func (w *Worker) onTypes(msg workerbus.Message) {
 		err = msg.Respond(data)
 	}
 	if err != nil {
-		w.log.Warn("question about action types not answered", keyError, err)
+		w.others.Warn("question about action types not answered", keyError, err)
 	}
 }

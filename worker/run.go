@@ -15,7 +15,7 @@ import (
 func (w *Worker) receive(p phases, s *slot, msg jetstream.Msg) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		w.log.Error("not a message of a stream", keySubject, msg.Subject(), keyError, err)
+		w.others.Error("not a message of a stream", keySubject, msg.Subject(), keyError, err)
 		return
 	}
 	w.countArrival(meta.NumDelivered)

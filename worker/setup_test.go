@@ -78,7 +78,9 @@ func (b *bench) worker(config worker.Config) *service {
 	b.t.Helper()
 	nc, _ := b.connect(b.t)
 	config.Namespace, config.TaskQueue, config.Prefix = namespace, queue, b.names.Prefix()
-	config.Logger = natstest.Logger(b.t)
+	if config.Logger == nil {
+		config.Logger = natstest.Logger(b.t)
+	}
 	w, err := worker.New(nc, config)
 	require.NoError(b.t, err)
 	return &service{Worker: w, t: b.t, nc: nc, done: make(chan error, 1)}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -36,6 +37,8 @@ type Worker struct {
 	names  subjects.Names
 	bus    workerbus.Bus
 	log    *slog.Logger
+	// others is for lines about messages of others, who choose how many there are.
+	others *slog.Logger
 	now    func() time.Time
 
 	mu       sync.RWMutex
@@ -99,6 +102,7 @@ func NewOn(bus workerbus.Bus, config Config) (*Worker, error) {
 		retried:  newRecent[time.Time](retriedRuns, retriedAge),
 		controls: newRecent[error](recentControls, controlAge),
 	}
+	w.others = flood.Limit(w.log)
 	w.turns = newTurns(config.ConcurrencyByType)
 	w.executor = executor{now: w.now, log: w.log, strays: newStrays(w.slots), maxResult: w.maxResult}
 	return w, nil

@@ -246,3 +246,23 @@ func TestPoisonedScheduleHoldsUpNobody(t *testing.T) {
 	assert.Zero(t, b.stored(b.names.DeadLetterStream()), "the poisoned one is still being tried")
 	assert.LessOrEqual(t, len(poisoned.all()), 9)
 }
+
+// TestFloodOfDeadLetters: whoever may send to a pool chooses how many messages of it cannot be read, and not how many lines are logged.
+// The letters are all there.
+func TestFloodOfDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var lines natstest.Lines
+	config := b.config()
+	config.Logger = lines.Logger()
+	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict { return Done() })
+	const flood = 300
+	for n := range flood {
+		b.publishMsg("a", strconv.Itoa(n), nil, []byte(garbage))
+	}
+	b.awaitEmpty()
+	b.letters(flood)
+	logged := lines.Count("message is a dead letter")
+	assert.GreaterOrEqual(t, logged, 1)
+	assert.Less(t, logged, flood/2)
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -107,6 +108,7 @@ type Loop[M any] struct {
 // New returns a loop that is not running yet.
 func New[M any](config Config, handler Handler[M]) *Loop[M] {
 	config = config.withDefaults()
+	config.Logger = flood.Limit(config.Logger) // others choose how many messages there are, and of what kind
 	return &Loop[M]{
 		config:  config,
 		handler: handler,

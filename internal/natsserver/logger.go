@@ -1,11 +1,16 @@
 package natsserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
+	"unicode"
+
+	"github.com/carillon-scheduler/carillon/internal/flood"
 )
 
 // logger hands the server's log to slog and keeps the first fatal error, after which a server of its own process would
@@ -13,6 +18,8 @@ import (
 // someone who debugs. Its own debug and trace messages are switched off.
 type logger struct {
 	log *slog.Logger
+	// limit is for what the server says of its clients: it logs each attempt at what they may not do.
+	limit flood.Limiter
 	// complained has an element when there was a warning or an error since somebody looked.
 	complained chan struct{}
 
@@ -27,13 +34,40 @@ func newLogger(log *slog.Logger) *logger {
 func (l *logger) Noticef(format string, args ...any) { l.log.Debug(message(format, args)) }
 
 func (l *logger) Warnf(format string, args ...any) {
-	l.log.Warn(message(format, args))
+	l.write(slog.LevelWarn, message(format, args))
 	l.complain()
 }
 
 func (l *logger) Errorf(format string, args ...any) {
-	l.log.Error(message(format, args))
+	l.write(slog.LevelError, message(format, args))
 	l.complain()
+}
+
+// write logs a line, unless there have been too many of its kind.
+func (l *logger) write(level slog.Level, line string) {
+	leftOut, allowed := l.limit.Allow(kindOf(line), time.Now())
+	switch {
+	case !allowed:
+	case leftOut > 0:
+		l.log.Log(context.Background(), level, line, "left_out", leftOut)
+	default:
+		l.log.Log(context.Background(), level, line)
+	}
+}
+
+// kindOf is a line without what tells one connection or attempt from another: all but letters outside of quotation marks.
+func kindOf(line string) string {
+	quoted := false
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			quoted = !quoted
+			return -1
+		case quoted || !unicode.IsLetter(r):
+			return -1
+		}
+		return r
+	}, line)
 }
 
 func (l *logger) complain() {

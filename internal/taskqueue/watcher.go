@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -79,7 +80,8 @@ func New(config Config) (*Watcher, error) {
 		return nil, err
 	}
 	own := bus.New(config.JS)
-	config.Logger = config.Logger.With("component", "taskqueue")
+	// Clients choose how many queues there are.
+	config.Logger = flood.Limit(config.Logger.With("component", "taskqueue"))
 	return &Watcher{
 		config: config, bus: own, events: events.NewPublisher(own, config.Names, config.Namespaces),
 		survey:    &survey{js: config.JS, names: config.Names, strays: map[Queue]struct{}{}},

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/natsstats"
 )
 
@@ -101,8 +103,9 @@ func (c *Connection) await(ctx context.Context) error {
 }
 
 // logHandlers log what becomes of a connection; that it is lost at a level, and that it is there again below that.
+// What NATS refuses, and what it sends that cannot be taken, may come thousands of times in a second: others may cause it.
 func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
-	ctx := context.Background()
+	ctx, limited := context.Background(), flood.Limit(log)
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(conn *nats.Conn, err error) {
 			if !conn.IsClosed() && err != nil {
@@ -118,7 +121,11 @@ func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
 			if subscription != nil {
 				subject = subscription.Subject
 			}
-			log.Warn("NATS reports an error", "error", err, "subject", subject)
+			what := "NATS reports an error"
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				what = "NATS refuses a permission"
+			}
+			limited.Warn(what, "error", err, "subject", subject)
 		}),
 	}
 }

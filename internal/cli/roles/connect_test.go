@@ -3,6 +3,9 @@ package roles_test
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -85,4 +88,47 @@ func freePort(t *testing.T) int {
 
 func natsURL(port int) string {
 	return "nats://" + (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
+}
+
+// TestFloodOfRefusals: what NATS refuses is logged at a bounded rate, with how many lines were left out. Others may cause it, by asking a
+// process for answers where it may not send any.
+func TestFloodOfRefusals(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	require.NoError(t, os.WriteFile(file, []byte(`
+		jetstream: { store_dir: "`+filepath.ToSlash(t.TempDir())+`" }
+		authorization: { users: [ { user: fenced, password: secret, permissions: { publish: ["may.>"] } } ] }
+	`), 0o600))
+	var served natstest.Lines
+	server := natstest.Server(t, func(o *natsserver.Options) { o.ConfigFile, o.Logger = file, served.Logger() })
+	var lines natstest.Lines
+	refused := make(chan struct{}, 10_000)
+	dial := func(options ...nats.Option) (*nats.Conn, error) {
+		options = append(options, nats.UserInfo("fenced", "secret"), func(o *nats.Options) error {
+			logged := o.AsyncErrorCB
+			o.AsyncErrorCB = func(conn *nats.Conn, sub *nats.Subscription, err error) {
+				logged(conn, sub, err)
+				refused <- struct{}{}
+			}
+			return nil
+		})
+		return nats.Connect(server.ClientURL(), options...)
+	}
+	conn, err := roles.Connect(t.Context(), lines.Logger(), "fenced", dial)
+	require.NoError(t, err)
+	defer conn.Close()
+	const flood = 3000
+	for n := range flood {
+		require.NoError(t, conn.Publish("not."+strconv.Itoa(n), nil))
+	}
+	for range flood {
+		<-refused
+	}
+	for what, logged := range map[string]int{
+		"the process": lines.Count("NATS refuses a permission"), "the server": served.Count("Publish Violation"),
+	} {
+		assert.GreaterOrEqual(t, logged, 20, what)
+		assert.Less(t, logged, 100, what)
+	}
+	assert.NotZero(t, conn.LastError())
 }
