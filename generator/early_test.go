@@ -61,23 +61,3 @@ func armedByAClockThatIsBehind(t *testing.T, spec schedule.Spec) (next func() ti
 		return at
 	}
 }
-
-func TestNotAtOnce(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for name, test := range map[string]struct{ fired, now, want time.Duration }{
-		"no timer has fired":              {-time.Hour, -time.Hour, 0},
-		"one has fired before":            {-time.Second, -time.Minute, 0},
-		"the time has come":               {100 * time.Millisecond, 150 * time.Millisecond, 0},
-		"it has not come here":            {100 * time.Millisecond, -time.Minute, 350 * time.Millisecond},
-		"it has not for some time":        {600 * time.Millisecond, -time.Minute, 1200 * time.Millisecond},
-		"it has not for a long time":      {time.Hour, -time.Minute, time.Hour + time.Second},
-		"it has just not come here, late": {time.Second, -1, 2 * time.Second},
-	} {
-		fired := at.Add(test.fired)
-		if test.fired == -time.Hour {
-			fired = time.Time{}
-		}
-		require.Equal(t, at.Add(test.want), notAtOnce(at, fired, at.Add(test.now), lead), name)
-	}
-}

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -553,20 +554,9 @@ func (p *Pool) arm(ctx context.Context, a *attempt, d *schedule.Definition, deci
 	if decision.Reason == schedule.ReasonDue {
 		at = at.Add(-p.config.Lead)
 	}
-	at = notAtOnce(at, a.fired, p.config.Now(), p.config.Lead)
+	at = timer.NotAtOnce(at, a.fired, p.config.Now(), p.config.Lead/8, p.config.Lead/2)
 	a.armed = &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
 	return p.armAt(ctx, a, at)
-}
-
-// notAtOnce is for when a timer is armed that is to fire at a time. Where one has fired that late already, by the clock of NATS, and by that of
-// this process the time has not come, the process is behind: the timer would fire at once, and again, until its clock has come as far.
-// So it fires some time later, and the later the longer that goes on: from an eighth to a half of the lead. It is not put off for long,
-// since another process may be right about the time.
-func notAtOnce(at, fired, now time.Time, lead time.Duration) time.Time {
-	if fired.IsZero() || at.After(fired) || !now.Before(at) {
-		return at
-	}
-	return fired.Add(min(max(fired.Sub(at), lead/8), lead/2))
 }
 
 // firedAt is when the last timer fired that a group has a message of, by the clock of NATS; zero if it has none.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -61,8 +62,8 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 	if err := s.withdraw(ctx, c); err != nil {
 		return err
 	}
-	if !s.completed(c.RequestID) { // a completion has removed the timer
-		s.disarm(ctx, s.config.Names.TimeoutTimer(s.shard(), s.key, c.RequestID))
+	if !s.completed(c.RequestID) { // with a completion the timer goes
+		s.disarm(ctx, s.key, c.RequestID)
 	}
 	return nil
 }
@@ -82,11 +83,49 @@ func (s *session) completed(requestID string) bool {
 
 // disarm removes the timeout timer of a run that is over. One that stays fires to no effect, in days perhaps: nothing is
 // tried twice for it.
-func (s *session) disarm(ctx context.Context, timeoutTimer string) {
-	if err := s.purgeTimer(ctx, s.shard(), timeoutTimer); err != nil {
-		s.config.Logger.DebugContext(ctx, "timeout timer not removed", "namespace", s.key.Namespace,
-			"schedule_id", s.key.ID, "error", err)
+func (p *Pool) disarm(ctx context.Context, key schedule.Key, requestID string) {
+	if err := p.purgeTimeout(ctx, key, requestID); err != nil {
+		p.config.Logger.DebugContext(ctx, "timeout timer not removed", "namespace", key.Namespace, "schedule_id", key.ID, "error", err)
 	}
+}
+
+func (p *Pool) purgeTimeout(ctx context.Context, key schedule.Key, requestID string) error {
+	shard := p.config.Store.ShardOf(key)
+	return p.purgeTimer(ctx, shard, p.config.Names.TimeoutTimer(shard, key, requestID))
+}
+
+// disarmReported begins to remove the timeout timers of the runs that workers have reported in a group of messages, and returns a
+// function that waits for it. The record says already that the runs are over. Where it fails the reports come again, as those of runs
+// that the record does not know as running.
+func (p *Pool) disarmReported(
+	ctx context.Context, key schedule.Key, group []loop.Message[Message], mayHave func(requestID string) bool,
+) (wait func() error) {
+	var reported []string
+	for i := range group {
+		// A timeout is what its timer has become.
+		if c := group[i].Body.Completion; c != nil && !group[i].Held && !group[i].Task.IsTimeout() && mayHave(c.RequestID) {
+			reported = append(reported, c.RequestID)
+		}
+	}
+	var disarming errgroup.Group
+	if len(reported) > 0 {
+		disarming.Go(func() error {
+			var each errgroup.Group
+			each.SetLimit(p.config.Concurrency)
+			for _, requestID := range reported {
+				each.Go(func() error { return p.purgeTimeout(ctx, key, requestID) })
+			}
+			return each.Wait()
+		})
+	}
+	return disarming.Wait
+}
+
+// mayHaveTimer returns a function that reports whether a run may have a timeout timer, by the record as it is now: it is not when
+// the record knows the run and its action has no timeout.
+func (s *session) mayHaveTimer() func(requestID string) bool {
+	before, timed := s.record.Value, runTimeout(&s.definition.Value.Schedule.Action) > 0
+	return func(requestID string) bool { return timed || before.Start(requestID) == nil }
 }
 
 // withdraw removes a run from the action stream.

@@ -134,8 +134,7 @@ func (p *Pool) end(ctx context.Context, key schedule.Key, d *Departure) (over bo
 	if err := p.config.Bus.Remove(ctx, p.config.Names.ActionStream(), sequence); err != nil {
 		return false, err
 	}
-	shard := p.config.Store.ShardOf(key)
-	return true, p.purgeTimer(ctx, shard, p.config.Names.TimeoutTimer(shard, key, c.RequestID))
+	return true, p.purgeTimeout(ctx, key, c.RequestID)
 }
 
 // find returns the sequence of a run in the action stream; 0 if it is not there.

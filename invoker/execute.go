@@ -93,8 +93,8 @@ func (s *session) start(
 	if report.givesUp() || report.Result == Failed && start.Attempt >= MaxAttempts {
 		s.renounce(ctx, start, &report)
 	}
-	if report.givesUp() && request.TimeoutTimer != "" {
-		s.disarm(ctx, request.TimeoutTimer)
+	if report.givesUp() && !request.Deadline.IsZero() {
+		s.disarm(ctx, s.key, start.RequestID)
 	}
 	report.At = s.config.Now()
 	return report, nil
@@ -142,7 +142,7 @@ func (s *session) current(since time.Time) error {
 }
 
 // earlier finds out what became of starts that may have been published before. It reports those that were, and returns
-// the others. A worker reports, then acknowledges, and a completion stays in the task stream until it has been applied: so
+// the others. A worker reports, then acknowledges, and a completion stays in its stream until it has been applied: so
 // the queue, the completions and the record are looked at in this order, and a run that is in none of them has never been
 // accepted. The record is read once for all: it is large where there are many.
 //
@@ -193,21 +193,22 @@ func (p *Pool) look(
 		return Failed, false, err
 	}
 	names, shard := p.config.Names, p.config.Store.ShardOf(key)
-	callback := names.Callback(shard, key, start.TaskQueue, start.RequestID)
-	_, err = p.config.Bus.Last(ctx, names.TaskStream(shard), callback)
-	switch {
-	case err == nil:
-		return Over, true, nil
-	case errors.Is(err, leader.ErrNone):
-		return Failed, false, nil
+	for _, at := range []struct{ stream, subject string }{
+		{names.CallbackStream(shard), names.Callback(shard, key, start.TaskQueue, start.RequestID)},
+		{names.TaskStream(shard), names.Timeout(shard, key, start.RequestID)},
+	} {
+		_, err := p.config.Bus.Last(ctx, at.stream, at.subject)
+		if !errors.Is(err, leader.ErrNone) {
+			return Over, err == nil, err
+		}
 	}
-	return Failed, false, err
+	return Failed, false, nil
 }
 
 // armTimeout arms the delayed completion of a run that may never report. It comes before the run, so that no run is
 // without it. It is in the trace of the run.
 func (s *session) armTimeout(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
-	if request.TimeoutTimer == "" {
+	if request.Deadline.IsZero() {
 		return nil
 	}
 	body, err := json.Marshal(&schedule.Completion{
@@ -219,7 +220,9 @@ func (s *session) armTimeout(ctx context.Context, start *schedule.BufferedStart,
 	}
 	header := nats.Header{}
 	telemetry.InjectTraceparent(ctx, start.Trace, header)
-	return timer.Arm(ctx, s.config.Bus, request.TimeoutTimer, request.Callback, request.Deadline, header, body)
+	names, shard := s.config.Names, s.shard()
+	timerSubject, target := names.TimeoutTimer(shard, s.key, start.RequestID), names.Timeout(shard, s.key, start.RequestID)
+	return timer.Arm(ctx, s.config.Bus, timerSubject, target, request.Deadline, header, body)
 }
 
 // publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last

@@ -29,12 +29,12 @@ type Message struct {
 // Decode implements loop.Handler.
 func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 	switch {
-	case task.Role == "callback":
+	case task.IsCompletion():
 		completion, err := decodeCompletion(task.What, msg.Data())
 		if err != nil {
 			return Message{}, err
 		}
-		completion.TaskQueue = task.Queue
+		completion.TaskQueue = task.Queue // none of a timeout: it is not of a worker
 		return Message{Completion: completion}, nil
 	case task.IsWake():
 		var wake schedule.Wake

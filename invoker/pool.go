@@ -224,7 +224,8 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		if err := p.endStrays(ctx, a.key, a.group, nil); err != nil {
 			return time.Time{}, err
 		}
-		return time.Time{}, p.forget(ctx, a.key)
+		disarmed := p.disarmReported(ctx, a.key, a.group, func(string) bool { return true })
+		return time.Time{}, errors.Join(p.forget(ctx, a.key), disarmed())
 	}
 	if err != nil {
 		return time.Time{}, err
@@ -255,14 +256,17 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	if (!out.Changed || out.Pause != nil) && !a.again {
 		return time.Time{}, errUnconfirmed
 	}
+	mayHaveTimer := s.mayHaveTimer()
 	if err := s.commit(ctx, out); err != nil {
 		return time.Time{}, err
 	}
+	disarmed := p.disarmReported(ctx, a.key, a.group, mayHaveTimer)
 	a.left.report = Report{}
-	if err := s.execute(ctx); err != nil {
-		return time.Time{}, err
+	err = s.execute(ctx)
+	if err == nil {
+		err = s.wakeOthers(ctx)
 	}
-	if err := s.wakeOthers(ctx); err != nil {
+	if err := errors.Join(err, disarmed()); err != nil {
 		return time.Time{}, err
 	}
 	p.records.Keep(a.key, s.record)

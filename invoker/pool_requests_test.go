@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -224,6 +225,35 @@ func TestTimeoutTimersOfRunsThatAreOver(t *testing.T) {
 	require.True(t, s.pending(timer(2)))
 }
 
+// TestReportRemovesTheTimeoutTimer: no worker may do that itself.
+func TestReportRemovesTheTimeoutTimer(t *testing.T) {
+	t.Parallel()
+	s := running(t, runTimeout(time.Hour))
+	s.due(1)
+	run := s.take()
+	s.awaitPhase(1, schedule.PhaseStarted)
+	timer := s.names.TimeoutTimer(0, s.key, run.RequestID)
+	require.True(t, s.pending(timer))
+	s.finish(run, schedule.StatusCompleted, "")
+	s.awaitPhase(1, schedule.PhaseCompleted)
+	natstest.Eventually(t, patience, "its timer is gone", func() bool { return !s.pending(timer) })
+
+	// A process has recorded a report and died: it comes again, and nobody knows whether the timer is there.
+	arm := func() {
+		require.NoError(t, task.Arm(t.Context(), s.bus(), timer, s.names.Timeout(0, s.key, run.RequestID), time.Now().Add(time.Hour), &schedule.Wake{}))
+		require.True(t, s.pending(timer))
+	}
+	arm()
+	s.report(run.RequestID, run.Callback, schedule.StatusCompleted, "")
+	natstest.Eventually(t, patience, "its timer is gone again", func() bool { return !s.pending(timer) })
+
+	// It may also come when the schedule is gone.
+	arm()
+	s.deleted(schedule.RunsLeave)
+	s.report(run.RequestID, run.Callback, schedule.StatusCompleted, "")
+	natstest.Eventually(t, patience, "its timer has gone with its schedule", func() bool { return !s.pending(timer) })
+}
+
 // TestTwoSchedulesOfOneWorkflowID: the second is refused while the first runs, whatever its overlap policy.
 func TestTwoSchedulesOfOneWorkflowID(t *testing.T) {
 	t.Parallel()
@@ -242,7 +272,7 @@ func TestTwoSchedulesOfOneWorkflowID(t *testing.T) {
 	require.Equal(t, "other", last.ScheduleID)
 	require.Equal(t, "workflow ID shared is already running", last.Reason)
 	require.False(t, s.pending(s.names.TimeoutTimer(0, s.key, s.start(2).RequestID)), "no timer of a run that is none")
-	require.True(t, s.pending(run.TimeoutTimer))
+	require.True(t, s.pending(s.names.TimeoutTimer(0, first, run.RequestID)))
 	s.key = first
 	s.finish(run, schedule.StatusCompleted, "")
 	s.awaitPhase(1, schedule.PhaseCompleted)

@@ -40,8 +40,7 @@ func TestARunFromHandOffToResult(t *testing.T) {
 	require.Equal(t, schedule.ActionRequest{
 		Namespace: "default", ScheduleID: "nightly", WorkflowID: want.WorkflowID, RunID: schedule.RunID(want.RequestID),
 		RequestID: want.RequestID, Type: "record", TaskQueue: "q",
-		Callback:     s.names.Callback(0, s.key, "q", want.RequestID),
-		TimeoutTimer: s.names.TimeoutTimer(0, s.key, want.RequestID), Deadline: deadline,
+		Callback: s.names.Callback(0, s.key, "q", want.RequestID), Deadline: deadline,
 		NominalTime: s.at(1).UTC(), DueTime: s.at(1).UTC(), Input: json.RawMessage(`{"a":1}`),
 		Headers:     map[string]string{"h": "v"},
 		TaskTimeout: schedule.Duration(time.Minute), HeartbeatTimeout: schedule.Duration(15 * time.Second),
@@ -149,7 +148,11 @@ func TestGarbageIsADeadLetter(t *testing.T) {
 		require.Equal(t, s.names.DeadLetter(subjects.PoolInvoker), letter.Subject)
 		require.Equal(t, garbage[letter.Header.Get(deadletter.HeaderSubject)], string(letter.Data))
 		require.NotEmpty(t, letter.Header.Get(deadletter.HeaderReason))
-		require.Equal(t, s.names.TaskStream(0), letter.Header.Get(deadletter.HeaderStream))
+		stream := s.names.TaskStream(0)
+		if subjects.IsCallback(letter.Header.Get(deadletter.HeaderSubject)) {
+			stream = s.names.CallbackStream(0)
+		}
+		require.Equal(t, stream, letter.Header.Get(deadletter.HeaderStream))
 		require.NotEmpty(t, letter.Header.Get(deadletter.HeaderSequence))
 		require.Equal(t, "1", letter.Header.Get(deadletter.HeaderDeliveries))
 		require.Equal(t, traceparent, letter.Header.Get("traceparent"))

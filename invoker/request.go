@@ -26,7 +26,6 @@ func (s *session) request(start *schedule.BufferedStart, last schedule.Result, n
 	}
 	if timeout := runTimeout(action); timeout > 0 {
 		request.Deadline = now.Add(timeout).UTC()
-		request.TimeoutTimer = s.config.Names.TimeoutTimer(s.shard(), s.key, start.RequestID)
 	}
 	return request
 }

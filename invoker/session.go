@@ -11,7 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -25,6 +27,8 @@ type session struct {
 	record     kv.Record[schedule.InvokerState]
 	// began is when the definition was read, or before.
 	began time.Time
+	// fired is when the last retry timer fired that the group has a message of, by the clock of NATS.
+	fired time.Time
 	// fresh are the ready starts that this process has made ready and not tried to publish yet, and when that was: nobody
 	// can have published them before. Of any other one somebody may have, and not got as far as recording it.
 	fresh map[string]time.Time
@@ -67,7 +71,7 @@ func newSession(
 	p *Pool, a *attempt, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState],
 ) *session {
 	s := &session{
-		Pool: p, key: a.key, definition: d, record: record, began: a.began, fresh: map[string]time.Time{},
+		Pool: p, key: a.key, definition: d, record: record, began: a.began, fired: firedAt(a.group), fresh: map[string]time.Time{},
 	}
 	if a.left.revision == record.Revision {
 		maps.Copy(s.fresh, a.left.fresh)
@@ -336,13 +340,25 @@ func (s *session) reload(ctx context.Context) error {
 }
 
 func (s *session) armRetry(ctx context.Context) error {
-	at := RetryAt(&s.record.Value, s.config.Now())
+	now := s.config.Now()
+	at := RetryAt(&s.record.Value, now)
 	if at.IsZero() {
 		return nil
 	}
+	at = timer.NotAtOnce(at, s.fired, now, firstBackoff/8, firstBackoff/2)
 	names := s.config.Names
 	return task.Arm(ctx, s.config.Bus, names.RetryTimer(s.shard(), s.key), names.InvokeWake(s.shard(), s.key), at,
 		s.wake(schedule.ReasonRetry))
+}
+
+// firedAt is when the last retry timer fired that a group has a message of, by the clock of NATS; zero if it has none.
+func firedAt(group []loop.Message[Message]) (last time.Time) {
+	for i := range group {
+		if m := &group[i]; m.Task.IsWake() && m.Header.Get(timer.HeaderScheduler) != "" && m.Stored.After(last) {
+			last = m.Stored
+		}
+	}
+	return last
 }
 
 // wakeOthers tells the backfills that have something to do now, and last itself, if work is left: by then another

@@ -83,14 +83,11 @@ type ActionRequest struct {
 	Type      string `json:"type"`
 	TaskQueue string `json:"taskQueue"`
 	// Callback is the subject to publish the Completion on.
-	Callback string `json:"callback"`
-	// TimeoutTimer is the subject of the delayed message that completes the run as timed out; a Completion removes it.
-	// Empty when the run has no timeout.
-	TimeoutTimer string    `json:"timeoutTimer,omitempty"`
-	NominalTime  time.Time `json:"nominalTime"`
+	Callback    string    `json:"callback"`
+	NominalTime time.Time `json:"nominalTime"`
 	// DueTime is the nominal time plus jitter.
 	DueTime time.Time `json:"dueTime"`
-	// Deadline is when the run times out; zero when it does not.
+	// Deadline is when the run times out, whether a worker reports that or not; zero when it does not.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// TaskTimeout bounds one attempt.
 	TaskTimeout Duration `json:"taskTimeout,omitempty"`

@@ -3,6 +3,7 @@ package subjects
 import (
 	"encoding/hex"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,8 +53,20 @@ func (n Names) ClusterBucket() string { return n.prefix + "-cluster" }
 // StateBucket holds the records of one shard.
 func (n Names) StateBucket(shard int) string { return n.prefix + "-state-" + strconv.Itoa(shard) }
 
-// TaskStream holds the tasks, timers and callbacks of one shard.
+// TaskStream holds the tasks and timers of one shard.
 func (n Names) TaskStream(shard int) string { return n.upper + "_TASKS_" + strconv.Itoa(shard) }
+
+// CallbackStream holds the completions that workers report of the runs of one shard. It is apart from the task stream since workers
+// write into it: what headers may do in a task stream (replace what came before, remove a timer, set one) they may not do here.
+func (n Names) CallbackStream(shard int) string { return n.upper + "_CALLBACKS_" + strconv.Itoa(shard) }
+
+// StreamOf returns the stream that a task belongs into.
+func (n Names) StreamOf(t Task) string {
+	if t.Role == "callback" {
+		return n.CallbackStream(t.Shard)
+	}
+	return n.TaskStream(t.Shard)
+}
 
 // ActionStream holds the start requests for workers.
 func (n Names) ActionStream() string { return n.upper + "_ACTIONS" }
@@ -88,7 +101,7 @@ func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
 		n.progressConfig(replicas),
 	}
 	for shard := range shards {
-		configs = append(configs, n.taskConfig(shard, replicas))
+		configs = append(configs, n.taskConfig(shard, replicas), n.callbackConfig(shard, replicas))
 	}
 	return configs
 }
@@ -112,13 +125,21 @@ func BucketSubject(bucket, key string) string { return "$KV." + bucket + "." + k
 func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
 	s := strconv.Itoa(shard)
 	return jetstream.StreamConfig{
-		Name: n.TaskStream(shard), Description: "Carillon: tasks, timers and callbacks of shard " + s,
-		Subjects: []string{
-			n.prefix + ".task." + s + ".>", n.prefix + ".timer." + s + ".>", n.prefix + ".callback." + s + ".>", n.TaskAnchor(shard),
-		},
+		Name: n.TaskStream(shard), Description: "Carillon: tasks and timers of shard " + s,
+		Subjects:  []string{n.prefix + ".task." + s + ".>", n.prefix + ".timer." + s + ".>", n.TaskAnchor(shard)},
 		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, Duplicates: DuplicateWindow,
 		AllowMsgSchedules: true, AllowMsgTTL: true, AllowRollup: true, AllowDirect: true,
+	}
+}
+
+// callbackConfig allows nothing that a header could ask for but to be stored: whoever may report on a run must not be able to do more.
+func (n Names) callbackConfig(shard, replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.CallbackStream(shard), Description: "Carillon: completions of the runs of shard " + strconv.Itoa(shard),
+		Subjects:  []string{n.Callbacks(shard), n.CallbackAnchor(shard)},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, Duplicates: DuplicateWindow, AllowDirect: true,
 	}
 }
 
@@ -168,28 +189,44 @@ func (n Names) deadLetterConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-// TaskConsumers are the consumers of one task stream, one for each pool. Their filters do not overlap, as work-queue
-// retention demands, and leave out the timers, which nobody consumes.
-func (n Names) TaskConsumers(shard int) []jetstream.ConsumerConfig {
-	task := n.prefix + ".task." + strconv.Itoa(shard)
-	return []jetstream.ConsumerConfig{
-		taskConsumer(PoolGenerator, task+".generate.>"),
-		taskConsumer(PoolInvoker, n.InvokerTasks(shard), n.Callbacks(shard)),
-		taskConsumer(PoolBackfiller, task+".backfill.>"),
+// PoolConsumer is a consumer of a pool, and the stream it is of.
+type PoolConsumer struct {
+	Stream string
+	// Config is what the consumer is made by; its durable name is that of the pool.
+	Config jetstream.ConsumerConfig
+}
+
+// PoolConsumers are the consumers of one shard, of all pools: one for each on the task stream, in the order of the work, and then
+// that of the invoker on the callback stream. Their filters do not overlap, as work-queue retention demands, and leave out the
+// timers, which nobody consumes.
+func (n Names) PoolConsumers(shard int) []PoolConsumer {
+	tasks, task := n.TaskStream(shard), n.prefix+".task."+strconv.Itoa(shard)
+	return []PoolConsumer{
+		{tasks, poolConsumer(PoolGenerator, task+".generate.>")},
+		// Completions were in the task stream once: those of runs that were on their way when an installation got its callback streams.
+		{tasks, poolConsumer(PoolInvoker, n.InvokerTasks(shard), n.Timeouts(shard), n.Callbacks(shard))},
+		{tasks, poolConsumer(PoolBackfiller, task+".backfill.>")},
+		{n.CallbackStream(shard), poolConsumer(PoolInvoker, n.Callbacks(shard))},
 	}
 }
 
-// TaskConsumer is the consumer of one pool on a task stream. It panics if there is no such pool.
-func (n Names) TaskConsumer(shard int, pool string) jetstream.ConsumerConfig {
-	for _, config := range n.TaskConsumers(shard) {
-		if config.Durable == pool {
-			return config
+// ConsumersOfPool are those of the consumers of one shard that one pool takes its messages from.
+func (n Names) ConsumersOfPool(shard int, pool string) []PoolConsumer {
+	return slices.DeleteFunc(n.PoolConsumers(shard), func(c PoolConsumer) bool { return c.Config.Durable != pool })
+}
+
+// ConsumersByStream are the consumers of all shards, by the name of their stream.
+func (n Names) ConsumersByStream(shards int) map[string][]jetstream.ConsumerConfig {
+	all := map[string][]jetstream.ConsumerConfig{}
+	for shard := range shards {
+		for _, c := range n.PoolConsumers(shard) {
+			all[c.Stream] = append(all[c.Stream], c.Config)
 		}
 	}
-	panic("subjects: there is no pool " + pool)
+	return all
 }
 
-func taskConsumer(pool string, filters ...string) jetstream.ConsumerConfig {
+func poolConsumer(pool string, filters ...string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: pool, FilterSubjects: filters, AckPolicy: jetstream.AckExplicitPolicy,
 		AckWait: TaskAckWait, MaxAckPending: maxAckPending, MaxDeliver: -1,

@@ -25,6 +25,7 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 			n.InvokeWake(2, key):                                                   subjects.PoolInvoker,
 			n.InvokeEnqueue(2, key, schedule.SourceAuto, schedule.Span{}):          subjects.PoolInvoker,
 			n.Callback(2, key, id, "r1"):                                           subjects.PoolInvoker,
+			n.Timeout(2, key, "r1"):                                                subjects.PoolInvoker,
 			n.Backfill(2, key, "b1"):                                               subjects.PoolBackfiller,
 			n.DueTimer(2, key):                                                     "",
 			n.GuardTimer(2, key, 1):                                                "",
@@ -35,9 +36,12 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 			strings.Replace(n.InvokeWake(2, key), "carillon.", "carillon-too.", 1): "",
 		} {
 			pools := []string{}
-			for _, consumer := range n.TaskConsumers(2) {
-				if matchesAny(consumer.FilterSubjects, subject) {
-					pools = append(pools, consumer.Durable)
+			for _, consumer := range n.PoolConsumers(2) {
+				stored := slices.ContainsFunc(n.StreamConfigs(3, 1), func(s jetstream.StreamConfig) bool {
+					return s.Name == consumer.Stream && matchesAny(s.Subjects, subject)
+				})
+				if stored && matchesAny(consumer.Config.FilterSubjects, subject) {
+					pools = append(pools, consumer.Config.Durable)
 				}
 			}
 			require.Equal(t, strings.Fields(pool), pools, subject)
@@ -48,17 +52,17 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 // TestFiltersDoNotOverlap, as work-queue retention demands. All end in ">", so two overlap if one begins as the other.
 func TestFiltersDoNotOverlap(t *testing.T) {
 	t.Parallel()
-	var filters []string
-	for shard := range 12 { // 1 and 11 begin alike
-		for _, consumer := range subjects.Default().TaskConsumers(shard) {
+	for _, consumers := range subjects.Default().ConsumersByStream(12) { // 1 and 11 begin alike
+		var filters []string
+		for _, consumer := range consumers {
 			filters = append(filters, consumer.FilterSubjects...)
 		}
-	}
-	for i, a := range filters {
-		require.True(t, strings.HasSuffix(a, ".>"))
-		for _, b := range filters[i+1:] {
-			a, b := strings.TrimSuffix(a, ">"), strings.TrimSuffix(b, ">")
-			require.False(t, strings.HasPrefix(a, b) || strings.HasPrefix(b, a), "%s %s", a, b)
+		for i, a := range filters {
+			require.True(t, strings.HasSuffix(a, ".>"))
+			for _, b := range filters[i+1:] {
+				a, b := strings.TrimSuffix(a, ">"), strings.TrimSuffix(b, ">")
+				require.False(t, strings.HasPrefix(a, b) || strings.HasPrefix(b, a), "%s %s", a, b)
+			}
 		}
 	}
 }
@@ -68,8 +72,10 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
 	all := map[string]string{
-		n.Callback(0, key, "q", "r1"):                      n.TaskStream(0),
-		n.Callback(1, key, "q", "r1"):                      n.TaskStream(1),
+		n.Callback(0, key, "q", "r1"):                      n.CallbackStream(0),
+		n.Callback(1, key, "q", "r1"):                      n.CallbackStream(1),
+		n.Callback(11, key, "q", "r1"):                     n.CallbackStream(11),
+		n.CallbackAnchor(1):                                n.CallbackStream(1),
 		n.Action("default", "q", "w"):                      n.ActionStream(),
 		n.ActionAnchor():                                   n.ActionStream(),
 		n.TaskAnchor(1):                                    n.TaskStream(1),
@@ -83,7 +89,11 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.API("default", subjects.ThingSchedule, "create"): "",
 	}
 	for _, subject := range scheduleSubjects(n, key) {
-		if !strings.HasPrefix(subject, "carillon.event.") {
+		switch {
+		case strings.HasPrefix(subject, "carillon.event."):
+		case subjects.IsCallback(subject):
+			all[subject] = n.CallbackStream(0)
+		default:
 			all[subject] = n.TaskStream(0)
 		}
 	}
@@ -110,7 +120,8 @@ func TestAnchors(t *testing.T) {
 			n.InvokeWake(0, key):                      n.TaskAnchor(0),
 			n.Backfill(2, key, "b1"):                  n.TaskAnchor(2),
 			n.TimeoutTimer(3, key, "r1"):              n.TaskAnchor(3),
-			n.Callback(2, key, id, "r1"):              "", // stored by workers, who may not set it
+			n.Timeout(3, key, "r1"):                   n.TaskAnchor(3),
+			n.Callback(2, key, id, "r1"):              n.CallbackAnchor(2),
 			n.Event(key, schedule.EventStarted):       "",
 			n.Control("default", id, id):              "",
 			subjects.StateKey(key, "definition"):      "",
@@ -124,9 +135,10 @@ func TestAnchors(t *testing.T) {
 		}
 	}
 	for shard := range 12 {
-		for _, consumer := range n.TaskConsumers(shard) {
-			require.False(t, matchesAny(consumer.FilterSubjects, n.TaskAnchor(shard)), consumer.Durable)
-			require.False(t, matchesAny(consumer.FilterSubjects, n.Pulse(shard)), consumer.Durable)
+		for _, consumer := range n.PoolConsumers(shard) {
+			for _, nobodys := range []string{n.TaskAnchor(shard), n.CallbackAnchor(shard), n.Pulse(shard)} {
+				require.False(t, matchesAny(consumer.Config.FilterSubjects, nobodys), consumer.Stream)
+			}
 		}
 	}
 	require.False(t, matches(n.WorkerConsumer(key.Namespace, "q").FilterSubject, n.ActionAnchor()))
@@ -135,7 +147,7 @@ func TestAnchors(t *testing.T) {
 func TestStreamsAreSafe(t *testing.T) {
 	t.Parallel()
 	configs := subjects.Default().StreamConfigs(4, 3)
-	require.Len(t, configs, 5+4)
+	require.Len(t, configs, 5+2*4)
 	for _, config := range configs {
 		require.Equal(t, 3, config.Replicas, config.Name)
 		require.Equal(t, jetstream.FileStorage, config.Storage, config.Name)

@@ -110,6 +110,16 @@ func (n Names) InvokerTasks(shard int) string {
 	return n.prefix + ".task." + strconv.Itoa(shard) + ".invoke.>"
 }
 
+// Timeout is the subject of the completion of a run of which no worker has reported in time: its TimeoutTimer delivers it there.
+func (n Names) Timeout(shard int, key schedule.Key, requestID string) string {
+	return n.task(shard, "timeout", key, requestID)
+}
+
+// Timeouts matches the timeouts of the runs of a shard.
+func (n Names) Timeouts(shard int) string {
+	return n.prefix + ".task." + strconv.Itoa(shard) + ".timeout.>"
+}
+
 // Backfill is the subject that runs one backfiller.
 func (n Names) Backfill(shard int, key schedule.Key, id string) string {
 	return n.task(shard, "backfill", key, id)
@@ -166,12 +176,12 @@ func (n Names) timer(shard int, kind string, key schedule.Key) string {
 	return n.prefix + ".timer." + strconv.Itoa(shard) + "." + kind + "." + key.Namespace + "." + Escape(key.ID)
 }
 
-// Callbacks matches the completions of the runs of a shard.
+// Callbacks matches the completions that workers report of the runs of a shard.
 func (n Names) Callbacks(shard int) string {
 	return n.prefix + ".callback." + strconv.Itoa(shard) + ".>"
 }
 
-// Callback is the subject of the completion of one run. The task queue is there for permissions.
+// Callback is the subject on which a worker reports the completion of one run. The task queue is there for permissions.
 func (n Names) Callback(shard int, key schedule.Key, queue, requestID string) string {
 	return n.prefix + ".callback." + strconv.Itoa(shard) + "." + key.Namespace + "." + Escape(queue) + "." +
 		Escape(key.ID) + "." + requestID
@@ -206,11 +216,16 @@ func (n Names) TaskAnchor(shard int) string { return n.taskAnchor(strconv.Itoa(s
 
 func (n Names) taskAnchor(shard string) string { return n.prefix + ".anchor.task." + shard }
 
+// CallbackAnchor is the subject of the anchor of one callback stream.
+func (n Names) CallbackAnchor(shard int) string { return n.callbackAnchor(strconv.Itoa(shard)) }
+
+func (n Names) callbackAnchor(shard string) string { return n.prefix + ".anchor.callback." + shard }
+
 // Anchors matches all anchors.
 func (n Names) Anchors() string { return n.prefix + ".anchor.>" }
 
-// AnchorOf returns the subject of the anchor of the stream that a task, a timer or a start request is stored in, and whether the
-// subject is that of one of these.
+// AnchorOf returns the subject of the anchor of the stream that a task, a timer, a completion or a start request is stored in, and
+// whether the subject is that of one of these.
 func AnchorOf(subject string) (anchor string, ok bool) {
 	tokens := strings.SplitN(subject, ".", 4)
 	if len(tokens) < 4 {
@@ -222,8 +237,16 @@ func AnchorOf(subject string) (anchor string, ok bool) {
 		return n.ActionAnchor(), true
 	case "task", "timer":
 		return n.taskAnchor(tokens[2]), true
+	case "callback":
+		return n.callbackAnchor(tokens[2]), true
 	}
 	return "", false
+}
+
+// IsCallback reports whether a subject is that of the completion of a run, under whatever prefix.
+func IsCallback(subject string) bool {
+	_, rest, _ := strings.Cut(subject, ".")
+	return strings.HasPrefix(rest, "callback.")
 }
 
 // Control is the subject of cancels and terminates of one run.
@@ -312,7 +335,7 @@ func (n Names) NamespaceOfAPI(subject string) (string, error) {
 type Task struct {
 	Shard int
 	Key   schedule.Key
-	// Role is "generate", "invoke", "backfill" or "callback".
+	// Role is "generate", "invoke", "backfill", "timeout" or "callback".
 	Role string
 	// What is the last token: what to wake for, which hand-off, backfill or request.
 	What string
@@ -331,7 +354,14 @@ func (t Task) IsWake() bool {
 // IsEnd reports whether a task is a request to the invoker to end a run.
 func (t Task) IsEnd() bool { return t.Role == "invoke" && strings.HasPrefix(t.What, whatEnd) }
 
-// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeDeleted, InvokeEnqueue, InvokeEnd, Backfill or Callback.
+// IsTimeout reports whether a task is the completion of a run of which no worker has reported in time.
+func (t Task) IsTimeout() bool { return t.Role == "timeout" }
+
+// IsCompletion reports whether a task completes the run whose request ID is What: by the report of a worker, or the timeout in its
+// place.
+func (t Task) IsCompletion() bool { return t.Role == "callback" || t.IsTimeout() }
+
+// ParseTask takes apart a subject made by Generate, InvokeWake, InvokeDeleted, InvokeEnqueue, InvokeEnd, Timeout, Backfill or Callback.
 func (n Names) ParseTask(subject string) (Task, error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".")
 	tokens := strings.Split(rest, ".")

@@ -20,7 +20,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/alive"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -91,11 +90,7 @@ func TestProtocolNamesFitTheCode(t *testing.T) {
 func TestBareClientWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	req := b.request("1", "monthly_report", input(`{"month":"2026-02"}`), func(r *schedule.ActionRequest) {
-		r.TimeoutTimer = b.names.TimeoutTimer(0, key, "req-1")
-	})
-	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.js), req.TimeoutTimer, req.Callback, time.Now().Add(time.Hour), nil, nil))
-	b.submit(req)
+	b.submit(b.request("1", "monthly_report", input(`{"month":"2026-02"}`)))
 	bareWorkOnce(t, b.nc, b.names.Prefix(), "reports=20=26=20more")
 
 	done, header := b.completionAndHeader()
@@ -103,10 +98,6 @@ func TestBareClientWorker(t *testing.T) {
 	assert.JSONEq(t, `{"rows":312}`, string(done.Result))
 	assert.Equal(t, traceparent, header.Get("traceparent"))
 	b.queueEmpty()
-	stream, err := b.js.Stream(t.Context(), b.names.TaskStream(0))
-	require.NoError(t, err)
-	_, err = stream.GetLastMsgForSubject(t.Context(), req.TimeoutTimer)
-	require.Error(t, err, "the timer is removed")
 }
 
 // bareWorkOnce takes one request from a queue, given escaped, and completes it.
@@ -145,10 +136,8 @@ func bareWorkOnce(t *testing.T, nc *nats.Conn, prefix, queue string) {
 	})
 	require.NoError(t, err)
 	reply, err := nc.RequestMsg(&nats.Msg{Subject: run["callback"].(string), Data: body, Header: nats.Header{
-		"Content-Type":       {"application/json"},
-		"traceparent":        {msg.Header.Get("traceparent")},
-		"Nats-Schedule-Next": {"purge"},
-		"Nats-Scheduler":     {run["timeoutTimer"].(string)},
+		"Content-Type": {"application/json"},
+		"traceparent":  {msg.Header.Get("traceparent")},
 	}}, limit)
 	require.NoError(t, err)
 	require.Contains(t, string(reply.Data), `"seq":`)

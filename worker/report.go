@@ -11,7 +11,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -35,7 +34,6 @@ func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
 	msg := nats.NewMsg(h.request.Callback)
 	msg.Data = data
 	msg.Header.Set("Content-Type", "application/json")
-	timer.PurgeHeader(msg.Header, h.request.TimeoutTimer)
 	traced, span := telemetry.StartPublish(o.trace, msg.Subject)
 	if span.IsRecording() {
 		span.SetAttributes(h.spanAttributes()...)

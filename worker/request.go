@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -35,9 +34,6 @@ func checkSubjects(names subjects.Names, subject string, req *schedule.ActionReq
 	}
 	if task, err := names.ParseTask(req.Callback); err != nil || task.Role != "callback" {
 		return fmt.Errorf("bad start request: callback %q is not a callback subject", req.Callback)
-	}
-	if req.TimeoutTimer != "" && !strings.HasPrefix(req.TimeoutTimer, names.Prefix()+".timer.") {
-		return fmt.Errorf("bad start request: timeoutTimer %q is not a timer subject", req.TimeoutTimer)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func setupOn[T string | *natsserver.Server](t testing.TB, to T) *bench {
 	b.nc, b.js = b.connect(t)
 	_, err := topology.Ensure(t.Context(), b.js, b.names, topology.Settings{Shards: 1, Replicas: 1})
 	require.NoError(t, err)
-	b.completions, err = b.js.Consumer(t.Context(), b.names.TaskStream(0), subjects.PoolInvoker)
+	b.completions, err = b.js.Consumer(t.Context(), b.names.CallbackStream(0), subjects.PoolInvoker)
 	require.NoError(t, err)
 	return b
 }

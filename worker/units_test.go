@@ -24,7 +24,7 @@ func validRequest() schedule.ActionRequest {
 	key := schedule.Key{Namespace: "default", ID: "s"}
 	return schedule.ActionRequest{
 		Namespace: "default", ScheduleID: "s", WorkflowID: "wf 1", RunID: "run", RequestID: "req", Type: "t",
-		TaskQueue: "q", Callback: names.Callback(3, key, "q", "req"), TimeoutTimer: names.TimeoutTimer(3, key, "req"),
+		TaskQueue: "q", Callback: names.Callback(3, key, "q", "req"),
 	}
 }
 
@@ -36,7 +36,6 @@ func TestParseRequest(t *testing.T) {
 		err    string
 	}{
 		"valid":              {change: func(*schedule.ActionRequest) {}},
-		"no timer":           {change: func(r *schedule.ActionRequest) { r.TimeoutTimer = "" }},
 		"no request ID":      {change: func(r *schedule.ActionRequest) { r.RequestID = "" }, err: "requestId is missing"},
 		"no run ID":          {change: func(r *schedule.ActionRequest) { r.RunID = "" }, err: "runId is missing"},
 		"no type":            {change: func(r *schedule.ActionRequest) { r.Type = "" }, err: "type is missing"},
@@ -45,7 +44,6 @@ func TestParseRequest(t *testing.T) {
 		"other namespace":    {change: func(r *schedule.ActionRequest) { r.Namespace = "x" }, err: "belong to subject"},
 		"callback elsewhere": {change: func(r *schedule.ActionRequest) { r.Callback = "carillon.task.0.generate.a.b.c" }, err: "not a callback subject"},
 		"foreign callback":   {change: func(r *schedule.ActionRequest) { r.Callback = "other.callback.0.a.b.c.d" }, err: "not a callback subject"},
-		"timer elsewhere":    {change: func(r *schedule.ActionRequest) { r.TimeoutTimer = "carillon.action.a.b.c" }, err: "not a timer subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -592,20 +590,6 @@ func TestRedeliveryOfAFinishedRunIsAcknowledged(t *testing.T) {
 	b.completion()
 	b.noCompletion()
 	assert.EqualValues(t, 1, calls.Load())
-}
-
-func TestCompletionRemovesTheTimeoutTimer(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.serve("a", func(context.Context, *worker.Run) (any, error) { return nil, nil })
-	req := b.request("1", "a", func(r *schedule.ActionRequest) { r.TimeoutTimer = b.names.TimeoutTimer(0, key, "req-1") })
-	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.js), req.TimeoutTimer, req.Callback, time.Now().Add(time.Hour), nil, []byte("late")))
-	b.submit(req)
-	assert.Equal(t, schedule.StatusCompleted, b.completion().Status)
-	stream, err := b.js.Stream(t.Context(), b.names.TaskStream(0))
-	require.NoError(t, err)
-	_, err = stream.GetLastMsgForSubject(t.Context(), req.TimeoutTimer)
-	require.ErrorIs(t, err, jetstream.ErrMsgNotFound)
 }
 
 func TestCompletionSurvivesARestartOfNATS(t *testing.T) {

@@ -122,7 +122,7 @@ func (c *creation) snapshot(ctx context.Context, name string) (Stream, error) {
 func (c *creation) complete(ctx context.Context, m *Manifest) error {
 	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ProgressStream(), c.Names.ActionStream())
 	for shard := range m.Shards {
-		order = append(order, c.Names.TaskStream(shard))
+		order = append(order, c.Names.CallbackStream(shard), c.Names.TaskStream(shard))
 	}
 	order = append(order, c.Names.DeadLetterStream(), c.Names.EventStream())
 	for _, name := range order {
@@ -194,8 +194,11 @@ func (c *creation) since(ctx context.Context, stream *Stream, after uint64, visi
 // are made again; a start request, a completion, and the timer that ends a run in spite of its worker, are nowhere else.
 func (c *creation) needed(stream string) []string {
 	for shard := range c.Facts.Shards {
-		if stream == c.Names.TaskStream(shard) {
-			return []string{c.Names.Callbacks(shard), c.Names.TimeoutTimers(shard)}
+		switch stream {
+		case c.Names.TaskStream(shard):
+			return []string{c.Names.Callbacks(shard), c.Names.TimeoutTimers(shard), c.Names.Timeouts(shard)}
+		case c.Names.CallbackStream(shard):
+			return []string{c.Names.Callbacks(shard)}
 		}
 	}
 	return []string{c.Names.Actions("*")}

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/nats-io/nats.go"
 
@@ -43,10 +44,17 @@ func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 		return nil, err
 	}
 	for shard := range r.manifest.Shards {
-		for _, subject := range []string{r.names.Callbacks(shard), r.names.InvokerTasks(shard)} {
-			if err := r.visit(ctx, r.names.TaskStream(shard), subject, e.addTask); err != nil {
-				return nil, err
-			}
+		tasks := r.names.TaskStream(shard)
+		err := errors.Join(
+			r.visit(ctx, tasks, r.names.InvokerTasks(shard), e.addTask),
+			r.visit(ctx, tasks, r.names.Timeouts(shard), e.addTask),
+			r.visit(ctx, tasks, r.names.Callbacks(shard), e.addTask), // of an earlier release
+		)
+		if callbacks := r.names.CallbackStream(shard); r.manifest.has(callbacks) {
+			err = errors.Join(err, r.visit(ctx, callbacks, r.names.Callbacks(shard), e.addTask))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	letters, err := deadletter.NewReader(r.JS, r.names).List(ctx, deadletter.Filter{})
@@ -96,7 +104,7 @@ func (e *evidence) addTask(m *message) error {
 	task, err := e.names.ParseTask(m.Subject)
 	switch {
 	case err != nil:
-	case task.Role == "callback":
+	case task.IsCompletion():
 		if e.reported[task.Key] == nil {
 			e.reported[task.Key] = map[string]bool{}
 		}
@@ -137,7 +145,7 @@ func (e *evidence) dead(key schedule.Key, state *schedule.InvokerState) map[stri
 	}
 	for i := range e.letters[key] {
 		origin := e.letters[key][i].Origin.Subject
-		if task, err := e.names.ParseTask(origin); err == nil && task.Role == "callback" {
+		if task, err := e.names.ParseTask(origin); err == nil && task.IsCompletion() {
 			dead[task.What] = true
 		} else if id, ok := requests[origin]; ok {
 			dead[id] = true

@@ -91,9 +91,12 @@ func (m *Manifest) has(name string) bool {
 }
 
 // restorable are the streams that the backup is to be restored from. Those that the release which made it did not have yet are made
-// anew, empty, when all others are there.
+// anew, empty, when all others are there; completions were in the task streams then, from where they are taken as well.
 func (m *Manifest) restorable(names subjects.Names) []string {
 	later := []string{names.ProgressStream()}
+	for shard := range m.Shards {
+		later = append(later, names.CallbackStream(shard))
+	}
 	return slices.DeleteFunc(streamNames(names, m.Shards), func(name string) bool { return slices.Contains(later, name) && !m.has(name) })
 }
 
@@ -260,7 +263,7 @@ func (f *File) open(dir string) (*os.File, error) {
 func streamNames(names subjects.Names, shards int) []string {
 	all := []string{names.EventStream(), names.DeadLetterStream(), names.ControlStream(), names.ProgressStream()}
 	for shard := range shards {
-		all = append(all, names.TaskStream(shard))
+		all = append(all, names.CallbackStream(shard), names.TaskStream(shard))
 	}
 	return append(append(all, bucketStreams(names, shards)...), names.ActionStream())
 }

@@ -22,9 +22,10 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 		subjects.BucketStream(names.ClusterBucket()): "cluster",
 		subjects.BucketStream(names.StateBucket(0)):  "state",
 		names.TaskStream(0):                          "tasks",
+		names.CallbackStream(0):                      "callbacks",
 	}
 	for shard := range shards {
-		kinds[names.TaskStream(shard)] = "tasks"
+		kinds[names.TaskStream(shard)], kinds[names.CallbackStream(shard)] = "tasks", "callbacks"
 		kinds[subjects.BucketStream(names.StateBucket(shard))] = "state"
 	}
 	return kinds

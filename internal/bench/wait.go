@@ -105,8 +105,8 @@ func (s *session) awaitIndex(ctx context.Context) error {
 // tasks counts the messages that the pools have not dealt with.
 func (s *session) tasks(ctx context.Context) (left int, err error) {
 	for shard := range s.cluster.Facts.Shards {
-		for _, config := range s.names.TaskConsumers(shard) {
-			consumer, err := s.js.Consumer(ctx, s.names.TaskStream(shard), config.Durable)
+		for _, of := range s.names.PoolConsumers(shard) {
+			consumer, err := s.js.Consumer(ctx, of.Stream, of.Config.Durable)
 			if err != nil {
 				return 0, fmt.Errorf("bench: look for tasks: %w", err)
 			}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"math"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,16 +16,29 @@ const anchorEvery = 128
 
 // anchor sets the anchor of a work queue anew, behind a message that has just been stored, if it is time. Which message that is
 // follows from its sequence, so that of many processes one does it, with nothing to agree on. Nobody waits for it: without an
-// anchor NATS is slower, and nothing else.
+// anchor NATS is slower, and nothing else. Behind a completion, which a worker has stored, whoever takes it sets the anchor.
 func (b *NATS) anchor(subject string, sequence uint64) {
 	if !anchors(sequence) {
 		return
 	}
 	if anchor, ok := subjects.AnchorOf(subject); ok {
-		_ = b.js.Conn().PublishMsg(&nats.Msg{
-			Subject: anchor, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}},
-		})
+		_ = b.js.Conn().PublishMsg(anchorMessage(anchor))
 	}
+}
+
+// anchorBehind is anchor for a message that somebody else has stored.
+func (b *NATS) anchorBehind(msg jetstream.Msg) {
+	if meta, err := msg.Metadata(); err == nil {
+		b.anchor(msg.Subject(), meta.Sequence.Stream)
+	}
+}
+
+// anchorMessage replaces the anchor before. A callback stream keeps one message for each subject, and takes no header for that.
+func anchorMessage(subject string) *nats.Msg {
+	if strings.Contains(subject, ".callback.") {
+		return &nats.Msg{Subject: subject}
+	}
+	return &nats.Msg{Subject: subject, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 }
 
 // anchors reports whether an anchor follows the message with a sequence. The first is one of them. The distances to the next are not

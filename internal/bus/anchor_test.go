@@ -27,7 +27,7 @@ func TestAnchor(t *testing.T) {
 		consumer       jetstream.ConsumerConfig
 	}{
 		names.Action("default", "q", "w"): {names.ActionStream(), names.ActionAnchor(), names.WorkerConsumer("default", "q")},
-		names.InvokeWake(0, key):          {names.TaskStream(0), names.TaskAnchor(0), names.TaskConsumers(0)[1]},
+		names.InvokeWake(0, key):          {names.TaskStream(0), names.TaskAnchor(0), names.PoolConsumers(0)[1].Config},
 	}
 	for subject, q := range bySubject {
 		consumer, err := js.CreateConsumer(t.Context(), q.stream, q.consumer)
@@ -43,26 +43,27 @@ func TestAnchor(t *testing.T) {
 	}
 }
 
-// TestAnchorBesideWorkers: half of what a task stream stores are the reports of workers, who set no anchors. Where tasks and reports take
-// turns, those who set them always meet the same half of the sequences.
-func TestAnchorBesideWorkers(t *testing.T) {
+// TestAnchorOfCompletions: what a callback stream stores are the reports of workers, who set no anchors. Whoever takes them does.
+func TestAnchorOfCompletions(t *testing.T) {
 	t.Parallel()
 	dir, js := queues(t)
 	b, names, key := natstest.Bus(t, js), subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
-	consumer, err := js.CreateConsumer(t.Context(), names.TaskStream(0), names.TaskConsumers(0)[1])
+	of := names.PoolConsumers(0)[3]
+	messages, err := b.Pull(t.Context(), of.Stream, of.Config)
 	require.NoError(t, err)
-	const turns = 1000
+	defer messages.Stop()
+	const turns = 2000
 	data := make([]byte, 8<<10) // 16 MB in all, which are four files
 	for range turns {
-		require.NoError(t, b.Publish(t.Context(), &nats.Msg{Subject: names.InvokeWake(0, key), Data: data}))
-		take(t, consumer)
 		_, err := js.Publish(t.Context(), names.Callback(0, key, "q", "r"), data)
 		require.NoError(t, err)
-		take(t, consumer)
+		msg, err := messages.Next(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, msg.DoubleAck(t.Context()))
 	}
 	require.NoError(t, js.Conn().Flush())
-	requireOnly(t, js, names.TaskStream(0), names.TaskAnchor(0))
-	require.Less(t, newestFile(t, dir, names.TaskStream(0)), turns/2)
+	requireOnly(t, js, of.Stream, names.CallbackAnchor(0))
+	require.Less(t, newestFile(t, dir, of.Stream), turns/2)
 }
 
 // TestNoAnchor: it is set for what the pools have to do and for runs, never for anything else.

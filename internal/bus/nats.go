@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/publish"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -25,6 +27,7 @@ const (
 type NATS struct {
 	js        jetstream.JetStream
 	publisher *publish.Publisher
+	streams   sync.Map // of jetstream.Stream, by name
 }
 
 var _ Bus = (*NATS)(nil)
@@ -84,9 +87,21 @@ func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error
 	return err
 }
 
+// handle returns that of a stream, to purge messages with, which goes by the name. It is asked for once.
+func (b *NATS) handle(ctx context.Context, name string) (jetstream.Stream, error) {
+	if known, ok := b.streams.Load(name); ok {
+		return known.(jetstream.Stream), nil
+	}
+	s, err := b.js.Stream(ctx, name)
+	if err == nil {
+		b.streams.Store(name, s)
+	}
+	return s, err
+}
+
 // Purge implements [Bus].
 func (b *NATS) Purge(ctx context.Context, stream, subject string) error {
-	s, err := b.js.Stream(ctx, stream)
+	s, err := b.handle(ctx, stream)
 	if err != nil {
 		return err
 	}
@@ -134,11 +149,14 @@ func (b *NATS) Pull(ctx context.Context, stream string, consumer jetstream.Consu
 	if err != nil {
 		return nil, err
 	}
-	return pulled{messages}, nil
+	return pulled{messages, b}, nil
 }
 
 // pulled is jetstream.MessagesContext with the context as a parameter.
-type pulled struct{ jetstream.MessagesContext }
+type pulled struct {
+	jetstream.MessagesContext
+	bus *NATS
+}
 
 // Next implements [Messages]. It begins anew when nothing has come for a moment: nats.go asks for messages as a call begins and as
 // one arrives, except while the goroutine that asks is still at it. Where that is held up until all it has asked for have arrived,
@@ -146,7 +164,10 @@ type pulled struct{ jetstream.MessagesContext }
 func (p pulled) Next(ctx context.Context) (jetstream.Msg, error) {
 	msg, err := p.MessagesContext.Next(jetstream.NextMaxWait(askAgain))
 	if errors.Is(err, nats.ErrTimeout) {
-		return p.MessagesContext.Next(jetstream.NextContext(ctx))
+		msg, err = p.MessagesContext.Next(jetstream.NextContext(ctx))
+	}
+	if err == nil && subjects.IsCallback(msg.Subject()) {
+		p.bus.anchorBehind(msg)
 	}
 	return msg, err
 }

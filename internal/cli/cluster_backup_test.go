@@ -76,7 +76,7 @@ func TestClusterBackupAndRestore(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	p = process{}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "restore", dir, "--data", data, "--resume-from", "now", "--log-level", "error"), p.stderr.String())
-	assert.Regexp(t, `^restored carillon as of 20\S+Z: 1 schedule in 14 streams\n(?s:.*)start the processes of the installation now\n$`, p.stdout.String())
+	assert.Regexp(t, `^restored carillon as of 20\S+Z: 1 schedule in 18 streams\n(?s:.*)start the processes of the installation now\n$`, p.stdout.String())
 	server, url = startServer(t, "--data", data)
 	c = cli{t, url}
 	before := c.describe("tick")

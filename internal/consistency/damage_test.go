@@ -183,20 +183,18 @@ func (s *site) plantPassedOver(id string) schedule.BufferedStart {
 	key, start := started(s, id)
 	s.unqueue(key, start)
 	shard := s.shard(key)
-	stream := s.names.TaskStream(shard)
-	config := s.names.TaskConsumers(shard)[1]
+	stream, config := s.names.CallbackStream(shard), s.names.PoolConsumers(shard)[3].Config
 	require.Equal(s, subjects.PoolInvoker, config.Durable)
+	later := s.names.Callback(shard, key, start.TaskQueue, "later")
 	narrow := config
-	narrow.FilterSubjects = []string{s.names.InvokeWake(shard, key)}
+	narrow.FilterSubjects = []string{later}
 	_, err := s.js.UpdateConsumer(s.Context(), stream, narrow)
 	require.NoError(s, err)
 	_, err = s.js.PublishMsg(s.Context(), s.completion(key, start))
 	require.NoError(s, err)
-	wake, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonRetry})
+	_, err = s.js.Publish(s.Context(), later, []byte(`{"requestId":"later","status":"completed"}`))
 	require.NoError(s, err)
-	_, err = s.js.Publish(s.Context(), s.names.InvokeWake(shard, key), wake)
-	require.NoError(s, err)
-	s.eventually("the wake is handled", func() bool { return !s.there(stream, s.names.InvokeWake(shard, key)) })
+	s.eventually("the later one is handled", func() bool { return !s.there(stream, later) })
 	_, err = s.js.UpdateConsumer(s.Context(), stream, config)
 	require.NoError(s, err)
 	require.True(s, s.there(stream, s.names.Callback(shard, key, start.TaskQueue, start.RequestID)), "the completion is stored")
@@ -320,7 +318,7 @@ func (s *site) plantLeftovers() leftovers {
 		}
 		arm(s.names.DueTimer(stream, key), s.names.Generate(stream, key, subjects.WhatDue))
 		arm(s.names.RetryTimer(stream, key), s.names.InvokeWake(stream, key))
-		arm(s.names.TimeoutTimer(stream, key, "r1"), s.names.Callback(stream, key, "q", "r1")) // its run may go on
+		arm(s.names.TimeoutTimer(stream, key, "r1"), s.names.Timeout(stream, key, "r1")) // its run may go on
 	}
 	put(s, kv.Generator(left.records), func(g *schedule.GeneratorState) { g.Incarnation = "i" })
 	put(s, kv.Invoker(left.records), func(i *schedule.InvokerState) { i.Incarnation = "i" })

@@ -20,11 +20,12 @@ func (c *Checker) glance(ctx context.Context, key schedule.Key) ([]Finding, erro
 }
 
 // glance makes a snapshot of a schedule that has no tasks. Of one that has, or of which there is more than fits into an answer, two
-// requests do not tell enough; then it is false.
+// requests do not tell enough; then it is false. It does not look for completions: they explain what may seem wrong, and make nothing
+// wrong that seems well.
 func (r *reader) glance(ctx context.Context, key schedule.Key) (s Snapshot, told bool, err error) {
 	v := newSurvey(r.store.ShardOf(key))
 	stream := r.names.TaskStream(v.shard)
-	messages, rest, err := r.streams.Newest(ctx, v.shard, stream, r.messagesOf(v.shard, key)...)
+	messages, rest, err := r.streams.Newest(ctx, v.shard, stream, r.tasksOf(v.shard, key)...)
 	if err != nil || rest {
 		return Snapshot{}, false, err
 	}

@@ -92,8 +92,12 @@ type again struct {
 	sequence uint64
 }
 
-func (a again) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
-	stored, err := m.bus.Last(ctx, m.names.TaskStream(m.store.ShardOf(key)), a.subject)
+func (a again) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
+	task, err := m.names.ParseTask(a.subject)
+	if err != nil {
+		return fmt.Errorf("consistency: %w", err)
+	}
+	stored, err := m.bus.Last(ctx, m.names.StreamOf(task), a.subject)
 	if errors.Is(err, leader.ErrNone) || err == nil && stored.Sequence != a.sequence {
 		return nil
 	}
@@ -129,7 +133,6 @@ func (r reportLost) carryOut(ctx context.Context, m *mender, key schedule.Key) e
 	}
 	shard := m.store.ShardOf(key)
 	header := nats.Header{nats.ExpectedLastSubjSeqHdr: {"0"}}
-	timer.PurgeHeader(header, m.names.TimeoutTimer(shard, key, start.RequestID))
 	subject := m.names.Callback(shard, key, start.TaskQueue, start.RequestID)
 	return m.publish(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
 }

@@ -72,13 +72,14 @@ func (r *reader) tasks(ctx context.Context, v *survey, l *listing, s *Snapshot) 
 			continue
 		}
 		task := Task{Task: parsed, Subject: subject}
-		stored, err := r.bus.Last(ctx, r.names.TaskStream(v.shard), subject)
+		stream := r.names.StreamOf(parsed)
+		stored, err := r.bus.Last(ctx, stream, subject)
 		switch {
 		case errors.Is(err, leader.ErrNone): // done in the meantime; whoever did it may be about to do what follows
 		case err != nil:
 			return err
 		default:
-			task.Sequence, task.Passed = stored.Sequence, stored.Sequence <= v.floors[poolOf(parsed.Role)]
+			task.Sequence, task.Passed = stored.Sequence, stored.Sequence <= v.floors[consumer{stream, poolOf(parsed.Role)}]
 		}
 		s.Tasks = append(s.Tasks, task)
 	}

@@ -107,11 +107,16 @@ func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *
 	case err != nil && !errors.Is(err, leader.ErrNone):
 		return false, err
 	}
-	_, err = r.bus.Last(ctx, r.names.TaskStream(shard), r.names.Callback(shard, key, start.TaskQueue, start.RequestID))
-	if errors.Is(err, leader.ErrNone) {
-		return false, nil
+	for _, at := range []struct{ stream, subject string }{
+		{r.names.CallbackStream(shard), r.names.Callback(shard, key, start.TaskQueue, start.RequestID)},
+		{r.names.TaskStream(shard), r.names.Timeout(shard, key, start.RequestID)},
+	} {
+		_, err := r.bus.Last(ctx, at.stream, at.subject)
+		if !errors.Is(err, leader.ErrNone) {
+			return err == nil, err
+		}
 	}
-	return err == nil, err
+	return false, nil
 }
 
 // deadRuns looks among the dead letters for the completions and requests of runs.

@@ -156,7 +156,7 @@ func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 			return nil
 		case err == nil:
 			attempts = 0
-			err = s.visit(ctx, p, met)
+			err = s.visit(ctx, p, t, met)
 			s.confirm(ctx)
 		case attempts < maxAttempts && ctx.Err() == nil:
 			attempts++
@@ -170,10 +170,13 @@ func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 
 // visit looks at the schedules that some messages lead to, one after the other, and then rests for all of them: to wake up for each would
 // cost more than the look. The error is that of ctx.
-func (s *Scrubber) visit(ctx context.Context, p *pass, met []string) error {
-	keys := s.ledTo(ctx, p, met)
+func (s *Scrubber) visit(ctx context.Context, p *pass, t *trail, met []string) error {
+	keys, look := s.ledTo(ctx, p, met), s.checker.glance
+	if t.passedBy != "" {
+		keys, look = s.checker.reader.owners(p.shard, met), s.checker.look // which a glance would not see
+	}
 	for _, key := range keys {
-		found, err := s.checker.glance(ctx, key)
+		found, err := look(ctx, key)
 		if err != nil {
 			p.failed(err)
 			continue

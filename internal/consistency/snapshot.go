@@ -71,7 +71,7 @@ type Timer struct {
 
 // Run is where a run is that counts as running.
 type Run struct {
-	// Known says that its request is in the action stream, or its completion in the task stream, or that a worker has it.
+	// Known says that its request is in the action stream, or its completion in the callback stream, or that a worker has it.
 	Known bool
 	// Callback and Request are the dead letters of its completion and of its request; 0 where there are none.
 	Callback, Request uint64
@@ -83,6 +83,7 @@ const (
 	roleInvoke   = "invoke"
 	roleBackfill = "backfill"
 	roleCallback = "callback"
+	roleTimeout  = "timeout"
 
 	timerDue      = "due"
 	timerGuard    = "guard"
@@ -95,7 +96,9 @@ const (
 func (s *Snapshot) generating() bool { return s.task(roleGenerate, "") || s.timer(timerGuard, "") }
 
 // invoking reports the same of the invoker.
-func (s *Snapshot) invoking() bool { return s.task(roleInvoke, "") || s.task(roleCallback, "") }
+func (s *Snapshot) invoking() bool {
+	return s.task(roleInvoke, "") || s.task(roleCallback, "") || s.task(roleTimeout, "")
+}
 
 // backfilling reports the same of the backfiller and one request.
 func (s *Snapshot) backfilling(id string) bool {

@@ -21,10 +21,13 @@ type listing struct {
 type survey struct {
 	shard int
 	found map[schedule.Key]*listing
-	// floors are up to which message the consumer of each pool takes all as acknowledged. They are asked for before
-	// messages are looked for: one that is there after that, and not above, has been passed over.
-	floors map[string]uint64
+	// floors are up to which message each consumer takes all as acknowledged. They are asked for before messages are looked for: one
+	// that is there after that, and not above, has been passed over.
+	floors map[consumer]uint64
 }
+
+// consumer is that of a pool on a stream.
+type consumer struct{ stream, pool string }
 
 func (v *survey) of(key schedule.Key) *listing {
 	l := v.found[key]
@@ -41,7 +44,8 @@ func (r *reader) surveyShard(ctx context.Context, shard int, namespace string) (
 	if namespace != "" {
 		filter = namespace + ".>"
 	}
-	v, err := r.survey(ctx, shard, filter, ">")
+	all := []string{">"}
+	v, err := r.survey(ctx, shard, filter, map[string][]string{r.names.TaskStream(shard): all, r.names.CallbackStream(shard): all})
 	if err == nil && namespace != "" {
 		for key := range v.found {
 			if key.Namespace != namespace {
@@ -55,29 +59,32 @@ func (r *reader) surveyShard(ctx context.Context, shard int, namespace string) (
 // surveySchedule lists one schedule.
 func (r *reader) surveySchedule(ctx context.Context, key schedule.Key) (*survey, error) {
 	shard := r.store.ShardOf(key)
-	v, err := r.survey(ctx, shard, subjects.StateKey(key, ">"), r.messagesOf(shard, key)...)
+	v, err := r.survey(ctx, shard, subjects.StateKey(key, ">"), map[string][]string{
+		r.names.TaskStream(shard):     r.tasksOf(shard, key),
+		r.names.CallbackStream(shard): {fmt.Sprintf("%s.callback.%d.%s.*.%s.*", r.names.Prefix(), shard, key.Namespace, subjects.Escape(key.ID))},
+	})
 	if err == nil {
 		v.of(key)
 	}
 	return v, err
 }
 
-// messagesOf are filters for the tasks and timers of a schedule.
-func (r *reader) messagesOf(shard int, key schedule.Key) []string {
+// tasksOf are filters for the tasks and timers of a schedule.
+func (r *reader) tasksOf(shard int, key schedule.Key) []string {
 	prefix, id := r.names.Prefix(), subjects.Escape(key.ID)
 	return []string{
 		fmt.Sprintf("%s.task.%d.*.%s.%s.*", prefix, shard, key.Namespace, id),
-		fmt.Sprintf("%s.callback.%d.%s.*.%s.*", prefix, shard, key.Namespace, id),
 		fmt.Sprintf("%s.timer.%d.*.%s.%s", prefix, shard, key.Namespace, id),
 		fmt.Sprintf("%s.timer.%d.*.%s.%s.*", prefix, shard, key.Namespace, id),
 	}
 }
 
 func newSurvey(shard int) *survey {
-	return &survey{shard: shard, found: map[schedule.Key]*listing{}, floors: map[string]uint64{}}
+	return &survey{shard: shard, found: map[schedule.Key]*listing{}, floors: map[consumer]uint64{}}
 }
 
-func (r *reader) survey(ctx context.Context, shard int, keys string, filters ...string) (*survey, error) {
+// survey lists what is stored about the schedules with some keys, and messages by the filters for each stream.
+func (r *reader) survey(ctx context.Context, shard int, keys string, filters map[string][]string) (*survey, error) {
 	v := newSurvey(shard)
 	names, err := r.buckets.Keys(ctx, r.names.StateBucket(shard), keys)
 	if err != nil {
@@ -87,13 +94,15 @@ func (r *reader) survey(ctx context.Context, shard int, keys string, filters ...
 		v.addRecord(name)
 	}
 	tasks := false
-	for _, filter := range filters {
-		listed, err := r.streams.Listed(ctx, r.names.TaskStream(shard), filter)
-		if err != nil {
-			return nil, fmt.Errorf("consistency: list the messages of shard %d: %w", shard, err)
-		}
-		for _, subject := range listed {
-			tasks = v.addMessage(r.names, subject) || tasks
+	for _, stream := range []string{r.names.TaskStream(shard), r.names.CallbackStream(shard)} {
+		for _, filter := range filters[stream] {
+			listed, err := r.streams.Listed(ctx, stream, filter)
+			if err != nil {
+				return nil, fmt.Errorf("consistency: list the messages of %s: %w", stream, err)
+			}
+			for _, subject := range listed {
+				tasks = v.addMessage(r.names, subject) || tasks
+			}
 		}
 	}
 	if !tasks {
@@ -126,12 +135,13 @@ func (v *survey) addMessage(names subjects.Names, subject string) bool {
 }
 
 func (r *reader) floors(ctx context.Context, v *survey) error {
-	for _, pool := range []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller} {
-		floor, err := r.streams.Floor(ctx, r.names.TaskStream(v.shard), pool)
+	for _, of := range r.names.PoolConsumers(v.shard) {
+		pool := of.Config.Durable
+		floor, err := r.streams.Floor(ctx, of.Stream, pool)
 		if err != nil {
-			return fmt.Errorf("consistency: the consumer of the %s: %w", pool, err)
+			return fmt.Errorf("consistency: the consumer of the %s on %s: %w", pool, of.Stream, err)
 		}
-		v.floors[pool] = floor
+		v.floors[consumer{of.Stream, pool}] = floor
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type trail struct {
 	streams Streams
 	shard   int
 	name    string
+	// passedBy is a consumer of the stream if the trail is only what that has passed over; empty if it is all.
+	passedBy string
 	// last is the sequence of the message that was read last, end that at which to end; 0 until that is known.
 	last, end uint64
 }
@@ -52,6 +54,9 @@ func (t *trail) open(ctx context.Context) error {
 		return nil
 	}
 	end, err := t.streams.End(ctx, t.shard, t.name)
+	if t.passedBy != "" {
+		end, err = t.streams.Floor(ctx, t.name, t.passedBy)
+	}
 	if err != nil {
 		return fmt.Errorf("consistency: open %s: %w", t.name, err)
 	}
@@ -59,11 +64,13 @@ func (t *trail) open(ctx context.Context) error {
 	return nil
 }
 
-// trails are what is stored about the schedules of a shard: their records, and their tasks and timers.
+// trails are what is stored about the schedules of a shard: their records, their tasks and timers, and
+// completions that nobody will take.
 func (r *reader) trails(shard int) []*trail {
 	return []*trail{
 		{streams: r.streams, shard: shard, name: subjects.BucketStream(r.names.StateBucket(shard))},
 		{streams: r.streams, shard: shard, name: r.names.TaskStream(shard)},
+		{streams: r.streams, shard: shard, name: r.names.CallbackStream(shard), passedBy: subjects.PoolInvoker},
 	}
 }
 
@@ -78,6 +85,16 @@ func (r *reader) owner(shard int, subject string) (key schedule.Key, definition,
 	}
 	key, _, ok = parseTimer(r.names, subject)
 	return key, false, ok
+}
+
+// owners are the schedules that some messages are about.
+func (r *reader) owners(shard int, met []string) (keys []schedule.Key) {
+	for _, subject := range met {
+		if key, _, ok := r.owner(shard, subject); ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // undefined returns which of some schedules of a shard are not known to have a definition, as any replica has it.

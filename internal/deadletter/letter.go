@@ -151,6 +151,7 @@ type meaning struct {
 	kind      kind
 	key       schedule.Key
 	stream    string // where such a message belongs
+	former    string // where it belonged in an earlier release, if that was another stream
 	requestID string
 }
 
@@ -159,10 +160,13 @@ func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 	if err != nil {
 		return meaningOfRequest(names, subject, body)
 	}
-	m := meaning{kind: kindWake, key: task.Key, stream: names.TaskStream(task.Shard)}
+	m := meaning{kind: kindWake, key: task.Key, stream: names.StreamOf(task)}
 	switch {
-	case task.Role == "callback":
+	case task.IsCompletion():
 		m.kind, m.requestID = kindCompletion, task.What
+		if task.Role == "callback" {
+			m.former = names.TaskStream(task.Shard)
+		}
 	case task.IsHandOff():
 		m.kind = kindEnqueue
 	case task.IsEnd():

@@ -88,7 +88,8 @@ func TestMeaning(t *testing.T) {
 		names.Backfill(2, tick, "b"):                              {kind: kindWake, key: tick, stream: stream},
 		names.InvokeEnd(2, tick, schedule.ControlCancel, "r1"):    {kind: kindEnd, key: tick, stream: stream},
 		names.InvokeEnqueue(2, tick, "auto", schedule.Span{}):     {kind: kindEnqueue, key: tick, stream: stream},
-		names.Callback(2, tick, "q", "r"):                         {kind: kindCompletion, key: tick, stream: stream, requestID: "r"},
+		names.Callback(2, tick, "q", "r"):                         {kind: kindCompletion, key: tick, stream: names.CallbackStream(2), former: stream, requestID: "r"},
+		names.Timeout(2, tick, "r"):                               {kind: kindCompletion, key: tick, stream: stream, requestID: "r"},
 		names.Action(tick.Namespace, "a queue", "w 1"):            {kind: kindRequest, key: tick, stream: names.ActionStream(), requestID: "r-w 1"},
 		names.Action(tick.Namespace, "another", "w 1"):            {},
 		names.DueTimer(2, tick):                                   {},
@@ -201,7 +202,8 @@ func TestReplaySendsWhatWasReceived(t *testing.T) {
 			Subject: rapid.SampledFrom([]string{
 				names.Generate(shard, key, subjects.WhatDue), names.InvokeWake(shard, key), names.Callback(shard, key, "q", "r"),
 			}).Draw(t, "subject"),
-			Stream: names.TaskStream(shard), Sequence: rapid.Uint64Range(1, 1<<40).Draw(t, "sequence"),
+			Stream:   names.TaskStream(shard), // where completions were as well, once
+			Sequence: rapid.Uint64Range(1, 1<<40).Draw(t, "sequence"),
 		}
 		own := nats.Header{}
 		for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"traceparent", "Content-Type", "x"}), rapid.ID).Draw(t, "names") {

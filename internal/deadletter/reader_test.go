@@ -53,7 +53,10 @@ func (b *testBundle) publish(subject string, header nats.Header, body []byte, op
 func (b *testBundle) take(pool string) jetstream.Msg {
 	b.Helper()
 	stream := b.names.TaskStream(0)
-	if pool == "worker" {
+	switch pool {
+	case subjects.PoolInvoker: // they are about completions here
+		stream = b.names.CallbackStream(0)
+	case "worker":
 		config := b.names.WorkerConsumer("default", "q")
 		stream, pool = b.names.ActionStream(), config.Durable
 		_, err := b.js.CreateOrUpdateConsumer(b.Context(), stream, config)
@@ -160,13 +163,11 @@ func TestListGetAndPurge(t *testing.T) {
 	assert.Equal(t, []uint64{1, 3}, b.sequences(deadletter.Filter{Namespace: "default", ScheduleID: "a"}))
 	assert.Equal(t, []uint64{2}, b.sequences(deadletter.Filter{Pool: subjects.PoolGenerator, Limit: 1}))
 
-	before, err := b.reader.Get(t.Context(), 2)
-	require.NoError(t, err)
 	message, err := b.reader.Get(t.Context(), 3)
 	require.NoError(t, err)
-	assert.Greater(t, message.Origin.Sequence, before.Origin.Sequence)
+	assert.NotZero(t, message.Origin.Sequence)
 	assert.Equal(t, deadletter.Origin{
-		Subject: b.names.Callback(0, keyOf("a"), "q", "r"), Stream: b.names.TaskStream(0), Sequence: message.Origin.Sequence,
+		Subject: b.names.Callback(0, keyOf("a"), "q", "r"), Stream: b.names.CallbackStream(0), Sequence: message.Origin.Sequence,
 	}, message.Origin)
 	assert.Equal(t, "a", message.ScheduleID)
 	assert.Equal(t, map[string][]string{"traceparent": {"00-trace"}}, message.Headers)
@@ -210,7 +211,7 @@ func TestReplay(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), event.Time, time.Minute)
 	event.Time = time.Time{}
 	assert.Equal(t, schedule.Event{
-		ID:   fmt.Sprintf("replayed-%s-%d", b.names.TaskStream(0), message.Origin.Sequence),
+		ID:   fmt.Sprintf("replayed-%s-%d", b.names.CallbackStream(0), message.Origin.Sequence),
 		Kind: schedule.EventReplayed, Namespace: "default", ScheduleID: "a",
 		RequestID: "r", Identity: "ann@host", Reason: "was a dead letter: no good", Trace: "00-trace",
 	}, event)
@@ -219,10 +220,10 @@ func TestReplay(t *testing.T) {
 
 	// It fails once more: that is a letter of its own, which can be sent as well.
 	again := b.letter(subjects.PoolInvoker, sent)
-	b.refused(again, "the message is still in stream "+b.names.TaskStream(0)+"; try again in a moment")
+	b.refused(again, "the message is still in stream "+b.names.CallbackStream(0)+"; try again in a moment")
 	b.terminate(sent)
 	b.replayed(again)
-	require.NotNil(t, b.last(b.names.TaskStream(0), subject))
+	require.NotNil(t, b.last(b.names.CallbackStream(0), subject))
 }
 
 // TestReplayIsSafeToRepeat: the process that sent the message died before it removed the letter.
@@ -262,7 +263,7 @@ func TestReplayDoesNotReplaceWhatIsNewer(t *testing.T) {
 	letter = b.bury(subjects.PoolInvoker, callback, "completed")
 	b.publish(callback, nil, []byte("timed out"))
 	b.refused(letter, "another completion of the run waits to be processed; try again in a moment")
-	assert.Equal(t, "timed out", string(b.last(b.names.TaskStream(0), callback).Data))
+	assert.Equal(t, "timed out", string(b.last(b.names.CallbackStream(0), callback).Data))
 }
 
 // request stores a start request as the invoker does, and returns its subject.

@@ -80,7 +80,7 @@ func planReplay(names subjects.Names, m *Message) (plan, error) {
 	case m.Pool == Worker && p.kind != kindRequest:
 		// A worker may be fenced into one namespace, and must not reach what the pools do through a helpful person.
 		return refuse("workers have no messages on %s", m.Origin.Subject)
-	case p.kind == kindUnknown || p.stream != m.Origin.Stream:
+	case p.kind == kindUnknown || p.stream != m.Origin.Stream && (p.former == "" || p.former != m.Origin.Stream):
 		return refuse("no pool takes messages on %s from stream %s", m.Origin.Subject, m.Origin.Stream)
 	}
 	// Named after the message, not the letter: two letters about one message are sent once.

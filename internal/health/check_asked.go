@@ -16,7 +16,7 @@ const fullHand = 256
 func checkAsked(pool string, state *poolState, tasks string) *Check {
 	start := fmt.Sprintf("start one: carillon %s, or carillon server", pool)
 	var c Check
-	switch nobody := len(state.unasked) == state.shards; {
+	switch nobody := len(state.unasked) == state.consumers; {
 	case len(state.unasked) == 0:
 		return nil
 	case state.held >= fullHand:

@@ -28,9 +28,9 @@ func checkFrontends(f *Facts) Check {
 
 // poolState is how one pool is, over all shards.
 type poolState struct {
-	shards, held int
-	pending      uint64
-	oldest       time.Time
+	consumers, held int
+	pending         uint64
+	oldest          time.Time
 	// unasked are the streams that nobody asks for messages.
 	unasked []string
 }
@@ -43,7 +43,7 @@ func stateOf(f *Facts, pool string) poolState {
 			if c.Pool != pool || c.Missing {
 				continue
 			}
-			state.shards++
+			state.consumers++
 			state.pending += c.Pending
 			state.held += c.Held
 			if !c.Oldest.IsZero() && (state.oldest.IsZero() || c.Oldest.Before(state.oldest)) {
@@ -80,7 +80,7 @@ func checkPool(f *Facts, pool string) Check {
 	case asked != nil:
 		return *asked
 	}
-	return ok(pool, "%s served; %s", counted(state.shards, "shard"), tasks)
+	return ok(pool, "%s served; %s", counted(min(state.consumers, f.Cluster.Shards), "shard"), tasks)
 }
 
 // checkWorkers looks for task queues where runs wait and nobody takes them.

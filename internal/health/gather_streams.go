@@ -53,9 +53,8 @@ func (g *gatherer) streams(ctx context.Context) {
 // lookups are those of everything that an installation has.
 func (g *gatherer) lookups() []*lookup {
 	shards, replicas := g.facts.Cluster.Shards, g.facts.Cluster.Replicas
-	consumers, shardOf := map[string][]jetstream.ConsumerConfig{}, map[string]int{}
+	consumers, shardOf := g.Names.ConsumersByStream(shards), map[string]int{}
 	for shard := range shards {
-		consumers[g.Names.TaskStream(shard)] = g.Names.TaskConsumers(shard)
 		shardOf[g.Names.TaskStream(shard)] = shard
 	}
 	var all []*lookup

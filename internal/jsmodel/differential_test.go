@@ -92,8 +92,8 @@ func newPair(t *testing.T, failing require.TestingT, c client, ackWait time.Dura
 		p.streams = append(p.streams, config.Name)
 	}
 	p.model = jsmodel.New(configs...)
-	for _, config := range names.TaskConsumers(0) {
-		p.addConsumer(names.TaskStream(0), config, ackWait)
+	for _, of := range names.PoolConsumers(0) {
+		p.addConsumer(of.Stream, of.Config, ackWait)
 	}
 	p.addConsumer(names.ActionStream(), names.WorkerConsumer("default", queue), ackWait)
 	return p

@@ -175,15 +175,15 @@ func (l *Loop[M]) once(items []*item[M]) []*item[M] {
 	if len(items) < 2 {
 		return items
 	}
-	newest := make(map[uint64]*item[M], len(items))
+	newest := make(map[place]*item[M], len(items))
 	for _, it := range items {
-		if older := newest[it.sequence]; older != nil {
+		if older := newest[it.place]; older != nil {
 			it.Held = it.Held || older.Held
 			<-l.slots
 		}
-		newest[it.sequence] = it
+		newest[it.place] = it
 	}
-	return slices.DeleteFunc(items, func(it *item[M]) bool { return newest[it.sequence] != it })
+	return slices.DeleteFunc(items, func(it *item[M]) bool { return newest[it.place] != it })
 }
 
 // dropCopies drops what has come while the same message was handled, and has been acknowledged: it is done, and nothing is left that
@@ -192,15 +192,15 @@ func (l *Loop[M]) dropCopies(g *group[M]) {
 	if len(g.items) == 0 {
 		return
 	}
-	done := make(map[uint64]bool, len(g.working))
+	done := make(map[place]bool, len(g.working))
 	for _, it := range g.working {
-		done[it.sequence] = it.acked
+		done[it.place] = it.acked
 	}
 	g.items = slices.DeleteFunc(g.items, func(it *item[M]) bool {
-		if done[it.sequence] {
+		if done[it.place] {
 			<-l.slots
 		}
-		return done[it.sequence]
+		return done[it.place]
 	})
 }
 
@@ -224,9 +224,10 @@ func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[
 	return verdict
 }
 
-// keepOne acknowledges all items but the newest that the stream still has, which it returns. Of a subject that is the newest; and of
-// several subjects, the newest one may have been delivered to another process as well, which has acknowledged it. Where the stream
-// does not say, all are kept until the next time. Where it has none, all are kept, and the newest is marked as Gone, to be handled again at once.
+// keepOne acknowledges all items but the newest that its stream still has, which it returns. Of a subject that is the newest; and of
+// several subjects, the newest one may have been delivered to another process as well, which has acknowledged it. Which of several streams
+// it is of does not matter. Where a stream does not say, all are kept until the next time. Where they have none, all are kept, and the newest
+// is marked as Gone, to be handled again at once.
 func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
 	items = slices.SortedFunc(slices.Values(items), func(a, b *item[M]) int { return cmp.Compare(b.sequence, a.sequence) })
 	for _, it := range items {
@@ -256,7 +257,7 @@ func (l *Loop[M]) newestStored(work context.Context, items []*item[M]) (newest *
 		return items[0], true // nothing is acknowledged on the strength of it
 	}
 	for _, it := range items {
-		last, err := l.config.Bus.Last(work, l.config.Names.TaskStream(it.Task.Shard), it.raw.Subject())
+		last, err := l.config.Bus.Last(work, it.stream, it.raw.Subject())
 		switch {
 		case err == nil && last.Sequence == it.sequence:
 			return it, true

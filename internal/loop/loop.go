@@ -50,7 +50,7 @@ type Config struct {
 	Now func() time.Time
 	// Concurrency is how many groups are handled at once; 64 by default.
 	Concurrency int
-	// MaxInFlight bounds the messages held at once; 8,192 by default, and at least one for each shard.
+	// MaxInFlight bounds the messages held at once; 8,192 by default, and at least one for each consumer.
 	MaxInFlight int
 	// MaxDeliveries is after how many deliveries a message that fails for good is a dead letter; 10 by default. With the
 	// pauses between them, 200 ms doubling to 10 s, that takes 43 s: long enough for what a rolling release or a slow
@@ -60,6 +60,9 @@ type Config struct {
 	DrainTimeout time.Duration
 	// Vitals are told how the loop is doing; nil tells nobody.
 	Vitals *Vitals
+
+	// consumers are those of the pool, of all shards.
+	consumers []subjects.PoolConsumer
 }
 
 func (c Config) withDefaults() Config {
@@ -75,7 +78,11 @@ func (c Config) withDefaults() Config {
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = 8192
 	}
-	c.MaxInFlight = max(c.MaxInFlight, c.Shards) // each shard's pull reserves one while it waits
+	c.consumers = nil
+	for shard := range c.Shards {
+		c.consumers = append(c.consumers, c.Names.ConsumersOfPool(shard, c.Pool)...)
+	}
+	c.MaxInFlight = max(c.MaxInFlight, len(c.consumers)) // each pull reserves one while it waits
 	if c.MaxDeliveries == 0 {
 		c.MaxDeliveries = 10
 	}
@@ -120,7 +127,7 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 }
 
 // Run handles messages until ctx ends, then stops in order: it pulls no more, gives back what it holds, and waits for
-// the groups in progress. It returns nil after such a stop, and an error if the messages of a shard cannot be pulled
+// the groups in progress. It returns nil after such a stop, and an error if the messages of a consumer cannot be pulled
 // for good.
 func (l *Loop[M]) Run(ctx context.Context) error {
 	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -134,10 +141,10 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	keeping.Go(func() { l.keepAlive(keep) })
 	defer l.metrics.observe(l.inFlight)()
 
-	l.config.Vitals.begin(l.config.Shards, l.longest)
+	l.config.Vitals.begin(len(l.config.consumers), l.longest)
 	pulling, pullCtx := errgroup.WithContext(ctx)
-	for shard := range l.config.Shards {
-		pulling.Go(func() error { return l.pull(pullCtx, work, shard) })
+	for _, consumer := range l.config.consumers {
+		pulling.Go(func() error { return l.pull(pullCtx, work, consumer) })
 	}
 	err := pulling.Wait()
 
@@ -150,20 +157,20 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	return err
 }
 
-// inFlight is about how many messages the loop has: the pull of each shard reserves a slot while it waits.
-func (l *Loop[M]) inFlight() int { return max(len(l.slots)-l.config.Shards, 0) }
+// inFlight is about how many messages the loop has: each pull reserves a slot while it waits.
+func (l *Loop[M]) inFlight() int { return max(len(l.slots)-len(l.config.consumers), 0) }
 
-// pull takes the messages of one shard until ctx ends. A consumer that vanishes or fails is looked up again.
-func (l *Loop[M]) pull(ctx, work context.Context, shard int) error {
+// pull takes the messages of one consumer until ctx ends. A consumer that vanishes or fails is looked up again.
+func (l *Loop[M]) pull(ctx, work context.Context, consumer subjects.PoolConsumer) error {
 	for ctx.Err() == nil {
-		err := l.pullOnce(ctx, work, shard)
+		err := l.pullOnce(ctx, work, consumer)
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
 		if l.config.Bus.Closed() {
-			return fmt.Errorf("loop: pull %s of shard %d: %w", l.config.Pool, shard, err)
+			return fmt.Errorf("loop: pull %s of stream %s: %w", l.config.Pool, consumer.Stream, err)
 		}
-		l.config.Logger.WarnContext(ctx, "pull failed, will try again", "shard", shard, "error", err)
+		l.config.Logger.WarnContext(ctx, "pull failed, will try again", "stream", consumer.Stream, "error", err)
 		_ = idle.For(ctx, time.Second)
 	}
 	return nil
@@ -176,8 +183,8 @@ const (
 	flushLimit = time.Second
 )
 
-func (l *Loop[M]) pullOnce(ctx, work context.Context, shard int) error {
-	messages, err := l.config.Bus.Pull(ctx, l.config.Names.TaskStream(shard), l.config.Names.TaskConsumer(shard, l.config.Pool))
+func (l *Loop[M]) pullOnce(ctx, work context.Context, consumer subjects.PoolConsumer) error {
+	messages, err := l.config.Bus.Pull(ctx, consumer.Stream, consumer.Config)
 	if err != nil {
 		return err
 	}
@@ -261,7 +268,7 @@ func (l *Loop[M]) decode(raw jetstream.Msg) (*item[M], error) {
 		return nil, err
 	}
 	return &item[M]{
-		sequence: meta.Sequence.Stream,
+		place: place{meta.Stream, meta.Sequence.Stream},
 		Message: Message[M]{
 			Task: task, Body: body, Header: raw.Headers(), Stored: meta.Timestamp, Deliveries: meta.NumDelivered,
 		},

@@ -87,13 +87,19 @@ func isPermanent(err error) bool {
 // item is a message in the hands of the loop.
 type item[M any] struct {
 	Message[M]
-	raw      jetstream.Msg
-	sequence uint64    // its place in the stream; newer messages have higher ones
-	touched  time.Time // when the server last heard about it
-	acked    bool
+	raw jetstream.Msg
+	place
+	touched time.Time // when the server last heard about it
+	acked   bool
 }
 
 // share notes that another process may have the message, too, if that is so.
 func (it *item[M]) share(now time.Time) {
 	it.Shared = it.Shared || it.Deliveries > 1 || now.Sub(it.touched) > subjects.TaskAckWait
+}
+
+// place is where a message is stored. Newer messages of a stream have higher sequences.
+type place struct {
+	stream   string
+	sequence uint64
 }

@@ -71,7 +71,7 @@ func (b *testBundle) ensure(shards int) {
 // neverRedeliver makes the consumer wait so long for acknowledgements that what comes again was given back.
 func (b *testBundle) neverRedeliver() {
 	b.Helper()
-	config := b.names.TaskConsumers(0)[0]
+	config := b.names.PoolConsumers(0)[0].Config
 	config.AckWait = time.Hour
 	_, err := b.js.UpdateConsumer(b.Context(), b.names.TaskStream(0), config)
 	require.NoError(b, err)

@@ -156,7 +156,7 @@ func TestClosedConnectionEndsTheLoop(t *testing.T) {
 		return err == nil && c.CachedInfo().NumWaiting > 0
 	})
 	conn.Close()
-	require.ErrorContains(t, <-done, "pull generator of shard 0")
+	require.ErrorContains(t, <-done, "pull generator of stream")
 	requireReleased(t, l)
 }
 

@@ -15,22 +15,22 @@ const stuckAfter = 10 * time.Minute
 // Vitals tell from outside how a loop is doing. The zero value is that of a loop that has not begun. It is safe for
 // concurrent use, and a nil one is told nothing.
 type Vitals struct {
-	mu     sync.Mutex
-	shards int
-	pulled int // how many of them are
+	mu        sync.Mutex
+	consumers int
+	pulled    int // how many of them are
 	// longest returns the group that has been handled for the longest time, and how long; nil before the loop begins.
 	longest func() (schedule.Key, time.Duration)
 }
 
-// Waits says what the loop waits for until the messages of all shards reach it; empty when they do.
+// Waits says what the loop waits for until the messages of all its consumers reach it; empty when they do.
 func (v *Vitals) Waits() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
 	case v.longest == nil:
 		return "its message loop to begin"
-	case v.pulled < v.shards:
-		return fmt.Sprintf("the messages of %d of %d shards", v.shards-v.pulled, v.shards)
+	case v.pulled < v.consumers:
+		return fmt.Sprintf("the messages of %d of %d consumers", v.consumers-v.pulled, v.consumers)
 	}
 	return ""
 }
@@ -51,16 +51,16 @@ func (v *Vitals) Stuck() string {
 	return fmt.Sprintf("it has worked on schedule %s of namespace %s for %v", key.ID, key.Namespace, took.Round(time.Second))
 }
 
-func (v *Vitals) begin(shards int, longest func() (schedule.Key, time.Duration)) {
+func (v *Vitals) begin(consumers int, longest func() (schedule.Key, time.Duration)) {
 	if v == nil {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.shards, v.longest = shards, longest
+	v.consumers, v.longest = consumers, longest
 }
 
-// pulls notes that the messages of one more shard come, until the function that it returns is called.
+// pulls notes that the messages of one more consumer come, until the function that it returns is called.
 func (v *Vitals) pulls() (ended func()) {
 	if v == nil {
 		return func() {}
@@ -69,10 +69,10 @@ func (v *Vitals) pulls() (ended func()) {
 	return func() { v.add(-1) }
 }
 
-func (v *Vitals) add(shards int) {
+func (v *Vitals) add(consumers int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.pulled += shards
+	v.pulled += consumers
 }
 
 // longest returns the schedule whose messages have been handled for the longest time, and for how long.

@@ -38,5 +38,5 @@ func TestVitals(t *testing.T) {
 	close(release)
 	natstest.Eventually(t, patience, "the handler has returned", func() bool { return config.Vitals.Stuck() == "" })
 	stop()
-	assert.Equal(t, "the messages of 1 of 1 shards", config.Vitals.Waits())
+	assert.Equal(t, "the messages of 1 of 1 consumers", config.Vitals.Waits())
 }

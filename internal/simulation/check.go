@@ -75,6 +75,9 @@ func (w *world) busy() string {
 		return fmt.Sprintf("%d runs, the first: %s", len(runs), runs[0].Subject)
 	}
 	for shard := range shards {
+		if reports := w.server.Messages(w.names.CallbackStream(shard), w.names.Callbacks(shard)); len(reports) > 0 {
+			return reports[0].Subject
+		}
 		for _, m := range w.server.Messages(w.names.TaskStream(shard), ">") {
 			due := strings.HasPrefix(m.Subject, fmt.Sprintf("%s.timer.%d.due.", w.names.Prefix(), shard))
 			if !due || w.timerAt(shard, m.Subject).Before(time.Now().Add(comingUp)) {
@@ -324,6 +327,11 @@ func (c *checker) gone() {
 	for _, m := range c.server.Messages(c.names.TaskStream(shard), ">") {
 		repeated := m.Subject == timer && (c.plan.Duplicate > 0 || c.plan.Redelivered > 0)
 		if isAbout(m.Subject, c.key) && !repeated {
+			c.find("leftover", "was deleted and has left %s", m.Subject)
+		}
+	}
+	for _, m := range c.server.Messages(c.names.CallbackStream(shard), c.names.Callbacks(shard)) {
+		if isAbout(m.Subject, c.key) {
 			c.find("leftover", "was deleted and has left %s", m.Subject)
 		}
 	}

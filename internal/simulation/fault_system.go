@@ -16,8 +16,9 @@ func (w *world) arrangeSystem() {
 	rng := rand.New(rand.NewPCG(w.seed, streamConsumers))
 	for range w.plan.DeletedConsumers {
 		w.at(w.moment(between(rng, 0, w.plan.Duration)), func(now time.Time) {
-			pools := []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller}
-			c := consumerName{w.names.TaskStream(rng.IntN(shards)), pools[rng.IntN(len(pools))]}
+			pools := w.names.PoolConsumers(rng.IntN(shards))
+			of := pools[rng.IntN(len(pools))]
+			c := consumerName{of.Stream, of.Config.Durable}
 			if rng.IntN(3) == 0 {
 				c = consumerName{w.names.ActionStream(), subjects.WorkerConsumerName(namespace, taskQueue)}
 			}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -126,7 +125,7 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 		if json.Unmarshal(msg.Data, &control) == nil && control.Kind == schedule.ControlTerminate {
 			w.ledger.end(control.RequestID, now)
 		}
-	case strings.HasPrefix(msg.Subject, w.names.Prefix()+".callback."):
+	case w.completes(msg.Subject):
 		var reported schedule.Completion
 		if json.Unmarshal(msg.Data, &reported) == nil {
 			r := w.ledger.run(reported.RequestID)
@@ -138,6 +137,12 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 			w.ledger.end(reported.RequestID, now)
 		}
 	}
+}
+
+// completes reports whether a subject is that of a completion.
+func (w *world) completes(subject string) bool {
+	task, err := w.names.ParseTask(subject)
+	return err == nil && task.IsCompletion()
 }
 
 // removing tells the ledger of a run that is about to be taken out of the action stream: it is over for its schedule.

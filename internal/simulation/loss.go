@@ -70,13 +70,13 @@ func (w *world) arrangeLosses() {
 // lossOf says which loss it would be to lose a message, and the stream and schedule of that.
 func (w *world) lossOf(subject string, data []byte) (kind loss, stream, id string) {
 	if task, err := w.names.ParseTask(subject); err == nil {
-		stream, id = w.names.TaskStream(task.Shard), nameOf(task.Key)
+		stream, id = w.names.StreamOf(task), nameOf(task.Key)
 		switch {
 		case task.IsEnd(): // it is all that there is of what somebody has asked for
 		case task.IsHandOff() && strings.HasPrefix(task.What, schedule.SourceAuto+"-"):
 			return lossHandOff, stream, id
 		case task.IsHandOff(): // that of a trigger or backfill
-		case task.Role == "callback":
+		case task.IsCompletion():
 			return lossReport, stream, id
 		case task.Role == "generate":
 			return lossWake, stream, id

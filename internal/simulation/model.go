@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/idle"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -197,7 +196,6 @@ func (w *model) report(ctx context.Context, request *schedule.ActionRequest, c *
 		panic(err)
 	}
 	msg := &nats.Msg{Subject: request.Callback, Header: nats.Header{}, Data: body}
-	timer.PurgeHeader(msg.Header, request.TimeoutTimer)
 	for w.node.Publish(ctx, msg) != nil {
 		if ctx.Err() != nil || w.node.Closed() {
 			return false

@@ -110,10 +110,19 @@ func (w *world) isStored(shard int, subject string) bool {
 	return ok
 }
 
-// anyStored reports whether the task stream of a schedule has a message that matches a filter, other than one.
-func (w *world) anyStored(shard int, filter string, other uint64) bool {
-	return slices.ContainsFunc(w.server.Messages(w.names.TaskStream(shard), filter), func(m jsmodel.Message) bool {
-		return m.Sequence != other
+// place is where a message is stored.
+type place struct {
+	stream   string
+	sequence uint64
+}
+
+// nowhere is the place of no message.
+var nowhere place
+
+// anyStored reports whether a stream has a message that matches a filter, other than one.
+func (w *world) anyStored(stream, filter string, other place) bool {
+	return slices.ContainsFunc(w.server.Messages(stream, filter), func(m jsmodel.Message) bool {
+		return place{stream, m.Sequence} != other
 	})
 }
 
@@ -192,9 +201,10 @@ func (w *world) promisedByRun(msg *nats.Msg) {
 		return
 	}
 	key := schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID}
-	if request.TimeoutTimer != "" && !w.keepsWorkflowID(nameOf(key)) {
-		armed, ok := w.server.Last(w.names.TaskStream(subjects.ShardOf(key, shards)), request.TimeoutTimer)
-		if !ok || armed.Header.Get(timer.HeaderTarget) != request.Callback {
+	if !request.Deadline.IsZero() && !w.keepsWorkflowID(nameOf(key)) {
+		shard := subjects.ShardOf(key, shards)
+		armed, ok := w.server.Last(w.names.TaskStream(shard), w.names.TimeoutTimer(shard, key, request.RequestID))
+		if !ok || armed.Header.Get(timer.HeaderTarget) != w.names.Timeout(shard, key, request.RequestID) {
 			w.broken(nameOf(key), "run %s was stored without its timeout timer", request.RequestID)
 		}
 	}

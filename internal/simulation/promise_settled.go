@@ -25,19 +25,20 @@ func (w *world) promisedBySettling(n *node, d *jsmodel.Delivery) {
 	if err != nil {
 		return
 	}
+	settled := place{d.Stream, d.Sequence}
 	switch task.Role {
-	case "callback":
+	case "callback", "timeout":
 		w.promisedByRecorded(task.Key, d)
-		w.promisedToGoOn(task, d.Sequence)
+		w.promisedToGoOn(task, settled)
 	case "invoke":
 		if task.IsHandOff() {
 			w.promisedByTakingOver(task.Key, d)
 		}
-		w.promisedToGoOn(task, d.Sequence)
+		w.promisedToGoOn(task, settled)
 	case "generate":
-		w.promisedToLookAgain(n, task, d.Sequence)
+		w.promisedToLookAgain(n, task, settled)
 	case "backfill":
-		w.promisedToStepAgain(task, d.Sequence)
+		w.promisedToStepAgain(task, settled)
 	}
 }
 
@@ -82,7 +83,7 @@ func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
 
 // promisedToGoOn: when the invoker is done with a message, each run of its record is somewhere, and where there is something
 // left to do, a timer or another message sees to it.
-func (w *world) promisedToGoOn(task subjects.Task, sequence uint64) {
+func (w *world) promisedToGoOn(task subjects.Task, settled place) {
 	state, ok := w.invoker(task.Key)
 	definition, there := w.stored(nameOf(task.Key))
 	if !ok || !there || state.Incarnation != definition.Incarnation {
@@ -92,44 +93,47 @@ func (w *world) promisedToGoOn(task subjects.Task, sequence uint64) {
 	for i := range state.Starts {
 		s := &state.Starts[i]
 		// What is ready and has been published is on its way; a process may keep that to itself for a moment.
-		left = left || s.Phase == schedule.PhaseReady && !w.isSomewhere(task, s, sequence)
-		if s.Phase == schedule.PhaseStarted && !w.isSomewhere(task, s, sequence) {
+		left = left || s.Phase == schedule.PhaseReady && !w.isSomewhere(task, s, settled)
+		if s.Phase == schedule.PhaseStarted && !w.isSomewhere(task, s, settled) {
 			w.broken(nameOf(task.Key), "%s counts as running, and is neither in the queue nor completed", s.WorkflowID)
 		}
 	}
-	if left && !w.isStored(task.Shard, w.names.RetryTimer(task.Shard, task.Key)) && !w.isInvoking(task, sequence) {
+	if left && !w.isStored(task.Shard, w.names.RetryTimer(task.Shard, task.Key)) && !w.isInvoking(task, settled) {
 		w.broken(nameOf(task.Key), "the invoker has something to do, and neither a timer nor a message for it")
 	}
 }
 
 // isInvoking reports whether the invoker has another message of the schedule.
-func (w *world) isInvoking(task subjects.Task, sequence uint64) bool {
-	prefix := w.names.Prefix()
-	invoke := prefix + ".task." + strconv.Itoa(task.Shard) + ".invoke." + subjects.Escape(task.Key.Namespace) + "." + subjects.Escape(task.Key.ID) + ".*"
-	callback := prefix + ".callback." + strconv.Itoa(task.Shard) + "." + subjects.Escape(task.Key.Namespace) + ".*." + subjects.Escape(task.Key.ID) + ".*"
-	return w.anyStored(task.Shard, invoke, sequence) || w.anyStored(task.Shard, callback, sequence)
+func (w *world) isInvoking(task subjects.Task, settled place) bool {
+	prefix, shard := w.names.Prefix(), strconv.Itoa(task.Shard)
+	namespace, id := subjects.Escape(task.Key.Namespace), subjects.Escape(task.Key.ID)
+	tasks, callbacks := w.names.TaskStream(task.Shard), w.names.CallbackStream(task.Shard)
+	return w.anyStored(tasks, prefix+".task."+shard+".invoke."+namespace+"."+id+".*", settled) ||
+		w.anyStored(tasks, prefix+".task."+shard+".timeout."+namespace+"."+id+".*", settled) ||
+		w.anyStored(callbacks, prefix+".callback."+shard+"."+namespace+".*."+id+".*", settled)
 }
 
 // isSomewhere reports whether a run that counts as running is in the queue, or its completion waits; or is about to be
 // terminated, which takes it out of the queue before the record says so.
-func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, sequence uint64) bool {
+func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, settled place) bool {
 	if w.isQueued(s.RequestID) || s.Ending == schedule.ControlTerminate {
 		return true
 	}
-	m, ok := w.server.Last(w.names.TaskStream(task.Shard), w.names.Callback(task.Shard, task.Key, s.TaskQueue, s.RequestID))
-	return ok && m.Sequence != sequence
+	return w.anyStored(w.names.CallbackStream(task.Shard), w.names.Callback(task.Shard, task.Key, s.TaskQueue, s.RequestID), settled) ||
+		w.anyStored(w.names.TaskStream(task.Shard), w.names.Timeout(task.Shard, task.Key, s.RequestID), settled)
 }
 
 // promisedToLookAgain: when the generator is done with a message, a timer sees to a schedule that is not paused, or another
 // message does. The timer is not later than the next time that the record gives, or now, unless another process that has armed it is
 // refused its record for that: it is at it still, and will arm anew.
-func (w *world) promisedToLookAgain(n *node, task subjects.Task, sequence uint64) {
+func (w *world) promisedToLookAgain(n *node, task subjects.Task, settled place) {
 	key, shard := task.Key, task.Shard
 	d, ok := w.stored(nameOf(key))
 	if !ok || d.Schedule.State.Paused {
 		return
 	}
-	if w.anyStored(shard, w.names.Generate(shard, key, "*"), sequence) || w.anyStored(shard, w.names.GuardTimers(shard, key), 0) {
+	tasks := w.names.TaskStream(shard)
+	if w.anyStored(tasks, w.names.Generate(shard, key, "*"), settled) || w.anyStored(tasks, w.names.GuardTimers(shard, key), nowhere) {
 		return
 	}
 	state, _ := record(w, key, kv.Generator(key))
@@ -183,13 +187,13 @@ func (w *world) isMending(one *node, timer string, at time.Time) bool {
 
 // promisedToStepAgain: when the backfiller is done with a message, a timer sees to a request that is not over, or another
 // message does.
-func (w *world) promisedToStepAgain(task subjects.Task, sequence uint64) {
+func (w *world) promisedToStepAgain(task subjects.Task, settled place) {
 	key, shard := task.Key, task.Shard
 	if _, ok := record(w, key, kv.Backfill(key, task.What)); !ok {
 		return
 	}
-	m, ok := w.server.Last(w.names.TaskStream(shard), w.names.Backfill(shard, key, task.What))
-	if (!ok || m.Sequence == sequence) && !w.isStored(shard, w.names.BackfillTimer(shard, key, task.What)) {
+	waits := w.anyStored(w.names.TaskStream(shard), w.names.Backfill(shard, key, task.What), settled)
+	if !waits && !w.isStored(shard, w.names.BackfillTimer(shard, key, task.What)) {
 		w.broken(nameOf(key), "the backfiller is done with %s, and nothing wakes it again", task.What)
 	}
 }

@@ -116,7 +116,7 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.M
 	// somebody has deleted the schedule in between.
 	guard := w.names.GuardTimer(shard, key, now.Version)
 	_, guarded := w.promises.guarded[guard+n.ids.prefix]
-	if !w.isStored(shard, guard) && !w.anyStored(shard, w.names.Generate(shard, key, "*"), 0) && !(now.Version == 1 && guarded) {
+	if !w.isStored(shard, guard) && !w.anyStored(w.names.TaskStream(shard), w.names.Generate(shard, key, "*"), nowhere) && !(now.Version == 1 && guarded) {
 		w.broken(nameOf(key), "version %d was stored without a guard", now.Version)
 	}
 }

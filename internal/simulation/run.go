@@ -76,8 +76,8 @@ func newWorld(seed uint64, plan Plan) *world {
 	w.makeSpaces()
 	w.recess, w.caughtUp, w.trapped = recessOf(seed, &plan, w.trace.begin), map[string]uint64{}, -1
 	for shard := range shards {
-		for _, config := range names.TaskConsumers(shard) {
-			w.server.AddConsumer(names.TaskStream(shard), config)
+		for _, c := range names.PoolConsumers(shard) {
+			w.server.AddConsumer(c.Stream, c.Config)
 		}
 	}
 	for _, space := range w.plan.spaces() {

@@ -20,6 +20,7 @@ const (
 	DestinationGenerate Destination = "task.generate"
 	DestinationInvoke   Destination = "task.invoke"
 	DestinationBackfill Destination = "task.backfill"
+	DestinationTimeout  Destination = "task.timeout"
 	DestinationAction   Destination = "action"
 	DestinationCallback Destination = "callback"
 	// DestinationOther is for all that has none of its own.
@@ -37,8 +38,8 @@ func DestinationOf(subject string) Destination {
 	return DestinationOfRole(kind)
 }
 
-// DestinationOfRole returns the destination of the tasks of a role: "generate", "invoke", "backfill" or "callback". It also
-// knows "action".
+// DestinationOfRole returns the destination of the tasks of a role: "generate", "invoke", "backfill", "timeout" or "callback". It
+// also knows "action".
 func DestinationOfRole(role string) Destination {
 	switch role {
 	case "generate":
@@ -47,6 +48,8 @@ func DestinationOfRole(role string) Destination {
 		return DestinationInvoke
 	case "backfill":
 		return DestinationBackfill
+	case "timeout":
+		return DestinationTimeout
 	case "callback":
 		return DestinationCallback
 	case "action":
@@ -70,7 +73,8 @@ var (
 func operations(name string, class attribute.KeyValue, kind trace.SpanKind) map[Destination]operation {
 	made := map[Destination]operation{}
 	for _, to := range []Destination{
-		DestinationGenerate, DestinationInvoke, DestinationBackfill, DestinationAction, DestinationCallback, DestinationOther,
+		DestinationGenerate, DestinationInvoke, DestinationBackfill, DestinationTimeout, DestinationAction, DestinationCallback,
+		DestinationOther,
 	} {
 		made[to] = operation{name: name + " " + string(to), options: []trace.SpanStartOption{
 			trace.WithSpanKind(kind),

@@ -83,3 +83,14 @@ func PurgeHeader(h nats.Header, timerSubject string) {
 	h.Set(HeaderScheduler, timerSubject)
 	h.Set(HeaderNext, nextPurge)
 }
+
+// NotAtOnce is for when a timer is armed that is to fire at a time. Where one has fired that late already, by the clock of NATS, and by that of
+// this process the time has not come, the process is behind: the timer would fire at once, and again, until its clock has come as far.
+// So it fires some time later, and the later the longer that goes on: from the least time to the most. That must not be long, since another
+// process may be right about the time. It is a pure function; fired is zero where no timer has.
+func NotAtOnce(at, fired, now time.Time, least, most time.Duration) time.Time {
+	if fired.IsZero() || at.After(fired) || !now.Before(at) {
+		return at
+	}
+	return fired.Add(min(max(fired.Sub(at), least), most))
+}

@@ -28,7 +28,7 @@ func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, fa
 	for _, bucket := range names.Buckets(facts.Shards) {
 		group.Go(func() error { return b.bucket(ctx, names.BucketConfig(bucket, facts.Replicas)) })
 	}
-	consumers := taskConsumers(names, facts.Shards)
+	consumers := names.ConsumersByStream(facts.Shards)
 	for _, stream := range names.StreamConfigs(facts.Shards, facts.Replicas) {
 		group.Go(func() error { return b.stream(ctx, stream, consumers[stream.Name]) })
 	}

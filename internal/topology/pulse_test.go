@@ -45,7 +45,7 @@ func TestPulseComesAgainAndAgain(t *testing.T) {
 	stored, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]uint64{names.PulseTimer(0): 1, names.Pulse(0): 1}, stored.State.Subjects, "each replaces the one before")
-	for _, config := range names.TaskConsumers(0) {
+	for _, config := range names.ConsumersByStream(1)[names.TaskStream(0)] {
 		consumer, err := stream.Consumer(t.Context(), config.Durable)
 		require.NoError(t, err)
 		require.Zero(t, consumer.CachedInfo().NumPending, "no pool gets it")

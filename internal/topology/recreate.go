@@ -41,7 +41,7 @@ func Recreate(ctx context.Context, js jetstream.JetStream, names subjects.Names,
 		}
 	}
 	b := builder{js: js, replicas: facts.Replicas, pulses: taskPulses(names, facts.Shards)}
-	consumers := taskConsumers(names, facts.Shards)
+	consumers := names.ConsumersByStream(facts.Shards)
 	var errs []error
 	for _, name := range wanted {
 		if slices.Contains(buckets, name) {
@@ -52,15 +52,6 @@ func Recreate(ctx context.Context, js jetstream.JetStream, names subjects.Names,
 		errs = append(errs, b.stream(ctx, streams[i], consumers[name]))
 	}
 	return errors.Join(errs...)
-}
-
-// taskConsumers are the consumers of all task streams, by the stream.
-func taskConsumers(names subjects.Names, shards int) map[string][]jetstream.ConsumerConfig {
-	consumers := map[string][]jetstream.ConsumerConfig{}
-	for shard := range shards {
-		consumers[names.TaskStream(shard)] = names.TaskConsumers(shard)
-	}
-	return consumers
 }
 
 // goneError refuses to make a bucket anew whose records are lost with it.

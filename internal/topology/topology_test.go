@@ -261,8 +261,9 @@ func (b bundle) requireComplete(t *testing.T, facts topology.Facts) {
 		require.Equal(t, want.MaxAge, have.MaxAge)
 	}
 	for shard := range facts.Shards {
-		for _, want := range b.names.TaskConsumers(shard) {
-			have, err := b.js.Consumer(t.Context(), b.names.TaskStream(shard), want.Durable)
+		for _, of := range b.names.PoolConsumers(shard) {
+			want := of.Config
+			have, err := b.js.Consumer(t.Context(), of.Stream, want.Durable)
 			require.NoError(t, err)
 			require.Equal(t, want.AckWait, have.CachedInfo().Config.AckWait)
 		}
