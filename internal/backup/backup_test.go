@@ -149,7 +149,7 @@ func TestRestoreRefuses(t *testing.T) {
 	<-done
 	require.NoError(t, sub.Unsubscribe())
 	other.restore(dir, backup.RestoreConfig{})
-	assert.Len(t, other.streams(), 8)
+	assert.Len(t, other.streams(), 9)
 }
 
 func refused(t *testing.T, s *site, dir string, config backup.RestoreConfig, want string) {

@@ -57,19 +57,19 @@ func TestClusterBackupAndRestore(t *testing.T) {
 
 	p := process{env: env}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "backup", dir), p.stderr.String())
-	assert.Regexp(t, "^"+regexp.QuoteMeta(dir)+` holds all of carillon as of 20\S+Z: 14 streams, \d+ messages, \d+\.\d MB`+"\n$", p.stdout.String())
+	assert.Regexp(t, "^"+regexp.QuoteMeta(dir)+` holds all of carillon as of 20\S+Z: 18 streams, \d+ messages, \d+\.\d MB`+"\n$", p.stdout.String())
 	assert.Empty(t, p.stderr.String(), "no progress where there is no terminal")
 	p = process{env: env}
 	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "backup", dir))
 	assert.Equal(t, "error: "+dir+" exists already\n", p.stderr.String())
 	p = process{env: env}
 	assert.Equal(t, ExitConflict, p.run(t.Context(), "cluster", "restore", dir))
-	assert.Regexp(t, `^error: there is an installation of prefix carillon: stream .* and 11 others\nhint: a backup is restored into an empty place`, p.stderr.String())
+	assert.Regexp(t, `^error: there is an installation of prefix carillon: stream .* and 15 others\nhint: a backup is restored into an empty place`, p.stderr.String())
 	p = process{env: env}
 	require.Equal(t, ExitOK, p.run(t.Context(), "cluster", "backup", dir+"-2", "-o", "json"))
 	var manifest backup.Manifest
 	require.NoError(t, json.Unmarshal([]byte(p.stdout.String()), &manifest))
-	assert.Len(t, manifest.Streams, 14)
+	assert.Len(t, manifest.Streams, 18)
 	assert.WithinDuration(t, time.Now(), manifest.Moment, time.Minute)
 	server.stopped(t)
 

@@ -23,7 +23,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
 		"internal/bus", "internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
-		"internal/deadletter", "internal/events", "internal/metrics", "internal/namespaces", "internal/publish", "internal/recent",
+		"internal/deadletter", "internal/events", "internal/flood", "internal/metrics", "internal/namespaces", "internal/publish", "internal/recent",
 	}
 	allowed := map[string][]string{
 		"schedule":   {"internal/yamltext", "internal/zonedata"},
@@ -36,7 +36,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"frontend": append([]string{"internal/topology", "internal/taskqueue", "internal/replica", "internal/jobs",
 			"internal/natsstats", "internal/search", "internal/search/query"}, pool...),
 		"client": {"schedule", "subjects", "internal/telemetry"},
-		"worker": {"schedule", "subjects", "internal/telemetry", "internal/timer", "internal/deadletter", "internal/metrics",
+		"worker": {"schedule", "subjects", "internal/telemetry", "internal/deadletter", "internal/flood", "internal/metrics",
 			"internal/workerbus"},
 
 		"internal/heap": {},
