@@ -27,6 +27,12 @@ const (
 	ProgressBytes = 256 << 20
 	// MaxProgressBytes bounds the headers and the body of one message of progress: 64 KiB of details, and what stands around them.
 	MaxProgressBytes = 68 << 10
+	// CallbackBytes is how many bytes of completions of one shard may wait, unless an operator has chosen otherwise or the server has less
+	// room: some hundred thousand small ones. Workers that report more try again until the invoker has come as far.
+	CallbackBytes = 64 << 20
+	// MaxCallbackBytes bounds the headers and the body of one completion: 512 KiB of a result, or 64 KiB of details, with room for an
+	// encoding that is not the shortest.
+	MaxCallbackBytes = 1 << 20
 	// PlainWindow is how long streams remember message IDs that workers may write into and that need none. IDs are kept in memory, may
 	// be long, and come as fast as a worker can send.
 	PlainWindow = time.Second
@@ -134,12 +140,14 @@ func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
 }
 
 // callbackConfig allows nothing that a header could ask for but to be stored: whoever may report on a run must not be able to do more.
+// What is too much is refused, and does not push out what others have reported.
 func (n Names) callbackConfig(shard, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.CallbackStream(shard), Description: "Carillon: completions of the runs of shard " + strconv.Itoa(shard),
 		Subjects:  []string{n.Callbacks(shard), n.CallbackAnchor(shard)},
 		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: replicas,
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, Duplicates: DuplicateWindow, AllowDirect: true,
+		MaxMsgsPerSubject: 1, MaxBytes: CallbackBytes, MaxMsgSize: MaxCallbackBytes, Discard: jetstream.DiscardNew,
+		Duplicates: PlainWindow, AllowDirect: true,
 	}
 }
 

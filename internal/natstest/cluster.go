@@ -75,7 +75,7 @@ func (c *ClusterT) start(n, attempt int, opts []Option) error {
 }
 
 func (c *ClusterT) newNode(name, dir string, port int, opts []Option) *Node {
-	o := natsserver.Options{Dir: dir, Sync: natsserver.SyncInterval}
+	o := natsserver.Options{Dir: dir, Sync: natsserver.SyncInterval, MaxStore: plenty}
 	for _, opt := range opts {
 		opt(&o)
 	}

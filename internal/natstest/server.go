@@ -30,10 +30,13 @@ func MaxStore(bytes int64) Option {
 	return func(o *natsserver.Options) { o.MaxStore = bytes }
 }
 
+// plenty is what the servers of tests may store, or rather set apart: hundreds of installations do, on a disk that may be small.
+const plenty = 1 << 40
+
 // Server runs a server for one test, until its end.
 func Server(t testing.TB, opts ...Option) *natsserver.Server {
 	t.Helper()
-	o := natsserver.Options{Dir: t.TempDir(), Port: -1, Sync: natsserver.SyncInterval, Logger: Logger(t)}
+	o := natsserver.Options{Dir: t.TempDir(), Port: -1, Sync: natsserver.SyncInterval, MaxStore: plenty, Logger: Logger(t)}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -80,7 +83,7 @@ func (s *sharedServer) start() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	s.server, err = natsserver.Start(ctx, natsserver.Options{
-		Dir: s.dir, Port: -1, Sync: natsserver.SyncInterval, Logger: stderrLogger(),
+		Dir: s.dir, Port: -1, Sync: natsserver.SyncInterval, MaxStore: plenty, Logger: stderrLogger(),
 	})
 	return err
 }

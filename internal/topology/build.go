@@ -23,14 +23,31 @@ func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, fa
 	if facts.Complete {
 		b.gone = func(bucket string) error { return goneError(names, bucket) }
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(buildConcurrency)
+	var first, bounded []func(context.Context) error
 	for _, bucket := range names.Buckets(facts.Shards) {
-		group.Go(func() error { return b.bucket(ctx, names.BucketConfig(bucket, facts.Replicas)) })
+		first = append(first, func(ctx context.Context) error { return b.bucket(ctx, names.BucketConfig(bucket, facts.Replicas)) })
 	}
 	consumers := names.ConsumersByStream(facts.Shards)
 	for _, stream := range names.StreamConfigs(facts.Shards, facts.Replicas) {
-		group.Go(func() error { return b.stream(ctx, stream, consumers[stream.Name]) })
+		step := func(ctx context.Context) error { return b.stream(ctx, stream, consumers[stream.Name]) }
+		if stream.MaxBytes > 0 {
+			bounded = append(bounded, step)
+		} else {
+			first = append(first, step)
+		}
+	}
+	// Where bytes are set apart nothing may be left, and without any left a server makes no stream at all.
+	if err := sideBySide(ctx, first); err != nil {
+		return err
+	}
+	return sideBySide(ctx, bounded)
+}
+
+func sideBySide(ctx context.Context, steps []func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(buildConcurrency)
+	for _, step := range steps {
+		group.Go(func() error { return step(ctx) })
 	}
 	return group.Wait()
 }
@@ -93,18 +110,23 @@ func (b builder) stream(ctx context.Context, want jetstream.StreamConfig, consum
 	return nil
 }
 
-// leastBytes is the smallest bound of a stream that is tried where a server has no room for a larger one.
-const leastBytes = 1 << 20
+const (
+	// smallServer divides the bound of a stream where a server has no room for all of it: others are to have theirs.
+	smallServer = 64
+	// leastBytes is the smallest bound of a stream that is tried.
+	leastBytes = 1 << 20
+)
 
 // create makes a stream. A server sets the bytes of a bounded stream apart, and refuses one for which it has no room: such a stream gets
-// half as much, and half of that, and so on. It is kept at that then, as if an operator had chosen it.
+// far fewer, or else half of that, and so on. It is kept at that then, as if an operator had chosen it.
 func (b builder) create(ctx context.Context, want jetstream.StreamConfig) error {
+	part := int64(smallServer)
 	for {
 		_, err := b.js.CreateStream(ctx, want)
-		if !noRoom(err) || want.MaxBytes/2 < leastBytes {
+		if !noRoom(err) || want.MaxBytes <= leastBytes {
 			return existsMeansAgain(err, jetstream.ErrStreamNameAlreadyInUse)
 		}
-		want.MaxBytes /= 2
+		want.MaxBytes, part = max(want.MaxBytes/part, leastBytes), 2
 	}
 }
 

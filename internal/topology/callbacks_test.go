@@ -3,6 +3,7 @@ package topology_test
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -48,6 +49,35 @@ func TestCallbackStreamTakesPlainMessages(t *testing.T) {
 	require.Equal(t, []string{other}, b.subjectsIn(t, b.names.CallbackStream(0)))
 	require.Contains(t, b.subjectsIn(t, b.names.TaskStream(0)), armed)
 	require.NotContains(t, b.subjectsIn(t, b.names.TaskStream(0)), b.names.InvokeWake(0, key))
+}
+
+// TestTooManyCompletions: they are refused, a repeat of what waits is not, and nothing is pushed out.
+func TestTooManyCompletions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.ensure(t, topology.Settings{Shards: 1})
+	config := b.config(t, b.names.CallbackStream(0))
+	config.MaxBytes = 4 << 20 // as an operator may choose
+	_, err := b.js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	b.ensure(t, topology.Settings{})
+	key := schedule.Key{Namespace: "default", ID: "nightly"}
+	body := make([]byte, 512<<10)
+	stored := 0
+	var refused *jetstream.APIError
+	for ; stored < 100; stored++ {
+		if _, err = b.js.Publish(t.Context(), b.names.Callback(0, key, "q", strconv.Itoa(stored)), body); err != nil {
+			break
+		}
+	}
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Description, "maximum bytes exceeded")
+	require.Greater(t, stored, 5)
+	require.Len(t, b.subjectsIn(t, b.names.CallbackStream(0)), stored)
+	_, err = b.js.Publish(t.Context(), b.names.Callback(0, key, "q", "0"), body)
+	require.NoError(t, err, "it takes the place of the one before")
+	_, err = b.js.Publish(t.Context(), b.names.Callback(0, key, "q", "0"), make([]byte, subjects.MaxCallbackBytes))
+	require.Error(t, err, "too large")
 }
 
 // TestCompletionsGetStreamsOfTheirOwn: in an installation of a release that had them among the tasks. What waits there is not lost, nor

@@ -89,7 +89,7 @@ func TestWorkersWritePlainMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.ensure(t, topology.Settings{Shards: 1})
-	for _, name := range []string{b.names.ProgressStream()} {
+	for _, name := range []string{b.names.ProgressStream(), b.names.CallbackStream(0)} {
 		config := b.config(t, name)
 		require.False(t, config.AllowRollup || config.AllowMsgTTL || config.AllowMsgSchedules || config.AllowMsgCounter ||
 			config.AllowAtomicPublish, name)
