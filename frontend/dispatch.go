@@ -21,7 +21,7 @@ import (
 const replyOverhead = 1024
 
 var errOwnReply = schedule.Errorf(schedule.CodePermissionDenied,
-	"the reply was to go to a subject of the installation: nothing has been done")
+	"the reply was to go to a subject of the installation, or of this process: nothing has been done")
 
 // call is a request that is being answered.
 type call struct {
@@ -50,9 +50,10 @@ func (f *Frontend) newCall(e *endpoint, request micro.Request) *call {
 // request in; the work goes on in a goroutine, bounded by the gate.
 func (f *Frontend) admit(ctx context.Context, e *endpoint) micro.Handler {
 	return micro.HandlerFunc(func(request micro.Request) {
-		if f.config.Names.IsOwn(request.Reply()) {
-			// An answer there would be the frontend speaking for its caller, where that may not.
+		if !f.mayAnswer(request.Reply()) {
 			e.count(0, errOwnReply)
+			f.config.Logger.WarnContext(ctx, "request refused: its answer was to go to the installation itself",
+				"subject", request.Subject(), "reply", request.Reply())
 			return
 		}
 		c := f.newCall(e, request)
@@ -68,6 +69,14 @@ func (f *Frontend) admit(ctx context.Context, e *endpoint) micro.Handler {
 			f.serve(ctx, c)
 		}()
 	})
+}
+
+// mayAnswer reports whether a subject can be that of a caller. An answer on one of the installation would be the frontend speaking for its
+// caller where that may not; on one of the process itself, or of others with its prefix for answers, it would be taken for what these wait
+// for.
+func (f *Frontend) mayAnswer(reply string) bool {
+	own := f.config.Conn.Opts.InboxPrefix
+	return !f.config.Names.IsOwn(reply) && (own == "" || !strings.HasPrefix(reply, own+"."))
 }
 
 // serve answers one request.

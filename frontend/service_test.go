@@ -3,6 +3,7 @@ package frontend_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -289,5 +291,45 @@ func TestConfigIsChecked(t *testing.T) {
 		var e *schedule.Error
 		require.ErrorAs(t, err, &e, field)
 		assert.Equal(t, "frontend."+field, e.Field)
+	}
+}
+
+// TestAnswersNobodyInItsOwnName: a request is refused, and nothing is done, where its answer was to go to a subject of the installation or
+// of the frontend itself. Who hears events knows such subjects: those for their acknowledgements.
+func TestAnswersNobodyInItsOwnName(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	own, err := natstest.Shared(t).Connect(nats.CustomInboxPrefix("_INBOX_service"))
+	require.NoError(t, err)
+	defer own.Close()
+	js, err := jetstream.New(own)
+	require.NoError(t, err)
+	in.run(func(c *frontend.Config) { c.Conn, c.JS = own, js })
+	ask := func(reply, id string) *nats.Msg {
+		t.Helper()
+		heard, err := in.conn.SubscribeSync(reply)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, heard.Unsubscribe()) }()
+		require.NoError(t, in.conn.PublishRequest(in.names.API("default", subjects.ThingSchedule, "create"), reply, []byte(createBody(id, ""))))
+		in.create("after-"+id, "") // which the frontend has taken in after the other
+		answer, err := heard.NextMsg(100 * time.Millisecond)
+		if !errors.Is(err, nats.ErrTimeout) {
+			require.NoError(t, err)
+			return answer
+		}
+		return nil
+	}
+	sniffed := own.NewInbox() + ".1a2b"
+	for id, reply := range map[string]string{
+		"ack": sniffed, "prefix": "_INBOX_service.x", "record": "$KV.x.y", "api": in.names.API("other", subjects.ThingSchedule, "delete"),
+	} {
+		assert.Nil(t, ask(reply, id), reply)
+		_, err := answer[schedule.Description](in, "describe", fmt.Sprintf(`{"id":%q}`, id))
+		assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err), "nothing was done")
+	}
+	for id, reply := range map[string]string{"caller": in.conn.NewInbox(), "similar": "_INBOX_services.x"} {
+		assert.NotNil(t, ask(reply, id), reply)
+		_, err := answer[schedule.Description](in, "describe", fmt.Sprintf(`{"id":%q}`, id))
+		assert.NoError(t, err)
 	}
 }

@@ -8,11 +8,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
+// mayAnswer reports whether somebody waits for an answer, and not on a subject of the installation, where it would be more than that.
+func (w *Worker) mayAnswer(msg workerbus.Message) bool { return msg.Respond != nil && !w.names.IsOwn(msg.Reply) }
+
 // onQuestion answers whoever asks whether this worker has a run, if it has. Of a run whose completion is not stored yet it
 // has it, however long ago the code returned.
 func (w *Worker) onQuestion(msg workerbus.Message) {
 	run := msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:]
-	if msg.Respond == nil || w.held.byRunID(run) == nil {
+	if !w.mayAnswer(msg) || w.held.byRunID(run) == nil {
 		return
 	}
 	data, err := json.Marshal(schedule.Liveness{RunID: run, Worker: w.config.Identity})

@@ -9,7 +9,7 @@ import (
 
 // onTypes answers whoever asks which action types this worker has. A mistyped type is noticed by that before its first run.
 func (w *Worker) onTypes(msg workerbus.Message) {
-	if msg.Respond == nil {
+	if !w.mayAnswer(msg) {
 		return
 	}
 	data, err := json.Marshal(schedule.NewActionTypes(w.config.Identity, w.types()))

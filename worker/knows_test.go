@@ -45,3 +45,25 @@ func TestSaysWhichTypesItHas(t *testing.T) {
 		return errors.Is(err, nats.ErrNoResponders)
 	})
 }
+
+// TestAnswersNobodyInTheInstallation: a worker that is asked to answer on a subject of the installation does not.
+func TestAnswersNobodyInTheInstallation(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.worker(worker.Config{Identity: "w1"})
+	s.Register("report", func(context.Context, *worker.Run) (any, error) { return nil, nil })
+	s.start()
+	<-s.Ready()
+	for _, own := range []string{b.names.Callback(0, key, queue, "x"), "$KV.x.y"} {
+		heard, err := b.nc.SubscribeSync(own)
+		require.NoError(t, err)
+		require.NoError(t, b.nc.PublishRequest(b.names.ActionTypes(namespace, queue), own, nil))
+		_, err = b.nc.Request(b.names.ActionTypes(namespace, queue), nil, limit) // which comes after
+		require.NoError(t, err)
+		require.NoError(t, b.nc.Flush())
+		count, _, err := heard.Pending()
+		require.NoError(t, err)
+		assert.Zero(t, count, own)
+		require.NoError(t, heard.Unsubscribe())
+	}
+}

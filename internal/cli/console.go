@@ -151,7 +151,12 @@ func (c *console) runDemo(ctx context.Context) error {
 }
 
 func (c *console) createDemo(ctx context.Context) error {
-	api, err := c.app.newClient(c.cluster.Conn.Conn)
+	conn, err := c.cluster.Conn.Client()
+	if err != nil {
+		return fmt.Errorf("create the examples: %w", err)
+	}
+	defer conn.Close()
+	api, err := c.app.newClient(conn)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,9 @@ func Announce(ctx context.Context, conn *nats.Conn, names subjects.Names, self P
 		return fmt.Errorf("presence: %w", err)
 	}
 	asked, err := conn.Subscribe(names.Processes(), func(question *nats.Msg) {
-		_ = question.Respond(answer) // whoever asks may ask again
+		if !names.IsOwn(question.Reply) { // where an answer would be more than that
+			_ = question.Respond(answer) // whoever asks may ask again
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("presence: listen: %w", err)

@@ -70,3 +70,31 @@ func TestAll(t *testing.T) {
 	assert.JSONEq(t, `{"host":"h1","pid":2,"roles":["frontend"],"version":"","zones":"2026g","zonesFrom":"/z","zonesDigest":"b"}`,
 		string(stored))
 }
+
+// TestAnswersNobodyInTheInstallation: a process that is asked to answer on a subject of the installation does not.
+func TestAnswersNobodyInTheInstallation(t *testing.T) {
+	t.Parallel()
+	conn, _ := natstest.Connect(t, natstest.Shared(t))
+	names := natstest.Names(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() {
+		assert.NoError(t, presence.Announce(ctx, conn, names, presence.Process{Host: "h1", PID: 1, Roles: []string{"generator"}}))
+	})
+	natstest.Eventually(t, natstest.Patience, "it answers", func() bool {
+		_, err := conn.Request(names.Processes(), nil, 200*time.Millisecond)
+		return err == nil
+	})
+	for _, own := range []string{names.FrontendBeat(), "$KV.x.y"} {
+		heard, err := conn.SubscribeSync(own)
+		require.NoError(t, err)
+		require.NoError(t, conn.PublishRequest(names.Processes(), own, nil))
+		_, err = conn.Request(names.Processes(), nil, natstest.Patience) // which comes after
+		require.NoError(t, err)
+		count, _, err := heard.Pending()
+		require.NoError(t, err)
+		assert.Zero(t, count, own)
+	}
+}

@@ -26,13 +26,15 @@ func decode(msg *nats.Msg) answer {
 // decodeJSON reads an acknowledgement or a refusal of any form.
 func decodeJSON(data []byte) answer {
 	var ack struct {
+		// Type is of answers to requests of the API of JetStream. An acknowledgement has none.
+		Type     string              `json:"type"`
 		Error    *jetstream.APIError `json:"error"`
 		Stream   string              `json:"stream"`
 		Sequence uint64              `json:"seq"`
 		Repeated bool                `json:"duplicate"`
 	}
 	switch err := json.Unmarshal(data, &ack); {
-	case err != nil:
+	case err != nil, ack.Type != "":
 		return answer{err: jetstream.ErrInvalidJSAck}
 	case ack.Error != nil && ack.Error.ErrorCode != 0:
 		return answer{err: ack.Error}

@@ -25,6 +25,10 @@ func TestDecode(t *testing.T) {
 		`{"stream":"S","seq":12`:                          {err: jetstream.ErrInvalidJSAck},
 		``:                                                {err: jetstream.ErrInvalidJSAck},
 		`{"error":{"code":503,"err_code":10023},"seq":0}`: {err: &jetstream.APIError{Code: 503, ErrorCode: 10023}},
+		// Answers of the API of JetStream, and of a frontend, which others may have sent to where an acknowledgement is waited for.
+		`{"type":"io.nats.jetstream.api.v1.stream_info_response","error":{"code":404,"err_code":10059}}`: {err: jetstream.ErrInvalidJSAck},
+		`{"type":"io.nats.jetstream.api.v1.x","stream":"S","seq":12}`:                                    {err: jetstream.ErrInvalidJSAck},
+		`{"error":{"code":"internal","message":"no"}}`:                                                   {err: jetstream.ErrInvalidJSAck},
 	} {
 		require.Equal(t, want, decode(&nats.Msg{Data: []byte(data)}), data)
 	}

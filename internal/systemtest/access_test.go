@@ -239,7 +239,7 @@ func (f *fence) forbidden(t *testing.T) {
 func (f *fence) forged(t *testing.T, s *system, forger *nats.Conn) {
 	js, err := jetstream.New(forger)
 	require.NoError(t, err)
-	conn, _, _ := f.connect("service")
+	conn, _, _ := f.connect("operator")
 	api, err := client.New(conn, client.Config{Namespace: "billing"})
 	require.NoError(t, err)
 	_, err = api.Create(t.Context(), schedule.CreateRequest{ID: "refund", Schedule: schedule.Schedule{
@@ -313,6 +313,8 @@ func (f *fence) replies(t *testing.T, billing *nats.Conn) {
 		require.NoError(t, err)
 		event, err := events.NextMsg(patience)
 		require.NoError(t, err)
+		sniffed := &nats.Msg{Subject: "carillon.api.billing.schedule.count", Reply: event.Reply, Data: []byte("{}")}
+		require.NoError(t, billing.PublishMsg(sniffed), "which may come before the acknowledgement")
 		inbox, last := cutLast(event.Reply)
 		number, err := strconv.ParseUint(last, 36, 64)
 		require.NoError(t, err)

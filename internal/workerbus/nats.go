@@ -44,7 +44,7 @@ func New(nc *nats.Conn, apiPrefix string) (Bus, error) {
 
 func (c *connection) Subscribe(subject string, handle func(Message)) (unsubscribe func(), err error) {
 	subscription, err := c.nc.Subscribe(subject, func(msg *nats.Msg) {
-		m := Message{Subject: msg.Subject, Data: msg.Data}
+		m := Message{Subject: msg.Subject, Reply: msg.Reply, Data: msg.Data}
 		if msg.Reply != "" {
 			m.Respond = msg.Respond
 		}

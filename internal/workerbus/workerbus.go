@@ -41,9 +41,10 @@ type Bus interface {
 	Close()
 }
 
-// Message is one that has come by a subscription. Respond answers it; it is nil where nobody waits for an answer.
+// Message is one that has come by a subscription. Respond answers it, on the subject Reply; it is nil where nobody waits for an answer.
 type Message struct {
 	Subject string
+	Reply   string
 	Data    []byte
 	Respond func(data []byte) error
 }

@@ -34,6 +34,7 @@ type Connection struct {
 	// dialLane begins to open one to read by; lost says of the first that is closed for good why.
 	dialLane  func(lane int) (*Connection, error)
 	lost      chan error
+	client    func() (*nats.Conn, error)
 	watching  sync.WaitGroup // of those to read by
 	unobserve func()         // ends the metrics
 
@@ -49,6 +50,8 @@ type Dial func(...nats.Option) (*nats.Conn, error)
 // for a server that is not there yet, and reconnects for ever; both are logged. It fails when a server refuses the
 // connection for good, for lack of permission for example. The caller closes it.
 func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, options ...nats.Option) (*Connection, error) {
+	client := func() (*nats.Conn, error) { return dial(nats.Name(name + "-client")) }
+	options = append(options, ownInboxes(nats.NewInbox()))
 	c, err := open(log, slog.LevelWarn, name, dial, options...)
 	if err != nil {
 		return nil, err
@@ -56,6 +59,7 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 	c.dialLane = func(lane int) (*Connection, error) {
 		return open(log, slog.LevelDebug, fmt.Sprintf("%s-lane-%d", name, lane), dial, options...)
 	}
+	c.client = client
 	c.unobserve = natsstats.ObserveConns(c.conns)
 	if err := c.await(ctx); err != nil {
 		c.unobserve()
@@ -99,6 +103,29 @@ func (c *Connection) await(ctx context.Context) error {
 	case <-ctx.Done():
 		c.Conn.Close()
 		return fmt.Errorf("connect to NATS: %w", context.Cause(ctx))
+	}
+}
+
+// Client opens another connection, for a process that asks its own frontend: that does not answer on the inboxes of this one. The caller
+// closes it. It fails where whoever dials has chosen where all answers come.
+func (c *Connection) Client() (*nats.Conn, error) {
+	conn, err := c.client()
+	if err == nil && conn.Opts.InboxPrefix != "" {
+		conn.Close()
+		return nil, fmt.Errorf("the API does not answer those who get their answers where its own process does: under %s",
+			conn.Opts.InboxPrefix)
+	}
+	return conn, err
+}
+
+// ownInboxes gives a connection that has no prefix for answers one that no other process has, within what everybody may use: so a frontend
+// knows which answers are for itself. A prefix that whoever dials sets takes its place.
+func ownInboxes(prefix string) nats.Option {
+	return func(o *nats.Options) error {
+		if o.InboxPrefix == "" {
+			o.InboxPrefix = prefix
+		}
+		return nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,4 +132,34 @@ func TestFloodOfRefusals(t *testing.T) {
 		assert.Less(t, logged, 100, what)
 	}
 	assert.NotZero(t, conn.LastError())
+}
+
+// TestInboxesOfItsOwn: no other process gets answers under the prefix of a connection, which what it reads by shares; one that whoever
+// dials has chosen stays.
+func TestInboxesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	server := natstest.Server(t)
+	prefix := func(options ...nats.Option) string {
+		dial := func(given ...nats.Option) (*nats.Conn, error) {
+			return nats.Connect(server.ClientURL(), append(given, options...)...)
+		}
+		conn, err := roles.Connect(t.Context(), natstest.Logger(t), "prefix", dial)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = conn.Request("nobody.listens", nil, natstest.Patience)
+		require.ErrorIs(t, err, nats.ErrNoResponders, "answers come there")
+		asks, err := conn.Client()
+		if len(options) > 0 {
+			require.ErrorContains(t, err, "under _INBOX_service")
+		} else {
+			require.NoError(t, err)
+			assert.Empty(t, asks.Opts.InboxPrefix)
+			asks.Close()
+		}
+		return conn.Opts.InboxPrefix
+	}
+	first, second := prefix(), prefix()
+	assert.True(t, strings.HasPrefix(first, "_INBOX."))
+	assert.NotEqual(t, first, second)
+	assert.Equal(t, "_INBOX_service", prefix(nats.CustomInboxPrefix("_INBOX_service")))
 }

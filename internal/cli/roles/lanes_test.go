@@ -140,7 +140,10 @@ func TestAShardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	w, conn, cluster := openWired(t)
 	ran := &counts{ran: map[string]int{}}
 	runRoles(t, conn, cluster, ran.note)
-	api, err := client.New(conn.Conn, client.Config{})
+	asks, err := nats.Connect(conn.ConnectedUrl()) // a frontend does not answer on its own inboxes
+	require.NoError(t, err)
+	defer asks.Close()
+	api, err := client.New(asks, client.Config{})
 	require.NoError(t, err)
 	every := schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
 	keys := natstest.KeyInEachShard(2)
