@@ -9,7 +9,9 @@ import (
 )
 
 // mayAnswer reports whether somebody waits for an answer, and not on a subject of the installation, where it would be more than that.
-func (w *Worker) mayAnswer(msg workerbus.Message) bool { return msg.Respond != nil && !w.names.IsOwn(msg.Reply) }
+func (w *Worker) mayAnswer(msg workerbus.Message) bool {
+	return msg.Respond != nil && !w.names.IsOwn(msg.Reply)
+}
 
 // onQuestion answers whoever asks whether this worker has a run, if it has. Of a run whose completion is not stored yet it
 // has it, however long ago the code returned.
