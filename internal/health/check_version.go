@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
@@ -18,13 +19,19 @@ func isOlder(version, than string) bool {
 	return major < wantMajor || major == wantMajor && minor < wantMinor
 }
 
-// checkVersion judges whether the server can do what Carillon needs; nil means that it can.
+// checkVersion judges whether the servers can do what Carillon needs; nil means that they can.
 func checkVersion(n *NATS) *Check {
-	if !isOlder(n.Version, topology.MinVersion) {
+	var older []string
+	for _, s := range append([]Server{{URL: n.URL, Version: n.Version}}, n.Others...) {
+		if isOlder(s.Version, topology.MinVersion) {
+			older = append(older, s.URL+" has version "+s.Version)
+		}
+	}
+	if older == nil {
 		return nil
 	}
-	c := notOK("nats", Failed, fmt.Sprintf("%s has version %s: version %s or later is needed, for delayed messages",
-		n.URL, n.Version, topology.MinVersion), "upgrade the NATS servers, one after the other")
+	c := notOK("nats", Failed, fmt.Sprintf("%s: version %s or later is needed, for delayed messages",
+		strings.Join(older, ", "), topology.MinVersion), "upgrade the NATS servers, one after the other")
 	return &c
 }
 

@@ -38,6 +38,8 @@ type NATS struct {
 	// Cluster is the name of the cluster of servers; empty for a server on its own. Servers are those that it says there are.
 	Cluster string   `json:"cluster,omitempty"`
 	Servers []string `json:"servers,omitempty"`
+	// Others are those that could be connected to in the same way, beside the one of URL.
+	Others []Server `json:"others,omitempty"`
 	// JetStream says that the account may use JetStream. The fields below are known only then.
 	JetStream bool `json:"jetStream"`
 	// Unanswered is why JetStream did not say how the account is; empty if it did.
@@ -48,6 +50,12 @@ type NATS struct {
 	// Skew is how far the clock of the servers is ahead of the one here, about half of RoundTrip more or less.
 	Skew      time.Duration `json:"skewNanoseconds"`
 	RoundTrip time.Duration `json:"roundTripNanoseconds"`
+}
+
+// Server is a NATS server.
+type Server struct {
+	URL     string `json:"url"`
+	Version string `json:"version"`
 }
 
 // Stream is a stream of the installation, or the one that a bucket is made of.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,6 +57,7 @@ func (g *gatherer) server(ctx context.Context) {
 	n := &g.facts.NATS
 	n.URL, n.Server, n.Version = g.Conn.ConnectedUrlRedacted(), g.Conn.ConnectedServerName(), g.Conn.ConnectedServerVersion()
 	n.Cluster, n.Servers, n.StoreLimit = g.Conn.ConnectedClusterName(), g.Conn.DiscoveredServers(), -1
+	n.Others = g.others()
 	began := g.Now()
 	account, err := g.JS.AccountInfo(ctx)
 	n.RoundTrip = g.Now().Sub(began)
@@ -67,6 +70,39 @@ func (g *gatherer) server(ctx context.Context) {
 		n.Unanswered = err.Error()
 		g.problem("account", err)
 	}
+}
+
+const (
+	// maxOthers bounds how many servers are connected to, and otherTimeout how long each may take to answer.
+	maxOthers    = 16
+	otherTimeout = 2 * time.Second
+)
+
+// others connects to the other servers that the connection knows of, as that has connected, and returns what they are. One that cannot be
+// reached from here is left out: it may be for others only.
+func (g *gatherer) others() (all []Server) {
+	if g.Conn.Opts.InProcessServer != nil {
+		return nil
+	}
+	urls := slices.DeleteFunc(g.Conn.Servers(), func(url string) bool { return url == g.Conn.ConnectedUrl() })
+	found := make([]Server, min(len(urls), maxOthers))
+	var asking sync.WaitGroup
+	for i := range found {
+		asking.Go(func() {
+			options := g.Conn.Opts
+			options.Url, options.Servers, options.Timeout = "", urls[i:i+1], otherTimeout
+			options.AllowReconnect, options.RetryOnFailedConnect = false, false
+			options.AsyncErrorCB, options.ClosedCB, options.ConnectedCB, options.DisconnectedErrCB = nil, nil, nil, nil
+			conn, err := options.Connect()
+			if err != nil {
+				return
+			}
+			found[i] = Server{URL: conn.ConnectedUrlRedacted(), Version: conn.ConnectedServerVersion()}
+			conn.Close()
+		})
+	}
+	asking.Wait()
+	return slices.DeleteFunc(found, func(s Server) bool { return s == (Server{}) })
 }
 
 // installation reads what all processes agree on, and reports whether there is any.

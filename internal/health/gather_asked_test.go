@@ -6,6 +6,7 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -148,6 +149,25 @@ func TestAServerThatIsTooOld(t *testing.T) {
 	facts := gather(t, conn, js, names)
 	assert.Equal(t, map[string]Status{"nats": Failed}, statuses(facts))
 	assert.Contains(t, checkOf(t, facts, "nats").Detail, "has version 2.12.4: version 2.14 or later is needed")
+}
+
+// TestAnotherServerThatIsTooOld: of several servers each is looked at, not only the one that answers.
+func TestAnotherServerThatIsTooOld(t *testing.T) {
+	t.Parallel()
+	names := natstest.Names(t)
+	newer, gone := natstest.Shared(t).ClientURL(), "nats://127.0.0.1:1"
+	older := introducedAs(t, newer, "2.12.4")
+	conn, err := nats.Connect(strings.Join([]string{newer, older, gone}, ","), nats.DontRandomize())
+	require.NoError(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	_, err = topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
+	require.NoError(t, err)
+	facts := gather(t, conn, js, names)
+	assert.Equal(t, []Server{{URL: older, Version: "2.12.4"}}, facts.NATS.Others)
+	assert.Equal(t, Failed, checkOf(t, facts, "nats").Status)
+	assert.Contains(t, checkOf(t, facts, "nats").Detail, older+" has version 2.12.4: version 2.14 or later is needed")
 }
 
 // introducedAs runs a proxy to a NATS server, which says that it has another version, and returns its URL.
