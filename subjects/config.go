@@ -22,8 +22,9 @@ const (
 	EventAge = 30 * 24 * time.Hour
 	// ControlAge is how long a cancel or terminate waits for its run, and how long progress is kept.
 	ControlAge = 7 * 24 * time.Hour
-	// ProgressBytes is how much progress is kept of all runs together, unless an operator has chosen otherwise or the server has less
-	// room: that of 4,000 runs with all the details there can be, and of half a million with some hundred bytes.
+	// ProgressBytes is how much progress is kept of all runs together, unless an operator has chosen otherwise: that of 4,000 runs with
+	// all the details there can be, and of half a million with some hundred bytes. A server that cannot set as much apart keeps that of
+	// the 4,000.
 	ProgressBytes = 256 << 20
 	// MaxProgressBytes bounds the headers and the body of one message of progress: 64 KiB of details, and what stands around them.
 	MaxProgressBytes = 68 << 10
@@ -33,6 +34,11 @@ const (
 	// MaxCallbackBytes bounds the headers and the body of one completion: 512 KiB of a result, or 64 KiB of details, with room for an
 	// encoding that is not the shortest.
 	MaxCallbackBytes = 1 << 20
+	// WorkerLetterBytes is how much the dead letters of all workers together may have, as ProgressBytes says; MaxWorkerLetters is how many
+	// are kept of one task queue, and MaxWorkerLetterBytes bounds the headers and the body of one.
+	WorkerLetterBytes    = 256 << 20
+	MaxWorkerLetters     = 128
+	MaxWorkerLetterBytes = 1 << 20
 	// PlainWindow is how long streams remember message IDs that workers may write into and that need none. IDs are kept in memory, may
 	// be long, and come as fast as a worker can send.
 	PlainWindow = time.Second
@@ -86,8 +92,11 @@ func (n Names) ProgressStream() string { return n.upper + "_PROGRESS" }
 // EventStream holds the event history.
 func (n Names) EventStream() string { return n.upper + "_EVENTS" }
 
-// DeadLetterStream holds what could not be processed.
+// DeadLetterStream holds what the pools could not process. Only the service writes into it.
 func (n Names) DeadLetterStream() string { return n.upper + "_DLQ" }
+
+// WorkerDeadLetterStream holds what workers could not process. They write into it.
+func (n Names) WorkerDeadLetterStream() string { return n.upper + "_WORKER_DLQ" }
 
 // ServiceName is the name of the frontend among the NATS micro services.
 func (n Names) ServiceName() string { return n.prefix }
@@ -104,7 +113,7 @@ func (n Names) BucketConfig(bucket string, replicas int) jetstream.KeyValueConfi
 func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
 	configs := []jetstream.StreamConfig{
 		n.actionConfig(replicas), n.controlConfig(replicas), n.eventConfig(replicas), n.deadLetterConfig(replicas),
-		n.progressConfig(replicas),
+		n.progressConfig(replicas), n.workerDeadLetterConfig(replicas),
 	}
 	for shard := range shards {
 		configs = append(configs, n.taskConfig(shard, replicas), n.callbackConfig(shard, replicas))
@@ -189,11 +198,25 @@ func (n Names) eventConfig(replicas int) jetstream.StreamConfig {
 }
 
 func (n Names) deadLetterConfig(replicas int) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name: n.DeadLetterStream(), Description: "Carillon: messages that could not be processed",
-		Subjects: []string{n.prefix + ".dlq.>"}, Retention: jetstream.LimitsPolicy,
+	config := jetstream.StreamConfig{
+		Name: n.DeadLetterStream(), Description: "Carillon: messages that the pools could not process", Retention: jetstream.LimitsPolicy,
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: DeadLetterAge,
 		AllowDirect: true,
+	}
+	for _, pool := range []string{PoolGenerator, PoolInvoker, PoolBackfiller} {
+		config.Subjects = append(config.Subjects, n.DeadLetter(pool))
+	}
+	return config
+}
+
+// workerDeadLetterConfig is apart from the letters of the pools, as progressConfig is from controls. A task queue can only push out its
+// own letters, as long as those of all have room.
+func (n Names) workerDeadLetterConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: n.WorkerDeadLetterStream(), Description: "Carillon: messages that workers could not process",
+		Subjects: []string{n.SharedWorkerDeadLetter(), n.SharedWorkerDeadLetter() + ".*.*"}, Retention: jetstream.LimitsPolicy,
+		MaxMsgsPerSubject: MaxWorkerLetters, MaxBytes: WorkerLetterBytes, MaxMsgSize: MaxWorkerLetterBytes, Discard: jetstream.DiscardOld,
+		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: PlainWindow, MaxAge: DeadLetterAge, AllowDirect: true,
 	}
 }
 

@@ -85,6 +85,8 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.Control("default", "q", "w"):                     n.ControlStream(),
 		n.Progress("default", "q", "w"):                    n.ProgressStream(),
 		n.DeadLetter(subjects.PoolGenerator):               n.DeadLetterStream(),
+		n.WorkerDeadLetter("default", "a.b"):               n.WorkerDeadLetterStream(),
+		n.SharedWorkerDeadLetter():                         n.WorkerDeadLetterStream(),
 		n.Event(key, schedule.EventStarted):                n.EventStream(),
 		n.API("default", subjects.ThingSchedule, "create"): "",
 	}
@@ -147,7 +149,7 @@ func TestAnchors(t *testing.T) {
 func TestStreamsAreSafe(t *testing.T) {
 	t.Parallel()
 	configs := subjects.Default().StreamConfigs(4, 3)
-	require.Len(t, configs, 5+2*4)
+	require.Len(t, configs, 6+2*4)
 	for _, config := range configs {
 		require.Equal(t, 3, config.Replicas, config.Name)
 		require.Equal(t, jetstream.FileStorage, config.Storage, config.Name)
@@ -184,10 +186,20 @@ func matchesAny(filters []string, subject string) bool {
 	return slices.ContainsFunc(filters, func(filter string) bool { return matches(filter, subject) })
 }
 
-// matches reports whether a subject is among those of a filter that ends in ">", or is one without wildcards.
+// matches reports whether a subject is among those of a filter.
 func matches(filter, subject string) bool {
-	prefix, open := strings.CutSuffix(filter, ">")
-	return subject == filter || open && strings.HasPrefix(subject, prefix)
+	wanted, tokens := strings.Split(filter, "."), strings.Split(subject, ".")
+	for i, want := range wanted {
+		switch {
+		case i >= len(tokens):
+			return false
+		case want == ">":
+			return true
+		case want != "*" && want != tokens[i]:
+			return false
+		}
+	}
+	return len(wanted) == len(tokens)
 }
 
 func TestBuckets(t *testing.T) {

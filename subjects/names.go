@@ -192,6 +192,22 @@ func (n Names) Action(namespace, queue, workflowID string) string {
 	return n.prefix + ".action." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
 }
 
+// ParseAction takes apart a subject made by Action.
+func (n Names) ParseAction(subject string) (namespace, queue, workflowID string, err error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".action.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != 3 || tokens[0] == "" {
+		return "", "", "", fmt.Errorf("subjects: %q is not the subject of a start request", subject)
+	}
+	if queue, err = Unescape(tokens[1]); err == nil {
+		workflowID, err = Unescape(tokens[2])
+	}
+	if err != nil {
+		return "", "", "", err
+	}
+	return tokens[0], queue, workflowID, nil
+}
+
 // ActionAnyQueue matches the start requests of a workflow ID on all task queues.
 func (n Names) ActionAnyQueue(namespace, workflowID string) string {
 	return n.prefix + ".action." + namespace + ".*." + Escape(workflowID)
@@ -297,6 +313,44 @@ func (n Names) Events(key schedule.Key) string {
 
 // DeadLetter is the subject of messages a pool could not process.
 func (n Names) DeadLetter(pool string) string { return n.prefix + ".dlq." + pool }
+
+// deadLetterWorker stands in the place of a pool where workers could not process a message.
+const deadLetterWorker = "worker"
+
+// WorkerDeadLetter is the subject of messages that the workers of a task queue could not process. Permissions can fence it.
+func (n Names) WorkerDeadLetter(namespace, queue string) string {
+	return n.DeadLetter(deadLetterWorker) + "." + namespace + "." + Escape(queue)
+}
+
+// SharedWorkerDeadLetter is where the workers of earlier releases put what they could not process, whatever their task queue.
+func (n Names) SharedWorkerDeadLetter() string { return n.DeadLetter(deadLetterWorker) }
+
+// LetterOwner is who has written a dead letter, as far as its subject proves it.
+type LetterOwner struct {
+	// Pool is the pool, or "worker".
+	Pool string
+	// Namespace and TaskQueue are those of a worker; empty for one of an earlier release.
+	Namespace, TaskQueue string
+}
+
+// IsWorker reports whether a worker has written the letter.
+func (o LetterOwner) IsWorker() bool { return o.Pool == deadLetterWorker }
+
+// ParseDeadLetter takes apart a subject made by DeadLetter, WorkerDeadLetter or SharedWorkerDeadLetter.
+func (n Names) ParseDeadLetter(subject string) (LetterOwner, error) {
+	rest, ok := strings.CutPrefix(subject, n.DeadLetter(""))
+	tokens := strings.Split(rest, ".")
+	owner := LetterOwner{Pool: tokens[0]}
+	switch {
+	case ok && len(tokens) == 1 && tokens[0] != "":
+		return owner, nil
+	case ok && len(tokens) == 3 && owner.IsWorker() && tokens[1] != "":
+		queue, err := Unescape(tokens[2])
+		owner.Namespace, owner.TaskQueue = tokens[1], queue
+		return owner, err
+	}
+	return LetterOwner{}, fmt.Errorf("subjects: %q is not the subject of a dead letter", subject)
+}
 
 // The things that the API is about; each has verbs of its own.
 const (

@@ -72,6 +72,8 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.event.default.a=2Eb.>":                 n.Events(key),
 		"carillon.event.default.>":                       n.Events(schedule.Key{Namespace: "default"}),
 		"carillon.event.>":                               n.Events(schedule.Key{}),
+		"carillon.dlq.worker.default.q=20q":              n.WorkerDeadLetter("default", "q q"),
+		"carillon.dlq.worker":                            n.SharedWorkerDeadLetter(),
 		"carillon.dlq.invoker":                           n.DeadLetter(subjects.PoolInvoker),
 		"carillon.api.default.schedule.create":           n.API("default", subjects.ThingSchedule, "create"),
 		"carillon.api.*.schedule.create":                 n.API("*", subjects.ThingSchedule, "create"),
@@ -82,6 +84,7 @@ func TestGoldenNames(t *testing.T) {
 		"CARILLON_CONTROL":                               n.ControlStream(),
 		"CARILLON_PROGRESS":                              n.ProgressStream(),
 		"CARILLON_EVENTS":                                n.EventStream(),
+		"CARILLON_WORKER_DLQ":                            n.WorkerDeadLetterStream(),
 		"CARILLON_DLQ":                                   n.DeadLetterStream(),
 		"carillon":                                       n.ServiceName(),
 		"carillon.processes":                             n.Processes(),
@@ -345,4 +348,39 @@ var kvKey = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 // requireSubject checks that text is a subject one can publish to: tokens without wildcards, spaces and the like.
 func requireSubject(t require.TestingT, text string) {
 	require.Regexp(t, `^[-_=a-zA-Z0-9]+(\.[-_=a-zA-Z0-9]+)+$`, text)
+}
+
+func TestDeadLetterSubjectsParseBack(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	rapid.Check(t, func(t *rapid.T) {
+		queue := anyID().Draw(t, "queue")
+		for subject, want := range map[string]subjects.LetterOwner{
+			n.DeadLetter(subjects.PoolInvoker):  {Pool: "invoker"},
+			n.SharedWorkerDeadLetter():          {Pool: "worker"},
+			n.WorkerDeadLetter("team-1", queue): {Pool: "worker", Namespace: "team-1", TaskQueue: queue},
+		} {
+			have, err := n.ParseDeadLetter(subject)
+			require.NoError(t, err)
+			require.Equal(t, want, have)
+			requireSubject(t, subject)
+		}
+		namespace, read, id, err := n.ParseAction(n.Action("team-1", queue, queue))
+		require.NoError(t, err)
+		require.Equal(t, []string{"team-1", queue, queue}, []string{namespace, read, id})
+	})
+	for _, subject := range []string{
+		"", "carillon.dlq", "carillon.dlq.", "carillon.dlq.worker.a", "carillon.dlq.worker..q", "carillon.dlq.worker.a.", "carillon.dlq.worker.a.=zz",
+		"carillon.dlq.worker.a.q.more", "carillon.dlq.invoker.a.q", "other.dlq.worker.a.q", "worker",
+	} {
+		_, err := n.ParseDeadLetter(subject)
+		require.Error(t, err, subject)
+	}
+	for _, subject := range []string{
+		"", "carillon.action.a.q", "carillon.action.a.q.w.more", "carillon.action..q.w", "carillon.action.a.=zz.w", "carillon.action.a.q.", "other.action.a.q.w",
+		n.ActionAnchor(),
+	} {
+		_, _, _, err := n.ParseAction(subject)
+		require.Error(t, err, subject)
+	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// deadLetterSource is where a worker's dead letters come from, the last token of their subject.
+	// deadLetterSource is where a worker's dead letters come from, as metrics name it.
 	deadLetterSource = "worker"
 	// deadLetterRetry is when a message comes again that could not be made a dead letter.
 	deadLetterRetry = 5 * time.Second
@@ -19,7 +19,8 @@ const (
 
 // deadLetter moves a message that nobody can run to the dead letter stream. It stays in the queue until that has it.
 func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstream.MsgMetadata, reason error) {
-	letter := deadletter.New(w.names.DeadLetter(deadLetterSource), msg, meta, reason, w.bus.MaxPayload())
+	subject := w.names.WorkerDeadLetter(w.config.Namespace, w.config.TaskQueue)
+	letter := deadletter.NewOfWorker(subject, msg, meta, reason, w.bus.MaxPayload())
 	err := w.callOnce(ctx, func(ctx context.Context) error {
 		return w.bus.Publish(ctx, letter)
 	})
@@ -30,5 +31,5 @@ func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstr
 	}
 	metrics.DeadLetters.Add(ctx, 1, deadLetterSource)
 	w.others.Error("message is a dead letter", keySubject, msg.Subject(), keyReason, reason)
-	_ = msg.TermWithReason("dead letter") // if it is lost, the repeat bears the same message ID
+	_ = msg.TermWithReason("dead letter") // if it is lost, there will be two letters
 }

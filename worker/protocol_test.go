@@ -75,7 +75,7 @@ func TestProtocolNamesFitTheCode(t *testing.T) {
 	for _, name := range []string{
 		names.ActionStream(), names.ControlStream(), names.ProgressStream(), names.Action("default", "reports", "nightly"),
 		names.Control("default", "reports", "nightly"), subjects.WorkerConsumerName("default", "reports"),
-		names.Progress("default", "reports", "nightly"), names.ActionTypes("default", "reports"), names.DeadLetter("worker"), names.Callback(2, key, "reports", "…")[:35],
+		names.Progress("default", "reports", "nightly"), names.ActionTypes("default", "reports"), names.WorkerDeadLetterStream(), names.WorkerDeadLetter("default", "reports"), names.Callback(2, key, "reports", "…")[:35],
 	} {
 		assert.Contains(t, text, "`"+name)
 	}
@@ -191,7 +191,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(msg.Data), `"completed"`)
 	natstest.Eventually(t, limit, "the dead letter is stored and the queue empty", func() bool {
-		dead, err1 := js.Stream(t.Context(), names.DeadLetterStream())
+		dead, err1 := js.Stream(t.Context(), names.WorkerDeadLetterStream())
 		left, err2 := js.Stream(t.Context(), names.ActionStream())
 		return err1 == nil && err2 == nil && dead.CachedInfo().State.Msgs == 1 && left.CachedInfo().State.Msgs == 0
 	})

@@ -178,9 +178,9 @@ func TestGarbageBecomesADeadLetter(t *testing.T) {
 	require.NoError(t, err)
 	b.queueEmpty()
 
-	stream, err := b.js.Stream(t.Context(), b.names.DeadLetterStream())
+	stream, err := b.js.Stream(t.Context(), b.names.WorkerDeadLetterStream())
 	require.NoError(t, err)
-	letter, err := stream.GetLastMsgForSubject(t.Context(), b.names.DeadLetter("worker"))
+	letter, err := stream.GetLastMsgForSubject(t.Context(), b.names.WorkerDeadLetter(namespace, queue))
 	require.NoError(t, err)
 	assert.Equal(t, "not JSON", string(letter.Data))
 	assert.Contains(t, letter.Header.Get("Carillon-Reason"), "not a start request")
@@ -188,6 +188,7 @@ func TestGarbageBecomesADeadLetter(t *testing.T) {
 	assert.Equal(t, b.names.ActionStream(), letter.Header.Get("Carillon-Origin-Stream"))
 	assert.Equal(t, "1", letter.Header.Get("Carillon-Origin-Sequence"))
 	assert.Equal(t, "1", letter.Header.Get("Carillon-Deliveries"))
+	assert.Empty(t, letter.Header.Get(nats.MsgIdHdr), "another worker could have used it before")
 	assert.Equal(t, traceparent, letter.Header.Get("traceparent"))
 
 	b.submit(b.request("1", "a"))

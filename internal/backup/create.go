@@ -124,7 +124,7 @@ func (c *creation) complete(ctx context.Context, m *Manifest) error {
 	for shard := range m.Shards {
 		order = append(order, c.Names.CallbackStream(shard), c.Names.TaskStream(shard))
 	}
-	order = append(order, c.Names.DeadLetterStream(), c.Names.EventStream())
+	order = append(order, c.Names.DeadLetterStream(), c.Names.WorkerDeadLetterStream(), c.Names.EventStream())
 	for _, name := range order {
 		c.Progress.tell("complete "+name, c.done, 2*len(order))
 		stream, err := m.stream(name)

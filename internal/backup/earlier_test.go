@@ -52,8 +52,11 @@ func TestRestoreOfABackupOfAnEarlierRelease(t *testing.T) {
 	_, err := s.js.Publish(t.Context(), control, []byte("cancel"))
 	require.NoError(t, err)
 	dir, _ := s.backup()
-	later := []string{s.names.ProgressStream()}
-	makeEarlier(t, dir, later, map[string][]string{s.names.ControlStream(): {prefix + ".control.>", prefix + ".progress.>"}})
+	later := []string{s.names.ProgressStream(), s.names.WorkerDeadLetterStream()}
+	makeEarlier(t, dir, later, map[string][]string{
+		s.names.ControlStream():    {prefix + ".control.>", prefix + ".progress.>"},
+		s.names.DeadLetterStream(): {prefix + ".dlq.>"},
+	})
 
 	other := connectSite(t, natstest.Server(t), s.names)
 	other.restore(dir, backup.RestoreConfig{})
@@ -63,8 +66,10 @@ func TestRestoreOfABackupOfAnEarlierRelease(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "cancel", string(stored.Data))
 	for stream, subject := range map[string]string{
-		s.names.ControlStream():  control,
-		s.names.ProgressStream(): s.names.Progress("default", "q", "w"),
+		s.names.ControlStream():          control,
+		s.names.ProgressStream():         s.names.Progress("default", "q", "w"),
+		s.names.WorkerDeadLetterStream(): s.names.WorkerDeadLetter("default", "q"),
+		s.names.DeadLetterStream():       s.names.DeadLetter("invoker"),
 	} {
 		ack, err := other.js.Publish(t.Context(), subject, []byte("more"))
 		require.NoError(t, err)

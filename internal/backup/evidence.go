@@ -59,6 +59,9 @@ func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 	}
 	letters, err := deadletter.NewReader(r.JS, r.names).List(ctx, deadletter.Filter{})
 	for i := range letters {
+		if letters[i].Foreign {
+			continue // forged
+		}
 		key := schedule.Key{Namespace: letters[i].Namespace, ID: letters[i].ScheduleID}
 		e.letters[key] = append(e.letters[key], letters[i])
 	}

@@ -93,7 +93,7 @@ func (m *Manifest) has(name string) bool {
 // restorable are the streams that the backup is to be restored from. Those that the release which made it did not have yet are made
 // anew, empty, when all others are there; completions were in the task streams then, from where they are taken as well.
 func (m *Manifest) restorable(names subjects.Names) []string {
-	later := []string{names.ProgressStream()}
+	later := []string{names.ProgressStream(), names.WorkerDeadLetterStream()}
 	for shard := range m.Shards {
 		later = append(later, names.CallbackStream(shard))
 	}
@@ -261,7 +261,7 @@ func (f *File) open(dir string) (*os.File, error) {
 // The names of the streams of an installation, in the order in which a backup copies them: what is large and only ever
 // grows first, start requests last, since what has been done of those in the meantime has to be taken out again.
 func streamNames(names subjects.Names, shards int) []string {
-	all := []string{names.EventStream(), names.DeadLetterStream(), names.ControlStream(), names.ProgressStream()}
+	all := []string{names.EventStream(), names.DeadLetterStream(), names.WorkerDeadLetterStream(), names.ControlStream(), names.ProgressStream()}
 	for shard := range shards {
 		all = append(all, names.CallbackStream(shard), names.TaskStream(shard))
 	}

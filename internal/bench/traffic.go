@@ -19,6 +19,7 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 		names.EventStream():                          "events",
 		names.ProgressStream():                       "progress",
 		names.DeadLetterStream():                     "dead_letters",
+		names.WorkerDeadLetterStream():               "dead_letters",
 		subjects.BucketStream(names.ClusterBucket()): "cluster",
 		subjects.BucketStream(names.StateBucket(0)):  "state",
 		names.TaskStream(0):                          "tasks",

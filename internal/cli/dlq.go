@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,9 +18,9 @@ func (a *app) dlqCommand() *cobra.Command {
 		Use:   "dlq",
 		Short: "Deal with messages that could not be processed",
 		Long: `Shows, sends again and removes dead letters: messages that no pool or worker
-could process. These commands talk to NATS directly and need no other process of
-Carillon, so that they also work when no frontend does. docs/dead-letters.md
-says more.`,
+could process. The numbers of those that workers gave up begin with w. These
+commands talk to NATS directly and need no other process of Carillon, so that
+they also work when no frontend does. docs/dead-letters.md says more.`,
 		Example: `  carillon dlq list
   carillon dlq show 17
   carillon dlq replay 17`,
@@ -84,8 +83,8 @@ func (c *letterChoice) define(cmd *cobra.Command) {
 	c.letterFilter.define(cmd)
 }
 
-// sequences reads the arguments, none of which means all.
-func (c *letterChoice) sequences(cmd *cobra.Command, args []string) ([]uint64, error) {
+// numbers reads the arguments, none of which means all.
+func (c *letterChoice) numbers(cmd *cobra.Command, args []string) ([]deadletter.Number, error) {
 	err := alternatives{"all pool schedule"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)
 	if err == nil && !c.all && len(args) == 0 {
 		err = usagef("SEQ is missing, or --all")
@@ -93,23 +92,23 @@ func (c *letterChoice) sequences(cmd *cobra.Command, args []string) ([]uint64, e
 	if err != nil {
 		return nil, withHint(err, "usage: %s", cmd.UseLine())
 	}
-	sequences := make([]uint64, len(args))
+	numbers := make([]deadletter.Number, len(args))
 	for i, text := range args {
 		var err error
-		if sequences[i], err = parseSequence(text); err != nil {
+		if numbers[i], err = parseNumber(text); err != nil {
 			return nil, err
 		}
 	}
-	return sequences, nil
+	return numbers, nil
 }
 
-// parseSequence reads the number of a dead letter.
-func parseSequence(text string) (uint64, error) {
-	sequence, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || sequence == 0 {
-		return 0, usagef("%q is not the number of a dead letter", text)
+// parseNumber reads the number of a dead letter.
+func parseNumber(text string) (deadletter.Number, error) {
+	number, err := deadletter.ParseNumber(text)
+	if err != nil {
+		return number, usagef("%v", err)
 	}
-	return sequence, nil
+	return number, nil
 }
 
 // countLetters writes "1 dead letter" or "5 dead letters".

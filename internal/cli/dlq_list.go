@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,8 +34,8 @@ is given.`,
 				if err != nil {
 					return err
 				}
-				sequence := func(l *deadletter.Letter) string { return strconv.FormatUint(l.Sequence, 10) }
-				return printList(a, output, letters, sequence, func(w io.Writer) error {
+				number := func(l *deadletter.Letter) string { return l.Number.String() }
+				return printList(a, output, letters, number, func(w io.Writer) error {
 					return render.Letters(w, letters, a.view())
 				})
 			})

@@ -28,7 +28,7 @@ replay" sends them again instead.`,
 		Example: `  carillon dlq purge 17 18
   carillon dlq purge --all --pool worker --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sequences, err := choice.sequences(cmd, args)
+			numbers, err := choice.numbers(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ replay" sends them again instead.`,
 			}
 			filter := a.filter(cmd, choice.letterFilter)
 			return a.callLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
-				count, failed := purge(ctx, reader, sequences, filter)
+				count, failed := purge(ctx, reader, numbers, filter)
 				if failed != nil && count == 0 {
 					return failed
 				}
@@ -62,13 +62,13 @@ replay" sends them again instead.`,
 
 // purge removes letters by their numbers, or those that a filter chooses where there are none.
 func purge(
-	ctx context.Context, reader *deadletter.Reader, sequences []uint64, filter deadletter.Filter,
+	ctx context.Context, reader *deadletter.Reader, numbers []deadletter.Number, filter deadletter.Filter,
 ) (count int, err error) {
-	if len(sequences) == 0 {
+	if len(numbers) == 0 {
 		return reader.Purge(ctx, filter)
 	}
-	for _, sequence := range sequences {
-		if err := reader.Delete(ctx, sequence); err != nil {
+	for _, number := range numbers {
+		if err := reader.Delete(ctx, number); err != nil {
 			return count, err
 		}
 		count++

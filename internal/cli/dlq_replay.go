@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,24 +24,29 @@ func (a *app) dlqReplayCommand() *cobra.Command {
 		Short: "Send the messages of dead letters again, where they were",
 		Long: `Sends the messages of dead letters again, where they were, once what made them
 fail is repaired; the letters are gone then. A letter whose message cannot be
-sent stays, and the others are sent all the same. To repeat it does no harm.`,
-		Example: `  carillon dlq replay 17 18
+sent stays, and the others are sent all the same. To repeat it does no harm.
+A letter of a worker is only sent to the task queue that it is of. --all leaves
+out letters that any worker may have written.`,
+		Example: `  carillon dlq replay 17 w4
   carillon dlq replay --all --schedule report`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sequences, err := choice.sequences(cmd, args)
+			numbers, err := choice.numbers(cmd, args)
 			if err != nil {
 				return err
 			}
 			filter := a.filter(cmd, choice.letterFilter)
 			return a.callLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
+				replay := reader.ReplaySeen
+				var unproven []deadletter.Number
 				if choice.all {
-					if sequences, err = listSequences(ctx, reader, filter); err != nil {
+					replay = reader.Replay
+					if numbers, unproven, err = listNumbers(ctx, reader, filter); err != nil {
 						return err
 					}
 				}
-				replayed, failed := replayAll(ctx, reader, sequences)
+				replayed, failed := replayAll(ctx, replay, numbers)
 				err := a.print(output, replayed, func(w io.Writer) error { return render.Replayed(w, replayed) })
-				return errors.Join(err, failed)
+				return errors.Join(err, failed, tellLeftOut(cmd.ErrOrStderr(), unproven))
 			})
 		},
 	}
@@ -49,24 +55,51 @@ sent stays, and the others are sent all the same. To repeat it does no harm.`,
 	return cmd
 }
 
-func listSequences(ctx context.Context, reader *deadletter.Reader, filter deadletter.Filter) ([]uint64, error) {
+// listNumbers returns the letters that a filter chooses, and apart from them those that do not prove where they come from.
+func listNumbers(
+	ctx context.Context, reader *deadletter.Reader, filter deadletter.Filter,
+) (numbers, unproven []deadletter.Number, err error) {
 	letters, err := reader.List(ctx, filter)
-	sequences := make([]uint64, len(letters))
 	for i := range letters {
-		sequences[i] = letters[i].Sequence
+		if letters[i].Unproven {
+			unproven = append(unproven, letters[i].Number)
+		} else {
+			numbers = append(numbers, letters[i].Number)
+		}
 	}
-	return sequences, err
+	return numbers, unproven, err
+}
+
+// tellLeftOut names letters that a person has to look at.
+func tellLeftOut(w io.Writer, unproven []deadletter.Number) error {
+	if len(unproven) == 0 {
+		return nil
+	}
+	shown := unproven[:min(len(unproven), maxReplayErrors)]
+	names := make([]string, len(shown))
+	for i, number := range shown {
+		names[i] = number.String()
+	}
+	more := ""
+	if rest := len(unproven) - len(shown); rest > 0 {
+		more = fmt.Sprintf(" and %d more", rest)
+	}
+	_, err := fmt.Fprintf(w, "warning: left out %s that any worker may have written: %s%s; look at each with carillon dlq show, then replay it by its number\n",
+		countLetters(len(unproven)), strings.Join(names, " "), more)
+	return err
 }
 
 // replayAll sends the oldest first, as the messages came, and goes on when one fails.
-func replayAll(ctx context.Context, reader *deadletter.Reader, sequences []uint64) ([]deadletter.Replayed, error) {
+func replayAll(
+	ctx context.Context, replay func(context.Context, deadletter.Number) (deadletter.Replayed, error), numbers []deadletter.Number,
+) ([]deadletter.Replayed, error) {
 	replayed := []deadletter.Replayed{}
 	var failed []error
-	for _, sequence := range sequences {
+	for _, number := range numbers {
 		if ctx.Err() != nil {
 			return replayed, ctx.Err()
 		}
-		one, err := reader.Replay(ctx, sequence)
+		one, err := replay(ctx, number)
 		if one.Sequence != 0 {
 			replayed = append(replayed, one)
 		}

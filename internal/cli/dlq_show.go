@@ -22,12 +22,12 @@ bytes in hexadecimal. A long body is cut; -o json and yaml have all of it.`,
   carillon dlq show 17 -o json | jq .body.value`,
 		Args: exactly("SEQ"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sequence, err := parseSequence(args[0])
+			number, err := parseNumber(args[0])
 			if err != nil {
 				return err
 			}
 			return a.callLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
-				message, err := reader.Get(ctx, sequence)
+				message, err := reader.Get(ctx, number)
 				if err != nil {
 					return err
 				}

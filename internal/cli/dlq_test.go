@@ -115,15 +115,15 @@ func (l *letters) fails(wantCode int, line, want string) {
 }
 
 // listed are the numbers of the letters that a list shows.
-func (l *letters) listed(flags string) []uint64 {
+func (l *letters) listed(flags string) []string {
 	l.Helper()
 	var list []deadletter.Letter
 	require.NoError(l, json.Unmarshal([]byte(l.ok("list -o json "+flags)), &list))
-	sequences := []uint64{}
+	numbers := []string{}
 	for _, letter := range list {
-		sequences = append(sequences, letter.Sequence)
+		numbers = append(numbers, letter.Number.String())
 	}
-	return sequences
+	return numbers
 }
 
 // TestDLQ goes through the commands without any process of Carillon.
@@ -136,31 +136,33 @@ func TestDLQ(t *testing.T) {
 		l.wake(schedule.Key{Namespace: "default", ID: id}, i)
 	}
 	l.wake(schedule.Key{Namespace: "other", ID: "a"}, 4)
-	require.NoError(t, l.conn.Publish(l.names.DeadLetter("worker"), []byte("\x00")))
+	require.NoError(t, l.conn.Publish(l.names.WorkerDeadLetter("default", "a queue"), []byte("\x00")))
 	natstest.Eventually(t, patience, "the last one is stored", func() bool { return len(l.listed("")) == 6 })
 
 	assert.Regexp(t, `(?m)^SEQ .*\n1 +(now|\d+s ago) +generator +default/a +10 +\d+ +no good$`, l.ok("list"))
-	assert.Equal(t, []uint64{1, 3}, l.listed("--schedule a"))
-	assert.Equal(t, []uint64{5}, l.listed("--namespace other"))
-	assert.Equal(t, []uint64{6}, l.listed("--pool worker"))
-	assert.Equal(t, []uint64{5, 6}, l.listed("--limit 2"))
+	assert.Equal(t, []string{"1", "3"}, l.listed("--schedule a"))
+	assert.Equal(t, []string{"5"}, l.listed("--namespace other"))
+	assert.Equal(t, []string{"w1"}, l.listed("--pool worker"))
+	assert.Equal(t, []string{"5", "w1"}, l.listed("--limit 2"))
 	assert.Contains(t, l.ok("show 2"), "Body (record)\n  {\n    \"version\": 1,\n    \"reason\": \"due\"\n  }\n")
 	assert.Contains(t, l.ok("show 2 -o yaml"), "scheduleId: b\n")
-	assert.Contains(t, l.ok("show 6"), "00000000  00 ")
+	assert.Contains(t, l.ok("show w1"), "00000000  00 ")
+	assert.Contains(t, l.ok("list"), "worker of default/a queue")
+	assert.Equal(t, "w1\n", l.ok("list --pool worker --quiet"))
 
 	subject := l.names.Generate(0, schedule.Key{Namespace: "default", ID: "a"}, subjects.WhatDue)
 	assert.Equal(t, "replayed 1 on "+subject+"\nreplayed 3 on "+subject+": a newer message waits there already\n",
 		l.ok("replay --all --schedule a"))
-	code, stdout, stderr := l.run("replay 6 2 -o json")
+	code, stdout, stderr := l.run("replay w1 2 -o json")
 	assert.Equal(t, ExitConflict, code)
-	assert.Equal(t, "error: letter 6 cannot be replayed: it does not say where the message was\n", stderr)
+	assert.Equal(t, "error: letter w1 cannot be replayed: it does not say where the message was\n", stderr)
 	assert.Contains(t, stdout, `"scheduleId": "b"`, "one that cannot be replayed does not keep the others")
 
 	assert.Equal(t, "purged 1 dead letter\n", l.ok("purge 4"))
 	l.fails(ExitNotFound, "purge 4", "error: there is no dead letter 4\nhint: carillon dlq list shows the dead letters\n")
 	l.fails(ExitNotFound, "show 4", "error: there is no dead letter 4\nhint: carillon dlq list shows the dead letters\n")
 	assert.Equal(t, "{\n  \"purged\": 1\n}\n", l.ok("purge --all --pool worker --yes -o json"))
-	assert.Equal(t, []uint64{5}, l.listed(""))
+	assert.Equal(t, []string{"5"}, l.listed(""))
 	assert.Equal(t, "purged 1 dead letter\n", l.ok("purge --all --yes"))
 	assert.Equal(t, "nothing replayed\n", l.ok("replay --all"))
 	assert.Equal(t, "purged 0 dead letters\n", l.ok("purge --all --yes"))
@@ -171,13 +173,43 @@ func TestDLQShowsSomeOfManyErrors(t *testing.T) {
 	t.Parallel()
 	l := setupLetters(t)
 	for range 13 {
-		_, err := l.conn.RequestWithContext(t.Context(), l.names.DeadLetter("worker"), nil)
+		_, err := l.conn.RequestWithContext(t.Context(), l.names.WorkerDeadLetter("default", "q"), nil)
 		require.NoError(t, err)
 	}
 	code, _, stderr := l.run("replay --all")
 	assert.Equal(t, ExitConflict, code)
 	assert.Equal(t, 10, strings.Count(stderr, "it does not say where"))
 	assert.True(t, strings.HasSuffix(stderr, "\nerror: and 3 more\n"), stderr)
+}
+
+// TestDLQLeavesOutWhatMayBeForged: --all sends nothing that any worker may have written, and goes on with the others.
+func TestDLQLeavesOutWhatMayBeForged(t *testing.T) {
+	t.Parallel()
+	l := setupLetters(t)
+	key := schedule.Key{Namespace: "default", ID: "a"}
+	request := func(subject, queue string) {
+		t.Helper()
+		letter := nats.NewMsg(subject)
+		letter.Data = fmt.Appendf(nil, `{"namespace":"default","taskQueue":%q,"workflowId":"w","requestId":"r","scheduleId":"a"}`, queue)
+		letter.Header.Set(deadletter.HeaderSubject, l.names.Action("default", queue, "w"))
+		letter.Header.Set(deadletter.HeaderStream, l.names.ActionStream())
+		letter.Header.Set("nats-rollup", "all")
+		_, err := l.conn.RequestMsgWithContext(t.Context(), letter)
+		require.NoError(t, err)
+	}
+	request(l.names.SharedWorkerDeadLetter(), "q")
+	request(l.names.WorkerDeadLetter("default", "other"), "q")
+	l.wake(key, 0)
+
+	code, stdout, stderr := l.run("replay --all")
+	assert.Equal(t, ExitConflict, code)
+	assert.Equal(t, "replayed 1 on "+l.names.Generate(0, key, subjects.WhatDue)+"\n", stdout)
+	assert.Equal(t, "warning: left out 1 dead letter that any worker may have written: w1; look at each with carillon dlq show, then replay it by its number\n"+
+		"error: letter w2 cannot be replayed: a worker of task queue \"other\" in namespace default has no messages on "+
+		l.names.Action("default", "q", "w")+"\n", stderr)
+	assert.Contains(t, l.ok("show w2"), "which cannot be: it is forged, and cannot be replayed")
+	assert.Contains(t, l.ok("show w1"), "as it says: any worker may have written it")
+	assert.Equal(t, "replayed w1 on "+l.names.Action("default", "q", "w")+"\n", l.ok("replay w1"))
 }
 
 func TestDLQWithoutNATS(t *testing.T) {

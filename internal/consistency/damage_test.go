@@ -124,7 +124,7 @@ func (s *site) completion(key schedule.Key, start schedule.BufferedStart) *nats.
 func (s *site) plantDeadCompletion(id string) schedule.BufferedStart {
 	s.Helper()
 	key, start := started(s, id)
-	s.writeLetter(s.completion(key, start), s.names.TaskStream(s.shard(key)), 999999)
+	s.writeLetter(s.names.DeadLetter(subjects.PoolInvoker), s.completion(key, start), s.names.TaskStream(s.shard(key)), 999999)
 	s.unqueue(key, start)
 	return start
 }
@@ -137,8 +137,8 @@ func TestCompletionThatIsADeadLetter(t *testing.T) {
 	s.completes("a", start)
 }
 
-// writeLetter makes a dead letter of a message.
-func (s *site) writeLetter(msg *nats.Msg, stream string, sequence uint64) {
+// writeLetter makes a dead letter of a message, on a subject.
+func (s *site) writeLetter(subject string, msg *nats.Msg, stream string, sequence uint64) {
 	s.Helper()
 	for name, value := range map[string]string{
 		deadletter.HeaderReason: "no good", deadletter.HeaderDeliveries: "10", deadletter.HeaderSubject: msg.Subject,
@@ -146,7 +146,7 @@ func (s *site) writeLetter(msg *nats.Msg, stream string, sequence uint64) {
 	} {
 		msg.Header.Set(name, value)
 	}
-	msg.Subject = s.names.DeadLetter(subjects.PoolInvoker)
+	msg.Subject = subject
 	_, err := s.js.PublishMsg(s.Context(), msg)
 	require.NoError(s, err)
 }
@@ -158,7 +158,8 @@ func (s *site) plantDeadRequest(id string) {
 	require.NoError(s, err)
 	stored, err := stream.GetLastMsgForSubject(s.Context(), s.names.Action(key.Namespace, start.TaskQueue, start.WorkflowID))
 	require.NoError(s, err)
-	s.writeLetter(&nats.Msg{Subject: stored.Subject, Header: nats.Header{}, Data: stored.Data}, s.names.ActionStream(), stored.Sequence)
+	letter := s.names.WorkerDeadLetter(key.Namespace, start.TaskQueue)
+	s.writeLetter(letter, &nats.Msg{Subject: stored.Subject, Header: nats.Header{}, Data: stored.Data}, s.names.ActionStream(), stored.Sequence)
 	s.unqueue(key, start)
 }
 

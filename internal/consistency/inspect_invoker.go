@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -99,12 +100,12 @@ func (in *inspector) runs() {
 		}
 		evidence := instant(start.StartTime)
 		switch {
-		case run.Callback != 0:
+		case run.Callback != deadletter.Number{}:
 			in.askedFor(CompletionDead, start.RequestID, evidence, replay{run.Callback}, "replay it",
-				"run %s has ended, and its completion is dead letter %d", start.RunID, run.Callback)
-		case run.Request != 0:
+				"run %s has ended, and its completion is dead letter %s", start.RunID, run.Callback)
+		case run.Request != deadletter.Number{}:
 			in.askedFor(RequestDead, start.RequestID, evidence, replay{run.Request}, "replay it",
-				"run %s has not begun: its start request is dead letter %d", start.RunID, run.Request)
+				"run %s has not begun: its start request is dead letter %s", start.RunID, run.Request)
 		default:
 			m, repair := in.mendLost(start)
 			in.found(RunLost, start.RequestID, evidence, m, repair,

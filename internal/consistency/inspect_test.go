@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -154,8 +155,8 @@ func inspections() map[string]inspection {
 			s.Invoker.Value.Controls = []schedule.PendingControl{{Kind: schedule.ControlTerminate, RequestID: "r1"}}
 			s.Timers = append(s.Timers, Timer{Kind: timerRetry})
 		}, nil},
-		"completion dead":  {func(s *Snapshot) { s.Runs["r1"] = Run{Callback: 3} }, []Kind{CompletionDead}},
-		"request dead":     {func(s *Snapshot) { s.Runs["r1"] = Run{Request: 3} }, []Kind{RequestDead}},
+		"completion dead":  {func(s *Snapshot) { s.Runs["r1"] = Run{Callback: deadletter.Number{Sequence: 3}} }, []Kind{CompletionDead}},
+		"request dead":     {func(s *Snapshot) { s.Runs["r1"] = Run{Request: deadletter.Number{Sequence: 3, Worker: true}} }, []Kind{RequestDead}},
 		"passed over":      {func(s *Snapshot) { s.Tasks = []Task{{Task: subjects.Task{Role: roleInvoke}, Passed: true}} }, []Kind{TaskStranded}},
 		"backfill stalled": {func(s *Snapshot) { timers(s, timerDue) }, []Kind{BackfillStalled}},
 		"backfill woken":   {func(s *Snapshot) { timers(s, timerDue); s.Tasks = []Task{task(roleBackfill, "b1")} }, nil},

@@ -56,9 +56,9 @@ type Letters interface {
 	// List returns the letters that a filter chooses, the newest last.
 	List(ctx context.Context, filter deadletter.Filter) ([]deadletter.Letter, error)
 	// Get returns one letter. The error has schedule.CodeNotFound if it is not there.
-	Get(ctx context.Context, sequence uint64) (deadletter.Message, error)
-	// Replay sends the message of a letter again, and removes the letter.
-	Replay(ctx context.Context, sequence uint64) (deadletter.Replayed, error)
+	Get(ctx context.Context, number deadletter.Number) (deadletter.Message, error)
+	// Replay sends the message of a letter again, and removes the letter. It refuses one that does not prove where it comes from.
+	Replay(ctx context.Context, number deadletter.Number) (deadletter.Replayed, error)
 }
 
 // onNATS returns the installation that a connection leads to. Its bus is to be closed.

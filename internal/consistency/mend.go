@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/timer"
@@ -138,7 +139,7 @@ func (r reportLost) carryOut(ctx context.Context, m *mender, key schedule.Key) e
 }
 
 // replay sends the message of a dead letter again.
-type replay struct{ letter uint64 }
+type replay struct{ letter deadletter.Number }
 
 func (r replay) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
 	_, err := m.letters.Replay(ctx, r.letter)

@@ -130,16 +130,19 @@ func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing [
 		request := r.names.Action(s.Key.Namespace, start.TaskQueue, start.WorkflowID)
 		run := s.Runs[start.RequestID]
 		for i := range letters {
+			if letters[i].Foreign {
+				continue // somebody else's, and forged
+			}
 			switch letters[i].Origin.Subject {
 			case callback:
-				run.Callback = letters[i].Sequence
+				run.Callback = letters[i].Number
 			case request:
-				is, err := r.isRequestOf(ctx, letters[i].Sequence, start)
+				is, err := r.isRequestOf(ctx, letters[i].Number, start)
 				if err != nil {
 					return err
 				}
 				if is {
-					run.Request = letters[i].Sequence
+					run.Request = letters[i].Number
 				}
 			}
 		}
@@ -150,7 +153,7 @@ func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing [
 
 // isRequestOf reads whether a letter about a workflow ID is about one run of it. One that does not say is, if it has come
 // since the run began.
-func (r *reader) isRequestOf(ctx context.Context, letter uint64, start *schedule.BufferedStart) (bool, error) {
+func (r *reader) isRequestOf(ctx context.Context, letter deadletter.Number, start *schedule.BufferedStart) (bool, error) {
 	message, err := r.letters.Get(ctx, letter)
 	if schedule.CodeOf(err) == schedule.CodeNotFound {
 		return false, nil

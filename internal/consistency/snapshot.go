@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -73,8 +74,8 @@ type Timer struct {
 type Run struct {
 	// Known says that its request is in the action stream, or its completion in the callback stream, or that a worker has it.
 	Known bool
-	// Callback and Request are the dead letters of its completion and of its request; 0 where there are none.
-	Callback, Request uint64
+	// Callback and Request are the dead letters of its completion and of its request; zero where there are none.
+	Callback, Request deadletter.Number
 }
 
 // The roles of tasks, as subjects.Task names them, and the kinds of timer.

@@ -1,20 +1,26 @@
-// Package deadletter makes letters of messages that cannot be processed, for the dead letter stream, and lets a person deal
+// Package deadletter makes letters of messages that cannot be processed, for the dead letter streams, and lets a person deal
 // with them there (docs/dead-letters.md).
 //
-// [New] makes the letter; when a message becomes one is for pools and workers to decide. A [Reader] lists letters, shows
+// [New] and [NewOfWorker] make the letter; when a message becomes one is for pools and workers to decide. A [Reader] lists letters, shows
 // what is in them, sends their messages again and removes them. It talks to NATS alone, so that it works when nothing else
 // does.
 //
 // The package may import schedule, subjects, internal/events and internal/leader. It knows which kinds of message there
 // are, but not what the pools do with them.
+//
+// Whoever writes a letter can write anything into it, and workers are not trusted: all that a letter says of itself in its headers and
+// its body is believed only within what its subject proves, which permissions of NATS can fence.
 package deadletter
 
 import (
+	"net/textproto"
 	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // The headers of a dead letter. The body and the other headers are those of the message that failed.
@@ -38,22 +44,47 @@ const maxReason = 1024
 // New returns the letter about a message of a stream, to be published on the given subject. Its message ID makes a repeat
 // harmless. maxPayload is the largest message the server takes, in bytes; a body that does not fit is cut.
 func New(subject string, msg jetstream.Msg, meta *jetstream.MsgMetadata, cause error, maxPayload int64) *nats.Msg {
+	letter := draft(subject, msg, meta, cause)
+	letter.Header.Set(nats.MsgIdHdr, originOf(letter.Header).id())
+	fit(letter, maxPayload)
+	return letter
+}
+
+// NewOfWorker is New for a worker. The letter has no message ID: another worker could have stored a letter under the ID before, and this one
+// would vanish as its repeat. A letter that is stored twice does no harm, since a message is sent again once.
+func NewOfWorker(subject string, msg jetstream.Msg, meta *jetstream.MsgMetadata, cause error, maxPayload int64) *nats.Msg {
+	letter := draft(subject, msg, meta, cause)
+	fit(letter, min(maxPayload, subjects.MaxWorkerLetterBytes))
+	return letter
+}
+
+func draft(subject string, msg jetstream.Msg, meta *jetstream.MsgMetadata, cause error) *nats.Msg {
 	letter := nats.NewMsg(subject)
 	letter.Data = msg.Data()
-	for name, values := range msg.Headers() {
-		if !strings.HasPrefix(name, "Nats-") { // they would mean something to the stream
-			letter.Header[name] = values
-		}
-	}
+	letter.Header = ownHeaders(msg.Headers())
 	sequence := strconv.FormatUint(meta.Sequence.Stream, 10)
-	letter.Header.Set(nats.MsgIdHdr, meta.Stream+"-"+sequence)
 	letter.Header.Set(HeaderReason, oneLine(cause.Error()))
 	letter.Header.Set(HeaderSubject, msg.Subject())
 	letter.Header.Set(HeaderStream, meta.Stream)
 	letter.Header.Set(HeaderSequence, sequence)
 	letter.Header.Set(HeaderDeliveries, strconv.FormatUint(meta.NumDelivered, 10))
-	fit(letter, maxPayload)
 	return letter
+}
+
+// ownHeaders are the headers that a message has of its own: not those that mean something to NATS, nor those of letters. NATS tells
+// names apart by their case; whoever reads them may not.
+func ownHeaders(header nats.Header) nats.Header {
+	own := nats.Header{}
+	for name, values := range header {
+		switch plain := textproto.CanonicalMIMEHeaderKey(name); plain {
+		case HeaderReason, HeaderSubject, HeaderStream, HeaderSequence, HeaderDeliveries, HeaderSize:
+		default:
+			if !strings.HasPrefix(plain, "Nats-") {
+				own[name] = values
+			}
+		}
+	}
+	return own
 }
 
 // oneLine makes a text fit for a header.

@@ -17,7 +17,8 @@ const Worker = "worker"
 
 // Letter is what there is to say about a dead letter, apart from its contents.
 type Letter struct {
-	// Sequence is its place in the dead letter stream, by which it is named.
+	// Number names it, Sequence is its place in the stream that it is in.
+	Number   Number `json:"number"`
 	Sequence uint64 `json:"sequence"`
 	// Time is when it was stored.
 	Time time.Time `json:"time"`
@@ -26,10 +27,17 @@ type Letter struct {
 	Reason string `json:"reason"`
 	// Deliveries is how often the message had been delivered.
 	Deliveries uint64 `json:"deliveries"`
-	// Namespace and ScheduleID are empty when the message does not say which schedule it is about.
+	// Namespace and ScheduleID are empty when the message does not say which schedule it is about. Those of a letter of a worker are never
+	// others than what the worker may write about.
 	Namespace  string `json:"namespace,omitempty"`
 	ScheduleID string `json:"scheduleId,omitempty"`
-	Origin     Origin `json:"origin"`
+	// TaskQueue is that of the worker which has written it, in Namespace.
+	TaskQueue string `json:"taskQueue,omitempty"`
+	// Origin is what it says of where the message was. Foreign says that the message cannot have been there: who has written the letter has
+	// nothing to do with that subject. Unproven says that all workers may have written it: it is of an earlier release.
+	Origin   Origin `json:"origin"`
+	Foreign  bool   `json:"foreign,omitempty"`
+	Unproven bool   `json:"unproven,omitempty"`
 	// Size is that of the whole body, in bytes. Cut says that the letter has only the beginning of it.
 	Size int  `json:"size"`
 	Cut  bool `json:"cut,omitempty"`
@@ -50,6 +58,8 @@ type Message struct {
 	Body    Body                `json:"body"`
 	// Data is the body as it is.
 	Data []byte `json:"-"`
+
+	about meaning
 }
 
 // Filter chooses letters. The zero Filter chooses all.
@@ -67,7 +77,7 @@ func (f *Filter) matches(l *Letter) bool {
 		(f.ScheduleID == "" || f.ScheduleID == l.ScheduleID)
 }
 
-// newest drops what is beyond the limit. The letters are in the order of the stream.
+// newest drops what is beyond the limit. The letters are in the order of their time.
 func (f *Filter) newest(letters []Letter) []Letter {
 	if f.Limit > 0 && len(letters) > f.Limit {
 		return letters[len(letters)-f.Limit:]
@@ -75,8 +85,9 @@ func (f *Filter) newest(letters []Letter) []Letter {
 	return letters
 }
 
-// stored is a message of the dead letter stream, however it was read.
+// stored is a message of one of the dead letter streams, however it was read.
 type stored struct {
+	worker   bool // of the stream of the workers
 	sequence uint64
 	time     time.Time
 	subject  string
@@ -87,25 +98,70 @@ type stored struct {
 // letter reads what a stored letter says about itself. What it does not say stays empty: workers in any language write
 // letters.
 func (s *stored) letter(names subjects.Names) Letter {
+	l, _ := s.read(names)
+	return l
+}
+
+// read reads a letter, and what its message means: nothing, where the message cannot have been where the letter says.
+func (s *stored) read(names subjects.Names) (Letter, meaning) {
+	owner, err := names.ParseDeadLetter(s.subject)
+	if err != nil {
+		owner = subjects.LetterOwner{Pool: strings.TrimPrefix(s.subject, names.DeadLetter(""))} // of nobody here
+	}
 	l := Letter{
-		Sequence: s.sequence, Time: s.time.UTC(), Pool: strings.TrimPrefix(s.subject, names.DeadLetter("")),
-		Reason: s.header.Get(HeaderReason), Deliveries: number(s.header.Get(HeaderDeliveries)),
-		Origin: originOf(s.header), Size: len(s.data),
+		Number: Number{s.sequence, s.worker}, Sequence: s.sequence, Time: s.time.UTC(), Pool: owner.Pool,
+		Reason: oneLine(s.header.Get(HeaderReason)), Deliveries: number(s.header.Get(HeaderDeliveries)),
+		Origin: originOf(s.header), Size: len(s.data), TaskQueue: owner.TaskQueue,
+		Unproven: owner.IsWorker() && owner.TaskQueue == "",
 	}
 	if size := s.header.Get(HeaderSize); size != "" {
 		l.Size, l.Cut = int(number(size)), true
 	}
 	about := meaningOf(names, l.Origin.Subject, s.data)
+	if l.Foreign = isForeign(names, owner, l.Origin.Subject); l.Foreign {
+		about = meaning{}
+	}
 	l.Namespace, l.ScheduleID = about.key.Namespace, about.key.ID
-	return l
+	if owner.Namespace != "" {
+		l.Namespace = owner.Namespace
+	}
+	return l, about
+}
+
+// isForeign reports whether whoever has written a letter has nothing to do with a subject. A subject that says nothing is not foreign.
+func isForeign(names subjects.Names, owner subjects.LetterOwner, subject string) bool {
+	if owner.IsWorker() {
+		namespace, queue, _, err := names.ParseAction(subject)
+		switch {
+		case subject == "":
+			return false
+		case err != nil:
+			return true
+		}
+		return owner.TaskQueue != "" && (namespace != owner.Namespace || queue != owner.TaskQueue)
+	}
+	task, err := names.ParseTask(subject)
+	if err != nil {
+		_, _, _, err := names.ParseAction(subject)
+		return err == nil
+	}
+	return poolOf(task) != owner.Pool
+}
+
+// poolOf returns the pool that processes a task.
+func poolOf(task subjects.Task) string {
+	switch task.Role {
+	case "generate":
+		return subjects.PoolGenerator
+	case "backfill":
+		return subjects.PoolBackfiller
+	}
+	return subjects.PoolInvoker
 }
 
 func (s *stored) message(names subjects.Names) Message {
-	l := s.letter(names)
-	return Message{
-		Letter: l, Headers: ownHeaders(s.header), Data: s.data,
-		Body: readBody(meaningOf(names, l.Origin.Subject, s.data).kind, s.data),
-	}
+	l, about := s.read(names)
+	return Message{Letter: l, Headers: ownHeaders(s.header), Data: s.data, Body: readBody(about.kind, s.data), about: about}
 }
 
 func originOf(header nats.Header) Origin {
@@ -117,21 +173,6 @@ func originOf(header nats.Header) Origin {
 func number(text string) uint64 {
 	n, _ := strconv.ParseUint(text, 10, 63) // what is no number says nothing
 	return n
-}
-
-// ownHeaders are the headers that the message had.
-func ownHeaders(header nats.Header) map[string][]string {
-	own := map[string][]string{}
-	for name, values := range header {
-		switch name {
-		case HeaderReason, HeaderSubject, HeaderStream, HeaderSequence, HeaderDeliveries, HeaderSize:
-		default:
-			if !strings.HasPrefix(name, "Nats-") {
-				own[name] = values
-			}
-		}
-	}
-	return own
 }
 
 // kind is what sort of message a letter is about.
@@ -183,13 +224,22 @@ func meaningOfRequest(names subjects.Names, subject string, body []byte) meaning
 		WorkflowID string `json:"workflowId"`
 		RequestID  string `json:"requestId"`
 		TaskQueue  string `json:"taskQueue"`
+		Callback   string `json:"callback"`
 	}
 	if json.Unmarshal(body, &request) != nil || request.RequestID == "" ||
 		subject != names.Action(request.Namespace, request.TaskQueue, request.WorkflowID) {
 		return meaning{}
 	}
-	return meaning{
+	m := meaning{
 		kind: kindRequest, key: schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID},
 		stream: names.ActionStream(), requestID: request.RequestID,
 	}
+	// A worker answers where the request says. Without an answer it is of no use, and becomes a letter again.
+	if request.Callback != "" {
+		task, err := names.ParseTask(request.Callback)
+		if err != nil || task.Role != "callback" || task.Key != m.key || task.Queue != request.TaskQueue || task.What != m.requestID {
+			return meaning{}
+		}
+	}
+	return m
 }

@@ -1,9 +1,12 @@
 package deadletter
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,12 +61,14 @@ func TestWhatALetterSays(t *testing.T) {
 	t.Parallel()
 	origin := Origin{Subject: names.Generate(2, tick, "due"), Stream: names.TaskStream(2), Sequence: 4711}
 	s := letterOf(origin, nats.Header{"traceparent": {"00-trace"}}, []byte("body"))
+	s.subject = names.DeadLetter(subjects.PoolGenerator)
 	want := Message{
 		Letter: Letter{
-			Sequence: 7, Time: s.time, Pool: "invoker", Reason: "no good", Deliveries: 10, Namespace: "ops", ScheduleID: "tick tock",
+			Number: Number{Sequence: 7}, Sequence: 7, Time: s.time, Pool: "generator", Reason: "no good", Deliveries: 10, Namespace: "ops", ScheduleID: "tick tock",
 			Origin: origin, Size: 4,
 		},
 		Headers: map[string][]string{"traceparent": {"00-trace"}}, Body: Body{Format: FormatText, Text: "body"}, Data: []byte("body"),
+		about: meaning{kind: kindWake, key: tick, stream: names.TaskStream(2)},
 	}
 	assert.Equal(t, want, s.message(names))
 
@@ -71,9 +76,9 @@ func TestWhatALetterSays(t *testing.T) {
 	want.Size, want.Cut = 4096, true
 	assert.Equal(t, want, s.message(names))
 
-	silent := stored{sequence: 8, subject: names.DeadLetter("worker"), data: []byte{0xff}}
+	silent := stored{worker: true, sequence: 8, subject: names.WorkerDeadLetter("ops", "a queue"), data: []byte{0xff}}
 	assert.Equal(t, Message{
-		Letter:  Letter{Sequence: 8, Pool: "worker", Size: 1},
+		Letter:  Letter{Number: Number{8, true}, Sequence: 8, Pool: "worker", Namespace: "ops", TaskQueue: "a queue", Size: 1},
 		Headers: map[string][]string{}, Body: Body{Format: FormatBase64, Text: "/w=="}, Data: []byte{0xff},
 	}, silent.message(names))
 }
@@ -143,22 +148,57 @@ func TestFilter(t *testing.T) {
 func TestWhatCannotBeReplayed(t *testing.T) {
 	t.Parallel()
 	wake := Origin{Subject: names.Generate(2, tick, "due"), Stream: names.TaskStream(2), Sequence: 1}
-	forged := letterOf(wake, nil, nil)
-	forged.subject = names.DeadLetter(Worker)
-	for want, s := range map[string]*stored{
-		"it has only the first 3 of 4096 bytes of the message": letterOf(wake, nats.Header{HeaderSize: {"4096"}}, []byte("abc")),
-		"it does not say where the message was":                letterOf(Origin{Sequence: 1}, nil, nil),
-		"its body is not a start request for carillon.action.ops.q.w": letterOf(
-			Origin{Subject: names.Action("ops", "q", "w"), Stream: names.ActionStream()}, nil, []byte("{}")),
-		"no pool takes messages on x.y from stream CARILLON_TASKS_2":                                   letterOf(Origin{Subject: "x.y", Stream: wake.Stream}, nil, nil),
-		"no pool takes messages on carillon.task.2.generate.ops.tick=20tock.due from stream ELSEWHERE": letterOf(Origin{Subject: wake.Subject, Stream: "ELSEWHERE"}, nil, nil),
-		"workers have no messages on carillon.task.2.generate.ops.tick=20tock.due":                     forged,
+	action := Origin{Subject: names.Action("ops", "q", "w"), Stream: names.ActionStream()}
+	request := []byte(`{"namespace":"ops","taskQueue":"q","workflowId":"w","requestId":"r","scheduleId":"tick tock"}`)
+	elsewhere := func(callback string) []byte {
+		return bytes.Replace(request, []byte("{"), []byte(`{"callback":"`+callback+`",`), 1)
+	}
+	of := func(subject string, s *stored) *stored {
+		s.subject, s.worker = subject, strings.Contains(subject, ".worker")
+		return s
+	}
+	generator, mine, shared := names.DeadLetter(subjects.PoolGenerator), names.WorkerDeadLetter("ops", "q"), names.SharedWorkerDeadLetter()
+	for _, c := range []struct {
+		want string
+		s    *stored
+	}{
+		{"7 cannot be replayed: it has only the first 3 of 4096 bytes of the message",
+			of(generator, letterOf(wake, nats.Header{HeaderSize: {"4096"}}, []byte("abc")))},
+		{"7 cannot be replayed: it does not say where the message was", letterOf(Origin{Sequence: 1}, nil, nil)},
+		{"7 cannot be replayed: no pool takes messages on x.y from stream CARILLON_TASKS_2",
+			letterOf(Origin{Subject: "x.y", Stream: wake.Stream}, nil, nil)},
+		{"7 cannot be replayed: no pool takes messages on carillon.task.2.generate.ops.tick=20tock.due from stream ELSEWHERE",
+			of(generator, letterOf(Origin{Subject: wake.Subject, Stream: "ELSEWHERE"}, nil, nil))},
+		{"7 cannot be replayed: the invoker has no messages on carillon.task.2.generate.ops.tick=20tock.due", letterOf(wake, nil, nil)},
+		{"7 cannot be replayed: the invoker has no messages on carillon.action.ops.q.w", letterOf(action, nil, request)},
+
+		{"w7 cannot be replayed: it does not say where the message was", of(mine, letterOf(Origin{Sequence: 1}, nil, nil))},
+		{"w7 cannot be replayed: its body is not a start request for carillon.action.ops.q.w", of(mine, letterOf(action, nil, []byte("{}")))},
+		{"w7 cannot be replayed: its body is not a start request for carillon.action.ops.q.w",
+			of(mine, letterOf(action, nil, elsewhere(names.Callback(0, tick, "other", "r"))))},
+		{"w7 cannot be replayed: its body is not a start request for carillon.action.ops.q.w",
+			of(mine, letterOf(action, nil, elsewhere("carillon.api.ops.schedule.delete")))},
+		{`w7 cannot be replayed: a worker of task queue "q" in namespace ops has no messages on carillon.task.2.generate.ops.tick=20tock.due`,
+			of(mine, letterOf(wake, nil, nil))},
+		{`w7 cannot be replayed: a worker of task queue "other" in namespace ops has no messages on carillon.action.ops.q.w`,
+			of(names.WorkerDeadLetter("ops", "other"), letterOf(action, nil, request))},
+		{`w7 cannot be replayed: a worker of task queue "q" in namespace other has no messages on carillon.action.ops.q.w`,
+			of(names.WorkerDeadLetter("other", "q"), letterOf(action, nil, request))},
+		{"w7 cannot be replayed: no pool takes messages on carillon.action.ops.q.w from stream KV_carillon-cluster",
+			of(mine, letterOf(Origin{Subject: action.Subject, Stream: "KV_carillon-cluster"}, nil, request))},
+		{"w7 cannot be replayed: a worker has no messages on carillon.task.2.generate.ops.tick=20tock.due",
+			of(shared, letterOf(wake, nil, nil))},
 	} {
-		m := s.message(names)
+		m := c.s.message(names)
 		_, err := planReplay(names, &m)
-		assert.EqualError(t, err, "letter 7 cannot be replayed: "+want)
+		assert.EqualError(t, err, "letter "+c.want)
 		assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
 	}
+
+	m := of(mine, letterOf(action, nil, elsewhere(names.Callback(0, tick, "q", "r")))).message(names)
+	p, err := planReplay(names, &m)
+	require.NoError(t, err)
+	assert.Equal(t, action.Subject, p.msg.Subject)
 }
 
 func TestWhatIsInTheWay(t *testing.T) {
@@ -180,7 +220,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 		{kindCompletion, 5, "", false,
 			"letter 7 was not replayed: another completion of the run waits to be processed; try again in a moment"},
 	} {
-		p := plan{meaning: meaning{kind: c.kind, stream: "S"}, sequence: 7, origin: Origin{Sequence: 4}, messageID: "mine"}
+		p := plan{meaning: meaning{kind: c.kind, stream: "S"}, number: Number{Sequence: 7}, origin: Origin{Sequence: 4}, messageID: "mine"}
 		superseded, err := p.judge(c.sequence, c.messageID)
 		assert.Equal(t, c.superseded, superseded)
 		if c.want == "" {
@@ -210,10 +250,107 @@ func TestReplaySendsWhatWasReceived(t *testing.T) {
 			own[name] = []string{rapid.StringMatching(`[a-z]{0,5}`).Draw(t, name)}
 		}
 		body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
-		m := letterOf(origin, own, body).message(names)
+		letter := letterOf(origin, own, body)
+		if task, err := names.ParseTask(origin.Subject); err == nil && task.Role == "generate" {
+			letter.subject = names.DeadLetter(subjects.PoolGenerator)
+		}
+		m := letter.message(names)
 		p, err := planReplay(names, &m)
 		require.NoError(t, err)
 		require.Equal(t, &nats.Msg{Subject: origin.Subject, Header: own, Data: body}, p.msg)
 		require.Equal(t, key, p.key)
 	})
+}
+
+// hostile draws what a worker might write where a subject, or a part of one, is expected.
+func hostile(t *rapid.T, label string) string {
+	request := requestOf("w 1")
+	return rapid.OneOf(
+		rapid.SampledFrom([]string{
+			"", ">", "*", ".", "ops", "other", "a queue", "a=20queue", "q", "w 1", names.Action("ops", "a queue", "w 1"),
+			names.Action("other", "a queue", "w 1"), names.Action("ops", "q", "w 1"), names.Action("ops", "a queue", "w 1") + ".x",
+			names.Generate(2, tick, "due"), names.InvokeWake(2, tick), names.Callback(2, tick, "a queue", request.RequestID),
+			names.Control("ops", "a queue", "w 1"), names.API("ops", "schedule", "delete"), "$JS.API.STREAM.DELETE.CARILLON_EVENTS",
+			"$KV.carillon-cluster.cluster", names.WorkerDeadLetter("ops", "a queue"), names.ActionAnchor(), names.PulseTimer(0),
+		}),
+		rapid.String(),
+	).Draw(t, label)
+}
+
+// TestAWorkersLetterStaysWithinItsQueue: whatever it says, nothing is sent anywhere else, nor with a header that NATS heeds, and nothing
+// of the letter is taken for a message about another namespace.
+func TestAWorkersLetterStaysWithinItsQueue(t *testing.T) {
+	t.Parallel()
+	sent := 0
+	rapid.Check(t, func(t *rapid.T) {
+		fields := map[string]string{
+			"namespace": "ops", "scheduleId": tick.ID, "workflowId": "w 1", "requestId": "r-w 1", "taskQueue": "a queue",
+			"callback": names.Callback(2, tick, "a queue", "r-w 1"),
+		}
+		origin := Origin{Subject: names.Action("ops", "a queue", "w 1"), Stream: names.ActionStream(), Sequence: 7}
+		for _, field := range rapid.SliceOfN(rapid.SampledFrom([]string{
+			"namespace", "scheduleId", "workflowId", "requestId", "taskQueue", "callback", "subject", "stream", "nothing",
+		}), 0, 3).Draw(t, "forged") {
+			switch field {
+			case "subject":
+				origin.Subject = hostile(t, field)
+			case "stream":
+				origin.Stream = rapid.SampledFrom([]string{names.TaskStream(2), names.EventStream(), "", "KV_carillon-cluster"}).Draw(t, field)
+			case "nothing":
+			default:
+				fields[field] = hostile(t, field)
+			}
+		}
+		header := nats.Header{}
+		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{
+			"Nats-Rollup", "nats-rollup", "NATS-MSG-ID", "Nats-Schedule", "Nats-Schedule-Target", "nAtS-Scheduler", "Nats-TTL",
+			"Nats-Expected-Last-Sequence", "traceparent", "carillon-origin-subject", HeaderReason, HeaderDeliveries,
+		}), 0, 6).Draw(t, "headers") {
+			header[name] = []string{hostile(t, name)}
+		}
+		s := letterOf(origin, header, []byte(jsonOf(fields)))
+		s.worker, s.subject = true, names.WorkerDeadLetter("ops", "a queue")
+		m := s.message(names)
+		require.Equal(t, "ops", m.Namespace)
+		require.Equal(t, "a queue", m.TaskQueue)
+		require.LessOrEqual(t, len(m.Reason), maxReason)
+		p, err := planReplay(names, &m)
+		if err != nil {
+			return
+		}
+		sent++
+		namespace, queue, _, err := names.ParseAction(p.msg.Subject)
+		require.NoError(t, err)
+		require.Equal(t, "ops", namespace)
+		require.Equal(t, "a queue", queue)
+		require.Equal(t, names.ActionStream(), p.stream)
+		require.Equal(t, "ops", p.key.Namespace)
+		for name := range p.msg.Header {
+			require.NotContains(t, strings.ToLower(name), "nats-")
+		}
+		if fields["callback"] != "" {
+			task, err := names.ParseTask(fields["callback"])
+			require.NoError(t, err)
+			require.Equal(t, "ops", task.Key.Namespace)
+			require.Equal(t, "a queue", task.Queue)
+		}
+	})
+	require.Positive(t, sent, "some are sent")
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Number{"1": {Sequence: 1}, "w17": {17, true}, "18446744073709551615": {Sequence: math.MaxUint64}} {
+		have, err := ParseNumber(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, have)
+		assert.Equal(t, text, have.String())
+		var back Number
+		require.NoError(t, json.Unmarshal([]byte(jsonOf(have)), &back))
+		assert.Equal(t, want, back)
+	}
+	for _, text := range []string{"", "0", "w", "w0", "-1", "W1", "ww1", "1w", "1.5", "18446744073709551616"} {
+		_, err := ParseNumber(text)
+		assert.EqualError(t, err, strconv.Quote(text)+" is not the number of a dead letter")
+	}
 }

@@ -82,7 +82,7 @@ func TestPoisonedScheduleRunsAgainAfterReplay(t *testing.T) {
 	})
 	assert.EqualValues(t, 3, letter.Deliveries)
 	assert.Equal(t, b.names.GenerateWake(0, keyOf("poisoned"), 1), letter.Origin.Subject)
-	message, err := b.reader.Get(t.Context(), letter.Sequence)
+	message, err := b.reader.Get(t.Context(), letter.Number)
 	require.NoError(t, err)
 	assert.Equal(t, deadletter.FormatRecord, message.Body.Format)
 	assert.JSONEq(t, `{"incarnation":"of-poisoned","version":1,"reason":"created"}`, string(message.Body.Value))
@@ -96,10 +96,10 @@ func TestPoisonedScheduleRunsAgainAfterReplay(t *testing.T) {
 	natstest.Eventually(t, patience, "the message has left the stream", func() bool {
 		return b.last(b.names.TaskStream(0), letter.Origin.Subject) == nil
 	})
-	b.replayed(letter.Sequence)
+	b.replayed(letter.Number)
 	natstest.Eventually(t, patience, "the schedule is armed", func() bool { return b.armed("poisoned") })
 	assert.Equal(t, schedule.EventReplayed, b.event(keyOf("poisoned"), schedule.EventReplayed).Kind)
-	assert.Empty(t, b.sequences(deadletter.Filter{}))
+	assert.Empty(t, b.numbers(deadletter.Filter{}))
 }
 
 // TestReplayForAScheduleThatIsGoneDoesNothing: the generator cleans up, as after a wake that was late.
@@ -113,6 +113,6 @@ func TestReplayForAScheduleThatIsGoneDoesNothing(t *testing.T) {
 	b.generate()
 	b.replayed(letter)
 	natstest.Eventually(t, patience, "it has been handled", func() bool { return b.last(b.names.TaskStream(0), subject) == nil })
-	assert.Empty(t, b.sequences(deadletter.Filter{}))
+	assert.Empty(t, b.numbers(deadletter.Filter{}))
 	assert.False(t, b.armed("gone"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -33,41 +34,54 @@ func (r *Reader) As(identity string) *Reader {
 	return &other
 }
 
-// List returns the letters that a filter chooses, the newest last, never nil. It reads all of the stream.
+// List returns the letters that a filter chooses, the newest last, never nil. It reads all of the streams.
 func (r *Reader) List(ctx context.Context, filter Filter) ([]Letter, error) {
 	letters := []Letter{}
-	err := r.scan(ctx, func(s *stored) {
-		if l := s.letter(r.names); filter.matches(&l) {
-			letters = filter.newest(append(letters, l))
+	for _, worker := range []bool{false, true} {
+		var own []Letter
+		err := r.scan(ctx, worker, func(s *stored) {
+			if l := s.letter(r.names); filter.matches(&l) {
+				own = filter.newest(append(own, l))
+			}
+		})
+		if err != nil {
+			return letters, err
 		}
-	})
-	return letters, err
+		letters = append(letters, own...)
+	}
+	slices.SortStableFunc(letters, func(a, b Letter) int { return a.Time.Compare(b.Time) })
+	return filter.newest(letters), nil
 }
 
 // Get returns one letter. The error has schedule.CodeNotFound if it is not there.
-func (r *Reader) Get(ctx context.Context, sequence uint64) (Message, error) {
-	stream, err := r.stream(ctx)
+func (r *Reader) Get(ctx context.Context, number Number) (Message, error) {
+	stream, err := r.stream(ctx, number.Worker)
 	if err != nil {
 		return Message{}, err
 	}
-	msg, err := stream.GetMsg(ctx, sequence)
-	if errors.Is(err, jetstream.ErrMsgNotFound) || sequence == 0 {
-		return Message{}, notFound(sequence)
+	if stream == nil {
+		return Message{}, notFound(number)
+	}
+	msg, err := stream.GetMsg(ctx, number.Sequence)
+	if errors.Is(err, jetstream.ErrMsgNotFound) || number.Sequence == 0 {
+		return Message{}, notFound(number)
 	}
 	if err != nil {
-		return Message{}, fmt.Errorf("deadletter: read letter %d: %w", sequence, err)
+		return Message{}, fmt.Errorf("deadletter: read letter %s: %w", number, err)
 	}
-	s := stored{sequence: msg.Sequence, time: msg.Time, subject: msg.Subject, header: msg.Header, data: msg.Data}
+	s := stored{
+		worker: number.Worker, sequence: msg.Sequence, time: msg.Time, subject: msg.Subject, header: msg.Header, data: msg.Data,
+	}
 	return s.message(r.names), nil
 }
 
 // Delete removes one letter. The error has schedule.CodeNotFound if it is not there.
-func (r *Reader) Delete(ctx context.Context, sequence uint64) error {
-	stream, err := r.stream(ctx)
+func (r *Reader) Delete(ctx context.Context, number Number) error {
+	stream, err := r.stream(ctx, number.Worker)
 	if err != nil {
 		return err
 	}
-	return remove(ctx, stream, sequence)
+	return remove(ctx, stream, number)
 }
 
 // Purge removes the letters that a filter chooses and returns how many those were, also along with an error. Letters that
@@ -77,13 +91,16 @@ func (r *Reader) Purge(ctx context.Context, filter Filter) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stream, err := r.stream(ctx)
-	if err != nil {
-		return 0, err
+	streams := map[bool]jetstream.Stream{}
+	for _, worker := range []bool{false, true} {
+		if streams[worker], err = r.stream(ctx, worker); err != nil {
+			return 0, err
+		}
 	}
 	removed := 0
 	for i := range letters {
-		err := remove(ctx, stream, letters[i].Sequence)
+		number := letters[i].Number
+		err := remove(ctx, streams[number.Worker], number)
 		switch {
 		case err == nil:
 			removed++
@@ -94,41 +111,50 @@ func (r *Reader) Purge(ctx context.Context, filter Filter) (int, error) {
 	return removed, nil
 }
 
-func (r *Reader) stream(ctx context.Context) (jetstream.Stream, error) {
+// stream opens one of the streams. An installation of an earlier release has none of workers, which is nil then.
+func (r *Reader) stream(ctx context.Context, worker bool) (jetstream.Stream, error) {
 	name := r.names.DeadLetterStream()
-	stream, err := r.js.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no stream %s: no installation has this prefix", name)
+	if worker {
+		name = r.names.WorkerDeadLetterStream()
 	}
-	if err != nil {
+	stream, err := r.js.Stream(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound) && worker:
+		return nil, nil
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "there is no stream %s: no installation has this prefix", name)
+	case err != nil:
 		return nil, fmt.Errorf("deadletter: open %s: %w", name, err)
 	}
 	return stream, nil
 }
 
-func remove(ctx context.Context, stream jetstream.Stream, sequence uint64) error {
-	err := stream.DeleteMsg(ctx, sequence)
+func remove(ctx context.Context, stream jetstream.Stream, number Number) error {
+	if stream == nil {
+		return notFound(number)
+	}
+	err := stream.DeleteMsg(ctx, number.Sequence)
 	if err == nil {
 		return nil
 	}
 	// The server has no error of its own for a message that is not there.
-	if _, missing := stream.GetMsg(ctx, sequence); errors.Is(missing, jetstream.ErrMsgNotFound) || sequence == 0 {
-		return notFound(sequence)
+	if _, missing := stream.GetMsg(ctx, number.Sequence); errors.Is(missing, jetstream.ErrMsgNotFound) || number.Sequence == 0 {
+		return notFound(number)
 	}
-	return fmt.Errorf("deadletter: remove letter %d: %w", sequence, err)
+	return fmt.Errorf("deadletter: remove letter %s: %w", number, err)
 }
 
-func notFound(sequence uint64) error {
-	return schedule.Errorf(schedule.CodeNotFound, "there is no dead letter %d", sequence)
+func notFound(number Number) error {
+	return schedule.Errorf(schedule.CodeNotFound, "there is no dead letter %s", number)
 }
 
 // scanWait is how long the stream may take for the next letter.
 const scanWait = 5 * time.Second
 
-// scan visits all letters that are there when it begins.
-func (r *Reader) scan(ctx context.Context, visit func(*stored)) error {
-	stream, err := r.stream(ctx)
-	if err != nil || stream.CachedInfo().State.Msgs == 0 {
+// scan visits all letters of a stream that are there when it begins.
+func (r *Reader) scan(ctx context.Context, worker bool, visit func(*stored)) error {
+	stream, err := r.stream(ctx, worker)
+	if err != nil || stream == nil || stream.CachedInfo().State.Msgs == 0 {
 		return err
 	}
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
@@ -150,7 +176,7 @@ func (r *Reader) scan(ctx context.Context, visit func(*stored)) error {
 			return fmt.Errorf("deadletter: read the letters: %w", err)
 		}
 		visit(&stored{
-			sequence: meta.Sequence.Stream, time: meta.Timestamp, subject: msg.Subject(), header: msg.Headers(), data: msg.Data(),
+			worker: worker, sequence: meta.Sequence.Stream, time: meta.Timestamp, subject: msg.Subject(), header: msg.Headers(), data: msg.Data(),
 		})
 		if meta.NumPending == 0 || meta.Sequence.Stream >= last {
 			return nil

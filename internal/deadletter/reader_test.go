@@ -70,24 +70,27 @@ func (b *testBundle) take(pool string) jetstream.Msg {
 }
 
 // letter makes a letter of a message, as a pool does, but leaves the message where it is.
-func (b *testBundle) letter(pool string, msg jetstream.Msg) (sequence uint64) {
+func (b *testBundle) letter(pool string, msg jetstream.Msg) deadletter.Number {
 	b.Helper()
 	meta, err := msg.Metadata()
 	require.NoError(b, err)
-	letter := deadletter.New(b.names.DeadLetter(pool), msg, meta, errors.New("no good"), b.js.Conn().MaxPayload())
-	ack, err := b.js.PublishMsg(b.Context(), letter)
+	subject, make := b.names.DeadLetter(pool), deadletter.New
+	if pool == deadletter.Worker {
+		subject, make = b.names.WorkerDeadLetter("default", "q"), deadletter.NewOfWorker
+	}
+	ack, err := b.js.PublishMsg(b.Context(), make(subject, msg, meta, errors.New("no good"), b.js.Conn().MaxPayload()))
 	require.NoError(b, err)
-	return ack.Sequence
+	return deadletter.Number{Sequence: ack.Sequence, Worker: pool == deadletter.Worker}
 }
 
 // bury publishes a message and makes a letter of it.
-func (b *testBundle) bury(pool, subject, body string) (sequence uint64) {
+func (b *testBundle) bury(pool, subject, body string) (number deadletter.Number) {
 	b.Helper()
 	b.publish(subject, nats.Header{"traceparent": {"00-trace"}}, []byte(body))
 	msg := b.take(pool)
-	sequence = b.letter(pool, msg)
+	number = b.letter(pool, msg)
 	b.terminate(msg)
-	return sequence
+	return number
 }
 
 func (b *testBundle) terminate(msg jetstream.Msg) {
@@ -118,52 +121,55 @@ func (b *testBundle) event(key schedule.Key, kind schedule.EventKind) schedule.E
 }
 
 // refused checks that a letter cannot be replayed now, and that it stays.
-func (b *testBundle) refused(sequence uint64, want string) {
+func (b *testBundle) refused(number deadletter.Number, want string) {
 	b.Helper()
-	_, err := b.reader.Replay(b.Context(), sequence)
-	require.EqualError(b, err, fmt.Sprintf("letter %d was not replayed: %s", sequence, want))
+	_, err := b.reader.Replay(b.Context(), number)
+	require.EqualError(b, err, fmt.Sprintf("letter %s was not replayed: %s", number, want))
 	require.Equal(b, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
-	_, err = b.reader.Get(b.Context(), sequence)
+	_, err = b.reader.Get(b.Context(), number)
 	require.NoError(b, err)
 }
 
-func (b *testBundle) replayed(sequence uint64) deadletter.Replayed {
+func (b *testBundle) replayed(number deadletter.Number) deadletter.Replayed {
 	b.Helper()
-	replayed, err := b.reader.Replay(b.Context(), sequence)
+	replayed, err := b.reader.Replay(b.Context(), number)
 	require.NoError(b, err)
-	require.Equal(b, sequence, replayed.Sequence)
-	_, err = b.reader.Get(b.Context(), sequence)
+	require.Equal(b, number, replayed.Number)
+	_, err = b.reader.Get(b.Context(), number)
 	require.Equal(b, schedule.CodeNotFound, schedule.CodeOf(err), "the letter is gone")
 	return replayed
 }
 
-func (b *testBundle) sequences(filter deadletter.Filter) []uint64 {
+// numbers are those of the letters that a filter chooses.
+func (b *testBundle) numbers(filter deadletter.Filter) []string {
 	b.Helper()
 	letters, err := b.reader.List(b.Context(), filter)
 	require.NoError(b, err)
-	sequences := []uint64{}
+	numbers := []string{}
 	for _, l := range letters {
-		sequences = append(sequences, l.Sequence)
+		numbers = append(numbers, l.Number.String())
 	}
-	return sequences
+	return numbers
 }
 
 func TestListGetAndPurge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.Empty(t, b.sequences(deadletter.Filter{}))
+	require.Empty(t, b.numbers(deadletter.Filter{}))
 	b.bury(subjects.PoolGenerator, b.names.Generate(0, keyOf("a"), "due"), "one")
 	b.bury(subjects.PoolGenerator, b.names.Generate(0, keyOf("b"), "due"), "two")
 	b.bury(subjects.PoolInvoker, b.names.Callback(0, keyOf("a"), "q", "r"), "three")
-	b.publish(b.names.DeadLetter("worker"), nil, []byte("says nothing"))
+	b.publish(b.names.WorkerDeadLetter("default", "q"), nil, []byte("says nothing"))
+	b.bury(subjects.PoolBackfiller, b.names.Backfill(0, keyOf("c"), "b"), "four")
 
-	assert.Equal(t, []uint64{1, 2, 3, 4}, b.sequences(deadletter.Filter{}))
-	assert.Equal(t, []uint64{3, 4}, b.sequences(deadletter.Filter{Limit: 2}))
-	assert.Equal(t, []uint64{1, 2}, b.sequences(deadletter.Filter{Pool: subjects.PoolGenerator}))
-	assert.Equal(t, []uint64{1, 3}, b.sequences(deadletter.Filter{Namespace: "default", ScheduleID: "a"}))
-	assert.Equal(t, []uint64{2}, b.sequences(deadletter.Filter{Pool: subjects.PoolGenerator, Limit: 1}))
+	assert.Equal(t, []string{"1", "2", "3", "w1", "4"}, b.numbers(deadletter.Filter{}))
+	assert.Equal(t, []string{"w1", "4"}, b.numbers(deadletter.Filter{Limit: 2}))
+	assert.Equal(t, []string{"w1"}, b.numbers(deadletter.Filter{Pool: deadletter.Worker}))
+	assert.Equal(t, []string{"1", "2"}, b.numbers(deadletter.Filter{Pool: subjects.PoolGenerator}))
+	assert.Equal(t, []string{"1", "3"}, b.numbers(deadletter.Filter{Namespace: "default", ScheduleID: "a"}))
+	assert.Equal(t, []string{"2"}, b.numbers(deadletter.Filter{Pool: subjects.PoolGenerator, Limit: 1}))
 
-	message, err := b.reader.Get(t.Context(), 3)
+	message, err := b.reader.Get(t.Context(), deadletter.Number{Sequence: 3})
 	require.NoError(t, err)
 	assert.NotZero(t, message.Origin.Sequence)
 	assert.Equal(t, deadletter.Origin{
@@ -174,17 +180,21 @@ func TestListGetAndPurge(t *testing.T) {
 	assert.Equal(t, deadletter.Body{Format: deadletter.FormatText, Text: "three"}, message.Body)
 	assert.WithinDuration(t, time.Now(), message.Time, time.Minute)
 
-	require.NoError(t, b.reader.Delete(t.Context(), 4))
-	for _, missing := range []uint64{0, 4, 99} {
+	require.NoError(t, b.reader.Delete(t.Context(), deadletter.Number{Sequence: 1, Worker: true}))
+	require.NoError(t, b.reader.Delete(t.Context(), deadletter.Number{Sequence: 4}))
+	for _, missing := range []deadletter.Number{{}, {Sequence: 4}, {Sequence: 99}, {Worker: true}, {Sequence: 1, Worker: true}} {
 		assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(b.reader.Delete(t.Context(), missing)), missing)
 		_, err = b.reader.Get(t.Context(), missing)
-		assert.EqualError(t, err, fmt.Sprintf("there is no dead letter %d", missing))
+		assert.EqualError(t, err, "there is no dead letter "+missing.String())
 	}
 	purged, err := b.reader.Purge(t.Context(), deadletter.Filter{ScheduleID: "a"})
 	require.NoError(t, err)
 	assert.Equal(t, 2, purged)
-	assert.Equal(t, []uint64{2}, b.sequences(deadletter.Filter{}))
+	assert.Equal(t, []string{"2"}, b.numbers(deadletter.Filter{}))
 
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.WorkerDeadLetterStream()))
+	assert.Equal(t, []string{"2"}, b.numbers(deadletter.Filter{}), "an earlier release has no such stream")
+	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(b.reader.Delete(t.Context(), deadletter.Number{Sequence: 1, Worker: true})))
 	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.DeadLetterStream()))
 	_, err = b.reader.List(t.Context(), deadletter.Filter{})
 	assert.EqualError(t, err, "there is no stream "+b.names.DeadLetterStream()+": no installation has this prefix")
@@ -337,7 +347,7 @@ func TestReplayWithoutTheEventStream(t *testing.T) {
 	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.EventStream()))
 	_, err := b.reader.Replay(t.Context(), letter)
 	assert.ErrorContains(t, err, "sent again, but the history does not say so")
-	assert.Empty(t, b.sequences(deadletter.Filter{}))
+	assert.Empty(t, b.numbers(deadletter.Filter{}))
 }
 
 func TestReplayEndsWithItsContext(t *testing.T) {
@@ -350,4 +360,55 @@ func TestReplayEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = b.reader.List(ctx, deadletter.Filter{})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestLettersOfEarlierWorkers do not prove where they come from: somebody has to look at each.
+func TestLettersOfEarlierWorkers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	natstest.ForgetSoon(t, b.js, b.names.ActionStream())
+	subject := b.request("r1")
+	msg := b.take("worker")
+	meta, err := msg.Metadata()
+	require.NoError(t, err)
+	letter := deadletter.New(b.names.SharedWorkerDeadLetter(), msg, meta, errors.New("no good"), b.js.Conn().MaxPayload())
+	ack, err := b.js.PublishMsg(t.Context(), letter)
+	require.NoError(t, err)
+	assert.Equal(t, b.names.WorkerDeadLetterStream(), ack.Stream)
+	b.terminate(msg)
+
+	number := deadletter.Number{Sequence: ack.Sequence, Worker: true}
+	message, err := b.reader.Get(t.Context(), number)
+	require.NoError(t, err)
+	assert.True(t, message.Unproven)
+	_, err = b.reader.Replay(t.Context(), number)
+	require.EqualError(t, err, "letter w1 cannot be replayed unseen: any worker may have written it; "+
+		"look at it with carillon dlq show w1, then replay it by its number")
+	assert.Nil(t, b.last(b.names.ActionStream(), subject))
+	natstest.Eventually(t, patience, "NATS has forgotten the first one", func() bool {
+		_, err := b.reader.ReplaySeen(t.Context(), number)
+		return err == nil
+	})
+	require.NotNil(t, b.last(b.names.ActionStream(), subject))
+}
+
+// TestOneQueuePushesOutItsOwnLettersOnly, and makes no letter of another vanish by its message ID.
+func TestOneQueuePushesOutItsOwnLettersOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.request("r1")
+	msg := b.take("worker")
+	guessed := fmt.Sprintf("%s-%d", b.names.ActionStream(), 1)
+	flooding := b.names.WorkerDeadLetter("default", "flooding")
+	b.publish(flooding, nil, nil, jetstream.WithMsgID(guessed))
+	mine := b.letter(deadletter.Worker, msg)
+	for range subjects.MaxWorkerLetters + 10 {
+		b.publish(flooding, nil, []byte("more"))
+	}
+	message, err := b.reader.Get(t.Context(), mine)
+	require.NoError(t, err)
+	assert.Contains(t, string(message.Data), `"r1"`)
+	letters, err := b.reader.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	assert.Len(t, letters, subjects.MaxWorkerLetters+1)
 }

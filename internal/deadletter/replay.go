@@ -34,10 +34,27 @@ type Replayed struct {
 //
 // The error has schedule.CodeNotFound if the letter is not there, and schedule.CodeFailedPrecondition if the message cannot
 // be sent as it is, or not now.
-func (r *Reader) Replay(ctx context.Context, sequence uint64) (Replayed, error) {
-	message, err := r.Get(ctx, sequence)
+//
+// A letter is sent only where its owner and its origin match: that of a worker to the task queue that its subject names, that of a pool
+// to a subject of the pool. One that does not prove its owner ([Letter].Unproven) is refused: [Reader.ReplaySeen] sends it.
+func (r *Reader) Replay(ctx context.Context, number Number) (Replayed, error) {
+	return r.replay(ctx, number, false)
+}
+
+// ReplaySeen is Replay of a letter that a person has looked at. One that does not prove where it comes from is sent, if only as a start
+// request for a task queue.
+func (r *Reader) ReplaySeen(ctx context.Context, number Number) (Replayed, error) {
+	return r.replay(ctx, number, true)
+}
+
+func (r *Reader) replay(ctx context.Context, number Number, seen bool) (Replayed, error) {
+	message, err := r.Get(ctx, number)
 	if err != nil {
 		return Replayed{}, err
+	}
+	if message.Unproven && !seen {
+		return Replayed{}, schedule.Errorf(schedule.CodeFailedPrecondition, "letter %s cannot be replayed unseen: any worker may have written it; "+
+			"look at it with carillon dlq show %[1]s, then replay it by its number", number)
 	}
 	p, err := planReplay(r.names, &message)
 	if err != nil {
@@ -48,7 +65,7 @@ func (r *Reader) Replay(ctx context.Context, sequence uint64) (Replayed, error) 
 		return Replayed{}, err
 	}
 	unrecorded := r.record(ctx, replayedEvent(&message, p.meaning, r.identity, r.now()))
-	if err := r.Delete(ctx, sequence); err != nil && schedule.CodeOf(err) != schedule.CodeNotFound {
+	if err := r.Delete(ctx, number); err != nil && schedule.CodeOf(err) != schedule.CodeNotFound {
 		return Replayed{}, err
 	}
 	return Replayed{Letter: message.Letter, Superseded: superseded}, unrecorded
@@ -57,7 +74,7 @@ func (r *Reader) Replay(ctx context.Context, sequence uint64) (Replayed, error) 
 // plan is how to send a message again.
 type plan struct {
 	meaning
-	sequence  uint64 // of the letter
+	number    Number // of the letter
 	origin    Origin
 	messageID string
 	msg       *nats.Msg
@@ -67,19 +84,19 @@ type plan struct {
 func planReplay(names subjects.Names, m *Message) (plan, error) {
 	refuse := func(format string, args ...any) (plan, error) {
 		reason := fmt.Sprintf(format, args...)
-		return plan{}, schedule.Errorf(schedule.CodeFailedPrecondition, "letter %d cannot be replayed: %s", m.Sequence, reason)
+		return plan{}, schedule.Errorf(schedule.CodeFailedPrecondition, "letter %s cannot be replayed: %s", m.Number, reason)
 	}
-	p := plan{meaning: meaningOf(names, m.Origin.Subject, m.Data), sequence: m.Sequence, origin: m.Origin}
+	p := plan{meaning: m.about, number: m.Number, origin: m.Origin}
 	switch {
 	case m.Cut:
 		return refuse("it has only the first %d of %d bytes of the message", len(m.Data), m.Size)
 	case m.Origin.Subject == "" || m.Origin.Stream == "":
 		return refuse("it does not say where the message was")
-	case p.kind == kindUnknown && m.Origin.Stream == names.ActionStream():
+	case m.Foreign:
+		// A worker may be fenced into one task queue, and must not reach what others do through a helpful person.
+		return refuse("%s has no messages on %s", m.owner(), m.Origin.Subject)
+	case p.kind == kindUnknown && m.Pool == Worker:
 		return refuse("its body is not a start request for %s", m.Origin.Subject)
-	case m.Pool == Worker && p.kind != kindRequest:
-		// A worker may be fenced into one namespace, and must not reach what the pools do through a helpful person.
-		return refuse("workers have no messages on %s", m.Origin.Subject)
 	case p.kind == kindUnknown || p.stream != m.Origin.Stream && (p.former == "" || p.former != m.Origin.Stream):
 		return refuse("no pool takes messages on %s from stream %s", m.Origin.Subject, m.Origin.Stream)
 	}
@@ -90,6 +107,17 @@ func planReplay(names subjects.Names, m *Message) (plan, error) {
 	}
 	p.msg = &nats.Msg{Subject: m.Origin.Subject, Header: nats.Header(m.Headers), Data: m.Data}
 	return p, nil
+}
+
+// owner names who has written a letter.
+func (l *Letter) owner() string {
+	switch {
+	case l.Pool != Worker:
+		return "the " + l.Pool
+	case l.Unproven:
+		return "a worker"
+	}
+	return fmt.Sprintf("a worker of task queue %q in namespace %s", l.TaskQueue, l.Namespace)
 }
 
 // send publishes a message unless its subject has one: a newer one must not be replaced by an old one, and of one workflow
@@ -108,7 +136,7 @@ func (r *Reader) send(ctx context.Context, p *plan) (superseded bool, err error)
 	case isElsewhere(err):
 		return false, p.refuse("stream %s does not take messages on %s any more", p.stream, p.origin.Subject)
 	}
-	return false, fmt.Errorf("deadletter: replay letter %d on %s: %w", p.sequence, p.origin.Subject, err)
+	return false, fmt.Errorf("deadletter: replay letter %s on %s: %w", p.number, p.origin.Subject, err)
 }
 
 // compare looks at the message that is in the way.
@@ -140,7 +168,7 @@ func (p *plan) judge(sequence uint64, messageID string) (superseded bool, err er
 
 func (p *plan) refuse(format string, args ...any) error {
 	reason := fmt.Sprintf(format, args...)
-	return schedule.Errorf(schedule.CodeFailedPrecondition, "letter %d was not replayed: %s", p.sequence, reason)
+	return schedule.Errorf(schedule.CodeFailedPrecondition, "letter %s was not replayed: %s", p.number, reason)
 }
 
 // isElsewhere reports whether a publish was refused because no stream, or another one, takes its subject.

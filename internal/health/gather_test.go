@@ -57,7 +57,7 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 
 	facts := gather(t, conn, js, names)
 	assert.Empty(t, facts.Problems)
-	assert.Len(t, facts.Streams, 3+5+2*2)
+	assert.Len(t, facts.Streams, 3+6+2*2)
 	assert.Equal(t, 1, facts.Namespaces)
 	require.Len(t, facts.Queues, 1)
 	assert.Equal(t, 1, facts.Queues[0].Waiting)

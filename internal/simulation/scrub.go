@@ -322,21 +322,23 @@ var errLetter = errors.New("simulation: there is a dead letter")
 
 // List implements consistency.Letters.
 func (l letters) List(ctx context.Context, _ deadletter.Filter) ([]deadletter.Letter, error) {
-	stream := l.node.world.names.DeadLetterStream()
-	return ask(ctx, l.node, whatKeys, stream, func(time.Time) ([]deadletter.Letter, error) {
-		if len(l.node.world.server.Messages(stream, ">")) > 0 {
-			return nil, errLetter
+	names := l.node.world.names
+	return ask(ctx, l.node, whatKeys, names.DeadLetterStream(), func(time.Time) ([]deadletter.Letter, error) {
+		for _, stream := range []string{names.DeadLetterStream(), names.WorkerDeadLetterStream()} {
+			if len(l.node.world.server.Messages(stream, ">")) > 0 {
+				return nil, errLetter
+			}
 		}
 		return nil, nil
 	})
 }
 
 // Get implements consistency.Letters.
-func (l letters) Get(context.Context, uint64) (deadletter.Message, error) {
+func (l letters) Get(context.Context, deadletter.Number) (deadletter.Message, error) {
 	return deadletter.Message{}, errLetter
 }
 
 // Replay implements consistency.Letters.
-func (l letters) Replay(context.Context, uint64) (deadletter.Replayed, error) {
+func (l letters) Replay(context.Context, deadletter.Number) (deadletter.Replayed, error) {
 	return deadletter.Replayed{}, errLetter
 }

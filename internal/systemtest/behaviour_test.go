@@ -244,7 +244,7 @@ func TestGarbageBecomesADeadLetter(t *testing.T) {
 		_, err := s.js.Publish(t.Context(), subject, []byte("garbage "+pool))
 		require.NoError(t, err)
 	}
-	letters := s.deadLetters(5)
+	letters := append(s.deadLetters(s.names.DeadLetterStream(), 4), s.deadLetters(s.names.WorkerDeadLetterStream(), 1)...)
 	for _, letter := range letters {
 		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderReason))
 		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderSubject))
@@ -255,10 +255,10 @@ func TestGarbageBecomesADeadLetter(t *testing.T) {
 	require.Len(t, runs.of("g"), 1)
 }
 
-// deadLetters waits for that many dead letters and returns them.
-func (s *system) deadLetters(count uint64) []*jetstream.RawStreamMsg {
+// deadLetters waits for that many dead letters in a stream and returns them.
+func (s *system) deadLetters(name string, count uint64) []*jetstream.RawStreamMsg {
 	s.t.Helper()
-	stream, err := s.js.Stream(s.t.Context(), s.names.DeadLetterStream())
+	stream, err := s.js.Stream(s.t.Context(), name)
 	require.NoError(s.t, err)
 	natstest.Eventually(s.t, natstest.Patience, "dead letters", func() bool {
 		info, err := stream.Info(s.t.Context())

@@ -59,7 +59,7 @@ func TestReplayAfterARecordWasRepaired(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, s.reasonsOf("poisoned"), schedule.NoticeDeadLetter)
 	for _, letter := range letters() {
-		_, err := reader.Replay(t.Context(), letter.Sequence)
+		_, err := reader.Replay(t.Context(), letter.Number)
 		require.NoError(t, err)
 	}
 	s.awaitStatuses("poisoned", schedule.StatusCompleted, schedule.StatusCompleted)

@@ -66,7 +66,7 @@ func (in *site) run() *process {
 
 // mirrored are the streams that a mirror is made of: the records, and what happened. What is on its way comes of them.
 func mirrored(names subjects.Names, shards int) []string {
-	all := []string{"KV_" + names.ClusterBucket(), names.EventStream(), names.DeadLetterStream()}
+	all := []string{"KV_" + names.ClusterBucket(), names.EventStream(), names.DeadLetterStream(), names.WorkerDeadLetterStream()}
 	for shard := range shards {
 		all = append(all, "KV_"+names.StateBucket(shard))
 	}

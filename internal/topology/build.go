@@ -115,18 +115,25 @@ const (
 	smallServer = 64
 	// leastBytes is the smallest bound of a stream that is tried.
 	leastBytes = 1 << 20
+	// leastMessages is how many messages a stream may have at least that is bounded by their number.
+	leastMessages = 1024
 )
 
 // create makes a stream. A server sets the bytes of a bounded stream apart, and refuses one for which it has no room: such a stream gets
-// far fewer, or else half of that, and so on. It is kept at that then, as if an operator had chosen it.
+// far fewer, or else half of that, and so on. Where nothing is left to be set apart, the number of messages is bounded instead, which takes
+// no room. It is kept at that then, as if an operator had chosen it.
 func (b builder) create(ctx context.Context, want jetstream.StreamConfig) error {
-	part := int64(smallServer)
+	bound, part := want.MaxBytes, int64(smallServer)
 	for {
 		_, err := b.js.CreateStream(ctx, want)
-		if !noRoom(err) || want.MaxBytes <= leastBytes {
+		switch {
+		case !noRoom(err) || want.MaxBytes <= 0:
 			return existsMeansAgain(err, jetstream.ErrStreamNameAlreadyInUse)
+		case want.MaxBytes > leastBytes:
+			want.MaxBytes, part = max(want.MaxBytes/part, leastBytes), 2
+		default:
+			want.MaxBytes, want.MaxMsgs = -1, max(bound/int64(max(want.MaxMsgSize, 1)), leastMessages)
 		}
-		want.MaxBytes, part = max(want.MaxBytes/part, leastBytes), 2
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
@@ -34,11 +35,18 @@ func (b bundle) store(t *testing.T, subject, body string) *jetstream.PubAck {
 func (b bundle) requireUpgrade(t *testing.T, replicas int) {
 	t.Helper()
 	prefix, control := b.names.Prefix(), b.names.ControlStream()
-	b.makeEarlier(t, replicas, map[string][]string{control: {prefix + ".control.>", prefix + ".progress.>"}})
+	b.makeEarlier(t, replicas, map[string][]string{
+		control:                    {prefix + ".control.>", prefix + ".progress.>"},
+		b.names.DeadLetterStream(): {prefix + ".dlq.>"},
+	})
 	cancel := b.names.Control("default", "q", "w")
 	progress := b.names.Progress("default", "q", "w")
 	b.store(t, cancel, "cancel")
 	require.Equal(t, control, b.store(t, progress, "old").Stream)
+	letters := []string{b.names.DeadLetter("invoker"), b.names.SharedWorkerDeadLetter()}
+	for _, subject := range letters {
+		require.Equal(t, b.names.DeadLetterStream(), b.store(t, subject, "letter").Stream)
+	}
 
 	facts := b.ensureAtOnce(t, slices.Repeat([]topology.Settings{{Shards: 1, Replicas: replicas}}, 3))[0]
 	b.requireComplete(t, facts)
@@ -48,6 +56,18 @@ func (b bundle) requireUpgrade(t *testing.T, replicas int) {
 	require.NoError(t, err)
 	require.Equal(t, "cancel", string(msg.Data))
 	require.Equal(t, b.names.ProgressStream(), b.store(t, progress, "new").Stream)
+	have, err := deadletter.NewReader(b.js, b.names).List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	require.Len(t, have, len(letters))
+	require.Equal(t, "1", have[0].Number.String(), "numbers stay valid")
+	require.Equal(t, "2", have[1].Number.String())
+	require.True(t, have[1].Unproven)
+	for subject, stream := range map[string]string{
+		letters[0]: b.names.DeadLetterStream(), letters[1]: b.names.WorkerDeadLetterStream(),
+		b.names.WorkerDeadLetter("default", "q"): b.names.WorkerDeadLetterStream(),
+	} {
+		require.Equal(t, stream, b.store(t, subject, "new").Stream)
+	}
 }
 
 func TestUpgradesTheLayoutOfAnEarlierRelease(t *testing.T) {
@@ -55,33 +75,54 @@ func TestUpgradesTheLayoutOfAnEarlierRelease(t *testing.T) {
 	setup(t).requireUpgrade(t, 1)
 }
 
-// requireBounded makes sure that streams which workers write into have what bound the server has room for, and are kept at it.
-func (b bundle) requireBounded(t *testing.T, s topology.Settings, atMost int64) {
+// requireBounded makes sure that streams which workers write into are bounded on a server that cannot set as much apart as they want, and
+// are left as they are then. It returns how many bytes are set apart, and how many streams are bounded by the number of messages.
+func (b bundle) requireBounded(t *testing.T, s topology.Settings) (bytes int64, byNumber int) {
 	t.Helper()
-	b.requireComplete(t, b.ensure(t, s))
-	have := b.config(t, b.names.ProgressStream())
-	require.Positive(t, have.MaxBytes)
-	require.LessOrEqual(t, have.MaxBytes, atMost)
+	facts := b.ensure(t, s)
+	b.requireComplete(t, facts)
+	for _, want := range b.names.StreamConfigs(facts.Shards, 1) {
+		if want.MaxBytes <= 0 {
+			continue
+		}
+		have := b.config(t, want.Name)
+		require.True(t, have.MaxBytes > 0 || have.MaxMsgs > 0, want.Name)
+		if have.MaxMsgs > 0 {
+			byNumber++
+		} else {
+			bytes += have.MaxBytes
+		}
+	}
 	writes := b.recordWrites(t)
 	b.ensure(t, topology.Settings{})
 	require.Empty(t, writes())
+	return bytes, byNumber
 }
 
-// TestSmallServer has no room for what is set apart where there is plenty.
+// TestSmallServer has no room for what is set apart where there is plenty; and nothing is left where others have taken it all.
 func TestSmallServer(t *testing.T) {
 	t.Parallel()
-	const room = 20 << 20
-	_, js := natstest.Connect(t, natstest.Server(t, natstest.MaxStore(room)))
-	b := bundle{js: js, names: natstest.Names(t)}
-	b.requireBounded(t, topology.Settings{Shards: 2}, room)
+	const room = 40 << 20
+	for taken, want := range map[int64]int{0: 0, room - 1<<19: 2 + 2} {
+		_, js := natstest.Connect(t, natstest.Server(t, natstest.MaxStore(room)))
+		if taken > 0 {
+			_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHERS", MaxBytes: taken})
+			require.NoError(t, err)
+		}
+		b := bundle{js: js, names: natstest.Names(t)}
+		bytes, byNumber := b.requireBounded(t, topology.Settings{Shards: 2})
+		require.LessOrEqual(t, bytes, room-taken)
+		require.Equal(t, want, byNumber)
+	}
 }
 
+// TestSmallCluster: how much is set apart a server learns of the others only after a while.
 func TestSmallCluster(t *testing.T) {
 	t.Parallel()
-	const room = 20 << 20
-	_, js := natstest.Connect(t, natstest.Cluster(t, 3, natstest.MaxStore(room)).URLs())
+	_, js := natstest.Connect(t, natstest.Cluster(t, 3, natstest.MaxStore(20<<20)).URLs())
 	b := bundle{js: js, names: natstest.Names(t)}
-	b.requireBounded(t, topology.Settings{Shards: 2, Replicas: 3}, room)
+	bytes, _ := b.requireBounded(t, topology.Settings{Shards: 2, Replicas: 3})
+	require.Less(t, bytes, int64(100<<20))
 }
 
 // TestWorkersWritePlainMessages: no header of theirs may do anything but be stored.
@@ -89,11 +130,11 @@ func TestWorkersWritePlainMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.ensure(t, topology.Settings{Shards: 1})
-	for _, name := range []string{b.names.ProgressStream(), b.names.CallbackStream(0)} {
+	for _, name := range []string{b.names.ProgressStream(), b.names.WorkerDeadLetterStream(), b.names.CallbackStream(0)} {
 		config := b.config(t, name)
 		require.False(t, config.AllowRollup || config.AllowMsgTTL || config.AllowMsgSchedules || config.AllowMsgCounter ||
 			config.AllowAtomicPublish, name)
-		require.Positive(t, config.MaxBytes, name)
+		require.True(t, config.MaxBytes > 0 || config.MaxMsgs > 0, name)
 		require.Positive(t, config.MaxMsgSize, name)
 	}
 }

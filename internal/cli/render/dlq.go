@@ -32,7 +32,7 @@ func Letters(w io.Writer, letters []deadletter.Letter, view View) error {
 	for i := range letters {
 		l := &letters[i]
 		rows = append(rows, []string{
-			strconv.FormatUint(l.Sequence, 10), Relative(l.Time, view.Now), Printable(l.Pool), orDash(scheduleOf(l)),
+			l.Number.String(), Relative(l.Time, view.Now), giverOf(l), orDash(scheduleOf(l)),
 			strconv.FormatUint(l.Deliveries, 10), strconv.Itoa(l.Size), Shorten(Printable(l.Reason), reasonWidth),
 		})
 	}
@@ -43,13 +43,13 @@ func Letters(w io.Writer, letters []deadletter.Letter, view View) error {
 func LetterShown(w io.Writer, m *deadletter.Message, view View) error {
 	var out strings.Builder
 	rows := filled([][]string{
-		{"Letter", view.paint(Bold, strconv.FormatUint(m.Sequence, 10))},
+		{"Letter", view.paint(Bold, m.Number.String())},
 		{"Stored", moment(m.Time, time.UTC) + ", " + Relative(m.Time, view.Now)},
-		{"Pool", Printable(m.Pool)},
+		{"Pool", giverOf(&m.Letter)},
 		{"Reason", Printable(m.Reason)},
 		{"Deliveries", strconv.FormatUint(m.Deliveries, 10)},
 		{"Schedule", scheduleOf(&m.Letter)},
-		{"Subject", Printable(m.Origin.Subject)},
+		{"Subject", originSubject(&m.Letter)},
 		{"Stream", originText(m.Origin)},
 		{"Size", sizeText(m)},
 	})
@@ -59,6 +59,26 @@ func LetterShown(w io.Writer, m *deadletter.Message, view View) error {
 	writeBody(&out, m)
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// giverOf says who has given a message up.
+func giverOf(l *deadletter.Letter) string {
+	if l.TaskQueue == "" {
+		return Printable(l.Pool)
+	}
+	return Printable(l.Pool + " of " + l.Namespace + "/" + l.TaskQueue)
+}
+
+// originSubject says where a message was, as far as the letter can be believed.
+func originSubject(l *deadletter.Letter) string {
+	subject := Printable(l.Origin.Subject)
+	switch {
+	case l.Foreign:
+		subject += ", which cannot be: it is forged, and cannot be replayed"
+	case l.Unproven && subject != "":
+		subject += ", as it says: any worker may have written it"
+	}
+	return subject
 }
 
 func originText(o deadletter.Origin) string {
@@ -130,7 +150,7 @@ func Replayed(w io.Writer, replayed []deadletter.Replayed) error {
 	var out strings.Builder
 	for i := range replayed {
 		r := &replayed[i]
-		fmt.Fprintf(&out, "replayed %d on %s", r.Sequence, Printable(r.Origin.Subject))
+		fmt.Fprintf(&out, "replayed %s on %s", r.Number, Printable(r.Origin.Subject))
 		if r.Superseded {
 			out.WriteString(": a newer message waits there already")
 		}

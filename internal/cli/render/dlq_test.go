@@ -18,7 +18,7 @@ import (
 func wakeLetter() deadletter.Message {
 	return deadletter.Message{
 		Letter: deadletter.Letter{
-			Sequence: 17, Time: now.Add(-3 * time.Minute), Pool: "generator", Deliveries: 10,
+			Number: deadletter.Number{Sequence: 17}, Sequence: 17, Time: now.Add(-3 * time.Minute), Pool: "generator", Deliveries: 10,
 			Reason:    "kv: default.report.generator cannot be decoded: byte 1: format version 103, this release reads version 1",
 			Namespace: "default", ScheduleID: "report", Size: 42,
 			Origin: deadletter.Origin{Subject: "carillon.task.2.generate.default.report.due", Stream: "CARILLON_TASKS_2", Sequence: 4711},
@@ -35,7 +35,8 @@ func wakeLetter() deadletter.Message {
 func hostileLetter() deadletter.Message {
 	return deadletter.Message{
 		Letter: deadletter.Letter{
-			Sequence: 18, Time: now.Add(-time.Second), Pool: "worker", Reason: "\x1b[2Jgone", Size: 4096, Cut: true,
+			Number: deadletter.Number{Sequence: 18, Worker: true}, Sequence: 18, TaskQueue: "\x1b[2Jq", Foreign: true,
+			Time: now.Add(-time.Second), Pool: "worker", Reason: "\x1b[2Jgone", Size: 4096, Cut: true,
 			Namespace: "default", ScheduleID: "ü\nb",
 		},
 		Body: deadletter.Body{Format: deadletter.FormatBase64, Text: "AP8bWzJK"},
@@ -46,7 +47,7 @@ func hostileLetter() deadletter.Message {
 func TestLetters(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	nobodys := deadletter.Letter{Sequence: 19, Time: now, Pool: "invoker", Reason: "not a task subject", Deliveries: 1}
+	nobodys := deadletter.Letter{Number: deadletter.Number{Sequence: 19}, Sequence: 19, Time: now, Pool: "invoker", Reason: "not a task subject", Deliveries: 1}
 	letters := []deadletter.Letter{wakeLetter().Letter, hostileLetter().Letter, nobodys}
 	require.NoError(t, render.Letters(&out, letters, render.View{Now: now}))
 	golden.Equal(t, "dlq_list.txt", out.String())
