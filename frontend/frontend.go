@@ -102,6 +102,16 @@ func (f *Frontend) Run(ctx context.Context) error {
 		return fmt.Errorf("frontend: listen to other frontends: %w", err)
 	}
 	defer leave()
+	stopConsumers, err := f.makeConsumers(work)
+	if err != nil {
+		return fmt.Errorf("frontend: listen to workers: %w", err)
+	}
+	defer stopConsumers()
+	stopAcks, err := f.passAcks(work)
+	if err != nil {
+		return fmt.Errorf("frontend: listen to workers: %w", err)
+	}
+	defer stopAcks()
 	defer f.observe()()
 	if err := f.listen(work, service, endpoints); err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)

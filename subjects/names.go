@@ -1,6 +1,7 @@
 package subjects
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -293,6 +294,66 @@ func (n Names) AliveQueue(namespace, queue string) string {
 // ActionTypes is where it is asked which action types the workers of a task queue have.
 func (n Names) ActionTypes(namespace, queue string) string {
 	return n.prefix + ".types." + namespace + "." + Escape(queue)
+}
+
+// WorkerConsumerRequest is where a frontend is asked to make the consumer of a task queue, for workers that may not do so themselves.
+func (n Names) WorkerConsumerRequest(namespace, queue string) string {
+	return n.prefix + ".consumer." + namespace + "." + Escape(queue)
+}
+
+// WorkerConsumerRequests matches such requests for all task queues.
+func (n Names) WorkerConsumerRequests() string { return n.prefix + ".consumer.*.*" }
+
+// ParseWorkerConsumerRequest returns which task queue such a request is about. An error says that it is about none.
+func (n Names) ParseWorkerConsumerRequest(subject string) (namespace, queue string, err error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".consumer.")
+	namespace, token, found := strings.Cut(rest, ".")
+	if !ok || !found {
+		return "", "", fmt.Errorf("subjects: %q asks for no consumer", subject)
+	}
+	if queue, err = Unescape(token); err != nil {
+		return "", "", err
+	}
+	return namespace, queue, cmp.Or(schedule.ValidateNamespace(namespace), schedule.ValidateID("taskQueue", queue))
+}
+
+// WorkerAcks matches what workers of all task queues acknowledge by a frontend: where JetStream would take it, behind the name of the
+// consumer.
+func (n Names) WorkerAcks() string { return n.prefix + ".ack.*.*.*.*.*.*.*" }
+
+// WorkerAck is an acknowledgement of a worker that comes by a frontend.
+type WorkerAck struct {
+	// Filter begins the subjects of the messages that the worker may acknowledge.
+	Filter string
+	// Sequence is that of the message in the stream of actions.
+	Sequence uint64
+	// Subject is where JetStream takes the acknowledgement.
+	Subject string
+}
+
+// ParseWorkerAck takes apart a subject that WorkerAcks matches: <prefix>.ack.<namespace>.<queue>, and what JetStream has behind the
+// name of the consumer. That begins with the number of the delivery and the sequence.
+func (n Names) ParseWorkerAck(subject string) (WorkerAck, error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".ack.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != 7 {
+		return WorkerAck{}, fmt.Errorf("subjects: %q is no acknowledgement", subject)
+	}
+	namespace, place := tokens[0], tokens[2:]
+	queue, err := Unescape(tokens[1])
+	if err != nil {
+		return WorkerAck{}, err
+	}
+	for _, number := range place {
+		if _, err := strconv.ParseUint(number, 10, 63); err != nil {
+			return WorkerAck{}, fmt.Errorf("subjects: %q is no acknowledgement: %w", subject, err)
+		}
+	}
+	sequence, _ := strconv.ParseUint(place[1], 10, 63)
+	return WorkerAck{
+		Filter: strings.TrimSuffix(n.ActionQueue(namespace, queue), ">"), Sequence: sequence,
+		Subject: "$JS.ACK." + n.ActionStream() + "." + WorkerConsumerName(namespace, queue) + "." + strings.Join(place, "."),
+	}, cmp.Or(schedule.ValidateNamespace(namespace), schedule.ValidateID("taskQueue", queue))
 }
 
 // Event is the subject of what happened to one schedule.

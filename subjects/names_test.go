@@ -87,6 +87,8 @@ func TestGoldenNames(t *testing.T) {
 		"CARILLON_WORKER_DLQ":                            n.WorkerDeadLetterStream(),
 		"CARILLON_DLQ":                                   n.DeadLetterStream(),
 		"carillon":                                       n.ServiceName(),
+		"carillon.consumer.ns.a=2Eb":                     n.WorkerConsumerRequest("ns", "a.b"),
+		"carillon.consumer.*.*":                          n.WorkerConsumerRequests(),
 		"carillon.processes":                             n.Processes(),
 		"default.a=2Eb.definition":                       subjects.StateKey(key, subjects.KindDefinition),
 		"default.a=2Eb.backfill.b1":                      subjects.BackfillKey(key, "b1"),
@@ -95,6 +97,41 @@ func TestGoldenNames(t *testing.T) {
 		"worker_default_q=20q":                           subjects.WorkerConsumerName("default", "q q"),
 	} {
 		require.Equal(t, want, have)
+	}
+}
+
+// TestWhatWorkersAskAFrontendParsesBack: every queue can be told from the subject, and nothing else is taken for one.
+func TestWhatWorkersAskAFrontendParsesBack(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	for _, queue := range awkward {
+		if schedule.ValidateID("taskQueue", queue) != nil {
+			continue // no task queue is called that
+		}
+		namespace, parsed, err := n.ParseWorkerConsumerRequest(n.WorkerConsumerRequest("team-1", queue))
+		require.NoError(t, err)
+		require.Equal(t, []string{"team-1", queue}, []string{namespace, parsed})
+		ack, err := n.ParseWorkerAck("carillon.ack.team-1." + subjects.Escape(queue) + ".3.17.4.1700000000000000000.0")
+		require.NoError(t, err)
+		require.Equal(t, subjects.WorkerAck{
+			Filter: strings.TrimSuffix(n.ActionQueue("team-1", queue), ">"), Sequence: 17,
+			Subject: "$JS.ACK.CARILLON_ACTIONS." + subjects.WorkerConsumerName("team-1", queue) + ".3.17.4.1700000000000000000.0",
+		}, ack)
+	}
+	for _, subject := range []string{
+		"", "carillon.consumer", "carillon.consumer.team-1", "carillon.consumer.Team.q", "carillon.consumer.team-1.=zz", "carillon.consumer.team-1.q.x",
+		"carillon.consumer.team-1.>", "other.consumer.team-1.q",
+	} {
+		_, _, err := n.ParseWorkerConsumerRequest(subject)
+		require.Error(t, err, subject)
+	}
+	for _, subject := range []string{
+		"", "carillon.ack.team-1.q", "carillon.ack.team-1.q.1.2.3.4", "carillon.ack.team-1.q.1.2.3.4.5.6", "carillon.ack.team-1.q.1.x.3.4.5",
+		"carillon.ack.team-1.q.1.-2.3.4.5", "carillon.ack.team-1.*.1.2.3.4.5", "carillon.ack.Team.q.1.2.3.4.5", "carillon.ack.team-1.q.1.2.3.4.>",
+		"carillon.ack.team-1.q.1.+2.3.4.5", "carillon.ack.team-1.q.1.9223372036854775808.3.4.5", "other.ack.team-1.q.1.2.3.4.5",
+	} {
+		_, err := n.ParseWorkerAck(subject)
+		require.Error(t, err, subject)
 	}
 }
 
@@ -255,6 +292,7 @@ func TestNamespaceStandsAtAFixedPlace(t *testing.T) {
 			n.Progress(key.Namespace, id, id):                      2,
 			n.Alive(key.Namespace, id, "r1"):                       2,
 			n.AliveQueue(key.Namespace, id):                        2,
+			n.WorkerConsumerRequest(key.Namespace, id):             2,
 			n.Event(key, schedule.EventStarted):                    2,
 			n.Callback(0, key, id, "r1"):                           3,
 			n.Generate(0, key, subjects.WhatWake):                  4,

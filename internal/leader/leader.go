@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ var ErrNone = errors.New("leader: no message on the subject")
 
 // Message is a stored message.
 type Message struct {
+	Subject  string
 	Sequence uint64
 	Header   nats.Header
 	Data     []byte
@@ -42,6 +44,11 @@ func Last(ctx context.Context, js jetstream.JetStream, stream, subject string) (
 // Next returns the first message from a sequence on, which is 1 or more, whose subject matches a filter. The errors are those of Last.
 func Next(ctx context.Context, js jetstream.JetStream, stream, filter string, from uint64) (Message, error) {
 	return get(ctx, js, stream, filter, map[string]any{"seq": from, "next_by_subj": filter})
+}
+
+// At returns the message that a stream has at a sequence, which is 1 or more. The errors are those of Last.
+func At(ctx context.Context, js jetstream.JetStream, stream string, sequence uint64) (Message, error) {
+	return get(ctx, js, stream, strconv.FormatUint(sequence, 10), map[string]any{"seq": sequence})
 }
 
 func get(ctx context.Context, js jetstream.JetStream, stream, subject string, what map[string]any) (Message, error) {
@@ -121,6 +128,7 @@ func ask(ctx context.Context, js jetstream.JetStream, stream string, question ma
 type answer struct {
 	Error   *jetstream.APIError `json:"error"`
 	Message struct {
+		Subject  string `json:"subject"`
 		Sequence uint64 `json:"seq"`
 		Header   []byte `json:"hdrs"`
 		Data     []byte `json:"data"`
@@ -141,7 +149,7 @@ func parse(subject string, data []byte) (Message, error) {
 	if a.Message.Sequence == 0 {
 		return Message{}, fmt.Errorf("leader: read %s: the answer holds no message and no error", subject)
 	}
-	return Message{Sequence: a.Message.Sequence, Header: parseHeader(a.Message.Header), Data: a.Message.Data}, nil
+	return Message{Subject: a.Message.Subject, Sequence: a.Message.Sequence, Header: parseHeader(a.Message.Header), Data: a.Message.Data}, nil
 }
 
 // parseHeader reads the NATS/1.0 header block: a version line, then one "Name: value" a line.

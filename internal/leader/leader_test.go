@@ -36,7 +36,7 @@ func TestLastReadsWhatIsStored(t *testing.T) {
 	require.NoError(t, err)
 	message, err := leader.Last(t.Context(), js, name, name+".a")
 	require.NoError(t, err)
-	require.Equal(t, leader.Message{Sequence: ack.Sequence, Header: header, Data: body}, message)
+	require.Equal(t, leader.Message{Subject: name + ".a", Sequence: ack.Sequence, Header: header, Data: body}, message)
 
 	message, err = leader.Last(t.Context(), js, name, name+".b")
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	m, err := leader.Parse("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
 	require.NoError(t, err)
-	require.Equal(t, leader.Message{Sequence: 7, Header: nats.Header{"A": {"b"}}, Data: []byte("hi")}, m)
+	require.Equal(t, leader.Message{Subject: "s", Sequence: 7, Header: nats.Header{"A": {"b"}}, Data: []byte("hi")}, m)
 
 	_, err = leader.Parse("s", []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
 	require.ErrorIs(t, err, leader.ErrNone)
@@ -182,5 +182,11 @@ func TestNextReadsFromASequenceOn(t *testing.T) {
 	require.EqualValues(t, 3, next("a.*", 2))
 	require.EqualValues(t, 4, next("a.1", 2))
 	_, err = leader.Next(t.Context(), js, name, name+".b.*", 3)
+	require.ErrorIs(t, err, leader.ErrNone)
+
+	message, err := leader.At(t.Context(), js, name, 2)
+	require.NoError(t, err)
+	require.Equal(t, leader.Message{Subject: name + ".b.1", Sequence: 2, Header: nats.Header{}, Data: []byte("b.1")}, message)
+	_, err = leader.At(t.Context(), js, name, 5)
 	require.ErrorIs(t, err, leader.ErrNone)
 }
