@@ -25,7 +25,7 @@ func everything() values {
 			"tls":         values{"caSecret": "ca", "certSecret": "cert"},
 		},
 		"workers": values{"default": values{"credentials": values{
-			"kind": "user", "secret": "worker", "inboxPrefix": "_INBOX_worker",
+			"kind": "user", "secret": "worker", "inboxPrefix": "_INBOX_worker", "jsAPIPrefix": "js.carillon.API",
 		}}},
 		"telemetry":  values{"tracesEndpoint": "http://collector:4318/v1/traces", "tracesRatio": "0.1"},
 		"defaults":   values{"autoscaling": values{"enabled": true}},

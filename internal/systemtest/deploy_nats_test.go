@@ -3,11 +3,14 @@ package systemtest
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/conf"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -18,11 +21,38 @@ func permissionsOf(t *testing.T, accounts any) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, user := range accounts.(values)["CARILLON"].(values)["users"].([]any) {
-		text, err := json.Marshal(user.(values)["permissions"])
-		require.NoError(t, err)
-		all[user.(values)["user"].(string)] = string(text)
+		all[user.(values)["user"].(string)] = asJSON(t, user.(values)["permissions"])
 	}
 	return all
+}
+
+func asJSON(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return strings.ReplaceAll(string(text), "\\u003e", ">")
+}
+
+// passageOf is all that passes between the installation and another account, as JSON: what either exports and imports.
+func passageOf(t *testing.T, accounts any, tenant string) string {
+	t.Helper()
+	var to, from []any
+	for _, export := range accounts.(values)["CARILLON"].(values)["exports"].([]any) {
+		if asJSON(t, export.(values)["accounts"]) == asJSON(t, []string{tenant}) {
+			to = append(to, export)
+		}
+	}
+	for _, imported := range accounts.(values)["CARILLON"].(values)["imports"].([]any) {
+		if imported.(values)["service"].(values)["account"] == tenant {
+			from = append(from, imported)
+		}
+	}
+	other := accounts.(values)[tenant].(values)
+	require.NotEmpty(t, to)
+	require.NotEmpty(t, from)
+	require.Len(t, other["imports"], len(to))
+	require.Len(t, other["exports"], len(from))
+	return asJSON(t, []any{to, from, other["exports"], other["imports"]})
 }
 
 // natsConfig reads a configuration of a NATS server. What its variables are does not matter here.
@@ -41,25 +71,44 @@ func natsConfig(t *testing.T, path string) values {
 	return all
 }
 
-// TestPermissionsAgree: the permissions that TestAccess tries are those of the compose file and of the values for NATS's chart.
+// TestPermissionsAgree: the permissions and accounts that TestAccess and TestAttempts try are those of the compose file and of the values for NATS's chart.
 func TestPermissionsAgree(t *testing.T) {
 	t.Parallel()
 	tried := permissionsOf(t, natsConfig(t, "nats/carillon.conf")["accounts"])
-	composed := permissionsOf(t, natsConfig(t, "compose/nats.conf")["accounts"])
 	var chart struct {
 		Config struct {
 			Merge values `yaml:"merge"`
 		} `yaml:"config"`
 	}
 	require.NoError(t, yaml.Unmarshal([]byte(readFile(t, deployDir, "helm/nats-values.yaml")), &chart))
-	charted := permissionsOf(t, chart.Config.Merge["accounts"])
-
-	worker := strings.NewReplacer("_INBOX_billing_invoices", "_INBOX_worker",
-		"billing_invoices", "default_default", "billing.invoices", "default.default").Replace(tried["billing-invoices"])
-	for name, all := range map[string]map[string]string{"compose": composed, "helm": charted} {
+	worker := strings.NewReplacer("BILLING_INVOICES", "WORKERS", "billing_invoices", "default_default", "billing.invoices", "default.default").
+		Replace(passageOf(t, natsConfig(t, "nats/carillon.conf")["accounts"], "BILLING_INVOICES"))
+	for name, accounts := range map[string]any{
+		"compose": natsConfig(t, "compose/nats.conf")["accounts"], "helm": chart.Config.Merge["accounts"],
+	} {
+		all := permissionsOf(t, accounts)
 		assert.JSONEq(t, tried["service"], all["service"], name)
-		assert.JSONEq(t, worker, all["worker"], name)
+		assert.JSONEq(t, worker, passageOf(t, accounts, "WORKERS"), name)
 		assert.Equal(t, "null", all["operator"], "%s: the operator may do everything", name)
-		assert.Len(t, all, 3, name)
+		assert.Len(t, all, 2, name)
+		assert.Len(t, accounts, 3, name)
+	}
+}
+
+// TestNobodyElseImports: an account that an export does not name cannot have what it exports.
+func TestNobodyElseImports(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, deployDir, "nats/carillon.conf")
+	text = text[strings.Index(text, "accounts {"):]
+	text = regexp.MustCompile(`\$(CARILLON_\w+)`).ReplaceAllString(text, "secret")
+	for _, tenant := range []string{"BILLING", "BILLING_INVOICES"} {
+		own := natsConfig(t, "nats/carillon.conf")["accounts"].(values)[tenant].(values)
+		for _, imported := range own["imports"].([]any) {
+			thief := fmt.Sprintf("THIEF { imports: [ %s ] }\n  SYS {", asJSON(t, imported))
+			path := filepath.Join(t.TempDir(), "nats.conf")
+			require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, "SYS {", thief, 1)), 0o600))
+			_, err := server.ProcessConfigFile(path)
+			assert.ErrorContains(t, err, "not authorized", "%v", imported)
+		}
 	}
 }
