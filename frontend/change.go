@@ -67,7 +67,11 @@ func (a *api) decide(ctx context.Context, c *change, current schedule.Definition
 		return nil, err
 	}
 	next := beginEdit(current, from, facts)
+	before := current.Schedule
 	if err := c.edit(next); err != nil {
+		return nil, err
+	}
+	if err := a.checkBytes(current.Namespace, &before, &next.next.Schedule); err != nil {
 		return nil, err
 	}
 	next.end()

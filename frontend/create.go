@@ -38,6 +38,9 @@ func (a *api) createNow(
 		return a.repeatOr(ctx, key, req, err)
 	}
 	def.Calendars = calendars
+	if err := a.checkBytes(namespace, nil, &def.Schedule); err != nil {
+		return a.repeatOr(ctx, key, req, err)
+	}
 	if err := a.takePlace(ctx, key); err != nil {
 		return a.repeatOr(ctx, key, req, err)
 	}

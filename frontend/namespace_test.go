@@ -211,6 +211,50 @@ func TestRequestsPerSecond(t *testing.T) {
 	})
 }
 
+func TestMaxScheduleBytes(t *testing.T) {
+	t.Parallel()
+	in := installed(t, patient)
+	in.run(patient)
+	in.namespace("small", "create", `{}`)
+	input := func(bytes int) string {
+		return fmt.Sprintf(`"action":{"type":"t","taskQueue":"q","input":%q}`, strings.Repeat("x", bytes))
+	}
+	ask := func(verb, body string) error {
+		_, err := answerIn[schedule.Empty](in, "small", verb, body)
+		return err
+	}
+	require.NoError(t, ask("create", `{"id":"large",`+input(3000)+`}`))
+	in.namespace("small", "update", `{"limits":{"maxScheduleBytes":2048}}`)
+	natstest.Eventually(t, patience, "every frontend knows the limit", func() bool {
+		for i := range 20 {
+			if ask("create", fmt.Sprintf(`{"id":"too-large-%d",%s}`, i, input(2048))) == nil {
+				return false
+			}
+		}
+		return true
+	})
+	err := ask("create", `{"id":"too-large",`+input(2048)+`}`)
+	require.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
+	require.ErrorContains(t, err, `limits.maxScheduleBytes: the schedule has`)
+	require.ErrorContains(t, err, `namespace "small" allows at most 2048`)
+	require.NoError(t, ask("create", `{"id":"fits",`+input(1500)+`}`))
+
+	require.ErrorContains(t, ask("update", `{"id":"fits",`+input(2048)+`}`), "limits.maxScheduleBytes")
+	require.NoError(t, ask("update", `{"id":"fits",`+input(1000)+`}`))
+	require.NoError(t, ask("pause", `{"id":"large"}`), "it was larger before there was the limit")
+	require.NoError(t, ask("update", `{"id":"large",`+input(2900)+`}`), "it shrinks")
+	require.ErrorContains(t, ask("update", `{"id":"large",`+input(3100)+`}`), "limits.maxScheduleBytes")
+
+	trigger := func(bytes int) string { return fmt.Sprintf(`{"id":"fits","input":%q}`, strings.Repeat("x", bytes)) }
+	require.ErrorContains(t, ask("trigger", trigger(2048)), "limits.maxScheduleBytes: the trigger has")
+	require.NoError(t, ask("trigger", trigger(1000)))
+	keys, err := answerIn[schedule.ListReply](in, "small", "list", "")
+	require.NoError(t, err)
+	for _, s := range keys.Schedules {
+		require.NotEqual(t, "too-large", s.ID)
+	}
+}
+
 // TestMaxSchedules of two frontends that are asked for far more at once.
 func TestMaxSchedules(t *testing.T) {
 	t.Parallel()

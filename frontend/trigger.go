@@ -158,6 +158,9 @@ func (a *api) prepare(ctx context.Context, key schedule.Key, r *requested, look 
 
 // putGuarded writes the record of a new backfill or trigger, whose guard may be armed already.
 func (a *api) putGuarded(ctx context.Context, key schedule.Key, record *schedule.BackfillState, guarded bool) (uint64, error) {
+	if err := a.checkTriggerBytes(key.Namespace, record.Trigger); err != nil {
+		return 0, err
+	}
 	if !guarded {
 		if err := a.armBackfillGuard(ctx, key, record); err != nil {
 			return 0, err

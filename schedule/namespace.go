@@ -54,6 +54,9 @@ type NamespaceLimits struct {
 	ActionsPerSecond float64 `json:"actionsPerSecond,omitempty"`
 	// MaxSchedules is how many schedules there may be; zero means [DefaultMaxSchedules].
 	MaxSchedules int `json:"maxSchedules,omitempty"`
+	// MaxScheduleBytes is how many bytes a schedule may have as it is stored, with the input of its action, and a trigger with what it
+	// replaces of that; zero means as many as a NATS message may. With MaxSchedules it bounds what the namespace stores.
+	MaxScheduleBytes int `json:"maxScheduleBytes,omitempty"`
 	// MaxPendingRuns is how many runs may be queued for workers or in progress; further ones wait in their schedules.
 	MaxPendingRuns int `json:"maxPendingRuns,omitempty"`
 	// EventRetention is how long events are kept, from [MinEventRetention] to [MaxEventRetention]; zero means the latter.
@@ -95,7 +98,8 @@ func (l NamespaceLimits) Validate() error {
 	for _, count := range []struct {
 		field string
 		value int
-	}{{"requestBurst", l.RequestBurst}, {"maxSchedules", l.MaxSchedules}, {"maxPendingRuns", l.MaxPendingRuns}} {
+	}{{"requestBurst", l.RequestBurst}, {"maxSchedules", l.MaxSchedules}, {"maxScheduleBytes", l.MaxScheduleBytes},
+		{"maxPendingRuns", l.MaxPendingRuns}} {
 		if count.value < 0 || count.value > maxCount {
 			return Invalid(count.field, "%d must be 0 to %d", count.value, maxCount)
 		}

@@ -26,6 +26,7 @@ func (f *namespaceFlags) define(cmd *cobra.Command) {
 		f.int("request-burst", "answer `N` requests at once; 0 for as many as in a second", &f.limits.RequestBurst)
 		f.float("actions-per-second", "start `N` runs in a second, over all schedules; 0 for no limit", &f.limits.ActionsPerSecond)
 		f.int("max-schedules", "`N` schedules; 0 for 1,000,000", &f.limits.MaxSchedules)
+		f.int("max-schedule-bytes", "`N` bytes for a schedule with its input, as it is stored; 0 for no limit", &f.limits.MaxScheduleBytes)
 		f.int("max-pending-runs", "`N` runs queued or in progress; 0 for no limit", &f.limits.MaxPendingRuns)
 		f.duration("event-retention", "keep events for `DURATION`, such as 72h; 0s for 30 days", &f.limits.EventRetention)
 	})

@@ -54,7 +54,10 @@ func TestRunsOfDeletedSchedulesEndToEnd(t *testing.T) {
 	code, stdout, stderr = c.runs("terminate", "hand", hand.RunID)
 	require.Equal(t, ExitOK, code, stderr)
 	assert.Equal(t, "terminating "+hand.RunID+" of hand\n", stdout)
-	natstest.Eventually(t, natstest.Patience, "both have ended", func() bool { return len(c.runIDs("--status", "running")) == 0 })
+	natstest.Eventually(t, natstest.Patience, "both have ended, which their history says a moment after they have left the queue", func() bool {
+		return len(c.runIDs("--status", "running")) == 0 && len(c.runIDs("hand", "--status", "terminated")) == 1 &&
+			len(c.runIDs("left", "--status", "canceled")) == 1
+	})
 	code, stdout, stderr = c.runs("describe", "left", left.RunID, "-o", "json")
 	require.Equal(t, ExitOK, code, stderr)
 	var run schedule.Run

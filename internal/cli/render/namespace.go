@@ -98,6 +98,9 @@ func namespaceLimitRows(limits *schedule.NamespaceLimits, usage *schedule.Namesp
 	if maxSchedules == "" {
 		maxSchedules = strconv.Itoa(schedule.DefaultMaxSchedules)
 	}
+	if limits.MaxScheduleBytes > 0 {
+		maxSchedules += fmt.Sprintf(", of at most %d bytes each", limits.MaxScheduleBytes)
+	}
 	retention := retentionText(limits.EventRetention)
 	if retention == "" {
 		retention = retentionText(schedule.Duration(schedule.MaxEventRetention))
