@@ -143,9 +143,15 @@ func TestGarbageIsADeadLetter(t *testing.T) {
 	for subject, body := range garbage {
 		s.publish(subject, []byte(body))
 	}
-	natstest.Eventually(t, patience, "dead letters", func() bool { return len(s.history(s.names.DeadLetterStream())) == len(garbage) })
-	for _, letter := range s.history(s.names.DeadLetterStream()) {
-		require.Equal(t, s.names.DeadLetter(subjects.PoolInvoker), letter.Subject)
+	letters := func() []*jetstream.RawStreamMsg {
+		return append(s.history(s.names.DeadLetterStream()), s.history(s.names.WorkerDeadLetterStream())...)
+	}
+	natstest.Eventually(t, patience, "dead letters", func() bool { return len(letters()) == len(garbage) })
+	for _, letter := range letters() {
+		owner, err := s.names.ParseDeadLetter(letter.Subject)
+		require.NoError(t, err)
+		require.Equal(t, subjects.PoolInvoker, owner.Pool)
+		require.Equal(t, subjects.IsCallback(letter.Header.Get(deadletter.HeaderSubject)), owner.TaskQueue != "")
 		require.Equal(t, garbage[letter.Header.Get(deadletter.HeaderSubject)], string(letter.Data))
 		require.NotEmpty(t, letter.Header.Get(deadletter.HeaderReason))
 		stream := s.names.TaskStream(0)

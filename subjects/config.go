@@ -34,11 +34,15 @@ const (
 	// MaxCallbackBytes bounds the headers and the body of one completion: 512 KiB of a result, or 64 KiB of details, with room for an
 	// encoding that is not the shortest.
 	MaxCallbackBytes = 1 << 20
-	// WorkerLetterBytes is how much the dead letters of all workers together may have, as ProgressBytes says; MaxWorkerLetters is how many
-	// are kept of one task queue, and MaxWorkerLetterBytes bounds the headers and the body of one.
-	WorkerLetterBytes    = 256 << 20
+	// WorkerLetterBytes is how much the dead letters of all task queues together may have, as ProgressBytes says; MaxWorkerLetters is how
+	// many are kept of one subject, and MaxWorkerLetterBytes bounds the headers and the body of one.
+	WorkerLetterBytes    = 512 << 20
 	MaxWorkerLetters     = 128
 	MaxWorkerLetterBytes = 1 << 20
+	// letterParts is over how many subjects the letters about small completions of a task queue are spread: with MaxWorkerLetters of each,
+	// 4,096 are kept. Of those with more than smallLetterBytes it is one subject, so that a queue cannot fill the stream with them.
+	letterParts      = 32
+	smallLetterBytes = 16 << 10
 	// PlainWindow is how long streams remember message IDs that workers may write into and that need none. IDs are kept in memory, may
 	// be long, and come as fast as a worker can send.
 	PlainWindow = time.Second
@@ -92,10 +96,11 @@ func (n Names) ProgressStream() string { return n.upper + "_PROGRESS" }
 // EventStream holds the event history.
 func (n Names) EventStream() string { return n.upper + "_EVENTS" }
 
-// DeadLetterStream holds what the pools could not process. Only the service writes into it.
+// DeadLetterStream holds what the pools could not process of what they send each other. Only the service writes into it.
 func (n Names) DeadLetterStream() string { return n.upper + "_DLQ" }
 
-// WorkerDeadLetterStream holds what workers could not process. They write into it.
+// WorkerDeadLetterStream holds what workers could not process, which they write into it themselves, and completions of theirs that the
+// invoker could not process.
 func (n Names) WorkerDeadLetterStream() string { return n.upper + "_WORKER_DLQ" }
 
 // ServiceName is the name of the frontend among the NATS micro services.
@@ -213,8 +218,9 @@ func (n Names) deadLetterConfig(replicas int) jetstream.StreamConfig {
 // own letters, as long as those of all have room.
 func (n Names) workerDeadLetterConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name: n.WorkerDeadLetterStream(), Description: "Carillon: messages that workers could not process",
-		Subjects: []string{n.SharedWorkerDeadLetter(), n.SharedWorkerDeadLetter() + ".*.*"}, Retention: jetstream.LimitsPolicy,
+		Name: n.WorkerDeadLetterStream(), Description: "Carillon: messages to and from workers that could not be processed",
+		Subjects:          []string{n.SharedWorkerDeadLetter(), n.SharedWorkerDeadLetter() + ".*.*", n.DeadLetter(deadLetterCompletion) + ".*.*.*"},
+		Retention:         jetstream.LimitsPolicy,
 		MaxMsgsPerSubject: MaxWorkerLetters, MaxBytes: WorkerLetterBytes, MaxMsgSize: MaxWorkerLetterBytes, Discard: jetstream.DiscardOld,
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: PlainWindow, MaxAge: DeadLetterAge, AllowDirect: true,
 	}

@@ -86,6 +86,7 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 		n.Progress("default", "q", "w"):                    n.ProgressStream(),
 		n.DeadLetter(subjects.PoolGenerator):               n.DeadLetterStream(),
 		n.WorkerDeadLetter("default", "a.b"):               n.WorkerDeadLetterStream(),
+		completionLetter(n):                                n.WorkerDeadLetterStream(),
 		n.SharedWorkerDeadLetter():                         n.WorkerDeadLetterStream(),
 		n.Event(key, schedule.EventStarted):                n.EventStream(),
 		n.API("default", subjects.ThingSchedule, "create"): "",
@@ -208,4 +209,10 @@ func TestBuckets(t *testing.T) {
 	require.Equal(t, []string{names.ClusterBucket(), names.StateBucket(0), names.StateBucket(1)}, names.Buckets(2))
 	require.Equal(t, "KV_carillon-cluster", subjects.BucketStream(names.ClusterBucket()))
 	require.Equal(t, "$KV.carillon-cluster.places.default", subjects.BucketSubject(names.ClusterBucket(), "places.default"))
+}
+
+// completionLetter is the subject of a letter about a completion.
+func completionLetter(n subjects.Names) string {
+	subject, _ := n.CompletionDeadLetter(n.Callback(0, schedule.Key{Namespace: "default", ID: "a"}, "q", "r1"), 100)
+	return subject
 }

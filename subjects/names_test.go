@@ -422,3 +422,34 @@ func TestDeadLetterSubjectsParseBack(t *testing.T) {
 		require.Error(t, err, subject)
 	}
 }
+
+// TestACompletionsLetterIsOfItsQueue: whatever a worker sends within what it may send, the letter is on a subject of its own queue.
+func TestACompletionsLetterIsOfItsQueue(t *testing.T) {
+	t.Parallel()
+	n := subjects.Default()
+	parts := map[string]bool{}
+	rapid.Check(t, func(t *rapid.T) {
+		queue := anyID().Draw(t, "queue")
+		rest := rapid.OneOf(rapid.StringMatching(`[a-z=.*>A-F0-9-]{1,40}`), rapid.Just("a.r1"), rapid.Just("x")).Draw(t, "rest")
+		size := rapid.IntRange(0, 1<<20).Draw(t, "size")
+		subject, ok := n.CompletionDeadLetter("carillon.callback.7.team-1."+subjects.Escape(queue)+"."+rest, size)
+		require.True(t, ok)
+		owner, err := n.ParseDeadLetter(subject)
+		require.NoError(t, err)
+		require.Equal(t, subjects.LetterOwner{Pool: subjects.PoolInvoker, Namespace: "team-1", TaskQueue: queue}, owner)
+		require.Equal(t, size > 16<<10, strings.HasSuffix(subject, ".large"))
+		requireSubject(t, subject)
+	})
+	for i := range 1000 {
+		subject, _ := n.CompletionDeadLetter(n.Callback(0, schedule.Key{Namespace: "default", ID: "a"}, "q", fmt.Sprint(i)), 0)
+		parts[subject] = true
+	}
+	require.Len(t, parts, 32)
+	for _, subject := range []string{
+		"", "carillon.callback.0.default.q", "carillon.callback.0..q.x", "carillon.callback.0.default..x", "other.callback.0.default.q.a.r",
+		n.InvokeWake(0, schedule.Key{Namespace: "default", ID: "a"}),
+	} {
+		_, ok := n.CompletionDeadLetter(subject, 0)
+		require.False(t, ok, subject)
+	}
+}

@@ -20,7 +20,7 @@ const (
 // deadLetter moves a message that nobody can run to the dead letter stream. It stays in the queue until that has it.
 func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstream.MsgMetadata, reason error) {
 	subject := w.names.WorkerDeadLetter(w.config.Namespace, w.config.TaskQueue)
-	letter := deadletter.NewOfWorker(subject, msg, meta, reason, w.bus.MaxPayload())
+	letter := deadletter.NewPlain(subject, msg, meta, reason, w.bus.MaxPayload())
 	err := w.callOnce(ctx, func(ctx context.Context) error {
 		return w.bus.Publish(ctx, letter)
 	})

@@ -18,7 +18,7 @@ func (a *app) dlqCommand() *cobra.Command {
 		Use:   "dlq",
 		Short: "Deal with messages that could not be processed",
 		Long: `Shows, sends again and removes dead letters: messages that no pool or worker
-could process. The numbers of those that workers gave up begin with w. These
+could process. The numbers of messages to and from workers begin with w. These
 commands talk to NATS directly and need no other process of Carillon, so that
 they also work when no frontend does. docs/dead-letters.md says more.`,
 		Example: `  carillon dlq list

@@ -147,7 +147,7 @@ func TestDLQ(t *testing.T) {
 	assert.Contains(t, l.ok("show 2"), "Body (record)\n  {\n    \"version\": 1,\n    \"reason\": \"due\"\n  }\n")
 	assert.Contains(t, l.ok("show 2 -o yaml"), "scheduleId: b\n")
 	assert.Contains(t, l.ok("show w1"), "00000000  00 ")
-	assert.Contains(t, l.ok("list"), "worker of default/a queue")
+	assert.Contains(t, l.ok("list"), "worker (default/a queue)")
 	assert.Equal(t, "w1\n", l.ok("list --pool worker --quiet"))
 
 	subject := l.names.Generate(0, schedule.Key{Namespace: "default", ID: "a"}, subjects.WhatDue)

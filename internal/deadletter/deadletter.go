@@ -1,7 +1,7 @@
 // Package deadletter makes letters of messages that cannot be processed, for the dead letter streams, and lets a person deal
 // with them there (docs/dead-letters.md).
 //
-// [New] and [NewOfWorker] make the letter; when a message becomes one is for pools and workers to decide. A [Reader] lists letters, shows
+// [New] and [NewPlain] make the letter; when a message becomes one is for pools and workers to decide. A [Reader] lists letters, shows
 // what is in them, sends their messages again and removes them. It talks to NATS alone, so that it works when nothing else
 // does.
 //
@@ -50,9 +50,9 @@ func New(subject string, msg jetstream.Msg, meta *jetstream.MsgMetadata, cause e
 	return letter
 }
 
-// NewOfWorker is New for a worker. The letter has no message ID: another worker could have stored a letter under the ID before, and this one
+// NewPlain is New for the stream that workers write into. The letter has no message ID: another worker could have stored a letter under the ID before, and this one
 // would vanish as its repeat. A letter that is stored twice does no harm, since a message is sent again once.
-func NewOfWorker(subject string, msg jetstream.Msg, meta *jetstream.MsgMetadata, cause error, maxPayload int64) *nats.Msg {
+func NewPlain(subject string, msg jetstream.Msg, meta *jetstream.MsgMetadata, cause error, maxPayload int64) *nats.Msg {
 	letter := draft(subject, msg, meta, cause)
 	fit(letter, min(maxPayload, subjects.MaxWorkerLetterBytes))
 	return letter

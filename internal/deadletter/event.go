@@ -20,7 +20,7 @@ func Event(names subjects.Names, letter *nats.Msg, at time.Time) (schedule.Event
 	origin := originOf(letter.Header)
 	about := meaningOf(names, origin.Subject, letter.Data)
 	event := eventOf(schedule.EventDeadLetter, origin, about, at)
-	event.Reason, event.Trace = letter.Header.Get(HeaderReason), letter.Header.Get(traceparent)
+	event.Reason, event.Trace = letter.Header.Get(HeaderReason), traceOf(letter.Header)
 	return event, about.key.ID != ""
 }
 
@@ -28,8 +28,17 @@ func Event(names subjects.Names, letter *nats.Msg, at time.Time) (schedule.Event
 func replayedEvent(m *Message, about meaning, identity string, at time.Time) schedule.Event {
 	event := eventOf(schedule.EventReplayed, m.Origin, about, at)
 	event.Reason, event.Identity = "was a dead letter: "+m.Reason, identity
-	event.Trace = nats.Header(m.Headers).Get(traceparent)
+	event.Trace = traceOf(m.Headers)
 	return event
+}
+
+// traceOf returns the trace context of a message, unless it is longer than one can be: workers write it.
+func traceOf(header nats.Header) string {
+	const longest = 64
+	if trace := header.Get(traceparent); len(trace) <= longest {
+		return trace
+	}
+	return ""
 }
 
 func eventOf(kind schedule.EventKind, origin Origin, about meaning, at time.Time) schedule.Event {

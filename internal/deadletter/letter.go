@@ -31,7 +31,7 @@ type Letter struct {
 	// others than what the worker may write about.
 	Namespace  string `json:"namespace,omitempty"`
 	ScheduleID string `json:"scheduleId,omitempty"`
-	// TaskQueue is that of the worker which has written it, in Namespace.
+	// TaskQueue is that of the worker which has written it, or whose completion it is, in Namespace.
 	TaskQueue string `json:"taskQueue,omitempty"`
 	// Origin is what it says of where the message was. Foreign says that the message cannot have been there: who has written the letter has
 	// nothing to do with that subject. Unproven says that all workers may have written it: it is of an earlier release.
@@ -145,7 +145,7 @@ func isForeign(names subjects.Names, owner subjects.LetterOwner, subject string)
 		_, _, _, err := names.ParseAction(subject)
 		return err == nil
 	}
-	return poolOf(task) != owner.Pool
+	return poolOf(task) != owner.Pool || owner.TaskQueue != "" && (task.Key.Namespace != owner.Namespace || task.Queue != owner.TaskQueue)
 }
 
 // poolOf returns the pool that processes a task.

@@ -172,6 +172,8 @@ func TestWhatCannotBeReplayed(t *testing.T) {
 		{"7 cannot be replayed: the invoker has no messages on carillon.task.2.generate.ops.tick=20tock.due", letterOf(wake, nil, nil)},
 		{"7 cannot be replayed: the invoker has no messages on carillon.action.ops.q.w", letterOf(action, nil, request)},
 
+		{"7 cannot be replayed: the invoker has no messages on carillon.callback.2.ops.q.tick=20tock.r",
+			of(completionLetter("other"), letterOf(Origin{Subject: names.Callback(2, tick, "q", "r"), Stream: names.CallbackStream(2)}, nil, nil))},
 		{"w7 cannot be replayed: it does not say where the message was", of(mine, letterOf(Origin{Sequence: 1}, nil, nil))},
 		{"w7 cannot be replayed: its body is not a start request for carillon.action.ops.q.w", of(mine, letterOf(action, nil, []byte("{}")))},
 		{"w7 cannot be replayed: its body is not a start request for carillon.action.ops.q.w",
@@ -353,4 +355,10 @@ func TestNumbers(t *testing.T) {
 		_, err := ParseNumber(text)
 		assert.EqualError(t, err, strconv.Quote(text)+" is not the number of a dead letter")
 	}
+}
+
+// completionLetter is the subject of a letter about a completion of a task queue of tick's namespace.
+func completionLetter(queue string) string {
+	subject, _ := names.CompletionDeadLetter(names.Callback(2, tick, queue, "r"), 0)
+	return subject
 }

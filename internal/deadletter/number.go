@@ -7,11 +7,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// workerMark is what the numbers of the letters begin with that workers have written.
+// workerMark is what the numbers of the letters begin with that are in the stream of the workers.
 const workerMark = "w"
 
-// Number names a letter. The letters of the pools and those of workers are in streams of their own, and each counts for itself: in text
-// a number of the pools is "17", one of workers "w17". The zero Number names none. It can be compared.
+// Number names a letter. Letters about what the pools send each other and those about what workers get and send are in streams of their own,
+// and each counts for itself: in text a number of the former is "17", one of the latter "w17". The zero Number names none. It can be compared.
 type Number struct {
 	// Sequence is the place in the stream.
 	Sequence uint64

@@ -76,7 +76,7 @@ func (b *testBundle) letter(pool string, msg jetstream.Msg) deadletter.Number {
 	require.NoError(b, err)
 	subject, make := b.names.DeadLetter(pool), deadletter.New
 	if pool == deadletter.Worker {
-		subject, make = b.names.WorkerDeadLetter("default", "q"), deadletter.NewOfWorker
+		subject, make = b.names.WorkerDeadLetter("default", "q"), deadletter.NewPlain
 	}
 	ack, err := b.js.PublishMsg(b.Context(), make(subject, msg, meta, errors.New("no good"), b.js.Conn().MaxPayload()))
 	require.NoError(b, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 )
@@ -21,7 +22,13 @@ func (l *Loop[M]) deadLetter(work context.Context, raw jetstream.Msg, cause erro
 		l.config.Logger.ErrorContext(work, "message is not from a stream", "subject", raw.Subject(), "error", err)
 		return
 	}
-	letter := deadletter.New(l.config.Names.DeadLetter(l.config.Pool), raw, meta, cause, l.config.Bus.MaxPayload())
+	subject, draft := l.config.Names.DeadLetter(l.config.Pool), deadletter.New
+	size := len(raw.Data()) + sizeOf(raw.Headers())
+	theirs, reported := l.config.Names.CompletionDeadLetter(raw.Subject(), size)
+	if reported {
+		subject, draft = theirs, deadletter.NewPlain
+	}
+	letter := draft(subject, raw, meta, cause, l.config.Bus.MaxPayload())
 	ctx, cancel := context.WithTimeout(work, 5*time.Second)
 	defer cancel()
 	if err := l.config.Bus.Publish(ctx, letter); err != nil {
@@ -34,14 +41,14 @@ func (l *Loop[M]) deadLetter(work context.Context, raw jetstream.Msg, cause erro
 	if err := raw.TermWithReason("dead letter"); err != nil {
 		l.config.Logger.Debug("terminate", "subject", raw.Subject(), "error", err)
 	}
-	l.announce(work, letter)
+	l.announce(work, letter, reported)
 }
 
 // announce writes the event of a letter into the history of its schedule. That happens beside the work, and not at all
-// when the event stream does not answer: the letter is what counts.
-func (l *Loop[M]) announce(work context.Context, letter *nats.Msg) {
+// when the event stream does not answer: the letter is what counts. Of what workers have reported only so much is told.
+func (l *Loop[M]) announce(work context.Context, letter *nats.Msg, reported bool) {
 	event, ok := deadletter.Event(l.config.Names, letter, l.config.Now())
-	if !ok {
+	if !ok || reported && !l.mayTell(event.Namespace) {
 		return
 	}
 	l.running.Go(func() {
@@ -52,4 +59,38 @@ func (l *Loop[M]) announce(work context.Context, letter *nats.Msg) {
 				"schedule_id", event.ScheduleID, "event_id", event.ID, "error", err)
 		}
 	})
+}
+
+// sizeOf returns about how many bytes headers have.
+func sizeOf(header nats.Header) (bytes int) {
+	for name, values := range header {
+		for _, value := range values {
+			bytes += len(name) + len(value)
+		}
+	}
+	return bytes
+}
+
+const (
+	// tellBurst is how many letters about completions of a namespace are told of at once, and tellEvery after how long one more is: a worker
+	// can send what cannot be read as fast as it likes, and events are kept for a month.
+	tellBurst = 1000
+	tellEvery = 10 * time.Second
+	// tellNamespaces is of how many namespaces a process remembers what it has told.
+	tellNamespaces = 1000
+)
+
+// mayTell reports whether one more letter about a completion of a namespace may be told of.
+func (l *Loop[M]) mayTell(namespace string) bool {
+	l.tellMu.Lock()
+	defer l.tellMu.Unlock()
+	told := l.told[namespace]
+	if told == nil {
+		if len(l.told) >= tellNamespaces {
+			clear(l.told)
+		}
+		told = rate.NewLimiter(rate.Every(tellEvery), tellBurst)
+		l.told[namespace] = told
+	}
+	return told.AllowN(l.config.Now(), 1)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func TestPermanentErrorsEndAsDeadLetters(t *testing.T) {
@@ -265,4 +266,73 @@ func TestFloodOfDeadLetters(t *testing.T) {
 	logged := lines.Count("message is a dead letter")
 	assert.GreaterOrEqual(t, logged, 1)
 	assert.Less(t, logged, flood/2)
+}
+
+// TestLettersAboutCompletionsAreOfTheirQueue: workers can make the invoker write as many as they like, and push out no others.
+func TestLettersAboutCompletionsAreOfTheirQueue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	config := b.config()
+	config.Pool = subjects.PoolInvoker
+	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict { return Done() })
+	reported := b.names.Prefix() + ".callback.0.default."
+	send := func(subject string, body []byte) {
+		t.Helper()
+		_, err := b.js.Publish(t.Context(), subject, body)
+		require.NoError(t, err)
+	}
+	send(b.names.InvokeWake(0, keyOf("a")), []byte(garbage))
+	send(reported+"mine.a.r", []byte(garbage))
+	flood := subjects.MaxWorkerLetters + 5
+	for i := range flood {
+		send(fmt.Sprintf("%sflooding.a.b.c.%d", reported, i), bytes.Repeat([]byte("x"), 20<<10))
+	}
+	reader := deadletter.NewReader(b.js, b.names)
+	letters := map[string][]deadletter.Letter{}
+	natstest.Eventually(t, patience, "all letters", func() bool {
+		stream, err := b.js.Stream(t.Context(), b.names.WorkerDeadLetterStream())
+		require.NoError(t, err)
+		return stream.CachedInfo().State.LastSeq == uint64(flood+1) && b.stored(b.names.DeadLetterStream()) == 1
+	})
+	all, err := reader.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	for _, letter := range all {
+		letters[letter.TaskQueue] = append(letters[letter.TaskQueue], letter)
+	}
+	require.Len(t, letters, 3)
+	require.Len(t, letters[""], 1)
+	assert.Equal(t, "1", letters[""][0].Number.String())
+	assert.Len(t, letters["flooding"], subjects.MaxWorkerLetters)
+	require.Len(t, letters["mine"], 1)
+	mine := letters["mine"][0]
+	assert.Equal(t, "default", mine.Namespace)
+	assert.Equal(t, "a", mine.ScheduleID)
+	assert.Equal(t, subjects.PoolInvoker, mine.Pool)
+	assert.False(t, mine.Foreign)
+	replayed, err := reader.Replay(t.Context(), mine.Number)
+	require.NoError(t, err, "what was only not read yet can be sent again")
+	assert.Equal(t, mine.Number, replayed.Number)
+}
+
+// TestSoManyLettersOfANamespaceAreToldOf: events are kept for a month, and a worker could make any number.
+func TestSoManyLettersOfANamespaceAreToldOf(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := New[string](Config{Now: func() time.Time { return now }, Pool: subjects.PoolInvoker, Names: subjects.Default()}, nil)
+	told := func(namespace string) (count int) {
+		for range 2 * tellBurst {
+			if l.mayTell(namespace) {
+				count++
+			}
+		}
+		return count
+	}
+	assert.Equal(t, tellBurst, told("flooding"))
+	assert.Equal(t, tellBurst, told("other"))
+	now = now.Add(time.Minute)
+	assert.Equal(t, int(time.Minute/tellEvery), told("flooding"))
+	for i := range 2 * tellNamespaces {
+		l.mayTell(fmt.Sprint(i))
+	}
+	assert.LessOrEqual(t, len(l.told), tellNamespaces)
 }

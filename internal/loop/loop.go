@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
@@ -110,6 +111,9 @@ type Loop[M any] struct {
 
 	keepTimer *time.Timer // for the next extension of what is held
 	keepSet   bool        // it runs
+
+	tellMu sync.Mutex
+	told   map[string]*rate.Limiter // events of letters about completions, by namespace
 }
 
 // New returns a loop that is not running yet.
@@ -123,6 +127,7 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 		metrics: instruments{config.Pool},
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
 		groups:  map[schedule.Key]*group[M]{},
+		told:    map[string]*rate.Limiter{},
 	}
 }
 

@@ -133,8 +133,10 @@ func (w *world) check() []Finding {
 			find("endless", r.scheduleID, "run %s of %s has not ended", requestID, r.workflowID)
 		}
 	}
-	if letters := w.server.Messages(w.names.DeadLetterStream(), ">"); len(letters) > 0 {
-		find("dead letter", "", "%d of them, the first: %v", len(letters), letters[0].Header)
+	for _, stream := range []string{w.names.DeadLetterStream(), w.names.WorkerDeadLetterStream()} {
+		if letters := w.server.Messages(stream, ">"); len(letters) > 0 {
+			find("dead letter", "", "%d of them, the first: %v", len(letters), letters[0].Header)
+		}
 	}
 	for i := range w.plan.Schedules {
 		findings = append(findings, w.checkSchedule(w.plan.scheduleID(i))...)

@@ -244,7 +244,7 @@ func TestGarbageBecomesADeadLetter(t *testing.T) {
 		_, err := s.js.Publish(t.Context(), subject, []byte("garbage "+pool))
 		require.NoError(t, err)
 	}
-	letters := append(s.deadLetters(s.names.DeadLetterStream(), 4), s.deadLetters(s.names.WorkerDeadLetterStream(), 1)...)
+	letters := append(s.deadLetters(s.names.DeadLetterStream(), 3), s.deadLetters(s.names.WorkerDeadLetterStream(), 2)...)
 	for _, letter := range letters {
 		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderReason))
 		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderSubject))

@@ -66,7 +66,7 @@ func giverOf(l *deadletter.Letter) string {
 	if l.TaskQueue == "" {
 		return Printable(l.Pool)
 	}
-	return Printable(l.Pool + " of " + l.Namespace + "/" + l.TaskQueue)
+	return Printable(l.Pool + " (" + l.Namespace + "/" + l.TaskQueue + ")")
 }
 
 // originSubject says where a message was, as far as the letter can be believed.

@@ -31,13 +31,14 @@ func wakeLetter() deadletter.Message {
 	}
 }
 
-// hostileLetter says what would confuse a terminal, and not where it is from.
+// hostileLetter says what would confuse a terminal, and that it is from where it cannot be.
 func hostileLetter() deadletter.Message {
 	return deadletter.Message{
 		Letter: deadletter.Letter{
 			Number: deadletter.Number{Sequence: 18, Worker: true}, Sequence: 18, TaskQueue: "\x1b[2Jq", Foreign: true,
 			Time: now.Add(-time.Second), Pool: "worker", Reason: "\x1b[2Jgone", Size: 4096, Cut: true,
 			Namespace: "default", ScheduleID: "ü\nb",
+			Origin: deadletter.Origin{Subject: "carillon.task.2.generate.default.report.due\x1b[2J"},
 		},
 		Body: deadletter.Body{Format: deadletter.FormatBase64, Text: "AP8bWzJK"},
 		Data: []byte("\x00\xff\x1b[2J"),
