@@ -36,7 +36,11 @@ func (a *api) checkTriggerBytes(namespace string, trigger *schedule.Trigger) err
 	return errTooManyBytes("the trigger", namespace, len(data), limit)
 }
 
+// bytesLimit is 0 where there is no limit, or nobody who knows of one.
 func (a *api) bytesLimit(namespace string) int {
+	if a.namespaces == nil {
+		return 0
+	}
 	known, _ := a.namespaces.table.Get(namespace)
 	return known.Limits.MaxScheduleBytes
 }
