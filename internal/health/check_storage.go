@@ -71,6 +71,9 @@ func checkStorage(f *Facts) Check {
 	worst, about := part(f.NATS.Stored, f.NATS.StoreLimit), "the account"
 	for i := range f.Streams {
 		s := &f.Streams[i]
+		if s.Rolls {
+			continue
+		}
 		if p := part(int64(s.Bytes), s.MaxBytes); p > worst {
 			worst, about = p, s.title()
 		}

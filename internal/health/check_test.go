@@ -55,6 +55,16 @@ func unask(f *Facts, held int) {
 	}
 }
 
+// TestProgressMayFillItsStream: the oldest goes, and nobody has to do anything.
+func TestProgressMayFillItsStream(t *testing.T) {
+	t.Parallel()
+	facts := well()
+	facts.Streams = append(facts.Streams, Stream{Name: "CARILLON_PROGRESS", Replicas: 3, Leader: "n3", Bytes: 100, MaxBytes: 100, Rolls: true})
+	for _, check := range Checks(facts) {
+		assert.Equal(t, OK, check.Status, check)
+	}
+}
+
 func TestAllIsWell(t *testing.T) {
 	t.Parallel()
 	checks := Checks(well())
@@ -132,6 +142,12 @@ func TestWhatIsWrong(t *testing.T) {
 		"no worker for long": {func(f *Facts) {
 			f.Queues = append(f.Queues, Queue{Namespace: "default", Name: "q", Waiting: 1, Oldest: noon.Add(-time.Hour)})
 		}, "workers", Failed, "default/q (1 run)"},
+		"dead letters of both streams": {func(f *Facts) {
+			f.Streams[2].Messages, f.Streams[2].First = 3, noon.Add(-time.Minute)
+			f.Streams = append(f.Streams, Stream{
+				Name: "CARILLON_WORKER_DLQ", Replicas: 3, Leader: "n3", MaxBytes: -1, Messages: 4, First: noon.Add(-time.Hour),
+			})
+		}, "dead letters", Warning, "7 messages, the oldest from 1h0m0s ago"},
 		"dead letters": {func(f *Facts) { f.Streams[2].Messages, f.Streams[2].First = 3, noon.Add(-time.Hour) },
 			"dead letters", Warning, "3 messages, the oldest from 1h0m0s ago"},
 		"not all known": {func(f *Facts) { f.Problems = []string{"account: timeout"} }, "facts", Warning, "account: timeout"},

@@ -115,16 +115,23 @@ func checkWorkers(f *Facts) Check {
 }
 
 func checkDeadLetters(f *Facts) Check {
+	var count uint64
+	var first time.Time
 	for i := range f.Streams {
 		s := &f.Streams[i]
 		if !strings.HasSuffix(s.Name, "_DLQ") || s.Messages == 0 {
 			continue
 		}
-		return notOK("dead letters", Warning,
-			fmt.Sprintf("%s, the oldest from %s ago", counted(s.Messages, "message"), ageText(f.Time, s.First)),
-			"carillon dlq list shows them and why; carillon dlq replay sends them again, carillon dlq purge forgets them")
+		if count == 0 || s.First.Before(first) {
+			first = s.First
+		}
+		count += s.Messages
 	}
-	return ok("dead letters", "none")
+	if count == 0 {
+		return ok("dead letters", "none")
+	}
+	return notOK("dead letters", Warning, fmt.Sprintf("%s, the oldest from %s ago", counted(count, "message"), ageText(f.Time, first)),
+		"carillon dlq list shows them and why; carillon dlq replay sends them again, carillon dlq purge forgets them")
 }
 
 // checkHistory says how far the event history goes back.

@@ -72,6 +72,8 @@ type Stream struct {
 	Bytes    uint64 `json:"bytes"`
 	// MaxBytes is -1 where there is no limit.
 	MaxBytes int64 `json:"maxBytes"`
+	// Rolls says that it is made with a limit beyond which the oldest goes, which does no harm.
+	Rolls bool `json:"rolls,omitempty"`
 	// First is when the oldest message was stored; zero where there is none. MaxAge is 0 for ever.
 	First    time.Time     `json:"first,omitzero"`
 	MaxAge   time.Duration `json:"maxAgeNanoseconds,omitempty"`

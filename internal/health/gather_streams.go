@@ -71,7 +71,7 @@ func (g *gatherer) lookups() []*lookup {
 			shard = -1
 		}
 		all = append(all, &lookup{
-			stream: Stream{Name: want.Name}, consumers: consumers[want.Name], shard: shard,
+			stream: Stream{Name: want.Name, Rolls: want.MaxBytes > 0 && want.Discard == jetstream.DiscardOld}, consumers: consumers[want.Name], shard: shard,
 			fits: func(have jetstream.StreamConfig) bool { return topology.StreamFits(have, want) },
 		})
 	}

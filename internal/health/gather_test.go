@@ -58,6 +58,13 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 	facts := gather(t, conn, js, names)
 	assert.Empty(t, facts.Problems)
 	assert.Len(t, facts.Streams, 3+6+2*2)
+	var rolls []string
+	for i := range facts.Streams {
+		if facts.Streams[i].Rolls {
+			rolls = append(rolls, facts.Streams[i].Name)
+		}
+	}
+	assert.ElementsMatch(t, []string{names.ProgressStream(), names.WorkerDeadLetterStream()}, rolls)
 	assert.Equal(t, 1, facts.Namespaces)
 	require.Len(t, facts.Queues, 1)
 	assert.Equal(t, 1, facts.Queues[0].Waiting)

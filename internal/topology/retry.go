@@ -131,5 +131,9 @@ func explain(what string, err error) error {
 	if errors.As(err, &api) && api.ErrorCode == codeReplicasUnsupported {
 		return errNoCluster
 	}
+	if api != nil && api.ErrorCode == codeNoRoom {
+		return schedule.Errorf(schedule.CodeFailedPrecondition, "%s cannot be made or changed: its streams have set more bytes apart than the NATS "+
+			"server has room for: give it more disk, or a larger max_file_store, and start it anew", what)
+	}
 	return fmt.Errorf("topology: %s: %w", what, err)
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // makeEarlier makes the streams that an earlier release had in place of several of today, with the subjects it gave them.
@@ -137,4 +139,32 @@ func TestWorkersWritePlainMessages(t *testing.T) {
 		require.True(t, config.MaxBytes > 0 || config.MaxMsgs > 0, name)
 		require.Positive(t, config.MaxMsgSize, name)
 	}
+}
+
+// TestServerThatHasSetTooMuchApart: a server whose disk has become small goes on, but makes and changes no stream.
+func TestServerThatHasSetTooMuchApart(t *testing.T) {
+	t.Parallel()
+	at := func(dir string) natstest.Option { return func(o *natsserver.Options) { o.Dir = dir } }(t.TempDir())
+	restart := func(b *bundle, room int64) *natsserver.Server {
+		server := natstest.Server(t, natstest.MaxStore(room), at)
+		_, b.js = natstest.Connect(t, server)
+		return server
+	}
+	b := bundle{names: natstest.Names(t)}
+	server := restart(&b, 4<<30)
+	facts := b.ensure(t, topology.Settings{Shards: 2})
+	server.Shutdown()
+
+	server = restart(&b, 20<<20)
+	b.ensure(t, topology.Settings{})
+	b.store(t, b.names.Progress("default", "q", "w"), "goes on")
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.names.ControlStream()))
+	err := b.fail(t, topology.Settings{})
+	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeFailedPrecondition})
+	require.ErrorContains(t, err, b.names.ControlStream()+" cannot be made or changed: its streams have set more bytes apart")
+	server.Shutdown()
+
+	restart(&b, 4<<30)
+	b.ensure(t, topology.Settings{})
+	b.requireComplete(t, facts)
 }
