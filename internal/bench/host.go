@@ -30,6 +30,9 @@ type host struct {
 	dir      string
 	embedded *natsserver.Server
 
+	// fenced are the names of the installation whose worker has an account of its own, nil for none.
+	fenced *subjects.Names
+
 	// children are the processes of the run, nil if it has none; url is where that of NATS is found, empty while there is none.
 	children *children
 	url      string
@@ -42,6 +45,9 @@ type host struct {
 // of its own ends.
 func openHost(ctx context.Context, c *Config, fail context.CancelCauseFunc) (*host, error) {
 	h := &host{external: c.Dial, sync: c.Sync, log: c.Logger, dir: c.Dir, roundTrip: c.RoundTrip}
+	if c.Worker == WorkerFenced {
+		h.fenced = &c.Names
+	}
 	if h.external != nil {
 		return h, nil
 	}
@@ -90,7 +96,13 @@ func (h *host) start(ctx context.Context) (err error) {
 		h.distance, err = newDistance(ctx, strings.TrimPrefix(h.url, natsScheme), h.roundTrip/2)
 		return err
 	}
-	h.embedded, err = natsserver.Start(ctx, natsserver.Options{Dir: h.dir, Port: -1, Sync: h.sync, Logger: h.log})
+	options := natsserver.Options{Dir: h.dir, Port: -1, Sync: h.sync, Logger: h.log}
+	if h.fenced != nil {
+		if options.ConfigFile, err = fenceConfig(h.dir, *h.fenced); err != nil {
+			return err
+		}
+	}
+	h.embedded, err = natsserver.Start(ctx, options)
 	return err
 }
 

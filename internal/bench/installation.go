@@ -44,6 +44,8 @@ type installation struct {
 
 	search roles.SearchOptions
 	conn   *roles.Connection
+	// apart is the connection of the worker, if it has one of its own.
+	apart  *roles.Connection
 	asks   *nats.Conn
 	cancel context.CancelFunc
 	ended  chan error
@@ -68,10 +70,22 @@ func startInstallation(
 	if err != nil {
 		return i, err
 	}
-	w, err := worker.New(i.conn.Conn, worker.Config{
+	config := worker.Config{
 		Namespace: namespace, TaskQueue: taskQueue, Prefix: names.Prefix(), Concurrency: c.Concurrency,
 		DrainTimeout: drain, Logger: c.Logger,
-	})
+	}
+	conn := i.conn
+	if c.Worker != WorkerTogether {
+		var options []nats.Option
+		if c.Worker == WorkerFenced {
+			options, config.JetStreamAPIPrefix = append(options, asFenced()), fencedAPI
+		}
+		if i.apart, err = roles.Connect(ctx, c.Logger, "carillon-bench-worker", h.dialAsRole, options...); err != nil {
+			return i, err
+		}
+		conn = i.apart
+	}
+	w, err := worker.New(conn.Conn, config)
 	if err != nil {
 		return i, err
 	}
@@ -149,8 +163,10 @@ func (i *installation) close() error {
 	if i.asks != nil {
 		i.asks.Close()
 	}
-	if i.conn != nil {
-		i.conn.Close()
+	for _, conn := range []*roles.Connection{i.apart, i.conn} {
+		if conn != nil {
+			conn.Close()
+		}
 	}
 	return err
 }

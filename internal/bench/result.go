@@ -78,6 +78,8 @@ type Environment struct {
 	Processes bool `json:"processes,omitempty"`
 	// RoundTrip is how far away NATS was made for them.
 	RoundTrip Milliseconds `json:"round_trip_ms,omitempty"`
+	// Worker is where the worker was, if not on the connection of the roles.
+	Worker string `json:"worker,omitempty"`
 	// Profiled says that profiles were taken, which costs time.
 	Profiled bool `json:"profiled,omitempty"`
 }
@@ -205,12 +207,16 @@ func (e Environment) words() string {
 	if e.RoundTrip > 0 {
 		distance = fmt.Sprintf(", %s ms away", digits(e.RoundTrip))
 	}
+	where := ""
+	if e.Worker != "" {
+		where = ", worker " + e.Worker
+	}
 	profiled := ""
 	if e.Profiled {
 		profiled = ", with profiles"
 	}
-	return fmt.Sprintf("NATS %s %s%s%s, shards %d, replicas %d, %d CPUs, %s%s",
-		e.NATSVersion, e.NATS, distance, sync, e.Shards, e.Replicas, e.CPUs, e.Go, profiled)
+	return fmt.Sprintf("NATS %s %s%s%s, shards %d, replicas %d, %d CPUs, %s%s%s",
+		e.NATSVersion, e.NATS, distance, sync, e.Shards, e.Replicas, e.CPUs, e.Go, where, profiled)
 }
 
 // byStream lists the streams, the one with most messages first.

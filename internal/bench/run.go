@@ -37,6 +37,8 @@ type Config struct {
 	// machine itself takes.
 	RoundTrip time.Duration
 	Binary    string
+	// Worker says where the worker is: WorkerTogether by default, or else with an embedded server alone.
+	Worker string
 	// Shards and Replicas are those of the installation, Concurrency is that of the worker.
 	Shards, Replicas, Concurrency int
 	// Profiles is a folder for profiles; empty for none.
@@ -61,6 +63,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = worker.DefaultConcurrency
+	}
+	if c.Worker == "" {
+		c.Worker = WorkerTogether
 	}
 	if c.RawDuration == 0 {
 		c.RawDuration = 2 * time.Second
@@ -232,6 +237,9 @@ func (s *session) environment() Environment {
 		NATS: "embedded", NATSVersion: s.asks.ConnectedServerVersion(),
 		Shards: s.cluster.Facts.Shards, Replicas: s.cluster.Facts.Replicas, Concurrency: s.config.Concurrency,
 		Version: s.config.Version, Go: runtime.Version(), CPUs: min(runtime.GOMAXPROCS(0), runtime.NumCPU()), Profiled: s.profiler != nil,
+	}
+	if s.config.Worker != WorkerTogether {
+		e.Worker = s.config.Worker
 	}
 	if s.host.children != nil {
 		e.NATS, e.Processes, e.RoundTrip = "a process", true, Milliseconds(float64(s.config.RoundTrip)/1e6)

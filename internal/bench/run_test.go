@@ -130,6 +130,24 @@ func TestOnAServerThatIsThere(t *testing.T) {
 	}
 }
 
+// TestWhereTheWorkerIs: on a connection of its own everything runs once, and in an account of its own as well.
+func TestWhereTheWorkerIs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	for _, where := range []string{WorkerApart, WorkerFenced} {
+		c := config(t)
+		c.Worker = where
+		s := herdScenario()
+		r, err := Run(t.Context(), s, tiny(s), c)
+		require.NoError(t, err)
+		checkResult(t, r)
+		assert.Equal(t, where, r.Environment.Worker)
+		assert.Contains(t, r.Environment.words(), "worker "+where)
+	}
+}
+
 // TestCreatedTooLate: what has run of schedules that were created too late does not count.
 func TestCreatedTooLate(t *testing.T) {
 	t.Parallel()

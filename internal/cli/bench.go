@@ -140,7 +140,7 @@ func (o *benchOptions) defineParameters(cmd *cobra.Command, scenario bench.Scena
 
 // define defines the flags that every scenario has.
 func (o *benchOptions) define(cmd *cobra.Command) {
-	o.sync = string(natsserver.SyncInterval)
+	o.sync, o.Worker = string(natsserver.SyncInterval), bench.WorkerTogether
 	addFlags(cmd, "Measurement", func(flags *pflag.FlagSet) {
 		flags.Var(flagconf.NewEnum(&o.sync, string(natsserver.SyncAlways), string(natsserver.SyncInterval)), "sync",
 			"write through to the disk `WHEN`: always, as a server does by default, or interval; of the embedded server only")
@@ -149,6 +149,9 @@ func (o *benchOptions) define(cmd *cobra.Command) {
 		flags.IntVar(&o.Shards, "shards", 0, "divide the schedules into `N` shards; 0 means 4")
 		flags.IntVar(&o.Replicas, "replicas", 0, "let `N` NATS servers keep all data: 1, 3 or 5; 0 means 1")
 		flags.BoolVar(&o.Processes, "processes", false, "give NATS and each role a process of its own; this one is the worker")
+		flags.Var(flagconf.NewEnum(&o.Worker, bench.WorkerTogether, bench.WorkerApart, bench.WorkerFenced), "worker",
+			"let the worker be `WHERE`: together with the roles, apart on a connection of its own, or fenced in a NATS account of its own; "+
+				"with the embedded server only")
 		flags.DurationVar(&o.RoundTrip, "round-trip", 0, "let each answer of NATS to these processes take `DURATION` longer, as between machines")
 		flags.StringVar(&o.Profiles, "profile", "", "write profiles of processor, heap, blocking and mutexes to `DIR`")
 		flags.BoolVar(&o.json, "json", false, "print the result as JSON")
@@ -171,6 +174,9 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 		return err
 	}
 	o.Processes = o.Processes && !a.global.isExternal() // processes have a NATS server of their own
+	if o.Worker != bench.WorkerTogether && (o.Processes || a.global.isExternal()) {
+		return usagef("--worker: %s needs the embedded server", o.Worker)
+	}
 	if o.RoundTrip != 0 && !o.Processes || o.RoundTrip < 0 || o.RoundTrip > time.Second {
 		return usagef("--round-trip: %s: use up to 1s, and --processes", o.RoundTrip)
 	}

@@ -36,6 +36,8 @@ func TestBenchUsage(t *testing.T) {
 		"bench steady --overlap skip":                      "--overlap: \"skip\"",
 		"bench herd --sync sometimes":                      "--sync: \"sometimes\"",
 		"bench herd --concurrency 0":                       "--concurrency: 0 is out of range",
+		"bench herd --processes --worker fenced":           "--worker: fenced needs the embedded server",
+		"bench herd --nats nats://x --worker apart":        "--worker: apart needs the embedded server",
 		"bench herd --round-trip 1ms":                      "--round-trip: 1ms",
 		"bench herd --processes --nats nats://127.0.0.1:1": "--processes and --nats name two NATS servers",
 		"bench all --schedules 1":                          "unknown flag \"--schedules\"",
