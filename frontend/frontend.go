@@ -112,6 +112,11 @@ func (f *Frontend) Run(ctx context.Context) error {
 		return fmt.Errorf("frontend: listen to workers: %w", err)
 	}
 	defer stopAcks()
+	stopReports, err := f.takeReports(work)
+	if err != nil {
+		return fmt.Errorf("frontend: listen to workers: %w", err)
+	}
+	defer stopReports()
 	defer f.observe()()
 	if err := f.listen(work, service, endpoints); err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)

@@ -317,6 +317,21 @@ func (n Names) ParseWorkerConsumerRequest(subject string) (namespace, queue stri
 	return namespace, queue, cmp.Or(schedule.ValidateNamespace(namespace), schedule.ValidateID("taskQueue", queue))
 }
 
+// Reports matches what workers report by a frontend: completions, progress and dead letters.
+func (n Names) Reports() string { return n.prefix + ".report.>" }
+
+// ParseReport returns where something is stored that is reported by a frontend: <prefix>.report.callback.… is stored on
+// <prefix>.callback.…, and so on. An error says that the subject is of nothing that workers report.
+func (n Names) ParseReport(subject string) (stored string, err error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".report.")
+	for _, begin := range []string{"callback.", "progress.", "dlq." + deadLetterWorker + "."} {
+		if ok && strings.HasPrefix(rest, begin) {
+			return n.prefix + "." + rest, nil
+		}
+	}
+	return "", fmt.Errorf("subjects: %q is no report of a worker", subject)
+}
+
 // WorkerAcks matches what workers of all task queues acknowledge by a frontend: where JetStream would take it, behind the name of the
 // consumer.
 func (n Names) WorkerAcks() string { return n.prefix + ".ack.*.*.*.*.*.*.*" }

@@ -125,6 +125,15 @@ func TestWhatWorkersAskAFrontendParsesBack(t *testing.T) {
 		_, _, err := n.ParseWorkerConsumerRequest(subject)
 		require.Error(t, err, subject)
 	}
+	for subject, stored := range map[string]string{
+		"carillon.report.callback.2.team-1.q.w.r": "carillon.callback.2.team-1.q.w.r", "carillon.report.progress.team-1.q.w": "carillon.progress.team-1.q.w",
+		"carillon.report.dlq.worker.team-1.q": n.WorkerDeadLetter("team-1", "q"), "carillon.report.dlq.invoker": "", "carillon.report.dlq.worker": "",
+		"carillon.report.task.0.invoke.a.b.wake": "", "carillon.report.": "", "carillon.callback.2.a.b.c.d": "", "other.report.callback.2.a.b.c.d": "",
+	} {
+		parsed, err := n.ParseReport(subject)
+		require.Equal(t, stored, parsed)
+		require.Equal(t, stored == "", err != nil, subject)
+	}
 	for _, subject := range []string{
 		"", "carillon.ack.team-1.q", "carillon.ack.team-1.q.1.2.3.4", "carillon.ack.team-1.q.1.2.3.4.5.6", "carillon.ack.team-1.q.1.x.3.4.5",
 		"carillon.ack.team-1.q.1.-2.3.4.5", "carillon.ack.team-1.*.1.2.3.4.5", "carillon.ack.Team.q.1.2.3.4.5", "carillon.ack.team-1.q.1.2.3.4.>",

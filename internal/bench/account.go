@@ -38,7 +38,7 @@ accounts {
       { service: "$JS.API.CONSUMER.INFO.{actions}.{consumer}", accounts: [WORKER] }
       { service: "$JS.API.CONSUMER.MSG.NEXT.{actions}.{consumer}", response_type: stream, accounts: [WORKER] }
       { service: "$JS.API.DIRECT.GET.{control}.{prefix}.control.{queue}.>", accounts: [WORKER] }
-      { service: "{prefix}.callback.*.{queue}.>", accounts: [WORKER] }
+      { service: "{prefix}.report.callback.*.{queue}.>", accounts: [WORKER] }
       { stream: "{prefix}.control.{queue}.>", accounts: [WORKER] }
     ]
     imports: [
@@ -59,7 +59,7 @@ accounts {
       { service: { account: OWNER, subject: "$JS.API.CONSUMER.MSG.NEXT.{actions}.{consumer}" }, to: "{api}.CONSUMER.MSG.NEXT.{actions}.{consumer}" }
       { service: { account: OWNER, subject: "$JS.API.DIRECT.GET.{control}.{prefix}.control.{queue}.>" },
         to: "{api}.DIRECT.GET.{control}.{prefix}.control.{queue}.>" }
-      { service: { account: OWNER, subject: "{prefix}.callback.*.{queue}.>" } }
+      { service: { account: OWNER, subject: "{prefix}.report.callback.*.{queue}.>" }, to: "{prefix}.callback.*.{queue}.>" }
       { stream: { account: OWNER, subject: "{prefix}.control.{queue}.>" } }
     ]
   }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -62,8 +63,12 @@ func (r *Reader) Get(ctx context.Context, number Number) (Message, error) {
 	if stream == nil {
 		return Message{}, notFound(number)
 	}
-	msg, err := stream.GetMsg(ctx, number.Sequence)
-	if errors.Is(err, jetstream.ErrMsgNotFound) || number.Sequence == 0 {
+	if number.Sequence == 0 {
+		return Message{}, notFound(number)
+	}
+	// nats.go would ask a replica, and believe the headers that a worker has given its letter.
+	msg, err := leader.At(ctx, r.js, stream.CachedInfo().Config.Name, number.Sequence)
+	if errors.Is(err, leader.ErrNone) {
 		return Message{}, notFound(number)
 	}
 	if err != nil {

@@ -200,6 +200,26 @@ func TestListGetAndPurge(t *testing.T) {
 	assert.EqualError(t, err, "there is no stream "+b.names.DeadLetterStream()+": no installation has this prefix")
 }
 
+// TestALetterIsNotWhatItsHeadersSay: a worker chooses the headers of its letters, and JetStream adds its own behind them.
+func TestALetterIsNotWhatItsHeadersSay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	forged := nats.Header{
+		"Nats-Subject": {b.names.WorkerDeadLetter("default", "other")}, "Nats-Sequence": {"77"}, "Nats-Time-Stamp": {"2000-01-01T00:00:00Z"},
+		"Nats-Stream": {"OTHER"},
+	}
+	b.publish(b.names.WorkerDeadLetter("default", "q"), forged, nil)
+	b.publish(b.names.WorkerDeadLetter("default", "q"), nil, []byte("body"))
+	letters, err := b.reader.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	require.Len(t, letters, 2)
+	for _, letter := range letters {
+		message, err := b.reader.Get(t.Context(), letter.Number)
+		require.NoError(t, err)
+		require.Equal(t, letter, message.Letter)
+	}
+}
+
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -28,6 +28,7 @@ var ErrNone = errors.New("leader: no message on the subject")
 // Message is a stored message.
 type Message struct {
 	Subject  string
+	Time     time.Time
 	Sequence uint64
 	Header   nats.Header
 	Data     []byte
@@ -128,10 +129,11 @@ func ask(ctx context.Context, js jetstream.JetStream, stream string, question ma
 type answer struct {
 	Error   *jetstream.APIError `json:"error"`
 	Message struct {
-		Subject  string `json:"subject"`
-		Sequence uint64 `json:"seq"`
-		Header   []byte `json:"hdrs"`
-		Data     []byte `json:"data"`
+		Subject  string    `json:"subject"`
+		Time     time.Time `json:"time"`
+		Sequence uint64    `json:"seq"`
+		Header   []byte    `json:"hdrs"`
+		Data     []byte    `json:"data"`
 	} `json:"message"`
 }
 
@@ -149,7 +151,7 @@ func parse(subject string, data []byte) (Message, error) {
 	if a.Message.Sequence == 0 {
 		return Message{}, fmt.Errorf("leader: read %s: the answer holds no message and no error", subject)
 	}
-	return Message{Subject: a.Message.Subject, Sequence: a.Message.Sequence, Header: parseHeader(a.Message.Header), Data: a.Message.Data}, nil
+	return Message{Subject: a.Message.Subject, Time: a.Message.Time, Sequence: a.Message.Sequence, Header: parseHeader(a.Message.Header), Data: a.Message.Data}, nil
 }
 
 // parseHeader reads the NATS/1.0 header block: a version line, then one "Name: value" a line.

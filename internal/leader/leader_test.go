@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
@@ -36,6 +37,8 @@ func TestLastReadsWhatIsStored(t *testing.T) {
 	require.NoError(t, err)
 	message, err := leader.Last(t.Context(), js, name, name+".a")
 	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), message.Time, time.Minute)
+	message.Time = time.Time{}
 	require.Equal(t, leader.Message{Subject: name + ".a", Sequence: ack.Sequence, Header: header, Data: body}, message)
 
 	message, err = leader.Last(t.Context(), js, name, name+".b")
@@ -186,6 +189,7 @@ func TestNextReadsFromASequenceOn(t *testing.T) {
 
 	message, err := leader.At(t.Context(), js, name, 2)
 	require.NoError(t, err)
+	message.Time = time.Time{}
 	require.Equal(t, leader.Message{Subject: name + ".b.1", Sequence: 2, Header: nats.Header{}, Data: []byte("b.1")}, message)
 	_, err = leader.At(t.Context(), js, name, 5)
 	require.ErrorIs(t, err, leader.ErrNone)

@@ -192,7 +192,7 @@ func (a *answer) add(msg *nats.Msg) {
 	}
 	a.parts = append(a.parts, msg)
 	// Without a status it is a stored message, and of several others follow.
-	if a.ended = a.kind == single || msg.Header.Get(headerStatus) != ""; a.ended {
+	if a.ended = a.kind == single || statusOf(msg) != ""; a.ended {
 		close(a.done)
 	}
 }
@@ -228,7 +228,7 @@ const (
 func (a *answer) result() (found []Message, rest bool, err error) {
 	last := len(a.parts) - 1
 	end := a.parts[last]
-	switch status, description := end.Header.Get(headerStatus), end.Header.Get(headerDescription); {
+	switch status, description := statusOf(end), end.Header.Get(headerDescription); {
 	case status == statusEnd:
 		return messages(a.parts[:last], end)
 	case status == statusNone && description == descriptionNone:
@@ -242,7 +242,7 @@ func (a *answer) result() (found []Message, rest bool, err error) {
 
 // upTo is the sequence up to which the replica knows the stream; 0 where the answer does not say.
 func (a *answer) upTo() (uint64, error) {
-	text := a.parts[len(a.parts)-1].Header.Get(headerUpTo)
+	text := last(a.parts[len(a.parts)-1], headerUpTo)
 	if text == "" {
 		return 0, nil
 	}
@@ -271,10 +271,10 @@ func messages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest bool, err
 		if found[i], err = message(part); err != nil {
 			return nil, false, err
 		}
-		if part.Header.Get(headerPrevious) != previous {
+		if last(part, headerPrevious) != previous {
 			return nil, false, errTorn
 		}
-		previous = part.Header.Get(jetstream.SequenceHeader)
+		previous = last(part, jetstream.SequenceHeader)
 	}
 	if end.Header.Get(headerPrevious) != previous {
 		return nil, false, errTorn
@@ -282,13 +282,30 @@ func messages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest bool, err
 	return found, end.Header.Get(headerPending) != "0", nil
 }
 
+// statusOf is the status of a part that is no message, empty for a message: whoever has stored that may have given it any header.
+func statusOf(part *nats.Msg) string {
+	if last(part, jetstream.SequenceHeader) != "" {
+		return ""
+	}
+	return part.Header.Get(headerStatus)
+}
+
+// last is the value of a header that the server has set: it puts its own behind those that the message was stored with.
+func last(part *nats.Msg, name string) string {
+	values := part.Header[name]
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
 func message(part *nats.Msg) (Message, error) {
-	sequence, err := strconv.ParseUint(part.Header.Get(jetstream.SequenceHeader), 10, 64)
+	sequence, err := strconv.ParseUint(last(part, jetstream.SequenceHeader), 10, 64)
 	if err != nil {
 		return Message{}, fmt.Errorf("a message without its sequence: %w", err)
 	}
 	return Message{
-		Subject: part.Header.Get(jetstream.SubjectHeader), Sequence: sequence, Header: part.Header, Data: part.Data,
+		Subject: last(part, jetstream.SubjectHeader), Sequence: sequence, Header: part.Header, Data: part.Data,
 	}, nil
 }
 

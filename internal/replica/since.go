@@ -86,7 +86,7 @@ func (r *Reader) From(ctx context.Context, stream string, t time.Time) (*Message
 // message is the one of a single answer; nil if there is none.
 func (a *answer) message() (*Message, error) {
 	part := a.parts[0]
-	switch part.Header.Get(headerStatus) {
+	switch statusOf(part) {
 	case "":
 		m, err := message(part)
 		return &m, err

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/presence"
@@ -115,6 +116,7 @@ func TestAccess(t *testing.T) {
 		default:
 		}
 	}
+	t.Run("poisoned", func(t *testing.T) { f.poisoned(t, s, invoices) })
 	t.Run("forged", func(t *testing.T) { f.forged(t, s, invoices) })
 	t.Run("replies", func(t *testing.T) { f.replies(t, billing) })
 }
@@ -155,6 +157,34 @@ func (f *fence) worker(conn *nats.Conn) <-chan worker.Run {
 		assert.NoError(f.t, <-done)
 	})
 	return ran
+}
+
+// poisoned lets a worker report what clients of NATS take for no message at all, but for a word of the server about the consumer. It would
+// be neither dealt with nor acknowledged.
+func (f *fence) poisoned(t *testing.T, s *system, forger *nats.Conn) {
+	js, err := jetstream.New(forger)
+	require.NoError(t, err)
+	key := schedule.Key{Namespace: "billing", ID: "monthly"}
+	for status, description := range map[string]string{
+		"100": "Idle Heartbeat", "400": "Bad Request", "404": "No Messages", "408": "Request Timeout", "409": "Consumer Deleted", "503": "",
+	} {
+		for _, subject := range []string{
+			s.names.Callback(s.store.ShardOf(key), key, "invoices", status), s.names.WorkerDeadLetter("billing", "invoices"),
+			s.names.Progress("billing", "invoices", status),
+		} {
+			_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: nats.Header{"Status": {status}, "Description": {description}}})
+			require.NoError(t, err)
+		}
+	}
+	natstest.Eventually(t, patience, "all of it is dealt with", func() bool {
+		consumer, err := s.js.Consumer(t.Context(), s.names.CallbackStream(s.store.ShardOf(key)), subjects.PoolInvoker)
+		require.NoError(t, err)
+		return consumer.CachedInfo().NumPending == 0 && consumer.CachedInfo().NumAckPending == 0
+	})
+	_, operator, _ := f.connect("operator")
+	letters, err := deadletter.NewReader(operator, s.names).List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	require.NotEmpty(t, letters)
 }
 
 // forged lets the worker of one queue report, on the subjects that it may use, that a run of another queue has ended.

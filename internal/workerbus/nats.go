@@ -75,13 +75,14 @@ func (c *connection) Last(ctx context.Context, stream, subject string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	switch status := reply.Header.Get("Status"); {
-	case status == "404":
-		return nil, jetstream.ErrMsgNotFound
-	case status != "" || reply.Header.Get(jetstream.SequenceHeader) == "":
-		return nil, fmt.Errorf("read %s: the answer holds no message: %s %s", subject, status, reply.Header.Get("Description"))
+	if reply.Header.Get(jetstream.SequenceHeader) != "" {
+		return reply.Data, nil // what its other headers say is the word of whoever has stored it
 	}
-	return reply.Data, nil
+	status := reply.Header.Get("Status")
+	if status == "404" {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	return nil, fmt.Errorf("read %s: the answer holds no message: %s %s", subject, status, reply.Header.Get("Description"))
 }
 
 func (c *connection) Publish(ctx context.Context, msg *nats.Msg) error {
