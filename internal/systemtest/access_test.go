@@ -305,3 +305,20 @@ func requestsOf(t *testing.T, operator *nats.Conn, verb string) (requests int) {
 	}
 	return requests
 }
+
+// TestATenantTakesSoManyConnections: one tenant does not use up those of the server, whatever it does with its credentials.
+func TestATenantTakesSoManyConnections(t *testing.T) {
+	f := newFence(t)
+	taken := 0
+	for ; taken < 200; taken++ {
+		conn, err := nats.Connect(f.server.ClientURL(), nats.RootCAs(f.ca.Path("ca.pem")), nats.UserInfo("billing", passwordOf("billing")))
+		if err != nil {
+			require.ErrorIs(t, err, nats.ErrMaxAccountConnectionsExceeded)
+			break
+		}
+		defer conn.Close()
+	}
+	require.Equal(t, 100, taken)
+	f.connect("billing-invoices")
+	f.connect("service")
+}
