@@ -303,6 +303,12 @@ func TestAWorkersLetterStaysWithinItsQueue(t *testing.T) {
 				fields[field] = hostile(t, field)
 			}
 		}
+		if rapid.Bool().Draw(t, "all of another") { // a request that would be fine in a letter of that one
+			fields["namespace"] = rapid.SampledFrom([]string{"ops", "other"}).Draw(t, "of namespace")
+			fields["taskQueue"] = rapid.SampledFrom([]string{"a queue", "q"}).Draw(t, "of queue")
+			fields["callback"] = ""
+			origin.Subject = names.Action(fields["namespace"], fields["taskQueue"], fields["workflowId"])
+		}
 		header := nats.Header{}
 		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{
 			"Nats-Rollup", "nats-rollup", "NATS-MSG-ID", "Nats-Schedule", "Nats-Schedule-Target", "nAtS-Scheduler", "Nats-TTL",
