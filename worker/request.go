@@ -32,8 +32,12 @@ func checkSubjects(names subjects.Names, subject string, req *schedule.ActionReq
 	if want := names.Action(req.Namespace, req.TaskQueue, req.WorkflowID); subject != want {
 		return fmt.Errorf("bad start request: namespace, taskQueue and workflowId belong to subject %q", want)
 	}
-	if task, err := names.ParseTask(req.Callback); err != nil || task.Role != "callback" {
+	task, err := names.ParseTask(req.Callback)
+	if err != nil || task.Role != "callback" {
 		return fmt.Errorf("bad start request: callback %q is not a callback subject", req.Callback)
+	}
+	if task.Key.Namespace != req.Namespace || task.Queue != req.TaskQueue {
+		return fmt.Errorf("bad start request: callback %q is of another task queue", req.Callback)
 	}
 	return nil
 }

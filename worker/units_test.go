@@ -31,6 +31,7 @@ func validRequest() schedule.ActionRequest {
 func TestParseRequest(t *testing.T) {
 	t.Parallel()
 	const subject = "carillon.action.default.q.wf=201"
+	names := subjects.Default()
 	for name, test := range map[string]struct {
 		change func(*schedule.ActionRequest)
 		err    string
@@ -43,7 +44,13 @@ func TestParseRequest(t *testing.T) {
 		"other workflow":     {change: func(r *schedule.ActionRequest) { r.WorkflowID = "wf 2" }, err: "belong to subject"},
 		"other namespace":    {change: func(r *schedule.ActionRequest) { r.Namespace = "x" }, err: "belong to subject"},
 		"callback elsewhere": {change: func(r *schedule.ActionRequest) { r.Callback = "carillon.task.0.generate.a.b.c" }, err: "not a callback subject"},
-		"foreign callback":   {change: func(r *schedule.ActionRequest) { r.Callback = "other.callback.0.a.b.c.d" }, err: "not a callback subject"},
+		"callback of another queue": {change: func(r *schedule.ActionRequest) {
+			r.Callback = names.Callback(3, schedule.Key{Namespace: "default", ID: "s"}, "other", "req")
+		}, err: "is of another task queue"},
+		"callback of another namespace": {change: func(r *schedule.ActionRequest) {
+			r.Callback = names.Callback(3, schedule.Key{Namespace: "other", ID: "s"}, "q", "req")
+		}, err: "is of another task queue"},
+		"foreign callback": {change: func(r *schedule.ActionRequest) { r.Callback = "other.callback.0.a.b.c.d" }, err: "not a callback subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

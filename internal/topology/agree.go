@@ -45,6 +45,9 @@ func openCluster(ctx context.Context, js jetstream.JetStream, names subjects.Nam
 	}
 	// It is the first bucket that is made, and the last of a backup.
 	if _, err := js.KeyValue(ctx, names.StateBucket(0)); err == nil {
+		if _, err := js.KeyValue(ctx, names.ClusterBucket()); err == nil {
+			return nil, errAgain // another process has made both in between
+		}
 		return nil, goneError(names, names.ClusterBucket())
 	} else if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, err
