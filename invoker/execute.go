@@ -115,8 +115,12 @@ func (s *session) try(
 	if err == nil {
 		err = s.publish(ctx, start, request, since)
 	}
-	if publish.IsWrongSequence(err) && s.makeWay(ctx, start) {
-		err = s.publish(ctx, start, request, since)
+	if publish.IsWrongSequence(err) {
+		if started, free := s.makeWay(ctx, start); started {
+			err = nil
+		} else if free {
+			err = s.publish(ctx, start, request, since)
+		}
 	}
 	if errors.Is(err, kv.ErrConflict) {
 		return err
@@ -274,14 +278,20 @@ func (p *Pool) queued(ctx context.Context, namespace, queue, workflowID string) 
 	return p.config.Bus.Last(ctx, p.config.Names.ActionStream(), subject)
 }
 
-// makeWay removes from the action stream a run of the same workflow ID that is over: its worker has reported and is about
-// to acknowledge, or has died in between and would be followed by another that runs it once more.
-func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) bool {
+// makeWay looks at the run of the same workflow ID that is in the way of a start. It reports whether that is the run of the
+// start itself, which another process has published, or an earlier attempt; and whether the way is free. For that it removes
+// a run that is over from the action stream: its worker has reported and is about to acknowledge, or has died in between and
+// would be followed by another that runs it once more.
+func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) (started, free bool) {
 	stored, err := s.queued(ctx, s.key.Namespace, start.TaskQueue, start.WorkflowID)
 	if err != nil {
-		return errors.Is(err, leader.ErrNone)
+		return false, errors.Is(err, leader.ErrNone)
 	}
-	return s.completed(stored.Header.Get(jetstream.MsgIDHeader)) && s.remove(ctx, stored.Sequence) == nil
+	requestID := stored.Header.Get(jetstream.MsgIDHeader)
+	if requestID == start.RequestID {
+		return true, false
+	}
+	return false, s.completed(requestID) && s.remove(ctx, stored.Sequence) == nil
 }
 
 // judge turns the error of a publish into a result. The stream checks the expected sequence before it drops repeats, so
