@@ -10,13 +10,13 @@ import (
 )
 
 // TestLosses: where nothing else goes wrong, whatever JetStream loses is found and mended, by scrubbers alone as well as by checks alone.
-// So each of them has found each kind of thing that only they heal.
+// So each of them has found each kind of thing that only they heal; but for stalled starts, which come about once in a hundred seeds
+// and are made on purpose where the checks are tested.
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(80)
-	kinds := []consistency.Kind{consistency.DueTimerMissing, consistency.BackfillStalled, consistency.RunLost, consistency.StartsStalled}
 	if raceEnabled || testing.Short() {
-		seeds, kinds = 30, kinds[:3] // the last one is rare
+		seeds = 30
 	}
 	for name, scrubbers := range map[string]bool{"scrubbers": true, "checks": false} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestLosses(t *testing.T) {
 				}
 			}
 			t.Log(repaired)
-			for _, kind := range kinds {
+			for _, kind := range []consistency.Kind{consistency.DueTimerMissing, consistency.BackfillStalled, consistency.RunLost} {
 				require.Positive(t, repaired["repaired: "+string(kind)], kind)
 			}
 		})

@@ -257,7 +257,8 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, plan, Shrink(other, 200, run).Plan, "another finding is not a smaller one")
 }
 
-// TestLimitsThatChange: without faults other limits hold from a second after they were set.
+// TestLimitsThatChange: without faults other limits hold from a second after they were set. In that second an invoker that has
+// not heard of them may promise a time right beside one that another has promised by the new rate: so there may be one more.
 func TestLimitsThatChange(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(20)
@@ -279,7 +280,7 @@ func TestLimitsThatChange(t *testing.T) {
 			for j, first := range starts {
 				for k, last := range starts[j:] {
 					if limits.ActionsPerSecond > 0 {
-						most := limits.ActionsPerSecond*(last.Sub(first).Seconds()+1) + 1
+						most := limits.ActionsPerSecond*(last.Sub(first).Seconds()+1) + 2
 						require.LessOrEqual(t, float64(k+1), most, "seed %d: from %v to %v", seed, first, last)
 						looked++
 					}
