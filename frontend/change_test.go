@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -96,11 +98,36 @@ func TestGuardWakesTheGeneratorAfterACrashOfAPause(t *testing.T) {
 	_, err := answer[schedule.Empty](in, "pause", `{"id":"nightly"}`)
 	require.NoError(t, err)
 	natstest.Eventually(t, patience, "the guard fires", func() bool {
-		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil
+		return in.task("nightly", in.generateGuard("nightly", 2)) != nil
 	})
 	incarnation := in.definition("nightly").Incarnation
 	assert.Equal(t, &schedule.Wake{Incarnation: incarnation, Version: 2, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
-		in.wake("nightly", in.generate("nightly", subjects.WhatGuard)))
+		in.wake("nightly", in.generateGuard("nightly", 2)))
+}
+
+// TestTheGuardOfADeletionOutlivesTheNextCreate: it alone names what was deleted, and nobody else was woken.
+func TestTheGuardOfADeletionOutlivesTheNextCreate(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	var crash atomic.Bool
+	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
+		if crash.Load() && m.Header.Get(timer.HeaderAt) == "" && strings.Contains(m.Subject, ".task.") {
+			return errors.New("crash")
+		}
+		return nil
+	}))
+	in.create("nightly", "")
+	deleted := in.definition("nightly")
+	crash.Store(true)
+	_, err := answer[schedule.Empty](in, "delete", `{"id":"nightly"}`)
+	require.NoError(t, err)
+	in.create("nightly", "")
+	created := in.definition("nightly")
+	for version, incarnation := range map[uint64]string{deleted.Version + 1: deleted.Incarnation, created.Version: ""} {
+		subject := in.generateGuard("nightly", version)
+		natstest.Eventually(t, patience, "the guard fires", func() bool { return in.task("nightly", subject) != nil })
+		assert.Equal(t, incarnation, in.wake("nightly", subject).Incarnation, version)
+	}
 }
 
 func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 func TestCreateWritesWakesAndTells(t *testing.T) {
@@ -154,10 +153,10 @@ func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 	assert.Nil(t, in.task("nightly", in.generateWake("nightly", 1)))
 
 	natstest.Eventually(t, patience, "the guard fires", func() bool {
-		return in.task("nightly", in.generate("nightly", subjects.WhatGuard)) != nil
+		return in.task("nightly", in.generateGuard("nightly", 1)) != nil
 	})
 	assert.Equal(t, &schedule.Wake{Version: 1, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
-		in.wake("nightly", in.generate("nightly", subjects.WhatGuard)))
+		in.wake("nightly", in.generateGuard("nightly", 1)))
 	natstest.Eventually(t, patience, "the guard of the trigger fires", func() bool {
 		return in.task("nightly", in.backfill("nightly", trigger)) != nil
 	})

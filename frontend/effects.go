@@ -12,7 +12,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // effect is a message that follows a write.
@@ -80,7 +79,7 @@ func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 // there already; two creates may arm the same guard.
 func (a *api) armGuard(ctx context.Context, key schedule.Key, incarnation string, version uint64) error {
 	shard := a.store.ShardOf(key)
-	return a.arm(ctx, a.names.GuardTimer(shard, key, version), a.names.Generate(shard, key, subjects.WhatGuard),
+	return a.arm(ctx, a.names.GuardTimer(shard, key, version), a.names.GenerateGuard(shard, key, version),
 		schedule.Wake{Incarnation: incarnation, Version: version})
 }
 

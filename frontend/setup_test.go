@@ -183,6 +183,10 @@ func (in *installation) generateWake(id string, version uint64) string {
 	return in.names.GenerateWake(in.store.ShardOf(in.key(id)), in.key(id), version)
 }
 
+func (in *installation) generateGuard(id string, version uint64) string {
+	return in.names.GenerateGuard(in.store.ShardOf(in.key(id)), in.key(id), version)
+}
+
 func (in *installation) generate(id, what string) string {
 	return in.names.Generate(in.store.ShardOf(in.key(id)), in.key(id), what)
 }

@@ -299,7 +299,7 @@ func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []sch
 		if wake.Version <= d.Version || wake.Incarnation != "" && wake.Incarnation != d.Incarnation {
 			continue
 		}
-		timer, target := names.GuardTimer(shard, key, wake.Version), names.Generate(shard, key, subjects.WhatGuard)
+		timer, target := names.GuardTimer(shard, key, wake.Version), names.GenerateGuard(shard, key, wake.Version)
 		if err := task.ArmAgain(ctx, p.config.Bus, timer, target, p.config.Now(), wake); err != nil {
 			return err
 		}

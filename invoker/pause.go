@@ -8,7 +8,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // pausedBy is who has paused a schedule where nobody has.
@@ -29,7 +28,7 @@ func (s *session) pause(ctx context.Context, event schedule.Event) error {
 	d.Events = append(slices.Clone(d.Events), schedule.DefinitionEvent{Version: d.Version, Event: event})
 	shard, names := s.shard(), s.config.Names
 	guard := names.GuardTimer(shard, s.key, d.Version)
-	err := task.Arm(ctx, s.config.Bus, guard, names.Generate(shard, s.key, subjects.WhatGuard),
+	err := task.Arm(ctx, s.config.Bus, guard, names.GenerateGuard(shard, s.key, d.Version),
 		s.config.Now().Add(pauseGuard),
 		&schedule.Wake{Version: d.Version, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(pauseGuard)})
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // TestAPauseOnFailureThatNobodyIsWokenFor: the process dies when it has written the pause. Its guard wakes the generator a moment later.
@@ -38,7 +37,7 @@ func TestAPauseOnFailureThatNobodyIsWokenFor(t *testing.T) {
 	at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(armed.Header.Get(timer.HeaderAt), "@at "))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), at, 15*time.Second)
-	require.Equal(t, s.names.Generate(0, s.key, subjects.WhatGuard), armed.Header.Get(timer.HeaderTarget))
+	require.Equal(t, s.names.GenerateGuard(0, s.key, s.definition().Version), armed.Header.Get(timer.HeaderTarget))
 }
 
 // wakesNoGenerator is the bus of a process that dies before it wakes the generator.

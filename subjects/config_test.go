@@ -22,6 +22,7 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 			n.Generate(2, key, subjects.WhatWake):                                  subjects.PoolGenerator,
 			n.Generate(2, key, subjects.WhatDue):                                   subjects.PoolGenerator,
 			n.Generate(2, key, subjects.WhatGuard):                                 subjects.PoolGenerator,
+			n.GenerateGuard(2, key, 1):                                             subjects.PoolGenerator,
 			n.InvokeWake(2, key):                                                   subjects.PoolInvoker,
 			n.InvokeEnqueue(2, key, schedule.SourceAuto, schedule.Span{}):          subjects.PoolInvoker,
 			n.Callback(2, key, id, "r1"):                                           subjects.PoolInvoker,

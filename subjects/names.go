@@ -69,7 +69,7 @@ const (
 	WhatDeleted  = "deleted"
 )
 
-// Generate is the subject that runs the generator for one schedule: WhatDue for its timer, WhatGuard for a guard,
+// Generate is the subject that runs the generator for one schedule: WhatDue for its timer, WhatGuard for a repair or a restore,
 // WhatFinished for a backfill that is over.
 func (n Names) Generate(shard int, key schedule.Key, what string) string {
 	return n.task(shard, "generate", key, what)
@@ -79,6 +79,12 @@ func (n Names) Generate(shard int, key schedule.Key, what string) string {
 // in the subject: a wake that comes late must not replace that of a newer version.
 func (n Names) GenerateWake(shard int, key schedule.Key, version uint64) string {
 	return n.task(shard, "generate", key, WhatWake+"-"+strconv.FormatUint(version, 10))
+}
+
+// GenerateGuard is the subject that the guard of a version runs the generator on. The version is in the subject: what a guard says,
+// of which incarnation it was, must not be replaced by what the guard of another version says.
+func (n Names) GenerateGuard(shard int, key schedule.Key, version uint64) string {
+	return n.task(shard, "generate", key, WhatGuard+"-"+strconv.FormatUint(version, 10))
 }
 
 // InvokeWake is the subject that makes the invoker look at one schedule.

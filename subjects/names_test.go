@@ -44,6 +44,7 @@ func TestGoldenNames(t *testing.T) {
 		"carillon.task.3.generate.default.a=2Eb.wake-7":  n.GenerateWake(3, key, 7),
 		"carillon.task.3.generate.default.a=2Eb.due":     n.Generate(3, key, subjects.WhatDue),
 		"carillon.task.3.generate.default.a=2Eb.guard":   n.Generate(3, key, subjects.WhatGuard),
+		"carillon.task.3.generate.default.a=2Eb.guard-7": n.GenerateGuard(3, key, 7),
 		"carillon.task.3.invoke.default.a=2Eb.wake":      n.InvokeWake(3, key),
 		"carillon.task.3.invoke.default.a=2Eb.deleted":   n.InvokeDeleted(3, key),
 		"carillon.task.3.invoke.default.a=2Eb.auto-z-10": n.InvokeEnqueue(3, key, schedule.SourceAuto, span),
@@ -376,6 +377,7 @@ func TestShardKeepsNamespaceAndIDApart(t *testing.T) {
 func scheduleSubjects(n subjects.Names, key schedule.Key) []string {
 	return []string{
 		n.Generate(0, key, subjects.WhatWake), n.Generate(0, key, subjects.WhatDue), n.Generate(0, key, subjects.WhatGuard),
+		n.GenerateWake(0, key, 1), n.GenerateGuard(0, key, 1),
 		n.InvokeWake(0, key), n.InvokeEnqueue(0, key, schedule.SourceAuto, schedule.Span{}), n.Backfill(0, key, "b1"),
 		n.DueTimer(0, key), n.GuardTimer(0, key, 1), n.RetryTimer(0, key), n.BackfillTimer(0, key, "b1"),
 		n.TimeoutTimer(0, key, "r1"), n.Event(key, schedule.EventCreated), n.Event(key, schedule.EventStarted),
