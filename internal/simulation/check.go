@@ -222,7 +222,8 @@ func (c *checker) hasLostGuard() bool {
 }
 
 // endings: the history tells of each schedule that is gone that it was deleted or closed, once. Of one that was deleted before any
-// generator saw it nobody may know where another came at once: the guard of that one's change has taken the place of its own.
+// generator saw it nobody may know where another came at once and was deleted: the guard of that deletion, of the same version, has
+// taken the place of its own.
 func (c *checker) endings() {
 	told := map[string]int{}
 	var created []string
