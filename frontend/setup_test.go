@@ -187,10 +187,6 @@ func (in *installation) generateGuard(id string, version uint64) string {
 	return in.names.GenerateGuard(in.store.ShardOf(in.key(id)), in.key(id), version)
 }
 
-func (in *installation) generate(id, what string) string {
-	return in.names.Generate(in.store.ShardOf(in.key(id)), in.key(id), what)
-}
-
 func (in *installation) guard(id string, version uint64) string {
 	return in.names.GuardTimer(in.store.ShardOf(in.key(id)), in.key(id), version)
 }
