@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestDecisions compares the index of docs/decisions with its pages: the numbers have no gap, each decision stands on the
+// page that the index names, under the same title, and each entry says what an entry has to say.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(repository, "docs/decisions")
+	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
+	require.NoError(t, err)
+	entries := make(map[string]string) // "page.md: number. title" to the text of the entry
+	for _, file := range files {
+		if filepath.Base(file) == "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, section := range strings.Split(string(text), "\n## ")[1:] {
+			heading, body, _ := strings.Cut(section, "\n")
+			entries[filepath.Base(file)+": "+heading] = body
+		}
+	}
+	index, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	require.NoError(t, err)
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \| \[(.+)\]\((\w+\.md)#(\S+)\) \| (.+) \| (.+) \|$`).FindAllStringSubmatch(string(index), -1)
+	require.GreaterOrEqual(t, len(rows), 184)
+	assert.Len(t, entries, len(rows), "entries of the pages, and rows of the index")
+	for i, row := range rows {
+		number, title, page, anchor, status := row[1], row[2], row[3], row[4], row[6]
+		assert.Equal(t, fmt.Sprint(i+1), number)
+		heading := number + ". " + title
+		body, ok := entries[page+": "+heading]
+		require.True(t, ok, "%s has no heading %q", page, heading)
+		assert.Equal(t, anchorOf(heading), anchor)
+		statusOfPage := regexp.MustCompile(`\[(\d+)\]\(\S+\)`).ReplaceAllString(body, "$1") // its numbers are links
+		assert.Contains(t, statusOfPage, "\n**Status:** "+status+"\n", heading)
+		for _, part := range []string{"Decision", "Why", "Proof"} {
+			assert.Contains(t, body, "\n**"+part+":** ", "%s: %s", heading, part)
+		}
+	}
+}
+
+// anchorOf returns the anchor that GitHub gives a heading.
+func anchorOf(heading string) string {
+	kept := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading), "")
+	return strings.ReplaceAll(kept, " ", "-")
+}
