@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// bound is how many starts of backfills may wait or run at once (SEMANTICS §6).
+// bound is how many starts of backfills may wait or run at once (docs/semantics.md §6).
 const bound = 450
 
 // shop is several backfills of one schedule and the invoker's buffer they share.

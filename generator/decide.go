@@ -9,7 +9,7 @@ import (
 )
 
 // HandOffLimit is how many due actions one hand-off holds; what else is due in the same range is dropped and counted.
-// It is the size of the invoker's buffer (SEMANTICS §6).
+// It is the size of the invoker's buffer (docs/semantics.md §6).
 const HandOffLimit = 1000
 
 // futureCount is how many future times describe shows.

@@ -1,4 +1,4 @@
-// Package generator is the pool that turns a schedule's spec into due actions (SEMANTICS §4).
+// Package generator is the pool that turns a schedule's spec into due actions (docs/semantics.md §4).
 //
 // One message, "generate", runs it for one schedule: after a create, update or unpause, when its own timer fires, or when
 // a guard does. It advances the schedule's high water mark to now, hands what has come due to the invoker, and sees that

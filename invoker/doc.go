@@ -1,11 +1,11 @@
 // Package invoker is the pool that owns the buffer: it takes over due actions, applies overlap policies, starts runs,
-// and learns from completions when they have ended (SEMANTICS §5-§7). It alone makes calls with side effects.
+// and learns from completions when they have ended (docs/semantics.md §5 to §7). It alone makes calls with side effects.
 //
 // The decisions are pure. [Resolve] applies the overlap policies to a list of starts. [Transition] applies hand-offs and
 // completions to the record and settles what is ready to start; [Apply] does the same with what came of the starts and
 // cancels it was asked to execute ([WorkOf]). The [Pool] around them reads the definition and the invoker's record,
 // writes the record with a compare-and-set before anything with a side effect happens, executes, and writes the results
-// (DESIGN §4): the intent is on disk before the effect.
+// (docs/semantics.md §11): the intent is on disk before the effect.
 //
 // Work is executed in rounds, automated starts first, and what is left after a round waits for a later group of messages:
 // so that neither a start nor a cancel waits for the hundreds of starts of a backfill.

@@ -54,7 +54,7 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 // Bounds of what a completion may carry. It goes into records and into the request of the next run, and not every worker
 // is ours.
 const (
-	maxResult         = 512 << 10 // SEMANTICS §10
+	maxResult         = 512 << 10 // docs/semantics.md §10
 	maxFailureDetails = 64 << 10
 	maxFailureMessage = 4 << 10
 	maxName           = 255

@@ -31,7 +31,7 @@ type Resolution struct {
 	Terminate int
 }
 
-// Resolve applies the overlap policies in buffer order (SEMANTICS §5).
+// Resolve applies the overlap policies in buffer order (docs/semantics.md §5).
 func Resolve(o Overlap) Resolution {
 	var r Resolution
 	for i, policy := range o.Policies {

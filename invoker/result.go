@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Fold brings the last result up to date with completions, in order (SEMANTICS §7): a success replaces success and
+// Fold brings the last result up to date with completions, in order (docs/semantics.md §7): a success replaces success and
 // failure, a failure or time-out sets the failure and keeps the last success, any other ending changes nothing. It
 // reports whether the record must be written. A completion older than what is recorded is passed over.
 func Fold(result schedule.Result, incarnation string, ended []schedule.Completion) (schedule.Result, bool) {

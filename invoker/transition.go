@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// The limits of SEMANTICS §6.
+// The limits of docs/semantics.md §6.
 const (
 	// BufferLimit is how many starts may wait; automated ones beyond it are dropped.
 	BufferLimit = 1000

@@ -305,7 +305,7 @@ type Description struct {
 	ConflictToken uint64 `json:"conflictToken"`
 }
 
-// Info is computed from the records of the pools (SEMANTICS §1).
+// Info is computed from the records of the pools (docs/semantics.md §1).
 type Info struct {
 	ActionCount         int64 `json:"actionCount"`
 	MissedCatchupWindow int64 `json:"missedCatchupWindow"`

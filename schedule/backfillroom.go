@@ -1,6 +1,6 @@
 package schedule
 
-// The share of the buffer that backfills may use (SEMANTICS §6).
+// The share of the buffer that backfills may use (docs/semantics.md §6).
 const (
 	backfillShare    = 500
 	reservedSlots    = 50

@@ -2,7 +2,7 @@ package schedule
 
 import "strings"
 
-// Structured returns c with its fields read: the form the specification processor works on (SEMANTICS §2). Year "*" and
+// Structured returns c with its fields read: the form the specification processor works on (docs/semantics.md §2). Year "*" and
 // the empty year become no ranges, which match every year; Sunday written as 7 becomes 0. The error, if any, is an
 // *Error about the first bad field, with the name of the field such as "hour" as its path.
 //

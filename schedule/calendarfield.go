@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Bounds of the fields that other packages need as well (SEMANTICS §2).
+// Bounds of the fields that other packages need as well (docs/semantics.md §2).
 const (
 	// MinYear is the first year that a calendar can name. One that names no year matches earlier ones as well.
 	MinYear = 2000

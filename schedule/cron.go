@@ -30,7 +30,7 @@ var macros = map[string]Calendar{
 	"@hourly":   {Hour: "*"},
 }
 
-// ParseCron reads a cron expression (SEMANTICS §2): minute, hour, day of month, month and day of week; six fields add a
+// ParseCron reads a cron expression (docs/semantics.md §2): minute, hour, day of month, month and day of week; six fields add a
 // year at the end, seven also a second in front. Each field takes what the same field of a [Calendar] takes, except
 // that it is never empty; the day fields also take "?", alone, for "*". The macros @yearly, @annually, @monthly,
 // @weekly, @daily, @midnight and @hourly stand for expressions; "@every 90m/15m" is an interval with an optional phase,

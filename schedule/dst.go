@@ -3,7 +3,7 @@ package schedule
 import "cmp"
 
 // DST says what becomes of the times of calendars and cron expressions when the clock on the wall is changed
-// (SEMANTICS §2). It does not matter to intervals and one-off times, which are instants, nor to what is excluded: excludes
+// (docs/semantics.md §2). It does not matter to intervals and one-off times, which are instants, nor to what is excluded: excludes
 // look at the clock on the wall at the instant at which a time comes.
 type DST struct {
 	// Gap is about wall times that do not exist because the clock is set forward. Empty means GapSkip.

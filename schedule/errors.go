@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Code classifies an error for programs. The codes are part of the API (SEMANTICS §9).
+// Code classifies an error for programs. The codes are part of the API (docs/semantics.md §9).
 type Code string
 
 // The error codes.

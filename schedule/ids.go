@@ -14,7 +14,7 @@ import (
 var idSpace = uuid.MustParse("5f0c9a3e-6d0b-4e57-9a8e-2f6b1c7d4e93")
 
 // WorkflowID returns the workflow ID of the action due at nominal: base, "-" and the time in RFC 3339, UTC; or base alone
-// if keepOriginal (SEMANTICS §3). Times of a spec are whole seconds. A trigger has fractions as well, down to the nanosecond,
+// if keepOriginal (docs/semantics.md §3). Times of a spec are whole seconds. A trigger has fractions as well, down to the nanosecond,
 // so that two of the same second, or of one client that is quick, do not take each other for a run in progress.
 func WorkflowID(base string, nominal time.Time, keepOriginal bool) string {
 	if keepOriginal {
@@ -26,7 +26,7 @@ func WorkflowID(base string, nominal time.Time, keepOriginal bool) string {
 }
 
 // RequestID returns the identity of one start: "sched-", the source ("auto" or the ID of a backfill), "-" and the
-// version 5 UUID of the other arguments; the times count in milliseconds (SEMANTICS §3). The same arguments give the
+// version 5 UUID of the other arguments; the times count in milliseconds (docs/semantics.md §3). The same arguments give the
 // same ID in every process and release, different ones different IDs.
 func RequestID(
 	source, namespace, scheduleID, incarnation string, version uint64, nominal, actual time.Time,

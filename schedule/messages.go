@@ -310,7 +310,7 @@ type Trigger struct {
 // Overrides reports whether the trigger replaces part of the action.
 func (t *Trigger) Overrides() bool { return len(t.Input) > 0 || len(t.Headers) > 0 || len(t.Memo) > 0 }
 
-// MaxBackfills is how many triggers and backfills of a schedule may be pending (SEMANTICS §8).
+// MaxBackfills is how many triggers and backfills of a schedule may be pending (docs/semantics.md §8).
 const MaxBackfills = 100
 
 // BackfillRange asks for every time of the spec from Start to End, both inclusive.

@@ -11,7 +11,7 @@ const (
 	MaxFreezeReason = 255
 )
 
-// DefaultMaxSchedules is how many schedules a namespace may have that says nothing of it (SEMANTICS §10).
+// DefaultMaxSchedules is how many schedules a namespace may have that says nothing of it (docs/semantics.md §10).
 const DefaultMaxSchedules = 1_000_000
 
 // The bounds of [NamespaceLimits.EventRetention].

@@ -2,7 +2,7 @@ package schedule
 
 import "time"
 
-// The catch-up window (SEMANTICS §3).
+// The catch-up window (docs/semantics.md §3).
 const (
 	// DefaultCatchupWindow is how late an action may start when a schedule does not say.
 	DefaultCatchupWindow = 365 * 24 * time.Hour
@@ -20,7 +20,7 @@ func (p Policies) Catchup() time.Duration {
 }
 
 // CatchupMode says what becomes of times that are found due together and late, after an outage for instance
-// (SEMANTICS §3). The empty mode is CatchupAll.
+// (docs/semantics.md §3). The empty mode is CatchupAll.
 type CatchupMode string
 
 // The catch-up modes.

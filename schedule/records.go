@@ -99,7 +99,7 @@ const (
 // Key returns the name of the schedule.
 func (d *Definition) Key() Key { return Key{Namespace: d.Namespace, ID: d.ID} }
 
-// JitterSeed returns the seed of the deterministic jitter (SEMANTICS §2).
+// JitterSeed returns the seed of the deterministic jitter (docs/semantics.md §2).
 func (d *Definition) JitterSeed() string { return d.Namespace + "-" + d.ID }
 
 // CalendarCopy is what a definition keeps of a named calendar.
@@ -304,7 +304,7 @@ type BackfillState struct {
 // MaxBackfillTotal is how far the times of a backfill are counted in advance.
 const MaxBackfillTotal = 1_000_000
 
-// Result holds the last outcomes of a schedule, handed to the next run (SEMANTICS §7).
+// Result holds the last outcomes of a schedule, handed to the next run (docs/semantics.md §7).
 type Result struct {
 	Incarnation string `json:"incarnation"`
 	// Success is the result of the last run that completed.

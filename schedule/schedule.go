@@ -6,7 +6,7 @@ import (
 )
 
 // Schedule is what a user creates: when something is due, what is then started, under which policies, and whether the
-// schedule is active at all (SEMANTICS §1). It is a plain value. Only the type and the task queue of its action are
+// schedule is active at all (docs/semantics.md §1). It is a plain value. Only the type and the task queue of its action are
 // required; without anything in its spec it is never due.
 type Schedule struct {
 	Spec     Spec     `json:"spec"`
@@ -18,7 +18,7 @@ type Schedule struct {
 // Spec says when a schedule is due: the union of its calendars, structured calendars, intervals, cron expressions and
 // one-off times, minus every second that an exclude calendar matches, that lies on an excluded date or in a blackout,
 // between StartTime and EndTime (both inclusive). Resolution is one second. A Spec without any of them is never due; such
-// a schedule runs when triggered (SEMANTICS §2). Each list holds at most [MaxSpecEntries] entries.
+// a schedule runs when triggered (docs/semantics.md §2). Each list holds at most [MaxSpecEntries] entries.
 type Spec struct {
 	Calendars           []Calendar           `json:"calendars,omitempty"`
 	StructuredCalendars []StructuredCalendar `json:"structuredCalendars,omitempty"`
@@ -197,7 +197,7 @@ type State struct {
 	RemainingActions int  `json:"remainingActions,omitempty"`
 }
 
-// OverlapPolicy says what happens to a start that is due while earlier runs are in progress (SEMANTICS §5). The empty
+// OverlapPolicy says what happens to a start that is due while earlier runs are in progress (docs/semantics.md §5). The empty
 // policy stands for the default of its place: the schedule's policy on a start, OverlapSkip on a schedule.
 type OverlapPolicy string
 
@@ -218,7 +218,7 @@ const (
 	OverlapAllowAll OverlapPolicy = "allow_all"
 )
 
-// OverlapPolicies returns the policies a user can choose, in the order of SEMANTICS §5.
+// OverlapPolicies returns the policies a user can choose, in the order of docs/semantics.md §5.
 func OverlapPolicies() []OverlapPolicy {
 	return []OverlapPolicy{
 		OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllowAll,

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// MaxSpecEntries bounds each list of a spec (SEMANTICS §10).
+// MaxSpecEntries bounds each list of a spec (docs/semantics.md §10).
 const MaxSpecEntries = 100
 
 // Validate reports the first thing in s that can never work, as an *Error with a path relative to the spec, such as
-// "calendars[2].hour"; a caller adds its own part with [Prefix]. It checks every rule that SEMANTICS §2 and §10 have
+// "calendars[2].hour"; a caller adds its own part with [Prefix]. It checks every rule that docs/semantics.md §2 and §10 have
 // for a spec: after it succeeded, compiling s succeeds. An end before the start is not an error: such a spec is never
 // due.
 //

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Phase is where a buffered start is in its life (SEMANTICS §6).
+// Phase is where a buffered start is in its life (docs/semantics.md §6).
 type Phase string
 
 // The phases of a buffered start, in order.
@@ -117,7 +117,7 @@ func (s *BufferedStart) Running() bool { return s.Phase == PhaseStarted }
 // Status is how a run ended.
 type Status string
 
-// The ways a run ends (SEMANTICS §7).
+// The ways a run ends (docs/semantics.md §7).
 const (
 	StatusCompleted  Status = "completed"
 	StatusFailed     Status = "failed"

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a schedule beside those of its spec (SEMANTICS §10). Sizes are in bytes.
+// Limits of a schedule beside those of its spec (docs/semantics.md §10). Sizes are in bytes.
 const (
 	// MaxIDBytes bounds schedule IDs, workflow IDs, task queues, types and request IDs.
 	MaxIDBytes = 255

@@ -7,7 +7,7 @@ import (
 
 // Limits of requests.
 const (
-	// MaxPageSize bounds a page of a list (SEMANTICS §10).
+	// MaxPageSize bounds a page of a list (docs/semantics.md §10).
 	MaxPageSize = 1000
 	// MaxPageTokenBytes bounds a page token; those that list hands out are shorter.
 	MaxPageTokenBytes = 1024

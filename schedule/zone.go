@@ -25,7 +25,7 @@ func LoadZone(name string) (*time.Location, error) {
 // Location returns the zone in which the calendars and cron expressions of s are read: that of TimeZoneData if there is
 // any, else the one TimeZone or the cron expressions name, else UTC. It fails, with an *Error and a path relative to the
 // spec, when a cron expression cannot be read, when two of them or one and TimeZone disagree, and when the zone does not
-// load (SEMANTICS §2).
+// load (docs/semantics.md §2).
 func (s Spec) Location() (*time.Location, error) {
 	name, err := s.zoneName()
 	if err != nil {

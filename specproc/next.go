@@ -112,7 +112,7 @@ func (s *Spec) time(nominal int64, seed string) Time {
 	return t
 }
 
-// delay returns the jitter of a time in milliseconds (SEMANTICS §2): a share of the limit that the fingerprint of the
+// delay returns the jitter of a time in milliseconds (docs/semantics.md §2): a share of the limit that the fingerprint of the
 // time and the seed determines. The limit is the spec's jitter, or the gap to the following raw time where that is
 // smaller. Excluded times count as following ones, so that excluding a time does not move its neighbours.
 func (s *Spec) delay(nominal int64, t time.Time, seed string) int64 {

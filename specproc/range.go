@@ -6,7 +6,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Range is a stretch of time to process, with what decides about the times in it (SEMANTICS §3).
+// Range is a stretch of time to process, with what decides about the times in it (docs/semantics.md §3).
 type Range struct {
 	// From and To bound the actual times: From < Actual ≤ To.
 	From, To time.Time
@@ -50,7 +50,7 @@ type Outcome struct {
 	Truncated bool
 }
 
-// ProcessTimeRange works out what is due in a range (SEMANTICS §3).
+// ProcessTimeRange works out what is due in a range (docs/semantics.md §3).
 //
 //   - A range that does not move on (To ≤ From: a clock went back) is empty and leaves the mark at From.
 //   - A paused or used-up schedule skips the range, and the mark moves to To. A frozen range is dropped.

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// MaxResultBytes bounds a result, as JSON (SEMANTICS §10).
+// MaxResultBytes bounds a result, as JSON (docs/semantics.md §10).
 const MaxResultBytes = 512 << 10
 
 // Bounds of what a failure carries.

@@ -79,7 +79,7 @@ func (a *auditor) wasCertainlyPaused(at time.Time) bool {
 }
 
 // overtaken reports whether a pause came before anybody had looked at a time, as when no generator was there: what is due
-// then, and not in the buffer, is not done (SEMANTICS §3). Due times are looked at in order, so no later one of before the
+// then, and not in the buffer, is not done (docs/semantics.md §3). Due times are looked at in order, so no later one of before the
 // pause has been either; which of them lie before it, the clocks of two processes say differently.
 func (a *auditor) overtaken(at time.Time) bool {
 	return slices.ContainsFunc(a.paused, func(i interval) bool {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -55,4 +56,27 @@ func TestDecisions(t *testing.T) {
 func anchorOf(heading string) string {
 	kept := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading), "")
 	return strings.ReplaceAll(kept, " ", "-")
+}
+
+// TestCitations makes sure that the sections of docs/semantics.md which the code cites exist.
+func TestCitations(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(repository, "docs/semantics.md"))
+	require.NoError(t, err)
+	citation := regexp.MustCompile(`docs/semantics\.md ((?:§\d+(?: to | and )?)+)`)
+	cited := 0
+	require.NoError(t, fs.WalkDir(os.DirFS(repository), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(repository, path))
+		for _, match := range citation.FindAllStringSubmatch(string(text), -1) {
+			for _, section := range regexp.MustCompile(`\d+`).FindAllString(match[1], -1) {
+				assert.Contains(t, string(page), "\n## "+section+". ", "%s cites §%s", path, section)
+				cited++
+			}
+		}
+		return err
+	}))
+	assert.Greater(t, cited, 20)
 }

@@ -1,5 +1,5 @@
 // Package events writes the event history and reads it: the stream of everything that happened to schedules, which is also
-// the audit log (DESIGN §8).
+// the audit log (docs/semantics.md §12).
 //
 // A [Publisher] stores events, each under its ID as message ID, so that a repeat within the de-duplication window is stored
 // once; readers drop later repeats by [schedule.Event].ID. A [Reader] answers questions about what is stored.

@@ -1,4 +1,4 @@
-// Package loop is the message loop that generator, invoker and backfiller share (DESIGN §4).
+// Package loop is the message loop that generator, invoker and backfiller share (docs/semantics.md §11).
 //
 // A [Loop] pulls the messages of one pool from the task stream of every shard, decodes them, groups what has arrived by
 // schedule and hands each group to the pool's [Handler], one group of a schedule at a time. The handler's [Verdict] says

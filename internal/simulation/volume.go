@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// In some plans there is more to do at once than is done in one go, so that the limits of SEMANTICS §6 are met: several people ask for
+// In some plans there is more to do at once than is done in one go, so that the limits of docs/semantics.md §6 are met: several people ask for
 // backfills of hundreds of times at the same moment, or no generator runs while s0 goes on being due, every second, until more is due
 // than one hand-off holds. The world counts where a limit was met, so that a test can tell whether that was so.
 
