@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/carillon-scheduler/carillon/internal/cli/render"
+	"text/tabwriter"
 )
 
 // Result is what came of a run. As JSON it is one object, whose keys say their units.
@@ -147,7 +146,7 @@ func (r *Result) Write(w io.Writer) error {
 		t.row("record", "%d writes, %s", r.RecordWrites, mebibytes(r.RecordBytes))
 	}
 	t.row("raw puts", "%s/s, %s", digits(r.RawPuts), r.share())
-	return render.Table(w, t.rows)
+	return t.write(w)
 }
 
 // share is how much of the raw rate the actions come to.
@@ -241,11 +240,22 @@ func byProcess(used map[string]Seconds) string {
 	return strings.Join(names, ", ")
 }
 
-// table collects the rows of a table.
-type table struct{ rows [][]string }
+// table collects the rows of a table: a name, and what is said of it.
+type table struct{ rows [][2]string }
 
 func (t *table) row(name, format string, args ...any) {
-	t.rows = append(t.rows, []string{name, fmt.Sprintf(format, args...)})
+	t.rows = append(t.rows, [2]string{name, fmt.Sprintf(format, args...)})
+}
+
+// write aligns the second column.
+func (t *table) write(w io.Writer) error {
+	aligned := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range t.rows {
+		if _, err := fmt.Fprintf(aligned, "%s\t%s\n", row[0], row[1]); err != nil {
+			return err
+		}
+	}
+	return aligned.Flush()
 }
 
 func (t *table) quantiles(name string, q *Quantiles) {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/carillon-scheduler/carillon/internal/chaos"
-	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 

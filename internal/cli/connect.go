@@ -14,7 +14,7 @@ import (
 	"github.com/synadia-io/orbit.go/natscontext"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
-	"github.com/carillon-scheduler/carillon/internal/cli/roles"
+	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 

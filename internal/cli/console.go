@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/examples"
 	"github.com/carillon-scheduler/carillon/internal/cli/live"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
-	"github.com/carillon-scheduler/carillon/internal/cli/roles"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )

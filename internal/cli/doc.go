@@ -4,10 +4,9 @@
 // environment, clock. Nothing here touches package os, so that tests run whole commands side by side.
 //
 // Three kinds of command share the tree. The roles (server, frontend, generator, invoker, backfiller, worker) run until
-// they are told to stop; how processes and roles begin and end is the matter of internal/cli/roles. The schedule
-// commands are clients: one request, one answer, one exit code. What a user sees of schedules is rendered by
-// internal/cli/render, and the live view of the demo by internal/cli/live. Settings come from flags, environment and file
-// by one mechanism, internal/cli/flagconf.
+// they are told to stop; internal/roles builds and runs them. The schedule commands are clients: one request, one answer,
+// one exit code. What a user sees of schedules is rendered by internal/cli/render, and the live view of the demo by
+// internal/cli/live. Settings come from flags, environment and file by one mechanism, internal/cli/flagconf.
 //
-// Only the binary imports this package. It holds no decision about schedules.
+// Only the binary imports this package and the ones below it. They hold no decision about schedules.
 package cli

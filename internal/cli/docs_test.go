@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
-	"github.com/carillon-scheduler/carillon/internal/cli/golden"
+	"github.com/carillon-scheduler/carillon/internal/golden"
 )
 
 const repository = "../.."

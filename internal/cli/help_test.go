@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/carillon-scheduler/carillon/internal/cli/golden"
+	"github.com/carillon-scheduler/carillon/internal/golden"
 )
 
 func TestHelp(t *testing.T) {

@@ -66,6 +66,23 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	}
 }
 
+// TestNothingIsBuiltOnTheCommandLine: only the binary imports the command line, and only it and the benchmarks compose roles.
+func TestNothingIsBuiltOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	for name, imported := range listImports(t, "Imports") {
+		onTop := name == "cmd/carillon" || name == "internal/cli" || strings.HasPrefix(name, "internal/cli/")
+		for _, path := range imported {
+			path = strings.TrimPrefix(path, module) + "/"
+			if strings.HasPrefix(path, "internal/cli/") {
+				assert.True(t, onTop, "%s must not import %s", name, path)
+			}
+			if path == "internal/roles/" {
+				assert.True(t, onTop || name == "internal/bench", "%s must not import it", name)
+			}
+		}
+	}
+}
+
 // TestZonesAreOurs keeps time zones of the host out: all code loads them by schedule.LoadZone, and none brings the data of Go.
 func TestZonesAreOurs(t *testing.T) {
 	t.Parallel()

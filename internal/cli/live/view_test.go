@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/carillon-scheduler/carillon/internal/cli/golden"
 	"github.com/carillon-scheduler/carillon/internal/cli/live"
+	"github.com/carillon-scheduler/carillon/internal/golden"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 

@@ -21,6 +21,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -227,4 +228,23 @@ func (c *Cluster) Backfiller() (Role, error) {
 		return Role{}, err
 	}
 	return c.watched(Role{Name: "backfiller", Run: informed(table, pool.Run), Checks: poolChecks(table, vitals)}), nil
+}
+
+// SearchOptions say how a frontend keeps its search index.
+type SearchOptions struct {
+	// Dir is the folder for it; empty means a temporary one, that is gone when the frontend ends.
+	Dir string
+	// Off means that there is none, and searches are refused.
+	Off bool
+}
+
+// searchIndex returns the index of a frontend, or nil.
+func (c *Cluster) searchIndex(options SearchOptions) (*search.Index, error) {
+	if options.Off {
+		return nil, nil
+	}
+	return search.New(search.Config{
+		JS: c.JS, Lanes: c.lanes, Names: c.Names, Shards: c.Facts.Shards, Created: c.Facts.Created,
+		Dir: options.Dir, Logger: c.options.Logger,
+	})
 }
