@@ -3,6 +3,7 @@ package generator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
@@ -17,6 +18,9 @@ func createdBy(group []loop.Message[schedule.Wake]) *loop.Message[schedule.Wake]
 	}
 	return &group[0]
 }
+
+// errBegun asks the leader: the schedule has a record already, or a trace of one.
+var errBegun = fmt.Errorf("%w: generator: the schedule is not new", kv.ErrUnconfirmed)
 
 // begin makes the first transition of a schedule without a look at anything: by the definition as it was created. done is
 // false where that is not enough.
@@ -41,7 +45,7 @@ func (p *Pool) begin(ctx context.Context, a *attempt) (holdUntil time.Time, done
 	}
 	revision, err := kv.Insert(ctx, p.config.Store, kv.Generator(a.key), &decision.State)
 	if errors.Is(err, kv.ErrConflict) {
-		return time.Time{}, false, errUnconfirmed
+		return time.Time{}, false, errBegun
 	}
 	if err == nil && p.config.Now().Sub(a.created.Stored) > kv.TraceAge {
 		err = kv.StillThere(ctx, p.config.Store, d.Key(), d.Incarnation)

@@ -135,8 +135,8 @@ func (p *Pool) wakeBackfiller(
 	return nil
 }
 
-// errClosing asks for another attempt: the definition says now that the schedule is about to be closed.
-var errClosing = fmt.Errorf("%w: before it closes a schedule", errOnceMore)
+// errClosing asks the leader once more: the definition says now that the schedule is about to be closed.
+var errClosing = fmt.Errorf("%w: generator: before it closes a schedule", kv.ErrUnconfirmed)
 
 // close ends an exhausted schedule: the definition goes, then all that is kept of it. The trace of the definition says so: whoever
 // finds it tells of the closing, should this process not live to. Nothing is told before, since the deletion may be refused. No request

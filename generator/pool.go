@@ -160,7 +160,7 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 		return loop.Hold(until)
 	}
 	err := kv.Attempt(func(again bool) (err error) {
-		one.contested = again && !errors.Is(one.failure, errOnceMore)
+		one.contested = again && !errors.Is(one.failure, kv.ErrUnconfirmed)
 		one.again = again
 		holdUntil, one.failure = p.transition(ctx, &one)
 		return one.failure
@@ -252,7 +252,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, err
 	}
 	if !a.again && (isDelicate(&decision, record.Revision == 0) || a.known && decision.Updated) {
-		return time.Time{}, errUnconfirmed
+		return time.Time{}, errDelicate
 	}
 	holdUntil = p.holdUntil(decision)
 	// The timer of another process is gone, and perhaps the message as well; or the message is for sure; or the other may acknowledge
@@ -344,12 +344,12 @@ func (p *Pool) confirm(
 	return latest, decision, err
 }
 
-// errOnceMore asks for another attempt, though no other process has come first.
-var errOnceMore = fmt.Errorf("%w: generator: looks once more", kv.ErrConflict)
-
-// errUnconfirmed asks for another attempt that goes by what the leader says: before a hand-off that is delicate; and before what an
-// update brings is done where the record is as this process has known it, perhaps for so long that no trace of the first time is left.
-var errUnconfirmed = fmt.Errorf("%w: at a hand-off that no repeat mends, by the word of a replica", errOnceMore)
+// errDelicate asks the leader in two cases:
+//
+//   - before a hand-off that is delicate;
+//   - before what an update brings, where this process has the record from memory: that may be so old that no trace of the first time
+//     is left.
+var errDelicate = fmt.Errorf("%w: generator: at a hand-off that no repeat mends", kv.ErrUnconfirmed)
 
 // isDelicate reports whether a hand-off does harm if it is made by an old mark, as a replica shows it that lags behind. What
 // has been handed over since is as a rule the same again, and known. But some of it may be late by now, and be counted as

@@ -205,10 +205,13 @@ type attempt struct {
 	published func()
 }
 
-// errUnconfirmed asks for another attempt that goes by what the leader says. A write makes sure that nothing was missed;
-// where there is nothing to write, the replica that was asked may not know yet of the run that has ended, or of the start
-// that is to be tried again. And a pause is written before the record: the run that has failed may be over already.
-var errUnconfirmed = fmt.Errorf("%w: invoker: nothing to do or to pause, says a replica", kv.ErrConflict)
+// errNothing asks the leader where there is nothing to write, or a pause. A write makes sure that nothing was missed. Without one,
+// the replica may not know yet of the run that has ended, or of the start that is to be tried again. And a pause is written before
+// the record: the run that has failed may be over already.
+var errNothing = fmt.Errorf("%w: invoker: nothing to do or to pause", kv.ErrUnconfirmed)
+
+// errReplaced asks the leader before what an earlier schedule of the same ID has left is abandoned.
+var errReplaced = fmt.Errorf("%w: invoker: the record is that of an earlier schedule", kv.ErrUnconfirmed)
 
 // transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
 // attempt has executed is found done by the next. It returns until when to hold the messages, if that is needed.
@@ -254,7 +257,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		out = Transition(&definition.Value, s.record.Value, in, p.config.Now())
 	}
 	if (!out.Changed || out.Pause != nil) && !a.again {
-		return time.Time{}, errUnconfirmed
+		return time.Time{}, errNothing
 	}
 	mayHaveTimer := s.mayHaveTimer()
 	if err := s.commit(ctx, out); err != nil {
@@ -285,7 +288,7 @@ func (p *Pool) bury(
 		return record, nil
 	}
 	if !a.again {
-		return record, errUnconfirmed
+		return record, errReplaced
 	}
 	return p.abandon(ctx, a.key, record)
 }

@@ -4,24 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxConflicts is how many conflicts in a row Attempt takes for bad luck.
-const maxConflicts = 5
+// maxAttempts is how often Attempt calls a transition.
+const maxAttempts = 5
 
-// Attempt calls a transition until it ends without [ErrConflict], which says that another process was faster: the
-// transition begins anew then, with what that one has written. again is true from the second call on; by then reads must
-// be from the leader, since a replica that was behind still may be.
+// Attempt calls a transition until it returns anything but these two:
+//
+//   - [ErrConflict]: another process was faster. The transition begins anew, with what that process has written.
+//   - [ErrUnconfirmed]: what a replica said is not enough. The transition begins anew, with what the leader says.
+//
+// again is true from the second call on. Reads must then be from the leader: a replica that was behind may still be.
+// After too many attempts Attempt gives up. Its error has the text of the last one, and is neither of the two: no caller shall
+// answer it with attempts of its own.
 func Attempt(transition func(again bool) error) error {
-	for try := range maxConflicts {
-		err := transition(try > 0)
-		if !errors.Is(err, ErrConflict) {
-			return err
+	var last error
+	for try := range maxAttempts {
+		last = transition(try > 0)
+		if !errors.Is(last, ErrConflict) && !errors.Is(last, ErrUnconfirmed) {
+			return last
 		}
 	}
-	return fmt.Errorf("kv: %d conflicts in a row", maxConflicts)
+	return errors.New("kv: gave up after " + strconv.Itoa(maxAttempts) + " attempts; the last one: " + last.Error())
 }
 
 // Load reads a record for a transition of [Attempt]: from any replica at first, from the leader again. A record that does

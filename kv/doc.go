@@ -10,6 +10,7 @@
 // What an installation knows beside its schedules is in a bucket of its own, the [Cluster].
 //
 // Errors are one of [ErrNotFound], [ErrConflict] and [ErrCorrupt], or come from NATS and mean that it may be tried again.
+// [ErrUnconfirmed] is a word for the callers: no function here returns it.
 // Whether a record was read or written in vain is an ordinary outcome here; who owns which record is the pools' matter.
 //
 // The package may import schedule and subjects. It must never hold a decision about schedules, nor a cache.

@@ -298,16 +298,24 @@ func TestDefinitionForAsksTheLeaderWhenItMust(t *testing.T) {
 
 func TestAttempt(t *testing.T) {
 	t.Parallel()
-	conflict := fmt.Errorf("wrapped: %w", kv.ErrConflict)
+	conflict, unconfirmed := fmt.Errorf("wrapped: %w", kv.ErrConflict), fmt.Errorf("before that: %w", kv.ErrUnconfirmed)
 	for name, test := range map[string]struct {
 		errs  []error
 		calls int
 		want  string
 	}{
-		"at once":        {[]error{nil}, 1, ""},
-		"after two":      {[]error{conflict, conflict, nil}, 3, ""},
-		"another error":  {[]error{conflict, errors.New("away")}, 2, "away"},
-		"conflicts only": {[]error{conflict, conflict, conflict, conflict, conflict}, 5, "kv: 5 conflicts in a row"},
+		"at once":       {[]error{nil}, 1, ""},
+		"after two":     {[]error{conflict, conflict, nil}, 3, ""},
+		"another error": {[]error{conflict, errors.New("away")}, 2, "away"},
+		"unconfirmed":   {[]error{unconfirmed, conflict, unconfirmed, nil}, 4, ""},
+		"conflicts only": {
+			[]error{unconfirmed, conflict, conflict, conflict, conflict}, 5,
+			"kv: gave up after 5 attempts; the last one: wrapped: kv: record has another revision",
+		},
+		"never confirmed": {
+			[]error{unconfirmed, unconfirmed, unconfirmed, unconfirmed, unconfirmed}, 5,
+			"kv: gave up after 5 attempts; the last one: before that: kv: a replica says so, and the leader has not confirmed it",
+		},
 	} {
 		calls := 0
 		err := kv.Attempt(func(again bool) error {
@@ -322,6 +330,7 @@ func TestAttempt(t *testing.T) {
 			assert.EqualError(t, err, test.want, name)
 		}
 		assert.NotErrorIs(t, err, kv.ErrConflict, "the loop would not know what to do with it")
+		assert.NotErrorIs(t, err, kv.ErrUnconfirmed, name)
 	}
 }
 

@@ -13,6 +13,9 @@ var (
 	ErrNotFound = errors.New("kv: record not found")
 	// ErrConflict: the record has been written since it was read, or exists where it was to be created.
 	ErrConflict = errors.New("kv: record has another revision")
+	// ErrUnconfirmed: what a replica says is not enough for what is to be done; the leader must be asked. A transition of [Attempt]
+	// returns it to begin anew. No other process has come first.
+	ErrUnconfirmed = errors.New("kv: a replica says so, and the leader has not confirmed it")
 	// ErrCorrupt: the record cannot be decoded. Trying again does not help.
 	ErrCorrupt = errors.New("kv: record cannot be decoded")
 )
