@@ -32,11 +32,11 @@ func BenchmarkRequest(b *testing.B) {
 		body   any
 		handle handler
 	}{
-		{"create", schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: requestID}, handle(
+		{"create", schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: requestID}, writes(
 			func(context.Context, string, *schedule.CreateRequest) (schedule.Description, error) {
 				return created, nil
 			})},
-		{"trigger", schedule.TriggerRequest{ID: key.ID, RequestID: requestID}, handle(
+		{"trigger", schedule.TriggerRequest{ID: key.ID, RequestID: requestID}, writes(
 			func(context.Context, string, *schedule.TriggerRequest) (schedule.TriggerReply, error) {
 				return schedule.TriggerReply{ID: key.ID, TriggerID: requestID}, nil
 			})},

@@ -22,8 +22,17 @@ type endpoint struct {
 	stats                   verbStats
 }
 
-// handler answers the requests of one verb.
+// access says whether a verb changes anything. The zero access says nothing, and is that of no endpoint.
+type access int
+
+const (
+	accessRead access = iota + 1
+	accessWrite
+)
+
+// handler answers the requests of one verb. Make it with reads or writes.
 type handler struct {
+	access access
 	// request and reply are the types of what is asked and answered.
 	request, reply reflect.Type
 	// answer answers a body, which decode can read, with a value to encode.
@@ -49,14 +58,7 @@ func (e *endpoint) subject(names subjects.Names) string {
 	return names.API("*", cmp.Or(e.thing, subjects.ThingSchedule), e.verb)
 }
 
-// reads reports whether e changes nothing.
-func (e *endpoint) reads() bool {
-	return slices.Contains([]string{
-		"describe", "list", "count", "matchingTimes", "preview", "history", "runs", "run",
-	}, e.verb)
-}
-
-// endpoints are all verbs.
+// endpoints are all verbs. A new one is one entry here, with its summary and with [reads] or [writes] around the function that answers.
 func (a *api) endpoints() []*endpoint {
 	return slices.Concat(
 		a.writeEndpoints(), a.runEndpoints(), a.calendarEndpoints(), a.bulkEndpoints(), a.readEndpoints(),
@@ -68,53 +70,53 @@ func (a *api) endpoints() []*endpoint {
 func (a *api) writeEndpoints() []*endpoint {
 	return []*endpoint{
 		{
-			verb: "create", summary: "Create a schedule; idempotent by requestId", handle: handle(a.create),
+			verb: "create", summary: "Create a schedule; idempotent by requestId", handle: writes(a.create),
 			request: "{id, spec, action, policies, state, requestId?, triggerNow?, backfills?}", reply: described,
 		},
 		{
 			verb: "update", summary: "Replace spec, action, policies and state; idempotent by requestId",
-			handle:  handle(a.update),
+			handle:  writes(a.update),
 			request: "{id, spec, action, policies, state, conflictToken?, requestId?}", reply: described,
 		},
 		{
 			verb: "patch", summary: "Do several things at once: all or none; idempotent by requestId",
-			handle:  handle(a.patch),
+			handle:  writes(a.patch),
 			request: "{id, pause?, unpause?, trigger?, backfills?, skip?, unskip?, conflictToken?, requestId?}",
 			reply:   described,
 		},
 		{
-			verb: "delete", handle: handle(a.delete),
+			verb: "delete", handle: writes(a.delete),
 			summary: "Delete a schedule; queued runs are withdrawn, others go on, or as runs says; idempotent by requestId",
 			request: "{id, runs?, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "pause", summary: "Stop automated actions; idempotent by requestId", handle: handle(a.pause),
+			verb: "pause", summary: "Stop automated actions; idempotent by requestId", handle: writes(a.pause),
 			request: "{id, note?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "unpause", summary: "Resume automated actions; idempotent by requestId", handle: handle(a.unpause),
+			verb: "unpause", summary: "Resume automated actions; idempotent by requestId", handle: writes(a.unpause),
 			request: "{id, note?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "skip", summary: "Pass over times to come; idempotent by requestId", handle: handle(a.skip),
+			verb: "skip", summary: "Pass over times to come; idempotent by requestId", handle: writes(a.skip),
 			request: "{id, count?, times?, note?, requestId?}", reply: "{id, skips}",
 		},
 		{
 			verb: "unskip", summary: "Skip times no more, all of them or some; idempotent by requestId",
-			handle: handle(a.unskip), request: "{id, times?, requestId?}", reply: "{id, skips}",
+			handle: writes(a.unskip), request: "{id, times?, requestId?}", reply: "{id, skips}",
 		},
 		{
-			verb: "trigger", summary: "Start one run now, paused or not; idempotent by requestId", handle: handle(a.trigger),
+			verb: "trigger", summary: "Start one run now, paused or not; idempotent by requestId", handle: writes(a.trigger),
 			request: "{id, overlap?, note?, input?, headers?, memo?, requestId?}", reply: "{id, triggerId}",
 		},
 		{
 			verb: "backfill", summary: "Start a run for every time of a range; idempotent by requestId",
-			handle:  handle(a.backfill),
+			handle:  writes(a.backfill),
 			request: "{id, start, end, overlap?, note?, requestId?}", reply: "{id, backfillId}",
 		},
 		{
 			verb: "cancelBackfill", summary: "End a backfill, or take back a trigger that waits; idempotent by requestId",
-			handle: handle(a.cancelBackfill), request: "{id, backfillId, requestId?}", reply: "{}",
+			handle: writes(a.cancelBackfill), request: "{id, backfillId, requestId?}", reply: "{}",
 		},
 	}
 }
@@ -133,12 +135,32 @@ func (e *endpoint) metadata() (map[string]string, error) {
 	}, err
 }
 
-// handle makes a handler of a function that takes a validated request.
-func handle[Request any, Pointer interface {
+// validated is a pointer to a request that can check itself.
+type validated[Request any] interface {
 	*Request
 	Validate() error
-}, Reply any](answer func(context.Context, string, *Request) (Reply, error)) handler {
+}
+
+// reads makes the handler of a verb that changes nothing.
+func reads[Request any, Pointer validated[Request], Reply any](
+	answer func(context.Context, string, *Request) (Reply, error),
+) handler {
+	return handle[Request, Pointer](accessRead, answer)
+}
+
+// writes makes the handler of a verb that changes something. A namespace that is being deleted refuses it.
+func writes[Request any, Pointer validated[Request], Reply any](
+	answer func(context.Context, string, *Request) (Reply, error),
+) handler {
+	return handle[Request, Pointer](accessWrite, answer)
+}
+
+// handle makes a handler of a function that takes a validated request.
+func handle[Request any, Pointer validated[Request], Reply any](
+	access access, answer func(context.Context, string, *Request) (Reply, error),
+) handler {
 	return handler{
+		access:  access,
 		request: reflect.TypeFor[Request](), reply: reflect.TypeFor[Reply](),
 		answer: func(ctx context.Context, namespace string, body []byte, decode decoder) (any, error) {
 			var request Request

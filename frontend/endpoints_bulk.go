@@ -9,21 +9,21 @@ func (a *api) bulkEndpoints() []*endpoint {
 		{
 			thing: subjects.ThingBulk, verb: "start",
 			summary: "Pause, unpause, trigger, delete or label many schedules in the background; idempotent by requestId",
-			handle:  handle(a.startBulk),
+			handle:  writes(a.startBulk),
 			request: "{operation, query? | prefix? | ids? | all?, note?, overlap?, label?, runs?, rate?, dryRun?, requestId?}",
 			reply:   "{jobId, count, ids?}",
 		},
 		{
-			thing: subjects.ThingBulk, verb: "describe", summary: "Describe a bulk operation", handle: handle(a.describeBulk),
+			thing: subjects.ThingBulk, verb: "describe", summary: "Describe a bulk operation", handle: reads(a.describeBulk),
 			request: "{jobId}", reply: describedBulk,
 		},
 		{
 			thing: subjects.ThingBulk, verb: "list", summary: "List the bulk operations of the namespace, the newest first",
-			handle: handle(a.listBulk), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
+			handle: reads(a.listBulk), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
 		},
 		{
 			thing: subjects.ThingBulk, verb: "cancel", summary: "End a bulk operation; what it has done stays done",
-			handle: handle(a.cancelBulk), request: "{jobId}", reply: describedBulk,
+			handle: writes(a.cancelBulk), request: "{jobId}", reply: describedBulk,
 		},
 	}
 }

@@ -9,35 +9,35 @@ const describedNamespace = "{name, description?, limits, freeze?, deleting?, inf
 func (a *api) namespaceEndpoints() []*endpoint {
 	all := []*endpoint{
 		{
-			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: handle(a.createNamespace),
+			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: writes(a.createNamespace),
 			request: "{description?, limits?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "update", summary: "Replace description and limits; idempotent by requestId",
-			handle:  handle(a.updateNamespace),
+			handle:  writes(a.updateNamespace),
 			request: "{description?, limits?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "delete", summary: "Delete a namespace in the background, by force with all its schedules",
-			handle:  handle(a.deleteNamespace),
+			handle:  writes(a.deleteNamespace),
 			request: "{force?, runs?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "freeze", summary: "Stop the automated actions of a namespace; idempotent by requestId",
-			handle:  handle(a.freezeNamespace),
+			handle:  writes(a.freezeNamespace),
 			request: "{reason, until?, for?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "unfreeze", summary: "Resume the automated actions of a namespace; idempotent by requestId",
-			handle:  handle(a.unfreezeNamespace),
+			handle:  writes(a.unfreezeNamespace),
 			request: "{requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "describe", summary: "Describe a namespace", handle: handle(a.describeNamespace),
+			verb: "describe", summary: "Describe a namespace", handle: reads(a.describeNamespace),
 			request: "{}", reply: "the namespace, with info.usage: what it makes of its limits",
 		},
 		{
-			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: handle(a.listNamespaces),
+			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: reads(a.listNamespaces),
 			request: "{pageSize?, pageToken?}", reply: "{namespaces, nextPageToken?}",
 		},
 	}

@@ -15,13 +15,13 @@ func (a *api) runEndpoints() []*endpoint {
 	return []*endpoint{
 		{
 			verb: "cancelRun", summary: "Ask a run in progress to stop; its code decides how", request: request, reply: reply,
-			handle: handle(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
+			handle: writes(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
 				return a.endRun(ctx, namespace, schedule.ControlCancel, req)
 			}),
 		},
 		{
 			verb: "terminateRun", summary: "End a run in progress at once", request: request, reply: reply,
-			handle: handle(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
+			handle: writes(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
 				return a.endRun(ctx, namespace, schedule.ControlTerminate, req)
 			}),
 		},

@@ -55,7 +55,7 @@ func (n *knownNamespaces) admit(ctx context.Context, e *endpoint, name string) e
 	if err != nil {
 		return err
 	}
-	if record.Deleting && !e.reads() {
+	if record.Deleting && e.handle.access != accessRead {
 		return errDeleting(name)
 	}
 	return nil
