@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/alive"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -18,7 +18,7 @@ func TestAnswersForTheRunsItHas(t *testing.T) {
 	b := setup(t)
 	req := b.request("1", "slow")
 	ask := func() bool {
-		answer, has, err := alive.Ask(t.Context(), b.nc, b.names, namespace, queue, req.RunID)
+		answer, has, err := consistency.AskWorkers(t.Context(), b.nc, b.names, namespace, queue, req.RunID)
 		require.NoError(t, err)
 		assert.Equal(t, has, answer.Worker != "")
 		return has

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/alive"
+	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -166,7 +166,7 @@ func TestPermissionsSuffice(t *testing.T) {
 	completions, err := admin.SubscribeSync(callback)
 	require.NoError(t, err)
 	worker.Handle(w, "a", func(ctx context.Context, _ string) (string, error) {
-		answer, has, err := alive.Ask(ctx, admin, names, namespace, "reports", "run")
+		answer, has, err := consistency.AskWorkers(ctx, admin, names, namespace, "reports", "run")
 		assert.NoError(t, err)
 		assert.True(t, has)
 		assert.Equal(t, "run", answer.RunID)

@@ -47,7 +47,7 @@ type Streams interface {
 	// Waiting visits the runs on a subject of the action stream, which may have wildcards, in order of their sequences, from one
 	// sequence to another, both inclusive; to 0 means to the end. It returns the first error, of visit or of NATS.
 	Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error
-	// RequestWithContext asks whoever listens on a subject, as alive.Asker says.
+	// RequestWithContext asks whoever listens on a subject, as [WorkerAsker] says.
 	RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error)
 }
 

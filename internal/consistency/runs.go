@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/alive"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -78,7 +77,7 @@ func (r *reader) withoutWorker(
 	group.SetLimit(maxQuestions)
 	for i, start := range starts {
 		group.Go(func() (err error) {
-			_, has[i], err = alive.Ask(asking, r.streams, r.names, s.Key.Namespace, start.TaskQueue, start.RunID)
+			_, has[i], err = AskWorkers(asking, r.streams, r.names, s.Key.Namespace, start.TaskQueue, start.RunID)
 			return err
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/carillon-scheduler/carillon/internal/alive"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -132,7 +131,7 @@ func (r *reader) stray(ctx context.Context, b *book, run *taskqueue.WaitingRun) 
 		return Finding{}, false, fmt.Errorf("consistency: look at the workers of task queue %q: %w", run.TaskQueue, err)
 	}
 	if s.taken = run.Sequence <= handedOut; s.taken {
-		_, s.has, err = alive.Ask(ctx, r.streams, r.names, run.Namespace, run.TaskQueue, run.RunID)
+		_, s.has, err = AskWorkers(ctx, r.streams, r.names, run.Namespace, run.TaskQueue, run.RunID)
 		if err != nil {
 			return Finding{}, false, err
 		}

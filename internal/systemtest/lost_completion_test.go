@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/alive"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -88,7 +87,7 @@ func (s *system) awaitRunOf(id, other string) schedule.Run {
 			return false
 		}
 		run = running[0]
-		_, has, err := alive.Ask(s.t.Context(), s.conn, s.names, "default", "q", run.RunID)
+		_, has, err := consistency.AskWorkers(s.t.Context(), s.conn, s.names, "default", "q", run.RunID)
 		require.NoError(s.t, err)
 		return has
 	})
