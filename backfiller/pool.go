@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 // Pool is one process's share of the backfiller. Make it with New, run it once.
 type Pool struct {
 	config Config
-	specs  *speccache.Cache
+	specs  *cache.Specs
 	events *events.Publisher
 }
 
@@ -66,7 +66,7 @@ func New(config Config) (*Pool, error) {
 	}
 	config.Bus = bus.Or(config.Bus, config.JS)
 	return &Pool{
-		config: config, specs: speccache.New(speccache.DefaultSize),
+		config: config, specs: cache.NewSpecs(cache.DefaultSize),
 		events: events.NewPublisher(config.Bus, config.Names, config.Namespaces),
 	}, nil
 }

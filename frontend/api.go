@@ -9,12 +9,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search"
-	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -46,7 +46,7 @@ type api struct {
 	keysAndTraces *keyLists
 	rooms         *rooms
 	events        *events.Publisher
-	specs         *speccache.Cache
+	specs         *cache.Specs
 	warned        *warned
 	types         *typesSeen   // nil in a simulation
 	log           *slog.Logger // of what clients may cause as often as they like, at a bounded rate

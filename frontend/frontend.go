@@ -8,12 +8,12 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/replica"
-	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -59,7 +59,7 @@ func New(config Config) (*Frontend, error) {
 			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster)},
 			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger, acts: acts,
 			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
-			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: speccache.New(specCacheSize),
+			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: cache.NewSpecs(specCacheSize),
 			warned: newWarned(),
 			types: newTypesSeen(config.Now, func(ctx context.Context, of actionType) (taskqueue.Types, error) {
 				return taskqueue.AskTypes(ctx, config.Conn, config.Names, of.namespace, of.queue, of.name)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
-	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -44,7 +44,7 @@ func NewLocal(config LocalConfig) *Local {
 		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger, acts: config.Logger,
 		cluster: config.Cluster, jobs: jobs.NewStore(config.Cluster), keys: newKeyLists(config.Store, kv.Schedules),
 		keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
-		rooms:         newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: speccache.New(specCacheSize),
+		rooms:         newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: cache.NewSpecs(specCacheSize),
 		warned: newWarned(),
 		now:    config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
 		maxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },

@@ -11,11 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/recent"
-	"github.com/carillon-scheduler/carillon/internal/speccache"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/timer"
@@ -37,7 +36,7 @@ type Config struct {
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
-	Definitions *recent.Records[schedule.Definition]
+	Definitions *cache.Records[schedule.Definition]
 	// Namespaces says which freezes there are; nil knows of none.
 	Namespaces namespaces.Source
 	// Vitals are told how the pool is doing; nil tells nobody.
@@ -69,7 +68,7 @@ func (c Config) withDefaults() Config {
 		c.IdleTime = 7 * 24 * time.Hour
 	}
 	if c.Definitions == nil {
-		c.Definitions = recent.Definitions()
+		c.Definitions = cache.Definitions()
 	}
 	if c.Namespaces == nil {
 		c.Namespaces = namespaces.Fixed(nil)
@@ -94,14 +93,14 @@ func (c Config) validate() error {
 // Pool is one process's share of the generator. Make it with New, run it once.
 type Pool struct {
 	config Config
-	specs  *speccache.Cache
+	specs  *cache.Specs
 	events *events.Publisher
 	held   held
 	// backpressure is what it knows of the invoker.
 	backpressure backpressure
 	// records and definitions are as they were last known here.
-	records     *recent.Records[schedule.GeneratorState]
-	definitions *recent.Records[schedule.Definition]
+	records     *cache.Records[schedule.GeneratorState]
+	definitions *cache.Records[schedule.Definition]
 }
 
 // New returns a pool that is not running yet.
@@ -112,9 +111,9 @@ func New(config Config) (*Pool, error) {
 	}
 	config.Bus = bus.Or(config.Bus, config.JS)
 	return &Pool{
-		config: config, specs: speccache.New(speccache.DefaultSize),
+		config: config, specs: cache.NewSpecs(cache.DefaultSize),
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
-		records: recent.New(recent.DefaultSize, kv.Generator), definitions: config.Definitions,
+		records: cache.NewRecords(cache.DefaultSize, kv.Generator), definitions: config.Definitions,
 		backpressure: backpressure{limit: config.MaxBacklog},
 	}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/recent"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -155,7 +155,7 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 			require.ErrorIs(t, dies.Handle(t.Context(), s.key, s.group(false, wakeUp)).Err(), nats.ErrTimeout)
 			require.Empty(t, s.record().Starts)
 
-			lagging := recent.Definitions()
+			lagging := cache.Definitions()
 			lagging.Keep(s.key, definition)
 			pool := s.newPool(func(c *invoker.Config) { c.Definitions = lagging })
 			group := s.group(false, invoker.Message{Enqueue: &second})

@@ -12,11 +12,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -36,7 +36,7 @@ type Config struct {
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
-	Definitions *recent.Records[schedule.Definition]
+	Definitions *cache.Records[schedule.Definition]
 	// Namespaces says what limits and freezes there are; nil knows of none.
 	Namespaces namespaces.Source
 	// Vitals are told how the pool is doing; nil tells nobody.
@@ -56,7 +56,7 @@ func (c Config) withDefaults() Config {
 		c.Concurrency = 64
 	}
 	if c.Definitions == nil {
-		c.Definitions = recent.Definitions()
+		c.Definitions = cache.Definitions()
 	}
 	if c.Namespaces == nil {
 		c.Namespaces = namespaces.Fixed(nil)
@@ -82,8 +82,8 @@ type Pool struct {
 	// left holds what sessions have left to the next ones.
 	left *lru.Cache[schedule.Key, remainder]
 	// records and definitions are as they were last known here.
-	records     *recent.Records[schedule.InvokerState]
-	definitions *recent.Records[schedule.Definition]
+	records     *cache.Records[schedule.InvokerState]
+	definitions *cache.Records[schedule.Definition]
 	throttle    *throttle
 }
 
@@ -105,7 +105,7 @@ func New(config Config) (*Pool, error) {
 	return &Pool{
 		config: config, published: known, left: left,
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),
-		records: recent.New(recent.DefaultSize, kv.Invoker), definitions: config.Definitions,
+		records: cache.NewRecords(cache.DefaultSize, kv.Invoker), definitions: config.Definitions,
 		throttle: newThrottle(&config),
 	}, nil
 }

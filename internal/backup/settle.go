@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -28,7 +28,7 @@ type settlement struct {
 	*restoration
 	evidence *evidence
 	store    *kv.Store
-	specs    *speccache.Cache
+	specs    *cache.Specs
 	actions  jetstream.Stream
 
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ func (r *restoration) reconcile(ctx context.Context) (map[string]bool, error) {
 	}
 	s := &settlement{
 		restoration: r, evidence: found, store: kv.NewStore(buckets, r.names, r.manifest.Shards),
-		specs: speccache.New(speccache.DefaultSize), forget: map[string]bool{},
+		specs: cache.NewSpecs(cache.DefaultSize), forget: map[string]bool{},
 	}
 	if s.actions, err = r.JS.Stream(ctx, r.names.ActionStream()); err != nil {
 		return nil, err

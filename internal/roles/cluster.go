@@ -13,13 +13,13 @@ import (
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/publish"
-	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
@@ -44,7 +44,7 @@ type Cluster struct {
 	lanes   *replica.Lanes
 	options Options
 	// definitions are those that the pools of this process have read last.
-	definitions *recent.Records[schedule.Definition]
+	definitions *cache.Records[schedule.Definition]
 	// watch knows whether the streams take writes.
 	watch *streamwatch.Watch
 }
@@ -80,7 +80,7 @@ func Open(
 	}
 	return &Cluster{
 		Conn: conn, JS: js, Names: names, Facts: facts, store: kv.NewStore(buckets, names, facts.Shards), lanes: lanes,
-		options: options, definitions: recent.Definitions(),
+		options: options, definitions: cache.Definitions(),
 		watch: streamwatch.New(streamwatch.Config{
 			JS: js, Names: names, Shards: facts.Shards, Logger: options.Logger, Unanswered: publish.Unanswered,
 		}),

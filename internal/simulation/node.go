@@ -12,9 +12,9 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -38,7 +38,7 @@ type node struct {
 	role       string
 	space      string // the namespace of a worker
 	// definitions are those that the process has read last, where it shares them; nil where it does not.
-	definitions *recent.Records[schedule.Definition]
+	definitions *cache.Records[schedule.Definition]
 	ids         *ids
 	api         *frontend.Local // of a frontend
 	died        chan struct{}

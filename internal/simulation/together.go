@@ -3,7 +3,7 @@ package simulation
 import (
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/recent"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -13,7 +13,7 @@ import (
 // share is what the nodes of one process share.
 type share struct {
 	skew        time.Duration
-	definitions *recent.Records[schedule.Definition]
+	definitions *cache.Records[schedule.Definition]
 }
 
 // shareAnew makes what the processes share at first.
@@ -28,7 +28,7 @@ func (w *world) shareAnew() {
 }
 
 func (w *world) newShare() share {
-	s := share{definitions: recent.Definitions()}
+	s := share{definitions: cache.Definitions()}
 	if w.plan.Skew > 0 {
 		s.skew = w.duration(-w.plan.Skew, w.plan.Skew)
 	}

@@ -22,8 +22,8 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	t.Parallel()
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
-		"internal/bus", "internal/leader", "internal/loop", "internal/speccache", "internal/task", "internal/telemetry", "internal/timer",
-		"internal/deadletter", "internal/events", "internal/flood", "internal/metrics", "internal/namespaces", "internal/publish", "internal/recent",
+		"internal/bus", "internal/cache", "internal/leader", "internal/loop", "internal/task", "internal/telemetry", "internal/timer",
+		"internal/deadletter", "internal/events", "internal/flood", "internal/metrics", "internal/namespaces", "internal/publish",
 	}
 	allowed := map[string][]string{
 		"schedule":   {"internal/yamltext", "internal/zonedata"},

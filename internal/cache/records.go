@@ -1,13 +1,15 @@
-// Package recent keeps the records that a pool has read or written last, decoded. A schedule that fires every second would
-// otherwise be read and decoded several times a second, by the process that has just written it.
+// Package cache keeps what a process has used last, so that a schedule that fires every second is not read, decoded and compiled
+// every second.
 //
-// What is kept is like what a replica says that lags behind: another process may have written the record since. So it may
-// stand for the first read of a transition, and for nothing that needs the word of the leader. The compare-and-set of the
-// write finds out; then the record is read from the leader, and kept anew. Who keeps a record must not change what it
-// refers to.
+//   - [Records] are the records that a pool has read or written last, decoded. Such a record is like the answer of a replica that
+//     lags behind: another process may have written it since. So it may serve the first read of a transition, and nothing that needs
+//     the word of the leader. The compare-and-set of the write finds out; then the record is read from the leader, and kept anew.
+//     Whoever keeps a record must not change what it refers to.
+//   - [Specs] are compiled specs. A version of a definition never changes, so they never go stale.
 //
-// The package may be imported by the pools, and by who sets them up. It imports kv, and knows nothing of what the records mean.
-package recent
+// The package may be imported by the pools, the frontend, internal/backup, and what sets up the pools. It may import schedule, specproc
+// and kv. It knows nothing of what the records mean, and must never decide anything.
+package cache
 
 import (
 	"context"
@@ -18,13 +20,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DefaultSize is how many records of a kind a pool keeps: those of the schedules that are due again and again. If there are more,
-// each record is forgotten before it is of use.
+// DefaultSize is how many records of a kind, or specs, a pool keeps: those of the schedules that are due again and again. If there are
+// more, each is forgotten before it is of use.
 const DefaultSize = 16384
 
 // Definitions returns records of definitions. The pools of a process share them: what one has just read or confirmed serves
 // the next.
-func Definitions() *Records[schedule.Definition] { return New(DefaultSize, kv.Definition) }
+func Definitions() *Records[schedule.Definition] { return NewRecords(DefaultSize, kv.Definition) }
 
 // Records are the last records of one kind, by schedule. It is safe for concurrent use.
 type Records[T any] struct {
@@ -32,11 +34,11 @@ type Records[T any] struct {
 	key     func(schedule.Key) kv.Key[T]
 }
 
-// New returns records of the kind that key names, at most size of them, which is at least 1.
-func New[T any](size int, key func(schedule.Key) kv.Key[T]) *Records[T] {
+// NewRecords returns records of the kind that key names, at most size of them, and at least one.
+func NewRecords[T any](size int, key func(schedule.Key) kv.Key[T]) *Records[T] {
 	records, err := lru.New[schedule.Key, kv.Record[T]](max(size, 1))
 	if err != nil {
-		panic("recent: " + err.Error()) // only for a size below 1
+		panic("cache: " + err.Error()) // only for a size below 1
 	}
 	return &Records[T]{records: records, key: key}
 }

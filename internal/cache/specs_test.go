@@ -1,4 +1,4 @@
-package speccache_test
+package cache_test
 
 import (
 	"fmt"
@@ -9,12 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/speccache"
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
-
-func TestMain(m *testing.M) { natstest.Main(m) }
 
 func definition(incarnation string, version uint64, every time.Duration) *schedule.Definition {
 	return &schedule.Definition{Incarnation: incarnation, Version: version, Schedule: schedule.Schedule{
@@ -22,9 +19,9 @@ func definition(incarnation string, version uint64, every time.Duration) *schedu
 	}}
 }
 
-func TestKeepsTheLastUsed(t *testing.T) {
+func TestSpecsKeepsTheLastUsed(t *testing.T) {
 	t.Parallel()
-	c := speccache.New(2)
+	c := cache.NewSpecs(2)
 	get := func(incarnation string, version uint64) any {
 		spec, err := c.Get(definition(incarnation, version, time.Hour))
 		require.NoError(t, err)
@@ -41,18 +38,18 @@ func TestKeepsTheLastUsed(t *testing.T) {
 	require.NotSame(t, first, get("a", 1), "it was dropped")
 }
 
-func TestErrorsAreNotKept(t *testing.T) {
+func TestSpecsKeepsNoErrors(t *testing.T) {
 	t.Parallel()
-	c := speccache.New(0)
+	c := cache.NewSpecs(0)
 	_, err := c.Get(definition("a", 1, -time.Hour))
 	require.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 	_, err = c.Get(definition("a", 1, time.Hour))
 	require.NoError(t, err)
 }
 
-func TestConcurrentUse(t *testing.T) {
+func TestSpecsConcurrentUse(t *testing.T) {
 	t.Parallel()
-	c := speccache.New(8)
+	c := cache.NewSpecs(8)
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var running sync.WaitGroup
 	for range 8 {

@@ -1,12 +1,12 @@
-package recent_test
+package cache_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/recent"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -25,11 +25,11 @@ func newStore(t *testing.T) *kv.Store {
 	return store
 }
 
-// TestKeptUntilAskedForTheTruth: another process has written the record, which a second attempt finds out.
-func TestKeptUntilAskedForTheTruth(t *testing.T) {
+// TestRecordsAreKeptUntilAskedForTheTruth: another process has written the record, which a second attempt finds out.
+func TestRecordsAreKeptUntilAskedForTheTruth(t *testing.T) {
 	t.Parallel()
 	store, key := newStore(t), schedule.Key{Namespace: "default", ID: "s"}
-	records := recent.New(2, kv.Generator)
+	records := cache.NewRecords(2, kv.Generator)
 	load := func(again bool) kv.Record[schedule.GeneratorState] {
 		record, err := records.Load(t.Context(), store, key, again)
 		require.NoError(t, err)
@@ -56,10 +56,10 @@ func TestKeptUntilAskedForTheTruth(t *testing.T) {
 	require.Equal(t, second, load(false))
 }
 
-// TestTheLeastRecentlyUsedGoes where there are too many.
-func TestTheLeastRecentlyUsedGoes(t *testing.T) {
+// TestRecordsForgetsTheLeastRecentlyUsed where there are too many.
+func TestRecordsForgetsTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
-	records := recent.New(0, kv.Invoker)
+	records := cache.NewRecords(0, kv.Invoker)
 	a, b := schedule.Key{Namespace: "default", ID: "a"}, schedule.Key{Namespace: "default", ID: "b"}
 	for _, key := range []schedule.Key{a, b} {
 		records.Keep(key, kv.Record[schedule.InvokerState]{Revision: 1})

@@ -1,0 +1,55 @@
+package cache
+
+import (
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
+)
+
+// Specs keeps the compiled specs of the schedules that were met last, by definition version, so that a schedule that fires every
+// second is not compiled every second. It is safe for concurrent use.
+type Specs struct {
+	specs *lru.Cache[version, entry]
+}
+
+type entry struct {
+	spec *specproc.Spec
+	zone schedule.ZoneRules
+}
+
+type version struct {
+	incarnation string
+	number      uint64
+}
+
+// NewSpecs returns a cache of at most size specs, and of at least one.
+func NewSpecs(size int) *Specs {
+	specs, err := lru.New[version, entry](max(size, 1))
+	if err != nil {
+		panic("cache: " + err.Error()) // only for a size below 1
+	}
+	return &Specs{specs: specs}
+}
+
+// Get returns the compiled spec of a definition. The error is that of specproc.CompileDefinition.
+func (s *Specs) Get(d *schedule.Definition) (*specproc.Spec, error) {
+	key := version{d.Incarnation, d.Version}
+	if known, ok := s.specs.Get(key); ok {
+		return known.spec, nil
+	}
+	spec, err := specproc.CompileDefinition(d)
+	if err != nil {
+		return nil, err
+	}
+	s.specs.Add(key, entry{spec, d.Schedule.Spec.AsStored().ZoneRules()})
+	return spec, nil
+}
+
+// Zone returns the rules of the time zone by which the spec of a definition is compiled.
+func (s *Specs) Zone(d *schedule.Definition) schedule.ZoneRules {
+	if known, ok := s.specs.Get(version{d.Incarnation, d.Version}); ok {
+		return known.zone
+	}
+	return d.Schedule.Spec.AsStored().ZoneRules()
+}
