@@ -6,7 +6,8 @@
 // Three kinds of command share the tree. The roles (server, frontend, generator, invoker, backfiller, worker) run until
 // they are told to stop; internal/roles builds and runs them. The schedule commands are clients: one request, one answer,
 // one exit code. What a user sees of schedules is rendered by internal/cli/render, and the live view of the demo by
-// internal/cli/live. Settings come from flags, environment and file by one mechanism, internal/cli/flagconf.
+// internal/cli/live. Settings come from flags, environment and file by one mechanism, internal/cli/flagconf. The files of
+// other schedulers are read by internal/importer.
 //
 // Only the binary imports this package and the ones below it. They hold no decision about schedules.
 package cli

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -49,7 +50,7 @@ matters within the next two years.`,
 			all := parseCronJobs(data, actionType)
 			notes := clockNotes{}
 			for i := range all {
-				notes.add(&all[i], flags.zone, a.env.Now())
+				notes.add(&all[i], flags.Zone, a.env.Now())
 			}
 			return a.writeImported(&flags, all)
 		},
@@ -88,7 +89,7 @@ type cronJobSpec struct {
 }
 
 // schedule makes a schedule of it.
-func (j *cronJob) schedule(s *imported, actionType string) error {
+func (j *cronJob) schedule(s *importer.Entry, actionType string) error {
 	if j.Metadata.Name == "" && j.Metadata.GenerateName == "" {
 		return errors.New("metadata.name: is missing")
 	}
@@ -97,7 +98,7 @@ func (j *cronJob) schedule(s *imported, actionType string) error {
 	}
 	s.Action = schedule.Action{Type: actionType, Input: j.Spec.JobTemplate}
 	s.State.Paused = j.Spec.Suspend
-	for _, carryOver := range []func(*imported) error{j.times, j.overlap, j.deadline} {
+	for _, carryOver := range []func(*importer.Entry) error{j.times, j.overlap, j.deadline} {
 		if err := carryOver(s); err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (j *cronJob) schedule(s *imported, actionType string) error {
 	return nil
 }
 
-func (j *cronJob) overlap(s *imported) error {
+func (j *cronJob) overlap(s *importer.Entry) error {
 	switch j.Spec.ConcurrencyPolicy {
 	case "", "Allow":
 		s.Policies.Overlap = schedule.OverlapAllowAll
@@ -121,7 +122,7 @@ func (j *cronJob) overlap(s *imported) error {
 }
 
 // deadline makes the catch-up window.
-func (j *cronJob) deadline(s *imported) error {
+func (j *cronJob) deadline(s *importer.Entry) error {
 	// The controller starts the newest of several missed ones.
 	s.Policies.CatchupMode = schedule.CatchupLatest
 	text := string(j.Spec.StartingDeadlineSeconds)
@@ -135,14 +136,14 @@ func (j *cronJob) deadline(s *imported) error {
 	}
 	window := time.Duration(seconds) * time.Second
 	if window < schedule.MinCatchupWindow {
-		s.note("startingDeadlineSeconds %d is raised to %v, the shortest catch-up window", seconds, schedule.MinCatchupWindow)
+		s.Note("startingDeadlineSeconds %d is raised to %v, the shortest catch-up window", seconds, schedule.MinCatchupWindow)
 	}
 	s.Policies.CatchupWindow = schedule.Duration(max(window, schedule.MinCatchupWindow))
 	return nil
 }
 
 // lost notes what has no counterpart.
-func (j *cronJob) lost(s *imported) {
+func (j *cronJob) lost(s *importer.Entry) {
 	for _, limit := range []struct {
 		name string
 		jobs *int32
@@ -150,17 +151,17 @@ func (j *cronJob) lost(s *imported) {
 		{"successfulJobsHistoryLimit", j.Spec.SuccessfulJobsHistoryLimit}, {"failedJobsHistoryLimit", j.Spec.FailedJobsHistoryLimit},
 	} {
 		if limit.jobs != nil {
-			s.note("%s %d is not carried over: how long Jobs are kept is up to the worker", limit.name, *limit.jobs)
+			s.Note("%s %d is not carried over: how long Jobs are kept is up to the worker", limit.name, *limit.jobs)
 		}
 	}
 	const applied = "kubectl.kubernetes.io/last-applied-configuration"
 	annotations := slices.Sorted(maps.Keys(j.Metadata.Annotations))
 	annotations = slices.DeleteFunc(annotations, func(name string) bool { return name == applied })
 	if len(annotations) > 0 {
-		s.note("the annotations of the CronJob are not carried over: %s", strings.Join(annotations, ", "))
+		s.Note("the annotations of the CronJob are not carried over: %s", strings.Join(annotations, ", "))
 	}
 	if len(j.Metadata.Labels) > 0 {
-		s.note("the labels of the CronJob are not carried over")
+		s.Note("the labels of the CronJob are not carried over")
 	}
 }
 

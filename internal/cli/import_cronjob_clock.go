@@ -9,6 +9,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -27,8 +28,8 @@ type clockNotes map[[2]string]string
 
 // add notes the first change of the clock at which Kubernetes and Carillon differ. The zone is that of a schedule which names
 // none.
-func (notes clockNotes) add(s *imported, zone string, now time.Time) {
-	if s.problem != nil || len(s.Spec.Cron) == 0 {
+func (notes clockNotes) add(s *importer.Entry, zone string, now time.Time) {
+	if s.Problem != nil || len(s.Spec.Cron) == 0 {
 		return
 	}
 	key := [2]string{s.Spec.Cron[0], cmp.Or(s.Spec.TimeZone, zone)}
@@ -38,7 +39,7 @@ func (notes clockNotes) add(s *imported, zone string, now time.Time) {
 		notes[key] = text
 	}
 	if text != "" {
-		s.note("%s", text)
+		s.Note("%s", text)
 	}
 }
 

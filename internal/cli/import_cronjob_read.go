@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/internal/yamltext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -28,7 +29,7 @@ const cronJobID = 200
 
 // parseCronJobs reads the objects of a YAML or JSON text as Kubernetes does. Each is an entry; those that are no CronJob have
 // a problem.
-func parseCronJobs(data []byte, actionType string) []imported {
+func parseCronJobs(data []byte, actionType string) []importer.Entry {
 	r := cronJobReader{actionType: actionType}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') && r.json(text) {
@@ -58,11 +59,11 @@ func parseCronJobs(data []byte, actionType string) []imported {
 // cronJobReader collects the entries.
 type cronJobReader struct {
 	actionType string
-	all        []imported
+	all        []importer.Entry
 }
 
 func (r *cronJobReader) leaveOut(from string, problem error) {
-	r.all = append(r.all, imported{from: from, problem: problem})
+	r.all = append(r.all, importer.Entry{From: from, Problem: problem})
 }
 
 // json reads JSON texts after one another, and reports whether that is what the text is.
@@ -147,16 +148,16 @@ func (r *cronJobReader) object(from, kind string, text json.RawMessage, fields m
 	default:
 		from = fmt.Sprintf("%s, a %s", from, kind)
 	}
-	s := imported{from: from}
+	s := importer.Entry{From: from}
 	switch isCronJob, err := isCronJob(kind, fields["apiVersion"]); {
 	case err != nil:
-		s.problem = err
+		s.Problem = err
 	case !isCronJob:
-		s.problem = errors.New("is no CronJob of Kubernetes")
+		s.Problem = errors.New("is no CronJob of Kubernetes")
 	case metadata != nil:
-		s.problem = metadataProblem(metadata)
+		s.Problem = metadataProblem(metadata)
 	default:
-		s.problem = j.read(text, &s, r.actionType)
+		s.Problem = j.read(text, &s, r.actionType)
 	}
 	r.all = append(r.all, s)
 }
@@ -184,7 +185,7 @@ func isCronJob(kind string, version json.RawMessage) (bool, error) {
 }
 
 // read reads the rest of a CronJob, strictly: a field that Kubernetes does not know is an error, as it is there.
-func (j *cronJob) read(text json.RawMessage, s *imported, actionType string) error {
+func (j *cronJob) read(text json.RawMessage, s *importer.Entry, actionType string) error {
 	var object struct {
 		APIVersion string          `json:"apiVersion"`
 		Kind       string          `json:"kind"`
@@ -196,10 +197,10 @@ func (j *cronJob) read(text json.RawMessage, s *imported, actionType string) err
 		return err
 	}
 	j.Spec = object.Spec
-	id := slug(j.name(), len(j.name()))
+	id := importer.Slug(j.name(), len(j.name()))
 	if len(id) > cronJobID {
-		id = slug(j.name(), cronJobID)
-		s.note("the ID is cut to %d bytes", cronJobID)
+		id = importer.Slug(j.name(), cronJobID)
+		s.Note("the ID is cut to %d bytes", cronJobID)
 	}
 	s.ID = cmp.Or(id, "cronjob")
 	return j.schedule(s, actionType)

@@ -42,18 +42,18 @@ func TestParseCronJobs(t *testing.T) {
 	all := parseCronJobs([]byte(cronJobText), "job")
 	require.Len(t, all, 2)
 	report, sweep := all[0], all[1]
-	require.NoError(t, report.problem)
+	require.NoError(t, report.Problem)
 	assert.Equal(t, "shop-report", report.ID)
-	assert.Equal(t, "CronJob shop/Report", report.from)
+	assert.Equal(t, "CronJob shop/Report", report.From)
 	assert.Equal(t, []string{"0 6 1 * *"}, report.Spec.Cron)
 	assert.Equal(t, "Europe/Paris", report.Spec.TimeZone)
 	assert.Equal(t, schedule.OverlapSkip, report.Policies.Overlap)
 	assert.Equal(t, schedule.MinCatchupWindow, report.Policies.CatchupWindow.Std())
-	assert.Len(t, report.notes, 1)
+	assert.Len(t, report.Notes, 1)
 	assert.True(t, report.State.Paused)
 	assert.Equal(t, "job", report.Action.Type)
 	assert.Contains(t, string(report.Action.Input), `"image":"report:1"`)
-	require.NoError(t, sweep.problem)
+	require.NoError(t, sweep.Problem)
 	assert.Equal(t, schedule.OverlapTerminateOther, sweep.Policies.Overlap)
 	assert.Equal(t, schedule.CatchupLatest, sweep.Policies.CatchupMode)
 	assert.Zero(t, sweep.Policies.CatchupWindow)
@@ -68,9 +68,9 @@ func TestCronJobIDsAreCut(t *testing.T) {
 	text := fmt.Sprintf(`[{"kind": "CronJob", "metadata": {"name": %q, "namespace": %q},
 		"spec": {"schedule": "@daily", "jobTemplate": {}}}]`, name, name)
 	all := parseCronJobs([]byte(text), "job")
-	require.NoError(t, all[0].problem)
+	require.NoError(t, all[0].Problem)
 	assert.Len(t, all[0].ID, cronJobID)
-	assert.Equal(t, []string{"the ID is cut to 200 bytes"}, all[0].notes)
+	assert.Equal(t, []string{"the ID is cut to 200 bytes"}, all[0].Notes)
 }
 
 // kubernetesField draws a field that the parser of Kubernetes accepts, as a rule.
@@ -128,7 +128,7 @@ func bothSpecs(t require.TestingT, expression, zone string) (cron.Schedule, *spe
 	text := fmt.Sprintf("kind: CronJob\nmetadata: {name: x}\nspec: {schedule: %q, timeZone: %q, jobTemplate: {}}", expression, zone)
 	all := parseCronJobs([]byte(text), "job")
 	require.Len(t, all, 1)
-	require.NoError(t, all[0].problem)
+	require.NoError(t, all[0].Problem)
 	ours, err := specproc.Compile(all[0].Spec)
 	require.NoError(t, err)
 	theirs, err := cron.ParseStandard(expression)
@@ -186,8 +186,8 @@ func FuzzParseCronJobs(f *testing.F) {
 	f.Add([]byte("%YAML 1.1\n--- !!map\nitems: *x\n---"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, s := range parseCronJobs(data, "job") {
-			require.NotEmpty(t, s.from)
-			if s.problem != nil {
+			require.NotEmpty(t, s.From)
+			if s.Problem != nil {
 				continue
 			}
 			clockNotes{}.add(&s, "", importNow)

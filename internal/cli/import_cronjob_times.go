@@ -10,11 +10,12 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // times makes the spec. The expression means what the parser of Kubernetes, robfig/cron, says that it means.
-func (j *cronJob) times(s *imported) error {
+func (j *cronJob) times(s *importer.Entry) error {
 	zone, expression, err := cutKubernetesZone(j.Spec.Schedule)
 	if err != nil {
 		return fmt.Errorf("spec.schedule: %w", err)
@@ -27,7 +28,7 @@ func (j *cronJob) times(s *imported) error {
 	case named != nil:
 		zone = *named
 	case zone != "":
-		s.note("the time zone stands in the schedule, where Kubernetes no longer accepts it")
+		s.Note("the time zone stands in the schedule, where Kubernetes no longer accepts it")
 	}
 	parsed, err := cron.ParseStandard(expression)
 	if err != nil {
@@ -42,10 +43,10 @@ func (j *cronJob) times(s *imported) error {
 			return fmt.Errorf("spec.schedule: %q %w", expression, err)
 		}
 		if text != strings.Join(strings.Fields(expression), " ") {
-			s.note("the schedule %q is written as %q, which is what it means to Kubernetes", expression, text)
+			s.Note("the schedule %q is written as %q, which is what it means to Kubernetes", expression, text)
 		}
 		s.Spec = schedule.Spec{Cron: []string{text}, TimeZone: zone}
-		s.hostZone = zone == ""
+		s.HostZone = zone == ""
 	}
 	return nil
 }
@@ -71,10 +72,10 @@ func cutKubernetesZone(text string) (zone, rest string, err error) {
 }
 
 // every makes an interval. Kubernetes counts from the creation of the CronJob, Carillon from 1970, with a phase.
-func (j *cronJob) every(s *imported, every time.Duration) {
+func (j *cronJob) every(s *importer.Entry, every time.Duration) {
 	interval := schedule.Interval{Every: schedule.Duration(every)}
 	if created := j.Metadata.CreationTimestamp; created.IsZero() {
-		s.note("@every counts from 1970-01-01T00:00:00Z: Kubernetes counts from the creation of the CronJob, which is not known here")
+		s.Note("@every counts from 1970-01-01T00:00:00Z: Kubernetes counts from the creation of the CronJob, which is not known here")
 	} else {
 		seconds := int64(every / time.Second)
 		phase := (created.Unix()%seconds + seconds) % seconds

@@ -1,17 +1,10 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-	"time"
-	"unicode/utf8"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/worker/builtin"
+	"github.com/carillon-scheduler/carillon/internal/importer/crontab"
 )
 
 func (a *app) importCrontabCommand() *cobra.Command {
@@ -42,7 +35,7 @@ file.`,
 			if err != nil {
 				return usagef("%s: %w", args[0], err)
 			}
-			return a.writeImported(&flags, parseCrontab(string(data), system))
+			return a.writeImported(&flags, crontab.Parse(string(data), system))
 		},
 	}
 	flags.define(cmd)
@@ -50,117 +43,4 @@ file.`,
 		f.BoolVar(&system, "system", false, "the sixth field is a user, as in /etc/crontab and /etc/cron.d")
 	})
 	return cmd
-}
-
-// crontabCatchup is the catch-up window of schedules from a crontab: cron makes up for nothing, a year would surprise.
-const crontabCatchup = schedule.Duration(time.Hour)
-
-// crontabBlanks are what separates fields. Other white space belongs to them.
-const crontabBlanks = " \t"
-
-// parseCrontab reads crontab(5) as cronie does. Each line with a command is an entry, those with a problem included.
-func parseCrontab(text string, system bool) []imported {
-	table := crontab{system: system}
-	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
-	var all []imported
-	for i, line := range lines {
-		line = strings.TrimLeft(strings.TrimSuffix(line, "\r"), crontabBlanks)
-		if line == "" || strings.HasPrefix(line, "#") || table.set(line) {
-			continue
-		}
-		s, err := table.entry(line)
-		s.from, s.problem = fmt.Sprintf("line %d: %s", i+1, line), err
-		if i == len(lines)-1 {
-			s.note("cron ignores a last line that does not end")
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// crontab is a file as far as it has been read.
-type crontab struct {
-	system    bool
-	variables []crontabVariable
-}
-
-// entry reads a line with a command.
-func (c *crontab) entry(line string) (s imported, err error) {
-	if !utf8.ValidString(line) {
-		return s, errors.New("is not valid UTF-8")
-	}
-	if rest, quiet := strings.CutPrefix(line, "-"); quiet {
-		line = rest
-		s.note(`the "-" in front, which keeps the run out of the log of cron, means nothing here`)
-	}
-	count := 5
-	if strings.HasPrefix(line, "@") {
-		count = 1
-	}
-	words, rest := cutFields(line, count)
-	if len(words) < count {
-		return s, errors.New("is not a time and a command")
-	}
-	if err := crontabTimes(&s, words); err != nil {
-		return s, err
-	}
-	if c.system {
-		users, command := cutFields(rest, 1)
-		if len(users) == 1 {
-			s.note("it ran as user %s: run a worker as that user", users[0])
-		}
-		rest = command
-	}
-	if err := c.command(&s, rest); err != nil {
-		return s, err
-	}
-	c.apply(&s)
-	return s, nil
-}
-
-// command reads what follows the times, and the user.
-func (c *crontab) command(s *imported, text string) error {
-	text, err := crontabOption(s, text)
-	if err != nil {
-		return err
-	}
-	if text == "" {
-		return errors.New("is not a time and a command")
-	}
-	command, stdin := splitPercent(text)
-	switch {
-	case strings.Contains(text, "\x00"):
-		return errors.New("the command has a zero byte")
-	case builtin.HasPlaceholder(command), builtin.HasPlaceholder(stdin):
-		return errors.New("the command has a word in two pairs of braces, which the action exec takes for a placeholder: put the command into a script")
-	}
-	name, _, _ := strings.Cut(command, " ")
-	if name == "root" && !c.system {
-		s.note(`the command is named "root": give --system if this is a system crontab, which has a user there`)
-	}
-	input := map[string]any{"command": c.shell(), "args": []string{"-c", command}}
-	if stdin != "" {
-		input["stdin"] = stdin
-	}
-	s.ID = crontabID(name)
-	s.Policies = schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: crontabCatchup}
-	s.Action.Type = builtin.Exec
-	s.Action.Input, err = schedule.EncodeJSON(input)
-	return err
-}
-
-// cutFields takes so many words from the beginning of a line, and the blanks after them.
-func cutFields(line string, count int) (words []string, rest string) {
-	rest = strings.TrimLeft(line, crontabBlanks)
-	for range count {
-		end := strings.IndexAny(rest, crontabBlanks)
-		switch {
-		case rest == "":
-			return words, ""
-		case end < 0:
-			return append(words, rest), ""
-		}
-		words, rest = append(words, rest[:end]), strings.TrimLeft(rest[end:], crontabBlanks)
-	}
-	return words, rest
 }

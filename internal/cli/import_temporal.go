@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -66,7 +67,7 @@ func idOfFile(path string) string {
 
 // parseTemporal reads JSON texts after one another, each of a schedule or a list of them. The ID is that of a schedule which
 // stands alone and does not say its own.
-func parseTemporal(data []byte, id string) ([]imported, error) {
+func parseTemporal(data []byte, id string) ([]importer.Entry, error) {
 	schedules, err := readTemporal(data)
 	if err != nil {
 		return nil, err
@@ -74,10 +75,10 @@ func parseTemporal(data []byte, id string) ([]imported, error) {
 	if len(schedules) != 1 {
 		id = ""
 	}
-	all := make([]imported, len(schedules))
+	all := make([]importer.Entry, len(schedules))
 	for i := range schedules {
 		if all[i], err = schedules[i].schedule(id); err != nil {
-			all[i] = imported{from: cmp.Or(all[i].from, fmt.Sprintf("schedule %d", i+1)), problem: err}
+			all[i] = importer.Entry{From: cmp.Or(all[i].From, fmt.Sprintf("schedule %d", i+1)), Problem: err}
 		}
 	}
 	return all, nil
@@ -166,8 +167,8 @@ func (n *temporalNumber) UnmarshalJSON(data []byte) error {
 }
 
 // schedule makes a schedule of it.
-func (t *temporalSchedule) schedule(id string) (imported, error) {
-	var s imported
+func (t *temporalSchedule) schedule(id string) (importer.Entry, error) {
+	var s importer.Entry
 	switch {
 	case t.Schedule != nil:
 		if err := t.described(&s); err != nil {
@@ -187,22 +188,22 @@ func (t *temporalSchedule) schedule(id string) (imported, error) {
 		s.ID = id
 	case s.Action.WorkflowID != "":
 		s.ID = s.Action.WorkflowID
-		s.notes = append(s.notes, "the ID is that of the workflow: Temporal does not say that of the schedule here")
+		s.Notes = append(s.Notes, "the ID is that of the workflow: Temporal does not say that of the schedule here")
 	default:
 		return s, errors.New("does not say its ID: add a field scheduleId")
 	}
-	s.from = "Temporal schedule " + s.ID
+	s.From = "Temporal schedule " + s.ID
 	t.keepFields(&s)
 	return s, nil
 }
 
 // described takes over what describe says.
-func (t *temporalSchedule) described(s *imported) (err error) {
+func (t *temporalSchedule) described(s *importer.Entry) (err error) {
 	from := t.Schedule
-	if s.Spec, err = from.Spec.spec(&s.notes); err != nil {
+	if s.Spec, err = from.Spec.spec(&s.Notes); err != nil {
 		return err
 	}
-	if s.Action, err = from.Action.action(&s.notes); err != nil {
+	if s.Action, err = from.Action.action(&s.Notes); err != nil {
 		return err
 	}
 	if s.Policies, err = from.Policies.policies(); err != nil {
@@ -216,23 +217,23 @@ func (t *temporalSchedule) described(s *imported) (err error) {
 }
 
 // listed takes over what a list says.
-func (t *temporalSchedule) listed(s *imported) (err error) {
-	s.notes = append(s.notes, "a list says neither task queue nor input, memo, timeouts or policies: "+
+func (t *temporalSchedule) listed(s *importer.Entry) (err error) {
+	s.Notes = append(s.Notes, "a list says neither task queue nor input, memo, timeouts or policies: "+
 		"temporal schedule describe does")
 	s.Action = schedule.Action{Type: t.Info.WorkflowType.Name}
 	s.State = schedule.State{Notes: t.Info.Notes, Paused: t.Info.Paused}
-	s.Spec, err = t.Info.Spec.spec(&s.notes)
+	s.Spec, err = t.Info.Spec.spec(&s.Notes)
 	return err
 }
 
 // keepFields adds the memo and search attributes of the schedule itself to those of its runs, which Carillon searches by.
-func (t *temporalSchedule) keepFields(s *imported) {
-	memo := t.Memo.values("memo of the schedule", &s.notes)
-	attributes := t.SearchAttributes.values("search attribute of the schedule", &s.notes)
+func (t *temporalSchedule) keepFields(s *importer.Entry) {
+	memo := t.Memo.values("memo of the schedule", &s.Notes)
+	attributes := t.SearchAttributes.values("search attribute of the schedule", &s.Notes)
 	if len(memo)+len(attributes) == 0 {
 		return
 	}
-	s.notes = append(s.notes, "memo and search attributes of the schedule itself become those of its runs")
+	s.Notes = append(s.Notes, "memo and search attributes of the schedule itself become those of its runs")
 	s.Action.Memo, s.Action.SearchAttributes = joined(memo, s.Action.Memo), joined(attributes, s.Action.SearchAttributes)
 }
 

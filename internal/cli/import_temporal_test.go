@@ -92,7 +92,7 @@ func TestImportTemporalErrors(t *testing.T) {
 	} {
 		all, err := parseTemporal([]byte(text), "")
 		if err == nil {
-			err = fmt.Errorf("%s: %w", all[0].from, all[0].problem)
+			err = fmt.Errorf("%s: %w", all[0].From, all[0].Problem)
 		}
 		require.ErrorContains(t, err, want, text)
 	}
@@ -112,8 +112,8 @@ func FuzzParseTemporal(f *testing.F) {
 			return
 		}
 		for i := range all {
-			require.True(t, all[i].ID != "" || all[i].problem != nil)
-			require.NotEmpty(t, all[i].from)
+			require.True(t, all[i].ID != "" || all[i].Problem != nil)
+			require.NotEmpty(t, all[i].From)
 		}
 	})
 }

@@ -123,29 +123,6 @@ func TestImportExitCodes(t *testing.T) {
 	assert.Equal(t, []string{"b"}, requireReadable(t, p.stdout.String()))
 }
 
-func TestNameImported(t *testing.T) {
-	t.Parallel()
-	for given, want := range map[string]string{
-		"a b c":               "a b c",
-		"a a a":               "a a-2 a-3",
-		"a a a-2":             "a a-3 a-2",
-		"a-2 a a":             "a-2 a a-3",
-		"a a a-2 a-2 a":       "a a-3 a-2 a-2-2 a-4",
-		"a a a-2 a-3 a-3 a-2": "a a-4 a-2 a-3 a-3-2 a-2-2",
-	} {
-		var all []imported
-		for _, id := range strings.Fields(given) {
-			all = append(all, imported{manifest: manifest{ID: id}})
-		}
-		nameImported("", all)
-		var ids []string
-		for i := range all {
-			ids = append(ids, all[i].ID)
-		}
-		assert.Equal(t, want, strings.Join(ids, " "))
-	}
-}
-
 // TestComment: whatever stands in a file, the comment about it is one line of valid YAML.
 func TestComment(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package cli
+package crontab
 
 import (
 	"cmp"
@@ -8,47 +8,48 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// crontabVariable is a variable that the lines so far have set.
-type crontabVariable struct{ name, value string }
+// variable is a variable that the lines so far have set.
+type variable struct{ name, value string }
 
 // set takes a line such as NAME=value, and reports whether it was one.
-func (c *crontab) set(line string) bool {
+func (c *table) set(line string) bool {
 	v, ok := readVariable(line)
 	if !ok {
 		return false
 	}
-	c.variables = slices.DeleteFunc(c.variables, func(old crontabVariable) bool { return old.name == v.name })
+	c.variables = slices.DeleteFunc(c.variables, func(old variable) bool { return old.name == v.name })
 	c.variables = append(c.variables, v)
 	return true
 }
 
 // readVariable reads an assignment. Name and value may each stand in quotes of either kind, and nothing may follow those. An
 // unquoted name has no blanks; an unquoted value ends before the blanks at the end of the line.
-func readVariable(line string) (v crontabVariable, ok bool) {
+func readVariable(line string) (v variable, ok bool) {
 	name, rest, ok := cutQuoted(line)
 	if !ok {
 		if isQuote(line) {
 			return v, false
 		}
-		end := strings.IndexAny(line, "="+crontabBlanks)
+		end := strings.IndexAny(line, "="+blanks)
 		if end < 0 {
 			return v, false
 		}
 		name, rest = line[:end], line[end:]
 	}
-	value, ok := strings.CutPrefix(strings.TrimLeft(rest, crontabBlanks), "=")
+	value, ok := strings.CutPrefix(strings.TrimLeft(rest, blanks), "=")
 	if !ok || strings.Contains(name, "=") {
 		return v, false
 	}
 	value = strings.TrimSpace(value)
 	if isQuote(value) {
 		value, rest, ok = cutQuoted(value)
-		return crontabVariable{name, value}, ok && rest == ""
+		return variable{name, value}, ok && rest == ""
 	}
-	return crontabVariable{name, value}, true
+	return variable{name, value}, true
 }
 
 // cutQuoted takes a text in quotes off the front.
@@ -63,7 +64,7 @@ func cutQuoted(text string) (quoted, rest string, ok bool) {
 func isQuote(text string) bool { return text != "" && (text[0] == '"' || text[0] == '\'') }
 
 // value is that of a variable; empty if it is not set.
-func (c *crontab) value(name string) string {
+func (c *table) value(name string) string {
 	for _, v := range c.variables {
 		if v.name == name {
 			return v.value
@@ -73,7 +74,7 @@ func (c *crontab) value(name string) string {
 }
 
 // shell is the name under which the worker knows the shell.
-func (c *crontab) shell() string {
+func (c *table) shell() string {
 	shell := c.value("SHELL")
 	if shell == "" {
 		return "sh"
@@ -82,22 +83,22 @@ func (c *crontab) shell() string {
 }
 
 // apply carries over what the variables say of an entry, and notes the rest.
-func (c *crontab) apply(s *imported) {
+func (c *table) apply(s *importer.Entry) {
 	s.Spec.TimeZone = strings.TrimPrefix(c.value("CRON_TZ"), ":")
-	s.hostZone = s.Spec.TimeZone == ""
+	s.HostZone = s.Spec.TimeZone == ""
 	for _, v := range c.variables {
 		switch v.name {
 		case "CRON_TZ", "SHELL":
 		case "RANDOM_DELAY":
 			randomDelay(s, v.value)
 		case "TZ":
-			s.note("the variable TZ=%s is not set for the command, which it concerns alone: cron takes the zone of the times from CRON_TZ", v.value)
+			s.Note("the variable TZ=%s is not set for the command, which it concerns alone: cron takes the zone of the times from CRON_TZ", v.value)
 		case "MAILTO":
 			if v.value != "" {
-				s.note("the variable MAILTO is not set for the command, and no mail is sent")
+				s.Note("the variable MAILTO is not set for the command, and no mail is sent")
 			}
 		default:
-			s.note("the variable %s is not set for the command", v.name)
+			s.Note("the variable %s is not set for the command", v.name)
 		}
 	}
 }
@@ -106,22 +107,22 @@ func (c *crontab) apply(s *imported) {
 const maxRandomDelay = 24 * 60
 
 // randomDelay makes a jitter of the variable. Cronie reads the digits it begins with.
-func randomDelay(s *imported, value string) {
-	digits := strings.TrimLeft(value, crontabBlanks)
+func randomDelay(s *importer.Entry, value string) {
+	digits := strings.TrimLeft(value, blanks)
 	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
 		digits = digits[:end]
 	}
 	minutes, err := strconv.Atoi(cmp.Or(digits, "0"))
 	switch {
 	case err != nil, minutes > maxRandomDelay, strings.HasPrefix(strings.TrimSpace(value), "-"):
-		s.note("RANDOM_DELAY=%s has no meaning, as for cron: it is a number of minutes from 0 to %d", value, maxRandomDelay)
+		s.Note("RANDOM_DELAY=%s has no meaning, as for cron: it is a number of minutes from 0 to %d", value, maxRandomDelay)
 	case minutes > 0:
-		s.jitter(time.Duration(minutes)*time.Minute, "RANDOM_DELAY="+value)
+		addJitter(s, time.Duration(minutes)*time.Minute, "RANDOM_DELAY="+value)
 	}
 }
 
-// jitter adds to the jitter of a schedule.
-func (s *imported) jitter(most time.Duration, because string) {
+// addJitter adds to the jitter of a schedule.
+func addJitter(s *importer.Entry, most time.Duration, because string) {
 	s.Spec.Jitter += schedule.Duration(most)
-	s.note("%s becomes a jitter of up to %v, which differs from time to time: cron draws it once", because, schedule.Duration(most))
+	s.Note("%s becomes a jitter of up to %v, which differs from time to time: cron draws it once", because, schedule.Duration(most))
 }

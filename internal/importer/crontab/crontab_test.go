@@ -1,4 +1,4 @@
-package cli
+package crontab
 
 import (
 	"regexp"
@@ -10,23 +10,35 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-func TestParseCrontab(t *testing.T) {
+const crontabText = `
+# comment
+MAILTO=ops@example.com
+CRON_TZ=Europe/Berlin
+SHELL = /bin/bash
+0 2 * * mon-fri  /usr/bin/backup --full /data
+*/5	* * * *	curl -s "http://a/?x=%25" \% 50%first%second
+@daily /usr/bin/backup
+`
+
+func TestParse(t *testing.T) {
 	t.Parallel()
-	all := parseCrontab(crontabText, false)
+	all := Parse(crontabText, false)
 	require.Len(t, all, 3)
 	first := all[0]
-	require.NoError(t, first.problem)
+	require.NoError(t, first.Problem)
 	assert.Equal(t, "backup", first.ID)
 	assert.Equal(t, []string{"0 2 * * mon-fri"}, first.Spec.Cron)
 	assert.Equal(t, "Europe/Berlin", first.Spec.TimeZone)
 	assert.Equal(t, schedule.OverlapAllowAll, first.Policies.Overlap)
 	assert.Equal(t, time.Hour, first.Policies.CatchupWindow.Std())
 	assert.JSONEq(t, `{"command": "bash", "args": ["-c", "/usr/bin/backup --full /data"]}`, string(first.Action.Input))
-	assert.Equal(t, "line 6: 0 2 * * mon-fri  /usr/bin/backup --full /data", first.from)
-	assert.Equal(t, []string{"the variable MAILTO is not set for the command, and no mail is sent"}, first.notes)
+	assert.Equal(t, "line 6: 0 2 * * mon-fri  /usr/bin/backup --full /data", first.From)
+	assert.Equal(t, []string{"the variable MAILTO is not set for the command, and no mail is sent"}, first.Notes)
 	assert.JSONEq(t, `{"command": "bash", "args": ["-c", "curl -s \"http://a/?x="], "stdin": "25\" % 50\nfirst\nsecond\n"}`,
 		string(all[1].Action.Input))
 	assert.Equal(t, []string{"@daily"}, all[2].Spec.Cron)
@@ -40,11 +52,9 @@ func TestCrontabClockChanges(t *testing.T) {
 	for times, want := range map[string]schedule.DST{
 		"30 2 * * *": fixed, "@daily": fixed, "0 */2 * * *": {}, "*/5 2 * * *": {}, "@hourly": {}, "@minutely": {},
 	} {
-		all := parseCrontab(times+" /opt/a\nCRON_TZ=Asia/Tokyo\n"+times+" /opt/a\n", false)
-		require.NoError(t, all[0].problem)
-		flags := importFlags{zone: "Europe/Berlin"}
-		flags.complete(&all[0])
-		flags.complete(&all[1])
+		all := Parse(times+" /opt/a\nCRON_TZ=Asia/Tokyo\n"+times+" /opt/a\n", false)
+		require.NoError(t, all[0].Problem)
+		importer.Options{TaskQueue: "q", Zone: "Europe/Berlin"}.Documents(all)
 		assert.Equal(t, want, all[0].Spec.DST, times)
 		assert.Zero(t, all[1].Spec.DST, times)
 		assert.Equal(t, "Asia/Tokyo", all[1].Spec.TimeZone)
@@ -113,17 +123,17 @@ func TestSplitPercentOfAnything(t *testing.T) {
 	})
 }
 
-// FuzzParseCrontab: nothing makes it panic, nothing gets lost, and what it reads has a time, an ID and an input.
-func FuzzParseCrontab(f *testing.F) {
+// FuzzParse: nothing makes it panic, nothing gets lost, and what it reads has a time, an ID and an input.
+func FuzzParse(f *testing.F) {
 	f.Add(crontabText, false)
 	f.Add("0 0 * * * root x", true)
 	f.Add("@x %", false)
 	f.Add("0 0 * * * \u00a0", false)
 	f.Add("RANDOM_DELAY=7\n-~ 0 * * sun-0 -n \\%%", false)
 	f.Fuzz(func(t *testing.T, text string, system bool) {
-		for _, s := range parseCrontab(text, system) {
-			require.NotEmpty(t, s.from)
-			if s.problem != nil {
+		for _, s := range Parse(text, system) {
+			require.NotEmpty(t, s.From)
+			if s.Problem != nil {
 				continue
 			}
 			require.NotEmpty(t, s.ID)

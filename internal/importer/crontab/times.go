@@ -1,4 +1,4 @@
-package cli
+package crontab
 
 import (
 	"errors"
@@ -8,56 +8,57 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// crontabMacros are names that only systemd-cron knows, in the words of all.
-var crontabMacros = map[string]string{
+// macros are names that only systemd-cron knows, in the words of all.
+var macros = map[string]string{
 	"@minutely": "* * * * *", "@quarterly": "0 0 1 1,4,7,10 *",
 	"@semi-annually": "0 0 1 1,7 *", "@semiannually": "0 0 1 1,7 *", "@bi-annually": "0 0 1 1,7 *", "@biannually": "0 0 1 1,7 *",
 }
 
-var crontabFields = [...]struct {
+var timeFields = [...]struct {
 	name    string
 	maximum int
 }{{"minute", 59}, {"hour", 23}, {"day of month", 31}, {"month", 12}, {"day of week", 7}}
 
-const crontabDayOfWeek = 4
+const dayOfWeek = 4
 
-// crontabTimes reads the fields of the time, or the name that stands for them.
-func crontabTimes(s *imported, words []string) error {
+// readTimes reads the fields of the time, or the name that stands for them.
+func readTimes(s *importer.Entry, words []string) error {
 	if words[0] == "@reboot" {
 		return errors.New("@reboot has no time: start the command in another way")
 	}
-	if fields, known := crontabMacros[words[0]]; known {
+	if fields, known := macros[words[0]]; known {
 		words = strings.Fields(fields)
 	}
 	fields := slices.Clone(words)
-	if len(fields) == len(crontabFields) {
+	if len(fields) == len(timeFields) {
 		for i, field := range fields {
 			var err error
-			if fields[i], err = crontabField(s, i, field); err != nil {
-				return fmt.Errorf("%s %q %w", crontabFields[i].name, field, err)
+			if fields[i], err = readField(s, i, field); err != nil {
+				return fmt.Errorf("%s %q %w", timeFields[i].name, field, err)
 			}
 		}
 	}
 	s.Spec.Cron = []string{strings.Join(fields, " ")}
 	_, err := schedule.ParseCron(s.Spec.Cron[0])
-	s.hostDST = crontabDST(words)
+	s.HostDST = hostDST(words)
 	return err
 }
 
-// crontabDST is what cron does when the clocks of its host change: a command that has a fixed time runs right after a gap
+// hostDST is what cron does when the clocks of its host change: a command that has a fixed time runs right after a gap
 // and once in a repeated hour. One with a star in front of minute or hour goes by the clock.
-func crontabDST(words []string) schedule.DST {
+func hostDST(words []string) schedule.DST {
 	if words[0] == "@hourly" || strings.HasPrefix(words[0], "*") || len(words) > 1 && strings.HasPrefix(words[1], "*") {
 		return schedule.DST{}
 	}
 	return schedule.DST{Gap: schedule.GapShift, Repeat: schedule.RepeatFirst}
 }
 
-// crontabField writes a field of cronie in our words. The error follows the name of the field.
-func crontabField(s *imported, i int, field string) (string, error) {
+// readField writes a field of cronie in our words. The error follows the name of the field.
+func readField(s *importer.Entry, i int, field string) (string, error) {
 	if strings.Contains(field, "~") {
 		if i > 0 || strings.Contains(field, ",") {
 			return "", errors.New("is random, which only a minute alone may be: write a value, and spec.jitter into the file")
@@ -70,8 +71,8 @@ func crontabField(s *imported, i int, field string) (string, error) {
 		first, last, isRange := strings.Cut(low, "-")
 		switch {
 		case stepped && !isRange && low != "*" && low != "?":
-			return "", fmt.Errorf("means different things to different crons: write %s, or %s-%d/%s", low, low, crontabFields[i].maximum, step)
-		case i == crontabDayOfWeek && isRange && !stepped && isSunday(last) && !isSunday(first):
+			return "", fmt.Errorf("means different things to different crons: write %s, or %s-%d/%s", low, low, timeFields[i].maximum, step)
+		case i == dayOfWeek && isRange && !stepped && isSunday(last) && !isSunday(first):
 			terms[k] = first + "-7" // Sunday ends the week here
 		}
 	}
@@ -81,7 +82,7 @@ func crontabField(s *imported, i int, field string) (string, error) {
 func isSunday(day string) bool { return day == "0" || strings.EqualFold(day, "sun") }
 
 // randomMinute reads "~", "x~", "~z" or "x~z": a minute that cron draws. It returns the first, and adds the rest as a jitter.
-func randomMinute(s *imported, field string) (string, error) {
+func randomMinute(s *importer.Entry, field string) (string, error) {
 	low, high, _ := strings.Cut(field, "~")
 	first, err := minuteOr(low, 0)
 	last, err2 := minuteOr(high, 59)
@@ -89,7 +90,7 @@ func randomMinute(s *imported, field string) (string, error) {
 		return "", errors.New("is not a range of minutes: write it as 0~59")
 	}
 	if first < last {
-		s.jitter(time.Duration(last-first)*time.Minute, field)
+		addJitter(s, time.Duration(last-first)*time.Minute, field)
 	}
 	return strconv.Itoa(first), nil
 }

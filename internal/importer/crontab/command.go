@@ -1,29 +1,31 @@
-package cli
+package crontab
 
 import (
 	"cmp"
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/carillon-scheduler/carillon/internal/importer"
 )
 
-// crontabOption takes the options of cron off the front of a command: -n sends mail only where the command fails.
-func crontabOption(s *imported, text string) (string, error) {
+// cutOptions takes the options of cron off the front of a command: -n sends mail only where the command fails.
+func cutOptions(s *importer.Entry, text string) (string, error) {
 	for strings.HasPrefix(text, "-") {
 		words, rest := cutFields(text, 1)
 		if words[0] != "-n" {
 			return "", fmt.Errorf("%q is not an option of cron that is known", words[0])
 		}
 		text = rest
-		s.note("the option -n is about mail, which is not sent")
+		s.Note("the option -n is about mail, which is not sent")
 	}
 	return text, nil
 }
 
-// crontabID makes an ID of the first word of a command.
-func crontabID(word string) string {
+// idOf makes an ID of the first word of a command.
+func idOf(word string) string {
 	const longest = 60
-	return cmp.Or(slug(path.Base(strings.TrimSpace(word)), longest), "cron")
+	return cmp.Or(importer.Slug(path.Base(strings.TrimSpace(word)), longest), "cron")
 }
 
 // splitPercent does with % what cron does. The first one ends the command, and what follows is for standard input. In the
@@ -33,7 +35,7 @@ func splitPercent(text string) (command, stdin string) {
 	for i := 0; i < len(text); i++ {
 		switch {
 		case text[i] == '%':
-			return out.String(), crontabInput(text[i+1:])
+			return out.String(), stdinOf(text[i+1:])
 		case text[i] == '\\' && i+1 < len(text):
 			i++
 			if text[i] != '%' {
@@ -45,9 +47,9 @@ func splitPercent(text string) (command, stdin string) {
 	return out.String(), ""
 }
 
-// crontabInput is what cron writes to standard input. A % ends a line; a backslash directly in front of one makes it a % as
+// stdinOf is what cron writes to standard input. A % ends a line; a backslash directly in front of one makes it a % as
 // such, also if there is another backslash before that. Cron ends the last line.
-func crontabInput(text string) string {
+func stdinOf(text string) string {
 	const percent = "\x00" // no line has one
 	text = strings.ReplaceAll(text, `\%`, percent)
 	text = strings.ReplaceAll(text, "%", "\n")
