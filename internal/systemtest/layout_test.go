@@ -44,6 +44,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 			"internal/presence"},
 		"internal/ical":             {"schedule"},
 		"internal/importer":         {"schedule"},
+		"internal/importer/cronjob": {"schedule", "specproc", "internal/importer", "internal/yamltext"},
 		"internal/importer/crontab": {"schedule", "internal/importer", "worker/builtin"},
 		"internal/jobs":             {"schedule", "kv", "internal/metrics"},
 		"internal/metrics":          {"schedule"},

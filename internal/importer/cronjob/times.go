@@ -1,4 +1,4 @@
-package cli
+package cronjob
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 )
 
 // times makes the spec. The expression means what the parser of Kubernetes, robfig/cron, says that it means.
-func (j *cronJob) times(s *importer.Entry) error {
+func (j *job) times(s *importer.Entry) error {
 	zone, expression, err := cutKubernetesZone(j.Spec.Schedule)
 	if err != nil {
 		return fmt.Errorf("spec.schedule: %w", err)
@@ -72,7 +72,7 @@ func cutKubernetesZone(text string) (zone, rest string, err error) {
 }
 
 // every makes an interval. Kubernetes counts from the creation of the CronJob, Carillon from 1970, with a phase.
-func (j *cronJob) every(s *importer.Entry, every time.Duration) {
+func (j *job) every(s *importer.Entry, every time.Duration) {
 	interval := schedule.Interval{Every: schedule.Duration(every)}
 	if created := j.Metadata.CreationTimestamp; created.IsZero() {
 		s.Note("@every counts from 1970-01-01T00:00:00Z: Kubernetes counts from the creation of the CronJob, which is not known here")

@@ -1,4 +1,4 @@
-package cli
+package cronjob
 
 import (
 	"cmp"
@@ -25,6 +25,15 @@ const (
 
 // clockNotes are the notes about changes of the clock by expression and zone: many CronJobs have the same.
 type clockNotes map[[2]string]string
+
+// NoteClockChanges adds to each entry a note about the first change of the clock in the years after now at which Kubernetes
+// and Carillon differ. The zone is what a schedule has that names none.
+func NoteClockChanges(all []importer.Entry, zone string, now time.Time) {
+	notes := clockNotes{}
+	for i := range all {
+		notes.add(&all[i], zone, now)
+	}
+}
 
 // add notes the first change of the clock at which Kubernetes and Carillon differ. The zone is that of a schedule which names
 // none.

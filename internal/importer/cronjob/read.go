@@ -1,4 +1,4 @@
-package cli
+package cronjob
 
 import (
 	"bytes"
@@ -24,13 +24,13 @@ const (
 	kindList        = "List"
 )
 
-// cronJobID bounds the IDs that are made of the names of CronJobs. Longer ones are cut.
-const cronJobID = 200
+// longestID bounds the IDs that are made of the names of CronJobs. Longer ones are cut.
+const longestID = 200
 
-// parseCronJobs reads the objects of a YAML or JSON text as Kubernetes does. Each is an entry; those that are no CronJob have
+// Parse reads the objects of a YAML or JSON text as Kubernetes does. Each is an entry; those that are no CronJob have
 // a problem.
-func parseCronJobs(data []byte, actionType string) []importer.Entry {
-	r := cronJobReader{actionType: actionType}
+func Parse(data []byte, actionType string) []importer.Entry {
+	r := reader{actionType: actionType}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') && r.json(text) {
 		return r.all
@@ -56,18 +56,18 @@ func parseCronJobs(data []byte, actionType string) []importer.Entry {
 	return r.all
 }
 
-// cronJobReader collects the entries.
-type cronJobReader struct {
+// reader collects the entries.
+type reader struct {
 	actionType string
 	all        []importer.Entry
 }
 
-func (r *cronJobReader) leaveOut(from string, problem error) {
+func (r *reader) leaveOut(from string, problem error) {
 	r.all = append(r.all, importer.Entry{From: from, Problem: problem})
 }
 
 // json reads JSON texts after one another, and reports whether that is what the text is.
-func (r *cronJobReader) json(text []byte) bool {
+func (r *reader) json(text []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for i := 1; ; i++ {
 		var value json.RawMessage
@@ -83,7 +83,7 @@ func (r *cronJobReader) json(text []byte) bool {
 }
 
 // value reads an object or a list. The kind is what an object is that does not say.
-func (r *cronJobReader) value(from, kind string, text json.RawMessage) {
+func (r *reader) value(from, kind string, text json.RawMessage) {
 	if bytes.HasPrefix(text, []byte("[")) {
 		var items []json.RawMessage
 		if err := json.Unmarshal(text, &items); err != nil {
@@ -114,7 +114,7 @@ func (r *cronJobReader) value(from, kind string, text json.RawMessage) {
 }
 
 // list reads the items of a list. Those of a CronJobList are CronJobs, also if they do not say so.
-func (r *cronJobReader) list(from, kind string, text json.RawMessage) {
+func (r *reader) list(from, kind string, text json.RawMessage) {
 	var items []json.RawMessage
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &items); err != nil {
@@ -129,15 +129,15 @@ func (r *cronJobReader) list(from, kind string, text json.RawMessage) {
 	r.items(from, itemKind, items)
 }
 
-func (r *cronJobReader) items(from, kind string, items []json.RawMessage) {
+func (r *reader) items(from, kind string, items []json.RawMessage) {
 	for i, item := range items {
 		r.value(fmt.Sprintf("%s, item %d", from, i+1), kind, item)
 	}
 }
 
 // object reads what is no list.
-func (r *cronJobReader) object(from, kind string, text json.RawMessage, fields map[string]json.RawMessage) {
-	var j cronJob
+func (r *reader) object(from, kind string, text json.RawMessage, fields map[string]json.RawMessage) {
+	var j job
 	metadata := json.Unmarshal([]byte(cmp.Or(string(fields["metadata"]), "{}")), &j.Metadata)
 	switch name := j.name(); {
 	case kind == "":
@@ -185,12 +185,12 @@ func isCronJob(kind string, version json.RawMessage) (bool, error) {
 }
 
 // read reads the rest of a CronJob, strictly: a field that Kubernetes does not know is an error, as it is there.
-func (j *cronJob) read(text json.RawMessage, s *importer.Entry, actionType string) error {
+func (j *job) read(text json.RawMessage, s *importer.Entry, actionType string) error {
 	var object struct {
 		APIVersion string          `json:"apiVersion"`
 		Kind       string          `json:"kind"`
 		Metadata   json.RawMessage `json:"metadata"`
-		Spec       cronJobSpec     `json:"spec"`
+		Spec       jobSpec         `json:"spec"`
 		Status     json.RawMessage `json:"status"`
 	}
 	if err := schedule.DecodeJSON(text, &object); err != nil {
@@ -198,9 +198,9 @@ func (j *cronJob) read(text json.RawMessage, s *importer.Entry, actionType strin
 	}
 	j.Spec = object.Spec
 	id := importer.Slug(j.name(), len(j.name()))
-	if len(id) > cronJobID {
-		id = importer.Slug(j.name(), cronJobID)
-		s.Note("the ID is cut to %d bytes", cronJobID)
+	if len(id) > longestID {
+		id = importer.Slug(j.name(), longestID)
+		s.Note("the ID is cut to %d bytes", longestID)
 	}
 	s.ID = cmp.Or(id, "cronjob")
 	return j.schedule(s, actionType)

@@ -1,4 +1,4 @@
-package cli
+package cronjob
 
 import (
 	"fmt"
@@ -13,9 +13,13 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/importer/importertest"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
+
+// importNow is when the imports of the tests take place: what they say of changes of the clock depends on it.
+var importNow = time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
 
 const cronJobText = `
 apiVersion: v1
@@ -37,9 +41,9 @@ metadata: {name: sweep}
 spec: {schedule: "@hourly", concurrencyPolicy: Replace, jobTemplate: {}}
 `
 
-func TestParseCronJobs(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
-	all := parseCronJobs([]byte(cronJobText), "job")
+	all := Parse([]byte(cronJobText), "job")
 	require.Len(t, all, 2)
 	report, sweep := all[0], all[1]
 	require.NoError(t, report.Problem)
@@ -58,7 +62,7 @@ func TestParseCronJobs(t *testing.T) {
 	assert.Equal(t, schedule.CatchupLatest, sweep.Policies.CatchupMode)
 	assert.Zero(t, sweep.Policies.CatchupWindow)
 	assert.Equal(t, []string{"@hourly"}, sweep.Spec.Cron)
-	assert.Empty(t, parseCronJobs([]byte("kind: CronJobList\nitems: []\n"), "job"))
+	assert.Empty(t, Parse([]byte("kind: CronJobList\nitems: []\n"), "job"))
 }
 
 // TestCronJobIDsAreCut where namespace and name are longer than most IDs.
@@ -67,46 +71,10 @@ func TestCronJobIDsAreCut(t *testing.T) {
 	name := strings.Repeat("n", 150)
 	text := fmt.Sprintf(`[{"kind": "CronJob", "metadata": {"name": %q, "namespace": %q},
 		"spec": {"schedule": "@daily", "jobTemplate": {}}}]`, name, name)
-	all := parseCronJobs([]byte(text), "job")
+	all := Parse([]byte(text), "job")
 	require.NoError(t, all[0].Problem)
-	assert.Len(t, all[0].ID, cronJobID)
+	assert.Len(t, all[0].ID, longestID)
 	assert.Equal(t, []string{"the ID is cut to 200 bytes"}, all[0].Notes)
-}
-
-// kubernetesField draws a field that the parser of Kubernetes accepts, as a rule.
-func kubernetesField(low, high int) *rapid.Generator[string] {
-	value := rapid.IntRange(low, high)
-	term := rapid.Custom(func(t *rapid.T) string {
-		a, b := value.Draw(t, "a"), value.Draw(t, "b")
-		text := rapid.SampledFrom([]string{"*", "?", fmt.Sprint(a), fmt.Sprintf("%d-%d", min(a, b), max(a, b))}).Draw(t, "term")
-		if rapid.IntRange(0, 3).Draw(t, "stepped") == 0 {
-			text += fmt.Sprintf("/%d", rapid.SampledFrom([]int{1, 2, 3, 7, 100}).Draw(t, "step"))
-		}
-		return text
-	})
-	return rapid.Custom(func(t *rapid.T) string {
-		if rapid.IntRange(0, 2).Draw(t, "any") == 0 {
-			return "*"
-		}
-		return strings.Join(rapid.SliceOfN(term, 1, 3).Draw(t, "terms"), ",")
-	})
-}
-
-// kubernetesExpression draws a cron expression.
-func kubernetesExpression() *rapid.Generator[string] {
-	return rapid.Custom(func(t *rapid.T) string {
-		if rapid.IntRange(0, 9).Draw(t, "macro") == 0 {
-			return rapid.SampledFrom([]string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}).Draw(t, "name")
-		}
-		hour := kubernetesField(0, 23)
-		if rapid.IntRange(0, 9).Draw(t, "once a day") > 0 { // to compare all times of a year takes long otherwise
-			hour = rapid.Map(rapid.IntRange(0, 23), func(h int) string { return fmt.Sprint(h) })
-		}
-		return strings.Join([]string{
-			fmt.Sprint(rapid.IntRange(0, 59).Draw(t, "minute")), hour.Draw(t, "hour"), kubernetesField(1, 31).Draw(t, "day"),
-			kubernetesField(1, 12).Draw(t, "month"), kubernetesField(0, 6).Draw(t, "weekday"),
-		}, " ")
-	})
 }
 
 // TestCronJobTimes: over a year, a schedule is due when the parser of Kubernetes says so, in zones whose clocks change by
@@ -115,7 +83,7 @@ func TestCronJobTimes(t *testing.T) {
 	t.Parallel()
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata", "Pacific/Kiritimati"}
 	rapid.Check(t, func(t *rapid.T) {
-		expression, zone := kubernetesExpression().Draw(t, "expression"), rapid.SampledFrom(zones).Draw(t, "zone")
+		expression, zone := importertest.Expression().Draw(t, "expression"), rapid.SampledFrom(zones).Draw(t, "zone")
 		theirs, ours := bothSpecs(t, expression, zone)
 		from := importNow.Add(time.Duration(rapid.Int64Range(0, 365*24*3600).Draw(t, "from")) * time.Second)
 		to := from.AddDate(1, 0, 0)
@@ -126,7 +94,7 @@ func TestCronJobTimes(t *testing.T) {
 // bothSpecs imports an expression, and reads it as Kubernetes does.
 func bothSpecs(t require.TestingT, expression, zone string) (cron.Schedule, *specproc.Spec) {
 	text := fmt.Sprintf("kind: CronJob\nmetadata: {name: x}\nspec: {schedule: %q, timeZone: %q, jobTemplate: {}}", expression, zone)
-	all := parseCronJobs([]byte(text), "job")
+	all := Parse([]byte(text), "job")
 	require.Len(t, all, 1)
 	require.NoError(t, all[0].Problem)
 	ours, err := specproc.Compile(all[0].Spec)
@@ -144,7 +112,7 @@ func TestCronJobClockChanges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom([]string{"America/Santiago", "Australia/Lord_Howe", "Africa/Cairo"}).Draw(t, "zone")
-		expression := kubernetesExpression().Draw(t, "expression")
+		expression := importertest.Expression().Draw(t, "expression")
 		theirs, ours := bothSpecs(t, expression, zone)
 		to := importNow.AddDate(1, 0, 0)
 		differ := !slices.Equal(kubernetesTimes(theirs, importNow, to), ourTimes(ours, importNow, to))
@@ -163,7 +131,7 @@ func TestSameExpression(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fields := make([]string, 0, 5)
 		for _, bounds := range [][2]int{{0, 59}, {0, 23}, {1, 31}, {1, 12}, {0, 6}} {
-			fields = append(fields, kubernetesField(bounds[0], bounds[1]).Draw(t, "field"))
+			fields = append(fields, importertest.Field(bounds[0], bounds[1]).Draw(t, "field"))
 		}
 		expression := strings.Join(fields, " ")
 		parsed, err := cron.ParseStandard(expression)
@@ -179,18 +147,19 @@ func TestSameExpression(t *testing.T) {
 	})
 }
 
-// FuzzParseCronJobs: nothing makes it panic, and what it reads has an ID, a time and an input.
-func FuzzParseCronJobs(f *testing.F) {
+// FuzzParse: nothing makes it panic, and what it reads has an ID, a time and an input.
+func FuzzParse(f *testing.F) {
 	f.Add([]byte(cronJobText))
 	f.Add([]byte(`{"kind": "CronJob", "spec": {"schedule": "TZ="}} [7]`))
 	f.Add([]byte("%YAML 1.1\n--- !!map\nitems: *x\n---"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, s := range parseCronJobs(data, "job") {
+		all := Parse(data, "job")
+		NoteClockChanges(all, "", importNow)
+		for _, s := range all {
 			require.NotEmpty(t, s.From)
 			if s.Problem != nil {
 				continue
 			}
-			clockNotes{}.add(&s, "", importNow)
 			require.NotEmpty(t, s.ID)
 			require.Equal(t, 1, len(s.Spec.Cron)+len(s.Spec.Intervals))
 			require.NotEmpty(t, s.Action.Input)
