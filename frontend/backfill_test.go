@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -248,7 +248,7 @@ func TestGuardWakesTheBackfillerAfterACrashOfACancel(t *testing.T) {
 	in := install(t)
 	var crash sync.Map
 	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
-		if _, crashed := crash.Load("now"); crashed && m.Header.Get(timer.HeaderAt) == "" {
+		if _, crashed := crash.Load("now"); crashed && m.Header.Get(task.HeaderAt) == "" {
 			return errors.New("crash")
 		}
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -111,7 +111,7 @@ func TestTheGuardOfADeletionOutlivesTheNextCreate(t *testing.T) {
 	in := install(t)
 	var crash atomic.Bool
 	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
-		if crash.Load() && m.Header.Get(timer.HeaderAt) == "" && strings.Contains(m.Subject, ".task.") {
+		if crash.Load() && m.Header.Get(task.HeaderAt) == "" && strings.Contains(m.Subject, ".task.") {
 			return errors.New("crash")
 		}
 		return nil

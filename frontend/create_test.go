@@ -14,7 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -143,7 +143,7 @@ func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
-		if m.Header.Get(timer.HeaderAt) != "" {
+		if m.Header.Get(task.HeaderAt) != "" {
 			return nil
 		}
 		return errors.New("crash")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -97,7 +96,7 @@ func (a *api) arm(ctx context.Context, timerSubject, target string, wake schedul
 	if err != nil {
 		return err
 	}
-	return timer.Arm(ctx, a.bus, timerSubject, target, a.now().Add(a.guardDelay), traceHeader(ctx), body)
+	return task.ArmMessage(ctx, a.bus, timerSubject, target, a.now().Add(a.guardDelay), traceHeader(ctx), body)
 }
 
 // traceHeader is a new header with the trace context of ctx.

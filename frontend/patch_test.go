@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/generator"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -172,7 +172,7 @@ func TestPatchSurvivesACrash(t *testing.T) {
 	in.runPools()
 	var crash sync.Map
 	in.run(shortGuard, hook(func(_ context.Context, m *nats.Msg) error {
-		if _, crashed := crash.Load("now"); crashed && m.Header.Get(timer.HeaderAt) == "" {
+		if _, crashed := crash.Load("now"); crashed && m.Header.Get(task.HeaderAt) == "" {
 			return errors.New("crash")
 		}
 		return nil

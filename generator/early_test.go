@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -56,7 +56,7 @@ func armedByAClockThatIsBehind(t *testing.T, spec schedule.Spec) (next func() ti
 	return func() time.Time {
 		msg, err := armed.NextMsg(patience)
 		require.NoError(t, err)
-		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(msg.Header.Get(timer.HeaderAt), "@at "))
+		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(msg.Header.Get(task.HeaderAt), "@at "))
 		require.NoError(t, err)
 		return at
 	}

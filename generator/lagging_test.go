@@ -14,7 +14,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -295,7 +294,7 @@ func TestATimerArmedLateWakesNoLater(t *testing.T) {
 	rare.Intervals[0].Phase = schedule.Duration(30 * time.Minute) // never when the other is due
 	d := b.define("s", rare)
 	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
-	armedFor := func() string { return b.last(b.names.DueTimer(0, keyOf("s"))).Header.Get(timer.HeaderAt) }
+	armedFor := func() string { return b.last(b.names.DueTimer(0, keyOf("s"))).Header.Get(task.HeaderAt) }
 	later, sooner := armedFor(), ""
 	p, _ := b.interrupted("s", func() {
 		d.Value.Version, d.Value.Schedule.Spec = 2, seconds(3600)
@@ -466,7 +465,7 @@ func TestARequestIsGuardedAnew(t *testing.T) {
 	on := &interrupted{Bus: natstest.Bus(t, b.js), subject: guard, before: func() { stoodStill = requestGuard }}
 	woken := &interrupted{Bus: on, subject: wake}
 	woken.before = func() {
-		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(b.last(guard).Header.Get(timer.HeaderAt), "@at "))
+		at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(b.last(guard).Header.Get(task.HeaderAt), "@at "))
 		require.NoError(t, err)
 		require.Greater(t, at.Sub(now()), requestGuard/2, "the guard of the record")
 	}

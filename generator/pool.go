@@ -17,7 +17,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -553,7 +552,7 @@ func (p *Pool) arm(ctx context.Context, a *attempt, d *schedule.Definition, deci
 	if decision.Reason == schedule.ReasonDue {
 		at = at.Add(-p.config.Lead)
 	}
-	at = timer.NotAtOnce(at, a.fired, p.config.Now(), p.config.Lead/8, p.config.Lead/2)
+	at = task.NotAtOnce(at, a.fired, p.config.Now(), p.config.Lead/8, p.config.Lead/2)
 	a.armed = &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
 	return p.armAt(ctx, a, at)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -229,8 +228,8 @@ func TestTimerIsArmedALeadAhead(t *testing.T) {
 	b.eventually("the timer is armed and the record written", func() bool { _, exists := b.state("hourly"); return exists && b.armed("hourly") })
 	next := d.CreateTime.Truncate(time.Hour).Add(time.Hour)
 	msg := b.last(b.names.DueTimer(0, keyOf("hourly")))
-	require.Equal(t, "@at "+next.Add(-500*time.Millisecond).Format(time.RFC3339Nano), msg.Header.Get(timer.HeaderAt))
-	require.Equal(t, b.names.Generate(0, keyOf("hourly"), subjects.WhatDue), msg.Header.Get(timer.HeaderTarget))
+	require.Equal(t, "@at "+next.Add(-500*time.Millisecond).Format(time.RFC3339Nano), msg.Header.Get(task.HeaderAt))
+	require.Equal(t, b.names.Generate(0, keyOf("hourly"), subjects.WhatDue), msg.Header.Get(task.HeaderTarget))
 	var wake schedule.Wake
 	require.NoError(t, schedule.Unmarshal(msg.Data, &wake))
 	require.Equal(t, schedule.Wake{Incarnation: "of-hourly", Version: 1, Reason: schedule.ReasonDue}, wake)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/publish"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -226,7 +226,7 @@ func (s *session) armTimeout(ctx context.Context, start *schedule.BufferedStart,
 	telemetry.InjectTraceparent(ctx, start.Trace, header)
 	names, shard := s.config.Names, s.shard()
 	timerSubject, target := names.TimeoutTimer(shard, s.key, start.RequestID), names.Timeout(shard, s.key, start.RequestID)
-	return timer.Arm(ctx, s.config.Bus, timerSubject, target, request.Deadline, header, body)
+	return task.ArmMessage(ctx, s.config.Bus, timerSubject, target, request.Deadline, header, body)
 }
 
 // publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -34,10 +34,10 @@ func TestAPauseOnFailureThatNobodyIsWokenFor(t *testing.T) {
 	require.NoError(t, err)
 	armed, err := stream.GetLastMsgForSubject(t.Context(), guard)
 	require.NoError(t, err)
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(armed.Header.Get(timer.HeaderAt), "@at "))
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(armed.Header.Get(task.HeaderAt), "@at "))
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), at, 15*time.Second)
-	require.Equal(t, s.names.GenerateGuard(0, s.key, s.definition().Version), armed.Header.Get(timer.HeaderTarget))
+	require.Equal(t, s.names.GenerateGuard(0, s.key, s.definition().Version), armed.Header.Get(task.HeaderTarget))
 }
 
 // wakesNoGenerator is the bus of a process that dies before it wakes the generator.

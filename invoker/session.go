@@ -13,7 +13,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/task"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -345,7 +344,7 @@ func (s *session) armRetry(ctx context.Context) error {
 	if at.IsZero() {
 		return nil
 	}
-	at = timer.NotAtOnce(at, s.fired, now, firstBackoff/8, firstBackoff/2)
+	at = task.NotAtOnce(at, s.fired, now, firstBackoff/8, firstBackoff/2)
 	names := s.config.Names
 	return task.Arm(ctx, s.config.Bus, names.RetryTimer(s.shard(), s.key), names.InvokeWake(s.shard(), s.key), at,
 		s.wake(schedule.ReasonRetry))
@@ -354,7 +353,7 @@ func (s *session) armRetry(ctx context.Context) error {
 // firedAt is when the last retry timer fired that a group has a message of, by the clock of NATS; zero if it has none.
 func firedAt(group []loop.Message[Message]) (last time.Time) {
 	for i := range group {
-		if m := &group[i]; m.Task.IsWake() && m.Header.Get(timer.HeaderScheduler) != "" && m.Stored.After(last) {
+		if m := &group[i]; m.Task.IsWake() && m.Header.Get(task.HeaderScheduler) != "" && m.Stored.After(last) {
 			last = m.Stored
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -315,7 +314,7 @@ func (s *site) plantLeftovers() leftovers {
 		arm := func(timerSubject, target string) {
 			body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonDue})
 			require.NoError(s, err)
-			require.NoError(s, timer.Arm(s.Context(), b, timerSubject, target, time.Now().Add(8760*time.Hour), nil, body))
+			require.NoError(s, task.ArmMessage(s.Context(), b, timerSubject, target, time.Now().Add(8760*time.Hour), nil, body))
 		}
 		arm(s.names.DueTimer(stream, key), s.names.Generate(stream, key, subjects.WhatDue))
 		arm(s.names.RetryTimer(stream, key), s.names.InvokeWake(stream, key))

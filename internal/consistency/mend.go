@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/publish"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -71,7 +71,7 @@ func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *s
 		return err
 	}
 	header := nats.Header{nats.ExpectedLastSubjSeqHdr: {"0"}}
-	timer.PurgeHeader(header, timerSubject)
+	task.PurgeHeader(header, timerSubject)
 	return m.publish(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
 }
 
@@ -94,11 +94,11 @@ type again struct {
 }
 
 func (a again) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
-	task, err := m.names.ParseTask(a.subject)
+	parsed, err := m.names.ParseTask(a.subject)
 	if err != nil {
 		return fmt.Errorf("consistency: %w", err)
 	}
-	stored, err := m.bus.Last(ctx, m.names.StreamOf(task), a.subject)
+	stored, err := m.bus.Last(ctx, m.names.StreamOf(parsed), a.subject)
 	if errors.Is(err, leader.ErrNone) || err == nil && stored.Sequence != a.sequence {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (a again) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
 	header := stored.Header
 	// It is another message to the stream, and what it has done there once it must not do again.
 	for _, name := range []string{
-		nats.MsgIdHdr, nats.ExpectedLastSubjSeqHdr, timer.HeaderAt, timer.HeaderTarget, timer.HeaderScheduler, timer.HeaderNext,
+		nats.MsgIdHdr, nats.ExpectedLastSubjSeqHdr, task.HeaderAt, task.HeaderTarget, task.HeaderScheduler, task.HeaderNext,
 	} {
 		header.Del(name)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The headers of delayed messages. They are not those of internal/timer: the model must not follow the product.
+// The headers of delayed messages. They are not those of internal/task: the model must not follow the product.
 const (
 	headerSchedule  = "Nats-Schedule"
 	headerTarget    = "Nats-Schedule-Target"

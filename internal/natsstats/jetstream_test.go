@@ -12,7 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -53,7 +53,7 @@ func TestSurvey(t *testing.T) {
 	b := setup(t)
 	key := schedule.Key{Namespace: "default", ID: "nightly"}
 	wake, due := b.Names.InvokeWake(1, key), b.Names.DueTimer(1, key)
-	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.JS), due, wake, time.Now().Add(time.Hour), nil, []byte("later")))
+	require.NoError(t, task.ArmMessage(t.Context(), natstest.Bus(t, b.JS), due, wake, time.Now().Add(time.Hour), nil, []byte("later")))
 	for _, subject := range []string{wake, b.Names.Pulse(1)} {
 		_, err := b.JS.Publish(t.Context(), subject, []byte("now"))
 		require.NoError(t, err)

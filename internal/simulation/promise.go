@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -128,7 +128,7 @@ func (w *world) anyStored(stream, filter string, other place) bool {
 
 // noteArmed notes who has armed a timer, if a message does that.
 func (w *world) noteArmed(n *node, msg *nats.Msg, now time.Time, repeated bool) {
-	if msg.Header.Get(timer.HeaderAt) != "" {
+	if msg.Header.Get(task.HeaderAt) != "" {
 		w.promises.repeated[msg.Subject] = w.promises.repeated[msg.Subject] || repeated
 		w.promises.armers[msg.Subject] = &armer{node: n, at: now, sequence: n.received[msg.Subject], repeated: repeated}
 	}
@@ -204,7 +204,7 @@ func (w *world) promisedByRun(msg *nats.Msg) {
 	if !request.Deadline.IsZero() && !w.keepsWorkflowID(nameOf(key)) {
 		shard := subjects.ShardOf(key, shards)
 		armed, ok := w.server.Last(w.names.TaskStream(shard), w.names.TimeoutTimer(shard, key, request.RequestID))
-		if !ok || armed.Header.Get(timer.HeaderTarget) != w.names.Timeout(shard, key, request.RequestID) {
+		if !ok || armed.Header.Get(task.HeaderTarget) != w.names.Timeout(shard, key, request.RequestID) {
 			w.broken(nameOf(key), "run %s was stored without its timeout timer", request.RequestID)
 		}
 	}
@@ -263,7 +263,7 @@ func (w *world) timerAt(shard int, subject string) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(timer.HeaderAt), "@at "))
+	at, err := time.Parse(time.RFC3339Nano, strings.TrimPrefix(m.Header.Get(task.HeaderAt), "@at "))
 	if err != nil {
 		panic(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/jsmodel"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -320,7 +320,7 @@ func (w *world) serve(now time.Time) {
 			w.trace.note(now, "timer", due.Subject)
 			w.promisedToAdvance(id)
 			w.server.Fire(now, due)
-			w.published("", &nats.Msg{Subject: due.Header.Get(timer.HeaderTarget), Data: due.Data}, now)
+			w.published("", &nats.Msg{Subject: due.Header.Get(task.HeaderTarget), Data: due.Data}, now)
 		})
 	}
 	for _, c := range w.pulled {

@@ -22,7 +22,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	t.Parallel()
 	pool := []string{
 		"schedule", "specproc", "subjects", "kv",
-		"internal/bus", "internal/cache", "internal/leader", "internal/loop", "internal/task", "internal/telemetry", "internal/timer",
+		"internal/bus", "internal/cache", "internal/leader", "internal/loop", "internal/task", "internal/telemetry",
 		"internal/deadletter", "internal/events", "internal/flood", "internal/metrics", "internal/namespaces", "internal/publish",
 	}
 	allowed := map[string][]string{

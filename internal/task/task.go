@@ -1,11 +1,17 @@
-// Package task publishes the messages that pools send each other and themselves: tasks at once, and tasks by a timer; and what
-// they ask of runs.
+// Package task publishes the messages that pools send each other and themselves: tasks at once, tasks by a timer, and what they ask
+// of runs.
 //
-// A task carries the trace context of what sent it. A timer carries none: what comes due later begins a trace of its own,
-// or the schedule would be one trace without an end.
+//   - A task carries the trace context of its sender. A timer carries none: what comes due later begins a trace of its own. Otherwise the
+//     schedule would be one trace without an end.
+//   - A timer is a delayed message: JetStream stores it on a timer subject, delivers a copy on its target when the time has come, and
+//     removes it in the same step. A second one on the same subject replaces the first.
 //
-// The package may import schedule, internal/telemetry and internal/timer. Which subjects there are, and what is sent on
-// them, is the matter of subjects and the pools.
+// What a caller must tolerate: a timer fires up to 250 ms late while its stream is busy, some seconds late after a leader election of
+// NATS, and early where the clocks of machines differ. A crash of the caller before the message was stored loses the timer; the guard
+// timers see to that, not this package.
+//
+// Which subjects there are, and what is sent on them, is said by subjects and the pools. The package may import schedule,
+// internal/telemetry and internal/metrics. Whatever sends tasks, or arms or removes timers, may import it.
 package task
 
 import (
@@ -18,18 +24,17 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // Publish sends a task, such as a *schedule.Wake or *schedule.Enqueue, and returns once it is stored.
-func Publish(ctx context.Context, to timer.Publisher, subject string, body any) error {
+func Publish(ctx context.Context, to Publisher, subject string, body any) error {
 	return PublishAndPurge(ctx, to, subject, "", body)
 }
 
 // PublishAndPurge sends a task and removes a timer of the same stream, in one step. Where there is no such timer the task
 // is sent all the same.
-func PublishAndPurge(ctx context.Context, to timer.Publisher, subject, timerSubject string, body any) error {
+func PublishAndPurge(ctx context.Context, to Publisher, subject, timerSubject string, body any) error {
 	data, err := schedule.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("task: %s: %w", subject, err)
@@ -40,7 +45,7 @@ func PublishAndPurge(ctx context.Context, to timer.Publisher, subject, timerSubj
 		span.SetAttributes(attributes(body)...)
 	}
 	telemetry.Inject(ctx, msg.Header)
-	timer.PurgeHeader(msg.Header, timerSubject)
+	PurgeHeader(msg.Header, timerSubject)
 	err = to.Publish(ctx, msg)
 	telemetry.End(span, err)
 	if err != nil {
@@ -51,7 +56,7 @@ func PublishAndPurge(ctx context.Context, to timer.Publisher, subject, timerSubj
 
 // Control asks the worker of a run to end it, on the control subject of the run, and returns once that is stored. To ask twice
 // for the same is to ask once.
-func Control(ctx context.Context, to timer.Publisher, subject string, c schedule.Control) error {
+func Control(ctx context.Context, to Publisher, subject string, c schedule.Control) error {
 	body, err := json.Marshal(&c)
 	if err != nil {
 		return fmt.Errorf("task: %s: %w", subject, err)
@@ -80,7 +85,7 @@ func attributes(body any) []attribute.KeyValue {
 
 // ArmAgain arms a guard once more that has fired before what it guards was there, as the guard says, and returns once that is stored.
 // One that is not to be armed again it leaves alone. now is when the caller looks.
-func ArmAgain(ctx context.Context, to timer.Publisher, timerSubject, target string, now time.Time, guard schedule.Wake) error {
+func ArmAgain(ctx context.Context, to Publisher, timerSubject, target string, now time.Time, guard schedule.Wake) error {
 	after := time.Duration(guard.GuardAgain)
 	if after <= 0 {
 		return nil
@@ -91,10 +96,10 @@ func ArmAgain(ctx context.Context, to timer.Publisher, timerSubject, target stri
 
 // Arm sees that a task is sent on target at the given time, and returns once that is stored. It replaces what waits on
 // timerSubject. A time in the past means now.
-func Arm(ctx context.Context, to timer.Publisher, timerSubject, target string, at time.Time, body any) error {
+func Arm(ctx context.Context, to Publisher, timerSubject, target string, at time.Time, body any) error {
 	data, err := schedule.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("task: %s: %w", target, err)
 	}
-	return timer.Arm(ctx, to, timerSubject, target, at, nil, data)
+	return ArmMessage(ctx, to, timerSubject, target, at, nil, data)
 }

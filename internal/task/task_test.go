@@ -11,7 +11,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
-	"github.com/carillon-scheduler/carillon/internal/timer"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -53,7 +52,7 @@ func TestTasksAndTimers(t *testing.T) {
 	when := time.Now().Add(time.Hour).UTC()
 	require.NoError(t, task.Arm(ctx, to, armed, target, when, &wake))
 	msg := requireWake(armed)
-	require.Equal(t, "@at "+when.Format(time.RFC3339Nano), msg.Header.Get(timer.HeaderAt))
+	require.Equal(t, "@at "+when.Format(time.RFC3339Nano), msg.Header.Get(task.HeaderAt))
 	require.Empty(t, msg.Header.Get(telemetry.HeaderTraceparent), "a timer continues no trace")
 
 	require.NoError(t, task.Publish(ctx, to, target, &wake))
@@ -78,7 +77,7 @@ func TestAGuardIsArmedAgainOnce(t *testing.T) {
 	require.NoError(t, task.ArmAgain(t.Context(), to, armed, target, now, guard))
 	msg, err := stream.GetLastMsgForSubject(t.Context(), armed)
 	require.NoError(t, err)
-	require.Equal(t, "@at "+now.Add(time.Hour).Format(time.RFC3339Nano), msg.Header.Get(timer.HeaderAt))
+	require.Equal(t, "@at "+now.Add(time.Hour).Format(time.RFC3339Nano), msg.Header.Get(task.HeaderAt))
 	var fired schedule.Wake
 	require.NoError(t, schedule.Unmarshal(msg.Data, &fired))
 	require.Equal(t, schedule.Wake{Version: 2, Reason: schedule.ReasonGuard}, fired)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -28,17 +28,17 @@ func TestCallbackStreamTakesPlainMessages(t *testing.T) {
 	own, other := b.names.Callback(0, key, "q", "r1"), b.names.Callback(0, key, "other", "r2")
 	armed := b.names.DueTimer(0, key)
 	bus := natstest.Bus(t, b.js)
-	require.NoError(t, timer.Arm(t.Context(), bus, armed, b.names.Generate(0, key, subjects.WhatDue), time.Now().Add(time.Hour), nil, nil))
+	require.NoError(t, task.ArmMessage(t.Context(), bus, armed, b.names.Generate(0, key, subjects.WhatDue), time.Now().Add(time.Hour), nil, nil))
 	_, err := b.js.Publish(t.Context(), other, []byte("{}"))
 	require.NoError(t, err)
 
 	for name, header := range map[string]nats.Header{
 		"a roll-up of the stream":           {"Nats-Rollup": {"all"}},
 		"a roll-up of the subject":          {"Nats-Rollup": {"sub"}},
-		"the removal of a timer":            {timer.HeaderScheduler: {armed}, timer.HeaderNext: {"purge"}},
-		"the removal of another completion": {timer.HeaderScheduler: {other}, timer.HeaderNext: {"purge"}},
-		"a timer":                           {timer.HeaderAt: {"@at 2000-01-01T00:00:00Z"}, timer.HeaderTarget: {other}},
-		"a task later":                      {timer.HeaderAt: {"@at 2000-01-01T00:00:00Z"}, timer.HeaderTarget: {b.names.InvokeWake(0, key)}},
+		"the removal of a timer":            {task.HeaderScheduler: {armed}, task.HeaderNext: {"purge"}},
+		"the removal of another completion": {task.HeaderScheduler: {other}, task.HeaderNext: {"purge"}},
+		"a timer":                           {task.HeaderAt: {"@at 2000-01-01T00:00:00Z"}, task.HeaderTarget: {other}},
+		"a task later":                      {task.HeaderAt: {"@at 2000-01-01T00:00:00Z"}, task.HeaderTarget: {b.names.InvokeWake(0, key)}},
 		"an end of its own":                 {"Nats-TTL": {"1s"}},
 		"a count":                           {"Nats-Incr": {"+1"}},
 	} {
@@ -99,7 +99,7 @@ func TestCompletionsGetStreamsOfTheirOwn(t *testing.T) {
 	waiting, late, fresh := b.names.Callback(0, key, "q", "r1"), b.names.Callback(0, key, "q", "r2"), b.names.Callback(0, key, "q", "r3")
 	_, err := js.Publish(t.Context(), waiting, []byte("{}"))
 	require.NoError(t, err)
-	armed := timer.Message(b.names.TimeoutTimer(0, key, "r2"), late, time.Now().Add(2*time.Second), nil, []byte("{}"))
+	armed := task.Delayed(b.names.TimeoutTimer(0, key, "r2"), late, time.Now().Add(2*time.Second), nil, []byte("{}"))
 	_, err = js.PublishMsg(t.Context(), armed)
 	require.NoError(t, err)
 

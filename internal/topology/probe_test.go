@@ -18,7 +18,7 @@ import (
 )
 
 // The tests of this file hold NATS to what the design leans on, with the configurations Carillon uses. One that fails
-// after an upgrade of NATS says which promise is gone. What concerns delayed messages is tested in internal/timer.
+// after an upgrade of NATS says which promise is gone. What concerns delayed messages is tested in internal/task.
 
 const fetchWait = 10 * time.Second
 

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -24,7 +24,7 @@ const pulseOverdue = 6 * subjects.PulseEvery
 //
 // The server repeats the pulse by itself. So it needs no owner among the processes, and works on whatever machine the server is.
 func pulse(names subjects.Names, shard int) *nats.Msg {
-	return timer.Every(names.PulseTimer(shard), names.Pulse(shard), subjects.PulseEvery)
+	return task.Every(names.PulseTimer(shard), names.Pulse(shard), subjects.PulseEvery)
 }
 
 // taskPulses are the pulses of all task streams, by the name of the stream.
@@ -64,7 +64,7 @@ func (b builder) beats(ctx context.Context, stream string, pulse *nats.Msg) bool
 			return false
 		}
 	}
-	last, err := in.GetLastMsgForSubject(ctx, pulse.Header.Get(timer.HeaderTarget))
+	last, err := in.GetLastMsgForSubject(ctx, pulse.Header.Get(task.HeaderTarget))
 	if err != nil {
 		last = &jetstream.RawStreamMsg{}
 	}

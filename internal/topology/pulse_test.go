@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -29,7 +29,7 @@ func pulseSetup(t *testing.T) (builder, subjects.Names, jetstream.Stream) {
 func TestPulseComesAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	b, names, stream := pulseSetup(t)
-	b.arm(t.Context(), names.TaskStream(0), timer.Every(names.PulseTimer(0), names.Pulse(0), time.Second))
+	b.arm(t.Context(), names.TaskStream(0), task.Every(names.PulseTimer(0), names.Pulse(0), time.Second))
 	var last uint64
 	for range 2 {
 		natstest.Eventually(t, natstest.Patience, "the next pulse", func() bool {
@@ -37,7 +37,7 @@ func TestPulseComesAgainAndAgain(t *testing.T) {
 			if err != nil || pulse.Sequence == last {
 				return false
 			}
-			require.Equal(t, names.PulseTimer(0), pulse.Header.Get(timer.HeaderScheduler))
+			require.Equal(t, names.PulseTimer(0), pulse.Header.Get(task.HeaderScheduler))
 			last = pulse.Sequence
 			return true
 		})
@@ -66,7 +66,7 @@ func TestPulseIsArmedWhereItIsMissing(t *testing.T) {
 	b.arm(t.Context(), names.TaskStream(0), want)
 	require.Equal(t, first, sequence(), "it is there")
 
-	_, err := b.js.PublishMsg(t.Context(), timer.Every(want.Subject, names.Pulse(0), time.Hour))
+	_, err := b.js.PublishMsg(t.Context(), task.Every(want.Subject, names.Pulse(0), time.Hour))
 	require.NoError(t, err)
 	other := sequence()
 	b.arm(t.Context(), names.TaskStream(0), want)
@@ -86,7 +86,7 @@ func TestArmWaitsForNoServer(t *testing.T) {
 	_, err := b.js.UpdateStream(t.Context(), config)
 	require.NoError(t, err)
 	before := stream.CachedInfo().State.LastSeq
-	b.arm(t.Context(), names.TaskStream(0), &nats.Msg{Subject: names.PulseTimer(0), Header: nats.Header{timer.HeaderAt: {"@every 5s"}}})
+	b.arm(t.Context(), names.TaskStream(0), &nats.Msg{Subject: names.PulseTimer(0), Header: nats.Header{task.HeaderAt: {"@every 5s"}}})
 	after, err := stream.Info(t.Context())
 	require.NoError(t, err)
 	require.LessOrEqual(t, after.State.LastSeq, before+1, "at most the pulse before has come")

@@ -1,18 +1,10 @@
-// Package timer publishes delayed messages: JetStream stores one on a timer subject, delivers a copy on its target when
-// the time has come, and removes it in the same step. A second one on the same subject replaces the first.
-//
-// It only knows the headers; which timers there are, and what they mean, is said by the subjects package and by the
-// pools. It imports nothing of Carillon but metrics, and everything that arms or disarms a timer may import it.
-//
-// What a caller must tolerate: a timer fires up to 250 ms late while its stream is busy, and after a leader election of
-// NATS some seconds late; and since clocks differ between machines, early. A target that has lost its timer to a crash
-// of the caller, before the message was stored, is not this package's concern: the guard timers see to that.
-package timer
+package task
 
 import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,21 +32,22 @@ type Publisher interface {
 	Publish(ctx context.Context, msg *nats.Msg) error
 }
 
-// Arm stores a message that will be delivered on target at the given time, and returns once it is stored. It replaces
-// whatever waits on timerSubject. Both subjects must belong to the same stream. A time in the past means now.
+// ArmMessage is [Arm] for a caller that has the body and a header: it stores a message that will be delivered on target at the given
+// time, and returns once it is stored. It replaces whatever waits on timerSubject. Both subjects must belong to the same stream. A time
+// in the past means now.
 //
 // The header goes with the message and is not changed. Of what it says to JetStream only a message ID counts, for the
 // storing; it does not reach the target.
-func Arm(ctx context.Context, to Publisher, timerSubject, target string, at time.Time, header nats.Header, body []byte) error {
-	if err := to.Publish(ctx, Message(timerSubject, target, at, header, body)); err != nil {
-		return fmt.Errorf("timer: arm %s: %w", timerSubject, err)
+func ArmMessage(ctx context.Context, to Publisher, timerSubject, target string, at time.Time, header nats.Header, body []byte) error {
+	if err := to.Publish(ctx, Delayed(timerSubject, target, at, header, body)); err != nil {
+		return fmt.Errorf("task: arm %s: %w", timerSubject, err)
 	}
 	metrics.TimersArmed.Add(ctx, 1, kindOf(timerSubject))
 	return nil
 }
 
-// Message is what Arm publishes, for callers that publish many and wait for them together.
-func Message(timerSubject, target string, at time.Time, header nats.Header, body []byte) *nats.Msg {
+// Delayed returns what ArmMessage publishes, for callers that publish many and wait for them together.
+func Delayed(timerSubject, target string, at time.Time, header nats.Header, body []byte) *nats.Msg {
 	h := maps.Clone(header)
 	if h == nil {
 		h = nats.Header{}
@@ -93,4 +86,16 @@ func NotAtOnce(at, fired, now time.Time, least, most time.Duration) time.Time {
 		return at
 	}
 	return fired.Add(min(max(fired.Sub(at), least), most))
+}
+
+// kindOf finds in a subject, "carillon.timer.<shard>.<kind>.…", which timer it is for.
+func kindOf(timerSubject string) string {
+	_, rest, _ := strings.Cut(timerSubject, ".timer.")
+	_, rest, _ = strings.Cut(rest, ".")
+	kind, _, _ := strings.Cut(rest, ".")
+	switch kind {
+	case metrics.TimerDue, metrics.TimerGuard, metrics.TimerRetry, metrics.TimerBackfill, metrics.TimerTimeout:
+		return kind
+	}
+	return metrics.TimerOther
 }

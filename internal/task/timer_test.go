@@ -1,4 +1,4 @@
-package timer_test
+package task_test
 
 import (
 	"context"
@@ -10,21 +10,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/timer"
+	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-func TestMain(m *testing.M) { natstest.Main(m) }
-
 // late is how long after its time a message may come on a machine that is busy with other tests. The server itself
 // looks every 250 ms.
 const late = 10 * time.Second
 
-func TestFiresAtItsTargetAndVanishes(t *testing.T) {
+func TestTimerFiresAtItsTargetAndVanishes(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupTimer(t)
 	// The time has a fraction: cut to the second, it would fire up to a second early.
 	at := time.Now().Add(1200 * time.Millisecond)
 	header := nats.Header{"Traceparent": {"00-trace"}, jetstream.MsgIDHeader: {"once"}}
@@ -37,25 +35,25 @@ func TestFiresAtItsTargetAndVanishes(t *testing.T) {
 	require.Equal(t, b.target, msg.Subject())
 	require.Equal(t, "now", string(msg.Data()))
 	require.Equal(t, nats.Header{
-		"Traceparent":         {"00-trace"},
-		timer.HeaderScheduler: {b.timer},
-		timer.HeaderNext:      {"purge"},
+		"Traceparent":        {"00-trace"},
+		task.HeaderScheduler: {b.timer},
+		task.HeaderNext:      {"purge"},
 	}, msg.Headers())
 	require.False(t, b.armed(t))
 	b.requireNoMore(t)
 }
 
-func TestTimeInThePastMeansNow(t *testing.T) {
+func TestTimerInThePastMeansNow(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupTimer(t)
 	b.arm(t, time.Now().Add(-24*time.Hour), nil, "at once")
 	require.Equal(t, "at once", string(b.next(t).Data()))
 	require.False(t, b.armed(t))
 }
 
-func TestReplacesTheOneBefore(t *testing.T) {
+func TestTimerReplacesTheOneBefore(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupTimer(t)
 	b.arm(t, time.Now().Add(500*time.Millisecond), nil, "first")
 	b.arm(t, time.Now().Add(time.Hour), nil, "second") // also to a later time
 	b.arm(t, time.Now().Add(time.Second), nil, "third")
@@ -63,10 +61,10 @@ func TestReplacesTheOneBefore(t *testing.T) {
 	b.requireNoMore(t)
 }
 
-// TestRepeatOfAnArming is a crash between the arming and what comes after it: the same timer is armed again.
-func TestRepeatOfAnArming(t *testing.T) {
+// TestTimerRepeatOfAnArming is a crash between the arming and what comes after it: the same timer is armed again.
+func TestTimerRepeatOfAnArming(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupTimer(t)
 	at := time.Now().Add(500 * time.Millisecond)
 	b.arm(t, at, nil, "due")
 	b.arm(t, at, nil, "due")
@@ -76,7 +74,7 @@ func TestRepeatOfAnArming(t *testing.T) {
 
 func TestPurgeHeaderRemovesATimer(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupTimer(t)
 	b.arm(t, time.Now().Add(time.Hour), nil, "never")
 	require.True(t, b.armed(t))
 	b.publishPurging(t, "instead")
@@ -90,16 +88,16 @@ func TestPurgeHeaderRemovesATimer(t *testing.T) {
 func TestPurgeHeaderWithoutATimer(t *testing.T) {
 	t.Parallel()
 	h := nats.Header{}
-	timer.PurgeHeader(h, "")
+	task.PurgeHeader(h, "")
 	require.Empty(t, h)
 }
 
-// TestSurvivesKillMinusNine arms timers, kills the server, and has one fall due while it is down.
-func TestSurvivesKillMinusNine(t *testing.T) {
+// TestTimerSurvivesKillMinusNine arms timers, kills the server, and has one fall due while it is down.
+func TestTimerSurvivesKillMinusNine(t *testing.T) {
 	t.Parallel()
 	c := natstest.Cluster(t, 1)
 	_, js := natstest.Connect(t, c.URLs())
-	b := setupOn(t, js)
+	b := setupTimerOn(t, js)
 	b.arm(t, time.Now().Add(100*time.Millisecond), nil, "due while the server was down")
 	c.Kill(0)
 	c.Restart(0)
@@ -108,27 +106,27 @@ func TestSurvivesKillMinusNine(t *testing.T) {
 	b.requireNoMore(t)
 }
 
-func TestRefusedWhereItMakesNoSense(t *testing.T) {
+func TestTimerRefusedWhereItMakesNoSense(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupTimer(t)
 	to := natstest.Bus(t, b.js)
-	err := timer.Arm(t.Context(), to, b.timer, b.names.Action("default", "queue", "id"), time.Now(), nil, nil)
+	err := task.ArmMessage(t.Context(), to, b.timer, b.names.Action("default", "queue", "id"), time.Now(), nil, nil)
 	require.ErrorIs(t, err, jetstream.ErrScheduleTargetInvalid, "the target is in another stream")
 	require.ErrorContains(t, err, b.timer)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, timer.Arm(ctx, to, b.timer, b.target, time.Now(), nil, nil), context.Canceled)
+	require.ErrorIs(t, task.ArmMessage(ctx, to, b.timer, b.target, time.Now(), nil, nil), context.Canceled)
 }
 
-func TestMessageKeepsNanoseconds(t *testing.T) {
+func TestTimerKeepsNanoseconds(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", 5400)
-	msg := timer.Message("timer", "target", time.Date(2030, 1, 2, 3, 4, 5, 123456789, zone), nil, []byte("body"))
+	msg := task.Delayed("timer", "target", time.Date(2030, 1, 2, 3, 4, 5, 123456789, zone), nil, []byte("body"))
 	require.Equal(t, "timer", msg.Subject)
 	require.Equal(t, nats.Header{
-		timer.HeaderAt:     {"@at 2030-01-02T01:34:05.123456789Z"},
-		timer.HeaderTarget: {"target"},
+		task.HeaderAt:     {"@at 2030-01-02T01:34:05.123456789Z"},
+		task.HeaderTarget: {"target"},
 	}, msg.Header)
 }
 
@@ -140,13 +138,13 @@ type bundle struct {
 	consumer      jetstream.Consumer
 }
 
-func setup(t *testing.T) bundle {
+func setupTimer(t *testing.T) bundle {
 	t.Helper()
 	_, js := natstest.Connect(t, natstest.Shared(t))
-	return setupOn(t, js)
+	return setupTimerOn(t, js)
 }
 
-func setupOn(t *testing.T, js jetstream.JetStream) bundle {
+func setupTimerOn(t *testing.T, js jetstream.JetStream) bundle {
 	t.Helper()
 	names, key := natstest.Names(t), schedule.Key{Namespace: "default", ID: "nightly run"}
 	_, err := topology.Ensure(t.Context(), js, names, topology.Settings{Shards: 1})
@@ -161,7 +159,7 @@ func setupOn(t *testing.T, js jetstream.JetStream) bundle {
 
 func (b bundle) arm(t *testing.T, at time.Time, header nats.Header, body string) {
 	t.Helper()
-	require.NoError(t, timer.Arm(t.Context(), natstest.Bus(t, b.js), b.timer, b.target, at, header, []byte(body)))
+	require.NoError(t, task.ArmMessage(t.Context(), natstest.Bus(t, b.js), b.timer, b.target, at, header, []byte(body)))
 }
 
 // armed reports whether a message waits on the timer's subject.
@@ -177,7 +175,7 @@ func (b bundle) armed(t *testing.T) bool {
 func (b bundle) publishPurging(t *testing.T, body string) {
 	t.Helper()
 	msg := &nats.Msg{Subject: b.target, Header: nats.Header{}, Data: []byte(body)}
-	timer.PurgeHeader(msg.Header, b.timer)
+	task.PurgeHeader(msg.Header, b.timer)
 	_, err := b.js.PublishMsg(t.Context(), msg)
 	require.NoError(t, err)
 }
@@ -216,6 +214,6 @@ func TestNotAtOnce(t *testing.T) {
 		if test.fired == -time.Hour {
 			fired = time.Time{}
 		}
-		require.Equal(t, at.Add(test.want), timer.NotAtOnce(at, fired, at.Add(test.now), 250*time.Millisecond, time.Second), name)
+		require.Equal(t, at.Add(test.want), task.NotAtOnce(at, fired, at.Add(test.now), 250*time.Millisecond, time.Second), name)
 	}
 }
