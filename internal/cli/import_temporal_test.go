@@ -1,23 +1,20 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/golden"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func temporalFile(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "temporal", name))
+	data, err := os.ReadFile(filepath.Join("..", "importer", "temporal", "testdata", name))
 	require.NoError(t, err)
 	return data
 }
@@ -39,81 +36,15 @@ func TestImportTemporal(t *testing.T) {
 	}
 }
 
-func TestImportTemporalKeepsTheMeaning(t *testing.T) {
+func TestIDOfFile(t *testing.T) {
 	t.Parallel()
-	all, err := parseTemporal(temporalFile(t, "stream.json"), "")
-	require.NoError(t, err)
-	require.Len(t, all, 2)
-	spec := all[0].Spec
-	require.Len(t, spec.StructuredCalendars, 1)
-	first := spec.StructuredCalendars[0]
-	assert.Equal(t, []schedule.Range{{Start: 1, End: 7}}, first.DayOfMonth)
-	assert.Equal(t, []schedule.Range{{Start: 1, End: 1}}, first.DayOfWeek, "the first Monday, and not the first week and all Mondays")
-	assert.Equal(t, []string{"*/10 * * * *"}, spec.Cron, "one that restricts neither means the same")
-	assert.Equal(t, "America/New_York", spec.TimeZone)
-	assert.Equal(t, schedule.OverlapCancelOther, all[0].Policies.Overlap)
-	assert.Equal(t, schedule.DefaultCatchupWindow, all[0].Policies.CatchupWindow.Std())
-	assert.JSONEq(t, `["eu", {"dryRun": false}]`, string(all[0].Action.Input))
-	assert.Nil(t, all[1].Action.Input)
-	assert.Equal(t, 24*time.Hour, all[1].Spec.Intervals[0].Every.Std())
-}
-
-func TestImportTemporalIDs(t *testing.T) {
-	t.Parallel()
-	const action = `"action": {"startWorkflow": {"workflowId": "w", "workflowType": {"name": "T"}}}`
-	for text, want := range map[string]string{
-		`{"scheduleId": "a", "schedule": {` + action + `}}`:                                       "a",
-		`{"schedule": {` + action + `}}`:                                                          "file",
-		`{"schedule": {` + action + `}} {"schedule": {` + action + `}}`:                           "w",
-		`{"schedules": [{"scheduleId": "b", "schedule": {` + action + `}}], "nextPageToken": ""}`: "b",
-	} {
-		all, err := parseTemporal([]byte(text), "file")
-		require.NoError(t, err)
-		assert.Equal(t, want, all[0].ID, text)
-	}
 	assert.Equal(t, "nightly", idOfFile("x/nightly.json"))
 	assert.Empty(t, idOfFile("-"))
 }
 
-func TestImportTemporalErrors(t *testing.T) {
+func TestImportTemporalOfNoType(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"":               "there is no schedule in it",
-		"a: b":           "not JSON",
-		"{}":             `schedule 1: has neither "schedule"`,
-		`{"schedule":7}`: "cannot unmarshal",
-		`{"schedule": {"action": {"other": {}}}}`:                                                       "is not startWorkflow",
-		`{"schedule": {"spec": {"interval": [{"interval": "soon"}]}, "action": {"startWorkflow": {}}}}`: `spec.interval[0].interval: "soon" is not a duration`,
-		`{"schedule": {"spec": {"cronString": ["* *"]}, "action": {"startWorkflow": {}}}}`:              "spec.cronString[0]: ",
-		`{"schedule": {"action": {"startWorkflow": {"workflowRunTimeout": "x"}}}}`:                      "action.workflowRunTimeout: ",
-		`{"schedule": {"action": {"startWorkflow": {}}, "policies": {"overlapPolicy": "Sometimes"}}}`:   `policies.overlapPolicy: "Sometimes" is not known`,
-		`{"schedule": {"action": {"startWorkflow": {}}}}`:                                               "does not say its ID",
-		`{"schedule": {"action": {"startWorkflow": {"retryPolicy": {"initialInterval": "x"}}}}}`:        "action.retryPolicy.initialInterval: ",
-	} {
-		all, err := parseTemporal([]byte(text), "")
-		if err == nil {
-			err = fmt.Errorf("%s: %w", all[0].From, all[0].Problem)
-		}
-		require.ErrorContains(t, err, want, text)
-	}
 	p := process{files: map[string]string{"x.json": `{"schedule": {"action": {"startWorkflow": {"taskQueue": {"name": "q"}}}}}`}}
 	assert.Equal(t, ExitUsage, p.run(t.Context(), "import", "temporal-json", "x.json"))
 	assert.Equal(t, "error: Temporal schedule x: action.type: is empty: use 1 to 255 bytes of text\n", p.stderr.String())
-}
-
-// FuzzParseTemporal: nothing makes it panic, and what it reads has an ID.
-func FuzzParseTemporal(f *testing.F) {
-	for _, name := range []string{"nightly.json", "stream.json", "list.json"} {
-		f.Add(temporalFile(f, name))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		all, err := parseTemporal(data, "x")
-		if err != nil {
-			return
-		}
-		for i := range all {
-			require.True(t, all[i].ID != "" || all[i].Problem != nil)
-			require.NotEmpty(t, all[i].From)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package cli
+package temporal
 
 import (
 	"fmt"
@@ -7,31 +7,31 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// temporalSpec is a ScheduleSpec. A calendar in its two forms is the same to Carillon, field by field.
-type temporalSpec struct {
+// scheduleSpec is a ScheduleSpec of Temporal's API. A calendar in its two forms is the same to Carillon, field by field.
+type scheduleSpec struct {
 	StructuredCalendar        []schedule.StructuredCalendar `json:"structuredCalendar"`
 	Calendar                  []schedule.Calendar           `json:"calendar"`
 	CronString                []string                      `json:"cronString"`
-	Interval                  []temporalInterval            `json:"interval"`
+	Interval                  []intervalSpec                `json:"interval"`
 	ExcludeStructuredCalendar []schedule.StructuredCalendar `json:"excludeStructuredCalendar"`
 	ExcludeCalendar           []schedule.Calendar           `json:"excludeCalendar"`
 	StartTime                 time.Time                     `json:"startTime"`
 	EndTime                   time.Time                     `json:"endTime"`
-	Jitter                    temporalDuration              `json:"jitter"`
+	Jitter                    duration                      `json:"jitter"`
 	TimezoneName              string                        `json:"timezoneName"`
 	TimezoneData              []byte                        `json:"timezoneData"`
 }
 
-type temporalInterval struct {
-	Interval temporalDuration `json:"interval"`
-	Phase    temporalDuration `json:"phase"`
+type intervalSpec struct {
+	Interval duration `json:"interval"`
+	Phase    duration `json:"phase"`
 }
 
-// temporalDuration is text such as "3600s" or "0.500s"; null and the empty text are none.
-type temporalDuration string
+// duration is text such as "3600s" or "0.500s"; null and the empty text are none.
+type duration string
 
 // of returns the duration; field names it in an error.
-func (d temporalDuration) of(field string) (schedule.Duration, error) {
+func (d duration) of(field string) (schedule.Duration, error) {
 	if d == "" {
 		return 0, nil
 	}
@@ -42,7 +42,7 @@ func (d temporalDuration) of(field string) (schedule.Duration, error) {
 	return parsed, nil
 }
 
-func (t *temporalSpec) spec(notes *[]string) (s schedule.Spec, err error) {
+func (t *scheduleSpec) spec(notes *[]string) (s schedule.Spec, err error) {
 	s = schedule.Spec{
 		Calendars: t.Calendar, StructuredCalendars: t.StructuredCalendar,
 		ExcludeCalendars: t.ExcludeCalendar, ExcludeStructuredCalendars: t.ExcludeStructuredCalendar,
@@ -62,16 +62,16 @@ func (t *temporalSpec) spec(notes *[]string) (s schedule.Spec, err error) {
 		s.Intervals = append(s.Intervals, one)
 	}
 	for i, text := range t.CronString {
-		if err := addTemporalCron(&s, text, notes); err != nil {
+		if err := addCron(&s, text, notes); err != nil {
 			return s, schedule.Prefix(fmt.Sprintf("spec.cronString[%d]", i), err)
 		}
 	}
 	return s, nil
 }
 
-// addTemporalCron adds a cron expression. One that restricts both day fields would mean more days here: its two calendars, of
+// addCron adds a cron expression. One that restricts both day fields would mean more days here: its two calendars, of
 // which either may match, become the one that Temporal makes of it.
-func addTemporalCron(s *schedule.Spec, text string, notes *[]string) error {
+func addCron(s *schedule.Spec, text string, notes *[]string) error {
 	cron, err := schedule.ParseCron(text)
 	if err != nil {
 		return err

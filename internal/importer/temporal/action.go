@@ -1,4 +1,4 @@
-package cli
+package temporal
 
 import (
 	"errors"
@@ -9,41 +9,41 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// temporalAction is a ScheduleAction.
-type temporalAction struct {
-	StartWorkflow *temporalWorkflow `json:"startWorkflow"`
+// scheduleAction is a ScheduleAction of Temporal's API.
+type scheduleAction struct {
+	StartWorkflow *workflow `json:"startWorkflow"`
 }
 
-// temporalWorkflow is a NewWorkflowExecutionInfo.
-type temporalWorkflow struct {
-	WorkflowID               string           `json:"workflowId"`
-	WorkflowType             temporalName     `json:"workflowType"`
-	TaskQueue                temporalName     `json:"taskQueue"`
-	Input                    temporalPayloads `json:"input"`
-	WorkflowExecutionTimeout temporalDuration `json:"workflowExecutionTimeout"`
-	WorkflowRunTimeout       temporalDuration `json:"workflowRunTimeout"`
-	WorkflowTaskTimeout      temporalDuration `json:"workflowTaskTimeout"`
-	RetryPolicy              *temporalRetries `json:"retryPolicy"`
-	Memo                     temporalFields   `json:"memo"`
-	SearchAttributes         temporalFields   `json:"searchAttributes"`
-	Header                   temporalFields   `json:"header"`
-	UserMetadata             any              `json:"userMetadata"`
-	VersioningOverride       any              `json:"versioningOverride"`
+// workflow is a NewWorkflowExecutionInfo of Temporal's API.
+type workflow struct {
+	WorkflowID               string        `json:"workflowId"`
+	WorkflowType             named         `json:"workflowType"`
+	TaskQueue                named         `json:"taskQueue"`
+	Input                    payloads      `json:"input"`
+	WorkflowExecutionTimeout duration      `json:"workflowExecutionTimeout"`
+	WorkflowRunTimeout       duration      `json:"workflowRunTimeout"`
+	WorkflowTaskTimeout      duration      `json:"workflowTaskTimeout"`
+	RetryPolicy              *retryPolicy  `json:"retryPolicy"`
+	Memo                     payloadFields `json:"memo"`
+	SearchAttributes         payloadFields `json:"searchAttributes"`
+	Header                   payloadFields `json:"header"`
+	UserMetadata             any           `json:"userMetadata"`
+	VersioningOverride       any           `json:"versioningOverride"`
 	Priority                 struct {
 		PriorityKey int    `json:"priorityKey"`
 		FairnessKey string `json:"fairnessKey"`
 	} `json:"priority"`
 }
 
-type temporalRetries struct {
-	InitialInterval        temporalDuration `json:"initialInterval"`
-	BackoffCoefficient     float64          `json:"backoffCoefficient"`
-	MaximumInterval        temporalDuration `json:"maximumInterval"`
-	MaximumAttempts        int              `json:"maximumAttempts"`
-	NonRetryableErrorTypes []string         `json:"nonRetryableErrorTypes"`
+type retryPolicy struct {
+	InitialInterval        duration `json:"initialInterval"`
+	BackoffCoefficient     float64  `json:"backoffCoefficient"`
+	MaximumInterval        duration `json:"maximumInterval"`
+	MaximumAttempts        int      `json:"maximumAttempts"`
+	NonRetryableErrorTypes []string `json:"nonRetryableErrorTypes"`
 }
 
-func (t *temporalAction) action(notes *[]string) (a schedule.Action, err error) {
+func (t *scheduleAction) action(notes *[]string) (a schedule.Action, err error) {
 	w := t.StartWorkflow
 	if w == nil {
 		return a, errors.New("action: is not startWorkflow, the only one that is known")
@@ -69,13 +69,13 @@ func (t *temporalAction) action(notes *[]string) (a schedule.Action, err error) 
 }
 
 // leftOut says what has no counterpart.
-func (w *temporalWorkflow) leftOut() []string {
+func (w *workflow) leftOut() []string {
 	var notes []string
 	for _, part := range []struct {
 		set  bool
 		what string
 	}{
-		{!slices.Contains([]temporalDuration{"", "0s", "10s"}, w.WorkflowTaskTimeout), "workflowTaskTimeout is not carried over: " +
+		{!slices.Contains([]duration{"", "0s", "10s"}, w.WorkflowTaskTimeout), "workflowTaskTimeout is not carried over: " +
 			"it bounds a step of a workflow, and not an attempt"},
 		{w.UserMetadata != nil, "userMetadata is not carried over"},
 		{w.VersioningOverride != nil, "versioningOverride is not carried over: choose the version by the task queue"},
@@ -88,7 +88,7 @@ func (w *temporalWorkflow) leftOut() []string {
 	return notes
 }
 
-func (t *temporalRetries) policy() (*schedule.RetryPolicy, error) {
+func (t *retryPolicy) policy() (*schedule.RetryPolicy, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -103,25 +103,25 @@ func (t *temporalRetries) policy() (*schedule.RetryPolicy, error) {
 	return &p, err
 }
 
-// temporalPolicies is a SchedulePolicies.
-type temporalPolicies struct {
-	OverlapPolicy          string           `json:"overlapPolicy"`
-	CatchupWindow          temporalDuration `json:"catchupWindow"`
-	PauseOnFailure         bool             `json:"pauseOnFailure"`
-	KeepOriginalWorkflowID bool             `json:"keepOriginalWorkflowId"`
+// schedulePolicies is a SchedulePolicies of Temporal's API.
+type schedulePolicies struct {
+	OverlapPolicy          string   `json:"overlapPolicy"`
+	CatchupWindow          duration `json:"catchupWindow"`
+	PauseOnFailure         bool     `json:"pauseOnFailure"`
+	KeepOriginalWorkflowID bool     `json:"keepOriginalWorkflowId"`
 }
 
-func (t *temporalPolicies) policies() (p schedule.Policies, err error) {
+func (t *schedulePolicies) policies() (p schedule.Policies, err error) {
 	p = schedule.Policies{PauseOnFailure: t.PauseOnFailure, KeepOriginalWorkflowID: t.KeepOriginalWorkflowID}
 	if p.CatchupWindow, err = t.CatchupWindow.of("policies.catchupWindow"); err != nil {
 		return p, err
 	}
-	p.Overlap, err = temporalOverlap(t.OverlapPolicy)
+	p.Overlap, err = overlapOf(t.OverlapPolicy)
 	return p, err
 }
 
-// temporalOverlap reads SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, and BufferOne as older versions write it.
-func temporalOverlap(text string) (schedule.OverlapPolicy, error) {
+// overlapOf reads SCHEDULE_OVERLAP_POLICY_BUFFER_ONE, and BufferOne as older versions write it.
+func overlapOf(text string) (schedule.OverlapPolicy, error) {
 	plain := func(text string) string { return strings.ToLower(strings.ReplaceAll(text, "_", "")) }
 	word := strings.TrimPrefix(plain(text), "scheduleoverlappolicy")
 	if word == "" || word == "unspecified" {

@@ -1,4 +1,4 @@
-package cli
+package temporal
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// temporalPayloads are the arguments of a workflow: an object with the encoded payloads, or with the shorthand of Temporal's
+// payloads are the arguments of a workflow: an object with the encoded payloads, or with the shorthand of Temporal's
 // command line the values themselves in a list.
-type temporalPayloads []json.RawMessage
+type payloads []json.RawMessage
 
-func (p *temporalPayloads) UnmarshalJSON(data []byte) error {
+func (p *payloads) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte("[")) {
 		return json.Unmarshal(data, (*[]json.RawMessage)(p))
 	}
@@ -27,7 +27,7 @@ func (p *temporalPayloads) UnmarshalJSON(data []byte) error {
 }
 
 // value is the input: nothing, the one argument, or a list of them.
-func (p temporalPayloads) value(notes *[]string) json.RawMessage {
+func (p payloads) value(notes *[]string) json.RawMessage {
 	var arguments []json.RawMessage
 	for i, payload := range p {
 		value, problem := payloadValue(payload)
@@ -54,11 +54,11 @@ func (p temporalPayloads) value(notes *[]string) json.RawMessage {
 	return list
 }
 
-// temporalFields are named payloads: memo, search attributes or header. Their object has them in a field, or with the
+// payloadFields are named payloads: memo, search attributes or header. Their object has them in a field, or with the
 // shorthand is the values themselves.
-type temporalFields map[string]json.RawMessage
+type payloadFields map[string]json.RawMessage
 
-func (f *temporalFields) UnmarshalJSON(data []byte) error {
+func (f *payloadFields) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (f *temporalFields) UnmarshalJSON(data []byte) error {
 }
 
 // values are the values; what says what they are, for notes.
-func (f temporalFields) values(what string, notes *[]string) map[string]json.RawMessage {
+func (f payloadFields) values(what string, notes *[]string) map[string]json.RawMessage {
 	var values map[string]json.RawMessage
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		value, problem := payloadValue(f[name])
@@ -93,7 +93,7 @@ func (f temporalFields) values(what string, notes *[]string) map[string]json.Raw
 }
 
 // texts are the values that are texts, as headers are.
-func (f temporalFields) texts(notes *[]string) map[string]string {
+func (f payloadFields) texts(notes *[]string) map[string]string {
 	var texts map[string]string
 	values := f.values("header", notes)
 	for _, name := range slices.Sorted(maps.Keys(values)) {

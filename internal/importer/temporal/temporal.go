@@ -1,0 +1,200 @@
+// Package temporal turns schedules of Temporal into schedules. It reads the JSON that Temporal's command line prints.
+//
+// [Parse] is pure. The package imports schedule and the importer's entries. It must not import the SDK of Temporal: the JSON
+// form of its API is all that is needed.
+package temporal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/carillon-scheduler/carillon/internal/importer"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// Parse reads JSON texts after one another, each of a schedule or a list of them. The ID is that of a schedule which
+// stands alone and does not say its own.
+func Parse(data []byte, id string) ([]importer.Entry, error) {
+	schedules, err := readAll(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(schedules) != 1 {
+		id = ""
+	}
+	all := make([]importer.Entry, len(schedules))
+	for i := range schedules {
+		if all[i], err = schedules[i].schedule(id); err != nil {
+			all[i] = importer.Entry{From: cmp.Or(all[i].From, fmt.Sprintf("schedule %d", i+1)), Problem: err}
+		}
+	}
+	return all, nil
+}
+
+func readAll(data []byte) ([]answer, error) {
+	var all []answer
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var text json.RawMessage
+		err := decoder.Decode(&text)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("not JSON: %w; print it with temporal schedule describe -o json", err)
+		}
+		found, err := readText(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no schedule in it")
+	}
+	return all, nil
+}
+
+// readText reads one text: a schedule, a list of schedules, or the page of a list.
+func readText(text json.RawMessage) ([]answer, error) {
+	var all []answer
+	if bytes.HasPrefix(text, []byte("[")) {
+		err := json.Unmarshal(text, &all)
+		return all, err
+	}
+	var one struct {
+		answer
+		Schedules []answer `json:"schedules"`
+	}
+	if err := json.Unmarshal(text, &one); err != nil {
+		return nil, err
+	}
+	if len(one.Schedules) > 0 {
+		return one.Schedules, nil
+	}
+	return []answer{one.answer}, nil
+}
+
+// answer is the answer to describe, or an entry of a list, in the JSON form of Temporal's API.
+type answer struct {
+	ScheduleID string `json:"scheduleId"`
+	Schedule   *struct {
+		Spec     scheduleSpec     `json:"spec"`
+		Action   scheduleAction   `json:"action"`
+		Policies schedulePolicies `json:"policies"`
+		State    scheduleState    `json:"state"`
+	} `json:"schedule"`
+	// Info is all that a list says; describe says other things there.
+	Info struct {
+		Spec         *scheduleSpec `json:"spec"`
+		WorkflowType named         `json:"workflowType"`
+		Notes        string        `json:"notes"`
+		Paused       bool          `json:"paused"`
+	} `json:"info"`
+	Memo             payloadFields `json:"memo"`
+	SearchAttributes payloadFields `json:"searchAttributes"`
+}
+
+type named struct {
+	Name string `json:"name"`
+}
+
+type scheduleState struct {
+	Notes            string `json:"notes"`
+	Paused           bool   `json:"paused"`
+	LimitedActions   bool   `json:"limitedActions"`
+	RemainingActions number `json:"remainingActions"`
+}
+
+// number is a 64-bit number, which the JSON form of protocol buffers writes as text.
+type number int
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(bytes.Trim(data, `"`), (*int)(n))
+}
+
+// schedule makes a schedule of it.
+func (t *answer) schedule(id string) (importer.Entry, error) {
+	var s importer.Entry
+	switch {
+	case t.Schedule != nil:
+		if err := t.described(&s); err != nil {
+			return s, err
+		}
+	case t.Info.Spec != nil:
+		if err := t.listed(&s); err != nil {
+			return s, err
+		}
+	default:
+		return s, errors.New(`has neither "schedule", as describe prints it, nor "info.spec", as list does`)
+	}
+	switch {
+	case t.ScheduleID != "":
+		s.ID = t.ScheduleID
+	case id != "":
+		s.ID = id
+	case s.Action.WorkflowID != "":
+		s.ID = s.Action.WorkflowID
+		s.Notes = append(s.Notes, "the ID is that of the workflow: Temporal does not say that of the schedule here")
+	default:
+		return s, errors.New("does not say its ID: add a field scheduleId")
+	}
+	s.From = "Temporal schedule " + s.ID
+	t.keepFields(&s)
+	return s, nil
+}
+
+// described takes over what describe says.
+func (t *answer) described(s *importer.Entry) (err error) {
+	from := t.Schedule
+	if s.Spec, err = from.Spec.spec(&s.Notes); err != nil {
+		return err
+	}
+	if s.Action, err = from.Action.action(&s.Notes); err != nil {
+		return err
+	}
+	if s.Policies, err = from.Policies.policies(); err != nil {
+		return err
+	}
+	s.State = schedule.State{
+		Notes: from.State.Notes, Paused: from.State.Paused,
+		LimitedActions: from.State.LimitedActions, RemainingActions: int(from.State.RemainingActions),
+	}
+	return nil
+}
+
+// listed takes over what a list says.
+func (t *answer) listed(s *importer.Entry) (err error) {
+	s.Notes = append(s.Notes, "a list says neither task queue nor input, memo, timeouts or policies: "+
+		"temporal schedule describe does")
+	s.Action = schedule.Action{Type: t.Info.WorkflowType.Name}
+	s.State = schedule.State{Notes: t.Info.Notes, Paused: t.Info.Paused}
+	s.Spec, err = t.Info.Spec.spec(&s.Notes)
+	return err
+}
+
+// keepFields adds the memo and search attributes of the schedule itself to those of its runs, which Carillon searches by.
+func (t *answer) keepFields(s *importer.Entry) {
+	memo := t.Memo.values("memo of the schedule", &s.Notes)
+	attributes := t.SearchAttributes.values("search attribute of the schedule", &s.Notes)
+	if len(memo)+len(attributes) == 0 {
+		return
+	}
+	s.Notes = append(s.Notes, "memo and search attributes of the schedule itself become those of its runs")
+	s.Action.Memo, s.Action.SearchAttributes = joined(memo, s.Action.Memo), joined(attributes, s.Action.SearchAttributes)
+}
+
+// joined has the entries of both; those of the second win.
+func joined(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(a) == 0 {
+		return b
+	}
+	for name, value := range b {
+		a[name] = value
+	}
+	return a
+}
