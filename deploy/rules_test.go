@@ -1,4 +1,4 @@
-package monitoring
+package deploy
 
 import (
 	"os"
@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	rulesHome = "../../deploy/prometheus"
-	runbooks  = "../../docs/runbooks"
+	rulesHome = "prometheus"
+	runbooks  = "../docs/runbooks"
 	// runbookURL is where people find the runbooks.
 	runbookURL = "https://github.com/carillon-scheduler/carillon/blob/main/docs/runbooks/"
 )

@@ -1,4 +1,4 @@
-package monitoring
+package deploy
 
 import (
 	"os"
@@ -111,7 +111,7 @@ func checkCommand(t *testing.T, page, line string, commands map[string]string) {
 // loadCommands returns what the page of settings says about the flags of each command; those of all commands under "".
 func loadCommands(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile("../docs/configuration.md")
 	require.NoError(t, err)
 	all := map[string]string{}
 	for _, part := range strings.Split(string(text), "\n### ")[1:] {

@@ -1,4 +1,4 @@
-package monitoring
+package deploy
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	dashboards = "../../deploy/grafana/dashboards"
+	dashboards = "grafana/dashboards"
 	// gridWidth is how many columns a dashboard has.
 	gridWidth = 24
 	// oldestSchema is the schema of Grafana 11.0; later releases bring it up to date by themselves.
@@ -226,7 +226,7 @@ func TestProvisioning(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ Name, UID, Type, URL string }
 	}
-	readYAML(t, "../../deploy/grafana/provisioning/datasources/carillon.yml", &sources)
+	readYAML(t, "grafana/provisioning/datasources/carillon.yml", &sources)
 	require.Len(t, sources.Datasources, 1)
 	assert.Equal(t, "prometheus", sources.Datasources[0].Type)
 	var folders struct {
@@ -235,7 +235,7 @@ func TestProvisioning(t *testing.T) {
 			Options struct{ Path string }
 		}
 	}
-	readYAML(t, "../../deploy/grafana/provisioning/dashboards/carillon.yml", &folders)
+	readYAML(t, "grafana/provisioning/dashboards/carillon.yml", &folders)
 	require.Len(t, folders.Providers, 1)
 	assert.Equal(t, "file", folders.Providers[0].Type)
 	assert.Equal(t, "/var/lib/grafana/dashboards", folders.Providers[0].Options.Path)

@@ -1,6 +1,0 @@
-// Package monitoring tests what deploy gives to Prometheus and Grafana: that every metric and label which a dashboard or a
-// rule names is in the catalogue of metrics, that every panel can be understood, and that every alert has a runbook whose
-// commands exist. The tests need no network; those that run promtool are skipped where it is not installed.
-//
-// There is nothing here but tests.
-package monitoring
