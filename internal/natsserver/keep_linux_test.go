@@ -13,7 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/powerloss"
+	"github.com/carillon-scheduler/carillon/internal/systemtest/powerloss"
 )
 
 // TestAFullDiskThatIsFreedAgain: NATS gives up a stream for good when one write has failed. The server is restarted in place, on its

@@ -14,8 +14,8 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/powerloss"
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
+	"github.com/carillon-scheduler/carillon/internal/systemtest/powerloss"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/powerloss"
+	"github.com/carillon-scheduler/carillon/internal/systemtest/powerloss"
 )
 
 func TestWhatIsNotSyncedIsLost(t *testing.T) {
