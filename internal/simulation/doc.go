@@ -6,7 +6,7 @@
 //
 // The real code of the generator, invoker, backfiller and frontend pools and of the worker, two processes of each, runs in one
 // synctest bubble, over two shards. What they ask of NATS goes to a world that carries out one thing at a time: reads and writes of
-// buckets, publishes, deliveries and acknowledgements on internal/jsmodel, a model of JetStream. How long everything is on
+// buckets, publishes, deliveries and acknowledgements on internal/simulation/jsmodel, a model of JetStream. How long everything is on
 // its way, and what goes wrong, is drawn from a seed:
 //
 //   - a process is killed before or after any of its calls takes effect, or all are at once; one is stopped in order, or
