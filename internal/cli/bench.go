@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bench"
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -186,7 +186,7 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	}
 	o.Version, o.Logger, o.Pace = readBuild().semantic(), a.logger(), a.paceHeap
 	// As in a server, or the traces would cost nothing here.
-	return a.observed(cmd.Context(), "bench", o.http, nil, func(*slog.Logger, *observe.Health) error {
+	return a.observed(cmd.Context(), "bench", o.http, nil, func(*slog.Logger, *probe.Health) error {
 		return run(cmd.Context())
 	})
 }

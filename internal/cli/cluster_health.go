@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
-	"github.com/carillon-scheduler/carillon/internal/health"
+	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 )
 
 // healthAnswer is what cluster health prints.
 type healthAnswer struct {
-	Status health.Status  `json:"status"`
-	Checks []health.Check `json:"checks"`
+	Status diagnosis.Status  `json:"status"`
+	Checks []diagnosis.Check `json:"checks"`
 }
 
 var (
@@ -43,8 +43,8 @@ with --strict if there is a warning.`,
 			if err != nil {
 				return err
 			}
-			checks := health.Checks(facts)
-			answer := healthAnswer{Status: health.Worst(checks), Checks: checks}
+			checks := diagnosis.Checks(facts)
+			answer := healthAnswer{Status: diagnosis.Worst(checks), Checks: checks}
 			if err := a.printHealth(output, &answer); err != nil {
 				return err
 			}
@@ -67,22 +67,22 @@ func (a *app) printHealth(output outputFlag, answer *healthAnswer) error {
 }
 
 // healthError is the error of an installation that is not well; the checks have said why.
-func healthError(status health.Status, strict bool) error {
+func healthError(status diagnosis.Status, strict bool) error {
 	switch {
-	case status == health.Failed:
+	case status == diagnosis.Failed:
 		return errUnhealthy
-	case status == health.Warning && strict:
+	case status == diagnosis.Warning && strict:
 		return errWarned
 	}
 	return nil
 }
 
 // gatherFacts asks NATS how the installation is.
-func (a *app) gatherFacts(ctx context.Context) (*health.Facts, error) {
+func (a *app) gatherFacts(ctx context.Context) (*diagnosis.Facts, error) {
 	conn, js, err := a.connectOwner()
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	return health.Gather(ctx, health.Config{Conn: conn, JS: js, Names: a.global.names, Now: a.env.Now})
+	return diagnosis.Gather(ctx, diagnosis.Config{Conn: conn, JS: js, Names: a.global.names, Now: a.env.Now})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/health"
+	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -47,7 +47,7 @@ func TestClusterHealthOfAServer(t *testing.T) {
 	code, stdout, _ = c.cluster("health", "-o", "json")
 	assert.Equal(t, ExitOK, code, "a warning is none the worse")
 	answer := document[healthAnswer](t, stdout)
-	assert.Equal(t, health.Warning, answer.Status)
+	assert.Equal(t, diagnosis.Warning, answer.Status)
 	code, stdout, stderr = c.cluster("health", "--strict", "--quiet")
 	assert.Equal(t, ExitFailure, code)
 	assert.Empty(t, stdout)
@@ -66,7 +66,7 @@ func TestClusterHealthOfNobody(t *testing.T) {
 	assert.Equal(t, "error: something is wrong\n", stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, 2)
-	assert.Equal(t, health.Failed, document[health.Check](t, lines[1]).Status)
+	assert.Equal(t, diagnosis.Failed, document[diagnosis.Check](t, lines[1]).Status)
 	code, stdout, _ = c.cluster("info", "--prefix", "nobodys")
 	assert.Equal(t, ExitOK, code)
 	assert.Contains(t, stdout, "there is no installation of this prefix\n")

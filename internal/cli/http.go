@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/heap"
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
 )
@@ -73,7 +73,7 @@ func (o *httpOptions) listen(ctx context.Context) (net.Listener, error) {
 // observed runs a process of some roles, and shows meanwhile how they are doing: from before they begin, so that a process that
 // waits for NATS says so, until they have ended. What is traced and counted is exported as the environment says.
 func (a *app) observed(
-	ctx context.Context, service string, o httpOptions, roleNames []string, run func(*slog.Logger, *observe.Health) error,
+	ctx context.Context, service string, o httpOptions, roleNames []string, run func(*slog.Logger, *probe.Health) error,
 ) error {
 	log := a.logger()
 	listener, err := o.listen(ctx)
@@ -89,11 +89,11 @@ func (a *app) observed(
 		}
 		return &usageError{err}
 	}
-	health := observe.NewHealth(ctx, roleNames...)
+	health := probe.NewHealth(ctx, roleNames...)
 	health.AllWait(roles.WaitForNATS) // which comes first
 	if listener != nil {
-		handler := observe.NewHandler(observe.Options{Health: health, Metrics: telemetry.Metrics(), Pprof: o.pprof})
-		server := observe.Serve(listener, handler, log)
+		handler := probe.NewHandler(probe.Options{Health: health, Metrics: telemetry.Metrics(), Pprof: o.pprof})
+		server := probe.Serve(listener, handler, log)
 		defer server.Close()
 		log.Info("answering HTTP", "address", listener.Addr().String(), "pprof", o.pprof)
 	}

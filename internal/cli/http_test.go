@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
 // observer asks a process for what it shows of itself.
@@ -49,7 +49,7 @@ func (o observer) get(path string) (code int, body string) {
 }
 
 // health asks for both reports, and wants them to say what their codes do.
-func (o observer) health() (healthy, ready bool, report observe.Report) {
+func (o observer) health() (healthy, ready bool, report probe.Report) {
 	o.t.Helper()
 	code, _ := o.get("/healthz")
 	healthy = code == http.StatusOK
@@ -61,7 +61,7 @@ func (o observer) health() (healthy, ready bool, report observe.Report) {
 }
 
 // until waits for a process to be ready or not, which is never a reason to end it.
-func (o observer) until(wantReady bool, what string) (report observe.Report) {
+func (o observer) until(wantReady bool, what string) (report probe.Report) {
 	o.t.Helper()
 	natstest.Eventually(o.t, patience, what, func() bool {
 		var healthy, ready bool

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
@@ -67,7 +67,7 @@ func (a *app) runAlone(
 	ctx context.Context, name string, grace time.Duration, o httpOptions,
 	build func(*slog.Logger, *roles.Connection) (roles.Role, error),
 ) error {
-	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *observe.Health) error {
+	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *probe.Health) error {
 		defer a.paceHeap(ctx)()
 		a.logUnused(ctx, log)
 		conn, err := a.connectRole(ctx, log, name)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -114,7 +114,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	if err := o.watched.apply(); err != nil {
 		return err
 	}
-	return a.observed(ctx, "server", o.http, o.roles(), func(log *slog.Logger, health *observe.Health) error {
+	return a.observed(ctx, "server", o.http, o.roles(), func(log *slog.Logger, health *probe.Health) error {
 		defer a.paceHeap(ctx)()
 		a.logUnused(ctx, log)
 		if o.unused != "" {
@@ -124,7 +124,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 	})
 }
 
-func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *observe.Health, o *serverOptions) error {
+func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Health, o *serverOptions) error {
 	started := a.env.Now()
 	server, conn, err := a.connectServer(ctx, log, o)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/observe"
 	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search"
@@ -127,7 +127,7 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 	if err != nil {
 		return Role{}, nil, err
 	}
-	role := Role{Name: "frontend", Run: f.Run, Checks: observe.Checks{Waits: until(f.Ready(), "its API to be registered")}}
+	role := Role{Name: "frontend", Run: f.Run, Checks: probe.Checks{Waits: until(f.Ready(), "its API to be registered")}}
 	if index != nil {
 		role.Run = together(f.Run, index.Run)
 	}

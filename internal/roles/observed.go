@@ -5,11 +5,11 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
 // Observed returns stages that tell a health when their roles begin and end. Roles that it was not made for are left out.
-func Observed(health *observe.Health, stages ...Stage) []Stage {
+func Observed(health *probe.Health, stages ...Stage) []Stage {
 	observed := make([]Stage, len(stages))
 	for i, stage := range stages {
 		for _, role := range stage {
@@ -19,7 +19,7 @@ func Observed(health *observe.Health, stages ...Stage) []Stage {
 	return observed
 }
 
-func (r Role) observed(health *observe.Health) Role {
+func (r Role) observed(health *probe.Health) Role {
 	run := r.Run
 	r.Run = func(ctx context.Context) error {
 		health.Begin(r.Name, r.Checks)
@@ -47,9 +47,9 @@ func until(closed <-chan struct{}, what string) func() string {
 }
 
 // poolChecks are those of a pool that begins when it knows the namespaces.
-func poolChecks(table *namespaces.Table, vitals *loop.Vitals) observe.Checks {
+func poolChecks(table *namespaces.Table, vitals *loop.Vitals) probe.Checks {
 	known := until(table.Ready(), "the records of the namespaces")
-	return observe.Checks{
+	return probe.Checks{
 		Waits: func() string {
 			if what := known(); what != "" {
 				return what

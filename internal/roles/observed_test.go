@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // statuses returns how the roles are doing, by name.
-func statuses(health *observe.Health) map[string]observe.Status {
-	all := map[string]observe.Status{}
+func statuses(health *probe.Health) map[string]probe.Status {
+	all := map[string]probe.Status{}
 	for _, role := range health.Report().Roles {
 		all[role.Role] = role.Status
 	}
@@ -27,14 +27,14 @@ func statuses(health *observe.Health) map[string]observe.Status {
 // TestObservedFailure: one role fails, and the others are stopped because of it.
 func TestObservedFailure(t *testing.T) {
 	t.Parallel()
-	health := observe.NewHealth(t.Context(), "bad", "good")
+	health := probe.NewHealth(t.Context(), "bad", "good")
 	running := make(chan struct{})
 	bad := roles.Role{Name: "bad", Run: func(context.Context) error {
 		<-running
 		return errors.New("broken")
 	}}
 	good := roles.Role{Name: "good", Run: func(ctx context.Context) error {
-		assert.Equal(t, observe.StatusReady, statuses(health)["good"])
+		assert.Equal(t, probe.StatusReady, statuses(health)["good"])
 		close(running)
 		<-ctx.Done()
 		return nil
@@ -42,7 +42,7 @@ func TestObservedFailure(t *testing.T) {
 	stages := roles.Observed(health, roles.Stage{good}, nil, roles.Stage{bad})
 	require.Len(t, stages, 3, "in the same order")
 	require.EqualError(t, roles.Supervise(t.Context(), natstest.Logger(t), natstest.Patience, stages...), "bad: broken")
-	assert.Equal(t, map[string]observe.Status{"bad": observe.StatusFailed, "good": observe.StatusStopped}, statuses(health))
+	assert.Equal(t, map[string]probe.Status{"bad": probe.StatusFailed, "good": probe.StatusStopped}, statuses(health))
 	assert.False(t, health.Report().IsHealthy())
 }
 
@@ -68,7 +68,7 @@ func TestPoolsSayWhatTheyWaitFor(t *testing.T) {
 	}
 
 	ctx, stop := context.WithCancel(t.Context())
-	health := observe.NewHealth(ctx, "generator", "invoker", "backfiller")
+	health := probe.NewHealth(ctx, "generator", "invoker", "backfiller")
 	ended := make(chan error, 1)
 	go func() {
 		ended <- roles.Supervise(ctx, natstest.Logger(t), natstest.Patience, roles.Observed(health, stage)...)
@@ -77,7 +77,7 @@ func TestPoolsSayWhatTheyWaitFor(t *testing.T) {
 	stop()
 	assert.False(t, health.Report().IsReady(), "at once")
 	require.NoError(t, <-ended)
-	assert.Equal(t, map[string]observe.Status{
-		"generator": observe.StatusStopped, "invoker": observe.StatusStopped, "backfiller": observe.StatusStopped,
+	assert.Equal(t, map[string]probe.Status{
+		"generator": probe.StatusStopped, "invoker": probe.StatusStopped, "backfiller": probe.StatusStopped,
 	}, statuses(health))
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
 // minGrace is what a stage gets to stop even when those before it have used up the time.
@@ -19,7 +19,7 @@ type Role struct {
 	Name string
 	Run  func(context.Context) error
 	// Checks say how the role is doing while it runs.
-	Checks observe.Checks
+	Checks probe.Checks
 }
 
 // Stage is roles that are stopped together.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/worker"
 	"github.com/carillon-scheduler/carillon/worker/builtin"
 )
@@ -31,7 +31,7 @@ func Worker(conn *Connection, config WorkerConfig) (Role, error) {
 	actions := config.Actions
 	actions.Logger, actions.Conn, actions.Prefix = config.Logger, conn.Conn, config.Prefix
 	builtin.Register(w, actions)
-	checks := observe.Checks{Waits: w.Waits}
+	checks := probe.Checks{Waits: w.Waits}
 	if actions.Callbacks == nil {
 		return Role{Name: "worker", Run: w.Run, Checks: checks}, nil
 	}

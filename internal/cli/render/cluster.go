@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/health"
+	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 )
 
 // Cluster writes what an installation consists of. Times are in a zone.
-func Cluster(w io.Writer, f *health.Facts, zone *time.Location, view View) error {
+func Cluster(w io.Writer, f *diagnosis.Facts, zone *time.Location, view View) error {
 	var out strings.Builder
 	rows := clusterRows(f, zone, view)
 	for _, row := range filled(rows) {
@@ -30,7 +30,7 @@ func Cluster(w io.Writer, f *health.Facts, zone *time.Location, view View) error
 	return err
 }
 
-func clusterRows(f *health.Facts, zone *time.Location, view View) [][]string {
+func clusterRows(f *diagnosis.Facts, zone *time.Location, view View) [][]string {
 	where := fmt.Sprintf("%s, server %s, version %s", f.NATS.URL, oneLine(f.NATS.Server), f.NATS.Version)
 	if f.NATS.Cluster != "" {
 		where += ", cluster " + oneLine(f.NATS.Cluster)
@@ -53,17 +53,17 @@ func clusterRows(f *health.Facts, zone *time.Location, view View) [][]string {
 	)
 }
 
-func storedText(n health.NATS) string {
+func storedText(n diagnosis.NATS) string {
 	if !n.JetStream {
 		return "no JetStream for this account"
 	}
 	if n.StoreLimit > 0 {
-		return health.SizeText(n.Stored) + " of " + health.SizeText(n.StoreLimit)
+		return diagnosis.SizeText(n.Stored) + " of " + diagnosis.SizeText(n.StoreLimit)
 	}
-	return health.SizeText(n.Stored)
+	return diagnosis.SizeText(n.Stored)
 }
 
-func streamRows(f *health.Facts, now time.Time) [][]string {
+func streamRows(f *diagnosis.Facts, now time.Time) [][]string {
 	rows := [][]string{{"NAME", "MESSAGES", "SIZE", "OLDEST", "REPLICAS", "LEADER"}}
 	for i := range f.Streams {
 		s := &f.Streams[i]
@@ -76,14 +76,14 @@ func streamRows(f *health.Facts, now time.Time) [][]string {
 			oldest = Relative(s.First, now)
 		}
 		rows = append(rows, []string{
-			s.Name, strconv.FormatUint(s.Messages, 10), health.SizeText(int64(s.Bytes)), oldest,
+			s.Name, strconv.FormatUint(s.Messages, 10), diagnosis.SizeText(int64(s.Bytes)), oldest,
 			strconv.Itoa(s.Replicas), oneLine(cmp.Or(s.Leader, "none")),
 		})
 	}
 	return rows
 }
 
-func frontendRows(frontends []health.Frontend) [][]string {
+func frontendRows(frontends []diagnosis.Frontend) [][]string {
 	if len(frontends) == 0 {
 		return [][]string{{"none answers"}}
 	}
@@ -109,7 +109,7 @@ func processRows(processes []presence.Process) [][]string {
 	return rows
 }
 
-func queueRows(queues []health.Queue, now time.Time) [][]string {
+func queueRows(queues []diagnosis.Queue, now time.Time) [][]string {
 	if len(queues) == 0 {
 		return nil
 	}

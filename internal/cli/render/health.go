@@ -4,11 +4,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/carillon-scheduler/carillon/internal/health"
+	"github.com/carillon-scheduler/carillon/internal/diagnosis"
 )
 
 // Health writes one line for each check, and under those that are not well what to do.
-func Health(w io.Writer, checks []health.Check, view View) error {
+func Health(w io.Writer, checks []diagnosis.Check, view View) error {
 	width := 0
 	for i := range checks {
 		width = max(width, len(checks[i].Name))
@@ -16,7 +16,7 @@ func Health(w io.Writer, checks []health.Check, view View) error {
 	var out strings.Builder
 	for i := range checks {
 		c := &checks[i]
-		status := Pad(string(c.Status), len(health.Warning))
+		status := Pad(string(c.Status), len(diagnosis.Warning))
 		out.WriteString(view.paint(healthColor(c.Status), status) + columnGap + Pad(c.Name, width) + columnGap)
 		out.WriteString(oneLine(c.Detail) + "\n")
 		if c.Next != "" {
@@ -27,11 +27,11 @@ func Health(w io.Writer, checks []health.Check, view View) error {
 	return err
 }
 
-func healthColor(status health.Status) Color {
+func healthColor(status diagnosis.Status) Color {
 	switch status {
-	case health.OK:
+	case diagnosis.OK:
 		return Green
-	case health.Warning:
+	case diagnosis.Warning:
 		return Yellow
 	}
 	return Red

@@ -1,4 +1,4 @@
-package observe_test
+package probe_test
 
 import (
 	"io"
@@ -11,21 +11,21 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/observe"
+	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
 func metrics(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) }
 
-func answer(o observe.Options, method, path string) *httptest.ResponseRecorder {
+func answer(o probe.Options, method, path string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
-	observe.NewHandler(o).ServeHTTP(recorder, httptest.NewRequest(method, path, nil))
+	probe.NewHandler(o).ServeHTTP(recorder, httptest.NewRequest(method, path, nil))
 	return recorder
 }
 
 func TestHealthEndpoints(t *testing.T) {
 	t.Parallel()
-	h := observe.NewHealth(t.Context(), "worker")
-	o := observe.Options{Health: h}
+	h := probe.NewHealth(t.Context(), "worker")
+	o := probe.Options{Health: h}
 	const waiting = `{"status":"waiting","roles":[{"role":"worker","status":"waiting","reason":"waits for its start"}]}`
 	ready := answer(o, http.MethodGet, "/readyz")
 	assert.Equal(t, http.StatusServiceUnavailable, ready.Code)
@@ -35,7 +35,7 @@ func TestHealthEndpoints(t *testing.T) {
 	assert.Equal(t, http.StatusOK, healthy.Code)
 	assert.JSONEq(t, waiting, healthy.Body.String())
 
-	h.Begin("worker", observe.Checks{})
+	h.Begin("worker", probe.Checks{})
 	assert.Equal(t, http.StatusOK, answer(o, http.MethodGet, "/readyz").Code)
 	assert.Equal(t, http.StatusOK, answer(o, http.MethodHead, "/readyz").Code)
 	h.Fail("worker", nil)
@@ -44,8 +44,8 @@ func TestHealthEndpoints(t *testing.T) {
 
 func TestOnlyWhatIsAskedForIsShown(t *testing.T) {
 	t.Parallel()
-	h := observe.NewHealth(t.Context())
-	for path, of := range map[string]observe.Options{
+	h := probe.NewHealth(t.Context())
+	for path, of := range map[string]probe.Options{
 		"/metrics":                  {Health: h, Metrics: http.HandlerFunc(metrics)},
 		"/debug/pprof/":             {Health: h, Pprof: true},
 		"/debug/pprof/cmdline":      {Health: h, Pprof: true},
@@ -54,7 +54,7 @@ func TestOnlyWhatIsAskedForIsShown(t *testing.T) {
 	} {
 		assert.Equal(t, http.StatusOK, answer(of, http.MethodGet, path).Code, path)
 		assert.Equal(t, http.StatusMethodNotAllowed, answer(of, http.MethodPost, path).Code, path)
-		assert.Equal(t, http.StatusNotFound, answer(observe.Options{Health: h}, http.MethodGet, path).Code, path)
+		assert.Equal(t, http.StatusNotFound, answer(probe.Options{Health: h}, http.MethodGet, path).Code, path)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	url := "http://" + listener.Addr().String() + "/metrics"
-	server := observe.Serve(listener, http.HandlerFunc(metrics), slog.New(slog.DiscardHandler))
+	server := probe.Serve(listener, http.HandlerFunc(metrics), slog.New(slog.DiscardHandler))
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	got, err := client.Get(url)
 	require.NoError(t, err)

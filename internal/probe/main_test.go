@@ -1,4 +1,4 @@
-package observe_test
+package probe_test
 
 import (
 	"testing"
