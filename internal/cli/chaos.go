@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -15,7 +16,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/carillon-scheduler/carillon/internal/chaos"
+	"github.com/carillon-scheduler/carillon/internal/roles"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/worker"
 )
 
 // chaosOptions are the flags of the chaos command.
@@ -191,3 +194,22 @@ func (p *chaosProgress) end() {
 }
 
 func (p *chaosProgress) write(text string) { _, _ = io.WriteString(p.app.env.Stderr, text) }
+
+// runChaosWorker runs a worker as the worker command does, whose actions note in a ledger that they run.
+func (a *app) runChaosWorker(ctx context.Context, ledger string) (err error) {
+	closeLedger := func() error { return nil }
+	defer func() { err = errors.Join(err, closeLedger()) }()
+	config := worker.Config{Namespace: a.global.namespace, Prefix: a.global.prefix, TaskQueue: chaos.TaskQueue}
+	return a.runAlone(ctx, workerRole, worker.DefaultDrainTimeout+roleGrace, httpOptions{},
+		func(log *slog.Logger, conn *roles.Connection) (roles.Role, error) {
+			config.Logger = log
+			w, err := worker.New(conn.Conn, config)
+			if err != nil {
+				return roles.Role{}, err
+			}
+			if closeLedger, err = chaos.RegisterWork(w, ledger); err != nil {
+				return roles.Role{}, err
+			}
+			return roles.Role{Name: "worker", Run: w.Run}, nil
+		})
+}

@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
@@ -40,4 +45,31 @@ func Main(ctx context.Context, env Env, args []string) int {
 type app struct {
 	env    Env
 	global globalOptions
+}
+
+// readInput reads a file, or standard input for "-".
+func (env Env) readInput(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(env.Stdin)
+	}
+	return env.ReadFile(path)
+}
+
+// canAsk reports whether somebody sits at the terminal who can be asked.
+func (a *app) canAsk() bool {
+	file, ok := a.env.Stdin.(*os.File)
+	return ok && isTerminal(file)
+}
+
+// ask asks whoever sits at the terminal a question, and returns an error unless the answer is yes.
+func (a *app) ask(question string) error {
+	_, _ = fmt.Fprintf(a.env.Stderr, "%s [y/N] ", question)
+	line, err := bufio.NewReader(a.env.Stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was done")
+	}
+	return nil
 }

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
+	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -117,4 +119,71 @@ func countLetters(n int) string {
 		return "1 dead letter"
 	}
 	return fmt.Sprintf("%d dead letters", n)
+}
+
+func (a *app) dlqListCommand() *cobra.Command {
+	var output outputFlag
+	var choice letterFilter
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List dead letters, the newest last",
+		Long: `Lists dead letters, the newest last: those of all namespaces, unless --namespace
+is given.`,
+		Example: `  carillon dlq list --limit 20
+  carillon dlq list --schedule report -o json | jq -r '.[].reason'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return usagef("--limit: %d is less than 0", limit)
+			}
+			filter := a.filter(cmd, choice)
+			filter.Limit = limit
+			return a.callLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
+				letters, err := reader.List(ctx, filter)
+				if err != nil {
+					return err
+				}
+				number := func(l *deadletter.Letter) string { return l.Number.String() }
+				return printList(a, output, letters, number, func(w io.Writer) error {
+					return render.Letters(w, letters, a.view())
+				})
+			})
+		},
+	}
+	choice.define(cmd)
+	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
+		flags.IntVar(&limit, "limit", 0, "the newest `N` only; 0 lists all")
+	})
+	output.defineList(cmd)
+	return cmd
+}
+
+func (a *app) dlqShowCommand() *cobra.Command {
+	var output outputFlag
+	cmd := &cobra.Command{
+		Use:   "show SEQ [flags]",
+		Short: "Show a dead letter: why, where from, and what is in it",
+		Long: `Shows a dead letter: why it is one, where the message was, its headers and its
+body. What the pools say to each other is shown as JSON, like JSON itself; other
+bytes in hexadecimal. A long body is cut; -o json and yaml have all of it.`,
+		Example: `  carillon dlq show 17
+  carillon dlq show 17 -o json | jq .body.value`,
+		Args: exactly("SEQ"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, err := parseNumber(args[0])
+			if err != nil {
+				return err
+			}
+			return a.callLetters(cmd.Context(), func(ctx context.Context, reader *deadletter.Reader) error {
+				message, err := reader.Get(ctx, number)
+				if err != nil {
+					return err
+				}
+				return a.print(output, message, func(w io.Writer) error { return render.LetterShown(w, &message, a.view()) })
+			})
+		},
+	}
+	output.define(cmd)
+	return cmd
 }

@@ -1,4 +1,7 @@
-// Package cli is the command line of Carillon: one file for each command, and what they share.
+// Package cli is the command line of Carillon.
+//
+// The file of a command is named after it, such as schedule_create.go. A command of a few lines is in the file of its noun
+// (schedule.go, run.go, cluster.go, dlq.go) or beside its opposite (schedule_skip.go). Other files are what commands share.
 //
 // [Main] runs one command line in an [Env], which holds everything a command takes from its process: streams,
 // environment, clock. Nothing here touches package os, so that tests run whole commands side by side.

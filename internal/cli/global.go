@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,4 +89,17 @@ func (a *app) logger() *slog.Logger {
 		return slog.New(slog.NewJSONHandler(a.env.Stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(a.env.Stderr, options))
+}
+
+// identity says who asks, in the event history.
+func (a *app) identity() string { return cmp.Or(a.global.identity, operator()) }
+
+// operator is who uses this program, as far as the machine knows.
+func operator() string {
+	name := "unknown"
+	if current, err := user.Current(); err == nil {
+		name = current.Username
+	}
+	host, _ := os.Hostname() // without one the name has to do
+	return name + "@" + cmp.Or(host, "unknown")
 }

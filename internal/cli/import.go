@@ -1,6 +1,11 @@
 package cli
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -43,4 +48,96 @@ func (f *importFlags) check() error {
 		return usagef("--time-zone: %w", err)
 	}
 	return nil
+}
+
+// leftOutError says which entries an import has left out.
+type leftOutError struct {
+	// problems name each of them, with the reason; total counts all entries.
+	problems []string
+	total    int
+}
+
+func (e *leftOutError) Error() string {
+	if e.total == 1 {
+		return e.problems[0]
+	}
+	are := "entries are"
+	if len(e.problems) == 1 {
+		are = "entry is"
+	}
+	return fmt.Sprintf("%s\n%d %s left out, of %d", strings.Join(e.problems, "\n"), len(e.problems), are, e.total)
+}
+
+// writeImported prints the schedules that can be applied, and names all that cannot.
+func (a *app) writeImported(flags *importFlags, all []importer.Entry) error {
+	if err := flags.check(); err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		_, _ = fmt.Fprintln(a.env.Stderr, "nothing to import")
+		return nil
+	}
+	documents := flags.Documents(all)
+	left := leftOutError{total: len(all)}
+	for i := range all {
+		if all[i].Problem != nil {
+			left.problems = append(left.problems, comment(all[i].From)+": "+comment(all[i].Problem.Error()))
+		}
+	}
+	if len(left.problems) == len(all) {
+		return usagef("%w", &left)
+	}
+	if err := a.printImported(flags, all, documents, &left); err != nil || len(left.problems) == 0 {
+		return err
+	}
+	return &left
+}
+
+// printImported writes the documents, what was left out in comments on top, and the notes once more to standard error.
+func (a *app) printImported(flags *importFlags, all []importer.Entry, documents []string, left *leftOutError) error {
+	var out strings.Builder
+	for _, problem := range left.problems {
+		out.WriteString("# left out: " + problem + "\n")
+	}
+	if flags.Zone == "" && anyInHostZone(all) {
+		const remark = "where the source names no time zone, UTC is assumed; --time-zone names another"
+		out.WriteString("# note: " + remark + "\n")
+		_, _ = fmt.Fprintf(a.env.Stderr, "note: %s\n", remark)
+	}
+	for i := range all {
+		s := &all[i]
+		if s.Problem != nil {
+			continue
+		}
+		fmt.Fprintf(&out, "---\n# %s\n", comment(s.From))
+		for _, note := range s.Notes {
+			out.WriteString("# note: " + comment(note) + "\n")
+			_, _ = fmt.Fprintf(a.env.Stderr, "%s: %s: %s\n", comment(s.From), s.ID, comment(note))
+		}
+		out.WriteString(documents[i])
+	}
+	_, err := fmt.Fprint(a.env.Stdout, out.String())
+	return err
+}
+
+func anyInHostZone(all []importer.Entry) bool {
+	for i := range all {
+		if all[i].Problem == nil && all[i].HostZone {
+			return true
+		}
+	}
+	return false
+}
+
+// comment makes a text fit on one line of a comment, whatever is in it.
+func comment(text string) string {
+	var line strings.Builder
+	for _, r := range strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ") {
+		if unicode.IsPrint(r) {
+			line.WriteRune(r)
+			continue
+		}
+		line.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	return line.String()
 }

@@ -135,3 +135,8 @@ func jsonLines(answer any) ([]byte, error) {
 	}
 	return render.PrintableJSON(out.Bytes()), nil
 }
+
+// view is how to show things on standard output.
+func (a *app) view() render.View {
+	return render.View{Now: a.env.Now(), Zone: a.env.Zone, Color: a.env.Color, Width: a.env.Width()}
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -139,12 +138,4 @@ func parseJSON(text string) (json.RawMessage, error) {
 		return nil, errors.New(`not JSON: text needs quotes within the argument, such as '"text"'`)
 	}
 	return json.RawMessage(text), nil
-}
-
-// readInput reads a file, or standard input for "-".
-func (env Env) readInput(path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(env.Stdin)
-	}
-	return env.ReadFile(path)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -97,4 +98,22 @@ func texts(value *yaml.Node) ([]string, error) {
 		return all, nil
 	}
 	return nil, errors.New("must be a plain value or a list of plain values")
+}
+
+// Suggest returns `; did you mean "nearest"?`, with a prefix such as "--" before the name, or "" when nothing known is
+// near.
+func Suggest(name string, known []string, prefix string) string {
+	best, bestDistance := "", 0
+	for _, candidate := range known {
+		distance := levenshtein.ComputeDistance(name, candidate)
+		tooFar := distance > 1+len(candidate)/4
+		if tooFar || best != "" && distance >= bestDistance {
+			continue
+		}
+		best, bestDistance = candidate, distance
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", prefix+best)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
@@ -78,4 +79,18 @@ func SpecWarnings(out *strings.Builder, warnings []specproc.Warning, view View) 
 		}
 		fmt.Fprintf(out, "%s %s%s\n", view.paint(Yellow, "warning:"), field, warning.Text)
 	}
+}
+
+// Warnings writes one line for each warning; of names what it is about, unless that is plain.
+func Warnings(w io.Writer, of string, warnings []schedule.Notice) error {
+	var out strings.Builder
+	for _, warning := range warnings {
+		out.WriteString("warning: ")
+		if of != "" {
+			out.WriteString(oneLine(of) + ": ")
+		}
+		out.WriteString(oneLine(warning.Message) + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
 }
