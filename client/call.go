@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -124,7 +124,7 @@ func pause(ctx context.Context, attempt int, err error) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < asked {
 		return false
 	}
-	return idle.For(ctx, max(asked, firstPause<<min(attempt-1, 10))) == nil
+	return sleep.For(ctx, max(asked, firstPause<<min(attempt-1, 10))) == nil
 }
 
 // explain makes the error of the last attempt one for the caller.

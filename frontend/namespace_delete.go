@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -186,7 +186,7 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	if idle.For(ctx, record.UpdateTime.Add(r.settle).Sub(r.api.now())) != nil {
+	if sleep.For(ctx, record.UpdateTime.Add(r.settle).Sub(r.api.now())) != nil {
 		return errNotYet
 	}
 	keys, err := r.api.keys.of(ctx, job.Namespace)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -73,7 +73,7 @@ func (b *Batch) readCurrent(ctx context.Context, bucket string, filters []string
 	b.found, b.rest, b.exact = nil, true, true
 	for try := range behindTries {
 		if try > 0 {
-			if err := idle.For(ctx, behindWait<<(try-1)); err != nil {
+			if err := sleep.For(ctx, behindWait<<(try-1)); err != nil {
 				return err
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
@@ -101,7 +101,7 @@ func (w *Worker) findControl(ctx context.Context, h *held) error {
 		if data, err = w.readControl(ctx, subject); err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
 			break
 		}
-		_ = idle.For(ctx, ioBackoff(1))
+		_ = sleep.For(ctx, ioBackoff(1))
 	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil

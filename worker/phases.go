@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // phases are the lives of what a worker does. When the context of Run is done they end one after the other.
@@ -53,7 +53,7 @@ func (p phases) awaitPulled() {
 func linger(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if idle.For(out, d) == nil {
+		if sleep.For(out, d) == nil {
 			cancel(cause)
 		}
 	})

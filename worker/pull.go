@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
@@ -46,7 +46,7 @@ func (w *Worker) pull(p phases, queue workerbus.Queue) error {
 			return nil
 		default:
 			w.log.Warn("cannot pull, will look for the consumer again", keyError, err)
-			if idle.For(p.pull, ioBackoff(1)) == nil {
+			if sleep.For(p.pull, ioBackoff(1)) == nil {
 				queue = w.attach(p.pull)
 			}
 			if queue == nil {
@@ -117,7 +117,7 @@ func (w *Worker) retry(ctx context.Context, what string, call func(context.Conte
 		if attempt%10 == 1 && ctx.Err() == nil {
 			w.log.Warn(what, keyError, err)
 		}
-		if w.bus.Closed() || idle.For(ctx, ioBackoff(attempt)) != nil {
+		if w.bus.Closed() || sleep.For(ctx, ioBackoff(attempt)) != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -58,7 +58,7 @@ func (w *Worker) acknowledge(ctx context.Context, msg jetstream.Msg) {
 		if err = doubleAck(ctx, msg); err == nil || errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 			return
 		}
-		if idle.For(ctx, ioBackoff(attempt)) != nil {
+		if sleep.For(ctx, ioBackoff(attempt)) != nil {
 			break
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -94,7 +94,7 @@ func endTrial(h *held, cause error, final context.Context, endFinal func()) {
 		return
 	}
 	h.cancel(ErrShutdown)
-	if idle.For(final, handBackTime) == nil {
+	if sleep.For(final, handBackTime) == nil {
 		endFinal()
 	}
 }

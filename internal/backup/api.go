@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 const (
@@ -174,7 +174,7 @@ func (a api) send(ctx context.Context, subject string, chunk []byte, timeout tim
 		reply, err := a.conn.RequestWithContext(ctx, subject, chunk)
 		switch {
 		case errors.Is(err, nats.ErrNoResponders):
-			if err := idle.For(ctx, patienceDelay); err != nil {
+			if err := sleep.For(ctx, patienceDelay); err != nil {
 				return nats.ErrNoResponders
 			}
 		case err != nil || len(reply.Data) == 0:

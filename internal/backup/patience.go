@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 const (
@@ -26,7 +26,7 @@ func patiently(ctx context.Context, step func() error) error {
 		if err == nil || !passing(err) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		if err := idle.For(ctx, patienceDelay); err != nil {
+		if err := sleep.For(ctx, patienceDelay); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // message is one of those that a stream has got since its snapshot.
@@ -81,7 +81,7 @@ func (a api) follow(ctx context.Context, name string, after uint64, visit func(*
 		} else if err != nil {
 			return err
 		}
-		if err := idle.For(ctx, tailPause); err != nil {
+		if err := sleep.For(ctx, tailPause); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // distance is a proxy that puts a NATS server further away: what passes takes its time, in each direction, as between
@@ -94,7 +94,7 @@ func (d *distance) carry(ctx context.Context, from io.Reader, to io.Writer) {
 	var delivery sync.WaitGroup
 	delivery.Go(func() {
 		for p := range way {
-			if idle.For(ctx, time.Until(p.at)) != nil {
+			if sleep.For(ctx, time.Until(p.at)) != nil {
 				continue // until nothing more comes
 			}
 			_, _ = to.Write(p.data) // an error shows where it is read

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
@@ -59,7 +59,7 @@ func (s *session) hold(ctx context.Context, t *triggers) (letGo func()) {
 		t.note(run, at)
 		place := time.Duration(begun.Add(1) - 1)
 		<-gate
-		_ = idle.For(ctx, time.Duration(s.Spread)*place/time.Duration(s.Runs))
+		_ = sleep.For(ctx, time.Duration(s.Spread)*place/time.Duration(s.Runs))
 	}
 	s.onRun.Store(&note)
 	return sync.OnceFunc(func() { close(gate) })

@@ -17,9 +17,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/child"
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // NATSCommand is the hidden command of the program that runs the NATS server of a run with processes of their own: [RunNATS].
@@ -176,7 +176,7 @@ func (i *installation) awaitRoles(ctx context.Context) error {
 			_, err := i.client.Count(ctx, "") // which waits for an answer
 			return err
 		}
-		_ = idle.For(ctx, poll)
+		_ = sleep.For(ctx, poll)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -60,8 +60,8 @@ func rawPuts(
 
 // rateOver returns how fast a counter grows, once it has warmed up.
 func rateOver(ctx context.Context, counter *atomic.Int64, d time.Duration) Rate {
-	_ = idle.For(ctx, d/rawWarmup)
+	_ = sleep.For(ctx, d/rawWarmup)
 	before, from := counter.Load(), time.Now()
-	_ = idle.For(ctx, d)
+	_ = sleep.For(ctx, d)
 	return Rate(float64(counter.Load()-before) / time.Since(from).Seconds())
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -22,7 +22,7 @@ func (s *session) until(ctx context.Context, stage string, at time.Time) error {
 	total := int(at.Sub(from) / time.Second)
 	for time.Now().Before(at) {
 		s.config.Progress(stage, int(time.Since(from)/time.Second), total)
-		_ = idle.For(ctx, min(time.Second, time.Until(at)))
+		_ = sleep.For(ctx, min(time.Second, time.Until(at)))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -45,7 +45,7 @@ func (s *session) await(ctx context.Context, stage string, look func() (done, to
 			return nil // what is missing shows in the result
 		}
 		s.config.Progress(stage, done, total)
-		_ = idle.For(ctx, poll)
+		_ = sleep.For(ctx, poll)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -89,7 +89,7 @@ func (s *session) awaitIndex(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, indexTimeout, errors.New("bench: the search index was not built in time"))
 	defer cancel()
 	s.config.Progress("waiting for the search index", 0, 0)
-	for from := time.Now(); ; _ = idle.For(ctx, poll) {
+	for from := time.Now(); ; _ = sleep.For(ctx, poll) {
 		reply, err := s.client.CountMatching(ctx, schedule.CountRequest{Query: "paused = true"})
 		switch {
 		case ctx.Err() != nil:

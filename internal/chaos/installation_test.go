@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // patience bounds each wait of the tests, on a machine that is busy.
@@ -53,7 +53,7 @@ func until(t *testing.T, call func(context.Context) error) {
 		if err = within(t.Context(), call); err == nil {
 			return
 		}
-		_ = idle.For(t.Context(), 50*time.Millisecond)
+		_ = sleep.For(t.Context(), 50*time.Millisecond)
 	}
 	require.NoError(t, err)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/events"
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -66,7 +66,7 @@ func (o *observer) awaitAPI(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return errors.Join(context.Cause(ctx), err)
 		}
-		_ = idle.For(ctx, repeatWait)
+		_ = sleep.For(ctx, repeatWait)
 	}
 }
 

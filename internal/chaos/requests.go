@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/client"
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -79,7 +79,7 @@ func (c *caller) make(ctx context.Context, r *Request) {
 			c.answered(r, answer, err)
 			return
 		}
-		_ = idle.For(ctx, repeatWait)
+		_ = sleep.For(ctx, repeatWait)
 	}
 }
 

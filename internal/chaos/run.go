@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // The defaults of a [Config].
@@ -148,7 +148,7 @@ func (r *trial) follow(ctx context.Context, operations []Operation, steps []step
 			at = min(at, steps[0].at)
 		}
 		at = min(at, second)
-		_ = idle.For(ctx, time.Until(r.began.Add(at)))
+		_ = sleep.For(ctx, time.Until(r.began.Add(at)))
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -249,7 +249,7 @@ func (r *trial) settle(ctx context.Context) (*Report, error) {
 		}
 		r.progress("waiting for rest: %d schedules are busy, %d requests without an answer, %d events, %d problems as yet",
 			now.busy, r.caller.open(), now.events, len(now.findings.Problems))
-		_ = idle.For(ctx, settlePoll)
+		_ = sleep.For(ctx, settlePoll)
 	}
 }
 

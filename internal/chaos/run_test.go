@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/child"
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // The settings of TestRun: how long it makes faults, with which seed, and how many schedules. A run of a length of its own
@@ -111,7 +111,7 @@ func TestRunThatIsInterrupted(t *testing.T) {
 	var children []int
 	for deadline := time.Now().Add(patience); len(children) < nodeCount+len(roleNames()); {
 		require.True(t, time.Now().Before(deadline), "%d processes", len(children))
-		_ = idle.For(t.Context(), 50*time.Millisecond)
+		_ = sleep.For(t.Context(), 50*time.Millisecond)
 		children = childrenOf(t, cmd.Process.Pid)
 	}
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -283,7 +283,7 @@ func (c *Checker) seeAgain(ctx context.Context, suspects []Finding) ([]Finding, 
 		}
 	}
 	slices.SortFunc(keys, compareKeys)
-	if err := idle.For(ctx, c.config.Pause); err != nil {
+	if err := sleep.For(ctx, c.config.Pause); err != nil {
 		return nil, err
 	}
 	found, err := c.each(ctx, slices.Compact(keys), c.look)

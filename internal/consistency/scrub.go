@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -80,7 +80,7 @@ func NewScrubber(config ScrubberConfig) (*Scrubber, error) {
 // It may be called once.
 func (s *Scrubber) Run(ctx context.Context) error {
 	// Nobody waits for the first pass, and processes that start together shall not look at the same things.
-	if idle.For(ctx, time.Duration(s.config.Rand.Int64N(int64(s.config.Period)))) != nil || !s.open(ctx) {
+	if sleep.For(ctx, time.Duration(s.config.Rand.Int64N(int64(s.config.Period)))) != nil || !s.open(ctx) {
 		return nil
 	}
 	defer s.checker.Close()
@@ -109,7 +109,7 @@ func (s *Scrubber) open(ctx context.Context) bool {
 		if ctx.Err() == nil {
 			s.config.Logger.WarnContext(ctx, "schedules not looked at", "error", err)
 		}
-		if idle.For(ctx, s.config.Period) != nil {
+		if sleep.For(ctx, s.config.Period) != nil {
 			return false
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 			s.confirm(ctx)
 		case attempts < maxAttempts && ctx.Err() == nil:
 			attempts++
-			err = idle.For(ctx, s.config.Pause)
+			err = sleep.For(ctx, s.config.Pause)
 		}
 		if err != nil {
 			return err
@@ -185,7 +185,7 @@ func (s *Scrubber) visit(ctx context.Context, p *pass, t *trail, met []string) e
 		s.suspect(key, found)
 	}
 	looks := float64(len(keys)) + float64(len(met)-len(keys))/passedOver
-	return idle.For(ctx, time.Duration(looks*float64(time.Second)/s.config.Rate))
+	return sleep.For(ctx, time.Duration(looks*float64(time.Second)/s.config.Rate))
 }
 
 // ledTo returns the schedules whose definitions are among some messages, and those without one that a pass has not met.
@@ -215,12 +215,12 @@ func (s *Scrubber) ledTo(ctx context.Context, p *pass, met []string) (keys []sch
 // settle spends the time until the next pass with what has been found.
 func (s *Scrubber) settle(ctx context.Context, end time.Time) error {
 	for len(s.suspects) > 0 {
-		if err := idle.For(ctx, s.suspects[0].due.Sub(s.now())); err != nil {
+		if err := sleep.For(ctx, s.suspects[0].due.Sub(s.now())); err != nil {
 			return err
 		}
 		s.confirm(ctx)
 	}
-	return idle.For(ctx, end.Sub(s.now()))
+	return sleep.For(ctx, end.Sub(s.now()))
 }
 
 // suspect notes what was found of a schedule.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -94,7 +94,7 @@ func (s *ZoneSweeper) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			s.config.Logger.WarnContext(ctx, "schedules not brought to the time zone data", "error", err)
 		}
-		_ = idle.For(ctx, s.config.Pause) // the loop ends with ctx
+		_ = sleep.For(ctx, s.config.Pause) // the loop ends with ctx
 	}
 	if s.checker != nil {
 		s.checker.Close()
@@ -201,7 +201,7 @@ func (s *ZoneSweeper) walk(ctx context.Context, record *kv.Record[zoneSweep]) er
 				return err
 			}
 		}
-		if err := idle.For(ctx, time.Duration(looks*float64(time.Second)/s.config.Rate)); err != nil {
+		if err := sleep.For(ctx, time.Duration(looks*float64(time.Second)/s.config.Rate)); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -41,7 +41,7 @@ func movementOf(info *jetstream.ConsumerInfo) movement {
 func (g *gatherer) awaitAsked(ctx context.Context) {
 	left := g.unasked()
 	for range askedLooks {
-		if len(left) == 0 || idle.For(ctx, askedEvery) != nil {
+		if len(left) == 0 || sleep.For(ctx, askedEvery) != nil {
 			break
 		}
 		var group sync.WaitGroup

@@ -21,7 +21,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 // interval is how often it is looked whether to collect, seldomInterval where that is far from being due: to wake up is much of what
@@ -47,7 +47,7 @@ func Pace(ctx context.Context) {
 	ticks := newTicks()
 	defer ticks.close()
 	last := measure()
-	for pause := interval; idle.For(ctx, pause) == nil; pause = p.pause(last) {
+	for pause := interval; sleep.For(ctx, pause) == nil; pause = p.pause(last) {
 		now := measure()
 		what := p.next(now, now.allocated-last.allocated, pause)
 		last = now

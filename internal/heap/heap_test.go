@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,7 +50,7 @@ func TestPaceBeginsCollections(t *testing.T) {
 	begin := collections()
 	for deadline := time.Now().Add(time.Minute); collections().forced < begin.forced+2 && time.Now().Before(deadline); {
 		waste(mebibyte)
-		require.NoError(t, idle.For(ctx, 50*time.Millisecond))
+		require.NoError(t, sleep.For(ctx, 50*time.Millisecond))
 	}
 	end := collections()
 	assert.GreaterOrEqual(t, end.forced, begin.forced+2)

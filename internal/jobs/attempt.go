@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 const (
@@ -111,7 +111,7 @@ func (a *attempt) turn() {
 	a.ahead, a.unsaved = a.ahead[size:], true
 	for try := 1; a.goesOn() && a.unsaved; try++ {
 		if err := a.keep(); err != nil {
-			_ = idle.For(a.begin, backoff(try))
+			_ = sleep.For(a.begin, backoff(try))
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (a *attempt) next(after string) (ids []string, err error) {
 			return ids, err
 		}
 		a.log.WarnContext(a.begin, "the next items of a job are not known, will ask again", "error", err)
-		if idle.For(a.begin, backoff(try)) != nil {
+		if sleep.For(a.begin, backoff(try)) != nil {
 			return nil, err
 		}
 	}
@@ -162,7 +162,7 @@ func (a *attempt) item(id string) {
 		outcome, again := judge(outcome, err, try)
 		if again {
 			a.log.DebugContext(a.going, "item of a job will be tried again", "item", id, "error", err)
-			if idle.For(a.begin, backoff(try)) != nil {
+			if sleep.For(a.begin, backoff(try)) != nil {
 				return
 			}
 			continue

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -426,7 +426,7 @@ func TestStopKeepsRunningGroupsAlive(t *testing.T) {
 	var j journal
 	handle := func(ctx context.Context, key schedule.Key, group []Message[string]) Verdict {
 		j.add(key, group)
-		_ = idle.For(ctx, 7*time.Second)
+		_ = sleep.For(ctx, 7*time.Second)
 		return Done()
 	}
 	stop := b.run(config, handle)
@@ -515,7 +515,7 @@ func TestTwoLoopsShareTheWork(t *testing.T) {
 	count := func(n *atomic.Int32) handlerFunc {
 		return func(ctx context.Context, _ schedule.Key, group []Message[string]) Verdict {
 			n.Add(int32(len(group)))
-			_ = idle.For(ctx, time.Millisecond)
+			_ = sleep.For(ctx, time.Millisecond)
 			return Done()
 		}
 	}

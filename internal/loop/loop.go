@@ -14,8 +14,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/flood"
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -176,7 +176,7 @@ func (l *Loop[M]) pull(ctx, work context.Context, consumer subjects.PoolConsumer
 			return fmt.Errorf("loop: pull %s of stream %s: %w", l.config.Pool, consumer.Stream, err)
 		}
 		l.config.Logger.WarnContext(ctx, "pull failed, will try again", "stream", consumer.Stream, "error", err)
-		_ = idle.For(ctx, time.Second)
+		_ = sleep.For(ctx, time.Second)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, consumer subjects.PoolCons
 	defer cancelDrain()
 	stopDrain := context.AfterFunc(ctx, func() {
 		messages.Drain()
-		_ = idle.For(drained, drainLimit)
+		_ = sleep.For(drained, drainLimit)
 		cancelDrain()
 	})
 	defer stopDrain()

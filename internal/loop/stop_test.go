@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -100,7 +100,7 @@ func TestNothingIsLostByRestarts(t *testing.T) {
 	var mu sync.Mutex
 	seen, repeats := map[string]bool{}, 0
 	handle := func(ctx context.Context, key schedule.Key, group []Message[string]) Verdict {
-		_ = idle.For(ctx, 2*time.Millisecond)
+		_ = sleep.For(ctx, 2*time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, m := range group {

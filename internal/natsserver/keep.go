@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 const (
@@ -110,7 +110,7 @@ func (s *Server) heal(ctx context.Context, reason string, pause time.Duration) e
 	s.log.log.ErrorContext(ctx, "NATS stores nothing any more after a failed write; it is restarted in place when the disk takes writes",
 		"data", s.options.Dir, "reason", reason)
 	for {
-		if idle.For(ctx, max(pause, lookAgain)) != nil {
+		if sleep.For(ctx, max(pause, lookAgain)) != nil {
 			return nil
 		}
 		if err := tryDisk(s.options.Dir); err == nil {
@@ -140,7 +140,7 @@ func (s *Server) restart(ctx context.Context) error {
 	began := time.Now()
 	var err error
 	for attempt := range maxRestarts {
-		if idle.For(ctx, time.Duration(attempt)*lookAgain) != nil {
+		if sleep.For(ctx, time.Duration(attempt)*lookAgain) != nil {
 			return nil
 		}
 		s.close()

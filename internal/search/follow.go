@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -114,7 +114,7 @@ func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) e
 		case <-f.index.hints.some:
 		}
 		if f.open {
-			_ = idle.For(ctx, settle) // whoever waits, it may be for a write that was refused
+			_ = sleep.For(ctx, settle) // whoever waits, it may be for a write that was refused
 		} else {
 			f.rest(ctx, settle)
 		}
@@ -140,7 +140,7 @@ func (f *follower) untilDone(ctx context.Context, do func(context.Context) error
 			return err
 		}
 		f.index.log.WarnContext(ctx, "search index cannot follow", "error", err)
-		_ = idle.For(ctx, retryDelay)
+		_ = sleep.For(ctx, retryDelay)
 	}
 }
 
@@ -245,7 +245,7 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bo
 		b.cursor = next
 		f.index.status.update(b.shard, func(s *shardStatus) { s.read += uint64(len(found)) })
 		if rest {
-			_ = idle.For(ctx, time.Since(batch))
+			_ = sleep.For(ctx, time.Since(batch))
 		}
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -191,7 +191,7 @@ func (x *Index) Await(ctx context.Context, limit time.Duration) bool {
 		case x.hints.wanted <- struct{}{}:
 		default:
 		}
-		if idle.For(ctx, awaitEvery) != nil {
+		if sleep.For(ctx, awaitEvery) != nil {
 			return false
 		}
 		// A message that is handed over at the same moment may have been counted twice.

@@ -16,9 +16,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"modernc.org/sqlite"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -129,7 +129,7 @@ func (x *Index) Run(ctx context.Context) error {
 		if err := removeDatabase(dir); err != nil {
 			x.log.ErrorContext(ctx, "search index cannot be removed", "dir", dir, "error", err)
 		}
-		_ = idle.For(ctx, x.delayAfter(err))
+		_ = sleep.For(ctx, x.delayAfter(err))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (x *Index) lock(ctx context.Context, dir string) (unlock func()) {
 		}
 		x.log.WarnContext(ctx, "no search yet: the folder of the index cannot be had, or another process has it",
 			"dir", dir, "error", err)
-		_ = idle.For(ctx, retryDelay)
+		_ = sleep.For(ctx, retryDelay)
 	}
 	return func() { _ = lock.Close() } // the end of the process does it too
 }

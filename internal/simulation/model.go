@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -39,7 +39,7 @@ func (w *model) run(ctx context.Context) {
 	for ctx.Err() == nil && !w.node.Closed() {
 		messages, err := w.node.Pull(ctx, w.node.world.names.ActionStream(), w.node.world.names.WorkerConsumer(w.node.space, taskQueue))
 		if err != nil {
-			_ = idle.For(ctx, time.Second)
+			_ = sleep.For(ctx, time.Second)
 			continue
 		}
 		for {
@@ -94,7 +94,7 @@ func (w *model) execute(ctx context.Context, msg jetstream.Msg) {
 		w.reportAgain(ctx, &request, *completion)
 	}
 	for attempt := 0; attempt < 3 && msg.DoubleAck(ctx) != nil; attempt++ {
-		_ = idle.For(ctx, time.Second)
+		_ = sleep.For(ctx, time.Second)
 	}
 }
 
@@ -133,7 +133,7 @@ func (w *model) reportAgain(ctx context.Context, request *schedule.ActionRequest
 	} else {
 		c.Status, c.Failure = schedule.StatusCompleted, nil
 	}
-	_ = idle.For(ctx, time.Duration(diceOf(request)%3)*100*time.Millisecond)
+	_ = sleep.For(ctx, time.Duration(diceOf(request)%3)*100*time.Millisecond)
 	w.report(ctx, request, &c)
 }
 
@@ -153,7 +153,7 @@ func (w *model) work(
 	fate := fateOf(request)
 	fate.duration += w.node.world.plan.Volume.lasts()
 	for left := fate.duration; !known && left > 0 && ctx.Err() == nil; left -= heartbeat {
-		_ = idle.For(ctx, min(left, heartbeat))
+		_ = sleep.For(ctx, min(left, heartbeat))
 		_ = msg.InProgress()
 		control, known = w.control(ctx, request)
 	}
@@ -200,7 +200,7 @@ func (w *model) report(ctx context.Context, request *schedule.ActionRequest, c *
 		if ctx.Err() != nil || w.node.Closed() {
 			return false
 		}
-		_ = idle.For(ctx, time.Second)
+		_ = sleep.For(ctx, time.Second)
 	}
 	return true
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -60,11 +60,11 @@ func (n *node) userCode(ctx context.Context, run *worker.Run) error {
 	if a.deaf {
 		ctx = context.WithoutCancel(ctx)
 	}
-	if a.tells && idle.For(ctx, a.duration/2) == nil {
+	if a.tells && sleep.For(ctx, a.duration/2) == nil {
 		_ = worker.Heartbeat(ctx, run.Attempt)
 		a.duration /= 2
 	}
-	if idle.For(ctx, a.duration) != nil {
+	if sleep.For(ctx, a.duration) != nil {
 		return context.Cause(ctx)
 	}
 	if !a.fails {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
@@ -68,7 +68,7 @@ func (n *node) scrubs() consistency.ScrubberConfig {
 func (n *node) checking() func(context.Context) {
 	luck := n.luck()
 	return func(ctx context.Context) {
-		for idle.For(ctx, between(luck, time.Second, 10*time.Second)) == nil && !n.Closed() {
+		for sleep.For(ctx, between(luck, time.Second, 10*time.Second)) == nil && !n.Closed() {
 			n.check(ctx)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -89,7 +89,7 @@ func (w *Watch) Run(ctx context.Context) error {
 		if w.Waits() != "" || w.suspects() {
 			pause /= 2
 		}
-		if idle.For(ctx, pause) != nil {
+		if sleep.For(ctx, pause) != nil {
 			return nil
 		}
 		w.look(ctx)

@@ -62,7 +62,7 @@ func Register(w *worker.Worker, config Config) {
 		config.Logger = slog.Default()
 	}
 	w.Register(Noop, noop)
-	w.Register(Sleep, sleep)
+	w.Register(Sleep, sleepHandler)
 	w.Register(Log, logAction(config.Logger))
 	w.Register(HTTP, newHTTPAction(config.AllowPrivate, config.Callbacks).handle)
 	if config.Conn != nil {

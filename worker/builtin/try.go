@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -19,12 +19,12 @@ func noop(_ context.Context, run *worker.Run) (any, error) {
 	return run.Input, nil
 }
 
-func sleep(ctx context.Context, run *worker.Run) (any, error) {
+func sleepHandler(ctx context.Context, run *worker.Run) (any, error) {
 	d, err := parseSleep(run.Input)
 	if err != nil {
 		return nil, err
 	}
-	if idle.For(ctx, d) != nil {
+	if sleep.For(ctx, d) != nil {
 		return nil, context.Cause(ctx)
 	}
 	return nil, nil

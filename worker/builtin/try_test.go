@@ -74,7 +74,7 @@ func TestSleepTakesItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := sleep(t.Context(), runWith(`"90s"`))
+		_, err := sleepHandler(t.Context(), runWith(`"90s"`))
 		require.NoError(t, err)
 		assert.Equal(t, 90*time.Second, time.Since(began))
 	})
@@ -86,7 +86,7 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		time.AfterFunc(time.Second, func() { cancel(gone) })
-		_, err := sleep(ctx, runWith(`"90s"`))
+		_, err := sleepHandler(ctx, runWith(`"90s"`))
 		assert.ErrorIs(t, err, gone)
 	})
 }

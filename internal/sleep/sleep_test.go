@@ -1,4 +1,4 @@
-package idle_test
+package sleep_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/carillon-scheduler/carillon/internal/idle"
+	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 func TestFor(t *testing.T) {
@@ -28,7 +28,7 @@ func TestFor(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), test.limit)
 				defer cancel()
 				began := time.Now()
-				assert.ErrorIs(t, idle.For(ctx, test.wait), test.err)
+				assert.ErrorIs(t, sleep.For(ctx, test.wait), test.err)
 				assert.Equal(t, test.took, time.Since(began))
 			})
 		})
