@@ -1,7 +1,11 @@
 package client
 
 import (
+	"os"
+	"os/user"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/nats-io/nats.go"
 
@@ -86,3 +90,26 @@ func New(conn *nats.Conn, config Config) (*Client, error) {
 
 // Namespace returns the namespace the client speaks for.
 func (c *Client) Namespace() string { return c.namespace }
+
+// defaultIdentity names the user and the host, as far as the system tells.
+func defaultIdentity() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
+}
+
+// headerText makes text fit for a header. The frontend cuts what is too long.
+func headerText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

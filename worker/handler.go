@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -122,4 +123,19 @@ func invoke(ctx context.Context, handler Handler, run *Run, limit int) <-chan re
 		returns = true
 	}()
 	return out
+}
+
+// Middleware puts something around a handler: what is to happen before and after each attempt of each run, whatever its
+// type. It is called once for each handler that is registered, before the first run; the handler it returns is called as
+// handlers are. See [Config.Middleware].
+type Middleware func(next Handler) Handler
+
+// wrapped puts middleware around a handler, the first one outermost. It returns nil if one of them does.
+func wrapped(handler Handler, middleware []Middleware) Handler {
+	for _, m := range slices.Backward(middleware) {
+		if handler = m(handler); handler == nil {
+			return nil
+		}
+	}
+	return handler
 }

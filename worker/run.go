@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -116,4 +118,64 @@ func (h *held) controlCause() error {
 		return cause
 	}
 	return nil
+}
+
+// answersAtOnce is how many runs, beside those that are executed, may be over and not answered yet.
+const answersAtOnce = 1_000
+
+// slot is the right to execute one run. To report a run that is over and to acknowledge its request takes two round trips
+// to NATS; the next run need not wait for them. It belongs to one goroutine.
+type slot struct {
+	worker    *Worker
+	answering bool
+	forgotten bool
+}
+
+// pass lets the next run begin while this one is answered. While NATS answers none, it keeps the slot in the end: a worker
+// must not hold ever more runs that it cannot report.
+func (s *slot) pass() {
+	select {
+	case s.worker.answers <- struct{}{}:
+		s.answering = true
+		s.worker.release(1)
+	default:
+	}
+}
+
+// forget leaves the slot to a handler that was left; see strays.
+func (s *slot) forget() { s.forgotten = true }
+
+// end gives back what the run has of the worker.
+func (s *slot) end() {
+	switch {
+	case s.forgotten:
+	case s.answering:
+		<-s.worker.answers
+	default:
+		s.worker.release(1)
+	}
+}
+
+const (
+	// deadLetterSource is where a worker's dead letters come from, as metrics name it.
+	deadLetterSource = "worker"
+	// deadLetterRetry is when a message comes again that could not be made a dead letter.
+	deadLetterRetry = 5 * time.Second
+)
+
+// deadLetter moves a message that nobody can run to the dead letter stream. It stays in the queue until that has it.
+func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstream.MsgMetadata, reason error) {
+	subject := w.names.WorkerDeadLetter(w.config.Namespace, w.config.TaskQueue)
+	letter := deadletter.NewPlain(subject, msg, meta, reason, w.bus.MaxPayload())
+	err := w.callOnce(ctx, func(ctx context.Context) error {
+		return w.bus.Publish(ctx, letter)
+	})
+	if err != nil {
+		w.others.Warn("dead letter not stored, will try again", keySubject, msg.Subject(), keyError, err)
+		_ = msg.NakWithDelay(deadLetterRetry)
+		return
+	}
+	metrics.DeadLetters.Add(ctx, 1, deadLetterSource)
+	w.others.Error("message is a dead letter", keySubject, msg.Subject(), keyReason, reason)
+	_ = msg.TermWithReason("dead letter") // if it is lost, there will be two letters
 }

@@ -13,6 +13,12 @@ func (c *Client) Count(ctx context.Context, prefix string) (int, error) {
 	return reply.Count, err
 }
 
+// CountMatching returns how many schedules a request asks for, as those that a query finds (docs/search.md). See
+// [Client.Count].
+func (c *Client) CountMatching(ctx context.Context, req schedule.CountRequest) (schedule.CountReply, error) {
+	return do[schedule.CountReply](ctx, c, "count", req)
+}
+
 // MatchingTimes returns the times a schedule gives in a range, whatever has become of them.
 func (c *Client) MatchingTimes(ctx context.Context, req schedule.MatchingTimesRequest) (schedule.TimesReply, error) {
 	return do[schedule.TimesReply](ctx, c, "matchingTimes", req)
@@ -48,14 +54,4 @@ func (c *Client) Events(ctx context.Context, req schedule.HistoryRequest) iter.S
 			req.PageToken = page.NextPageToken
 		}
 	}
-}
-
-// Runs returns the newest runs of a schedule or of the namespace, the newest first.
-func (c *Client) Runs(ctx context.Context, req schedule.RunsRequest) (schedule.RunsReply, error) {
-	return do[schedule.RunsReply](ctx, c, "runs", req)
-}
-
-// Run returns one run of a schedule with what happened to it. It is named by its run ID, workflow ID or request ID.
-func (c *Client) Run(ctx context.Context, id, run string) (schedule.RunReply, error) {
-	return do[schedule.RunReply](ctx, c, "run", schedule.RunRequest{ID: id, Run: run})
 }

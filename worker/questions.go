@@ -28,3 +28,17 @@ func (w *Worker) onQuestion(msg workerbus.Message) {
 		w.others.Warn("question about a run not answered", "run_id", run, keyError, err)
 	}
 }
+
+// onTypes answers whoever asks which action types this worker has. A mistyped type is noticed by that before its first run.
+func (w *Worker) onTypes(msg workerbus.Message) {
+	if !w.mayAnswer(msg) {
+		return
+	}
+	data, err := json.Marshal(schedule.NewActionTypes(w.config.Identity, w.types()))
+	if err == nil {
+		err = msg.Respond(data)
+	}
+	if err != nil {
+		w.others.Warn("question about action types not answered", keyError, err)
+	}
+}
