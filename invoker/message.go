@@ -26,7 +26,8 @@ type Message struct {
 	End        *schedule.EndRun
 }
 
-// Decode implements loop.Handler.
+// Decode implements loop.Handler. What this release does not know is an error, and so becomes a dead letter: a later release may have
+// sent it.
 func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 	switch {
 	case task.IsCompletion():
@@ -44,11 +45,16 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 		var end schedule.EndRun
 		err := schedule.Unmarshal(msg.Data(), &end)
 		return Message{End: &end}, err
-	default:
+	case task.IsHandOff():
 		var enqueue schedule.Enqueue
-		err := schedule.Unmarshal(msg.Data(), &enqueue)
-		return Message{Enqueue: &enqueue}, err
+		if err := schedule.Unmarshal(msg.Data(), &enqueue); err != nil {
+			return Message{}, err
+		}
+		if task.IsHandOffOf(enqueue.Source, enqueue.Span) {
+			return Message{Enqueue: &enqueue}, nil
+		}
 	}
+	return Message{}, fmt.Errorf("invoker: this release knows no message %q of role %q", task.What, task.Role)
 }
 
 // Bounds of what a completion may carry. It goes into records and into the request of the next run, and not every worker

@@ -136,9 +136,13 @@ func TestGarbageIsADeadLetter(t *testing.T) {
 	s := running(t)
 	s.due(1)
 	run := s.take()
+	handOff, err := schedule.Marshal(&schedule.Enqueue{Source: schedule.SourceAuto})
+	require.NoError(t, err)
 	garbage := map[string]string{
 		run.Callback: "{", s.names.InvokeWake(0, s.key): "?", s.names.InvokeWake(0, s.key) + "-x": "\x01\xc1",
-		s.names.Callback(0, s.key, "q", "other"): `{"requestId":"r","status":"failed"}`,
+		s.names.InvokeEnqueue(0, s.key, "b", schedule.Span{}): "\x01\xc1",
+		s.names.InvokeWake(0, s.key) + "-of-a-later-release":  string(handOff),
+		s.names.Callback(0, s.key, "q", "other"):              `{"requestId":"r","status":"failed"}`,
 	}
 	for subject, body := range garbage {
 		s.publish(subject, []byte(body))

@@ -100,8 +100,11 @@ func (n Names) InvokeDeleted(shard int, key schedule.Key) string {
 // InvokeEnqueue is the subject of one hand-off to the invoker. The source and the end of the range make it unique, so
 // that no hand-off replaces another, and a repeat replaces itself.
 func (n Names) InvokeEnqueue(shard int, key schedule.Key, source string, span schedule.Span) string {
-	what := source + "-" + strconv.FormatInt(span.From.UnixNano(), 36) + "-" + strconv.FormatInt(span.To.UnixNano(), 36)
-	return n.task(shard, "invoke", key, what)
+	return n.task(shard, "invoke", key, whatHandOff(source, span))
+}
+
+func whatHandOff(source string, span schedule.Span) string {
+	return source + "-" + strconv.FormatInt(span.From.UnixNano(), 36) + "-" + strconv.FormatInt(span.To.UnixNano(), 36)
 }
 
 // whatEnd begins the last token of a request to end a run. No source of hand-offs is called so.
@@ -503,8 +506,36 @@ type Task struct {
 	Queue string
 }
 
-// IsHandOff reports whether a task is a hand-off to the invoker.
-func (t Task) IsHandOff() bool { return t.Role == "invoke" && !t.IsWake() && !t.IsEnd() }
+// IsHandOff reports whether a task has the form of a hand-off to the invoker, as InvokeEnqueue makes it. Words may have that form too:
+// IsHandOffOf tells, where the body is known.
+func (t Task) IsHandOff() bool {
+	if t.Role != "invoke" || t.IsEnd() {
+		return false
+	}
+	rest, ok := cutTime(t.What)
+	if ok {
+		rest, ok = cutTime(rest)
+	}
+	return ok && rest != ""
+}
+
+// IsHandOffOf reports whether InvokeEnqueue gives a task for a source and a span.
+func (t Task) IsHandOffOf(source string, span schedule.Span) bool {
+	return t.Role == "invoke" && t.What == whatHandOff(source, span)
+}
+
+// cutTime returns what stands before the time at the end of a hand-off's last token, if there is a time. A time before 1970 has a minus
+// sign.
+func cutTime(what string) (rest string, ok bool) {
+	at := strings.LastIndexByte(what, '-')
+	if at < 1 {
+		return "", false
+	}
+	if _, err := strconv.ParseUint(what[at+1:], 36, 64); err != nil {
+		return "", false
+	}
+	return cmp.Or(strings.TrimSuffix(what[:at], "-"), what[:at]), true
+}
 
 // IsWake reports whether a task wakes the invoker.
 func (t Task) IsWake() bool {

@@ -171,6 +171,31 @@ func TestTaskSubjectsParseBack(t *testing.T) {
 	})
 }
 
+// TestHandOffsAreTold from all else that the invoker is sent.
+func TestHandOffsAreTold(t *testing.T) {
+	t.Parallel()
+	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
+	parse := func(subject string) subjects.Task {
+		task, err := n.ParseTask(subject)
+		require.NoError(t, err)
+		return task
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		source := rapid.StringMatching(`[A-Za-z0-9_-]{1,40}`).Filter(func(s string) bool { return !strings.HasPrefix(s, "end-") }).Draw(t, "source")
+		span := schedule.Span{From: time.Unix(0, rapid.Int64().Draw(t, "from")), To: time.Unix(0, rapid.Int64().Draw(t, "to"))}
+		task := parse(n.InvokeEnqueue(0, key, source, span))
+		require.True(t, task.IsHandOff() && task.IsHandOffOf(source, span) && !task.IsWake() && !task.IsEnd(), task.What)
+		span.To = span.To.Add(1)
+		require.False(t, task.IsHandOffOf(source, span))
+	})
+	for _, subject := range []string{
+		n.InvokeWake(0, key), n.InvokeDeleted(0, key), n.InvokeEnd(0, key, schedule.ControlCancel, "r-1-2"), n.Timeout(0, key, "r-1-2"),
+		n.Callback(0, key, "q", "r-1-2"), n.Backfill(0, key, "b-1-2"), n.GenerateWake(0, key, 3), n.InvokeWake(0, key) + "-1", n.InvokeWake(0, key) + "--",
+	} {
+		require.False(t, parse(subject).IsHandOff(), subject)
+	}
+}
+
 func TestParseTaskRefusesOtherSubjects(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}

@@ -201,8 +201,10 @@ func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 	if err != nil {
 		return meaningOfRequest(names, subject, body)
 	}
-	m := meaning{kind: kindWake, key: task.Key, stream: names.StreamOf(task)}
+	m := meaning{key: task.Key, stream: names.StreamOf(task)}
 	switch {
+	case task.IsWake() || task.Role == "generate" || task.Role == "backfill":
+		m.kind = kindWake
 	case task.IsCompletion():
 		m.kind, m.requestID = kindCompletion, task.What
 		if task.Role == "callback" {
