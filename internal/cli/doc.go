@@ -1,10 +1,11 @@
 // Package cli is the command line of Carillon.
 //
 // The file of a command is named after it, such as schedule_create.go. A command of a few lines is in the file of its noun
-// (schedule.go, run.go, cluster.go, dlq.go) or beside its opposite (schedule_skip.go). Other files are what commands share.
+// (schedule.go, run.go, cluster.go, dlq.go) or beside its opposite (schedule_skip.go); roles.go has the commands that run
+// one role. Other files are what commands share.
 //
-// [Main] runs one command line in an [Env], which holds everything a command takes from its process: streams,
-// environment, clock. Nothing here touches package os, so that tests run whole commands side by side.
+// [Main] runs one command line in an [Env], which holds what a command takes from its process: streams, environment,
+// clock. No command takes these from package os, so that tests run whole commands side by side.
 //
 // Three kinds of command share the tree. The roles (server, frontend, generator, invoker, backfiller, worker) run until
 // they are told to stop; internal/roles builds and runs them. The schedule commands are clients: one request, one answer,

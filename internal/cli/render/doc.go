@@ -1,6 +1,8 @@
-// Package render writes what a user of the command line sees of schedules: aligned tables, the sections of describe,
-// events as lines, times both absolute and relative to now.
+// Package render writes what a user of the command line sees: aligned tables, the sections of a description, events as
+// lines, times both absolute and relative to now.
 //
-// Everything is a pure function of its arguments: the clock, the zone and whether to use colours are given. The output
-// is for people; programs use the JSON and YAML of the API, which is not made here.
+// Everything is a pure function of its arguments: the caller gives the clock, the zone and whether to use colours. The
+// output is for people. Programs use the JSON and YAML of the API, which other code makes.
+//
+// The package imports the types that it shows, and never a client, the pools or the flags. Only the command line imports it.
 package render
