@@ -3,6 +3,7 @@ package backfiller
 import (
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -15,12 +16,12 @@ const (
 
 // Input is everything a decision depends on.
 type Input struct {
-	Definition *schedule.Definition
+	Definition *wire.Definition
 	// Spec is the compiled Definition.Schedule.Spec.
 	Spec  *specproc.Spec
-	State schedule.BackfillState
+	State wire.BackfillState
 	// Invoker is the invoker's record; the zero value if there is none of this incarnation.
-	Invoker schedule.InvokerState
+	Invoker wire.InvokerState
 	// Noted is the version of the definition up to which the generator has noted that it has made records of what came with it; zero
 	// for a request that came with none.
 	Noted uint64
@@ -30,10 +31,10 @@ type Input struct {
 // Decision is what the backfiller does about one request.
 type Decision struct {
 	// State is the new record; it need not be written unless Changed.
-	State   schedule.BackfillState
+	State   wire.BackfillState
 	Changed bool
 	// HandOff goes to the invoker before State is written; nil when there is no room or nothing left.
-	HandOff *schedule.Enqueue
+	HandOff *wire.Enqueue
 	// WakeInvoker says that the invoker has not seen yet that the request is canceled.
 	WakeInvoker bool
 	// WakeAt is when to look again if the invoker does not say so earlier.
@@ -90,7 +91,7 @@ func (in *Input) known() bool {
 }
 
 // onItsWay reports whether the invoker has not taken over the last batch yet.
-func (in *Input) onItsWay(state schedule.BackfillState) bool {
+func (in *Input) onItsWay(state wire.BackfillState) bool {
 	return !state.Mark.IsZero() && !in.Invoker.HandedOver(state.ID, state.Mark)
 }
 
@@ -117,7 +118,7 @@ func (in *Input) sharing() int {
 }
 
 // cancel waits until the invoker has dropped what waited, and will drop what comes late.
-func (in *Input) cancel(state schedule.BackfillState) Decision {
+func (in *Input) cancel(state wire.BackfillState) Decision {
 	switch {
 	case !in.known() && state.Mark.IsZero() && state.Trigger != nil:
 		// The frontend may have handed it over, or be about to. Only the invoker can say that it will not run.
@@ -137,7 +138,7 @@ func (in *Input) cancel(state schedule.BackfillState) Decision {
 }
 
 // trigger hands over the one start of a trigger, whatever room there is. The frontend has done so already if it lives.
-func (in *Input) trigger(state schedule.BackfillState) Decision {
+func (in *Input) trigger(state wire.BackfillState) Decision {
 	d := in.wait(state.Triggered())
 	d.Changed, d.HandOff = true, state.TriggerHandOff(in.Definition)
 	return d
@@ -145,39 +146,39 @@ func (in *Input) trigger(state schedule.BackfillState) Decision {
 
 // announce makes a range known to the invoker before anything of it is handed over: the room is shared among the backfills
 // that the invoker knows of, and of a hundred that come at once each would take all of it.
-func (in *Input) announce(state schedule.BackfillState) Decision {
+func (in *Input) announce(state wire.BackfillState) Decision {
 	before := state.Range.Start.Add(-1) // the start is inclusive
 	in.count(&state, before)
 	if state.Total == 0 {
 		return in.finish(state, schedule.EventBackfillCompleted)
 	}
-	return in.handOver(state, nil, schedule.Span{From: before, To: before})
+	return in.handOver(state, nil, wire.Span{From: before, To: before})
 }
 
 // batch hands over the next times of a range, as far as there is room.
-func (in *Input) batch(state schedule.BackfillState) Decision {
+func (in *Input) batch(state wire.BackfillState) Decision {
 	from := in.passHandedOver(&state)
 	in.count(&state, from)
-	room := schedule.BackfillRoom(&in.Invoker, in.sharing())
+	room := wire.BackfillRoom(&in.Invoker, in.sharing())
 	if room == 0 {
 		return in.later(state)
 	}
 	out := in.Spec.ProcessTimeRange(specproc.Range{
 		From: from, To: state.Range.End, Manual: true, Limit: room, Seed: in.Definition.JitterSeed(),
 	})
-	starts := make([]schedule.BufferedStart, len(out.Times))
+	starts := make([]wire.BufferedStart, len(out.Times))
 	for i, t := range out.Times {
-		starts[i] = schedule.NewStart(in.Definition, state.ID, t.Nominal, t.Actual)
+		starts[i] = wire.NewStart(in.Definition, state.ID, t.Nominal, t.Actual)
 		starts[i].Overlap, starts[i].Identity = state.Range.Overlap, state.Identity
 	}
 	state.Done = !out.Truncated
-	return in.handOver(state, starts, schedule.Span{From: state.Mark, To: out.Mark})
+	return in.handOver(state, starts, wire.Span{From: state.Mark, To: out.Mark})
 }
 
 // passHandedOver returns the mark, or what lies behind the times after it whose nominal time is not after it. Only an
 // update that changes the jitter makes such times: it moves past the mark what has been handed over. Nothing is left out:
 // jitter never reaches the next nominal time, so that all times with a nominal time up to the mark had come before it.
-func (in *Input) passHandedOver(state *schedule.BackfillState) time.Time {
+func (in *Input) passHandedOver(state *wire.BackfillState) time.Time {
 	from, seed := state.Mark, in.Definition.JitterSeed()
 	if state.Handed == 0 {
 		return from // the mark is the start of the range, and not a time of the spec
@@ -191,28 +192,28 @@ func (in *Input) passHandedOver(state *schedule.BackfillState) time.Time {
 }
 
 // count works out how many times the range has, anew after each change of the definition.
-func (in *Input) count(state *schedule.BackfillState, from time.Time) {
+func (in *Input) count(state *wire.BackfillState, from time.Time) {
 	if state.TotalVersion == in.Definition.Version {
 		return
 	}
 	left := in.Spec.Count(from, state.Range.End, in.Definition.JitterSeed())
-	state.Total, state.TotalVersion = min(state.Handed+left, schedule.MaxBackfillTotal), in.Definition.Version
+	state.Total, state.TotalVersion = min(state.Handed+left, wire.MaxBackfillTotal), in.Definition.Version
 }
 
 // later looks again, each time a little later than the last time: for the invoker's buffer to drain, or for the generator.
-func (in *Input) later(state schedule.BackfillState) Decision {
+func (in *Input) later(state wire.BackfillState) Decision {
 	state.Attempt++
 	d := in.wait(state)
 	d.Changed = true
 	return d
 }
 
-func (in *Input) handOver(state schedule.BackfillState, starts []schedule.BufferedStart, span schedule.Span) Decision {
+func (in *Input) handOver(state wire.BackfillState, starts []wire.BufferedStart, span wire.Span) Decision {
 	state.Mark, state.Attempt = span.To, 0
 	state.Handed += len(starts)
 	d := in.wait(state)
 	d.Changed = true
-	d.HandOff = &schedule.Enqueue{
+	d.HandOff = &wire.Enqueue{
 		Incarnation: in.Definition.Incarnation, Version: in.Definition.Version, Source: state.ID, Span: span, Starts: starts,
 		Complete: state.Done,
 	}
@@ -220,13 +221,13 @@ func (in *Input) handOver(state schedule.BackfillState, starts []schedule.Buffer
 }
 
 // wait looks again after a backoff of 1 s doubling to 60 s, unless the invoker wakes it.
-func (in *Input) wait(state schedule.BackfillState) Decision {
+func (in *Input) wait(state wire.BackfillState) Decision {
 	backoff := min(firstBackoff<<min(state.Attempt, 10), longestBackoff)
 	return Decision{State: state, WakeAt: in.Now.Add(backoff)}
 }
 
 // rest waits for the invoker, which says when none of the starts waits any more.
-func (in *Input) rest(state schedule.BackfillState) Decision {
+func (in *Input) rest(state wire.BackfillState) Decision {
 	return Decision{State: state, WakeAt: in.Now.Add(longestBackoff)}
 }
 
@@ -234,7 +235,7 @@ func (in *Input) rest(state schedule.BackfillState) Decision {
 // closed is so after an idle time that is reckoned from its last sign of life: the generator has to know of this one. The record of one that
 // came with a definition stays until the generator has noted that it made it: else a generator that died in between would make it
 // again, if nobody takes its place for so long that the record's trace is gone, too.
-func (in *Input) finish(state schedule.BackfillState, kind schedule.EventKind) Decision {
+func (in *Input) finish(state wire.BackfillState, kind schedule.EventKind) Decision {
 	if state.Version > in.Noted {
 		return in.later(state)
 	}

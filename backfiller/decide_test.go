@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -22,8 +23,8 @@ var (
 
 func minutes(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 
-func definition(every time.Duration) *schedule.Definition {
-	return &schedule.Definition{
+func definition(every time.Duration) *wire.Definition {
+	return &wire.Definition{
 		Namespace: "default", ID: "s", Incarnation: "i", Version: 1, CreateTime: start,
 		Schedule: schedule.Schedule{Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(every)}}}},
 	}
@@ -36,7 +37,7 @@ func backfill(t require.TestingT, from, to time.Time) Input {
 	require.NoError(t, err)
 	return Input{
 		Definition: d, Spec: spec, Now: now,
-		State: schedule.BackfillState{
+		State: wire.BackfillState{
 			Incarnation: "i", ID: "b", RequestTime: now, Identity: "ann", Range: &schedule.BackfillRange{Start: from, End: to, Overlap: schedule.OverlapBufferAll},
 		},
 	}
@@ -55,7 +56,7 @@ func trigger(t require.TestingT) Input {
 	return in
 }
 
-func nominals(e *schedule.Enqueue) []time.Time {
+func nominals(e *wire.Enqueue) []time.Time {
 	var times []time.Time
 	for i := range e.Starts {
 		times = append(times, e.Starts[i].Nominal)
@@ -69,8 +70,8 @@ func TestRangeIsAnnounced(t *testing.T) {
 	in := backfill(t, minutes(1), minutes(3))
 	got := Decide(in)
 	before := minutes(1).Add(-1)
-	require.Equal(t, &schedule.Enqueue{
-		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: before, To: before},
+	require.Equal(t, &wire.Enqueue{
+		Incarnation: "i", Version: 1, Source: "b", Span: wire.Span{From: before, To: before},
 	}, got.HandOff)
 	require.True(t, got.Changed)
 	require.Equal(t, before, got.State.Mark)
@@ -87,12 +88,12 @@ func TestRangeIsInclusive(t *testing.T) {
 	t.Parallel()
 	in := announced(backfill(t, minutes(1), minutes(3)))
 	got := Decide(in)
-	want := &schedule.Enqueue{
-		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: minutes(1).Add(-1), To: minutes(3)},
+	want := &wire.Enqueue{
+		Incarnation: "i", Version: 1, Source: "b", Span: wire.Span{From: minutes(1).Add(-1), To: minutes(3)},
 		Complete: true,
 	}
 	for i := 1; i <= 3; i++ {
-		s := schedule.NewStart(in.Definition, "b", minutes(i), minutes(i))
+		s := wire.NewStart(in.Definition, "b", minutes(i), minutes(i))
 		s.Overlap, s.Identity = schedule.OverlapBufferAll, "ann"
 		require.True(t, s.Manual)
 		want.Starts = append(want.Starts, s)
@@ -110,9 +111,9 @@ func TestRangeIsInclusive(t *testing.T) {
 // take is the record of an invoker that has taken over the request's times up to one, and in whose buffer so many of its
 // starts, and of others, wait.
 func (in *Input) take(upTo time.Time, own, others int) {
-	in.Invoker = schedule.InvokerState{Incarnation: "i"}
+	in.Invoker = wire.InvokerState{Incarnation: "i"}
 	if !upTo.IsZero() {
-		in.Invoker.Sources = map[string]schedule.SourceProgress{"b": {Covered: []schedule.Span{{To: upTo}}}}
+		in.Invoker.Sources = map[string]wire.SourceProgress{"b": {Covered: []wire.Span{{To: upTo}}}}
 	}
 	in.addWaiting(own, "b")
 	in.addWaiting(others, "other")
@@ -157,7 +158,7 @@ func TestTotal(t *testing.T) {
 	require.True(t, got.HandOff.Complete)
 
 	in = backfill(t, start, start.AddDate(10, 0, 0))
-	require.Equal(t, schedule.MaxBackfillTotal, Decide(in).State.Total, "and counted so far at most")
+	require.Equal(t, wire.MaxBackfillTotal, Decide(in).State.Total, "and counted so far at most")
 }
 
 func TestCancel(t *testing.T) {
@@ -266,10 +267,10 @@ func TestTriggerIgnoresRoom(t *testing.T) {
 	in.State.Trigger.Input = []byte("1")
 	in.Definition.Schedule.State.Paused = true
 	got := Decide(in)
-	s := schedule.NewStart(in.Definition, "b", now, now)
+	s := wire.NewStart(in.Definition, "b", now, now)
 	s.Overlap, s.Identity, s.Overridden = schedule.OverlapAllowAll, "ann", true
-	require.Equal(t, &schedule.Enqueue{
-		Incarnation: "i", Version: 1, Source: "b", Span: schedule.Span{From: now.Add(-1), To: now}, Starts: []schedule.BufferedStart{s},
+	require.Equal(t, &wire.Enqueue{
+		Incarnation: "i", Version: 1, Source: "b", Span: wire.Span{From: now.Add(-1), To: now}, Starts: []wire.BufferedStart{s},
 		Complete: true,
 	}, got.HandOff)
 	require.False(t, got.Finished)
@@ -307,7 +308,7 @@ func TestCanceledTrigger(t *testing.T) {
 	require.False(t, got.Finished)
 	in.State = got.State
 	in.take(now, 0, 0)
-	in.Invoker.Sources["b"] = schedule.SourceProgress{Covered: []schedule.Span{{To: now}}, Withdrawn: true}
+	in.Invoker.Sources["b"] = wire.SourceProgress{Covered: []wire.Span{{To: now}}, Withdrawn: true}
 	got = Decide(in)
 	require.True(t, got.Finished)
 	require.Equal(t, schedule.EventBackfillCanceled, got.Events[len(got.Events)-1].Kind)
@@ -336,10 +337,10 @@ func TestEndIsToldToTheGenerator(t *testing.T) {
 type invoker struct {
 	taken    time.Time
 	complete bool
-	starts   []schedule.BufferedStart
+	starts   []wire.BufferedStart
 }
 
-func (i *invoker) take(t require.TestingT, e *schedule.Enqueue) {
+func (i *invoker) take(t require.TestingT, e *wire.Enqueue) {
 	if i.taken.IsZero() {
 		i.taken = e.From
 	}
@@ -355,20 +356,20 @@ func (i *invoker) take(t require.TestingT, e *schedule.Enqueue) {
 // addWaiting adds waiting starts of a source to the invoker's record.
 func (in *Input) addWaiting(count int, source string) {
 	for range count {
-		in.Invoker.Starts = append(in.Invoker.Starts, schedule.BufferedStart{Phase: schedule.PhaseDeferred, Source: source})
+		in.Invoker.Starts = append(in.Invoker.Starts, wire.BufferedStart{Phase: schedule.PhaseDeferred, Source: source})
 	}
 }
 
 // share adds other backfills, so that there are so many with this one.
 func (in *Input) share(backfills int) {
 	if in.Invoker.Sources == nil {
-		in.Invoker.Sources = map[string]schedule.SourceProgress{}
+		in.Invoker.Sources = map[string]wire.SourceProgress{}
 	}
-	in.Invoker.Sources[schedule.SourceAuto] = schedule.SourceProgress{}
-	in.Invoker.Sources["complete"] = schedule.SourceProgress{Complete: true}
-	in.Invoker.Sources["withdrawn"] = schedule.SourceProgress{Withdrawn: true}
+	in.Invoker.Sources[schedule.SourceAuto] = wire.SourceProgress{}
+	in.Invoker.Sources["complete"] = wire.SourceProgress{Complete: true}
+	in.Invoker.Sources["withdrawn"] = wire.SourceProgress{Withdrawn: true}
 	for i := range backfills - 1 {
-		in.Invoker.Sources[fmt.Sprint("other", i)] = schedule.SourceProgress{}
+		in.Invoker.Sources[fmt.Sprint("other", i)] = wire.SourceProgress{}
 	}
 }
 
@@ -392,7 +393,7 @@ func TestEveryTimeOnce(t *testing.T) {
 		in.Spec, err = specproc.Compile(in.Definition.Schedule.Spec)
 		require.NoError(t, err)
 		var inv invoker
-		var onTheWay []*schedule.Enqueue
+		var onTheWay []*wire.Enqueue
 		finished := false
 		for step := 0; !finished; step++ {
 			require.Less(t, step, 2000, "it does not come to an end")

@@ -9,7 +9,7 @@
 // [Decide] is the whole decision, pure and without I/O. The [Pool] around it hands over first and writes the record
 // then, with a compare-and-set (docs/semantics.md §11); a repeated hand-off adds nothing twice.
 //
-// State: one record [schedule.BackfillState] a request. Timers: subjects.BackfillTimer.
+// State: one record [wire.BackfillState] a request. Timers: subjects.BackfillTimer.
 //
 // The package imports schedule, specproc, subjects, kv and internal packages, and no other pool.
 package backfiller

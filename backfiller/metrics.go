@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -27,11 +28,11 @@ func countFinished(ctx context.Context, namespace string, d *Decision) {
 	metrics.RequestFinished.Add(ctx, 1, namespace, kindOf(&d.State), outcome)
 }
 
-func countGone(ctx context.Context, namespace string, state *schedule.BackfillState) {
+func countGone(ctx context.Context, namespace string, state *wire.BackfillState) {
 	metrics.RequestFinished.Add(ctx, 1, namespace, kindOf(state), metrics.FinishedGone)
 }
 
-func kindOf(state *schedule.BackfillState) string {
+func kindOf(state *wire.BackfillState) string {
 	if state.Trigger != nil {
 		return metrics.RequestTrigger
 	}

@@ -12,11 +12,13 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -82,24 +84,24 @@ func (p *Pool) Run(ctx context.Context) error {
 }
 
 // Decode implements loop.Handler.
-func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (schedule.Wake, error) {
-	var wake schedule.Wake
-	err := schedule.Unmarshal(msg.Data(), &wake)
+func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (wire.Wake, error) {
+	var wake wire.Wake
+	err := codec.Unmarshal(msg.Data(), &wake)
 	return wake, err
 }
 
 // Handle implements loop.Handler: one step of each request of a schedule that was asked for.
-func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
+func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
 	ctx, span := loop.StartSpan(ctx, key, group)
 	verdict := p.handle(ctx, key, group)
 	telemetry.End(span, verdict.Err())
 	return verdict
 }
 
-func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
+func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
 	var ids []string
 	again := false
-	wakes := make([]schedule.Wake, len(group))
+	wakes := make([]wire.Wake, len(group))
 	for i := range group {
 		again = again || group[i].Deliveries > 1
 		ids = append(ids, group[i].Task.What)
@@ -117,18 +119,18 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 }
 
 // guardOf is the message of a group that is the guard of a request, and to be armed once more if there is none; else it is zero.
-func guardOf(id string, group []loop.Message[schedule.Wake]) schedule.Wake {
+func guardOf(id string, group []loop.Message[wire.Wake]) wire.Wake {
 	for i := range group {
 		if group[i].Task.What == id && group[i].Body.GuardAgain > 0 {
 			return group[i].Body
 		}
 	}
-	return schedule.Wake{}
+	return wire.Wake{}
 }
 
 // step makes one attempt at the next step of one request. again says that another process may have died in the middle of it.
 func (p *Pool) step(
-	ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake, guard schedule.Wake, again bool,
+	ctx context.Context, key schedule.Key, id string, wakes []wire.Wake, guard wire.Wake, again bool,
 ) error {
 	r := p.read(ctx, key, id, wakes)
 	record, err := r.record, r.recordErr
@@ -138,7 +140,7 @@ func (p *Pool) step(
 			if err := p.armGuardAgain(ctx, key, id, guard); err != nil {
 				return err
 			}
-			return p.step(ctx, key, id, wakes, schedule.Wake{}, again)
+			return p.step(ctx, key, id, wakes, wire.Wake{}, again)
 		}
 		// A timer stays: it may be the guard of a record that is about to be written. One of a request that is over fires once.
 		return p.tellFinished(ctx, key, "", again)
@@ -174,16 +176,16 @@ func (p *Pool) step(
 // reading is the records that a step depends on. Not every step depends on all of them, so that each has an error of its
 // own.
 type reading struct {
-	record        kv.Record[schedule.BackfillState]
+	record        kv.Record[wire.BackfillState]
 	recordErr     error
-	definition    kv.Record[schedule.Definition]
+	definition    kv.Record[wire.Definition]
 	definitionErr error
-	invoker       kv.Record[schedule.InvokerState]
+	invoker       kv.Record[wire.InvokerState]
 	invokerErr    error
 }
 
 // read reads what a step may depend on, all side by side: somebody waits for a trigger.
-func (p *Pool) read(ctx context.Context, key schedule.Key, id string, wakes []schedule.Wake) *reading {
+func (p *Pool) read(ctx context.Context, key schedule.Key, id string, wakes []wire.Wake) *reading {
 	var (
 		r    reading
 		side sync.WaitGroup
@@ -201,7 +203,7 @@ func (p *Pool) read(ctx context.Context, key schedule.Key, id string, wakes []sc
 }
 
 // carryOut does what has been decided: what goes to others first, then the record, then the timer.
-func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision Decision, revision uint64) error {
+func (p *Pool) carryOut(ctx context.Context, d *wire.Definition, decision Decision, revision uint64) error {
 	key, id := d.Key(), decision.State.ID
 	if decision.HandOff != nil {
 		if err := p.handOff(ctx, key, decision.HandOff, decision.State.Trace); err != nil {
@@ -226,7 +228,7 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 		countHandOff(ctx, key.Namespace, &decision)
 	}
 	if decision.WakeInvoker {
-		wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonCanceled}
+		wake := &wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonCanceled}
 		if err := task.Publish(ctx, p.config.Bus, p.config.Names.InvokeWake(p.config.Store.ShardOf(key), key), wake); err != nil {
 			return err
 		}
@@ -234,7 +236,7 @@ func (p *Pool) carryOut(ctx context.Context, d *schedule.Definition, decision De
 	return p.arm(ctx, d, id, decision.WakeAt)
 }
 
-func (p *Pool) input(d *schedule.Definition, state schedule.BackfillState, invoker *schedule.InvokerState) (Input, error) {
+func (p *Pool) input(d *wire.Definition, state wire.BackfillState, invoker *wire.InvokerState) (Input, error) {
 	spec, err := p.specs.Get(d)
 	if err != nil {
 		return Input{}, err
@@ -248,7 +250,7 @@ func (p *Pool) input(d *schedule.Definition, state schedule.BackfillState, invok
 
 // noted returns up to which version of the definition the generator has noted that it has made records of what came with it. For a
 // request that came with none nobody asks. A replica that lags behind says less, and the request is looked at once more.
-func (p *Pool) noted(ctx context.Context, d *schedule.Definition, request *schedule.BackfillState) (uint64, error) {
+func (p *Pool) noted(ctx context.Context, d *wire.Definition, request *wire.BackfillState) (uint64, error) {
 	if request.Version == 0 {
 		return 0, nil
 	}
@@ -260,7 +262,7 @@ func (p *Pool) noted(ctx context.Context, d *schedule.Definition, request *sched
 }
 
 // handOff sends starts to the invoker, in the trace of the request that asked for them.
-func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue, trace string) error {
+func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *wire.Enqueue, trace string) error {
 	subject := p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span)
 	return task.Publish(telemetry.WithTraceparent(ctx, trace), p.config.Bus, subject, e)
 }
@@ -275,7 +277,7 @@ func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision
 
 // tellFinished also removes a timer, unless it is empty, in the step that stores the first message.
 func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, timer string, wakeGenerator bool) error {
-	wake := &schedule.Wake{Reason: schedule.ReasonFinished}
+	wake := &wire.Wake{Reason: wire.ReasonFinished}
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
 	err := task.PublishAndPurge(ctx, p.config.Bus, names.InvokeWake(shard, key), timer, wake)
 	if err != nil || !wakeGenerator {
@@ -284,13 +286,13 @@ func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, timer string,
 	return task.Publish(ctx, p.config.Bus, names.Generate(shard, key, subjects.WhatFinished), wake)
 }
 
-func (p *Pool) arm(ctx context.Context, d *schedule.Definition, id string, at time.Time) error {
-	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry}
+func (p *Pool) arm(ctx context.Context, d *wire.Definition, id string, at time.Time) error {
+	wake := &wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonRetry}
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	return task.Arm(ctx, p.config.Bus, names.BackfillTimer(shard, d.Key(), id), names.Backfill(shard, d.Key(), id), at, wake)
 }
 
-func (p *Pool) armGuardAgain(ctx context.Context, key schedule.Key, id string, guard schedule.Wake) error {
+func (p *Pool) armGuardAgain(ctx context.Context, key schedule.Key, id string, guard wire.Wake) error {
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
 	return task.ArmAgain(ctx, p.config.Bus, names.BackfillTimer(shard, key, id), names.Backfill(shard, key, id), p.config.Now(), guard)
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -34,7 +36,7 @@ type testBundle struct {
 	names      subjects.Names
 	store      *kv.Store
 	key        schedule.Key
-	definition kv.Record[schedule.Definition]
+	definition kv.Record[wire.Definition]
 }
 
 func setup(t *testing.T) *testBundle {
@@ -48,7 +50,7 @@ func setup(t *testing.T) *testBundle {
 	d := *definition(time.Minute)
 	revision, err := kv.Put(t.Context(), b.store, kv.Definition(b.key), &d, 0)
 	require.NoError(t, err)
-	b.definition = kv.Record[schedule.Definition]{Value: d, Revision: revision}
+	b.definition = kv.Record[wire.Definition]{Value: d, Revision: revision}
 	return b
 }
 
@@ -71,7 +73,7 @@ func (b *testBundle) run(what interface{ Run(context.Context) error }) {
 }
 
 // request stores a record and wakes the backfiller.
-func (b *testBundle) request(state schedule.BackfillState) {
+func (b *testBundle) request(state wire.BackfillState) {
 	b.Helper()
 	_, err := kv.Put(b.Context(), b.store, kv.Backfill(b.key, state.ID), &state, 0)
 	require.NoError(b, err)
@@ -80,19 +82,19 @@ func (b *testBundle) request(state schedule.BackfillState) {
 
 func (b *testBundle) wake(id string) {
 	b.Helper()
-	require.NoError(b, task.Publish(b.Context(), natstest.Bus(b, b.js), b.names.Backfill(0, b.key, id), &schedule.Wake{Reason: schedule.ReasonTriggered}))
+	require.NoError(b, task.Publish(b.Context(), natstest.Bus(b, b.js), b.names.Backfill(0, b.key, id), &wire.Wake{Reason: wire.ReasonTriggered}))
 }
 
 const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-func triggerOf(id string) schedule.BackfillState {
-	return schedule.BackfillState{
+func triggerOf(id string) wire.BackfillState {
+	return wire.BackfillState{
 		Incarnation: "i", ID: id, RequestTime: now, Trigger: &schedule.Trigger{}, Trace: trace,
 	}
 }
 
-func rangeOf(id string, from, to time.Time) schedule.BackfillState {
-	return schedule.BackfillState{
+func rangeOf(id string, from, to time.Time) wire.BackfillState {
+	return wire.BackfillState{
 		Incarnation: "i", ID: id, RequestTime: now, Range: &schedule.BackfillRange{Start: from, End: to},
 	}
 }
@@ -110,7 +112,7 @@ func (b *testBundle) last(subject string) *jetstream.RawStreamMsg {
 }
 
 // handOffs are those of a request so far, with the messages they came in.
-func (b *testBundle) handOffs(id string) (all []schedule.Enqueue, msgs []*jetstream.RawStreamMsg) {
+func (b *testBundle) handOffs(id string) (all []wire.Enqueue, msgs []*jetstream.RawStreamMsg) {
 	b.Helper()
 	stream, err := b.js.Stream(b.Context(), b.names.TaskStream(0))
 	require.NoError(b, err)
@@ -119,9 +121,9 @@ func (b *testBundle) handOffs(id string) (all []schedule.Enqueue, msgs []*jetstr
 	require.NoError(b, err)
 	for subject := range info.State.Subjects {
 		if strings.HasPrefix(subject, prefix+id+"-") {
-			var e schedule.Enqueue
+			var e wire.Enqueue
 			msg := b.last(subject)
-			require.NoError(b, schedule.Unmarshal(msg.Data, &e))
+			require.NoError(b, codec.Unmarshal(msg.Data, &e))
 			all, msgs = append(all, e), append(msgs, msg)
 		}
 	}
@@ -146,7 +148,7 @@ func (b *testBundle) eventually(what string, cond func() bool) {
 }
 
 // invokerTook stores the record of an invoker that has taken over a source up to a time.
-func (b *testBundle) invokerTook(source string, span schedule.Span, waiting int) {
+func (b *testBundle) invokerTook(source string, span wire.Span, waiting int) {
 	b.Helper()
 	record, err := kv.GetLeader(b.Context(), b.store, kv.Invoker(b.key))
 	if !errors.Is(err, kv.ErrNotFound) {
@@ -155,14 +157,14 @@ func (b *testBundle) invokerTook(source string, span schedule.Span, waiting int)
 	state := record.Value
 	state.Incarnation = "i"
 	if state.Sources == nil {
-		state.Sources = map[string]schedule.SourceProgress{}
+		state.Sources = map[string]wire.SourceProgress{}
 	}
 	if source != "" {
-		state.Sources[source] = schedule.SourceProgress{Covered: []schedule.Span{span}}
+		state.Sources[source] = wire.SourceProgress{Covered: []wire.Span{span}}
 	}
 	state.Starts = nil
 	for range waiting {
-		state.Starts = append(state.Starts, schedule.BufferedStart{Phase: schedule.PhasePending})
+		state.Starts = append(state.Starts, wire.BufferedStart{Phase: schedule.PhasePending})
 	}
 	_, err = kv.Put(b.Context(), b.store, kv.Invoker(b.key), &state, record.Revision)
 	require.NoError(b, err)
@@ -199,19 +201,19 @@ func TestTriggerFromRequestToEnd(t *testing.T) {
 func TestBatchesFollowTheInvoker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.invokerTook("", schedule.Span{}, 1000)
+	b.invokerTook("", wire.Span{}, 1000)
 	b.run(b.pool())
 	b.request(rangeOf("b1", minutes(1), minutes(600)))
 	b.eventually("it makes itself known", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 1 })
 	first := minutes(1).Add(-1)
-	b.invokerTook("b1", schedule.Span{From: first, To: first}, 0)
+	b.invokerTook("b1", wire.Span{From: first, To: first}, 0)
 	b.wake("b1")
 	b.eventually("the first batch", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 2 })
-	b.invokerTook("b1", schedule.Span{From: first, To: minutes(100)}, 0)
+	b.invokerTook("b1", wire.Span{From: first, To: minutes(100)}, 0)
 	b.wake("b1")
 	b.eventually("the second batch", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 3 })
 	for _, batch := range []int{200, 300, 400, 500, 600} {
-		b.invokerTook("b1", schedule.Span{From: first, To: minutes(batch)}, 0)
+		b.invokerTook("b1", wire.Span{From: first, To: minutes(batch)}, 0)
 		b.wake("b1")
 		b.eventually("the next batch", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == min(batch/100+2, 7) })
 	}
@@ -272,8 +274,8 @@ func TestNoRecord(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	far := time.Now().Add(time.Hour)
-	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), b.names.BackfillTimer(0, b.key, "t1"), b.names.Backfill(0, b.key, "t1"), far, &schedule.Wake{}))
-	group := []loop.Message[schedule.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Deliveries: 1}}
+	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), b.names.BackfillTimer(0, b.key, "t1"), b.names.Backfill(0, b.key, "t1"), far, &wire.Wake{}))
+	group := []loop.Message[wire.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Deliveries: 1}}
 	require.Equal(t, loop.Done(), b.pool().Handle(t.Context(), b.key, group))
 	require.NotNil(t, b.last(b.names.InvokeWake(0, b.key)))
 	require.True(t, b.armed("t1"))
@@ -285,23 +287,23 @@ func TestNoRecord(t *testing.T) {
 func TestGuardOfARecordThatIsStillToCome(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	guard := schedule.Wake{Incarnation: "i", Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(time.Hour)}
-	fires := func(guard schedule.Wake) {
-		group := []loop.Message[schedule.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Body: guard, Deliveries: 1}}
+	guard := wire.Wake{Incarnation: "i", Reason: wire.ReasonGuard, GuardAgain: schedule.Duration(time.Hour)}
+	fires := func(guard wire.Wake) {
+		group := []loop.Message[wire.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Body: guard, Deliveries: 1}}
 		require.Equal(t, loop.Done(), b.pool().Handle(t.Context(), b.key, group))
 	}
 	fires(guard)
 	again := b.last(b.names.BackfillTimer(0, b.key, "t1"))
 	require.NotNil(t, again)
-	var wake schedule.Wake
-	require.NoError(t, schedule.Unmarshal(again.Data, &wake))
-	require.Equal(t, schedule.Wake{Incarnation: "i", Reason: schedule.ReasonGuard}, wake, "once more, and not for ever")
+	var wake wire.Wake
+	require.NoError(t, codec.Unmarshal(again.Data, &wake))
+	require.Equal(t, wire.Wake{Incarnation: "i", Reason: wire.ReasonGuard}, wake, "once more, and not for ever")
 
 	require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), b.names.BackfillTimer(0, b.key, "t1")))
 	fires(wake)
 	require.False(t, b.armed("t1"))
 
-	b.invokerTook("t1", schedule.Span{From: now.Add(-1), To: now}, 0)
+	b.invokerTook("t1", wire.Span{From: now.Add(-1), To: now}, 0)
 	trigger := triggerOf("t1")
 	_, err := kv.Put(t.Context(), b.store, kv.Backfill(b.key, "t1"), &trigger, 0)
 	require.NoError(t, err)
@@ -314,7 +316,7 @@ func TestGuardOfARecordThatIsStillToCome(t *testing.T) {
 func TestDiedBeforeItToldTheGenerator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	group := []loop.Message[schedule.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Deliveries: 2}}
+	group := []loop.Message[wire.Wake]{{Task: subjects.Task{Key: b.key, What: "t1"}, Deliveries: 2}}
 	require.Equal(t, loop.Done(), b.pool().Handle(t.Context(), b.key, group))
 	require.NotNil(t, b.last(b.names.Generate(0, b.key, subjects.WhatFinished)))
 }
@@ -324,7 +326,7 @@ func TestTriggerOfAFrontend(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.run(b.pool())
-	b.invokerTook("t1", schedule.Span{From: now.Add(-1), To: now}, 0)
+	b.invokerTook("t1", wire.Span{From: now.Add(-1), To: now}, 0)
 	b.request(triggerOf("t1"))
 	b.eventually("the record is gone", func() bool { return !b.exists("t1") })
 	handOffs, _ := b.handOffs("t1")
@@ -372,7 +374,7 @@ func TestTwoPoolsCompete(t *testing.T) {
 	b.request(rangeOf("b1", minutes(1), minutes(100)))
 	b.eventually("it makes itself known", func() bool { handOffs, _ := b.handOffs("b1"); return len(handOffs) == 1 })
 	first := minutes(1).Add(-1)
-	b.invokerTook("b1", schedule.Span{From: first, To: first}, 0)
+	b.invokerTook("b1", wire.Span{From: first, To: first}, 0)
 	var running sync.WaitGroup
 	for range 4 {
 		running.Go(func() {
@@ -409,7 +411,7 @@ func TestTheEndIsToldOnce(t *testing.T) {
 	}
 	state := rangeOf("b1", start, minutes(1))
 	state.RequestTime, state.Mark, state.Done, state.Handed = time.Now().Add(-time.Hour), minutes(1), true, 1
-	b.invokerTook("b1", schedule.Span{To: minutes(1)}, 0)
+	b.invokerTook("b1", wire.Span{To: minutes(1)}, 0)
 	require.False(t, publish(schedule.EventBackfillCompleted, "i-backfill_completed-b1"))
 	require.False(t, publish(schedule.EventDeferred, "a later one"))
 	natstest.Eventually(t, patience, "the IDs are forgotten", func() bool { return !publish(schedule.EventDeferred, "a later one") })
@@ -426,12 +428,12 @@ func TestARequestOfADefinitionIsKept(t *testing.T) {
 	b := setup(t)
 	state := triggerOf("t1")
 	state.Version, state.Mark, state.Done = 1, now, true
-	b.invokerTook("t1", schedule.Span{To: now}, 0)
+	b.invokerTook("t1", wire.Span{To: now}, 0)
 	b.request(state)
 	b.run(b.pool())
 	b.eventually("it will look again", func() bool { return b.armed("t1") })
 	require.True(t, b.exists("t1"))
-	_, err := kv.Put(t.Context(), b.store, kv.Generator(b.key), &schedule.GeneratorState{Incarnation: "i", Version: 1}, 0)
+	_, err := kv.Put(t.Context(), b.store, kv.Generator(b.key), &wire.GeneratorState{Incarnation: "i", Version: 1}, 0)
 	require.NoError(t, err)
 	b.eventually("the request is over", func() bool { return !b.exists("t1") })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -18,12 +19,12 @@ const bound = 450
 // shop is several backfills of one schedule and the invoker's buffer they share.
 type shop struct {
 	t          require.TestingT
-	definition *schedule.Definition
+	definition *wire.Definition
 	spec       *specproc.Spec
 	now        time.Time
-	invoker    schedule.InvokerState
-	requests   map[string]*schedule.BackfillState
-	onTheWay   []*schedule.Enqueue
+	invoker    wire.InvokerState
+	requests   map[string]*wire.BackfillState
+	onTheWay   []*wire.Enqueue
 	// taken are the nominal times of each backfill in the order in which they reached the buffer, most how many starts
 	// were in it at once.
 	taken map[string][]time.Time
@@ -34,15 +35,15 @@ type shop struct {
 
 func newShop(t require.TestingT) *shop {
 	s := &shop{
-		t: t, now: now, requests: map[string]*schedule.BackfillState{},
+		t: t, now: now, requests: map[string]*wire.BackfillState{},
 		taken: map[string][]time.Time{}, completed: map[string]schedule.Event{},
 	}
-	s.invoker = schedule.InvokerState{Incarnation: "i", Sources: map[string]schedule.SourceProgress{schedule.SourceAuto: {}}}
+	s.invoker = wire.InvokerState{Incarnation: "i", Sources: map[string]wire.SourceProgress{schedule.SourceAuto: {}}}
 	s.define(definition(time.Minute))
 	return s
 }
 
-func (s *shop) define(d *schedule.Definition) {
+func (s *shop) define(d *wire.Definition) {
 	spec, err := specproc.Compile(d.Schedule.Spec)
 	require.NoError(s.t, err)
 	s.definition, s.spec = d, spec
@@ -50,7 +51,7 @@ func (s *shop) define(d *schedule.Definition) {
 
 // request adds a backfill of so many minutes.
 func (s *shop) request(id string, from, count int) {
-	s.requests[id] = &schedule.BackfillState{
+	s.requests[id] = &wire.BackfillState{
 		Incarnation: "i", ID: id, RequestTime: now, Range: &schedule.BackfillRange{Start: minutes(from), End: minutes(from + count - 1)},
 	}
 }
@@ -80,7 +81,7 @@ func (s *shop) take() {
 		}
 		progress, known := s.invoker.Sources[e.Source]
 		if !known {
-			progress.Covered = []schedule.Span{{From: e.From, To: e.From}}
+			progress.Covered = []wire.Span{{From: e.From, To: e.From}}
 		}
 		covered := &progress.Covered[0]
 		require.False(s.t, e.From.After(covered.To), "the chain of %s has a gap", e.Source)

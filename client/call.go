@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -54,7 +55,7 @@ func call[Reply any](ctx context.Context, c *Client, subject string, request any
 
 // message encodes a request. Its attempts are the same message, but for the time that each has.
 func (c *Client) message(ctx context.Context, subject string, request any) (*nats.Msg, error) {
-	body, err := schedule.EncodeJSON(request)
+	body, err := apitext.EncodeJSON(request)
 	if err != nil {
 		return nil, err
 	}

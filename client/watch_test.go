@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -23,7 +24,7 @@ func happen(t *testing.T, conn *nats.Conn, names subjects.Names, events ...sched
 	for _, event := range events {
 		event.Namespace = client.DefaultNamespace
 		key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
-		data, err := schedule.EncodeJSON(event)
+		data, err := apitext.EncodeJSON(event)
 		require.NoError(t, err)
 		require.NoError(t, conn.Publish(names.Event(key, event.Kind), data))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -62,7 +63,7 @@ type api struct {
 
 // definition reads a definition. A replica may lag behind, so what it misses is asked of the leader: a schedule is found
 // as soon as its creation has been answered.
-func (a *api) definition(ctx context.Context, key schedule.Key) (kv.Record[schedule.Definition], error) {
+func (a *api) definition(ctx context.Context, key schedule.Key) (kv.Record[wire.Definition], error) {
 	record, err := kv.Get(ctx, a.store, kv.Definition(key))
 	if errors.Is(err, kv.ErrNotFound) {
 		return a.newestDefinition(ctx, key)
@@ -71,7 +72,7 @@ func (a *api) definition(ctx context.Context, key schedule.Key) (kv.Record[sched
 }
 
 // newestDefinition reads a definition as it was last written.
-func (a *api) newestDefinition(ctx context.Context, key schedule.Key) (kv.Record[schedule.Definition], error) {
+func (a *api) newestDefinition(ctx context.Context, key schedule.Key) (kv.Record[wire.Definition], error) {
 	record, err := kv.GetLeader(ctx, a.store, kv.Definition(key))
 	if errors.Is(err, kv.ErrNotFound) {
 		return record, errNoSchedule(key)
@@ -83,7 +84,7 @@ func (a *api) newestDefinition(ctx context.Context, key schedule.Key) (kv.Record
 // leader, and returns what does it, or nil if there is nothing to do. On a conflict that begins again.
 func (a *api) replace(
 	ctx context.Context, key schedule.Key,
-	decide func(kv.Record[schedule.Definition]) (write func(context.Context) error, err error),
+	decide func(kv.Record[wire.Definition]) (write func(context.Context) error, err error),
 ) error {
 	for range maxWrites {
 		record, err := a.newestDefinition(ctx, key)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
@@ -25,7 +26,7 @@ type surroundings struct {
 	// warnings are those about the spec.
 	warnings []specproc.Warning
 	// zone are the rules by which this process reads the spec.
-	zone schedule.ZoneRules
+	zone wire.ZoneRules
 	// freeze is that of the namespace, nil where it is not frozen now.
 	freeze *schedule.Freeze
 	// queues are how the task queues are that runs in progress were sent to.
@@ -36,7 +37,7 @@ type surroundings struct {
 
 // sight is what a full description shows, and what it is told from.
 type sight struct {
-	def     schedule.Definition
+	def     wire.Definition
 	records records
 	// events are the last ones of some kinds; those that there are none of are left out.
 	events map[schedule.EventKind]*schedule.Event
@@ -70,7 +71,7 @@ func (a *api) look(ctx context.Context, key schedule.Key) (*sight, error) {
 func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
 	around := &surroundings{
 		warnings:   a.warned.about(&seen.def, &seen.records.generator, a.now()),
-		zone:       seen.def.Schedule.Spec.AsStored().ZoneRules(),
+		zone:       wire.ZoneRulesOf(seen.def.Schedule.Spec.AsStored()),
 		deadLetter: seen.last(schedule.EventDeadLetter), replayed: seen.last(schedule.EventReplayed),
 	}
 	if namespace, known := a.namespaces.table.Get(seen.def.Namespace); known && namespace.Freeze.Covers(a.now()) {
@@ -97,9 +98,9 @@ func (s *sight) last(kind schedule.EventKind) *schedule.Event {
 // backfillsIn returns what a batch has of the triggers and backfills of a schedule. One that cannot be read is left out and
 // logged.
 func (a *api) backfillsIn(
-	ctx context.Context, batch *kv.Batch, keys []kv.Key[schedule.BackfillState], key schedule.Key,
-) ([]schedule.BackfillState, error) {
-	var all []schedule.BackfillState
+	ctx context.Context, batch *kv.Batch, keys []kv.Key[wire.BackfillState], key schedule.Key,
+) ([]wire.BackfillState, error) {
+	var all []wire.BackfillState
 	for _, k := range keys {
 		record, err := kv.From(ctx, batch, k)
 		switch {
@@ -143,7 +144,7 @@ func (a *api) lastEvents(
 }
 
 // queuesInUse returns the task queues that runs in progress were sent to, the most recent first.
-func queuesInUse(def *schedule.Definition, invoker *schedule.InvokerState) []string {
+func queuesInUse(def *wire.Definition, invoker *wire.InvokerState) []string {
 	if invoker.Incarnation != def.Incarnation {
 		return nil
 	}

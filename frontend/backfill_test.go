@@ -15,6 +15,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -38,12 +39,12 @@ func TestBackfillWritesWakesAndTells(t *testing.T) {
 	record := pending[0]
 	assert.False(t, record.RequestTime.IsZero())
 	record.RequestTime = time.Time{}
-	assert.Equal(t, schedule.BackfillState{
+	assert.Equal(t, wire.BackfillState{
 		Incarnation: def.Incarnation, ID: reply.BackfillID, Identity: "ann@desk", RequestID: "r1",
 		Range: &schedule.BackfillRange{Start: start, End: end, Overlap: schedule.OverlapBufferAll, Note: "gap"},
 	}, record)
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonTriggered},
+		&wire.Wake{Incarnation: def.Incarnation, Version: 1, Reason: wire.ReasonTriggered},
 		in.wake("nightly", in.backfill("nightly", reply.BackfillID)))
 	assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", reply.BackfillID)))
 
@@ -101,7 +102,7 @@ func TestCreateWithBackfills(t *testing.T) {
 		assert.Equal(t, def.Incarnation, record.Incarnation)
 		assert.Equal(t, def.CreateTime, record.RequestTime)
 		assert.Equal(t, "ann@desk", record.Identity)
-		assert.Equal(t, schedule.ReasonTriggered, in.wake("nightly", in.backfill("nightly", record.ID)).Reason)
+		assert.Equal(t, wire.ReasonTriggered, in.wake("nightly", in.backfill("nightly", record.ID)).Reason)
 		assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", record.ID)))
 	}
 	var reasons []string
@@ -162,7 +163,7 @@ func TestCancelBackfill(t *testing.T) {
 	want.Canceled, want.CanceledBy = true, "ann@desk"
 	assert.Equal(t, want, in.pending("nightly")[0])
 
-	wake := &schedule.Wake{Incarnation: before.Incarnation, Version: 1, Reason: schedule.ReasonCanceled}
+	wake := &wire.Wake{Incarnation: before.Incarnation, Version: 1, Reason: wire.ReasonCanceled}
 	assert.Equal(t, wake, in.wake("nightly", in.backfill("nightly", reply.BackfillID)))
 	assert.Equal(t, wake, in.wake("nightly", in.names.InvokeWake(in.store.ShardOf(in.key("nightly")), in.key("nightly"))))
 	assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", reply.BackfillID)))
@@ -203,14 +204,14 @@ func TestCancelBackfillOfAPatch(t *testing.T) {
 	_, err = answerTo[schedule.Empty](in, "ann@desk", "cancelBackfill", body)
 	require.NoError(t, err)
 	request.Canceled, request.CanceledBy = true, "ann@desk"
-	assert.Equal(t, []schedule.BackfillState{request}, in.pending("nightly"))
+	assert.Equal(t, []wire.BackfillState{request}, in.pending("nightly"))
 
 	// Once the generator has seen it, no record means that it is over.
 	key := kv.Backfill(in.key("nightly"), request.ID)
 	record, err := kv.GetLeader(t.Context(), in.store, key)
 	require.NoError(t, err)
 	require.NoError(t, kv.Delete(t.Context(), in.store, key, record.Revision))
-	in.putGenerator("nightly", schedule.GeneratorState{Version: 2})
+	in.putGenerator("nightly", wire.GeneratorState{Version: 2})
 	_, err = answer[schedule.Empty](in, "cancelBackfill", body)
 	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err))
 }
@@ -261,6 +262,6 @@ func TestGuardWakesTheBackfillerAfterACrashOfACancel(t *testing.T) {
 	require.NoError(t, err)
 	natstest.Eventually(t, patience, "the guard fires", func() bool {
 		wake := in.wake("nightly", in.backfill("nightly", reply.BackfillID))
-		return wake != nil && wake.Reason == schedule.ReasonGuard
+		return wake != nil && wake.Reason == wire.ReasonGuard
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -26,7 +28,7 @@ func benchSchedule() schedule.Schedule {
 func BenchmarkRequest(b *testing.B) {
 	const requestID = "f3f1987a-f6ab-57e8-a142-dd1fa14071da"
 	def := newDefinition(key, &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule()}, asked, "i1")
-	created := describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, noon)
+	created := describe(&def, wire.GeneratorState{}, wire.InvokerState{}, noon)
 	for _, request := range []struct {
 		verb   string
 		body   any
@@ -41,23 +43,23 @@ func BenchmarkRequest(b *testing.B) {
 				return schedule.TriggerReply{ID: key.ID, TriggerID: requestID}, nil
 			})},
 	} {
-		body, err := schedule.EncodeJSON(request.body)
+		body, err := apitext.EncodeJSON(request.body)
 		require.NoError(b, err)
 		b.Run(request.verb+"/decode", func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := request.handle.answer(b.Context(), key.Namespace, body, schedule.DecodeJSON); err != nil {
+				if _, err := request.handle.answer(b.Context(), key.Namespace, body, apitext.DecodeJSON); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
-		reply, err := request.handle.answer(b.Context(), key.Namespace, body, schedule.DecodeJSON)
+		reply, err := request.handle.answer(b.Context(), key.Namespace, body, apitext.DecodeJSON)
 		require.NoError(b, err)
 		b.Run(request.verb+"/encode", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = schedule.EncodeJSON(reply)
+				_, _ = apitext.EncodeJSON(reply)
 			}
 		})
 	}
@@ -67,15 +69,15 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkDecide(b *testing.B) {
 	create := &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: asked.requestID}
 	def := newDefinition(key, create, asked, "i1")
-	generator := schedule.GeneratorState{Incarnation: "i1", Version: 1, Mark: noon}
-	invoker := schedule.InvokerState{Incarnation: "i1"}
+	generator := wire.GeneratorState{Incarnation: "i1", Version: 1, Mark: noon}
+	invoker := wire.InvokerState{Incarnation: "i1"}
 	for i := range 10 {
 		due := noon.Add(time.Duration(i) * time.Minute)
 		generator.Future = append(generator.Future, due.Add(time.Hour))
-		start := schedule.NewStart(&def, schedule.SourceAuto, due, due)
+		start := wire.NewStart(&def, schedule.SourceAuto, due, due)
 		start.Phase, start.Status = schedule.PhaseCompleted, schedule.StatusCompleted
-		start.RunID, start.StartTime, start.CloseTime = schedule.RunID(start.RequestID), due, due.Add(time.Second)
-		run := schedule.NewRun(&start)
+		start.RunID, start.StartTime, start.CloseTime = wire.RunID(start.RequestID), due, due.Add(time.Second)
+		run := wire.NewRun(&start)
 		invoker.Ended = invoker.Ended.With(&run, 10)
 	}
 	for _, decision := range []struct {

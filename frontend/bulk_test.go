@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -319,7 +320,7 @@ func TestBulkRepeatsNothingThatIsForgotten(t *testing.T) {
 	in.create("b", "")
 	_, err := answer[schedule.Empty](in, "pause", `{"id":"a","requestId":"`+id+`"}`)
 	require.NoError(t, err)
-	for i := range schedule.MaxApplied {
+	for i := range wire.MaxApplied {
 		_, err := answer[schedule.Empty](in, "unpause", fmt.Sprintf(`{"id":"a","requestId":"r%d"}`, i))
 		require.NoError(t, err)
 	}

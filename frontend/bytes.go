@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -29,7 +30,7 @@ func (a *api) checkTriggerBytes(namespace string, trigger *schedule.Trigger) err
 	if limit == 0 || trigger == nil {
 		return nil
 	}
-	data, err := schedule.Marshal(trigger)
+	data, err := codec.Marshal(trigger)
 	if err != nil || len(data) <= limit {
 		return err
 	}
@@ -49,7 +50,7 @@ func (a *api) bytesLimit(namespace string) int {
 func scheduleSize(s *schedule.Schedule) (int, error) {
 	stored := *s
 	stored.State = schedule.State{}
-	data, err := schedule.Marshal(&stored)
+	data, err := codec.Marshal(&stored)
 	return len(data), err
 }
 

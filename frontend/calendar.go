@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -23,8 +24,8 @@ type calendar struct {
 	// Identity is who has written this version.
 	Identity string `json:"identity,omitempty"`
 	// RequestID is the idempotency key of the create request, Applied are the newest requests that have updated the calendar.
-	RequestID string                    `json:"requestId,omitempty"`
-	Applied   []schedule.AppliedRequest `json:"applied,omitempty"`
+	RequestID string                `json:"requestId,omitempty"`
+	Applied   []wire.AppliedRequest `json:"applied,omitempty"`
 	// Edition is a UUID made for this version, which its jobs are named after; see startReplan.
 	Edition string `json:"edition"`
 	// Deleting is when somebody began to delete the calendar: from then on no schedule can begin to use it, until that is
@@ -49,15 +50,15 @@ func (c calendar) updated(req *schedule.UpdateCalendarRequest, from origin, edit
 	}
 	c.Deleting = time.Time{}
 	if req.RequestID != "" {
-		applied := append(slices.Clone(c.Applied), schedule.AppliedRequest{RequestID: req.RequestID, Version: c.Version})
-		c.Applied = applied[max(0, len(applied)-schedule.MaxApplied):]
+		applied := append(slices.Clone(c.Applied), wire.AppliedRequest{RequestID: req.RequestID, Version: c.Version})
+		c.Applied = applied[max(0, len(applied)-wire.MaxApplied):]
 	}
 	return c
 }
 
 // hasApplied reports whether an update request is among the newest that have been carried out.
 func (c *calendar) hasApplied(requestID string) bool {
-	return requestID != "" && slices.ContainsFunc(c.Applied, func(a schedule.AppliedRequest) bool {
+	return requestID != "" && slices.ContainsFunc(c.Applied, func(a wire.AppliedRequest) bool {
 		return a.RequestID == requestID
 	})
 }
@@ -68,8 +69,8 @@ func (c *calendar) isDeleting(now time.Time) bool {
 }
 
 // copy is what a definition keeps of the calendar.
-func (c *calendar) copy() schedule.CalendarCopy {
-	return schedule.CalendarCopy{
+func (c *calendar) copy() wire.CalendarCopy {
+	return wire.CalendarCopy{
 		Incarnation: c.Incarnation, Version: c.Version, Edition: c.Edition, Dates: c.Dates, Windows: c.Windows,
 	}
 }
@@ -92,7 +93,7 @@ func (c *calendar) summary() schedule.CalendarSummary {
 }
 
 // usesOf lists the calendars that a definition goes by, in the order in which its spec names them.
-func usesOf(def *schedule.Definition) []schedule.CalendarUse {
+func usesOf(def *wire.Definition) []schedule.CalendarUse {
 	var uses []schedule.CalendarUse
 	for _, name := range def.Schedule.Spec.ExcludeCalendarsNamed {
 		uses = append(uses, schedule.CalendarUse{Name: name, ConflictToken: def.Calendars[name].Version})

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -118,7 +120,7 @@ func (a *api) calendarEntries(ctx context.Context, keys []schedule.Key) ([][]byt
 			case err != nil:
 				return err
 			}
-			entries[i], err = schedule.EncodeJSON(record.Value.summary())
+			entries[i], err = apitext.EncodeJSON(record.Value.summary())
 			return err
 		})
 	}
@@ -129,11 +131,11 @@ func (a *api) calendarEntries(ctx context.Context, keys []schedule.Key) ([][]byt
 // in. One that does not exist is an error that says which ones do.
 func (a *api) calendarsOf(
 	ctx context.Context, namespace string, spec *schedule.Spec,
-) (map[string]schedule.CalendarCopy, error) {
+) (map[string]wire.CalendarCopy, error) {
 	if len(spec.ExcludeCalendarsNamed) == 0 {
 		return nil, nil
 	}
-	calendars := map[string]schedule.CalendarCopy{}
+	calendars := map[string]wire.CalendarCopy{}
 	for _, name := range spec.ExcludeCalendarsNamed {
 		record, err := a.calendar(ctx, namespace, name)
 		switch {
@@ -167,12 +169,12 @@ func (a *api) missingCalendar(ctx context.Context, namespace string, spec *sched
 
 // definitions reads those of the schedules that are there, as they were at a moment or later. One that cannot be read is left out and
 // logged: nothing can be computed from it, with or without calendars.
-func (a *api) definitions(ctx context.Context, m kv.Moment, keys []schedule.Key) ([]schedule.Definition, error) {
+func (a *api) definitions(ctx context.Context, m kv.Moment, keys []schedule.Key) ([]wire.Definition, error) {
 	batch, err := kv.ReadDefinitions(ctx, a.store, m, keys...)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]schedule.Definition, 0, len(keys))
+	found := make([]wire.Definition, 0, len(keys))
 	for _, key := range keys {
 		record, err := kv.From(ctx, batch, kv.Definition(key))
 		switch {
@@ -189,6 +191,6 @@ func (a *api) definitions(ctx context.Context, m kv.Moment, keys []schedule.Key)
 }
 
 // usesCalendar reports whether the spec of a definition names a calendar.
-func usesCalendar(def *schedule.Definition, calendar string) bool {
+func usesCalendar(def *wire.Definition, calendar string) bool {
 	return slices.Contains(def.Schedule.Spec.ExcludeCalendarsNamed, calendar)
 }

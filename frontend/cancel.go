@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -42,7 +43,7 @@ func (a *api) cancelAsked(ctx context.Context, key schedule.Key, req *schedule.C
 		if err != nil {
 			return err
 		}
-		wake := wakeFor(&definition.Value, schedule.ReasonCanceled)
+		wake := wakeFor(&definition.Value, wire.ReasonCanceled)
 		a.follow(ctx, key, a.wakeInvoker(key, wake), a.wakeBackfill(key, req.BackfillID, wake))
 		return nil
 	}
@@ -51,7 +52,7 @@ func (a *api) cancelAsked(ctx context.Context, key schedule.Key, req *schedule.C
 }
 
 // cancelRequest makes one attempt to mark a record as canceled. ErrConflict says that it has been written in between.
-func (a *api) cancelRequest(ctx context.Context, def *schedule.Definition, req *schedule.CancelBackfillRequest) error {
+func (a *api) cancelRequest(ctx context.Context, def *wire.Definition, req *schedule.CancelBackfillRequest) error {
 	key, id := def.Key(), req.BackfillID
 	record, err := kv.GetLeader(ctx, a.store, kv.Backfill(key, id))
 	if errors.Is(err, kv.ErrNotFound) {
@@ -75,7 +76,7 @@ func (a *api) cancelRequest(ctx context.Context, def *schedule.Definition, req *
 
 // cancelPatched cancels a request of a patch that the generator has not made a record of: it makes one that is canceled
 // from the beginning, which keeps the generator from making another.
-func (a *api) cancelPatched(ctx context.Context, def *schedule.Definition, req *schedule.CancelBackfillRequest) error {
+func (a *api) cancelPatched(ctx context.Context, def *wire.Definition, req *schedule.CancelBackfillRequest) error {
 	request, err := a.patched(ctx, def, req.BackfillID)
 	if err != nil {
 		return err
@@ -85,23 +86,23 @@ func (a *api) cancelPatched(ctx context.Context, def *schedule.Definition, req *
 	return err
 }
 
-func markCanceled(ctx context.Context, record *schedule.BackfillState, req *schedule.CancelBackfillRequest) {
+func markCanceled(ctx context.Context, record *wire.BackfillState, req *schedule.CancelBackfillRequest) {
 	record.Canceled, record.CanceledBy, record.CancelRequestID = true, identityOf(ctx), req.RequestID
 }
 
 // patched returns the request of a definition that has no record yet.
-func (a *api) patched(ctx context.Context, def *schedule.Definition, id string) (schedule.BackfillState, error) {
+func (a *api) patched(ctx context.Context, def *wire.Definition, id string) (wire.BackfillState, error) {
 	if len(def.Requests) == 0 {
-		return schedule.BackfillState{}, errNoBackfill(def.Key(), id)
+		return wire.BackfillState{}, errNoBackfill(def.Key(), id)
 	}
 	generator, err := a.newestGenerator(ctx, def.Key())
 	if err != nil {
-		return schedule.BackfillState{}, err
+		return wire.BackfillState{}, err
 	}
 	for _, request := range openRequests(def, &generator) {
 		if request.ID == id {
 			return request, nil
 		}
 	}
-	return schedule.BackfillState{}, errNoBackfill(def.Key(), id)
+	return wire.BackfillState{}, errNoBackfill(def.Key(), id)
 }

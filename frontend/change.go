@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -24,11 +25,11 @@ type change struct {
 
 // change carries out a change, with what follows it, and returns the definition that it leads to. For a repeat of a request
 // that is the definition as it is: nothing is changed.
-func (a *api) change(ctx context.Context, c change) (schedule.Definition, error) {
+func (a *api) change(ctx context.Context, c change) (wire.Definition, error) {
 	from := a.origin(ctx, c.requestID)
-	var current schedule.Definition
+	var current wire.Definition
 	var done *edit // nil for a repeat
-	err := a.replace(ctx, c.key, func(record kv.Record[schedule.Definition]) (func(context.Context) error, error) {
+	err := a.replace(ctx, c.key, func(record kv.Record[wire.Definition]) (func(context.Context) error, error) {
 		current, done = record.Value, nil
 		if _, ok := appliedAs(&current, c.requestID); ok {
 			return nil, nil
@@ -45,7 +46,7 @@ func (a *api) change(ctx context.Context, c change) (schedule.Definition, error)
 	})
 	switch {
 	case err != nil:
-		return schedule.Definition{}, err
+		return wire.Definition{}, err
 	case done == nil:
 		a.afterRepeat(ctx, &current, c.requestID)
 		return current, nil
@@ -58,7 +59,7 @@ func (a *api) change(ctx context.Context, c change) (schedule.Definition, error)
 }
 
 // decide makes the edit of a definition that a change asks for.
-func (a *api) decide(ctx context.Context, c *change, current schedule.Definition, from origin) (*edit, error) {
+func (a *api) decide(ctx context.Context, c *change, current wire.Definition, from origin) (*edit, error) {
 	if err := checkToken("schedule", current.Version, c.token); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (a *api) decide(ctx context.Context, c *change, current schedule.Definition
 }
 
 // facts reads what an edit depends on, from the leader where it matters that nothing is missed.
-func (a *api) facts(ctx context.Context, def *schedule.Definition, c *change) (f facts, err error) {
+func (a *api) facts(ctx context.Context, def *wire.Definition, c *change) (f facts, err error) {
 	if c.needsTimes {
 		if f.times, err = a.times(def); err != nil {
 			return f, err
@@ -102,13 +103,13 @@ func (a *api) facts(ctx context.Context, def *schedule.Definition, c *change) (f
 }
 
 // times compiles the spec of a definition, which is valid since it is stored.
-func (a *api) times(def *schedule.Definition) (times, error) {
+func (a *api) times(def *wire.Definition) (times, error) {
 	spec, err := a.specs.Get(def)
 	return times{spec: spec, seed: def.JitterSeed()}, err
 }
 
 // newestGenerator reads the generator's record as it was last written; the zero value if there is none.
-func (a *api) newestGenerator(ctx context.Context, key schedule.Key) (schedule.GeneratorState, error) {
+func (a *api) newestGenerator(ctx context.Context, key schedule.Key) (wire.GeneratorState, error) {
 	record, err := kv.OrZero(kv.GetLeader(ctx, a.store, kv.Generator(key)))
 	return record.Value, err
 }
@@ -122,8 +123,8 @@ func (a *api) afterChange(ctx context.Context, done *edit) {
 
 // afterRepeat wakes the generator once more, in case that was not done before. The wake is that of the version which the
 // request has made.
-func (a *api) afterRepeat(ctx context.Context, def *schedule.Definition, requestID string) {
-	wake := wakeFor(def, schedule.ReasonUpdated)
+func (a *api) afterRepeat(ctx context.Context, def *wire.Definition, requestID string) {
+	wake := wakeFor(def, wire.ReasonUpdated)
 	if version, ok := appliedAs(def, requestID); ok {
 		wake.Version = version
 	}
@@ -131,6 +132,6 @@ func (a *api) afterRepeat(ctx context.Context, def *schedule.Definition, request
 }
 
 // wakeFor says what is to be looked at: this version of the definition or a later one.
-func wakeFor(def *schedule.Definition, reason schedule.Reason) schedule.Wake {
-	return schedule.Wake{Incarnation: def.Incarnation, Version: def.Version, Reason: reason}
+func wakeFor(def *wire.Definition, reason wire.Reason) wire.Wake {
+	return wire.Wake{Incarnation: def.Incarnation, Version: def.Version, Reason: reason}
 }

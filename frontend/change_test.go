@@ -16,6 +16,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -30,13 +31,13 @@ func TestPauseAndUnpause(t *testing.T) {
 		verb   string
 		note   string
 		paused bool
-		reason schedule.Reason
+		reason wire.Reason
 		kind   schedule.EventKind
 		notes  string
 	}{
-		{"pause", "holidays", true, schedule.ReasonPaused, schedule.EventPaused, "holidays"},
-		{"pause", "", true, schedule.ReasonPaused, schedule.EventPaused, "holidays"},
-		{"unpause", "back", false, schedule.ReasonUnpaused, schedule.EventUnpaused, "back"},
+		{"pause", "holidays", true, wire.ReasonPaused, schedule.EventPaused, "holidays"},
+		{"pause", "", true, wire.ReasonPaused, schedule.EventPaused, "holidays"},
+		{"unpause", "back", false, wire.ReasonUnpaused, schedule.EventUnpaused, "back"},
 	} {
 		version := uint64(i + 2)
 		_, err := answerTo[schedule.Empty](in, "ann@desk", test.verb, fmt.Sprintf(`{"id":"nightly","note":%q}`, test.note))
@@ -52,7 +53,7 @@ func TestPauseAndUnpause(t *testing.T) {
 		want.Events = in.told("nightly", told...)
 		assert.Equal(t, want, got)
 		assert.Equal(t,
-			&schedule.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason, Told: true},
+			&wire.Wake{Incarnation: before.Incarnation, Version: version, Reason: test.reason, Told: true},
 			in.wake("nightly", in.generateWake("nightly", version)))
 		assert.Nil(t, in.task("nightly", in.guard("nightly", version)))
 		_, event := in.events("nightly", test.kind)
@@ -101,7 +102,7 @@ func TestGuardWakesTheGeneratorAfterACrashOfAPause(t *testing.T) {
 		return in.task("nightly", in.generateGuard("nightly", 2)) != nil
 	})
 	incarnation := in.definition("nightly").Incarnation
-	assert.Equal(t, &schedule.Wake{Incarnation: incarnation, Version: 2, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
+	assert.Equal(t, &wire.Wake{Incarnation: incarnation, Version: 2, Reason: wire.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
 		in.wake("nightly", in.generateGuard("nightly", 2)))
 }
 
@@ -143,7 +144,7 @@ func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {
 	_, err = kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("nightly")))
 	require.ErrorIs(t, err, kv.ErrNotFound)
 
-	want := &schedule.Wake{Incarnation: def.Incarnation, Version: def.Version + 1, Reason: schedule.ReasonDeleted}
+	want := &wire.Wake{Incarnation: def.Incarnation, Version: def.Version + 1, Reason: wire.ReasonDeleted}
 	shard := in.store.ShardOf(in.key("nightly"))
 	// The trace of the definition says what becomes of its runs, until another schedule of the ID takes its place.
 	forget := *want

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -17,8 +18,8 @@ import (
 type closing struct {
 	kv.Buckets
 	trigger atomic.Bool
-	before  func(kv.Record[schedule.Definition])
-	read    func() kv.Record[schedule.Definition]
+	before  func(kv.Record[wire.Definition])
+	read    func() kv.Record[wire.Definition]
 }
 
 func (c *closing) Update(ctx context.Context, bucket, key string, data []byte, revision uint64) (uint64, error) {
@@ -34,18 +35,18 @@ func TestATriggerOfAScheduleThatCloses(t *testing.T) {
 	t.Parallel()
 	ended := `{"id":"once","action":{"type":"t","taskQueue":"q"},"spec":{"at":["2020-01-01T00:00:00Z"]}}`
 	for name, test := range map[string]struct {
-		before func(*installation, kv.Record[schedule.Definition])
+		before func(*installation, kv.Record[wire.Definition])
 		want   schedule.Code
 	}{
-		"it is about to be closed": {before: func(in *installation, d kv.Record[schedule.Definition]) {
+		"it is about to be closed": {before: func(in *installation, d kv.Record[wire.Definition]) {
 			d.Value.Closing = true
 			_, err := kv.Put(in.t.Context(), in.store, kv.Definition(d.Value.Key()), &d.Value, d.Revision)
 			require.NoError(in.t, err)
 		}},
-		"it has been closed": {before: func(in *installation, d kv.Record[schedule.Definition]) {
+		"it has been closed": {before: func(in *installation, d kv.Record[wire.Definition]) {
 			require.NoError(in.t, kv.Delete(in.t.Context(), in.store, kv.Definition(d.Value.Key()), d.Revision))
 		}, want: schedule.CodeNotFound},
-		"another one is there": {before: func(in *installation, d kv.Record[schedule.Definition]) {
+		"another one is there": {before: func(in *installation, d kv.Record[wire.Definition]) {
 			d.Value.Incarnation = "another"
 			_, err := kv.Put(in.t.Context(), in.store, kv.Definition(d.Value.Key()), &d.Value, d.Revision)
 			require.NoError(in.t, err)
@@ -56,13 +57,13 @@ func TestATriggerOfAScheduleThatCloses(t *testing.T) {
 			in := install(t)
 			buckets, err := kv.OpenBuckets(t.Context(), in.js, in.names, in.store.Shards())
 			require.NoError(t, err)
-			read := func() kv.Record[schedule.Definition] {
+			read := func() kv.Record[wire.Definition] {
 				record, err := kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("once")))
 				require.NoError(t, err)
 				return record
 			}
 			in.run(func(c *frontend.Config) {
-				c.Store = kv.NewStore(&closing{Buckets: buckets, read: read, before: func(d kv.Record[schedule.Definition]) { test.before(in, d) }},
+				c.Store = kv.NewStore(&closing{Buckets: buckets, read: read, before: func(d kv.Record[wire.Definition]) { test.before(in, d) }},
 					in.names, in.store.Shards())
 			})
 			_, err = answer[schedule.Description](in, "create", ended)

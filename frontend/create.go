@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -61,12 +63,12 @@ func (a *api) createNow(
 	}
 	a.rooms.forget(key)
 	a.afterCreate(ctx, &def, req)
-	return a.withTimeWarnings(describe(&def, schedule.GeneratorState{}, schedule.InvokerState{}, a.now()), &def), nil
+	return a.withTimeWarnings(describe(&def, wire.GeneratorState{}, wire.InvokerState{}, a.now()), &def), nil
 }
 
 // putNew writes the definition of a new schedule, with what the trace of an earlier one of the same ID says of its end. A
 // schedule that is there is a conflict.
-func (a *api) putNew(ctx context.Context, key schedule.Key, def *schedule.Definition) error {
+func (a *api) putNew(ctx context.Context, key schedule.Key, def *wire.Definition) error {
 	conflict := error(nil)
 	for range maxWrites {
 		_, err := kv.Insert(ctx, a.store, kv.Definition(key), def)
@@ -97,7 +99,7 @@ func (a *api) putNew(ctx context.Context, key schedule.Key, def *schedule.Defini
 // has finished. Without a definition of its incarnation a record is void; discard removes them, and where that does not
 // happen the backfiller does.
 func (a *api) putInitialRequests(
-	ctx context.Context, key schedule.Key, requests []schedule.BackfillState,
+	ctx context.Context, key schedule.Key, requests []wire.BackfillState,
 ) (discard func(), err error) {
 	revisions := make([]uint64, len(requests))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -117,7 +119,7 @@ func (a *api) putInitialRequests(
 }
 
 // discard removes the records of a create request that has been refused.
-func (a *api) discard(ctx context.Context, key schedule.Key, requests []schedule.BackfillState, revisions []uint64) {
+func (a *api) discard(ctx context.Context, key schedule.Key, requests []wire.BackfillState, revisions []uint64) {
 	var errs []error
 	for i := range requests {
 		if revisions[i] != 0 {
@@ -159,7 +161,7 @@ func (a *api) repeatCreate(
 	return a.answerStored(ctx, &record.Value)
 }
 
-func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *schedule.CreateRequest) {
+func (a *api) afterCreate(ctx context.Context, def *wire.Definition, req *schedule.CreateRequest) {
 	from, key := a.origin(ctx, req.RequestID), def.Key()
 	from.now = def.CreateTime // of a repeat, too: it tells what the first one has done
 	events := []schedule.Event{changeEvent(def, schedule.EventCreated, 1, "", from)}
@@ -167,9 +169,9 @@ func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *sc
 	requests := initialRequests(def, req, from)
 	for i := range requests {
 		events = append(events, requests[i].Requested(key))
-		effects = append(effects, a.wakeBackfill(key, requests[i].ID, wakeFor(def, schedule.ReasonTriggered)))
+		effects = append(effects, a.wakeBackfill(key, requests[i].ID, wakeFor(def, wire.ReasonTriggered)))
 	}
-	wake := wakeFor(def, schedule.ReasonCreated)
+	wake := wakeFor(def, wire.ReasonCreated)
 	if def.Version == 1 {
 		if isSmall(def) {
 			wake.Created = def
@@ -185,7 +187,7 @@ func (a *api) afterCreate(ctx context.Context, def *schedule.Definition, req *sc
 const maxCreated = 4 << 10
 
 // isSmall reports whether a definition may go with the wake that tells of it.
-func isSmall(def *schedule.Definition) bool {
-	data, err := schedule.Marshal(def)
+func isSmall(def *wire.Definition) bool {
+	data, err := codec.Marshal(def)
 	return err == nil && len(data) <= maxCreated
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -30,7 +31,7 @@ func TestCreateWritesWakesAndTells(t *testing.T) {
 	assert.Equal(t, created.Info.CreateTime, def.CreateTime)
 
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonCreated, Told: true, Created: &def},
+		&wire.Wake{Incarnation: def.Incarnation, Version: 1, Reason: wire.ReasonCreated, Told: true, Created: &def},
 		in.wake("nightly", in.generateWake("nightly", 1)))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", 1)), "the wake removes the guard")
 
@@ -94,7 +95,7 @@ func TestCreateWithTrigger(t *testing.T) {
 	assert.Equal(t, &schedule.Trigger{}, pending[0].Trigger)
 	assert.Equal(t, def.CreateTime, pending[0].RequestTime)
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 1, Reason: schedule.ReasonTriggered},
+		&wire.Wake{Incarnation: def.Incarnation, Version: 1, Reason: wire.ReasonTriggered},
 		in.wake("nightly", in.backfill("nightly", pending[0].ID)))
 	assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", pending[0].ID)), "the wake removes the guard")
 }
@@ -125,7 +126,7 @@ func TestRepeatedCreateDoesNotSpeakOfLaterVersions(t *testing.T) {
 	in.create("nightly", `,"requestId":"r1"`)
 	def := in.definition("nightly")
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 2, Reason: schedule.ReasonCreated},
+		&wire.Wake{Incarnation: def.Incarnation, Version: 2, Reason: wire.ReasonCreated},
 		in.wake("nightly", in.generateWake("nightly", 2)))
 }
 
@@ -155,12 +156,12 @@ func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 	natstest.Eventually(t, patience, "the guard fires", func() bool {
 		return in.task("nightly", in.generateGuard("nightly", 1)) != nil
 	})
-	assert.Equal(t, &schedule.Wake{Version: 1, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
+	assert.Equal(t, &wire.Wake{Version: 1, Reason: wire.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
 		in.wake("nightly", in.generateGuard("nightly", 1)))
 	natstest.Eventually(t, patience, "the guard of the trigger fires", func() bool {
 		return in.task("nightly", in.backfill("nightly", trigger)) != nil
 	})
-	assert.Equal(t, &schedule.Wake{Incarnation: in.definition("nightly").Incarnation, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
+	assert.Equal(t, &wire.Wake{Incarnation: in.definition("nightly").Incarnation, Reason: wire.ReasonGuard, GuardAgain: schedule.Duration(shortGuardDelay)},
 		in.wake("nightly", in.backfill("nightly", trigger)))
 }
 

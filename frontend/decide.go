@@ -3,14 +3,15 @@ package frontend
 import (
 	"fmt"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // newDefinition returns the definition that a create request writes.
 func newDefinition(
 	key schedule.Key, req *schedule.CreateRequest, from origin, incarnation string,
-) schedule.Definition {
-	def := schedule.Definition{
+) wire.Definition {
+	def := wire.Definition{
 		Namespace: key.Namespace, ID: key.ID,
 		Incarnation: incarnation, Version: 1, LimitVersion: 1,
 		Schedule: req.Schedule, RequestID: req.RequestID, CreateTime: from.now,
@@ -19,13 +20,13 @@ func newDefinition(
 		def.PausedBy, def.PauseTime = from.identity, from.now
 	}
 	created := changeEvent(&def, schedule.EventCreated, def.Version, "", from)
-	def.Events = []schedule.DefinitionEvent{{Version: def.Version, Event: created}}
+	def.Events = []wire.DefinitionEvent{{Version: def.Version, Event: created}}
 	return def
 }
 
 // checkRepeat decides about a create request for an ID that is taken: nil if it repeats the request that took it, which
 // is then answered in the same way.
-func checkRepeat(def *schedule.Definition, req *schedule.CreateRequest) error {
+func checkRepeat(def *wire.Definition, req *schedule.CreateRequest) error {
 	if req.RequestID != "" && req.RequestID == def.RequestID {
 		return nil
 	}
@@ -50,4 +51,4 @@ func checkToken(thing string, version, token uint64) error {
 
 // afterDelete is the version that the absence of a definition stands for: a pool that still reads an older one knows
 // that it reads a lagging replica.
-func afterDelete(def *schedule.Definition) uint64 { return def.Version + 1 }
+func afterDelete(def *wire.Definition) uint64 { return def.Version + 1 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -26,10 +27,10 @@ func TestNewDefinition(t *testing.T) {
 		ID: "nightly", RequestID: "r1",
 		Schedule: schedule.Schedule{Action: schedule.Action{Type: "http", TaskQueue: "q"}},
 	}
-	want := schedule.Definition{
+	want := wire.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i1", Version: 1, LimitVersion: 1,
 		Schedule: req.Schedule, RequestID: "r1", CreateTime: noon,
-		Events: []schedule.DefinitionEvent{{Version: 1, Event: schedule.Event{
+		Events: []wire.DefinitionEvent{{Version: 1, Event: schedule.Event{
 			ID: "i1-created-1", Time: noon, Namespace: "default", ScheduleID: "nightly", Kind: schedule.EventCreated,
 			RequestID: "r1", Identity: "ann@desk", Trace: "00-trace",
 		}}},
@@ -56,7 +57,7 @@ func TestCheckRepeat(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			err := checkRepeat(
-				&schedule.Definition{Namespace: "default", ID: "nightly", RequestID: test.first},
+				&wire.Definition{Namespace: "default", ID: "nightly", RequestID: test.first},
 				&schedule.CreateRequest{ID: "nightly", RequestID: test.second})
 			assert.Equal(t, test.want, schedule.CodeOf(err))
 			if err != nil {
@@ -68,7 +69,7 @@ func TestCheckRepeat(t *testing.T) {
 
 func TestCheckToken(t *testing.T) {
 	t.Parallel()
-	def := &schedule.Definition{Version: 7}
+	def := &wire.Definition{Version: 7}
 	require.NoError(t, checkToken("schedule", def.Version, 0))
 	require.NoError(t, checkToken("schedule", def.Version, 7))
 	for _, stale := range []uint64{6, 8} {
@@ -87,11 +88,11 @@ func TestIDsOfRequestsDiffer(t *testing.T) {
 	assert.Equal(t, "0dc91a5f-e687-520b-af6a-473a10f86fc2", backfillID("i1", "r1"), "it may never change")
 	seen := map[string]bool{}
 	initial := &schedule.CreateRequest{TriggerNow: true, Backfills: make([]schedule.BackfillRange, 2)}
-	for _, requests := range [][]schedule.BackfillState{
+	for _, requests := range [][]wire.BackfillState{
 		newRequests("i1", "r1", &schedule.Trigger{}, make([]schedule.BackfillRange, 12), asked),
 		newRequests("i1", "r2", &schedule.Trigger{}, make([]schedule.BackfillRange, 12), asked),
 		newRequests("i2", "r1", &schedule.Trigger{}, make([]schedule.BackfillRange, 12), asked),
-		initialRequests(&schedule.Definition{Incarnation: "i1"}, initial, asked),
+		initialRequests(&wire.Definition{Incarnation: "i1"}, initial, asked),
 		{{ID: same}, {ID: backfillID("i1", "r1")}, {ID: triggerID("i1", "r2")}, {ID: triggerID("i2", "r1")}},
 	} {
 		for _, r := range requests {
@@ -104,12 +105,12 @@ func TestIDsOfRequestsDiffer(t *testing.T) {
 func TestNewTriggerAndBackfill(t *testing.T) {
 	t.Parallel()
 	trigger := schedule.Trigger{Overlap: schedule.OverlapAllowAll, Note: "by hand", Input: []byte(`{"a":1}`)}
-	assert.Equal(t, schedule.BackfillState{
+	assert.Equal(t, wire.BackfillState{
 		Incarnation: "i1", ID: "t1", RequestTime: noon, Trigger: &trigger,
 		Trace: "00-trace", Identity: "ann@desk", RequestID: "r1",
 	}, newTrigger("i1", "t1", trigger, asked))
 	elsewhere := time.FixedZone("elsewhere", 3600)
-	assert.Equal(t, schedule.BackfillState{
+	assert.Equal(t, wire.BackfillState{
 		Incarnation: "i1", ID: "b1", RequestTime: noon,
 		Range: &schedule.BackfillRange{Start: noon, End: noon.Add(time.Hour), Note: "gap"},
 		Trace: "00-trace", Identity: "ann@desk", RequestID: "r1",
@@ -140,7 +141,7 @@ func TestCheckTogether(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	def := &schedule.Definition{Namespace: "default", ID: "nightly", Incarnation: "i1"}
+	def := &wire.Definition{Namespace: "default", ID: "nightly", Incarnation: "i1"}
 	want := schedule.Event{
 		ID: "i1-paused-7", Time: noon, Namespace: "default", ScheduleID: "nightly", Kind: schedule.EventPaused,
 		Reason: "holidays", RequestID: "r1", Identity: "ann@desk", Trace: "00-trace",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -21,7 +22,7 @@ func FuzzRequests(f *testing.F) {
 		`{"limits":{"requestsPerSecond":1e-3}}`, `[]`, ``, `{"id":{"id":1}}`,
 	} {
 		f.Add(false, []byte(seed))
-		if packed, err := schedule.EncodeMsgpack(json.RawMessage(seed)); err == nil {
+		if packed, err := apitext.EncodeMsgpack(json.RawMessage(seed)); err == nil {
 			f.Add(true, packed)
 		}
 	}

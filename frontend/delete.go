@@ -3,6 +3,7 @@ package frontend
 import (
 	"context"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -15,9 +16,9 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 	if repeated, err := a.hasDeleted(ctx, key, req.RequestID); err != nil || repeated {
 		return schedule.Empty{}, err
 	}
-	var deleted schedule.Definition
+	var deleted wire.Definition
 	repeated := false
-	err := a.replace(ctx, key, func(current kv.Record[schedule.Definition]) (func(context.Context) error, error) {
+	err := a.replace(ctx, key, func(current kv.Record[wire.Definition]) (func(context.Context) error, error) {
 		if repeated = current.Value.Predecessor.By(req.RequestID); repeated {
 			return nil, nil
 		}
@@ -40,10 +41,10 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 }
 
 // noteOf is what the trace of a definition is to say.
-func noteOf(deleted *schedule.Definition, req *schedule.DeleteRequest) kv.Note {
+func noteOf(deleted *wire.Definition, req *schedule.DeleteRequest) kv.Note {
 	note := kv.Note{Runs: req.Runs}
 	if req.RequestID != "" {
-		note.Deletion = &schedule.Deletion{Incarnation: deleted.Incarnation, RequestID: req.RequestID}
+		note.Deletion = &wire.Deletion{Incarnation: deleted.Incarnation, RequestID: req.RequestID}
 	}
 	return note
 }
@@ -57,9 +58,9 @@ func (a *api) repeatDelete(ctx context.Context, key schedule.Key, requestID stri
 	return err
 }
 
-func (a *api) afterDelete(ctx context.Context, def *schedule.Definition, runs schedule.RunsPolicy, from origin) {
+func (a *api) afterDelete(ctx context.Context, def *wire.Definition, runs schedule.RunsPolicy, from origin) {
 	key := def.Key()
-	wake := schedule.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: schedule.ReasonDeleted}
+	wake := wire.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: wire.ReasonDeleted}
 	forget := wake
 	forget.Runs = runs // should the schedule be made anew before the invoker reads the trace
 	a.follow(ctx, key, a.wakeInvokerToForget(key, forget), a.tellAndWake(key, wake, deletedEvent(def, from)))

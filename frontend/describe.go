@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -16,21 +17,21 @@ const (
 
 // records are those of a schedule beside its definition. The zero value stands for a record that is not there.
 type records struct {
-	generator schedule.GeneratorState
-	invoker   schedule.InvokerState
+	generator wire.GeneratorState
+	invoker   wire.InvokerState
 	// backfills are in no order.
-	backfills []schedule.BackfillState
+	backfills []wire.BackfillState
 }
 
 // of returns the records without those of another incarnation: they are those of an earlier schedule of the same ID.
-func (r records) of(def *schedule.Definition) records {
+func (r records) of(def *wire.Definition) records {
 	if r.generator.Incarnation != def.Incarnation {
-		r.generator = schedule.GeneratorState{}
+		r.generator = wire.GeneratorState{}
 	}
 	if r.invoker.Incarnation != def.Incarnation {
-		r.invoker = schedule.InvokerState{}
+		r.invoker = wire.InvokerState{}
 	}
-	r.backfills = slices.DeleteFunc(slices.Clone(r.backfills), func(b schedule.BackfillState) bool {
+	r.backfills = slices.DeleteFunc(slices.Clone(r.backfills), func(b wire.BackfillState) bool {
 		return b.Incarnation != def.Incarnation
 	})
 	return r
@@ -39,7 +40,7 @@ func (r records) of(def *schedule.Definition) records {
 // describe composes what lists, and replies to a change, tell of a schedule. A record of another incarnation is that of
 // an earlier schedule of the same ID, and counts as absent; the zero values stand for absent records too.
 func describe(
-	def *schedule.Definition, generator schedule.GeneratorState, invoker schedule.InvokerState, now time.Time,
+	def *wire.Definition, generator wire.GeneratorState, invoker wire.InvokerState, now time.Time,
 ) schedule.Description {
 	own := records{generator: generator, invoker: invoker}.of(def)
 	generator, invoker = own.generator, own.invoker
@@ -51,7 +52,7 @@ func describe(
 			OverlapSkipped:      invoker.Counters.OverlapSkipped,
 			BufferDropped:       invoker.Counters.BufferDropped,
 			SkippedOnRequest:    invoker.Counters.SkippedOnRequest,
-			BufferSize:          schedule.CountWaiting(invoker.Starts),
+			BufferSize:          wire.CountWaiting(invoker.Starts),
 			RunningWorkflows:    runs(running(invoker.Starts)),
 			RecentActions:       recent(invoker.Runs()),
 			FutureActionTimes:   timesAfter(generator.Future, now),
@@ -72,8 +73,8 @@ func describe(
 	return d
 }
 
-func running(starts []schedule.BufferedStart) []schedule.BufferedStart {
-	return filter(starts, (*schedule.BufferedStart).Running)
+func running(starts []wire.BufferedStart) []wire.BufferedStart {
+	return filter(starts, (*wire.BufferedStart).Running)
 }
 
 // recent returns the newest of some runs, oldest first; never nil.
@@ -83,8 +84,8 @@ func recent(all []schedule.Run) []schedule.Run {
 	return append([]schedule.Run{}, all[max(0, len(all)-maxRecent):]...)
 }
 
-func filter(starts []schedule.BufferedStart, keep func(*schedule.BufferedStart) bool) []schedule.BufferedStart {
-	var kept []schedule.BufferedStart
+func filter(starts []wire.BufferedStart, keep func(*wire.BufferedStart) bool) []wire.BufferedStart {
+	var kept []wire.BufferedStart
 	for i := range starts {
 		if keep(&starts[i]) {
 			kept = append(kept, starts[i])
@@ -94,10 +95,10 @@ func filter(starts []schedule.BufferedStart, keep func(*schedule.BufferedStart) 
 }
 
 // runs is never nil, so that it is an empty list in JSON and not null.
-func runs(starts []schedule.BufferedStart) []schedule.Run {
+func runs(starts []wire.BufferedStart) []schedule.Run {
 	all := make([]schedule.Run, len(starts))
 	for i := range starts {
-		all[i] = schedule.NewRun(&starts[i])
+		all[i] = wire.NewRun(&starts[i])
 	}
 	return all
 }
@@ -115,7 +116,7 @@ func timesAfter(times []time.Time, now time.Time) []time.Time {
 
 // describeFully adds what a list leaves out, since it takes more to find out.
 func describeFully(
-	def *schedule.Definition, all records, around *surroundings, now time.Time,
+	def *wire.Definition, all records, around *surroundings, now time.Time,
 ) schedule.Description {
 	all = all.of(def)
 	d := describe(def, all.generator, all.invoker, now)
@@ -127,8 +128,8 @@ func describeFully(
 	return d
 }
 
-func firstWaiting(starts []schedule.BufferedStart) []schedule.WaitingStart {
-	waiting := filter(starts, (*schedule.BufferedStart).Waiting)
+func firstWaiting(starts []wire.BufferedStart) []schedule.WaitingStart {
+	waiting := filter(starts, (*wire.BufferedStart).Waiting)
 	var first []schedule.WaitingStart
 	for _, s := range waiting[:min(len(waiting), maxBuffer)] {
 		first = append(first, schedule.WaitingStart{
@@ -142,7 +143,7 @@ func firstWaiting(starts []schedule.BufferedStart) []schedule.WaitingStart {
 
 // progress tells of the triggers and backfills that have a record, and of those that the generator has yet to make one
 // for.
-func progress(def *schedule.Definition, all *records) []schedule.BackfillProgress {
+func progress(def *wire.Definition, all *records) []schedule.BackfillProgress {
 	waiting, known := map[string]int{}, map[string]bool{}
 	for i := range all.invoker.Starts {
 		if s := &all.invoker.Starts[i]; s.Waiting() {
@@ -166,11 +167,11 @@ func progress(def *schedule.Definition, all *records) []schedule.BackfillProgres
 	return list
 }
 
-func progressOf(b *schedule.BackfillState, waiting int) schedule.BackfillProgress {
+func progressOf(b *wire.BackfillState, waiting int) schedule.BackfillProgress {
 	p := schedule.BackfillProgress{
 		BackfillID: b.ID, RequestTime: b.RequestTime,
 		// What is handed over but not in the buffer yet counts as done for a moment.
-		Done: max(0, b.Handed-waiting), Total: b.Total, TotalCapped: b.Total >= schedule.MaxBackfillTotal,
+		Done: max(0, b.Handed-waiting), Total: b.Total, TotalCapped: b.Total >= wire.MaxBackfillTotal,
 		Canceled: b.Canceled, Identity: b.Identity,
 	}
 	if b.Handed > 0 {

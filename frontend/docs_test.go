@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -82,7 +83,7 @@ func TestDescriptionInTheDocsIsOne(t *testing.T) {
 	_, text, _ := strings.Cut(readDocs(t), "```json\n")
 	text, _, _ = strings.Cut(text, "```")
 	var description schedule.Description
-	require.NoError(t, schedule.DecodeJSON([]byte(text), &description))
+	require.NoError(t, apitext.DecodeJSON([]byte(text), &description))
 	assert.NoError(t, description.Schedule.Validate())
 }
 

@@ -4,29 +4,30 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // facts are what an edit depends on beside the definition. What it does not need is left zero.
 type facts struct {
 	// generator is the generator's record, as it was last written.
-	generator schedule.GeneratorState
+	generator wire.GeneratorState
 	// times are those of the spec of the definition.
 	times times
 	// pending are the IDs of the triggers and backfills that have a record.
 	pending []string
 	// calendars are those that the spec to be put in place names.
-	calendars map[string]schedule.CalendarCopy
+	calendars map[string]wire.CalendarCopy
 }
 
 // edit is a change of a definition in the making. Its methods each make one change and say what happened; whoever began
 // the edit writes the result, or nothing after an error. It is pure: same definition and facts, same result.
 type edit struct {
 	// next is the definition to write, events what it will have meant, requested what it will have asked for.
-	next              schedule.Definition
+	next              wire.Definition
 	events, requested []schedule.Event
 	// reason is why the generator is woken.
-	reason schedule.Reason
+	reason wire.Reason
 
 	from  origin
 	facts facts
@@ -34,27 +35,27 @@ type edit struct {
 
 // beginEdit begins with a new version, without what is settled: every accepted request counts, also where it changes
 // nothing else.
-func beginEdit(current schedule.Definition, from origin, facts facts) *edit {
-	e := &edit{next: current, reason: schedule.ReasonUpdated, from: from, facts: facts}
+func beginEdit(current wire.Definition, from origin, facts facts) *edit {
+	e := &edit{next: current, reason: wire.ReasonUpdated, from: from, facts: facts}
 	if facts.generator.Incarnation != current.Incarnation {
-		e.facts.generator = schedule.GeneratorState{} // that of an earlier schedule of the same ID
+		e.facts.generator = wire.GeneratorState{} // that of an earlier schedule of the same ID
 	}
 	e.next.Version++
 	e.next.Skips = skipsToCome(&current, &e.facts.generator)
 	e.next.Requests = openRequests(&current, &e.facts.generator)
 	e.next.Events = openEvents(&current, &e.facts.generator)
 	if from.requestID != "" {
-		applied := append(slices.Clone(current.Applied), schedule.AppliedRequest{
+		applied := append(slices.Clone(current.Applied), wire.AppliedRequest{
 			RequestID: from.requestID, Version: e.next.Version,
 		})
-		e.next.Applied = applied[max(0, len(applied)-schedule.MaxApplied):]
+		e.next.Applied = applied[max(0, len(applied)-wire.MaxApplied):]
 	}
 	return e
 }
 
 // appliedAs returns the version that a request has made already, if it is among the newest that have changed the
 // definition.
-func appliedAs(def *schedule.Definition, requestID string) (version uint64, ok bool) {
+func appliedAs(def *wire.Definition, requestID string) (version uint64, ok bool) {
 	if requestID == "" {
 		return 0, false
 	}
@@ -86,7 +87,7 @@ func (e *edit) pause(note schedule.Note) {
 	e.next.Schedule.State.Paused = true
 	e.notePaused()
 	e.setNotes(note)
-	e.reason = schedule.ReasonPaused
+	e.reason = wire.ReasonPaused
 	e.say(schedule.EventPaused, note.Note)
 }
 
@@ -97,7 +98,7 @@ func (e *edit) unpause(note schedule.Note) {
 	}
 	e.next.Schedule.State.Paused = false
 	e.setNotes(note)
-	e.reason = schedule.ReasonUnpaused
+	e.reason = wire.ReasonUnpaused
 	e.say(schedule.EventUnpaused, note.Note)
 }
 
@@ -118,13 +119,13 @@ func (e *edit) setNotes(note schedule.Note) {
 // end makes the events part of the definition.
 func (e *edit) end() {
 	for _, event := range e.events {
-		e.next.Events = append(e.next.Events, schedule.DefinitionEvent{Version: e.next.Version, Event: event})
+		e.next.Events = append(e.next.Events, wire.DefinitionEvent{Version: e.next.Version, Event: event})
 	}
 }
 
 // openEvents returns the events of a definition that the generator may not have seen yet.
-func openEvents(def *schedule.Definition, generator *schedule.GeneratorState) []schedule.DefinitionEvent {
-	return slices.DeleteFunc(slices.Clone(def.Events), func(e schedule.DefinitionEvent) bool {
+func openEvents(def *wire.Definition, generator *wire.GeneratorState) []wire.DefinitionEvent {
+	return slices.DeleteFunc(slices.Clone(def.Events), func(e wire.DefinitionEvent) bool {
 		return generator.Incarnation == def.Incarnation && e.Version <= generator.Version
 	})
 }

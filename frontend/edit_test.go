@@ -11,13 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 // stored is a definition at version 4 that has seen something of the world.
-func stored() schedule.Definition {
-	return schedule.Definition{
+func stored() wire.Definition {
+	return wire.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i1", Version: 4, LimitVersion: 2, CreateTime: noon.Add(-time.Hour),
 		RequestID: "r0", UpdateTime: noon.Add(-time.Minute),
 		Schedule: schedule.Schedule{
@@ -29,7 +30,7 @@ func stored() schedule.Definition {
 }
 
 // begin begins an edit at noon, with the times of the definition.
-func begin(t require.TestingT, def schedule.Definition, f facts) *edit {
+func begin(t require.TestingT, def wire.Definition, f facts) *edit {
 	spec, err := specproc.Compile(def.Schedule.Spec)
 	require.NoError(t, err)
 	f.times = times{spec: spec, seed: def.JitterSeed()}
@@ -37,9 +38,9 @@ func begin(t require.TestingT, def schedule.Definition, f facts) *edit {
 }
 
 // applied is what every edit of stored() leaves behind.
-func applied(def schedule.Definition) schedule.Definition {
+func applied(def wire.Definition) wire.Definition {
 	def.Version++
-	def.Applied = []schedule.AppliedRequest{{RequestID: "r1", Version: def.Version}}
+	def.Applied = []wire.AppliedRequest{{RequestID: "r1", Version: def.Version}}
 	return def
 }
 
@@ -56,28 +57,28 @@ func TestEditPause(t *testing.T) {
 	paused.Schedule.State.Paused, paused.PausedBy, paused.PauseTime = true, "bob", noon.Add(-time.Second)
 	for _, test := range []struct {
 		name   string
-		before schedule.Definition
+		before wire.Definition
 		paused bool
 		note   string
-		want   func(*schedule.Definition)
+		want   func(*wire.Definition)
 	}{
-		{"pause", stored(), true, "holidays", func(d *schedule.Definition) {
+		{"pause", stored(), true, "holidays", func(d *wire.Definition) {
 			d.Schedule.State.Paused, d.Schedule.State.Notes = true, "holidays"
 			d.PausedBy, d.PauseTime = "ann@desk", noon
 		}},
-		{"pause without a note", stored(), true, "", func(d *schedule.Definition) {
+		{"pause without a note", stored(), true, "", func(d *wire.Definition) {
 			d.Schedule.State.Paused = true
 			d.PausedBy, d.PauseTime = "ann@desk", noon
 		}},
-		{"pause again", paused, true, "more holidays", func(d *schedule.Definition) {
+		{"pause again", paused, true, "more holidays", func(d *wire.Definition) {
 			d.Schedule.State.Notes = "more holidays"
 			d.PausedBy, d.PauseTime = "ann@desk", noon
 		}},
-		{"unpause", paused, false, "back", func(d *schedule.Definition) {
+		{"unpause", paused, false, "back", func(d *wire.Definition) {
 			d.Schedule.State.Paused, d.Schedule.State.Notes, d.ActiveSince = false, "back", noon
 			d.PausedBy, d.PauseTime = "", time.Time{}
 		}},
-		{"unpause what runs", stored(), false, "", func(*schedule.Definition) {}},
+		{"unpause what runs", stored(), false, "", func(*wire.Definition) {}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -101,14 +102,14 @@ func TestEditReplace(t *testing.T) {
 	paused.Skips = []time.Time{noon.Add(time.Hour)}
 	for _, test := range []struct {
 		name   string
-		before schedule.Definition
+		before wire.Definition
 		paused bool
-		want   func(*schedule.Definition)
+		want   func(*wire.Definition)
 	}{
-		{"active stays so", stored(), false, func(*schedule.Definition) {}},
-		{"pauses", stored(), true, func(d *schedule.Definition) { d.PausedBy, d.PauseTime = "ann@desk", noon }},
-		{"stays paused by who did it", paused, true, func(*schedule.Definition) {}},
-		{"unpauses", paused, false, func(d *schedule.Definition) {
+		{"active stays so", stored(), false, func(*wire.Definition) {}},
+		{"pauses", stored(), true, func(d *wire.Definition) { d.PausedBy, d.PauseTime = "ann@desk", noon }},
+		{"stays paused by who did it", paused, true, func(*wire.Definition) {}},
+		{"unpauses", paused, false, func(d *wire.Definition) {
 			d.ActiveSince, d.PausedBy, d.PauseTime = noon, "", time.Time{}
 		}},
 	} {
@@ -132,7 +133,7 @@ func TestEditReplace(t *testing.T) {
 func TestEditRemembersTheNewestRequests(t *testing.T) {
 	t.Parallel()
 	def := stored()
-	for i := range schedule.MaxApplied + 3 {
+	for i := range wire.MaxApplied + 3 {
 		from := asked
 		from.requestID = fmt.Sprint(i)
 		before := slices.Clone(def.Applied)
@@ -141,7 +142,7 @@ func TestEditRemembersTheNewestRequests(t *testing.T) {
 		def = next
 	}
 	def = beginEdit(def, origin{}, facts{}).next
-	require.Len(t, def.Applied, schedule.MaxApplied)
+	require.Len(t, def.Applied, wire.MaxApplied)
 	_, ok := appliedAs(&def, "2")
 	assert.False(t, ok)
 	version, ok := appliedAs(&def, "3")
@@ -154,25 +155,25 @@ func TestEditRemembersTheNewestRequests(t *testing.T) {
 func TestEditForgetsWhatIsSettled(t *testing.T) {
 	t.Parallel()
 	hour := func(h int) time.Time { return noon.Add(time.Duration(h) * time.Hour) }
-	request := func(id string, version uint64) schedule.BackfillState {
-		return schedule.BackfillState{ID: id, Version: version}
+	request := func(id string, version uint64) wire.BackfillState {
+		return wire.BackfillState{ID: id, Version: version}
 	}
 	def := stored()
 	def.Schedule.Spec.Jitter = schedule.Duration(30 * time.Minute)
 	def.Skips = []time.Time{hour(-2), hour(-1), hour(0), hour(1)}
-	def.Requests = []schedule.BackfillState{request("a", 2), request("b", 3), request("c", 4)}
+	def.Requests = []wire.BackfillState{request("a", 2), request("b", 3), request("c", 4)}
 	for _, test := range []struct {
 		name      string
-		generator schedule.GeneratorState
+		generator wire.GeneratorState
 		skips     []time.Time
-		requests  []schedule.BackfillState
+		requests  []wire.BackfillState
 	}{
-		{"no record", schedule.GeneratorState{}, def.Skips, def.Requests},
-		{"that of an earlier schedule", schedule.GeneratorState{Incarnation: "i0", Version: 9, Mark: hour(9)}, def.Skips, def.Requests},
-		{"by version and mark", schedule.GeneratorState{Incarnation: "i1", Version: 3, Mark: hour(0)}, def.Skips[2:], def.Requests[2:]},
-		{"one may still be delayed", schedule.GeneratorState{Incarnation: "i1", Version: 2, Mark: hour(0).Add(29 * time.Minute)},
+		{"no record", wire.GeneratorState{}, def.Skips, def.Requests},
+		{"that of an earlier schedule", wire.GeneratorState{Incarnation: "i0", Version: 9, Mark: hour(9)}, def.Skips, def.Requests},
+		{"by version and mark", wire.GeneratorState{Incarnation: "i1", Version: 3, Mark: hour(0)}, def.Skips[2:], def.Requests[2:]},
+		{"one may still be delayed", wire.GeneratorState{Incarnation: "i1", Version: 2, Mark: hour(0).Add(29 * time.Minute)},
 			def.Skips[2:], def.Requests[1:]},
-		{"one was handed over", schedule.GeneratorState{Incarnation: "i1", Version: 2, Mark: hour(0), LastNominal: hour(0)},
+		{"one was handed over", wire.GeneratorState{Incarnation: "i1", Version: 2, Mark: hour(0), LastNominal: hour(0)},
 			def.Skips[3:], def.Requests[1:]},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestEditSkipCount(t *testing.T) {
 	hour := func(h int) time.Time { return noon.Add(time.Duration(h) * time.Hour) }
 	def := stored()
 	def.Skips = []time.Time{hour(2)}
-	e := begin(t, def, facts{generator: schedule.GeneratorState{Incarnation: "i1", Mark: hour(-1)}})
+	e := begin(t, def, facts{generator: wire.GeneratorState{Incarnation: "i1", Mark: hour(-1)}})
 	require.NoError(t, e.skip(schedule.Skip{Count: 3, Note: "maintenance"}))
 	want := applied(def)
 	want.Skips = []time.Time{hour(1), hour(2), hour(3), hour(4)}
@@ -199,7 +200,7 @@ func TestEditSkipCount(t *testing.T) {
 	assert.Equal(t, []schedule.Event{event}, e.events)
 
 	// What a generator whose clock is ahead has dealt with cannot be skipped.
-	e = begin(t, def, facts{generator: schedule.GeneratorState{Incarnation: "i1", Mark: hour(1)}})
+	e = begin(t, def, facts{generator: wire.GeneratorState{Incarnation: "i1", Mark: hour(1)}})
 	require.NoError(t, e.skip(schedule.Skip{Count: 1}))
 	assert.Equal(t, []time.Time{hour(2), hour(3)}, e.next.Skips)
 }
@@ -244,7 +245,7 @@ func TestEditSkipsDelayedTimes(t *testing.T) {
 	from.now = due.Actual.Add(-time.Millisecond)
 	e = beginEdit(def, from, facts{
 		times:     times{spec, def.JitterSeed()},
-		generator: schedule.GeneratorState{Incarnation: "i1", LastNominal: due.Nominal},
+		generator: wire.GeneratorState{Incarnation: "i1", LastNominal: due.Nominal},
 	})
 	require.NoError(t, e.skip(schedule.Skip{Count: 1}))
 	assert.Equal(t, []time.Time{due.Nominal.Add(time.Hour)}, e.next.Skips)
@@ -278,7 +279,7 @@ func TestReplanFrom(t *testing.T) {
 			if def.ReplanFrom = test.replanned; !test.replanned.IsZero() {
 				def.CalendarsVersion = 4
 			}
-			generator := schedule.GeneratorState{Incarnation: def.Incarnation, Version: 3, Mark: test.mark}
+			generator := wire.GeneratorState{Incarnation: def.Incarnation, Version: 3, Mark: test.mark}
 			e := beginEdit(def, from, facts{times: times{spec, def.JitterSeed()}, generator: generator})
 			e.replan(&calendar{NamedCalendar: schedule.NamedCalendar{Name: "c"}})
 			require.Equal(t, test.want, e.next.ReplanFrom.UTC())
@@ -314,7 +315,7 @@ func TestEditSkipRefuses(t *testing.T) {
 	at := func(d time.Duration) []time.Time { return []time.Time{noon.Add(time.Hour), noon.Add(d)} }
 	for _, test := range []struct {
 		name    string
-		def     schedule.Definition
+		def     wire.Definition
 		times   []time.Time
 		message string
 	}{
@@ -392,7 +393,7 @@ func TestEditPatchDoesEverything(t *testing.T) {
 		Skip:      &schedule.Skip{Count: 2},
 	}, "r1"))
 	assert.True(t, e.next.Schedule.State.Paused)
-	assert.Equal(t, schedule.ReasonPaused, e.reason)
+	assert.Equal(t, wire.ReasonPaused, e.reason)
 	assert.Equal(t, []time.Time{hour(1), hour(2)}, e.next.Skips, "unskip comes first")
 	assert.Equal(t, def.UpdateTime, e.next.UpdateTime)
 	require.Len(t, e.next.Requests, 3)
@@ -426,7 +427,7 @@ func TestEditCountsPendingRequests(t *testing.T) {
 		return all
 	}
 	def := stored()
-	def.Requests = []schedule.BackfillState{{ID: "id-0", Version: 4}, {ID: "new", Version: 4}}
+	def.Requests = []wire.BackfillState{{ID: "id-0", Version: 4}, {ID: "new", Version: 4}}
 	patch := &schedule.PatchRequest{Trigger: &schedule.Trigger{}, Backfills: make([]schedule.BackfillRange, 4)}
 	// Of the two requests of the definition one has a record already.
 	require.NoError(t, begin(t, def, facts{pending: ids(94)}).patch(patch, "r1"))
@@ -455,7 +456,7 @@ func TestEditSkipsAreTimesToCome(t *testing.T) {
 			require.NoError(t, err)
 			e := beginEdit(def, from, facts{
 				times:     times{spec, def.JitterSeed()},
-				generator: schedule.GeneratorState{Incarnation: "i1", Mark: mark},
+				generator: wire.GeneratorState{Incarnation: "i1", Mark: mark},
 			})
 			before := slices.Clone(e.next.Skips)
 			if rapid.Bool().Draw(t, "count") {

@@ -8,8 +8,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -30,14 +32,14 @@ func (a *api) follow(ctx context.Context, key schedule.Key, effects ...effect) {
 	}
 }
 
-func (a *api) wakeGenerator(key schedule.Key, wake schedule.Wake) effect {
+func (a *api) wakeGenerator(key schedule.Key, wake wire.Wake) effect {
 	shard := a.store.ShardOf(key)
 	return a.wake(a.names.GenerateWake(shard, key, wake.Version), a.names.GuardTimer(shard, key, wake.Version), wake)
 }
 
 // tellAndWake stores the events of a version of a definition, and wakes the generator, which need not store them again then.
 // What it does not know of it stores: the wake goes out in any case.
-func (a *api) tellAndWake(key schedule.Key, wake schedule.Wake, events ...schedule.Event) effect {
+func (a *api) tellAndWake(key schedule.Key, wake wire.Wake, events ...schedule.Event) effect {
 	return func(ctx context.Context) error {
 		err := a.tell(events...)(ctx)
 		wake.Told = err == nil
@@ -45,21 +47,21 @@ func (a *api) tellAndWake(key schedule.Key, wake schedule.Wake, events ...schedu
 	}
 }
 
-func (a *api) wakeInvoker(key schedule.Key, wake schedule.Wake) effect {
+func (a *api) wakeInvoker(key schedule.Key, wake wire.Wake) effect {
 	return a.wake(a.names.InvokeWake(a.store.ShardOf(key), key), "", wake)
 }
 
-func (a *api) wakeInvokerToForget(key schedule.Key, wake schedule.Wake) effect {
+func (a *api) wakeInvokerToForget(key schedule.Key, wake wire.Wake) effect {
 	return a.wake(a.names.InvokeDeleted(a.store.ShardOf(key), key), "", wake)
 }
 
-func (a *api) wakeBackfill(key schedule.Key, id string, wake schedule.Wake) effect {
+func (a *api) wakeBackfill(key schedule.Key, id string, wake wire.Wake) effect {
 	shard := a.store.ShardOf(key)
 	return a.wake(a.names.Backfill(shard, key, id), a.names.BackfillTimer(shard, key, id), wake)
 }
 
 // handOff hands a start over to the invoker, in the trace of the request that asks for it.
-func (a *api) handOff(e *schedule.Enqueue, key schedule.Key, trace string) effect {
+func (a *api) handOff(e *wire.Enqueue, key schedule.Key, trace string) effect {
 	subject := a.names.InvokeEnqueue(a.store.ShardOf(key), key, e.Source, e.Span)
 	return func(ctx context.Context) error {
 		return task.Publish(telemetry.WithTraceparent(ctx, trace), a.bus, subject, e)
@@ -67,7 +69,7 @@ func (a *api) handOff(e *schedule.Enqueue, key schedule.Key, trace string) effec
 }
 
 // wake publishes a wake on a task subject; storing it removes the guard.
-func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
+func (a *api) wake(subject, guard string, wake wire.Wake) effect {
 	return func(ctx context.Context) error {
 		return task.PublishAndPurge(ctx, a.bus, subject, guard, &wake)
 	}
@@ -79,20 +81,20 @@ func (a *api) wake(subject, guard string, wake schedule.Wake) effect {
 func (a *api) armGuard(ctx context.Context, key schedule.Key, incarnation string, version uint64) error {
 	shard := a.store.ShardOf(key)
 	return a.arm(ctx, a.names.GuardTimer(shard, key, version), a.names.GenerateGuard(shard, key, version),
-		schedule.Wake{Incarnation: incarnation, Version: version})
+		wire.Wake{Incarnation: incarnation, Version: version})
 }
 
 // armBackfillGuard does the same for the record of a backfill or trigger, whose timer is its own. Its incarnation keeps
 // the backfiller from dropping the record because a replica still shows it an earlier schedule.
-func (a *api) armBackfillGuard(ctx context.Context, key schedule.Key, record *schedule.BackfillState) error {
+func (a *api) armBackfillGuard(ctx context.Context, key schedule.Key, record *wire.BackfillState) error {
 	shard := a.store.ShardOf(key)
 	return a.arm(ctx, a.names.BackfillTimer(shard, key, record.ID), a.names.Backfill(shard, key, record.ID),
-		schedule.Wake{Incarnation: record.Incarnation})
+		wire.Wake{Incarnation: record.Incarnation})
 }
 
-func (a *api) arm(ctx context.Context, timerSubject, target string, wake schedule.Wake) error {
-	wake.Reason, wake.GuardAgain = schedule.ReasonGuard, schedule.Duration(a.guardDelay)
-	body, err := schedule.Marshal(&wake)
+func (a *api) arm(ctx context.Context, timerSubject, target string, wake wire.Wake) error {
+	wake.Reason, wake.GuardAgain = wire.ReasonGuard, schedule.Duration(a.guardDelay)
+	body, err := codec.Marshal(&wake)
 	if err != nil {
 		return err
 	}

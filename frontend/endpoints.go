@@ -39,7 +39,7 @@ type handler struct {
 	answer func(ctx context.Context, namespace string, body []byte, decode decoder) (any, error)
 }
 
-// decoder reads a body, by the rules of [schedule.DecodeJSON], into what the second argument points to.
+// decoder reads a body, by the rules of [apitext.DecodeJSON], into what the second argument points to.
 type decoder func(body []byte, into any) error
 
 // described is the reply of the verbs that answer with a schedule.

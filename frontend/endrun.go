@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -53,7 +54,7 @@ func (a *api) endRun(
 		return schedule.EndRunReply{Run: run}, err
 	}
 	return schedule.EndRunReply{Run: run}, task.Publish(ctx, a.bus, a.names.InvokeEnd(a.store.ShardOf(key), key, kind, run.RequestID),
-		&schedule.EndRun{
+		&wire.EndRun{
 			Incarnation: definition.Value.Incarnation, Version: definition.Value.Version,
 			Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: identityOf(ctx),
 		})
@@ -62,7 +63,7 @@ func (a *api) endRun(
 // runToEnd finds the run that is to end, among those that the invoker's record has: all in progress, and the last to end. One
 // that has ended as it was to is returned too, so that a request may be repeated; one that has ended otherwise is refused.
 func runToEnd(
-	def *schedule.Definition, invoker *schedule.InvokerState, kind schedule.ControlKind, name string,
+	def *wire.Definition, invoker *wire.InvokerState, kind schedule.ControlKind, name string,
 ) (schedule.Run, error) {
 	trail := &runTrail{}
 	if invoker.Incarnation == def.Incarnation {

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -14,12 +16,12 @@ import (
 // haveRuns writes an invoker's record with one run in progress, one that has ended and one that waits.
 func (in *installation) haveRuns(id string, status schedule.Status) {
 	in.t.Helper()
-	start := func(name string, phase schedule.Phase, status schedule.Status) schedule.BufferedStart {
-		return schedule.BufferedStart{RequestID: name, RunID: "run-" + name, WorkflowID: id + "-" + name, Phase: phase, Status: status}
+	start := func(name string, phase schedule.Phase, status schedule.Status) wire.BufferedStart {
+		return wire.BufferedStart{RequestID: name, RunID: "run-" + name, WorkflowID: id + "-" + name, Phase: phase, Status: status}
 	}
-	_, err := kv.Put(in.t.Context(), in.store, kv.Invoker(in.key(id)), &schedule.InvokerState{
+	_, err := kv.Put(in.t.Context(), in.store, kv.Invoker(in.key(id)), &wire.InvokerState{
 		Incarnation: in.definition(id).Incarnation,
-		Starts: []schedule.BufferedStart{
+		Starts: []wire.BufferedStart{
 			start("ended", schedule.PhaseCompleted, status), start("going", schedule.PhaseStarted, ""),
 			start("waiting", schedule.PhaseDeferred, ""),
 		},
@@ -40,14 +42,14 @@ func TestEndRun(t *testing.T) {
 	require.NoError(t, err)
 
 	key, def := in.key("nightly"), in.definition("nightly")
-	for kind, want := range map[schedule.ControlKind]schedule.EndRun{
+	for kind, want := range map[schedule.ControlKind]wire.EndRun{
 		schedule.ControlCancel:    {Reason: "stuck", Identity: "ann@desk"},
 		schedule.ControlTerminate: {Identity: "bob@desk"},
 	} {
 		message := in.task("nightly", in.names.InvokeEnd(in.store.ShardOf(key), key, kind, "going"))
 		require.NotNil(t, message, kind)
-		var end schedule.EndRun
-		require.NoError(t, schedule.Unmarshal(message.Data, &end))
+		var end wire.EndRun
+		require.NoError(t, codec.Unmarshal(message.Data, &end))
 		want.Kind, want.RequestID, want.Incarnation, want.Version = kind, "going", def.Incarnation, def.Version
 		assert.Equal(t, want, end)
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // changeEvent says what happened to a definition, which that made version. Its ID is the same for every attempt to tell it.
 func changeEvent(
-	def *schedule.Definition, kind schedule.EventKind, version uint64, reason string, from origin,
+	def *wire.Definition, kind schedule.EventKind, version uint64, reason string, from origin,
 ) schedule.Event {
 	event := newEvent(def, kind, strconv.FormatUint(version, 10), from)
 	event.Reason = reason
@@ -17,7 +18,7 @@ func changeEvent(
 }
 
 // newEvent names an event by what distinguishes it from others of its kind.
-func newEvent(def *schedule.Definition, kind schedule.EventKind, name string, from origin) schedule.Event {
+func newEvent(def *wire.Definition, kind schedule.EventKind, name string, from origin) schedule.Event {
 	return schedule.Event{
 		ID:   def.Incarnation + "-" + string(kind) + "-" + name,
 		Time: from.now, Namespace: def.Namespace, ScheduleID: def.ID, Kind: kind,
@@ -25,9 +26,9 @@ func newEvent(def *schedule.Definition, kind schedule.EventKind, name string, fr
 	}
 }
 
-func deletedEvent(def *schedule.Definition, from origin) schedule.Event {
+func deletedEvent(def *wire.Definition, from origin) schedule.Event {
 	event := newEvent(def, schedule.EventDeleted, "", from)
-	event.ID = schedule.DeletedEventID(def.Incarnation)
+	event.ID = wire.DeletedEventID(def.Incarnation)
 	return event
 }
 

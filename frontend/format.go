@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -16,8 +17,8 @@ type bodyFormat struct {
 }
 
 var (
-	formatJSON    = &bodyFormat{"application/json", schedule.DecodeJSON, schedule.EncodeJSON}
-	formatMsgpack = &bodyFormat{"application/msgpack", schedule.DecodeMsgpack, schedule.EncodeMsgpack}
+	formatJSON    = &bodyFormat{"application/json", apitext.DecodeJSON, apitext.EncodeJSON}
+	formatMsgpack = &bodyFormat{"application/msgpack", apitext.DecodeMsgpack, apitext.EncodeMsgpack}
 )
 
 // formats are the formats by what callers call them, in lower case.

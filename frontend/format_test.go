@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -80,7 +81,7 @@ func decodeAs(reply *nats.Msg, into any) error {
 	data := reply.Data
 	if reply.Header.Get("Content-Type") == mediaMsgpack {
 		var raw json.RawMessage
-		if err := schedule.DecodeMsgpack(data, &raw); err != nil {
+		if err := apitext.DecodeMsgpack(data, &raw); err != nil {
 			return err
 		}
 		data = raw
@@ -91,13 +92,13 @@ func decodeAs(reply *nats.Msg, into any) error {
 func TestBothFormatsSayTheSame(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
-	body, err := schedule.EncodeMsgpack(json.RawMessage(createBody("nightly",
+	body, err := apitext.EncodeMsgpack(json.RawMessage(createBody("nightly",
 		`,"policies":{"catchupWindow":"90s"},"state":{"notes":"é"},"requestId":"r"`)))
 	require.NoError(t, err)
 	reply := in.send("create", nats.Header{"Content-Type": {mediaMsgpack}}, body)
 	require.Empty(t, reply.Header.Get(micro.ErrorHeader))
 	var created schedule.Description
-	require.NoError(t, schedule.DecodeMsgpack(reply.Data, &created))
+	require.NoError(t, apitext.DecodeMsgpack(reply.Data, &created))
 	assert.Equal(t, "é", created.State.Notes)
 
 	for _, verb := range []string{"describe", "matchingTimes", "history", "runs"} {
@@ -107,7 +108,7 @@ func TestBothFormatsSayTheSame(t *testing.T) {
 		}
 		asJSON, asMsgpack := in.send(verb, nil, []byte(request)), in.send(verb, nats.Header{"Accept": {mediaMsgpack}}, []byte(request))
 		var raw json.RawMessage
-		require.NoError(t, schedule.DecodeMsgpack(asMsgpack.Data, &raw))
+		require.NoError(t, apitext.DecodeMsgpack(asMsgpack.Data, &raw))
 		assert.JSONEq(t, string(asJSON.Data), string(raw), verb)
 		assert.Less(t, len(asMsgpack.Data), len(asJSON.Data), verb)
 	}

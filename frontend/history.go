@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -101,7 +102,7 @@ func encodeEach[T any](list []T, of func(*T) any) ([][]byte, error) {
 	encoded := make([][]byte, len(list))
 	for i := range list {
 		var err error
-		if encoded[i], err = schedule.EncodeJSON(of(&list[i])); err != nil {
+		if encoded[i], err = apitext.EncodeJSON(of(&list[i])); err != nil {
 			return nil, err
 		}
 	}

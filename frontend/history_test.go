@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -135,8 +136,8 @@ func TestRuns(t *testing.T) {
 		about("nightly", schedule.EventStarted, "3", 5), failed,
 	)
 	// The events of the first run have expired.
-	_, err := kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &schedule.InvokerState{
-		Incarnation: def.Incarnation, Starts: []schedule.BufferedStart{
+	_, err := kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &wire.InvokerState{
+		Incarnation: def.Incarnation, Starts: []wire.BufferedStart{
 			{RequestID: "1", WorkflowID: "w-1", RunID: "run-1", Phase: schedule.PhaseStarted, StartTime: completed.Time.AddDate(0, -1, 0)},
 			{RequestID: "3", WorkflowID: "w-3", RunID: "run-3", Phase: schedule.PhaseStarted, StartTime: completed.Time.Add(time.Second)},
 			{RequestID: "4", WorkflowID: "w-4", Phase: schedule.PhaseReady},
@@ -145,7 +146,7 @@ func TestRuns(t *testing.T) {
 	require.NoError(t, err)
 	result, err := json.Marshal(strings.Repeat("r", 1998))
 	require.NoError(t, err)
-	_, err = kv.Put(t.Context(), in.store, kv.Result(in.key("nightly")), &schedule.Result{
+	_, err = kv.Put(t.Context(), in.store, kv.Result(in.key("nightly")), &wire.Result{
 		Incarnation: def.Incarnation, Success: result, CloseTime: completed.CloseTime,
 	}, 0)
 	require.NoError(t, err)
@@ -253,8 +254,8 @@ func TestDescribeFindsOutWhy(t *testing.T) {
 	in := installed(t)
 	in.create("nightly", "")
 	def := in.definition("nightly")
-	_, err := kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &schedule.InvokerState{
-		Incarnation: def.Incarnation, Starts: []schedule.BufferedStart{
+	_, err := kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &wire.InvokerState{
+		Incarnation: def.Incarnation, Starts: []wire.BufferedStart{
 			{RequestID: "r", WorkflowID: "w", RunID: "run", TaskQueue: "q", Phase: schedule.PhaseStarted, StartTime: def.CreateTime},
 			{RequestID: "s", WorkflowID: "v", Phase: schedule.PhaseDeferred},
 		},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -156,13 +157,13 @@ func TestDescribeShowsWhatThePoolsKnow(t *testing.T) {
 	in.create("nightly", `,"state":{"limitedActions":true,"remainingActions":5}`)
 	def := in.definition("nightly")
 	future := def.CreateTime.AddDate(100, 0, 0)
-	_, err := kv.Put(t.Context(), in.store, kv.Generator(in.key("nightly")), &schedule.GeneratorState{
+	_, err := kv.Put(t.Context(), in.store, kv.Generator(in.key("nightly")), &wire.GeneratorState{
 		Incarnation: def.Incarnation, Future: append(def.Schedule.Spec.At, def.CreateTime, future),
 	}, 0)
 	require.NoError(t, err)
-	_, err = kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &schedule.InvokerState{
-		Incarnation: def.Incarnation, LimitVersion: 1, LimitUsed: 2, Counters: schedule.Counters{Actions: 2},
-		Starts: []schedule.BufferedStart{{RequestID: "r", WorkflowID: "w", Phase: schedule.PhaseStarted}},
+	_, err = kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &wire.InvokerState{
+		Incarnation: def.Incarnation, LimitVersion: 1, LimitUsed: 2, Counters: wire.Counters{Actions: 2},
+		Starts: []wire.BufferedStart{{RequestID: "r", WorkflowID: "w", Phase: schedule.PhaseStarted}},
 	}, 0)
 	require.NoError(t, err)
 

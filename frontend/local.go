@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
@@ -76,5 +77,5 @@ func (l *Local) Answer(ctx context.Context, namespace, verb, identity string, bo
 	}
 	ctx, cancel := context.WithTimeout(ctx, DefaultRequestTimeout)
 	defer cancel()
-	return handler.answer(withIdentity(ctx, identity), namespace, body, schedule.DecodeJSON)
+	return handler.answer(withIdentity(ctx, identity), namespace, body, apitext.DecodeJSON)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -81,7 +82,7 @@ func (a *api) namespacePage(names []string, records []schedule.Namespace) (sched
 	var entries [][]byte
 	for i := range records {
 		page.Namespaces = append(page.Namespaces, describeNamespace(&records[i], a.now()))
-		entry, err := schedule.EncodeJSON(page.Namespaces[i])
+		entry, err := apitext.EncodeJSON(page.Namespaces[i])
 		if err != nil {
 			return page, err
 		}

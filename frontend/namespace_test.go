@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -334,7 +336,7 @@ func TestForcedDeleteSparesNoNewSchedule(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	key := schedule.Key{Namespace: "doomed", ID: "s"}
-	var deleted schedule.Definition
+	var deleted wire.Definition
 	var again sync.Once
 	in.run(quick, hook(func(ctx context.Context, m *nats.Msg) error {
 		if m.Subject == in.names.InvokeDeleted(in.store.ShardOf(key), key) { // the first is gone
@@ -368,7 +370,7 @@ func TestNamespaceInTheDocsIsOne(t *testing.T) {
 	_, text, _ = strings.Cut(text, "```json\n")
 	text, _, _ = strings.Cut(text, "```")
 	var description schedule.NamespaceDescription
-	require.NoError(t, schedule.DecodeJSON([]byte(text), &description))
+	require.NoError(t, apitext.DecodeJSON([]byte(text), &description))
 	assert.NoError(t, description.Limits.Validate())
 	assert.Equal(t, "year-end closing", description.Freeze.Reason)
 	assert.Equal(t, 12, description.Info.Usage.Schedules)

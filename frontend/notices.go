@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -20,7 +21,7 @@ func warnings(all []specproc.Warning) []schedule.Notice {
 }
 
 // reasons says why nothing runs, or not what might be expected, the plainest first.
-func reasons(def *schedule.Definition, all *records, around *surroundings) []schedule.Notice {
+func reasons(def *wire.Definition, all *records, around *surroundings) []schedule.Notice {
 	var notices []schedule.Notice
 	for _, reason := range []func() (code, message string){
 		func() (string, string) { return schedule.NoticePaused, whyPaused(def) },
@@ -41,7 +42,7 @@ func reasons(def *schedule.Definition, all *records, around *surroundings) []sch
 	return notices
 }
 
-func whyPaused(def *schedule.Definition) string {
+func whyPaused(def *wire.Definition) string {
 	if !def.Schedule.State.Paused {
 		return ""
 	}
@@ -73,7 +74,7 @@ func whyFrozen(freeze *schedule.Freeze) string {
 	return message + ": " + freeze.Reason
 }
 
-func whyNoTimes(def *schedule.Definition, around *surroundings) string {
+func whyNoTimes(def *wire.Definition, around *surroundings) string {
 	if hasNoSource(&def.Schedule.Spec) {
 		return "the spec has no times: the schedule runs only when triggered"
 	}
@@ -89,7 +90,7 @@ func hasNoSource(s *schedule.Spec) bool {
 	return len(s.Calendars)+len(s.StructuredCalendars)+len(s.Intervals)+len(s.Cron)+len(s.At) == 0
 }
 
-func whyExhausted(generator *schedule.GeneratorState, around *surroundings) string {
+func whyExhausted(generator *wire.GeneratorState, around *surroundings) string {
 	exhausted := slices.ContainsFunc(around.warnings, func(w specproc.Warning) bool {
 		return w.Code == specproc.WarnNoTimeLeft
 	})
@@ -104,29 +105,29 @@ func whyExhausted(generator *schedule.GeneratorState, around *surroundings) stri
 }
 
 // closing says when a schedule that has nothing left to do ends.
-func closing(generator *schedule.GeneratorState) string {
+func closing(generator *wire.GeneratorState) string {
 	if generator.IdleDeadline.IsZero() {
 		return ""
 	}
 	return "; the schedule closes at " + format(generator.IdleDeadline) + " unless it is changed"
 }
 
-func whyNoActions(def *schedule.Definition, all *records) string {
+func whyNoActions(def *wire.Definition, all *records) string {
 	if !def.Schedule.State.LimitedActions || all.invoker.RemainingActions(def) > 0 {
 		return ""
 	}
 	return "actions are limited, and none is left" + closing(&all.generator)
 }
 
-func whyWaiting(def *schedule.Definition, invoker *schedule.InvokerState) string {
+func whyWaiting(def *wire.Definition, invoker *wire.InvokerState) string {
 	current := running(invoker.Starts)
-	waiting := filter(invoker.Starts, func(s *schedule.BufferedStart) bool {
+	waiting := filter(invoker.Starts, func(s *wire.BufferedStart) bool {
 		return s.Phase == schedule.PhaseDeferred || s.Phase == schedule.PhasePending && !s.Delayed()
 	})
 	if len(current) == 0 || len(waiting) == 0 {
 		return ""
 	}
-	oldest := slices.MinFunc(current, func(a, b schedule.BufferedStart) int { return a.StartTime.Compare(b.StartTime) })
+	oldest := slices.MinFunc(current, func(a, b wire.BufferedStart) int { return a.StartTime.Compare(b.StartTime) })
 	message := fmt.Sprintf("%s for run %s of %s, in progress since %s", counted(len(waiting), "start waits", "starts wait"),
 		oldest.RunID, oldest.WorkflowID, format(oldest.StartTime))
 	if oldest.Ending != "" {
@@ -136,7 +137,7 @@ func whyWaiting(def *schedule.Definition, invoker *schedule.InvokerState) string
 }
 
 // policiesOf returns the overlap policies that starts wait by, each once.
-func policiesOf(def *schedule.Definition, waiting []schedule.BufferedStart) []string {
+func policiesOf(def *wire.Definition, waiting []wire.BufferedStart) []string {
 	var policies []string
 	for i := range waiting {
 		policy := waiting[i].Overlap.Or(def.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
@@ -148,8 +149,8 @@ func policiesOf(def *schedule.Definition, waiting []schedule.BufferedStart) []st
 }
 
 // whyDelayed says which limit of the namespace keeps starts waiting, by the first of them.
-func whyDelayed(invoker *schedule.InvokerState) string {
-	delayed := filter(invoker.Starts, (*schedule.BufferedStart).Delayed)
+func whyDelayed(invoker *wire.InvokerState) string {
+	delayed := filter(invoker.Starts, (*wire.BufferedStart).Delayed)
 	if len(delayed) == 0 {
 		return ""
 	}
@@ -160,14 +161,14 @@ func whyDelayed(invoker *schedule.InvokerState) string {
 	return message + " for other starts: the namespace limits them by actionsPerSecond, and its schedules take turns"
 }
 
-func whyRetrying(invoker *schedule.InvokerState) string {
-	retrying := filter(invoker.Starts, func(s *schedule.BufferedStart) bool {
+func whyRetrying(invoker *wire.InvokerState) string {
+	retrying := filter(invoker.Starts, func(s *wire.BufferedStart) bool {
 		return s.Phase == schedule.PhaseReady && s.Attempt > 1
 	})
 	if len(retrying) == 0 {
 		return ""
 	}
-	next := slices.MinFunc(retrying, func(a, b schedule.BufferedStart) int { return a.BackoffUntil.Compare(b.BackoffUntil) })
+	next := slices.MinFunc(retrying, func(a, b wire.BufferedStart) int { return a.BackoffUntil.Compare(b.BackoffUntil) })
 	message := fmt.Sprintf("the start of %s has failed: attempt %d is due at %s", next.WorkflowID, next.Attempt,
 		format(next.BackoffUntil))
 	if others := len(retrying) - 1; others > 0 {

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 // hourly is a definition with nothing special about it.
-func hourly(changes ...func(*schedule.Definition)) *schedule.Definition {
-	def := &schedule.Definition{
+func hourly(changes ...func(*wire.Definition)) *wire.Definition {
+	def := &wire.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i1", Version: 4, CreateTime: noon,
 		Schedule: schedule.Schedule{
 			Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}},
@@ -26,8 +27,8 @@ func hourly(changes ...func(*schedule.Definition)) *schedule.Definition {
 	return def
 }
 
-func startOf(id string, phase schedule.Phase, changes ...func(*schedule.BufferedStart)) schedule.BufferedStart {
-	s := schedule.BufferedStart{RequestID: id, WorkflowID: "w-" + id, RunID: "r-" + id, Phase: phase, TaskQueue: "q"}
+func startOf(id string, phase schedule.Phase, changes ...func(*wire.BufferedStart)) wire.BufferedStart {
+	s := wire.BufferedStart{RequestID: id, WorkflowID: "w-" + id, RunID: "r-" + id, Phase: phase, TaskQueue: "q"}
 	if phase == schedule.PhaseStarted {
 		s.StartTime = noon.Add(time.Minute)
 	}
@@ -41,17 +42,17 @@ func startOf(id string, phase schedule.Phase, changes ...func(*schedule.Buffered
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	minutes := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
-	starts := func(starts ...schedule.BufferedStart) records {
-		return records{invoker: schedule.InvokerState{Incarnation: "i1", Starts: starts}}
+	starts := func(starts ...wire.BufferedStart) records {
+		return records{invoker: wire.InvokerState{Incarnation: "i1", Starts: starts}}
 	}
-	retrying := func(attempt, at int) func(*schedule.BufferedStart) {
-		return func(s *schedule.BufferedStart) { s.Attempt, s.BackoffUntil = attempt, minutes(at) }
+	retrying := func(attempt, at int) func(*wire.BufferedStart) {
+		return func(s *wire.BufferedStart) { s.Attempt, s.BackoffUntil = attempt, minutes(at) }
 	}
-	delayedBy := func(reason schedule.DelayReason) func(*schedule.BufferedStart) {
-		return func(s *schedule.BufferedStart) { s.Delay = &schedule.Delay{By: reason} }
+	delayedBy := func(reason schedule.DelayReason) func(*wire.BufferedStart) {
+		return func(s *wire.BufferedStart) { s.Delay = &schedule.Delay{By: reason} }
 	}
-	policy := func(p schedule.OverlapPolicy) func(*schedule.BufferedStart) {
-		return func(s *schedule.BufferedStart) { s.Overlap = p }
+	policy := func(p schedule.OverlapPolicy) func(*wire.BufferedStart) {
+		return func(s *wire.BufferedStart) { s.Overlap = p }
 	}
 	queue := func(s taskqueue.Status) surroundings {
 		return surroundings{queues: map[string]taskqueue.Status{"q": s}}
@@ -59,13 +60,13 @@ func TestReasons(t *testing.T) {
 	event := func(kind schedule.EventKind, at int, reason string) *schedule.Event {
 		return &schedule.Event{Kind: kind, Time: minutes(at), Reason: reason, TaskQueue: "q"}
 	}
-	paused := func(d *schedule.Definition) {
+	paused := func(d *wire.Definition) {
 		d.Schedule.State = schedule.State{Paused: true, Notes: "year-end\nclosing"}
 		d.PausedBy, d.PauseTime = "ann@desk", minutes(5)
 	}
 	for _, test := range []struct {
 		name   string
-		def    *schedule.Definition
+		def    *wire.Definition
 		all    records
 		around surroundings
 		want   []schedule.Notice
@@ -76,11 +77,11 @@ func TestReasons(t *testing.T) {
 			[]schedule.Notice{{Code: "paused", Message: "paused by ann@desk at 2026-03-01T12:05:00Z: year-end closing"}},
 		},
 		{
-			"paused, nobody knows why", hourly(func(d *schedule.Definition) { d.Schedule.State.Paused = true }), records{},
+			"paused, nobody knows why", hourly(func(d *wire.Definition) { d.Schedule.State.Paused = true }), records{},
 			surroundings{}, []schedule.Notice{{Code: "paused", Message: "paused"}},
 		},
 		{
-			"empty spec", hourly(func(d *schedule.Definition) { d.Schedule.Spec = schedule.Spec{} }), records{}, surroundings{},
+			"empty spec", hourly(func(d *wire.Definition) { d.Schedule.Spec = schedule.Spec{} }), records{}, surroundings{},
 			[]schedule.Notice{{Code: "no_times", Message: "the spec has no times: the schedule runs only when triggered"}},
 		},
 		{
@@ -90,7 +91,7 @@ func TestReasons(t *testing.T) {
 		},
 		{
 			"over", hourly(),
-			records{generator: schedule.GeneratorState{LastNominal: minutes(1), IdleDeadline: minutes(60)}},
+			records{generator: wire.GeneratorState{LastNominal: minutes(1), IdleDeadline: minutes(60)}},
 			surroundings{warnings: []specproc.Warning{{Code: specproc.WarnNoTimeLeft}}},
 			[]schedule.Notice{{
 				Code: "exhausted", Message: "no time is to come, the last was 2026-03-01T12:01:00Z; " +
@@ -103,12 +104,12 @@ func TestReasons(t *testing.T) {
 			[]schedule.Notice{{Code: "exhausted", Message: "no time is to come"}},
 		},
 		{
-			"no actions left", hourly(func(d *schedule.Definition) {
+			"no actions left", hourly(func(d *wire.Definition) {
 				d.LimitVersion, d.Schedule.State = 2, schedule.State{LimitedActions: true, RemainingActions: 3}
 			}),
 			records{
-				generator: schedule.GeneratorState{IdleDeadline: minutes(60)},
-				invoker:   schedule.InvokerState{Incarnation: "i1", LimitVersion: 2, LimitUsed: 3},
+				generator: wire.GeneratorState{IdleDeadline: minutes(60)},
+				invoker:   wire.InvokerState{Incarnation: "i1", LimitVersion: 2, LimitUsed: 3},
 			}, surroundings{},
 			[]schedule.Notice{{
 				Code: "no_actions_left", Message: "actions are limited, and none is left; " +
@@ -124,10 +125,10 @@ func TestReasons(t *testing.T) {
 		},
 		{
 			"several wait for one that is to end",
-			hourly(func(d *schedule.Definition) { d.Schedule.Policies.Overlap = schedule.OverlapCancelOther }),
+			hourly(func(d *wire.Definition) { d.Schedule.Policies.Overlap = schedule.OverlapCancelOther }),
 			starts(
-				startOf("a", schedule.PhaseStarted, func(s *schedule.BufferedStart) { s.StartTime = minutes(3) }),
-				startOf("b", schedule.PhaseStarted, func(s *schedule.BufferedStart) { s.Ending = schedule.ControlCancel }),
+				startOf("a", schedule.PhaseStarted, func(s *wire.BufferedStart) { s.StartTime = minutes(3) }),
+				startOf("b", schedule.PhaseStarted, func(s *wire.BufferedStart) { s.Ending = schedule.ControlCancel }),
 				startOf("c", schedule.PhasePending), startOf("d", schedule.PhaseDeferred, policy(schedule.OverlapBufferAll)),
 				startOf("e", schedule.PhaseDeferred),
 			), surroundings{},
@@ -224,7 +225,7 @@ func TestReasons(t *testing.T) {
 
 func TestReasonsComeInOrder(t *testing.T) {
 	t.Parallel()
-	def := hourly(func(d *schedule.Definition) {
+	def := hourly(func(d *wire.Definition) {
 		d.Schedule.Spec = schedule.Spec{}
 		d.Schedule.State = schedule.State{Paused: true, LimitedActions: true}
 	})
@@ -237,21 +238,21 @@ func TestReasonsComeInOrder(t *testing.T) {
 
 func TestDescribeFully(t *testing.T) {
 	t.Parallel()
-	def := hourly(func(d *schedule.Definition) {
+	def := hourly(func(d *wire.Definition) {
 		d.Skips = []time.Time{noon, noon.Add(2 * time.Hour)}
-		d.Requests = []schedule.BackfillState{
+		d.Requests = []wire.BackfillState{
 			{Incarnation: "i1", ID: "patched", Version: 4, RequestTime: noon.Add(3 * time.Second), Trigger: &schedule.Trigger{}},
 			{Incarnation: "i1", ID: "made", Version: 4, RequestTime: noon.Add(time.Second), Trigger: &schedule.Trigger{}},
 			{Incarnation: "i1", ID: "finished", Version: 3, RequestTime: noon, Trigger: &schedule.Trigger{}},
 		}
 	})
 	all := records{
-		generator: schedule.GeneratorState{
+		generator: wire.GeneratorState{
 			Incarnation: "i1", Version: 3, LastNominal: noon, Mark: noon, IdleDeadline: noon.Add(time.Hour),
 			ZoneData: "2026f",
 		},
-		invoker: schedule.InvokerState{Incarnation: "i1", Counters: schedule.Counters{SkippedOnRequest: 7}},
-		backfills: []schedule.BackfillState{
+		invoker: wire.InvokerState{Incarnation: "i1", Counters: wire.Counters{SkippedOnRequest: 7}},
+		backfills: []wire.BackfillState{
 			{
 				Incarnation: "i1", ID: "range", RequestTime: noon.Add(2 * time.Second), Identity: "ann", Handed: 12, Total: 100,
 				Mark: noon.Add(time.Hour), Canceled: true,
@@ -262,14 +263,14 @@ func TestDescribeFully(t *testing.T) {
 		},
 	}
 	for i := range 12 {
-		all.invoker.Starts = append(all.invoker.Starts, schedule.BufferedStart{
+		all.invoker.Starts = append(all.invoker.Starts, wire.BufferedStart{
 			RequestID: string(rune('a' + i)), Phase: schedule.PhasePending, Source: "range", Nominal: noon, Attempt: i,
 		})
 	}
 	all.invoker.Starts[0].Phase, all.invoker.Starts[1].Source = schedule.PhaseStarted, "made"
 	around := surroundings{warnings: []specproc.Warning{
 		{Code: specproc.WarnJitter, Field: "jitter", Text: "too much."}, {Code: specproc.WarnShortMonth, Text: "short."},
-	}, zone: schedule.ZoneRules{Data: "2026g", Rules: "0123456789ab"}}
+	}, zone: wire.ZoneRules{Data: "2026g", Rules: "0123456789ab"}}
 	d := describeFully(def, all, &around, noon)
 
 	assert.Equal(t, int64(7), d.Info.SkippedOnRequest)
@@ -303,12 +304,12 @@ func TestDescribeFully(t *testing.T) {
 
 func TestDescribeSaysWhoPaused(t *testing.T) {
 	t.Parallel()
-	def := hourly(func(d *schedule.Definition) { d.PausedBy, d.PauseTime = "ann", noon })
-	info := describe(def, schedule.GeneratorState{}, schedule.InvokerState{}, noon).Info
+	def := hourly(func(d *wire.Definition) { d.PausedBy, d.PauseTime = "ann", noon })
+	info := describe(def, wire.GeneratorState{}, wire.InvokerState{}, noon).Info
 	assert.Empty(t, info.PausedBy, "it is not paused")
 	assert.Zero(t, info.PauseTime)
 	def.Schedule.State.Paused = true
-	info = describe(def, schedule.GeneratorState{}, schedule.InvokerState{}, noon).Info
+	info = describe(def, wire.GeneratorState{}, wire.InvokerState{}, noon).Info
 	assert.Equal(t, "ann", info.PausedBy)
 	assert.Equal(t, noon, info.PauseTime)
 }

@@ -17,8 +17,10 @@ import (
 
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -54,7 +56,7 @@ func TestPatchDoesSeveralThingsAtOnce(t *testing.T) {
 	assert.Empty(t, in.pending("nightly"), "the generator makes the records")
 
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: def.Incarnation, Version: 2, Reason: schedule.ReasonPaused, Told: true},
+		&wire.Wake{Incarnation: def.Incarnation, Version: 2, Reason: wire.ReasonPaused, Told: true},
 		in.wake("nightly", in.generateWake("nightly", 2)))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", 2)))
 
@@ -127,7 +129,7 @@ func TestPatchCountsWhatIsPending(t *testing.T) {
 	require.Equal(t, schedule.CodeResourceExhausted, schedule.CodeOf(err))
 
 	// What the generator has seen does not stand in the definition any more.
-	in.putGenerator("nightly", schedule.GeneratorState{Version: in.definition("nightly").Version})
+	in.putGenerator("nightly", wire.GeneratorState{Version: in.definition("nightly").Version})
 	_, err = answer[schedule.Empty](in, "pause", `{"id":"nightly"}`)
 	require.NoError(t, err)
 	assert.Empty(t, in.definition("nightly").Requests)
@@ -144,7 +146,7 @@ func TestPatchTooLargeForNATS(t *testing.T) {
 	record, err := kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("nightly")))
 	require.NoError(t, err)
 	large := []byte(`"` + strings.Repeat("x", int(in.conn.MaxPayload())-64<<10) + `"`)
-	record.Value.Requests = []schedule.BackfillState{{
+	record.Value.Requests = []wire.BackfillState{{
 		Incarnation: record.Value.Incarnation, ID: "before", Version: 1, Trigger: &schedule.Trigger{Input: large},
 	}}
 	_, err = kv.Put(t.Context(), in.store, kv.Definition(in.key("nightly")), &record.Value, record.Revision)
@@ -157,7 +159,7 @@ func TestPatchTooLargeForNATS(t *testing.T) {
 	assert.Equal(t, record.Value, in.definition("nightly"))
 
 	// As soon as the generator has seen the requests there is room again.
-	in.putGenerator("nightly", schedule.GeneratorState{Version: 1})
+	in.putGenerator("nightly", wire.GeneratorState{Version: 1})
 	_, err = answer[schedule.Description](in, "patch", trigger)
 	require.NoError(t, err)
 	requests := in.definition("nightly").Requests
@@ -214,8 +216,8 @@ func (in *installation) handedOver(id string) map[string]int {
 		if message.Subject == wake {
 			continue
 		}
-		var enqueue schedule.Enqueue
-		require.NoError(in.t, schedule.Unmarshal(message.Data, &enqueue))
+		var enqueue wire.Enqueue
+		require.NoError(in.t, codec.Unmarshal(message.Data, &enqueue))
 		if enqueue.Source != schedule.SourceAuto {
 			all[enqueue.Source] = len(enqueue.Starts)
 		}

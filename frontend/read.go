@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -33,7 +35,7 @@ func (a *api) describe(ctx context.Context, namespace string, req *schedule.IDRe
 
 // description adds to a definition what the pools know, and nothing that is to be found out around them: for replies to a
 // change, which is about to change that.
-func (a *api) description(ctx context.Context, def *schedule.Definition) (schedule.Description, error) {
+func (a *api) description(ctx context.Context, def *wire.Definition) (schedule.Description, error) {
 	all, err := a.records(ctx, def.Key())
 	if err != nil {
 		return schedule.Description{}, err
@@ -62,13 +64,13 @@ func recordsIn(ctx context.Context, batch *kv.Batch, key schedule.Key) (records,
 
 // schedule returns what a batch has of a schedule. A definition that its replica misses is asked of the leader, as
 // [api.definition] does.
-func (a *api) schedule(ctx context.Context, batch *kv.Batch, key schedule.Key) (schedule.Definition, records, error) {
+func (a *api) schedule(ctx context.Context, batch *kv.Batch, key schedule.Key) (wire.Definition, records, error) {
 	definition, err := kv.From(ctx, batch, kv.Definition(key))
 	if errors.Is(err, kv.ErrNotFound) {
 		definition, err = a.newestDefinition(ctx, key)
 	}
 	if err != nil {
-		return schedule.Definition{}, records{}, err
+		return wire.Definition{}, records{}, err
 	}
 	all, err := recordsIn(ctx, batch, key)
 	return definition.Value, all, err
@@ -163,7 +165,7 @@ func (a *api) entry(ctx context.Context, batch *kv.Batch, key schedule.Key) ([]b
 	case err != nil:
 		return nil, err
 	}
-	entry, err := schedule.EncodeJSON(describe(&def, all.generator, all.invoker, a.now()))
+	entry, err := apitext.EncodeJSON(describe(&def, all.generator, all.invoker, a.now()))
 	if err != nil {
 		return nil, err
 	}

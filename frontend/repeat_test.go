@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -144,9 +146,9 @@ func TestRepeatedCancelBackfill(t *testing.T) {
 }
 
 // endBackfill does what the backfiller does with one that was canceled.
-func (in *installation) endBackfill(record schedule.BackfillState) {
+func (in *installation) endBackfill(record wire.BackfillState) {
 	in.t.Helper()
-	body, err := schedule.EncodeJSON(schedule.Event{
+	body, err := apitext.EncodeJSON(schedule.Event{
 		ID: record.Incarnation + "-backfill_canceled-" + record.ID, Namespace: "default", ScheduleID: "nightly",
 		Kind: schedule.EventBackfillCanceled, Source: record.ID, RequestID: record.CancelRequestID,
 	})

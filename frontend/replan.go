@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/jobs"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -161,7 +162,7 @@ func (w replanWork) calendar(ctx context.Context, job *jobs.Job) (*calendar, err
 
 // isBehind reports whether a definition goes by an older version of a calendar, or by an earlier calendar of its name. A newer
 // version than the newest is one that somebody else has read a moment later.
-func isBehind(d *schedule.Definition, newest *calendar) bool {
+func isBehind(d *wire.Definition, newest *calendar) bool {
 	known := d.Calendars[newest.Name]
 	newer := known.Incarnation == newest.Incarnation && known.Version > newest.Version
 	return usesCalendar(d, newest.Name) && known.Edition != newest.Edition && !newer
@@ -196,7 +197,7 @@ func (w replanWork) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outc
 func (a *api) replan(ctx context.Context, key schedule.Key, newest *calendar) (changed bool, err error) {
 	from := a.origin(ctx, "")
 	var done *edit
-	err = a.replace(ctx, key, func(record kv.Record[schedule.Definition]) (func(context.Context) error, error) {
+	err = a.replace(ctx, key, func(record kv.Record[wire.Definition]) (func(context.Context) error, error) {
 		done = nil
 		if !isBehind(&record.Value, newest) {
 			return nil, nil
@@ -224,7 +225,7 @@ func (a *api) replan(ctx context.Context, key schedule.Key, newest *calendar) (c
 // replan puts the newest version of a calendar in the place of an older one. It does not move the update time: what was due
 // by the older one, and is not in the buffer yet, stays due if it is so by the newer one.
 func (e *edit) replan(newest *calendar) {
-	calendars := map[string]schedule.CalendarCopy{newest.Name: newest.copy()}
+	calendars := map[string]wire.CalendarCopy{newest.Name: newest.copy()}
 	for name, other := range e.next.Calendars {
 		if name != newest.Name && slices.Contains(e.next.Schedule.Spec.ExcludeCalendarsNamed, name) {
 			calendars[name] = other
@@ -235,7 +236,7 @@ func (e *edit) replan(newest *calendar) {
 	e.say(schedule.EventReplanned, "calendar "+newest.Name)
 }
 
-// replanFrom returns from when on the times of the newer calendar count, by what was due before: see [schedule.Definition].
+// replanFrom returns from when on the times of the newer calendar count, by what was due before: see [wire.Definition].
 func (e *edit) replanFrom() time.Time {
 	d, generator := &e.next, &e.facts.generator
 	from := []time.Time{generator.Mark, d.CreateTime, d.UpdateTime, d.ActiveSince}

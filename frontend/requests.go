@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -21,7 +22,7 @@ func triggerID(incarnation, requestID string) string {
 }
 
 // initialTriggerID names the trigger that a create request asks for. No request of its own has the empty ID.
-func initialTriggerID(def *schedule.Definition) string { return triggerID(def.Incarnation, "") }
+func initialTriggerID(def *wire.Definition) string { return triggerID(def.Incarnation, "") }
 
 // partID names one of several things that a request asks for. No request ID has a zero byte, so none of them is named as
 // the trigger of another request.
@@ -35,22 +36,22 @@ func backfillID(incarnation, requestID string) string {
 }
 
 // newTrigger returns the record of a request for one start now.
-func newTrigger(incarnation, id string, trigger schedule.Trigger, from origin) schedule.BackfillState {
+func newTrigger(incarnation, id string, trigger schedule.Trigger, from origin) wire.BackfillState {
 	request := newRequest(incarnation, id, from)
 	request.Trigger = &trigger
 	return request
 }
 
 // newBackfill returns the record of a request for the starts of a range.
-func newBackfill(incarnation, id string, r schedule.BackfillRange, from origin) schedule.BackfillState {
+func newBackfill(incarnation, id string, r schedule.BackfillRange, from origin) wire.BackfillState {
 	r.Start, r.End = r.Start.UTC(), r.End.UTC()
 	request := newRequest(incarnation, id, from)
 	request.Range = &r
 	return request
 }
 
-func newRequest(incarnation, id string, from origin) schedule.BackfillState {
-	return schedule.BackfillState{
+func newRequest(incarnation, id string, from origin) wire.BackfillState {
+	return wire.BackfillState{
 		Incarnation: incarnation, ID: id, RequestTime: from.now,
 		Trace: from.trace, Identity: from.identity, RequestID: from.requestID,
 	}
@@ -60,8 +61,8 @@ func newRequest(incarnation, id string, from origin) schedule.BackfillState {
 // request that asks for all of them, which may be empty for that of a create.
 func newRequests(
 	incarnation, name string, trigger *schedule.Trigger, ranges []schedule.BackfillRange, from origin,
-) []schedule.BackfillState {
-	var requests []schedule.BackfillState
+) []wire.BackfillState {
+	var requests []wire.BackfillState
 	if trigger != nil {
 		requests = append(requests, newTrigger(incarnation, partID(incarnation, name, "trigger"), *trigger, from))
 	}
@@ -73,11 +74,11 @@ func newRequests(
 }
 
 // initialRequests returns the records of what a create request asks to be started.
-func initialRequests(def *schedule.Definition, req *schedule.CreateRequest, from origin) []schedule.BackfillState {
+func initialRequests(def *wire.Definition, req *schedule.CreateRequest, from origin) []wire.BackfillState {
 	requests := newRequests(def.Incarnation, "", nil, req.Backfills, from)
 	if req.TriggerNow {
 		trigger := newTrigger(def.Incarnation, initialTriggerID(def), schedule.Trigger{}, from)
-		requests = append([]schedule.BackfillState{trigger}, requests...)
+		requests = append([]wire.BackfillState{trigger}, requests...)
 	}
 	for i := range requests {
 		requests[i].RequestTime = def.CreateTime
@@ -110,14 +111,14 @@ func checkPending(pending, further int) error {
 }
 
 // openRequests returns the requests of a definition that the generator may not have made records of yet.
-func openRequests(def *schedule.Definition, generator *schedule.GeneratorState) []schedule.BackfillState {
-	return slices.DeleteFunc(slices.Clone(def.Requests), func(r schedule.BackfillState) bool {
+func openRequests(def *wire.Definition, generator *wire.GeneratorState) []wire.BackfillState {
+	return slices.DeleteFunc(slices.Clone(def.Requests), func(r wire.BackfillState) bool {
 		return generator.Incarnation == def.Incarnation && r.Version <= generator.Version
 	})
 }
 
 // mergeIDs returns the IDs of records and of requests that have none yet, each once.
-func mergeIDs(records []string, requests []schedule.BackfillState) []string {
+func mergeIDs(records []string, requests []wire.BackfillState) []string {
 	ids := slices.Clone(records)
 	for i := range requests {
 		ids = append(ids, requests[i].ID)
@@ -128,9 +129,9 @@ func mergeIDs(records []string, requests []schedule.BackfillState) []string {
 
 // request asks for starts, together with whatever else the edit does. Of those that are pending already none is asked for
 // again: this repeats a request that is so old that the definition has forgotten it.
-func (e *edit) request(requests []schedule.BackfillState) error {
+func (e *edit) request(requests []wire.BackfillState) error {
 	pending := mergeIDs(e.facts.pending, e.next.Requests)
-	fresh := slices.DeleteFunc(slices.Clone(requests), func(r schedule.BackfillState) bool {
+	fresh := slices.DeleteFunc(slices.Clone(requests), func(r wire.BackfillState) bool {
 		return slices.Contains(pending, r.ID)
 	})
 	if err := checkPending(len(pending), len(fresh)); err != nil {

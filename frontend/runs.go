@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -240,7 +241,7 @@ func (a *api) run(ctx context.Context, namespace string, req *schedule.RunReques
 	if err := a.completeResult(ctx, key, &run); err != nil {
 		return runReply{}, err
 	}
-	encoded, err := schedule.EncodeJSON(run)
+	encoded, err := apitext.EncodeJSON(run)
 	if err != nil {
 		return runReply{}, err
 	}

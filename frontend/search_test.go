@@ -14,6 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -114,7 +115,7 @@ func TestSearchWhileSchedulesComeAndGo(t *testing.T) {
 		id := fmt.Sprintf("stay-%02d", i)
 		in.create(id, "")
 		if i < 7 { // the others have no value to be ordered by
-			in.putGenerator(id, schedule.GeneratorState{Next: time.Now().Add(time.Duration(i) * time.Hour)})
+			in.putGenerator(id, wire.GeneratorState{Next: time.Now().Add(time.Duration(i) * time.Hour)})
 		}
 		stay = append(stay, id)
 	}

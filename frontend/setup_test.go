@@ -16,8 +16,10 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -141,7 +143,7 @@ func (in *installation) create(id, more string) schedule.Description {
 	return description
 }
 
-func (in *installation) definition(id string) schedule.Definition {
+func (in *installation) definition(id string) wire.Definition {
 	in.t.Helper()
 	record, err := kv.GetLeader(in.t.Context(), in.store, kv.Definition(in.key(id)))
 	require.NoError(in.t, err)
@@ -168,14 +170,14 @@ func (in *installation) task(id, subject string) *jetstream.RawStreamMsg {
 }
 
 // wake returns the wake on a task subject, or nil.
-func (in *installation) wake(id, subject string) *schedule.Wake {
+func (in *installation) wake(id, subject string) *wire.Wake {
 	in.t.Helper()
 	message := in.task(id, subject)
 	if message == nil {
 		return nil
 	}
-	var wake schedule.Wake
-	require.NoError(in.t, schedule.Unmarshal(message.Data, &wake))
+	var wake wire.Wake
+	require.NoError(in.t, codec.Unmarshal(message.Data, &wake))
 	return &wake
 }
 
@@ -200,11 +202,11 @@ func (in *installation) backfillTimer(id, trigger string) string {
 }
 
 // pending returns the records of the triggers of a schedule.
-func (in *installation) pending(id string) []schedule.BackfillState {
+func (in *installation) pending(id string) []wire.BackfillState {
 	in.t.Helper()
 	keys, err := kv.Backfills(in.t.Context(), in.store, in.key(id))
 	require.NoError(in.t, err)
-	var states []schedule.BackfillState
+	var states []wire.BackfillState
 	for _, k := range keys {
 		record, err := kv.Get(in.t.Context(), in.store, k)
 		require.NoError(in.t, err)
@@ -246,7 +248,7 @@ func (in *installation) history(id string) (all []schedule.Event) {
 }
 
 // putGenerator writes what the generator would.
-func (in *installation) putGenerator(id string, state schedule.GeneratorState) {
+func (in *installation) putGenerator(id string, state wire.GeneratorState) {
 	in.t.Helper()
 	record, err := kv.OrZero(kv.GetLeader(in.t.Context(), in.store, kv.Generator(in.key(id))))
 	require.NoError(in.t, err)
@@ -277,7 +279,7 @@ func hook(before func(context.Context, *nats.Msg) error) func(*frontend.Config) 
 
 // told checks which events a definition has for the generator, and returns them. The ones of its versions follow each
 // other.
-func (in *installation) told(id string, kinds ...schedule.EventKind) []schedule.DefinitionEvent {
+func (in *installation) told(id string, kinds ...schedule.EventKind) []wire.DefinitionEvent {
 	in.t.Helper()
 	events := in.definition(id).Events
 	require.Len(in.t, events, len(kinds))

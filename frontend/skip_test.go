@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -19,7 +20,7 @@ func TestSkipAndUnskip(t *testing.T) {
 	first := before.CreateTime.Truncate(time.Hour).Add(time.Hour)
 	if time.Until(first) < patience {
 		first = first.Add(time.Hour) // the hour may end while the test runs
-		in.putGenerator("nightly", schedule.GeneratorState{Mark: first.Add(-time.Second)})
+		in.putGenerator("nightly", wire.GeneratorState{Mark: first.Add(-time.Second)})
 	}
 	hour := func(i int) time.Time { return first.Add(time.Duration(i) * time.Hour) }
 
@@ -28,11 +29,11 @@ func TestSkipAndUnskip(t *testing.T) {
 	assert.Equal(t, schedule.SkipReply{ID: "nightly", Skips: []time.Time{hour(0), hour(1)}}, skipped)
 	want := before
 	want.Version, want.Skips = 2, skipped.Skips
-	want.Applied = []schedule.AppliedRequest{{RequestID: "r1", Version: 2}}
+	want.Applied = []wire.AppliedRequest{{RequestID: "r1", Version: 2}}
 	want.Events = in.told("nightly", schedule.EventCreated, schedule.EventSkipRequested)
 	assert.Equal(t, want, in.definition("nightly"))
 	assert.Equal(t,
-		&schedule.Wake{Incarnation: before.Incarnation, Version: 2, Reason: schedule.ReasonUpdated, Told: true},
+		&wire.Wake{Incarnation: before.Incarnation, Version: 2, Reason: wire.ReasonUpdated, Told: true},
 		in.wake("nightly", in.generateWake("nightly", 2)))
 	_, event := in.events("nightly", schedule.EventSkipRequested)
 	assert.Equal(t, 2, event.Count)
@@ -63,7 +64,7 @@ func TestSkipAndUnskip(t *testing.T) {
 	assert.Contains(t, e.Message, hour(3).Format(time.RFC3339))
 
 	// What the generator has dealt with is over.
-	in.putGenerator("nightly", schedule.GeneratorState{Mark: hour(0), LastNominal: hour(0), Version: 4})
+	in.putGenerator("nightly", wire.GeneratorState{Mark: hour(0), LastNominal: hour(0), Version: 4})
 	skipped, err = answer[schedule.SkipReply](in, "skip", `{"id":"nightly","count":1}`)
 	require.NoError(t, err)
 	assert.Equal(t, []time.Time{hour(1), hour(4)}, skipped.Skips)

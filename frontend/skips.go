@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -17,7 +18,7 @@ type times struct {
 
 // skipsToCome returns the times to be skipped that the generator has not dealt with. By the mark alone, a time that jitter
 // has delayed would be settled too early.
-func skipsToCome(def *schedule.Definition, generator *schedule.GeneratorState) []time.Time {
+func skipsToCome(def *wire.Definition, generator *wire.GeneratorState) []time.Time {
 	if generator.Incarnation != def.Incarnation {
 		return slices.Clone(def.Skips)
 	}

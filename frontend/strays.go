@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -29,7 +30,7 @@ func (a *api) endStray(
 	case !found:
 		return schedule.EndRunReply{}, missing
 	}
-	end := &schedule.EndRun{
+	end := &wire.EndRun{
 		Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: identityOf(ctx),
 		WorkflowID: run.WorkflowID, RunID: run.RunID, TaskQueue: run.TaskQueue,
 	}

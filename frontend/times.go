@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -39,7 +40,7 @@ func (a *api) preview(
 	if err != nil {
 		return schedule.TimesReply{}, err
 	}
-	def := schedule.Definition{Namespace: namespace, ID: req.ID, Calendars: copies}
+	def := wire.Definition{Namespace: namespace, ID: req.ID, Calendars: copies}
 	calendars := def.NamedCalendars()
 	compiled, err := specproc.CompileWith(spec, calendars)
 	if err != nil {

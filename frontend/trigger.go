@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -15,7 +16,7 @@ func (a *api) trigger(
 ) (schedule.TriggerReply, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
 	from := a.origin(ctx, req.RequestID)
-	id, err := a.request(ctx, key, from, func(incarnation string) schedule.BackfillState {
+	id, err := a.request(ctx, key, from, func(incarnation string) wire.BackfillState {
 		id := a.newID()
 		if req.RequestID != "" {
 			id = triggerID(incarnation, req.RequestID)
@@ -31,7 +32,7 @@ func (a *api) backfill(
 ) (schedule.BackfillReply, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
 	from := a.origin(ctx, req.RequestID)
-	id, err := a.request(ctx, key, from, func(incarnation string) schedule.BackfillState {
+	id, err := a.request(ctx, key, from, func(incarnation string) wire.BackfillState {
 		id := a.newID()
 		if req.RequestID != "" {
 			id = backfillID(incarnation, req.RequestID)
@@ -44,7 +45,7 @@ func (a *api) backfill(
 // request writes the record of a trigger or backfill, wakes the backfiller, and returns its ID. The definition is read from
 // the leader: a record with the incarnation of a schedule that has just been replaced would be dropped, though answered.
 func (a *api) request(
-	ctx context.Context, key schedule.Key, from origin, newRecord func(incarnation string) schedule.BackfillState,
+	ctx context.Context, key schedule.Key, from origin, newRecord func(incarnation string) wire.BackfillState,
 ) (string, error) {
 	look := !a.rooms.has(key, from.now)
 	asked := requested{}
@@ -88,8 +89,8 @@ func (a *api) request(
 }
 
 // keepOpen makes sure that a schedule for which a request has been stored is not closed, since it was idle, by a generator that has not
-// seen the request. See [schedule.Definition.Closing]. If it is gone by now, the request is void.
-func (a *api) keepOpen(ctx context.Context, def *schedule.Definition) error {
+// seen the request. See [wire.Definition.Closing]. If it is gone by now, the request is void.
+func (a *api) keepOpen(ctx context.Context, def *wire.Definition) error {
 	spec, err := a.specs.Get(def)
 	if err != nil || !spec.MayClose(def, a.now()) {
 		return err
@@ -116,21 +117,21 @@ func (a *api) keepOpen(ctx context.Context, def *schedule.Definition) error {
 // goOn sees that a request whose record is stored is carried out. The start of a trigger goes straight to the invoker, since
 // somebody waits for it; should that fail, the guard wakes the backfiller, which does it again. A repeat of a request has been
 // made at another time than the record says, so that it must not: it would be another start.
-func (a *api) goOn(def *schedule.Definition, record *schedule.BackfillState, repeated bool) effect {
+func (a *api) goOn(def *wire.Definition, record *wire.BackfillState, repeated bool) effect {
 	if record.Trigger == nil || repeated {
-		return a.wakeBackfill(def.Key(), record.ID, wakeFor(def, schedule.ReasonTriggered))
+		return a.wakeBackfill(def.Key(), record.ID, wakeFor(def, wire.ReasonTriggered))
 	}
 	return a.handOff(record.TriggerHandOff(def), def.Key(), record.Trace)
 }
 
 // requested is what a request for starts is prepared with.
 type requested struct {
-	definition kv.Record[schedule.Definition]
+	definition kv.Record[wire.Definition]
 	// pending are the IDs of the triggers and backfills that are pending, if they are to be looked at.
 	pending []string
 	// record is the record as it will be if the schedule is the one that was asked last; empty if that is not known. It is
 	// guarded.
-	record schedule.BackfillState
+	record wire.BackfillState
 }
 
 // prepare reads what a request depends on and arms the guard of its record, all side by side. Should the schedule be another
@@ -157,7 +158,7 @@ func (a *api) prepare(ctx context.Context, key schedule.Key, r *requested, look 
 }
 
 // putGuarded writes the record of a new backfill or trigger, whose guard may be armed already.
-func (a *api) putGuarded(ctx context.Context, key schedule.Key, record *schedule.BackfillState, guarded bool) (uint64, error) {
+func (a *api) putGuarded(ctx context.Context, key schedule.Key, record *wire.BackfillState, guarded bool) (uint64, error) {
 	if err := a.checkTriggerBytes(key.Namespace, record.Trigger); err != nil {
 		return 0, err
 	}
@@ -172,7 +173,7 @@ func (a *api) putGuarded(ctx context.Context, key schedule.Key, record *schedule
 // admit refuses a request that would be one too many to be pending; a repeat of one that is pending is not.
 // Where looked is false the room was taken by others at the last moment, and nobody has looked at those that are.
 func (a *api) admit(
-	ctx context.Context, def *schedule.Definition, pending []string, id string, looked bool,
+	ctx context.Context, def *wire.Definition, pending []string, id string, looked bool,
 ) (err error) {
 	if !looked {
 		if pending, err = a.backfillIDs(ctx, def.Key()); err != nil {
@@ -194,7 +195,7 @@ func (a *api) admit(
 }
 
 // withOpen adds the requests of a definition that have no record yet to the IDs of those that have one.
-func (a *api) withOpen(ctx context.Context, def *schedule.Definition, pending []string) ([]string, error) {
+func (a *api) withOpen(ctx context.Context, def *wire.Definition, pending []string) ([]string, error) {
 	if len(def.Requests) == 0 {
 		return pending, nil
 	}
@@ -218,7 +219,7 @@ func (a *api) clearRoom(key schedule.Key) effect {
 }
 
 // putRequest writes the record of a new backfill or trigger, guarded, and returns its revision.
-func (a *api) putRequest(ctx context.Context, key schedule.Key, record *schedule.BackfillState) (uint64, error) {
+func (a *api) putRequest(ctx context.Context, key schedule.Key, record *wire.BackfillState) (uint64, error) {
 	return a.putGuarded(ctx, key, record, false)
 }
 

@@ -12,8 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -52,16 +54,16 @@ func TestTriggerWritesAndHandsOver(t *testing.T) {
 }
 
 // handOff returns the hand-off of a trigger, or nil.
-func (in *installation) handOff(id string, trigger *schedule.BackfillState) (*schedule.Enqueue, *jetstream.RawStreamMsg) {
+func (in *installation) handOff(id string, trigger *wire.BackfillState) (*wire.Enqueue, *jetstream.RawStreamMsg) {
 	in.t.Helper()
 	at := trigger.RequestTime
-	span := schedule.Span{From: at.Add(-1), To: at}
+	span := wire.Span{From: at.Add(-1), To: at}
 	message := in.task(id, in.names.InvokeEnqueue(in.store.ShardOf(in.key(id)), in.key(id), trigger.ID, span))
 	if message == nil {
 		return nil, nil
 	}
-	var handOff schedule.Enqueue
-	require.NoError(in.t, schedule.Unmarshal(message.Data, &handOff))
+	var handOff wire.Enqueue
+	require.NoError(in.t, codec.Unmarshal(message.Data, &handOff))
 	return &handOff, message
 }
 
@@ -131,9 +133,9 @@ func TestRepeatedTriggerDoesNotStartAgain(t *testing.T) {
 	trigger, err := answer[schedule.TriggerReply](in, "trigger", body)
 	require.NoError(t, err)
 
-	state := schedule.InvokerState{
+	state := wire.InvokerState{
 		Incarnation: in.definition("nightly").Incarnation,
-		Starts:      []schedule.BufferedStart{{Source: trigger.TriggerID, Phase: schedule.PhaseCompleted}},
+		Starts:      []wire.BufferedStart{{Source: trigger.TriggerID, Phase: schedule.PhaseCompleted}},
 	}
 	_, err = kv.Put(t.Context(), in.store, kv.Invoker(in.key("nightly")), &state, 0)
 	require.NoError(t, err)

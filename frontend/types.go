@@ -9,6 +9,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/carillon-scheduler/carillon/internal/suggest"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -83,7 +84,7 @@ func typeWarning(of actionType, types *taskqueue.Types) string {
 		return ""
 	}
 	text := fmt.Sprintf("no worker of the task queue %q that answered knows the action type %q", of.queue, of.name)
-	if meant := schedule.Nearest(of.name, types.Names); meant != "" {
+	if meant := suggest.Nearest(of.name, types.Names); meant != "" {
 		return text + fmt.Sprintf(": did you mean %q?", meant)
 	}
 	if len(types.Names) == 0 {

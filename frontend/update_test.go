@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -36,13 +37,13 @@ func TestUpdateReplacesWakesAndTells(t *testing.T) {
 	want, got := before, in.definition("nightly")
 	want.Version, want.LimitVersion, want.UpdateTime = 2, 2, got.UpdateTime
 	want.Schedule = updated.Schedule
-	want.Applied = []schedule.AppliedRequest{{RequestID: "r1", Version: 2}}
+	want.Applied = []wire.AppliedRequest{{RequestID: "r1", Version: 2}}
 	want.Events = in.told("nightly", schedule.EventCreated, schedule.EventUpdated)
 	assert.Equal(t, want, got)
 	assert.False(t, got.UpdateTime.Before(got.CreateTime))
 	assert.Equal(t, got.UpdateTime, updated.Info.UpdateTime)
 
-	wake := &schedule.Wake{Incarnation: before.Incarnation, Version: 2, Reason: schedule.ReasonUpdated, Told: true}
+	wake := &wire.Wake{Incarnation: before.Incarnation, Version: 2, Reason: wire.ReasonUpdated, Told: true}
 	assert.Equal(t, wake, in.wake("nightly", in.generateWake("nightly", 2)))
 	assert.Nil(t, in.task("nightly", in.guard("nightly", 2)))
 	count, event := in.events("nightly", schedule.EventUpdated)

@@ -6,6 +6,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -44,7 +45,7 @@ func newWarned() *warned {
 
 // about returns the warnings about the spec of a definition as it stands now. Do not change them. What the generator knows, if it
 // knows this version, says how long they hold.
-func (w *warned) about(def *schedule.Definition, generator *schedule.GeneratorState, now time.Time) []specproc.Warning {
+func (w *warned) about(def *wire.Definition, generator *wire.GeneratorState, now time.Time) []specproc.Warning {
 	key := warnedVersion{def.Incarnation, def.Version}
 	if kept, ok := w.kept.Get(key); ok && now.Before(kept.until) {
 		return kept.found
@@ -61,13 +62,13 @@ func (w *warned) about(def *schedule.Definition, generator *schedule.GeneratorSt
 }
 
 // withTimeWarnings adds what may surprise about the times of a definition to the answer of the request that has stored it.
-func (a *api) withTimeWarnings(d schedule.Description, def *schedule.Definition) schedule.Description {
-	d.Info.Warnings = append(d.Info.Warnings, warnings(a.warned.about(def, &schedule.GeneratorState{}, a.now()))...)
+func (a *api) withTimeWarnings(d schedule.Description, def *wire.Definition) schedule.Description {
+	d.Info.Warnings = append(d.Info.Warnings, warnings(a.warned.about(def, &wire.GeneratorState{}, a.now()))...)
 	return d
 }
 
 // answerStored describes a schedule to the request that has stored its definition, with these warnings.
-func (a *api) answerStored(ctx context.Context, def *schedule.Definition) (schedule.Description, error) {
+func (a *api) answerStored(ctx context.Context, def *wire.Definition) (schedule.Description, error) {
 	description, err := a.description(ctx, def)
 	if err != nil {
 		return description, err

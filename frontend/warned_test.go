@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -14,8 +15,8 @@ import (
 func TestWarningsAreKeptUntilATimePasses(t *testing.T) {
 	t.Parallel()
 	next := noon.Add(time.Minute)
-	def := &schedule.Definition{Incarnation: "i1", Version: 2, Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{next}}}}
-	generator := &schedule.GeneratorState{Incarnation: "i1", Version: 2, Next: next}
+	def := &wire.Definition{Incarnation: "i1", Version: 2, Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{next}}}}
+	generator := &wire.GeneratorState{Incarnation: "i1", Version: 2, Next: next}
 	w := newWarned()
 	require.Empty(t, w.about(def, generator, noon))
 	// Another spec under the same version, which there never is, shows whether it has been looked at.
@@ -28,19 +29,19 @@ func TestWarningsAreKeptUntilATimePasses(t *testing.T) {
 
 func TestWarningsAreNotKept(t *testing.T) {
 	t.Parallel()
-	def := &schedule.Definition{Incarnation: "i1", Version: 2, Schedule: schedule.Schedule{Spec: schedule.Spec{
+	def := &wire.Definition{Incarnation: "i1", Version: 2, Schedule: schedule.Schedule{Spec: schedule.Spec{
 		Cron: []string{"0 0 31 * *"},
 	}}}
 	later := *def
 	later.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}}
 	for name, test := range map[string]struct {
-		generator schedule.GeneratorState
+		generator wire.GeneratorState
 		after     time.Duration
 	}{
-		"for long":                      {schedule.GeneratorState{Incarnation: "i1", Version: 2, Next: noon.Add(48 * time.Hour)}, warnedAge},
-		"of a version not yet seen":     {schedule.GeneratorState{Incarnation: "i1", Version: 1, Next: noon.Add(time.Hour)}, 0},
-		"of an earlier schedule":        {schedule.GeneratorState{Incarnation: "i0", Version: 2, Next: noon.Add(time.Hour)}, 0},
-		"of one without a time to come": {schedule.GeneratorState{Incarnation: "i1", Version: 2}, 0},
+		"for long":                      {wire.GeneratorState{Incarnation: "i1", Version: 2, Next: noon.Add(48 * time.Hour)}, warnedAge},
+		"of a version not yet seen":     {wire.GeneratorState{Incarnation: "i1", Version: 1, Next: noon.Add(time.Hour)}, 0},
+		"of an earlier schedule":        {wire.GeneratorState{Incarnation: "i0", Version: 2, Next: noon.Add(time.Hour)}, 0},
+		"of one without a time to come": {wire.GeneratorState{Incarnation: "i1", Version: 2}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

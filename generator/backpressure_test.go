@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 func TestBackpressure(t *testing.T) {
@@ -54,7 +54,7 @@ func TestHandOffsOfALongBacklogGoTogether(t *testing.T) {
 	b := setup(t)
 	b.define("beat", seconds(1))
 	b.run(b.pool(func(c *Config) { c.MaxBacklog = 1 }))
-	b.wake("beat", schedule.Wake{Incarnation: "of-beat", Version: 1, Reason: schedule.ReasonCreated})
+	b.wake("beat", wire.Wake{Incarnation: "of-beat", Version: 1, Reason: wire.ReasonCreated})
 	most := 0
 	b.eventually("three actions are handed over at once", func() bool {
 		for _, e := range b.handOffs("beat") {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // createdBy returns the message that a schedule has been created, if it is all that has come and brings the definition.
-func createdBy(group []loop.Message[schedule.Wake]) *loop.Message[schedule.Wake] {
+func createdBy(group []loop.Message[wire.Wake]) *loop.Message[wire.Wake] {
 	if len(group) != 1 || group[0].Held || group[0].Body.Created == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ var errBegun = fmt.Errorf("%w: generator: the schedule is not new", kv.ErrUnconf
 // dealt with yet has a wake of its own, which comes after the record. Nothing is handed over, and nothing told.
 func (p *Pool) begin(ctx context.Context, a *attempt) (holdUntil time.Time, done bool, err error) {
 	d := a.created.Body.Created
-	decision, err := p.decide(ctx, a, d, schedule.GeneratorState{})
+	decision, err := p.decide(ctx, a, d, wire.GeneratorState{})
 	if err != nil {
 		return time.Time{}, false, err
 	}
@@ -56,6 +56,6 @@ func (p *Pool) begin(ctx context.Context, a *attempt) (holdUntil time.Time, done
 	if !holdUntil.IsZero() {
 		p.held.note(a.key, holdUntil)
 	}
-	p.records.Keep(a.key, kv.Record[schedule.GeneratorState]{Value: decision.State, Revision: revision})
+	p.records.Keep(a.key, kv.Record[wire.GeneratorState]{Value: decision.State, Revision: revision})
 	return holdUntil, true, nil
 }

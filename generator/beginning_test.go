@@ -7,21 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // createdWake is the wake that a frontend sends when it has created a schedule.
-func createdWake(d schedule.Definition) schedule.Wake {
-	return schedule.Wake{
-		Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonCreated, Told: true, Created: &d,
+func createdWake(d wire.Definition) wire.Wake {
+	return wire.Wake{
+		Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonCreated, Told: true, Created: &d,
 	}
 }
 
 // delivered hands a wake to a pool as it comes from the stream.
-func (b *testBundle) delivered(p *Pool, id string, wake schedule.Wake, stored time.Time) loop.Verdict {
+func (b *testBundle) delivered(p *Pool, id string, wake wire.Wake, stored time.Time) loop.Verdict {
 	b.Helper()
-	return p.Handle(b.Context(), keyOf(id), []loop.Message[schedule.Wake]{{Body: wake, Stored: stored, Deliveries: 1}})
+	return p.Handle(b.Context(), keyOf(id), []loop.Message[wire.Wake]{{Body: wake, Stored: stored, Deliveries: 1}})
 }
 
 // TestBeginsWithoutALook: all that is needed comes with the wake.
@@ -49,7 +50,7 @@ func TestBeginsNothingTwice(t *testing.T) {
 	second.Version, second.Schedule.Spec = 2, seconds(3600)
 	b.put(second, first.Revision)
 	p := b.pool()
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated})
 	before, _ := b.state("s")
 	require.Equal(t, loop.Done(), b.delivered(p, "s", createdWake(first.Value), time.Now()))
 	after, _ := b.state("s")
@@ -69,7 +70,7 @@ func TestBeginsNothingThatIsGone(t *testing.T) {
 			remove := func() {
 				require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
 				for range 2 { // a repeat changes nothing
-					b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonDeleted})
+					b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonDeleted})
 				}
 			}
 			p := b.pool()
@@ -94,7 +95,7 @@ func TestBeginsAgainWhereSomethingWas(t *testing.T) {
 	p := b.pool()
 	require.Equal(t, loop.Done(), b.delivered(p, "s", createdWake(d.Value), time.Now()))
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonDeleted})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonDeleted})
 	next := d.Value
 	next.Incarnation = "again"
 	b.put(next, 0)
@@ -120,7 +121,7 @@ func TestBeginsNothingByAnOldWake(t *testing.T) {
 func TestBeginsWithWhatIsDue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	d := schedule.Definition{
+	d := wire.Definition{
 		Namespace: "default", ID: "s", Incarnation: "of-s", Version: 1, CreateTime: time.Now().Add(-90 * time.Minute).UTC(),
 		Schedule: schedule.Schedule{Spec: seconds(3600)},
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -17,13 +18,13 @@ const futureCount = 10
 
 // Input is everything a decision depends on.
 type Input struct {
-	Definition *schedule.Definition
+	Definition *wire.Definition
 	// Spec is the compiled Definition.Schedule.Spec.
 	Spec *specproc.Spec
 	// Zone says by which rules of its zone Spec was compiled; empty where there are none that may change.
-	Zone schedule.ZoneRules
+	Zone wire.ZoneRules
 	// State is the generator's record; the zero value when there is none.
-	State schedule.GeneratorState
+	State wire.GeneratorState
 	// Remaining is how many automated actions are left, if the schedule limits them.
 	Remaining int
 	// LastAction is the newest start's due time. Taken is up to when the invoker has taken over every hand-off: one that
@@ -43,18 +44,18 @@ type Input struct {
 // Decision is what the generator does.
 type Decision struct {
 	// State is the new record; it need not be written unless Changed.
-	State   schedule.GeneratorState
+	State   wire.GeneratorState
 	Changed bool
 	// HandOff goes to the invoker before State is written; nil when nothing is due.
-	HandOff *schedule.Enqueue
+	HandOff *wire.Enqueue
 	// WakeAt is when to look again, for the reason given; zero for not before something happens.
 	WakeAt time.Time
-	Reason schedule.Reason
+	Reason wire.Reason
 	// Close says that the schedule has been idle for long enough and its definition goes.
 	Close bool
 	// Requests are the triggers and backfills that the definition has brought since the last decision. They become records
 	// before State is written.
-	Requests []schedule.BackfillState
+	Requests []wire.BackfillState
 	// Events tell of what the definition has brought since the last decision. They are stored before State is written.
 	Events []schedule.Event
 	// Updated says that this is the first decision about the version of a definition, other than a new one: the invoker
@@ -69,7 +70,7 @@ func Decide(in Input) Decision {
 	state := in.State
 	fresh := state.Incarnation != d.Incarnation
 	if fresh {
-		state = schedule.GeneratorState{Incarnation: d.Incarnation, Mark: d.CreateTime, HandedOff: d.CreateTime}
+		state = wire.GeneratorState{Incarnation: d.Incarnation, Mark: d.CreateTime, HandedOff: d.CreateTime}
 	}
 	begin, back := in.rezone(&state, in.begin(state))
 	from := begin
@@ -99,13 +100,13 @@ func Decide(in Input) Decision {
 	case d.Schedule.State.Paused:
 	case out.Next.IsZero() || in.outOfActions():
 		state.IdleDeadline = in.idleDeadline(state.HandedOff)
-		decision.WakeAt, decision.Reason = state.IdleDeadline, schedule.ReasonIdle
+		decision.WakeAt, decision.Reason = state.IdleDeadline, wire.ReasonIdle
 		// The record says whose end is to be told of by whoever finds no definition, so it is written first.
 		settled := !fresh && decision.HandOff == nil && len(decision.Requests) == 0 && len(decision.Events) == 0
 		decision.Close = settled && due(state.IdleDeadline, in.Now)
 	default:
 		state.Next, state.Future = out.Next, in.future(latest(out.Mark, in.Now), decision.HandOff)
-		decision.WakeAt, decision.Reason = state.Next, schedule.ReasonDue
+		decision.WakeAt, decision.Reason = state.Next, wire.ReasonDue
 	}
 	in.noteZone(&state)
 	decision.State = state
@@ -118,21 +119,21 @@ func Decide(in Input) Decision {
 
 // begin is where the range to process begins: at the mark, or at the last update or unpause where that is later, or where other
 // calendars have come.
-func (in *Input) begin(state schedule.GeneratorState) time.Time {
+func (in *Input) begin(state wire.GeneratorState) time.Time {
 	return latest(latest(state.Mark, in.replanned(&state)), latest(in.Definition.UpdateTime, in.Definition.ActiveSince))
 }
 
 // replanned returns up to when the calendars before have left out whatever those of now may give; zero where they have not changed since
 // the record was written. The mark does not move over a stretch without times, so the record says it by the next time it knows of. If that
 // has come before the change, what has come since is taken to be due by both.
-func (in *Input) replanned(state *schedule.GeneratorState) time.Time {
+func (in *Input) replanned(state *wire.GeneratorState) time.Time {
 	d := in.Definition
 	if state.Version >= d.CalendarsVersion {
 		return time.Time{}
 	}
 	version, since := d.CalendarsVersion, d.ReplanTime
 	// Calendars may have changed more than once since.
-	if first := slices.IndexFunc(d.Events, func(e schedule.DefinitionEvent) bool {
+	if first := slices.IndexFunc(d.Events, func(e wire.DefinitionEvent) bool {
 		return e.Version > state.Version && e.Event.Kind == schedule.EventReplanned
 	}); first >= 0 {
 		version, since = d.Events[first].Version, d.Events[first].Event.Time
@@ -193,7 +194,7 @@ func (in *Input) idleDeadline(handedOff time.Time) time.Time {
 
 // future lists the next times after one for describe, but those to skip. Of a limited schedule it lists as many as there
 // will be if all that is handed over now runs.
-func (in *Input) future(after time.Time, handOff *schedule.Enqueue) []time.Time {
+func (in *Input) future(after time.Time, handOff *wire.Enqueue) []time.Time {
 	count := futureCount
 	if in.Definition.Schedule.State.LimitedActions {
 		count = min(count, max(in.Remaining-toStart(handOff), 0))
@@ -211,7 +212,7 @@ func (in *Input) future(after time.Time, handOff *schedule.Enqueue) []time.Time 
 }
 
 // toStart counts the starts of a hand-off that are not to be skipped.
-func toStart(handOff *schedule.Enqueue) int {
+func toStart(handOff *wire.Enqueue) int {
 	count := 0
 	if handOff != nil {
 		for i := range handOff.Starts {
@@ -224,7 +225,7 @@ func toStart(handOff *schedule.Enqueue) int {
 }
 
 // skips reports whether somebody has asked to skip a nominal time. The times to skip are in order.
-func skips(d *schedule.Definition, nominal time.Time) bool {
+func skips(d *wire.Definition, nominal time.Time) bool {
 	_, found := slices.BinarySearchFunc(d.Skips, nominal, time.Time.Compare)
 	return found
 }
@@ -241,8 +242,8 @@ func (in *Input) newEvents(version uint64) []schedule.Event {
 }
 
 // newRequests are those that came with a version later than the given one.
-func newRequests(d *schedule.Definition, version uint64) []schedule.BackfillState {
-	var requests []schedule.BackfillState
+func newRequests(d *wire.Definition, version uint64) []wire.BackfillState {
+	var requests []wire.BackfillState
 	for i := range d.Requests {
 		if r := &d.Requests[i]; r.Version > version && r.Incarnation == d.Incarnation {
 			requests = append(requests, *r)
@@ -261,29 +262,29 @@ func lastNominal(out specproc.Outcome) time.Time {
 }
 
 // handOff packs what a range gave for the invoker, as the next link of the chain of hand-offs.
-func handOff(d *schedule.Definition, from time.Time, out specproc.Outcome) *schedule.Enqueue {
+func handOff(d *wire.Definition, from time.Time, out specproc.Outcome) *wire.Enqueue {
 	if isEmpty(&out) {
 		return nil
 	}
-	e := &schedule.Enqueue{
+	e := &wire.Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: schedule.SourceAuto,
-		Span:   schedule.Span{From: from, To: out.Mark},
+		Span:   wire.Span{From: from, To: out.Mark},
 		Missed: out.Missed.Count, Dropped: out.Dropped.Count, Superseded: out.Superseded.Count,
 		MissedSpan: spanOf(out.Missed), DroppedSpan: spanOf(out.Dropped), SupersededSpan: spanOf(out.Superseded),
-		Starts: make([]schedule.BufferedStart, len(out.Times)),
+		Starts: make([]wire.BufferedStart, len(out.Times)),
 	}
 	for i, t := range out.Times {
-		e.Starts[i] = schedule.NewStart(d, schedule.SourceAuto, t.Nominal, t.Actual)
+		e.Starts[i] = wire.NewStart(d, schedule.SourceAuto, t.Nominal, t.Actual)
 		e.Starts[i].Skip = skips(d, t.Nominal)
 	}
 	return e
 }
 
-func spanOf(t specproc.Tally) schedule.Span { return schedule.Span{From: t.First, To: t.Last} }
+func spanOf(t specproc.Tally) wire.Span { return wire.Span{From: t.First, To: t.Last} }
 
 // changed reports whether the record says anything new. A mark that moved over a stretch without times does not count:
 // processing the stretch again gives nothing again.
-func changed(old, state *schedule.GeneratorState) bool {
+func changed(old, state *wire.GeneratorState) bool {
 	return old.Version != state.Version || old.ZoneRules != state.ZoneRules ||
 		!old.Next.Equal(state.Next) || !old.IdleDeadline.Equal(state.IdleDeadline)
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -20,27 +21,27 @@ var created = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func at(d time.Duration) time.Time { return created.Add(d) }
 
 // every is a definition that is due every so often, created at created.
-func every(d time.Duration) *schedule.Definition {
-	return &schedule.Definition{
+func every(d time.Duration) *wire.Definition {
+	return &wire.Definition{
 		Namespace: "default", ID: "s", Incarnation: "i", Version: 1, CreateTime: created,
 		Schedule: schedule.Schedule{Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(d)}}}},
 	}
 }
 
-func once(times ...time.Time) *schedule.Definition {
+func once(times ...time.Time) *wire.Definition {
 	d := every(time.Hour)
 	d.Schedule.Spec = schedule.Spec{At: times}
 	return d
 }
 
-func compile(t require.TestingT, d *schedule.Definition) *specproc.Spec {
+func compile(t require.TestingT, d *wire.Definition) *specproc.Spec {
 	spec, err := specproc.Compile(d.Schedule.Spec)
 	require.NoError(t, err)
 	return spec
 }
 
 // input is a decision about a schedule at a time, without a record and with the idle time of the default.
-func input(t require.TestingT, d *schedule.Definition, now time.Time) Input {
+func input(t require.TestingT, d *wire.Definition, now time.Time) Input {
 	return Input{Definition: d, Spec: compile(t, d), IdleTime: 7 * 24 * time.Hour, Now: now}
 }
 
@@ -52,7 +53,7 @@ func with(in Input, mark time.Time) Input {
 	return in
 }
 
-func nominals(e *schedule.Enqueue) []time.Time {
+func nominals(e *wire.Enqueue) []time.Time {
 	if e == nil {
 		return nil
 	}
@@ -71,12 +72,12 @@ func TestNewSchedule(t *testing.T) {
 	require.True(t, got.Changed)
 	require.False(t, got.Close)
 	require.Equal(t, at(time.Minute), got.WakeAt)
-	require.Equal(t, schedule.ReasonDue, got.Reason)
+	require.Equal(t, wire.ReasonDue, got.Reason)
 	future := make([]time.Time, 10)
 	for i := range future {
 		future[i] = at(time.Duration(i+1) * time.Minute)
 	}
-	require.Equal(t, schedule.GeneratorState{
+	require.Equal(t, wire.GeneratorState{
 		Incarnation: "i", Version: 1, Mark: at(30 * time.Second), HandedOff: created, Next: at(time.Minute), Future: future,
 	}, got.State)
 }
@@ -86,12 +87,12 @@ func TestMarkOfANewScheduleIsItsCreateTime(t *testing.T) {
 	t.Parallel()
 	d := every(time.Minute)
 	got := Decide(input(t, d, at(150*time.Second)))
-	require.Equal(t, &schedule.Enqueue{
+	require.Equal(t, &wire.Enqueue{
 		Incarnation: "i", Version: 1, Source: schedule.SourceAuto,
-		Span: schedule.Span{From: created, To: at(150 * time.Second)},
-		Starts: []schedule.BufferedStart{
-			schedule.NewStart(d, schedule.SourceAuto, at(time.Minute), at(time.Minute)),
-			schedule.NewStart(d, schedule.SourceAuto, at(2*time.Minute), at(2*time.Minute)),
+		Span: wire.Span{From: created, To: at(150 * time.Second)},
+		Starts: []wire.BufferedStart{
+			wire.NewStart(d, schedule.SourceAuto, at(time.Minute), at(time.Minute)),
+			wire.NewStart(d, schedule.SourceAuto, at(2*time.Minute), at(2*time.Minute)),
 		},
 	}, got.HandOff)
 	require.Equal(t, at(150*time.Second), got.State.Mark)
@@ -100,7 +101,7 @@ func TestMarkOfANewScheduleIsItsCreateTime(t *testing.T) {
 
 	// A record of an earlier schedule of the same ID means nothing.
 	in := input(t, d, at(150*time.Second))
-	in.State = schedule.GeneratorState{Incarnation: "earlier", Version: 7, Mark: at(time.Hour), HandedOff: at(time.Hour)}
+	in.State = wire.GeneratorState{Incarnation: "earlier", Version: 7, Mark: at(time.Hour), HandedOff: at(time.Hour)}
 	require.Equal(t, got, Decide(in))
 }
 
@@ -109,14 +110,14 @@ func TestChainOfHandOffs(t *testing.T) {
 	t.Parallel()
 	in := with(input(t, every(time.Minute), at(61*time.Second)), at(10*time.Second))
 	first := Decide(in)
-	require.Equal(t, schedule.Span{From: created, To: at(61 * time.Second)}, first.HandOff.Span)
+	require.Equal(t, wire.Span{From: created, To: at(61 * time.Second)}, first.HandOff.Span)
 	in.State, in.Now = first.State, at(90*time.Second)
 	idle := Decide(in)
 	require.Nil(t, idle.HandOff)
 	require.False(t, idle.Changed, "a mark alone is not worth a write")
 	in.Now = at(120 * time.Second)
 	second := Decide(in)
-	require.Equal(t, schedule.Span{From: at(61 * time.Second), To: at(120 * time.Second)}, second.HandOff.Span)
+	require.Equal(t, wire.Span{From: at(61 * time.Second), To: at(120 * time.Second)}, second.HandOff.Span)
 	require.Equal(t, []time.Time{at(2 * time.Minute)}, nominals(second.HandOff))
 }
 
@@ -140,7 +141,7 @@ func TestUpdateDropsWhatWasDueBefore(t *testing.T) {
 	in.Definition.Version, in.Definition.UpdateTime = 2, at(8*time.Minute+1)
 	got := Decide(in)
 	require.Equal(t, []time.Time{at(9 * time.Minute), at(10 * time.Minute)}, nominals(got.HandOff))
-	require.Equal(t, schedule.Span{From: created, To: at(10 * time.Minute)}, got.HandOff.Span, "the chain goes on")
+	require.Equal(t, wire.Span{From: created, To: at(10 * time.Minute)}, got.HandOff.Span, "the chain goes on")
 	require.EqualValues(t, 2, got.State.Version)
 
 	// An update before the mark changes nothing about what is due; the record says that it has been seen.
@@ -163,11 +164,11 @@ func replanned(t require.TestingT, in Input, now time.Time, windows ...schedule.
 	d := *in.Definition
 	d.Version++
 	d.CalendarsVersion, d.ReplanTime = d.Version, now
-	d.Events = append(slices.Clone(d.Events), schedule.DefinitionEvent{
+	d.Events = append(slices.Clone(d.Events), wire.DefinitionEvent{
 		Version: d.Version, Event: schedule.Event{Kind: schedule.EventReplanned, Time: now},
 	})
 	d.Schedule.Spec.ExcludeCalendarsNamed = []string{"c"}
-	d.Calendars = map[string]schedule.CalendarCopy{"c": {Windows: windows}}
+	d.Calendars = map[string]wire.CalendarCopy{"c": {Windows: windows}}
 	spec, err := specproc.CompileWith(d.Schedule.Spec, d.NamedCalendars())
 	require.NoError(t, err)
 	in.Definition, in.Spec, in.Now = &d, spec, now
@@ -223,7 +224,7 @@ func TestReplanOfWhatNobodyHasSeen(t *testing.T) {
 	require.Empty(t, nominals(Decide(opened).HandOff))
 
 	// No generator has seen the schedule at all.
-	opened.State = schedule.GeneratorState{}
+	opened.State = wire.GeneratorState{}
 	require.Empty(t, nominals(Decide(opened).HandOff))
 	opened.Definition.ReplanFrom = at(5 * time.Minute).Add(-1)
 	require.Equal(t, []time.Time{at(5 * time.Minute), at(6 * time.Minute)}, nominals(Decide(opened).HandOff))
@@ -247,7 +248,7 @@ func TestPauseAndUnpause(t *testing.T) {
 	in.State, in.Now = paused.State, at(10*time.Minute)
 	got := Decide(in)
 	require.Equal(t, []time.Time{at(9 * time.Minute), at(10 * time.Minute)}, nominals(got.HandOff))
-	require.Equal(t, schedule.Span{From: at(90 * time.Second), To: at(10 * time.Minute)}, got.HandOff.Span)
+	require.Equal(t, wire.Span{From: at(90 * time.Second), To: at(10 * time.Minute)}, got.HandOff.Span)
 	require.Zero(t, got.HandOff.Missed)
 	require.Equal(t, at(11*time.Minute), got.WakeAt)
 }
@@ -308,7 +309,7 @@ func TestLimitedActions(t *testing.T) {
 	in.Remaining = 1
 	got = Decide(in)
 	require.Len(t, got.HandOff.Starts, 1)
-	require.Equal(t, schedule.ReasonDue, got.Reason)
+	require.Equal(t, wire.ReasonDue, got.Reason)
 	require.Equal(t, at(2*time.Minute), got.WakeAt)
 	require.Empty(t, got.State.Future)
 
@@ -317,7 +318,7 @@ func TestLimitedActions(t *testing.T) {
 	got = Decide(in)
 	require.Nil(t, got.HandOff)
 	require.Equal(t, at(2*time.Minute), got.State.Mark)
-	require.Equal(t, schedule.ReasonIdle, got.Reason)
+	require.Equal(t, wire.ReasonIdle, got.Reason)
 	require.Equal(t, at(time.Minute).Add(in.IdleTime), got.WakeAt)
 	require.Zero(t, got.State.Next)
 }
@@ -429,13 +430,13 @@ func TestJitterPendingAcrossMarks(t *testing.T) {
 
 // taker is the invoker as far as hand-offs go: it takes what no earlier one of the chain covered.
 type taker struct {
-	covered []schedule.Span
-	starts  []schedule.BufferedStart
+	covered []wire.Span
+	starts  []wire.BufferedStart
 }
 
-func (i *taker) take(e *schedule.Enqueue) {
+func (i *taker) take(e *wire.Enqueue) {
 	for _, start := range e.Starts {
-		if !slices.ContainsFunc(i.covered, func(s schedule.Span) bool {
+		if !slices.ContainsFunc(i.covered, func(s wire.Span) bool {
 			return start.Actual.After(s.From) && !start.Actual.After(s.To)
 		}) {
 			i.starts = append(i.starts, start)
@@ -452,7 +453,7 @@ func TestChainCoversEveryTimeOnce(t *testing.T) {
 		d := anyDefinition(t)
 		in := input(t, d, created)
 		var invoker taker
-		var late []*schedule.Enqueue
+		var late []*wire.Enqueue
 		latest := created
 		for range rapid.IntRange(0, 40).Draw(t, "wakes") {
 			in.Now = in.Now.Add(anyStep(t))
@@ -485,7 +486,7 @@ func TestChainCoversEveryTimeOnce(t *testing.T) {
 	})
 }
 
-func requireTimes(t require.TestingT, spec *specproc.Spec, d *schedule.Definition, end time.Time, starts []schedule.BufferedStart) {
+func requireTimes(t require.TestingT, spec *specproc.Spec, d *wire.Definition, end time.Time, starts []wire.BufferedStart) {
 	var want, got []string
 	for time := range spec.Between(created, end, d.JitterSeed()) {
 		want = append(want, fmt.Sprint(time.Nominal, time.Actual))
@@ -508,7 +509,7 @@ func decidePure(t *rapid.T, in Input) Decision {
 	require.Equal(t, got, Decide(in))
 
 	require.False(t, got.State.Mark.Before(in.State.Mark), "the mark never moves back")
-	require.True(t, got.WakeAt.IsZero() || got.WakeAt.After(in.Now) || got.Reason == schedule.ReasonIdle, "or it would spin")
+	require.True(t, got.WakeAt.IsZero() || got.WakeAt.After(in.Now) || got.Reason == wire.ReasonIdle, "or it would spin")
 	require.False(t, got.Close && got.HandOff != nil)
 	require.LessOrEqual(t, len(got.State.Future), 10)
 	if e := got.HandOff; e != nil {
@@ -522,7 +523,7 @@ func decidePure(t *rapid.T, in Input) Decision {
 	return got
 }
 
-func anyDefinition(t *rapid.T) *schedule.Definition {
+func anyDefinition(t *rapid.T) *wire.Definition {
 	d := every(time.Duration(rapid.IntRange(1, 90).Draw(t, "every")) * time.Second)
 	d.Schedule.Spec.Intervals[0].Phase = 0
 	d.Schedule.Spec.Jitter = schedule.Duration(rapid.IntRange(0, 120_000).Draw(t, "jitter")) * schedule.Duration(time.Millisecond)

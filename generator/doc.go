@@ -11,7 +11,7 @@
 // any two steps is mended by the redelivery of the message. The first transition of a schedule takes no look at anything: the
 // wake that tells of its creation brings the definition along, and the record is one that must never have been there.
 //
-// State: the record [schedule.GeneratorState]. Timers: subjects.DueTimer, armed a lead ahead of the due time because the
+// State: the record [wire.GeneratorState]. Timers: subjects.DueTimer, armed a lead ahead of the due time because the
 // server's own timers are coarse; within the lead the pool holds the message and waits to the millisecond.
 //
 // The package imports schedule, specproc, subjects, kv and internal packages, and no other pool.

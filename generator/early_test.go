@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -49,7 +50,7 @@ func armedByAClockThatIsBehind(t *testing.T, spec schedule.Spec) (next func() ti
 	require.NoError(t, err)
 	require.NoError(t, conn.Flush())
 	b.define("s", spec)
-	b.wake("s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	b.wake("s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 	b.run(b.pool(func(c *Config) {
 		c.IdleTime, c.Now = 100*time.Millisecond, func() time.Time { return time.Now().Add(-10 * time.Second) }
 	}))

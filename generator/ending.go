@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -22,7 +23,7 @@ import (
 //
 // The event of a deletion is for who has deleted it to store, who knows more about it. Its guard stands until that is done, and
 // what comes before leaves the record to it.
-func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wake) error {
+func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []wire.Wake) error {
 	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Generator(key)))
 	if err != nil {
 		return err
@@ -35,7 +36,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wa
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
-	deleted := slices.ContainsFunc(wakes, func(w schedule.Wake) bool { return w.Reason == schedule.ReasonDeleted })
+	deleted := slices.ContainsFunc(wakes, func(w wire.Wake) bool { return w.Reason == wire.ReasonDeleted })
 	if record.Revision != 0 && !deleted {
 		if guarded, err := p.guarded(ctx, key); guarded || err != nil {
 			return err
@@ -66,10 +67,10 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []schedule.Wa
 
 // deletedOnes are the schedules of an ID that were there and are not any more: that of the record, and those that whoever has
 // deleted them names. The record may be of an earlier one. That of a trace in the making (kv.LeaveTrace) names none.
-func deletedOnes(record *schedule.GeneratorState, wakes []schedule.Wake) []string {
+func deletedOnes(record *wire.GeneratorState, wakes []wire.Wake) []string {
 	all := []string{record.Incarnation}
 	for _, wake := range wakes {
-		if wake.Reason == schedule.ReasonDeleted || wake.Reason == schedule.ReasonGuard {
+		if wake.Reason == wire.ReasonDeleted || wake.Reason == wire.ReasonGuard {
 			all = append(all, wake.Incarnation)
 		}
 	}
@@ -108,7 +109,7 @@ func (p *Pool) disarm(ctx context.Context, key schedule.Key, timer uint64) error
 // tellInvoker makes the invoker forget a schedule that is gone.
 func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key) error {
 	// Whatever definition a lagging replica still has, it is older than its deletion.
-	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted}
+	wake := &wire.Wake{Version: math.MaxUint64, Reason: wire.ReasonDeleted}
 	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeDeleted(p.config.Store.ShardOf(key), key), wake)
 }
 
@@ -119,12 +120,12 @@ func (p *Pool) tellBackfiller(ctx context.Context, key schedule.Key) error {
 	if err != nil {
 		return err
 	}
-	return p.wakeBackfiller(ctx, key, requests, &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonDeleted})
+	return p.wakeBackfiller(ctx, key, requests, &wire.Wake{Version: math.MaxUint64, Reason: wire.ReasonDeleted})
 }
 
 // wakeBackfiller makes the backfiller look at requests.
 func (p *Pool) wakeBackfiller(
-	ctx context.Context, key schedule.Key, requests []kv.Key[schedule.BackfillState], wake *schedule.Wake,
+	ctx context.Context, key schedule.Key, requests []kv.Key[wire.BackfillState], wake *wire.Wake,
 ) error {
 	shard := p.config.Store.ShardOf(key)
 	for _, request := range requests {
@@ -144,7 +145,7 @@ var errClosing = fmt.Errorf("%w: generator: before it closes a schedule", kv.Err
 //
 // The definition has said that before the last look. A trigger or backfill is stored beside it: one that was stored before is seen by
 // that look, and a frontend that has stored one later finds the mark, and takes it away, or finds that the schedule is gone.
-func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definition]) error {
+func (p *Pool) close(ctx context.Context, definition kv.Record[wire.Definition]) error {
 	if !definition.Value.Closing {
 		marked := definition.Value
 		marked.Closing = true
@@ -161,20 +162,20 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[schedule.Definiti
 	if err := p.events.Publish(ctx, p.closed(d.Key(), d.Incarnation)); err != nil {
 		return err
 	}
-	told := schedule.Wake{Incarnation: d.Incarnation, Reason: schedule.ReasonDeleted, Told: true}
-	return p.forget(ctx, d.Key(), []schedule.Wake{told})
+	told := wire.Wake{Incarnation: d.Incarnation, Reason: wire.ReasonDeleted, Told: true}
+	return p.forget(ctx, d.Key(), []wire.Wake{told})
 }
 
 // publishEnding stores the event of an end, unless the history tells of the end of that schedule already: that it was closed, if that is
 // what the trace says, or that it was deleted. The latter names the request, by which a repeat of that is recognised later.
-func (p *Pool) publishEnding(ctx context.Context, key schedule.Key, incarnation string, wakes []schedule.Wake) error {
+func (p *Pool) publishEnding(ctx context.Context, key schedule.Key, incarnation string, wakes []wire.Wake) error {
 	for _, wake := range wakes {
-		if wake.Reason == schedule.ReasonDeleted && wake.Incarnation == incarnation && wake.Told {
+		if wake.Reason == wire.ReasonDeleted && wake.Incarnation == incarnation && wake.Told {
 			return nil
 		}
 	}
 	closed := p.closed(key, incarnation)
-	deleted := p.ending(key, schedule.EventDeleted, schedule.DeletedEventID(incarnation))
+	deleted := p.ending(key, schedule.EventDeleted, wire.DeletedEventID(incarnation))
 	for _, event := range []*schedule.Event{&closed, &deleted} {
 		if stored, err := p.events.IsLast(ctx, event); stored || err != nil {
 			return err
@@ -194,7 +195,7 @@ func (p *Pool) publishEnding(ctx context.Context, key schedule.Key, incarnation 
 }
 
 func (p *Pool) closed(key schedule.Key, incarnation string) schedule.Event {
-	event := p.ending(key, schedule.EventClosed, schedule.ClosedEventID(incarnation))
+	event := p.ending(key, schedule.EventClosed, wire.ClosedEventID(incarnation))
 	event.Reason = "no time and no action left for the idle time"
 	return event
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -18,17 +19,17 @@ import (
 // since it finds another schedule of the same ID. The history names the request, by which a repeat of it is recognised.
 func TestTheDeletionNamesItsRequest(t *testing.T) {
 	t.Parallel()
-	deletion := &schedule.Deletion{Incarnation: "of-s", RequestID: "r1"}
+	deletion := &wire.Deletion{Incarnation: "of-s", RequestID: "r1"}
 	for name, test := range map[string]struct {
-		deletion *schedule.Deletion // as it is remembered
+		deletion *wire.Deletion // as it is remembered
 		replaced bool
 		named    string
 	}{
 		"gone":                           {deletion: deletion, named: "r1"},
 		"replaced":                       {deletion: deletion, replaced: true, named: "r1"},
 		"gone, by a request without ID":  {},
-		"gone, and a later one as well":  {deletion: &schedule.Deletion{Incarnation: "later", RequestID: "r2"}},
-		"replaced after a later one":     {deletion: &schedule.Deletion{Incarnation: "later", RequestID: "r2"}, replaced: true},
+		"gone, and a later one as well":  {deletion: &wire.Deletion{Incarnation: "later", RequestID: "r2"}},
+		"replaced after a later one":     {deletion: &wire.Deletion{Incarnation: "later", RequestID: "r2"}, replaced: true},
 		"replaced, by one of no request": {replaced: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,18 +37,18 @@ func TestTheDeletionNamesItsRequest(t *testing.T) {
 			b := setup(t)
 			p := b.pool()
 			d := b.define("s", seconds(3600))
-			b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+			b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 			require.NoError(t, kv.DeleteNoting(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision, kv.Note{Deletion: test.deletion}))
-			wake := schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonGuard}
+			wake := wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonGuard}
 			if test.replaced {
 				next := d.Value
 				next.Incarnation, next.Predecessor = "again", test.deletion
 				b.put(next, 0)
-				wake = schedule.Wake{Incarnation: "again", Version: 1, Reason: schedule.ReasonCreated}
+				wake = wire.Wake{Incarnation: "again", Version: 1, Reason: wire.ReasonCreated}
 			}
 			b.handle(p, "s", wake)
 			event := b.lastDeleted("s")
-			require.Equal(t, schedule.DeletedEventID("of-s"), event.ID)
+			require.Equal(t, wire.DeletedEventID("of-s"), event.ID)
 			require.Equal(t, test.named, event.RequestID)
 		})
 	}
@@ -71,16 +72,16 @@ func TestAClosedScheduleLeavesWhoHasDeletedTheOneBefore(t *testing.T) {
 	b := setup(t)
 	p := b.pool(idleAfter(time.Millisecond))
 	d := b.define("s", seconds(3600))
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
-	deletion := &schedule.Deletion{Incarnation: "of-s", RequestID: "r1"}
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
+	deletion := &wire.Deletion{Incarnation: "of-s", RequestID: "r1"}
 	require.NoError(t, kv.DeleteNoting(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision, kv.Note{Deletion: deletion}))
 	next := d.Value
 	next.Incarnation, next.Predecessor, next.Schedule.Spec = "idle", deletion, schedule.Spec{}
 	next.CreateTime = next.CreateTime.Add(-time.Hour)
 	next.UpdateTime = next.CreateTime
 	b.put(next, 0)
-	b.handle(p, "s", schedule.Wake{Incarnation: "idle", Version: 1, Reason: schedule.ReasonCreated})
-	b.handle(p, "s", schedule.Wake{Incarnation: "idle", Version: 1, Reason: schedule.ReasonIdle})
+	b.handle(p, "s", wire.Wake{Incarnation: "idle", Version: 1, Reason: wire.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: "idle", Version: 1, Reason: wire.ReasonIdle})
 
 	require.Equal(t, 1, b.told(keyOf("s"), schedule.EventClosed))
 	last, err := kv.LastDeletion(t.Context(), b.store, keyOf("s"))
@@ -132,7 +133,7 @@ func TestAClosingThatIsRefusedIsNotTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.define("s", schedule.Spec{})
-	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 	changed := false
 	p := b.closes("s", &closing{before: func() {
 		if changed {
@@ -145,7 +146,7 @@ func TestAClosingThatIsRefusedIsNotTold(t *testing.T) {
 		b.put(record.Value, record.Revision)
 	}})
 	b.wait(2 * time.Millisecond)
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonIdle})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonIdle})
 	require.True(t, changed)
 	_, err := kv.GetLeader(t.Context(), b.store, kv.Definition(keyOf("s")))
 	require.NoError(t, err)
@@ -162,11 +163,11 @@ func TestAClosingIsToldOfByOthers(t *testing.T) {
 			b := setup(t)
 			key := keyOf("s")
 			d := b.define("s", schedule.Spec{})
-			b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+			b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 			b.wait(2 * time.Millisecond)
-			wake := schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonIdle}
+			wake := wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonIdle}
 			p := b.closes("s", &closing{before: func() {}, dies: true})
-			require.Error(t, p.Handle(t.Context(), key, []loop.Message[schedule.Wake]{{Body: wake}}).Err())
+			require.Error(t, p.Handle(t.Context(), key, []loop.Message[wire.Wake]{{Body: wake}}).Err())
 			_, err := kv.GetLeader(t.Context(), b.store, kv.Definition(key))
 			require.ErrorIs(t, err, kv.ErrNotFound)
 			if next != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -64,12 +65,12 @@ func TestFrozen(t *testing.T) {
 			require.Equal(t, test.dropped, got.HandOff.Dropped)
 			if test.dropped > 0 {
 				require.Empty(t, got.HandOff.Starts)
-				require.Equal(t, schedule.Span{From: at(test.from), To: at(test.to)}, got.HandOff.DroppedSpan)
+				require.Equal(t, wire.Span{From: at(test.from), To: at(test.to)}, got.HandOff.DroppedSpan)
 				require.Equal(t, "namespace frozen: moving house", got.HandOff.DropReason)
 			} else {
 				require.Empty(t, got.HandOff.DropReason)
 			}
-			require.Equal(t, schedule.ReasonDue, got.Reason, "the timer stays armed")
+			require.Equal(t, wire.ReasonDue, got.Reason, "the timer stays armed")
 			require.False(t, got.WakeAt.IsZero())
 		})
 	}

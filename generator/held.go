@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -33,7 +34,7 @@ func (h *held) note(key schedule.Key, due time.Time) {
 }
 
 // take returns the due time that a group of messages has been held for, if nothing has come since; else zero.
-func (h *held) take(key schedule.Key, group []loop.Message[schedule.Wake]) time.Time {
+func (h *held) take(key schedule.Key, group []loop.Message[wire.Wake]) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	due := h.due[key]
@@ -45,6 +46,6 @@ func (h *held) take(key schedule.Key, group []loop.Message[schedule.Wake]) time.
 }
 
 // isDone reports whether another process has done what was due at a time that this one has held a message for.
-func isDone(due time.Time, state *schedule.GeneratorState, decision *Decision) bool {
+func isDone(due time.Time, state *wire.GeneratorState, decision *Decision) bool {
 	return !due.IsZero() && state.Next.After(due) && decision.HandOff == nil && !decision.Changed
 }

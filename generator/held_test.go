@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // TestLetsGoWithoutAcknowledging: after an election two processes may hold the same message. Who finds that the other has done
@@ -19,9 +19,9 @@ func TestLetsGoWithoutAcknowledging(t *testing.T) {
 	now := d.CreateTime
 	clock := func(c *Config) { c.Now = func() time.Time { return now } }
 	one, other := b.pool(clock), b.pool(clock)
-	message := loop.Message[schedule.Wake]{Body: schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonDue}}
+	message := loop.Message[wire.Wake]{Body: wire.Wake{Incarnation: d.Incarnation, Version: 1, Reason: wire.ReasonDue}}
 	handle := func(p *Pool) loop.Verdict {
-		return p.Handle(t.Context(), d.Key(), []loop.Message[schedule.Wake]{message})
+		return p.Handle(t.Context(), d.Key(), []loop.Message[wire.Wake]{message})
 	}
 	require.True(t, handle(one).IsHold())
 	require.True(t, handle(other).IsHold())
@@ -44,9 +44,9 @@ func TestLooksAgainBehindItsTimer(t *testing.T) {
 	now := d.CreateTime
 	clock := func(c *Config) { c.Now = func() time.Time { return now } }
 	one, other := b.pool(clock), b.pool(clock)
-	message := loop.Message[schedule.Wake]{Body: schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonDue}}
+	message := loop.Message[wire.Wake]{Body: wire.Wake{Incarnation: d.Incarnation, Version: 1, Reason: wire.ReasonDue}}
 	handle := func(p *Pool) loop.Verdict {
-		return p.Handle(t.Context(), d.Key(), []loop.Message[schedule.Wake]{message})
+		return p.Handle(t.Context(), d.Key(), []loop.Message[wire.Wake]{message})
 	}
 	handle(one)
 	state, _ := b.state("beat")
@@ -72,10 +72,10 @@ func TestHoldsNothingThatAnotherMayAcknowledge(t *testing.T) {
 	d := b.define("beat", seconds(1)).Value
 	now := d.CreateTime
 	p := b.pool(func(c *Config) { c.Now = func() time.Time { return now } })
-	message := loop.Message[schedule.Wake]{
-		Body: schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonDue}, Shared: true,
+	message := loop.Message[wire.Wake]{
+		Body: wire.Wake{Incarnation: d.Incarnation, Version: 1, Reason: wire.ReasonDue}, Shared: true,
 	}
-	handle := func() loop.Verdict { return p.Handle(t.Context(), d.Key(), []loop.Message[schedule.Wake]{message}) }
+	handle := func() loop.Verdict { return p.Handle(t.Context(), d.Key(), []loop.Message[wire.Wake]{message}) }
 	require.Equal(t, loop.Done(), handle())
 	require.True(t, b.armed("beat"), "nothing else wakes the schedule")
 	require.True(t, handle().IsHold(), "it is as the process before has left it, which holds a message or has armed a timer")

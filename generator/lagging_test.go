@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -44,9 +46,9 @@ func (b *testBundle) behind(key string) *Pool {
 	return b.pool(func(c *Config) { c.Store = kv.NewStore(replica, b.names, 1) })
 }
 
-func (b *testBundle) handle(p *Pool, id string, wake schedule.Wake) {
+func (b *testBundle) handle(p *Pool, id string, wake wire.Wake) {
 	b.Helper()
-	verdict := p.Handle(b.Context(), keyOf(id), []loop.Message[schedule.Wake]{{Body: wake}})
+	verdict := p.Handle(b.Context(), keyOf(id), []loop.Message[wire.Wake]{{Body: wake}})
 	require.Equal(b, loop.Done(), verdict)
 }
 
@@ -58,7 +60,7 @@ func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {
 	d := b.define("s", seconds(3600))
 	p := b.behind(kv.Definition(keyOf("s")).String())
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
-	b.handle(p, "s", schedule.Wake{Incarnation: d.Value.Incarnation, Version: 1, Reason: schedule.ReasonDue})
+	b.handle(p, "s", wire.Wake{Incarnation: d.Value.Incarnation, Version: 1, Reason: wire.ReasonDue})
 	_, found := b.state("s")
 	require.False(t, found)
 	require.False(t, b.armed("s"))
@@ -70,21 +72,21 @@ func TestALaggingReplicaGivesNothingUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	now := time.Now().UTC().Truncate(time.Second)
-	d := b.put(schedule.Definition{
+	d := b.put(wire.Definition{
 		Namespace: "default", ID: "s", Incarnation: "of-s", Version: 1, CreateTime: now.Add(-time.Minute),
 		Schedule: schedule.Schedule{
 			Spec:     schedule.Spec{At: []time.Time{now.Add(-40 * time.Second), now.Add(-30 * time.Second)}},
 			Policies: schedule.Policies{CatchupMode: schedule.CatchupLatest},
 		},
 	}, 0)
-	state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: d.Value.CreateTime, HandedOff: d.Value.CreateTime}
+	state := wire.GeneratorState{Incarnation: "of-s", Version: 1, Mark: d.Value.CreateTime, HandedOff: d.Value.CreateTime}
 	revision, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
 	require.NoError(t, err)
 	p := b.behind(kv.Generator(keyOf("s")).String())
 	state.Mark, state.HandedOff = now.Add(-20*time.Second), now.Add(-20*time.Second)
 	_, err = kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, revision)
 	require.NoError(t, err)
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonDue})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonDue})
 	require.Empty(t, b.handOffs("s"))
 }
 
@@ -94,18 +96,18 @@ func TestALaggingReplicaRunsNothingTwiceAfterAnUpdate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	due := time.Now().UTC().Truncate(time.Second).Add(-30 * time.Second)
-	b.put(schedule.Definition{
+	b.put(wire.Definition{
 		Namespace: "default", ID: "s", Incarnation: "of-s", Version: 2, CreateTime: due.Add(-time.Minute), UpdateTime: due,
 		Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{due}, Jitter: schedule.Duration(20 * time.Second)}},
 	}, 0)
-	state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: due.Add(-time.Second), HandedOff: due.Add(-time.Second)}
+	state := wire.GeneratorState{Incarnation: "of-s", Version: 1, Mark: due.Add(-time.Second), HandedOff: due.Add(-time.Second)}
 	revision, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
 	require.NoError(t, err)
 	p := b.behind(kv.Generator(keyOf("s")).String())
 	state.Mark, state.HandedOff, state.LastNominal = due, due, due
 	_, err = kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, revision)
 	require.NoError(t, err)
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated})
 	require.Empty(t, b.handOffs("s"))
 }
 
@@ -128,19 +130,19 @@ func TestALaggingReplicaBeginsNothingAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	now := time.Now().UTC().Truncate(time.Second)
-	d := b.put(schedule.Definition{
+	d := b.put(wire.Definition{
 		Namespace: "default", ID: "s", Incarnation: "of-s", Version: 2, CreateTime: now.Add(-time.Minute), UpdateTime: now.Add(-20 * time.Second),
 		Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{now.Add(-30 * time.Second), now.Add(-10 * time.Second)}}},
 	}, 0)
 	handedOff := now.Add(-25 * time.Second)
-	state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: handedOff, HandedOff: handedOff}
+	state := wire.GeneratorState{Incarnation: "of-s", Version: 1, Mark: handedOff, HandedOff: handedOff}
 	_, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
 	require.NoError(t, err)
 	buckets, err := kv.OpenBuckets(t.Context(), b.js, b.names, 1)
 	require.NoError(t, err)
 	replica := &empty{Buckets: buckets, key: kv.Generator(keyOf("s")).String()}
 	p := b.pool(func(c *Config) { c.Store = kv.NewStore(replica, b.names, 1) })
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated})
 	handOffs := b.handOffs("s")
 	require.Len(t, handOffs, 1, "and not one from %s", d.Value.CreateTime)
 	require.Equal(t, handedOff, handOffs[0].From)
@@ -168,13 +170,13 @@ func (s *slow) GetLeader(ctx context.Context, bucket, key string) (kv.Entry, err
 // watched is a bus of which somebody sees the hand-offs, before they are stored.
 type watched struct {
 	bus.Bus
-	handOff func(*schedule.Enqueue)
+	handOff func(*wire.Enqueue)
 }
 
 func (w *watched) Publish(ctx context.Context, msg *nats.Msg) error {
 	if strings.Contains(msg.Subject, ".invoke.") && strings.Contains(msg.Subject, "."+schedule.SourceAuto+"-") {
-		var e schedule.Enqueue
-		if err := schedule.Unmarshal(msg.Data, &e); err != nil {
+		var e wire.Enqueue
+		if err := codec.Unmarshal(msg.Data, &e); err != nil {
 			return err
 		}
 		w.handOff(&e)
@@ -194,12 +196,12 @@ func TestNothingIsHandedOverByAnAnswerFromBefore(t *testing.T) {
 			var asked time.Time
 			at := []time.Time{now.Add(-10 * time.Second), now.Add(10 * time.Second)}
 			created := at[0].Add(-time.Minute)
-			b.put(schedule.Definition{
+			b.put(wire.Definition{
 				Namespace: "default", ID: "s", Incarnation: "of-s", Version: 2, CreateTime: created, UpdateTime: created.Add(time.Second),
 				Schedule: schedule.Schedule{Spec: schedule.Spec{At: at}},
 			}, 0)
 			if known {
-				state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: created, HandedOff: created}
+				state := wire.GeneratorState{Incarnation: "of-s", Version: 1, Mark: created, HandedOff: created}
 				_, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
 				require.NoError(t, err)
 			}
@@ -210,15 +212,15 @@ func TestNothingIsHandedOverByAnAnswerFromBefore(t *testing.T) {
 				asked: func() { asked = now }, answered: func() { now = now.Add(30 * time.Second) },
 			}
 			handOffs := 0
-			on := &watched{Bus: natstest.Bus(t, b.js), handOff: func(e *schedule.Enqueue) {
+			on := &watched{Bus: natstest.Bus(t, b.js), handOff: func(e *wire.Enqueue) {
 				handOffs++
 				require.False(t, e.To.After(asked), "up to %s, asked at %s", e.To, asked)
 			}}
 			p := b.pool(func(c *Config) {
 				c.Store, c.Bus, c.Now = kv.NewStore(late, b.names, 1), on, func() time.Time { return now }
 			})
-			wake := schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated}
-			require.NoError(t, p.Handle(t.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: wake}}).Err())
+			wake := wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated}
+			require.NoError(t, p.Handle(t.Context(), keyOf("s"), []loop.Message[wire.Wake]{{Body: wake}}).Err())
 			require.Equal(t, 1, handOffs)
 		})
 	}
@@ -230,12 +232,12 @@ func TestForgetWakesTheBackfiller(t *testing.T) {
 	b := setup(t)
 	d := b.define("s", seconds(3600))
 	p := b.pool()
-	b.handle(p, "s", schedule.Wake{Version: 1, Reason: schedule.ReasonCreated})
-	request := schedule.BackfillState{Incarnation: d.Value.Incarnation, ID: "t1", Trigger: &schedule.Trigger{}}
+	b.handle(p, "s", wire.Wake{Version: 1, Reason: wire.ReasonCreated})
+	request := wire.BackfillState{Incarnation: d.Value.Incarnation, ID: "t1", Trigger: &schedule.Trigger{}}
 	_, err := kv.Put(t.Context(), b.store, kv.Backfill(keyOf("s"), "t1"), &request, 0)
 	require.NoError(t, err)
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
-	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	b.handle(p, "s", wire.Wake{Version: 2, Reason: wire.ReasonGuard})
 	require.NotNil(t, b.last(b.names.Backfill(0, keyOf("s"), "t1")))
 }
 
@@ -270,15 +272,15 @@ func TestATimerArmedLateIsRemoved(t *testing.T) {
 		b := setup(t)
 		d := b.define("s", seconds(3600))
 		if !fresh {
-			b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+			b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 			d.Value.Version++
 			d = b.put(d.Value, d.Revision)
 		}
 		p, _ := b.interrupted("s", func() {
 			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
-			b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: d.Value.Version + 1, Reason: schedule.ReasonDeleted})
+			b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: d.Value.Version + 1, Reason: wire.ReasonDeleted})
 		})
-		b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: d.Value.Version, Reason: schedule.ReasonUpdated})
+		b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: d.Value.Version, Reason: wire.ReasonUpdated})
 		_, found := b.state("s")
 		require.False(t, found)
 		require.False(t, b.armed("s"))
@@ -293,16 +295,16 @@ func TestATimerArmedLateWakesNoLater(t *testing.T) {
 	rare := seconds(100 * 3600)
 	rare.Intervals[0].Phase = schedule.Duration(30 * time.Minute) // never when the other is due
 	d := b.define("s", rare)
-	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 	armedFor := func() string { return b.last(b.names.DueTimer(0, keyOf("s"))).Header.Get(task.HeaderAt) }
 	later, sooner := armedFor(), ""
 	p, _ := b.interrupted("s", func() {
 		d.Value.Version, d.Value.Schedule.Spec = 2, seconds(3600)
 		b.put(d.Value, d.Revision)
-		b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+		b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated})
 		sooner = armedFor()
 	})
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonFinished})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonFinished})
 	require.NotEqual(t, later, sooner)
 	require.Equal(t, sooner, armedFor())
 }
@@ -322,18 +324,18 @@ func (u *unreadable) GetLeader(ctx context.Context, bucket, key string) (kv.Entr
 
 // overtaken is a pool that arms the timer of a schedule for a time long after it is due, since another process, which has dealt with
 // an update, was faster by a moment. The update makes it due every so often.
-func (b *testBundle) overtaken(every int) (p *Pool, old schedule.Wake) {
+func (b *testBundle) overtaken(every int) (p *Pool, old wire.Wake) {
 	b.Helper()
 	rare := seconds(100 * 3600)
 	rare.Intervals[0].Phase = schedule.Duration(30 * time.Minute)
 	d := b.define("s", rare)
-	old = schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonFinished}
+	old = wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonFinished}
 	b.handle(b.pool(), "s", old)
 	p, _ = b.interrupted("s", func() {
 		d.Value.Version, d.Value.Schedule.Spec = 2, seconds(every)
 		b.put(d.Value, d.Revision)
-		wake := schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated}
-		b.pool().Handle(b.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: wake}})
+		wake := wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated}
+		b.pool().Handle(b.Context(), keyOf("s"), []loop.Message[wire.Wake]{{Body: wake}})
 	})
 	return p, old
 }
@@ -347,7 +349,7 @@ func TestATimerArmedLateIsMendedAfterAFailure(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), b.js, b.names, 1)
 	require.NoError(t, err)
 	p.config.Store = kv.NewStore(&unreadable{buckets, kv.Generator(keyOf("s")).String()}, b.names, 1)
-	verdict := p.Handle(t.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: old}})
+	verdict := p.Handle(t.Context(), keyOf("s"), []loop.Message[wire.Wake]{{Body: old}})
 	require.ErrorIs(t, verdict.Err(), nats.ErrTimeout)
 	natstest.Eventually(t, patience, "the schedule is looked at again", func() bool {
 		return b.last(b.names.Generate(0, keyOf("s"), subjects.WhatDue)) != nil
@@ -373,16 +375,16 @@ func TestARepeatOfForgettingSparesTheNextTimer(t *testing.T) {
 	b := setup(t)
 	d := b.define("s", seconds(3600))
 	p, on := b.interrupted("s", nil)
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 	require.True(t, b.armed("s"))
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
 	on.sent = nil
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonDeleted})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonDeleted})
 	require.False(t, b.armed("s"))
 	forgetting := on.sent
 	require.NotEmpty(t, forgetting)
 	b.define("s", seconds(3600))
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 	for _, msg := range forgetting {
 		require.NoError(t, on.Bus.Publish(t.Context(), msg))
 	}
@@ -418,14 +420,14 @@ func TestForgettingSparesTheTimerOfTheNextSchedule(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), b.names.DueTimer(0, keyOf("s")),
-		b.names.Generate(0, keyOf("s"), subjects.WhatDue), time.Now().Add(time.Hour), &schedule.Wake{Incarnation: "earlier"}))
+		b.names.Generate(0, keyOf("s"), subjects.WhatDue), time.Now().Add(time.Hour), &wire.Wake{Incarnation: "earlier"}))
 	on := &removing{Bus: natstest.Bus(t, b.js), before: func() {
 		require.True(t, b.armed("s"))
 		b.define("s", seconds(3600))
-		b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+		b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 	}}
 	p := b.pool(func(c *Config) { c.Bus = on })
-	b.handle(p, "s", schedule.Wake{Incarnation: "earlier", Version: 2, Reason: schedule.ReasonDeleted, Told: true})
+	b.handle(p, "s", wire.Wake{Incarnation: "earlier", Version: 2, Reason: wire.ReasonDeleted, Told: true})
 	_, found := b.state("s")
 	require.True(t, found)
 	require.True(t, b.armed("s"))
@@ -436,7 +438,7 @@ func (b *testBundle) askForATrigger(id, trigger string) {
 	b.Helper()
 	d := b.define(id, seconds(3600))
 	d.Value.Version = 2
-	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-" + id, ID: trigger, Trigger: &schedule.Trigger{}}}
+	d.Value.Requests = []wire.BackfillState{{Version: 2, Incarnation: "of-" + id, ID: trigger, Trigger: &schedule.Trigger{}}}
 	b.put(d.Value, d.Revision)
 }
 
@@ -448,7 +450,7 @@ func TestARequestIsGuarded(t *testing.T) {
 	on := &interrupted{Bus: natstest.Bus(t, b.js), subject: b.names.Backfill(0, keyOf("s"), "t1")}
 	guarded := false
 	on.before = func() { guarded = b.last(b.names.BackfillTimer(0, keyOf("s"), "t1")) != nil }
-	b.handle(b.pool(func(c *Config) { c.Bus = on }), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	b.handle(b.pool(func(c *Config) { c.Bus = on }), "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated})
 	require.True(t, guarded)
 	require.Nil(t, b.last(b.names.BackfillTimer(0, keyOf("s"), "t1")), "it is not needed any more")
 }
@@ -470,7 +472,7 @@ func TestARequestIsGuardedAnew(t *testing.T) {
 		require.Greater(t, at.Sub(now()), requestGuard/2, "the guard of the record")
 	}
 	p := b.pool(func(c *Config) { c.Bus, c.Now = woken, now })
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated})
 	require.NotNil(t, b.last(wake))
 }
 
@@ -481,11 +483,11 @@ func TestARequestIsNotMadeFromMemory(t *testing.T) {
 	b := setup(t)
 	p := b.pool()
 	d := b.define("s", seconds(3600))
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
 	d.Value.Version = 2
-	d.Value.Requests = []schedule.BackfillState{{Version: 2, Incarnation: "of-s", ID: "t1", Trigger: &schedule.Trigger{}}}
+	d.Value.Requests = []wire.BackfillState{{Version: 2, Incarnation: "of-s", ID: "t1", Trigger: &schedule.Trigger{}}}
 	b.put(d.Value, d.Revision)
-	wake := schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated}
+	wake := wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated}
 	b.handle(b.pool(), "s", wake)
 	request := kv.Backfill(keyOf("s"), "t1")
 	_, err := kv.GetLeader(t.Context(), b.store, request)
@@ -494,7 +496,7 @@ func TestARequestIsNotMadeFromMemory(t *testing.T) {
 	stream, err := b.js.Stream(t.Context(), subjects.BucketStream(bucket))
 	require.NoError(t, err)
 	require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(subjects.BucketSubject(bucket, subjects.BackfillKeys(keyOf("s"))))))
-	wake.Reason = schedule.ReasonDue
+	wake.Reason = wire.ReasonDue
 	b.handle(p, "s", wake)
 	_, err = kv.GetLeader(t.Context(), b.store, request)
 	require.ErrorIs(t, err, kv.ErrNotFound)
@@ -508,13 +510,13 @@ func TestALaggingReplicaPutsNothingToSleep(t *testing.T) {
 	d := b.define("s", seconds(3600))
 	d.Value.Schedule.State.Paused = true
 	d = b.put(d.Value, d.Revision)
-	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated})
-	p, fired := b.behind(kv.Generator(keyOf("s")).String()), schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonDue}
+	b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated})
+	p, fired := b.behind(kv.Generator(keyOf("s")).String()), wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonDue}
 	b.handle(p, "s", fired) // from now on it knows the definition
 	require.False(t, b.armed("s"))
 	d.Value.Version, d.Value.Schedule.State.Paused = 2, false
 	b.put(d.Value, d.Revision)
-	b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonUpdated})
+	b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonUpdated})
 	require.True(t, b.armed("s"))
 	require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), b.names.DueTimer(0, keyOf("s"))))
 	b.handle(p, "s", fired)
@@ -528,18 +530,18 @@ func TestALaggingReplicaStartsNothingByAnOldDefinition(t *testing.T) {
 	b := setup(t)
 	now := time.Now().UTC().Truncate(time.Second)
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
-	d := b.put(schedule.Definition{
+	d := b.put(wire.Definition{
 		Namespace: "default", ID: "s", Incarnation: "of-s", Version: 1, CreateTime: at(-60),
 		Schedule: schedule.Schedule{Spec: schedule.Spec{At: []time.Time{at(-2)}}},
 	}, 0)
-	state := schedule.GeneratorState{Incarnation: "of-s", Version: 1, Mark: at(-20), HandedOff: at(-20)}
+	state := wire.GeneratorState{Incarnation: "of-s", Version: 1, Mark: at(-20), HandedOff: at(-20)}
 	_, err := kv.Put(t.Context(), b.store, kv.Generator(keyOf("s")), &state, 0)
 	require.NoError(t, err)
 	p := b.behind(kv.Definition(keyOf("s")).String())
 	d.Value.Version, d.Value.UpdateTime = 2, at(-10)
 	d.Value.Schedule.Spec.At = []time.Time{at(-3)}
 	b.put(d.Value, d.Revision)
-	b.handle(p, "s", schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonDue})
+	b.handle(p, "s", wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonDue})
 	handOffs := b.handOffs("s")
 	require.Len(t, handOffs, 1)
 	require.Len(t, handOffs[0].Starts, 1)
@@ -591,11 +593,11 @@ func TestNoRecordOfAScheduleThatIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	dies := &diesAtTheRecord{Buckets: buckets, key: kv.Generator(keyOf("s")).String(), before: func() {
 		require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("s")), d.Revision))
-		b.handle(b.pool(), "s", schedule.Wake{Incarnation: "of-s", Version: 2, Reason: schedule.ReasonDeleted})
+		b.handle(b.pool(), "s", wire.Wake{Incarnation: "of-s", Version: 2, Reason: wire.ReasonDeleted})
 	}}
 	p := b.pool(func(c *Config) { c.Store = kv.NewStore(dies, b.names, 1) })
-	wake := schedule.Wake{Incarnation: "of-s", Version: 1, Reason: schedule.ReasonCreated}
-	require.Error(t, p.Handle(t.Context(), keyOf("s"), []loop.Message[schedule.Wake]{{Body: wake}}).Err())
+	wake := wire.Wake{Incarnation: "of-s", Version: 1, Reason: wire.ReasonCreated}
+	require.Error(t, p.Handle(t.Context(), keyOf("s"), []loop.Message[wire.Wake]{{Body: wake}}).Err())
 	_, found := b.state("s")
 	require.False(t, found)
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // countHandOff counts a hand-off, once the record that tells of it has been stored.
-func countHandOff(ctx context.Context, namespace string, e *schedule.Enqueue, now time.Time) {
+func countHandOff(ctx context.Context, namespace string, e *wire.Enqueue, now time.Time) {
 	if e.DropReason != "" {
 		metrics.Frozen.Add(ctx, e.Dropped, namespace)
 	}

@@ -12,11 +12,13 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -35,7 +37,7 @@ type Config struct {
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
-	Definitions *cache.Records[schedule.Definition]
+	Definitions *cache.Records[wire.Definition]
 	// Namespaces says which freezes there are; nil knows of none.
 	Namespaces namespaces.Source
 	// Vitals are told how the pool is doing; nil tells nobody.
@@ -98,8 +100,8 @@ type Pool struct {
 	// backpressure is what it knows of the invoker.
 	backpressure backpressure
 	// records and definitions are as they were last known here.
-	records     *cache.Records[schedule.GeneratorState]
-	definitions *cache.Records[schedule.Definition]
+	records     *cache.Records[wire.GeneratorState]
+	definitions *cache.Records[wire.Definition]
 }
 
 // New returns a pool that is not running yet.
@@ -128,14 +130,14 @@ func (p *Pool) Run(ctx context.Context) error {
 }
 
 // Decode implements loop.Handler.
-func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (schedule.Wake, error) {
-	var wake schedule.Wake
-	err := schedule.Unmarshal(msg.Data(), &wake)
+func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (wire.Wake, error) {
+	var wake wire.Wake
+	err := codec.Unmarshal(msg.Data(), &wake)
 	return wake, err
 }
 
 // Handle implements loop.Handler: one transition of one schedule.
-func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
+func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
 	cause := newest(group)
 	ctx, span := loop.StartSpanOf(ctx, key, group, cause)
 	if span.IsRecording() {
@@ -146,13 +148,13 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	return verdict
 }
 
-func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[schedule.Wake]) loop.Verdict {
+func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
 	var holdUntil time.Time
 	one := attempt{
 		key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group), created: createdBy(group),
 		fired:  firedAt(group),
-		gone:   slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Gone }),
-		shared: slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool { return m.Shared }),
+		gone:   slices.ContainsFunc(group, func(m loop.Message[wire.Wake]) bool { return m.Gone }),
+		shared: slices.ContainsFunc(group, func(m loop.Message[wire.Wake]) bool { return m.Shared }),
 	}
 	if until := p.heldBack(ctx, key, one.due); !until.IsZero() {
 		return loop.Hold(until)
@@ -178,14 +180,14 @@ func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Messag
 // attempt is one of a transition.
 type attempt struct {
 	key   schedule.Key
-	wakes []schedule.Wake
+	wakes []wire.Wake
 	// due is what the messages have been held for, zero if they were not.
 	due time.Time
 	// routine says that nothing has come but due times. What is done then does not need to be done by the newest definition
 	// or, where something is handed over, is confirmed.
 	routine bool
 	// created is the message that the schedule has been created, if nothing else has come and it brings the definition.
-	created *loop.Message[schedule.Wake]
+	created *loop.Message[wire.Wake]
 	// again says that there was an attempt before, contested that another process has come first.
 	again, contested bool
 	// asked is when the definition was asked for that the decision goes by, or before. What is due later is not decided by it: the
@@ -196,7 +198,7 @@ type attempt struct {
 	// begun is when the attempt began: before it read anything.
 	begun time.Time
 	// pending are the triggers and backfills of a schedule that has nothing else to do.
-	pending []kv.Key[schedule.BackfillState]
+	pending []kv.Key[wire.BackfillState]
 	// known says that the record is as this process has known it, and was not read.
 	known bool
 	// gone says that the message which has been held is not stored any more, shared that another process may have it as well.
@@ -207,7 +209,7 @@ type attempt struct {
 	letsGo bool
 	// armed is what the timer was armed with, if it was. Until the record is written too, that may be the wrong time, in the place
 	// of the right one of another process.
-	armed *schedule.Wake
+	armed *wire.Wake
 }
 
 // transition makes one attempt. It returns until when to hold the messages, if that is needed.
@@ -225,7 +227,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, err
 	}
 	// A message that is held may be older than what was last done for the schedule; the record tells.
-	wakes := append(a.wakes, schedule.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
+	wakes := append(a.wakes, wire.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
 	definition, err := p.definition(ctx, a, wakes, record.Revision == 0)
 	gone := errors.Is(err, kv.ErrNotFound)
 	if err != nil && !gone {
@@ -283,7 +285,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 		return time.Time{}, err
 	}
 	if revision != record.Revision {
-		record = kv.Record[schedule.GeneratorState]{Value: decision.State, Revision: revision}
+		record = kv.Record[wire.GeneratorState]{Value: decision.State, Revision: revision}
 	}
 	p.records.Keep(key, record)
 	return holdUntil, nil
@@ -291,7 +293,7 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 
 // armGuardsAgain arms the guards once more that have fired before what they guard was there: the version of a definition, or its
 // deletion. d is the zero value if there is none. A guard that names a schedule which is not there any more has nothing to guard.
-func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []schedule.Wake, d *schedule.Definition) error {
+func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []wire.Wake, d *wire.Definition) error {
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
 	for _, wake := range wakes {
 		if wake.Version <= d.Version || wake.Incarnation != "" && wake.Incarnation != d.Incarnation {
@@ -310,7 +312,7 @@ const recordAge = 2 * time.Second
 
 // record reads the record, unless it is known and nothing else than a due time has come. What is known is old where its next
 // time has passed: another process is looking after the schedule then.
-func (p *Pool) record(ctx context.Context, a *attempt) (kv.Record[schedule.GeneratorState], error) {
+func (p *Pool) record(ctx context.Context, a *attempt) (kv.Record[wire.GeneratorState], error) {
 	known, ok := p.records.Get(a.key)
 	a.known = ok && a.routine && !a.again && p.config.Now().Before(known.Value.Next.Add(recordAge))
 	if a.known {
@@ -330,8 +332,8 @@ func (p *Pool) forgetRecent(key schedule.Key) {
 // same before a schedule is left alone: no record is written then that would conflict with that of whoever knows more, and the
 // message may be all that wakes it.
 func (p *Pool) confirm(
-	ctx context.Context, a *attempt, definition kv.Record[schedule.Definition], decision Decision, state schedule.GeneratorState,
-) (kv.Record[schedule.Definition], Decision, error) {
+	ctx context.Context, a *attempt, definition kv.Record[wire.Definition], decision Decision, state wire.GeneratorState,
+) (kv.Record[wire.Definition], Decision, error) {
 	asked := p.config.Now()
 	latest, err := kv.RefreshLeader(ctx, p.config.Store, kv.Definition(a.key), definition)
 	if err != nil || latest.Revision == definition.Revision {
@@ -363,8 +365,8 @@ func isDelicate(d *Decision, first bool) bool {
 // replica would bring the record and the timer back. Where nothing else than a due time has come, one that is known will do:
 // it may be long out of date, but nothing is handed over by it.
 func (p *Pool) definition(
-	ctx context.Context, a *attempt, wakes []schedule.Wake, fresh bool,
-) (kv.Record[schedule.Definition], error) {
+	ctx context.Context, a *attempt, wakes []wire.Wake, fresh bool,
+) (kv.Record[wire.Definition], error) {
 	if fresh {
 		return kv.GetLeader(ctx, p.config.Store, kv.Definition(a.key))
 	}
@@ -378,7 +380,7 @@ func (p *Pool) definition(
 // decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or
 // that have none left.
 func (p *Pool) decide(
-	ctx context.Context, a *attempt, d *schedule.Definition, state schedule.GeneratorState,
+	ctx context.Context, a *attempt, d *wire.Definition, state wire.GeneratorState,
 ) (Decision, error) {
 	spec, err := p.specs.Get(d)
 	if err != nil {
@@ -396,7 +398,7 @@ func (p *Pool) decide(
 	}
 	a.pending = nil
 	decision := Decide(in)
-	if decision.Reason != schedule.ReasonIdle {
+	if decision.Reason != wire.ReasonIdle {
 		return decision, nil
 	}
 	// From the leader, since a schedule may be closed on the strength of it. What is not among the backfills any more the invoker has
@@ -412,7 +414,7 @@ func (p *Pool) decide(
 	return Decide(in), nil
 }
 
-type getInvoker func(context.Context, *kv.Store, kv.Key[schedule.InvokerState]) (kv.Record[schedule.InvokerState], error)
+type getInvoker func(context.Context, *kv.Store, kv.Key[wire.InvokerState]) (kv.Record[wire.InvokerState], error)
 
 // readInvoker fills in what the invoker knows: remaining actions, the newest one, whether anything is going on.
 func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error {
@@ -438,7 +440,7 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 // repeated hand-off is harmless, a lost one is an action missed. The timer comes before the record, and not without it: a process
 // that has replaced the timer of another one is refused the record, and arms anew. It returns the revision of the record.
 func (p *Pool) commit(
-	ctx context.Context, a *attempt, d *schedule.Definition, decision Decision, revision uint64, sleep bool,
+	ctx context.Context, a *attempt, d *wire.Definition, decision Decision, revision uint64, sleep bool,
 ) (uint64, error) {
 	if err := p.publish(ctx, a, d, decision); err != nil {
 		return 0, err
@@ -461,7 +463,7 @@ func (p *Pool) commit(
 
 // put writes the record over the one of a revision; 0 means that there was none. A schedule that has been forgotten meanwhile is
 // a conflict.
-func (p *Pool) put(ctx context.Context, d *schedule.Definition, state *schedule.GeneratorState, revision uint64) (uint64, error) {
+func (p *Pool) put(ctx context.Context, d *wire.Definition, state *wire.GeneratorState, revision uint64) (uint64, error) {
 	if revision != 0 {
 		return kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), state, revision)
 	}
@@ -471,7 +473,7 @@ func (p *Pool) put(ctx context.Context, d *schedule.Definition, state *schedule.
 }
 
 // publish hands over what is due, and what the definition has brought.
-func (p *Pool) publish(ctx context.Context, a *attempt, d *schedule.Definition, decision Decision) error {
+func (p *Pool) publish(ctx context.Context, a *attempt, d *wire.Definition, decision Decision) error {
 	if err := p.events.Ensure(ctx, p.config.Now(), decision.Events...); err != nil {
 		return err
 	}
@@ -481,8 +483,8 @@ func (p *Pool) publish(ctx context.Context, a *attempt, d *schedule.Definition, 
 		}
 	}
 	// One whose guard had fired long before it was stored nobody would look at again, and the schedule would stay open for ever.
-	if err := p.wakeBackfiller(ctx, d.Key(), a.pending, &schedule.Wake{
-		Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonIdle,
+	if err := p.wakeBackfiller(ctx, d.Key(), a.pending, &wire.Wake{
+		Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonIdle,
 	}); err != nil {
 		return err
 	}
@@ -508,13 +510,13 @@ var errStoodStill = fmt.Errorf("%w: generator: stood still before it could make 
 // request makes a record of a trigger or backfill that came with a definition, and wakes the backfiller. A record that is
 // there, or was, is that of an earlier attempt. The guard comes first: a schedule that is deleted and created again
 // meanwhile does not know of the requests of the one before, and nobody would ever remove the record.
-func (p *Pool) request(ctx context.Context, a *attempt, d *schedule.Definition, request *schedule.BackfillState) error {
+func (p *Pool) request(ctx context.Context, a *attempt, d *wire.Definition, request *wire.BackfillState) error {
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	subject, guard := names.Backfill(shard, d.Key(), request.ID), names.BackfillTimer(shard, d.Key(), request.ID)
-	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonTriggered}
+	wake := &wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonTriggered}
 	armed := p.config.Now()
-	guarding := &schedule.Wake{
-		Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(requestGuard),
+	guarding := &wire.Wake{
+		Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonGuard, GuardAgain: schedule.Duration(requestGuard),
 	}
 	if err := task.Arm(ctx, p.config.Bus, guard, subject, armed.Add(requestGuard), guarding); err != nil {
 		return err
@@ -529,36 +531,36 @@ func (p *Pool) request(ctx context.Context, a *attempt, d *schedule.Definition, 
 	return task.PublishAndPurge(telemetry.WithTraceparent(ctx, request.Trace), p.config.Bus, subject, guard, wake)
 }
 
-func (p *Pool) wakeInvoker(ctx context.Context, d *schedule.Definition) error {
-	wake := &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonUpdated}
+func (p *Pool) wakeInvoker(ctx context.Context, d *wire.Definition) error {
+	wake := &wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonUpdated}
 	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeWake(p.config.Store.ShardOf(d.Key()), d.Key()), wake)
 }
 
-func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *schedule.Enqueue) error {
+func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *wire.Enqueue) error {
 	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeEnqueue(p.config.Store.ShardOf(key), key, e.Source, e.Span), e)
 }
 
 // holdUntil is until when to hold the message, if the next due time is that soon; else a timer does it.
 func (p *Pool) holdUntil(decision Decision) time.Time {
-	if decision.Reason == schedule.ReasonDue && decision.WakeAt.Sub(p.config.Now()) <= p.config.Lead {
+	if decision.Reason == wire.ReasonDue && decision.WakeAt.Sub(p.config.Now()) <= p.config.Lead {
 		return decision.WakeAt
 	}
 	return time.Time{}
 }
 
 // arm arms the timer of a schedule.
-func (p *Pool) arm(ctx context.Context, a *attempt, d *schedule.Definition, decision Decision) error {
+func (p *Pool) arm(ctx context.Context, a *attempt, d *wire.Definition, decision Decision) error {
 	at := decision.WakeAt
-	if decision.Reason == schedule.ReasonDue {
+	if decision.Reason == wire.ReasonDue {
 		at = at.Add(-p.config.Lead)
 	}
 	at = task.NotAtOnce(at, a.fired, p.config.Now(), p.config.Lead/8, p.config.Lead/2)
-	a.armed = &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
+	a.armed = &wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: decision.Reason}
 	return p.armAt(ctx, a, at)
 }
 
 // firedAt is when the last timer fired that a group has a message of, by the clock of NATS; zero if it has none.
-func firedAt(group []loop.Message[schedule.Wake]) (last time.Time) {
+func firedAt(group []loop.Message[wire.Wake]) (last time.Time) {
 	for i := range group {
 		if m := &group[i]; m.Task.What == subjects.WhatDue && m.Stored.After(last) {
 			last = m.Stored
@@ -587,14 +589,14 @@ func (p *Pool) lookAgainSoon(ctx context.Context, a *attempt) error {
 }
 
 // isRoutine reports whether all messages of a group are of timers that have fired, or have been dealt with and held since.
-func isRoutine(group []loop.Message[schedule.Wake]) bool {
-	return !slices.ContainsFunc(group, func(m loop.Message[schedule.Wake]) bool {
-		return !m.Held && m.Body.Reason != schedule.ReasonDue
+func isRoutine(group []loop.Message[wire.Wake]) bool {
+	return !slices.ContainsFunc(group, func(m loop.Message[wire.Wake]) bool {
+		return !m.Held && m.Body.Reason != wire.ReasonDue
 	})
 }
 
 // toldBy returns the versions of a definition whose events have been stored, as wakes say.
-func toldBy(d *schedule.Definition, wakes []schedule.Wake) []uint64 {
+func toldBy(d *wire.Definition, wakes []wire.Wake) []uint64 {
 	var versions []uint64
 	for _, wake := range wakes {
 		if wake.Told && wake.Incarnation == d.Incarnation {
@@ -604,8 +606,8 @@ func toldBy(d *schedule.Definition, wakes []schedule.Wake) []uint64 {
 	return versions
 }
 
-func wakes(group []loop.Message[schedule.Wake]) []schedule.Wake {
-	wakes := make([]schedule.Wake, len(group))
+func wakes(group []loop.Message[wire.Wake]) []wire.Wake {
+	wakes := make([]wire.Wake, len(group))
 	for i := range group {
 		wakes[i] = group[i].Body
 	}
@@ -613,16 +615,16 @@ func wakes(group []loop.Message[schedule.Wake]) []schedule.Wake {
 }
 
 // reasonOf is what a message is handled for: what has been held is due.
-func reasonOf(m *loop.Message[schedule.Wake]) schedule.Reason {
+func reasonOf(m *loop.Message[wire.Wake]) wire.Reason {
 	if m.Held {
-		return schedule.ReasonDue
+		return wire.ReasonDue
 	}
 	return m.Body.Reason
 }
 
 // newest returns the index of the message whose trace the transition continues: the newest of those that have not been held,
 // if there is one. So what comes due begins a trace of its own, also where a change has come in just before.
-func newest(group []loop.Message[schedule.Wake]) int {
+func newest(group []loop.Message[wire.Wake]) int {
 	at := 0
 	for i := range group {
 		if !group[i].Held && (group[at].Held || !group[i].Stored.Before(group[at].Stored)) {

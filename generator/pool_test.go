@@ -14,11 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -77,23 +79,23 @@ func (b *testBundle) run(what interface{ Run(context.Context) error }) (stop fun
 func keyOf(id string) schedule.Key { return schedule.Key{Namespace: "default", ID: id} }
 
 // define stores a new definition with a spec.
-func (b *testBundle) define(id string, spec schedule.Spec) kv.Record[schedule.Definition] {
+func (b *testBundle) define(id string, spec schedule.Spec) kv.Record[wire.Definition] {
 	b.Helper()
-	d := schedule.Definition{
+	d := wire.Definition{
 		Namespace: "default", ID: id, Incarnation: "of-" + id, Version: 1, CreateTime: time.Now().UTC(),
 		Schedule: schedule.Schedule{Spec: spec},
 	}
 	return b.put(d, 0)
 }
 
-func (b *testBundle) put(d schedule.Definition, revision uint64) kv.Record[schedule.Definition] {
+func (b *testBundle) put(d wire.Definition, revision uint64) kv.Record[wire.Definition] {
 	b.Helper()
 	revision, err := kv.Put(b.Context(), b.store, kv.Definition(d.Key()), &d, revision)
 	require.NoError(b, err)
-	return kv.Record[schedule.Definition]{Value: d, Revision: revision}
+	return kv.Record[wire.Definition]{Value: d, Revision: revision}
 }
 
-func (b *testBundle) wake(id string, w schedule.Wake) {
+func (b *testBundle) wake(id string, w wire.Wake) {
 	b.Helper()
 	require.NoError(b, task.Publish(b.Context(), natstest.Bus(b, b.js), b.names.Generate(0, keyOf(id), subjects.WhatWake), &w))
 }
@@ -126,17 +128,17 @@ func (b *testBundle) subjects(filter string) []string {
 }
 
 // handOffs are those of a schedule so far, in no order.
-func (b *testBundle) handOffs(id string) []*schedule.Enqueue {
+func (b *testBundle) handOffs(id string) []*wire.Enqueue {
 	b.Helper()
 	prefix := strings.TrimSuffix(b.names.InvokeWake(0, keyOf(id)), subjects.WhatWake)
-	var all []*schedule.Enqueue
+	var all []*wire.Enqueue
 	for _, subject := range b.subjects(prefix + "*") {
 		if strings.HasSuffix(subject, "."+subjects.WhatWake) {
 			continue
 		}
 		msg := b.last(subject)
-		e := &schedule.Enqueue{}
-		require.NoError(b, schedule.Unmarshal(msg.Data, e))
+		e := &wire.Enqueue{}
+		require.NoError(b, codec.Unmarshal(msg.Data, e))
 		for _, start := range e.Starts {
 			b.Logf("%s was handed over %v late", id, msg.Time.Sub(start.Actual))
 		}
@@ -145,11 +147,11 @@ func (b *testBundle) handOffs(id string) []*schedule.Enqueue {
 	return all
 }
 
-func (b *testBundle) state(id string) (schedule.GeneratorState, bool) {
+func (b *testBundle) state(id string) (wire.GeneratorState, bool) {
 	b.Helper()
 	record, err := kv.GetLeader(b.Context(), b.store, kv.Generator(keyOf(id)))
 	if errors.Is(err, kv.ErrNotFound) {
-		return schedule.GeneratorState{}, false
+		return wire.GeneratorState{}, false
 	}
 	require.NoError(b, err)
 	return record.Value, true
@@ -184,7 +186,7 @@ func TestHandsOverWhenDue(t *testing.T) {
 	b := setup(t)
 	d := b.define("beat", seconds(1)).Value
 	b.run(b.pool())
-	b.wake("beat", schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonCreated})
+	b.wake("beat", wire.Wake{Incarnation: d.Incarnation, Version: 1, Reason: wire.ReasonCreated})
 	b.eventually("3 hand-offs", func() bool {
 		return len(b.subjects(strings.TrimSuffix(b.names.InvokeWake(0, keyOf("beat")), "wake")+"*")) >= 3
 	})
@@ -210,13 +212,13 @@ func TestHandsOverWhenDue(t *testing.T) {
 // TestTraceOfAGroup is that of its newest message; what is held begins a new one each time.
 func TestTraceOfAGroup(t *testing.T) {
 	t.Parallel()
-	old := loop.Message[schedule.Wake]{Header: nats.Header{"traceparent": {"old"}}, Stored: time.Unix(1, 0)}
-	young := loop.Message[schedule.Wake]{Header: nats.Header{"traceparent": {"young"}}, Stored: time.Unix(2, 0)}
+	old := loop.Message[wire.Wake]{Header: nats.Header{"traceparent": {"old"}}, Stored: time.Unix(1, 0)}
+	young := loop.Message[wire.Wake]{Header: nats.Header{"traceparent": {"young"}}, Stored: time.Unix(2, 0)}
 	held := young
 	held.Held = true
-	require.Equal(t, 1, newest([]loop.Message[schedule.Wake]{old, young}))
-	require.Equal(t, 0, newest([]loop.Message[schedule.Wake]{old, held}))
-	require.Equal(t, 1, newest([]loop.Message[schedule.Wake]{held, old}))
+	require.Equal(t, 1, newest([]loop.Message[wire.Wake]{old, young}))
+	require.Equal(t, 0, newest([]loop.Message[wire.Wake]{old, held}))
+	require.Equal(t, 1, newest([]loop.Message[wire.Wake]{held, old}))
 }
 
 func TestTimerIsArmedALeadAhead(t *testing.T) {
@@ -224,15 +226,15 @@ func TestTimerIsArmedALeadAhead(t *testing.T) {
 	b := setup(t)
 	d := b.define("hourly", seconds(3600)).Value
 	b.run(b.pool(func(c *Config) { c.Lead = 500 * time.Millisecond }))
-	b.wake("hourly", schedule.Wake{})
+	b.wake("hourly", wire.Wake{})
 	b.eventually("the timer is armed and the record written", func() bool { _, exists := b.state("hourly"); return exists && b.armed("hourly") })
 	next := d.CreateTime.Truncate(time.Hour).Add(time.Hour)
 	msg := b.last(b.names.DueTimer(0, keyOf("hourly")))
 	require.Equal(t, "@at "+next.Add(-500*time.Millisecond).Format(time.RFC3339Nano), msg.Header.Get(task.HeaderAt))
 	require.Equal(t, b.names.Generate(0, keyOf("hourly"), subjects.WhatDue), msg.Header.Get(task.HeaderTarget))
-	var wake schedule.Wake
-	require.NoError(t, schedule.Unmarshal(msg.Data, &wake))
-	require.Equal(t, schedule.Wake{Incarnation: "of-hourly", Version: 1, Reason: schedule.ReasonDue}, wake)
+	var wake wire.Wake
+	require.NoError(t, codec.Unmarshal(msg.Data, &wake))
+	require.Equal(t, wire.Wake{Incarnation: "of-hourly", Version: 1, Reason: wire.ReasonDue}, wake)
 	state, _ := b.state("hourly")
 	require.Equal(t, next, state.Next)
 	require.Len(t, state.Future, 10)
@@ -246,7 +248,7 @@ func TestUpdateWithinTheLead(t *testing.T) {
 	due := time.Now().Add(3 * time.Second).Truncate(time.Second).UTC()
 	record := b.define("once", schedule.Spec{At: []time.Time{due}})
 	b.run(b.pool(func(c *Config) { c.Lead = 4 * time.Second }))
-	b.wake("once", schedule.Wake{})
+	b.wake("once", wire.Wake{})
 	b.eventually("it is being waited for", func() bool { state, _ := b.state("once"); return state.Next.Equal(due) })
 	record.Value.Version, record.Value.Schedule.State.Paused = 2, true
 	b.put(record.Value, record.Revision)
@@ -263,18 +265,18 @@ func TestDeletedScheduleIsForgotten(t *testing.T) {
 	b := setup(t)
 	record := b.define("hourly", seconds(3600))
 	b.run(b.pool())
-	b.wake("hourly", schedule.Wake{})
+	b.wake("hourly", wire.Wake{})
 	b.eventually("the timer is armed and the record written", func() bool { _, exists := b.state("hourly"); return exists && b.armed("hourly") })
 
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyOf("hourly")), record.Revision))
-	b.wake("hourly", schedule.Wake{Version: 1, Reason: schedule.ReasonGuard}) // who deleted it did not live to say so
+	b.wake("hourly", wire.Wake{Version: 1, Reason: wire.ReasonGuard}) // who deleted it did not live to say so
 	b.eventually("the record is gone", func() bool { _, exists := b.state("hourly"); return !exists })
 	require.False(t, b.armed("hourly"))
 	msg := b.last(b.names.InvokeDeleted(0, keyOf("hourly")))
 	require.NotNil(t, msg, "the invoker is told")
-	var wake schedule.Wake
-	require.NoError(t, schedule.Unmarshal(msg.Data, &wake))
-	require.Equal(t, schedule.ReasonDeleted, wake.Reason)
+	var wake wire.Wake
+	require.NoError(t, codec.Unmarshal(msg.Data, &wake))
+	require.Equal(t, wire.ReasonDeleted, wake.Reason)
 	require.Greater(t, wake.Version, record.Value.Version, "so that it does not believe a lagging replica")
 }
 
@@ -320,7 +322,7 @@ func TestGarbageIsADeadLetterAndOthersGoOn(t *testing.T) {
 	_, err = b.js.Publish(t.Context(), b.names.Generate(0, keyOf("fine"), subjects.WhatGuard), []byte("nonsense"))
 	require.NoError(t, err)
 	for _, id := range []string{"corrupt", "invalid", "fine"} {
-		b.wake(id, schedule.Wake{})
+		b.wake(id, wire.Wake{})
 	}
 	b.eventually("the good one is armed", func() bool { return b.armed("fine") })
 	dlq, err := b.js.Stream(t.Context(), b.names.DeadLetterStream())
@@ -351,7 +353,7 @@ func TestTwoPoolsCompete(t *testing.T) {
 	whats := []string{subjects.WhatWake, subjects.WhatDue, subjects.WhatGuard}
 	for i := range 30 {
 		subject := b.names.Generate(0, keyOf("beat"), whats[i%len(whats)])
-		require.NoError(t, task.Publish(t.Context(), natstest.Bus(t, b.js), subject, &schedule.Wake{}))
+		require.NoError(t, task.Publish(t.Context(), natstest.Bus(t, b.js), subject, &wire.Wake{}))
 		natstest.Eventually(t, patience, "a moment has passed", func() bool {
 			return time.Since(d.CreateTime) > time.Duration(i)*100*time.Millisecond
 		})
@@ -374,7 +376,7 @@ func TestTwoPoolsCompete(t *testing.T) {
 	want := 0
 	for time := range compile(t, &d).Between(d.CreateTime, end, "") {
 		want++
-		start := schedule.NewStart(&d, schedule.SourceAuto, time.Nominal, time.Actual)
+		start := wire.NewStart(&d, schedule.SourceAuto, time.Nominal, time.Actual)
 		assert.Equal(t, 1, counts[start.RequestID], time.Nominal)
 	}
 	require.Len(t, counts, want)
@@ -386,7 +388,7 @@ func TestIdleScheduleCloses(t *testing.T) {
 	b := setup(t)
 	d := b.define("idle", schedule.Spec{}).Value
 	b.run(b.pool(idleAfter(300 * time.Millisecond)))
-	b.wake("idle", schedule.Wake{})
+	b.wake("idle", wire.Wake{})
 	b.eventually("the definition is gone", func() bool {
 		_, err := kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
 		return errors.Is(err, kv.ErrNotFound)
@@ -427,20 +429,20 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 		require.True(t, step(), "nobody has taken it")
 	}
 	state, _ := b.state("once")
-	taken := schedule.InvokerState{
+	taken := wire.InvokerState{
 		Incarnation: d.Incarnation,
-		Sources:     map[string]schedule.SourceProgress{schedule.SourceAuto: {Covered: []schedule.Span{{From: d.CreateTime, To: state.HandedOff}}}},
-		Starts:      []schedule.BufferedStart{{RequestID: "r", Phase: schedule.PhaseStarted, Actual: d.Schedule.Spec.At[0]}},
+		Sources:     map[string]wire.SourceProgress{schedule.SourceAuto: {Covered: []wire.Span{{From: d.CreateTime, To: state.HandedOff}}}},
+		Starts:      []wire.BufferedStart{{RequestID: "r", Phase: schedule.PhaseStarted, Actual: d.Schedule.Spec.At[0]}},
 	}
 	whole := taken.Sources[schedule.SourceAuto].Covered[0]
 	early, late := d.CreateTime.Add(time.Second), d.CreateTime.Add(2*time.Second)
 	revision := uint64(0)
-	for name, covered := range map[string][]schedule.Span{
+	for name, covered := range map[string][]wire.Span{
 		"the first hand-off has been overtaken": {{From: early, To: whole.To}},
 		"another one has been overtaken":        {{From: whole.From, To: early}, {From: late, To: whole.To}},
 	} {
-		overtaken := schedule.InvokerState{
-			Incarnation: d.Incarnation, Sources: map[string]schedule.SourceProgress{schedule.SourceAuto: {Covered: covered}},
+		overtaken := wire.InvokerState{
+			Incarnation: d.Incarnation, Sources: map[string]wire.SourceProgress{schedule.SourceAuto: {Covered: covered}},
 		}
 		revision, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &overtaken, revision)
 		require.NoError(t, err)
@@ -449,12 +451,12 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 	revision, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &taken, revision)
 	require.NoError(t, err)
 	require.True(t, step(), "it is running")
-	run := schedule.NewRun(&taken.Starts[0])
+	run := wire.NewRun(&taken.Starts[0])
 	taken.Starts, taken.Ended = nil, taken.Ended.With(&run, 1)
 	_, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &taken, revision)
 	require.NoError(t, err)
 	backfill := kv.Backfill(d.Key(), "b")
-	revision, err = kv.Put(t.Context(), b.store, backfill, &schedule.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
+	revision, err = kv.Put(t.Context(), b.store, backfill, &wire.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
 	require.NoError(t, err)
 	require.True(t, step(), "a backfill is in progress")
 	require.NotNil(t, b.last(b.names.Backfill(0, d.Key(), "b")), "perhaps nobody knows of it")
@@ -479,13 +481,13 @@ func TestScheduleDoesNotCloseBehindItsLastTrigger(t *testing.T) {
 	b := setup(t)
 	d := b.define("never", schedule.Spec{}).Value
 	trigger := kv.Backfill(d.Key(), "b")
-	revision, err := kv.Put(t.Context(), b.store, trigger, &schedule.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
+	revision, err := kv.Put(t.Context(), b.store, trigger, &wire.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
 	require.NoError(t, err)
 	buckets, err := kv.OpenBuckets(t.Context(), b.js, b.names, 1)
 	require.NoError(t, err)
 	slow := &ending{Buckets: buckets, before: func() {
-		_, err := kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &schedule.InvokerState{
-			Incarnation: d.Incarnation, Starts: []schedule.BufferedStart{{RequestID: "r", Phase: schedule.PhaseStarted}},
+		_, err := kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &wire.InvokerState{
+			Incarnation: d.Incarnation, Starts: []wire.BufferedStart{{RequestID: "r", Phase: schedule.PhaseStarted}},
 		}, 0)
 		require.NoError(t, err)
 		require.NoError(t, kv.Delete(t.Context(), b.store, trigger, revision))
@@ -494,7 +496,7 @@ func TestScheduleDoesNotCloseBehindItsLastTrigger(t *testing.T) {
 		c.Store = kv.NewStore(slow, b.names, 1)
 		c.Now = func() time.Time { return time.Now().Add(time.Hour) }
 	})
-	wake := schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonIdle}
+	wake := wire.Wake{Incarnation: d.Incarnation, Version: 1, Reason: wire.ReasonIdle}
 	b.handle(b.pool(), "never", wake)
 	b.handle(p, "never", wake)
 	_, err = kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
@@ -507,14 +509,14 @@ func TestLooksOnceMoreBeforeItCloses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := b.define("idle", schedule.Spec{}).Value
-	wake := schedule.Wake{Incarnation: d.Incarnation, Version: 1, Reason: schedule.ReasonIdle}
+	wake := wire.Wake{Incarnation: d.Incarnation, Version: 1, Reason: wire.ReasonIdle}
 	b.handle(b.pool(), "idle", wake)
 	p := b.pool(idleAfter(time.Millisecond), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Hour) } })
 	step := func() error {
-		_, err := p.transition(t.Context(), &attempt{key: d.Key(), wakes: []schedule.Wake{wake}})
+		_, err := p.transition(t.Context(), &attempt{key: d.Key(), wakes: []wire.Wake{wake}})
 		return err
 	}
-	marked := func() kv.Record[schedule.Definition] {
+	marked := func() kv.Record[wire.Definition] {
 		record, err := kv.GetLeader(t.Context(), b.store, kv.Definition(d.Key()))
 		require.NoError(t, err)
 		require.True(t, record.Value.Closing)
@@ -527,7 +529,7 @@ func TestLooksOnceMoreBeforeItCloses(t *testing.T) {
 	b.put(record.Value, record.Revision)
 	require.ErrorIs(t, step(), errClosing, "once more, by the definition as it is now")
 	trigger := kv.Backfill(d.Key(), "b")
-	revision, err := kv.Put(t.Context(), b.store, trigger, &schedule.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
+	revision, err := kv.Put(t.Context(), b.store, trigger, &wire.BackfillState{Incarnation: d.Incarnation, ID: "b"}, 0)
 	require.NoError(t, err)
 	require.NoError(t, step())
 	marked()
@@ -548,7 +550,7 @@ func TestLimitedActionsAreReadFromTheInvoker(t *testing.T) {
 	record, err := kv.Get(t.Context(), b.store, kv.Definition(d.Key()))
 	require.NoError(t, err)
 	b.put(d, record.Revision)
-	_, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &schedule.InvokerState{
+	_, err = kv.Put(t.Context(), b.store, kv.Invoker(d.Key()), &wire.InvokerState{
 		Incarnation: d.Incarnation, LimitVersion: 1, LimitUsed: 2,
 	}, 0)
 	require.NoError(t, err)

@@ -10,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -73,7 +75,7 @@ func TestNoNominalTimeTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := every(time.Minute)
-		now, state := created, schedule.GeneratorState{}
+		now, state := created, wire.GeneratorState{}
 		seen := map[time.Time]bool{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(-30, 600).Draw(t, "seconds")) * time.Second)
@@ -107,9 +109,9 @@ func TestSpansOfWhatIsGivenUp(t *testing.T) {
 	d := every(time.Minute)
 	d.Schedule.Policies = schedule.Policies{CatchupWindow: schedule.Duration(10 * time.Minute), CatchupMode: schedule.CatchupLatest}
 	got := Decide(with(input(t, d, at(60*time.Minute+30*time.Second)), at(0)))
-	require.Equal(t, schedule.Span{From: at(time.Minute), To: at(50 * time.Minute)}, got.HandOff.MissedSpan)
+	require.Equal(t, wire.Span{From: at(time.Minute), To: at(50 * time.Minute)}, got.HandOff.MissedSpan)
 	require.Equal(t, 50, got.HandOff.Missed)
-	require.Equal(t, schedule.Span{From: at(51 * time.Minute), To: at(59 * time.Minute)}, got.HandOff.SupersededSpan)
+	require.Equal(t, wire.Span{From: at(51 * time.Minute), To: at(59 * time.Minute)}, got.HandOff.SupersededSpan)
 	require.Zero(t, got.HandOff.DroppedSpan)
 	require.Equal(t, at(60*time.Minute), got.State.LastNominal)
 }
@@ -119,11 +121,11 @@ func TestRequestsOfAVersion(t *testing.T) {
 	d := once() // nothing is due: only its requests keep it from closing
 	d.Version = 3
 	for version := range uint64(4) {
-		d.Requests = append(d.Requests, schedule.BackfillState{Incarnation: "i", ID: string(rune('a' + version)), Version: version})
+		d.Requests = append(d.Requests, wire.BackfillState{Incarnation: "i", ID: string(rune('a' + version)), Version: version})
 	}
-	d.Requests = append(d.Requests, schedule.BackfillState{Incarnation: "j", ID: "z", Version: 3})
+	d.Requests = append(d.Requests, wire.BackfillState{Incarnation: "j", ID: "z", Version: 3})
 	in := input(t, d, at(30*24*time.Hour))
-	in.State = schedule.GeneratorState{Incarnation: "i", Version: 1, Mark: at(0), HandedOff: at(0)}
+	in.State = wire.GeneratorState{Incarnation: "i", Version: 1, Mark: at(0), HandedOff: at(0)}
 	got := Decide(in)
 	ids := []string{}
 	for _, r := range got.Requests {
@@ -146,10 +148,10 @@ func TestEventsOfAVersion(t *testing.T) {
 	d.Version = 3
 	for version := range uint64(4) {
 		event := schedule.Event{ID: string(rune('a' + version)), Kind: schedule.EventPaused}
-		d.Events = append(d.Events, schedule.DefinitionEvent{Version: version, Event: event})
+		d.Events = append(d.Events, wire.DefinitionEvent{Version: version, Event: event})
 	}
 	in := input(t, d, at(0))
-	in.State = schedule.GeneratorState{Incarnation: "i", Version: 1, Mark: at(0), HandedOff: at(0)}
+	in.State = wire.GeneratorState{Incarnation: "i", Version: 1, Mark: at(0), HandedOff: at(0)}
 	got := Decide(in)
 	require.Equal(t, []schedule.Event{d.Events[2].Event, d.Events[3].Event}, got.Events)
 	require.True(t, got.Changed)
@@ -163,7 +165,7 @@ func TestEventsOfAVersion(t *testing.T) {
 // TestToldOfAnotherSchedule: a wake may be about an earlier one of the same ID, whose versions have the same numbers.
 func TestToldOfAnotherSchedule(t *testing.T) {
 	t.Parallel()
-	told := toldBy(&schedule.Definition{Incarnation: "i"}, []schedule.Wake{
+	told := toldBy(&wire.Definition{Incarnation: "i"}, []wire.Wake{
 		{Incarnation: "earlier", Version: 1, Told: true}, {Incarnation: "i", Version: 2, Told: true}, {Incarnation: "i", Version: 3},
 		{Version: 4, Told: true}, {Incarnation: "i", Version: 5, Told: true},
 	})
@@ -176,10 +178,10 @@ func TestEventsOfAFrontendThatDied(t *testing.T) {
 	b := setup(t)
 	b.run(b.pool())
 	key := keyOf("hourly")
-	d := schedule.Definition{
+	d := wire.Definition{
 		Namespace: key.Namespace, ID: key.ID, Incarnation: "i", Version: 1, CreateTime: time.Now(),
 		Schedule: schedule.Schedule{Spec: seconds(3600), Action: schedule.Action{Type: "noop", TaskQueue: "q"}},
-		Events: []schedule.DefinitionEvent{{Version: 1, Event: schedule.Event{
+		Events: []wire.DefinitionEvent{{Version: 1, Event: schedule.Event{
 			ID: "i-created-1", Time: time.Now().UTC(), Namespace: key.Namespace, ScheduleID: key.ID,
 			Kind: schedule.EventCreated, Identity: "ann",
 		}}},
@@ -194,12 +196,12 @@ func TestEventsOfAFrontendThatDied(t *testing.T) {
 		require.NoError(t, err)
 		return message.Header.Get(nats.MsgIdHdr)
 	}
-	b.wake(key.ID, schedule.Wake{Version: 1, Reason: schedule.ReasonGuard})
+	b.wake(key.ID, wire.Wake{Version: 1, Reason: wire.ReasonGuard})
 	b.eventually("the creation is in the history", func() bool { return last(schedule.EventCreated) == "i-created-1" })
 	b.eventually("the record is there", func() bool { _, exists := b.state(key.ID); return exists })
 
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), revision))
-	b.wake(key.ID, schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	b.wake(key.ID, wire.Wake{Version: 2, Reason: wire.ReasonGuard})
 	b.eventually("so is the deletion", func() bool { return last(schedule.EventDeleted) == "i-deleted" })
 }
 
@@ -210,24 +212,24 @@ func TestADeletionIsLeftToWhoMadeIt(t *testing.T) {
 	d := b.define("s", seconds(3600))
 	key, incarnation := keyOf("s"), d.Value.Incarnation
 	p := b.pool()
-	b.handle(p, "s", schedule.Wake{Incarnation: incarnation, Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: incarnation, Version: 1, Reason: wire.ReasonCreated})
 	guard := b.names.GuardTimer(0, key, 2)
 	require.NoError(t, task.Arm(t.Context(), natstest.Bus(t, b.js), guard, b.names.Generate(0, key, subjects.WhatGuard),
-		time.Now().Add(time.Hour), &schedule.Wake{Version: 2, Reason: schedule.ReasonGuard}))
+		time.Now().Add(time.Hour), &wire.Wake{Version: 2, Reason: wire.ReasonGuard}))
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), d.Revision))
 
-	b.handle(p, "s", schedule.Wake{Incarnation: incarnation, Version: 1, Reason: schedule.ReasonDue})
-	b.handle(p, "s", schedule.Wake{Version: 1, Reason: schedule.ReasonGuard})
+	b.handle(p, "s", wire.Wake{Incarnation: incarnation, Version: 1, Reason: wire.ReasonDue})
+	b.handle(p, "s", wire.Wake{Version: 1, Reason: wire.ReasonGuard})
 	_, exists := b.state("s")
 	require.True(t, exists)
 	require.Zero(t, b.told(key, schedule.EventDeleted))
 
 	require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), guard))
-	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	b.handle(p, "s", wire.Wake{Version: 2, Reason: wire.ReasonGuard})
 	_, exists = b.state("s")
 	require.False(t, exists)
 	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
-	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	b.handle(p, "s", wire.Wake{Version: 2, Reason: wire.ReasonGuard})
 	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
 }
 
@@ -237,14 +239,14 @@ func TestGuardOfAChangeThatIsStillToCome(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		exists bool
-		guard  schedule.Wake
+		guard  wire.Wake
 		again  bool
 	}{
-		"create":            {guard: schedule.Wake{Version: 1}, again: true},
-		"created":           {exists: true, guard: schedule.Wake{Version: 1}},
-		"update, or delete": {exists: true, guard: schedule.Wake{Incarnation: "of-s", Version: 2}, again: true},
-		"deleted":           {guard: schedule.Wake{Incarnation: "of-s", Version: 2}},
-		"replaced":          {exists: true, guard: schedule.Wake{Incarnation: "before-s", Version: 2}},
+		"create":            {guard: wire.Wake{Version: 1}, again: true},
+		"created":           {exists: true, guard: wire.Wake{Version: 1}},
+		"update, or delete": {exists: true, guard: wire.Wake{Incarnation: "of-s", Version: 2}, again: true},
+		"deleted":           {guard: wire.Wake{Incarnation: "of-s", Version: 2}},
+		"replaced":          {exists: true, guard: wire.Wake{Incarnation: "before-s", Version: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -253,15 +255,15 @@ func TestGuardOfAChangeThatIsStillToCome(t *testing.T) {
 				b.define("s", seconds(3600))
 			}
 			guard := test.guard
-			guard.Reason, guard.GuardAgain = schedule.ReasonGuard, schedule.Duration(time.Hour)
+			guard.Reason, guard.GuardAgain = wire.ReasonGuard, schedule.Duration(time.Hour)
 			b.handle(b.pool(), "s", guard)
 			armed := b.last(b.names.GuardTimer(0, keyOf("s"), guard.Version))
 			require.Equal(t, test.again, armed != nil)
 			if !test.again {
 				return
 			}
-			var wake schedule.Wake
-			require.NoError(t, schedule.Unmarshal(armed.Data, &wake))
+			var wake wire.Wake
+			require.NoError(t, codec.Unmarshal(armed.Data, &wake))
 			guard.GuardAgain = 0
 			require.Equal(t, guard, wake, "once more, and not for ever")
 			require.NoError(t, natstest.Bus(t, b.js).Purge(t.Context(), b.names.TaskStream(0), armed.Subject))
@@ -277,21 +279,21 @@ func TestADeletionIsToldOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		stored schedule.EventKind
 		id     string
-		wake   schedule.Wake
+		wake   wire.Wake
 		want   int
 	}{
-		"nobody has":                    {wake: schedule.Wake{Reason: schedule.ReasonDeleted}, want: 1},
-		"nobody has, and it is due":     {wake: schedule.Wake{Reason: schedule.ReasonDue}, want: 1},
-		"the wake says so":              {wake: schedule.Wake{Reason: schedule.ReasonDeleted, Told: true}},
-		"the wake is of an earlier one": {wake: schedule.Wake{Incarnation: "earlier", Reason: schedule.ReasonDeleted, Told: true}, want: 1},
+		"nobody has":                    {wake: wire.Wake{Reason: wire.ReasonDeleted}, want: 1},
+		"nobody has, and it is due":     {wake: wire.Wake{Reason: wire.ReasonDue}, want: 1},
+		"the wake says so":              {wake: wire.Wake{Reason: wire.ReasonDeleted, Told: true}},
+		"the wake is of an earlier one": {wake: wire.Wake{Incarnation: "earlier", Reason: wire.ReasonDeleted, Told: true}, want: 1},
 		"the history says so": {
-			stored: schedule.EventDeleted, id: schedule.DeletedEventID("of-s"), wake: schedule.Wake{Reason: schedule.ReasonDeleted}, want: 1,
+			stored: schedule.EventDeleted, id: wire.DeletedEventID("of-s"), wake: wire.Wake{Reason: wire.ReasonDeleted}, want: 1,
 		},
 		"it was closed": {
-			stored: schedule.EventClosed, id: schedule.ClosedEventID("of-s"), wake: schedule.Wake{Reason: schedule.ReasonDue},
+			stored: schedule.EventClosed, id: wire.ClosedEventID("of-s"), wake: wire.Wake{Reason: wire.ReasonDue},
 		},
 		"an earlier one was closed": {
-			stored: schedule.EventClosed, id: schedule.ClosedEventID("earlier"), wake: schedule.Wake{Reason: schedule.ReasonDue}, want: 1,
+			stored: schedule.EventClosed, id: wire.ClosedEventID("earlier"), wake: wire.Wake{Reason: wire.ReasonDue}, want: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,7 +303,7 @@ func TestADeletionIsToldOnce(t *testing.T) {
 			key, incarnation := keyOf("s"), d.Value.Incarnation
 			require.Equal(t, "of-s", incarnation)
 			p := b.pool()
-			b.handle(p, "s", schedule.Wake{Incarnation: incarnation, Version: 1, Reason: schedule.ReasonCreated})
+			b.handle(p, "s", wire.Wake{Incarnation: incarnation, Version: 1, Reason: wire.ReasonCreated})
 			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), d.Revision))
 			if test.stored != "" {
 				require.NoError(t, p.events.Publish(t.Context(), schedule.Event{
@@ -328,17 +330,17 @@ func TestADeletionIsToldOfByTheNextSchedule(t *testing.T) {
 	d := b.define("s", seconds(3600))
 	key := keyOf("s")
 	p := b.pool()
-	b.handle(p, "s", schedule.Wake{Incarnation: d.Value.Incarnation, Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: d.Value.Incarnation, Version: 1, Reason: wire.ReasonCreated})
 	require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), d.Revision))
 	next := d.Value
 	next.Incarnation = "next"
 	_, err := kv.Put(t.Context(), b.store, kv.Definition(key), &next, 0)
 	require.NoError(t, err)
-	b.handle(p, "s", schedule.Wake{Incarnation: "next", Version: 1, Reason: schedule.ReasonCreated})
+	b.handle(p, "s", wire.Wake{Incarnation: "next", Version: 1, Reason: wire.ReasonCreated})
 	state, _ := b.state("s")
 	require.Equal(t, "next", state.Incarnation)
 	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
-	b.handle(p, "s", schedule.Wake{Version: 2, Reason: schedule.ReasonGuard})
+	b.handle(p, "s", wire.Wake{Version: 2, Reason: wire.ReasonGuard})
 	require.Equal(t, 1, b.told(key, schedule.EventDeleted))
 }
 
@@ -357,7 +359,7 @@ func TestRequestsBecomeRecords(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := *every(time.Hour)
-	d.Requests = []schedule.BackfillState{{
+	d.Requests = []wire.BackfillState{{
 		Incarnation: "i", ID: "t1", Version: 1, RequestTime: created, Trigger: &schedule.Trigger{Note: "with the patch"},
 	}}
 	definition, err := kv.Put(t.Context(), b.store, kv.Definition(d.Key()), &d, 0)

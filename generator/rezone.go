@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -15,7 +16,7 @@ const maxShift = 3 * time.Hour
 // come already do not come again; where they have them earlier, those that nobody has had yet still come. All else goes by
 // instants, and nothing changes for it. begin is where the range to process begins otherwise; rezone returns where it does.
 // back says that this is earlier, and that what has been handed over is left out already.
-func (in *Input) rezone(state *schedule.GeneratorState, begin time.Time) (from time.Time, back bool) {
+func (in *Input) rezone(state *wire.GeneratorState, begin time.Time) (from time.Time, back bool) {
 	d := in.Definition
 	if state.Version != d.Version && d.UpdateTime.After(state.Mark) {
 		state.Passed = time.Time{} // another spec, perhaps in another zone: it begins with the update
@@ -37,12 +38,12 @@ func (in *Input) rezone(state *schedule.GeneratorState, begin time.Time) (from t
 }
 
 // hasOtherZone reports whether the record was made by other rules of the zone of the spec.
-func (in *Input) hasOtherZone(state *schedule.GeneratorState) bool {
+func (in *Input) hasOtherZone(state *wire.GeneratorState) bool {
 	return state.Incarnation == in.Definition.Incarnation && in.Zone.Rules != "" && state.ZoneRules != in.Zone.Rules
 }
 
 // shift returns where a range begins by the new rules.
-func (in *Input) shift(state *schedule.GeneratorState, begin time.Time) time.Time {
+func (in *Input) shift(state *wire.GeneratorState, begin time.Time) time.Time {
 	later := in.later(state)
 	switch {
 	case later > 0 && !state.LastNominal.IsZero():
@@ -56,7 +57,7 @@ func (in *Input) shift(state *schedule.GeneratorState, begin time.Time) time.Tim
 
 // later is how much later a clock on the wall shows the time of the mark by the new rules than by those of the record. A record
 // of an earlier release does not say by what it was made: then the next time that it gives tells.
-func (in *Input) later(state *schedule.GeneratorState) time.Duration {
+func (in *Input) later(state *wire.GeneratorState) time.Duration {
 	if state.ZoneRules != "" {
 		return time.Duration(state.ZoneOffset)*time.Second - in.Spec.Offset(state.Mark)
 	}
@@ -80,7 +81,7 @@ func (in *Input) later(state *schedule.GeneratorState) time.Duration {
 
 // back begins a range earlier, for the times that name hours alone: by the new rules, the clock on the wall had shown less at the
 // beginning. It does not go back behind a change of the definition, or the beginning or end of a freeze.
-func (in *Input) back(state *schedule.GeneratorState, begin time.Time, later time.Duration) time.Time {
+func (in *Input) back(state *wire.GeneratorState, begin time.Time, later time.Duration) time.Time {
 	d := in.Definition
 	from := latest(latest(begin.Add(later), latest(d.CreateTime, in.replanned(state))), latest(d.UpdateTime, d.ActiveSince))
 	until, _ := stretch(in.Freeze, from, begin)
@@ -102,7 +103,7 @@ func (in *Input) back(state *schedule.GeneratorState, begin time.Time, later tim
 }
 
 // noteZone says in a record by what rules it was made.
-func (in *Input) noteZone(state *schedule.GeneratorState) {
+func (in *Input) noteZone(state *wire.GeneratorState) {
 	state.ZoneData, state.ZoneRules, state.ZoneOffset = "", "", 0
 	if in.Zone.Rules != "" {
 		state.ZoneData, state.ZoneRules = in.Zone.Data, in.Zone.Rules

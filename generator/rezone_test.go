@@ -9,33 +9,34 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed" // so that the test does the same each time
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 // zoneOf is the spec of a definition by rules under which the clock is ahead of UTC by some hours: those of a zone without
 // changes.
-func zoneOf(t require.TestingT, d *schedule.Definition, hours int) (*specproc.Spec, schedule.ZoneRules) {
+func zoneOf(t require.TestingT, d *wire.Definition, hours int) (*specproc.Spec, wire.ZoneRules) {
 	names := map[int]string{0: "Etc/GMT", 1: "Etc/GMT-1", -7: "Etc/GMT+7", -8: "Etc/GMT+8"}
 	spec := d.Schedule.Spec
 	spec.TimeZone = names[hours]
 	compiled, err := specproc.Compile(spec)
 	require.NoError(t, err)
-	return compiled, schedule.ZoneRules{Data: names[hours], Rules: names[hours]}
+	return compiled, wire.ZoneRules{Data: names[hours], Rules: names[hours]}
 }
 
 // zoned is a schedule under rules that change.
 type zoned struct {
 	t     require.TestingT
-	d     *schedule.Definition
-	state schedule.GeneratorState
+	d     *wire.Definition
+	state wire.GeneratorState
 	// ran are the due times handed over, and events what was told.
 	ran    []time.Time
 	events []schedule.Event
 }
 
 func newZoned(t require.TestingT, created time.Time, spec schedule.Spec) *zoned {
-	return &zoned{t: t, d: &schedule.Definition{
+	return &zoned{t: t, d: &wire.Definition{
 		Namespace: "ns", ID: "s", Incarnation: "i", Version: 1, CreateTime: created,
 		Schedule: schedule.Schedule{Spec: spec},
 	}}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // busy is a desk with as many starts running and waiting as backfills may have at most, and more.
-func busy(b *testing.B) (k *desk, starts []schedule.BufferedStart) {
+func busy(b *testing.B) (k *desk, starts []wire.BufferedStart) {
 	b.Helper()
 	const each = 450
 	k = newDesk(b, limit(each), policy(schedule.OverlapBufferAll))
@@ -132,7 +133,7 @@ func BenchmarkTransition(b *testing.B) {
 		both.Report = report
 		for _, step := range []struct {
 			name  string
-			state *schedule.InvokerState
+			state *wire.InvokerState
 			in    invoker.Input
 		}{
 			{"hand-off", &idle, handOff}, {"started", &ready, invoker.Input{Report: report}}, {"completed", &started, completed},
@@ -158,7 +159,7 @@ func BenchmarkTransition(b *testing.B) {
 func BenchmarkDecodeCompletion(b *testing.B) {
 	k := ordinary(b, 1)
 	c := k.completion(invoker.RecentLimit+1, schedule.StatusCompleted)
-	c.RunID, c.Attempt, c.Worker, c.StartTime, c.Result = schedule.RunID(c.RequestID), 1, "host-1", k.now, []byte(`{"rows":7}`)
+	c.RunID, c.Attempt, c.Worker, c.StartTime, c.Result = wire.RunID(c.RequestID), 1, "host-1", k.now, []byte(`{"rows":7}`)
 	data, err := json.Marshal(c)
 	require.NoError(b, err)
 	b.SetBytes(int64(len(data)))
@@ -173,7 +174,7 @@ func BenchmarkFold(b *testing.B) {
 	k := ordinary(b, 1)
 	c := k.completion(invoker.RecentLimit+1, schedule.StatusCompleted)
 	c.Result = []byte(`{"rows":7}`)
-	last, _ := invoker.Fold(schedule.Result{}, k.d.Incarnation, []schedule.Completion{c})
+	last, _ := invoker.Fold(wire.Result{}, k.d.Incarnation, []schedule.Completion{c})
 	b.ReportAllocs()
 	for b.Loop() {
 		invoker.Fold(last, k.d.Incarnation, []schedule.Completion{c})

@@ -1,10 +1,14 @@
 package invoker
 
-import "github.com/carillon-scheduler/carillon/schedule"
+import (
+	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/wire"
+)
 
 // endRun asks a run to end because somebody wants it. The control is part of the record, so that it is delivered however
 // often that takes. A run that is over, or has been asked as much already, is left alone.
-func (m *machine) endRun(e *schedule.EndRun) {
+func (m *machine) endRun(e *wire.EndRun) {
 	if e.Incarnation != m.definition.Incarnation {
 		m.ignore(ignoredIncarnation)
 		return
@@ -20,7 +24,7 @@ func (m *machine) endRun(e *schedule.EndRun) {
 	}
 }
 
-func (m *machine) endByHand(e *schedule.EndRun, start *schedule.BufferedStart) {
+func (m *machine) endByHand(e *wire.EndRun, start *wire.BufferedStart) {
 	start.Ending = e.Kind
 	m.control(e.Kind, start)
 	m.state.Controls[len(m.state.Controls)-1].Reason = e.Text()

@@ -8,12 +8,13 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func (k *desk) endRun(n int, kind schedule.ControlKind) {
-	k.transition(invoker.Input{Ends: []schedule.EndRun{{
+	k.transition(invoker.Input{Ends: []wire.EndRun{{
 		Incarnation: "inc", Kind: kind, RequestID: k.id(n), Reason: "stuck", Identity: "ann@desk",
 	}}})
 }
@@ -76,7 +77,7 @@ func TestByHandOfAnother(t *testing.T) {
 	k.events()
 	k.endRun(2, schedule.ControlTerminate)
 	k.endRun(3, schedule.ControlTerminate)
-	k.transition(invoker.Input{Ends: []schedule.EndRun{{Incarnation: "earlier", Kind: schedule.ControlTerminate, RequestID: k.id(1)}}})
+	k.transition(invoker.Input{Ends: []wire.EndRun{{Incarnation: "earlier", Kind: schedule.ControlTerminate, RequestID: k.id(1)}}})
 	assert.Empty(t, k.events())
 	assert.Equal(t, "1 started, 2 deferred", k.phases(), "what waits is no run, and an earlier schedule's is not this one")
 }
@@ -89,5 +90,5 @@ func (m *model) endByHand(t *rapid.T) {
 	}
 	start := rapid.SampledFrom(all).Draw(t, "start")
 	kind := rapid.SampledFrom([]schedule.ControlKind{schedule.ControlCancel, schedule.ControlTerminate}).Draw(t, "kind")
-	m.step(invoker.Input{Ends: []schedule.EndRun{{Incarnation: m.d.Incarnation, Kind: kind, RequestID: start.RequestID}}})
+	m.step(invoker.Input{Ends: []wire.EndRun{{Incarnation: m.d.Incarnation, Kind: kind, RequestID: start.RequestID}}})
 }

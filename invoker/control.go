@@ -10,12 +10,13 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // deliverAll delivers controls side by side, those for one workflow ID in order: the control stream keeps the last. It
 // returns the delivered ones; the others are tried again.
-func (s *session) deliverAll(ctx context.Context, controls []schedule.PendingControl) []schedule.PendingControl {
+func (s *session) deliverAll(ctx context.Context, controls []wire.PendingControl) []wire.PendingControl {
 	if len(controls) == 0 {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (s *session) deliverAll(ctx context.Context, controls []schedule.PendingCon
 		})
 	}
 	_ = group.Wait() // none returns an error
-	var delivered []schedule.PendingControl
+	var delivered []wire.PendingControl
 	for i, c := range controls {
 		if done[i] {
 			delivered = append(delivered, c)
@@ -52,7 +53,7 @@ func (s *session) deliverAll(ctx context.Context, controls []schedule.PendingCon
 
 // deliver brings a cancel or terminate to a run, wherever it is: the control stream keeps it for a worker that takes the
 // run later, and a terminated run is taken out of the action stream.
-func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error {
+func (s *session) deliver(ctx context.Context, c wire.PendingControl) error {
 	if err := s.tell(ctx, s.key, &c); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (s *session) deliver(ctx context.Context, c schedule.PendingControl) error 
 }
 
 // tell puts a cancel or terminate into the control stream.
-func (p *Pool) tell(ctx context.Context, key schedule.Key, c *schedule.PendingControl) error {
+func (p *Pool) tell(ctx context.Context, key schedule.Key, c *wire.PendingControl) error {
 	subject := p.config.Names.Control(key.Namespace, c.TaskQueue, c.WorkflowID)
 	return task.Control(ctx, p.config.Bus, subject, schedule.Control{
 		Kind: c.Kind, RequestID: c.RequestID, RunID: c.RunID, WorkflowID: c.WorkflowID,
@@ -129,7 +130,7 @@ func (s *session) mayHaveTimer() func(requestID string) bool {
 }
 
 // withdraw removes a run from the action stream.
-func (s *session) withdraw(ctx context.Context, c schedule.PendingControl) error {
+func (s *session) withdraw(ctx context.Context, c wire.PendingControl) error {
 	stored, err := s.queued(ctx, s.key.Namespace, c.TaskQueue, c.WorkflowID)
 	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(nats.MsgIdHdr) != c.RequestID {
 		return nil

@@ -3,21 +3,21 @@ package invoker
 import (
 	"slices"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // contains reports whether a whole range has been taken over already.
-func contains(spans []schedule.Span, span schedule.Span) bool {
-	return slices.ContainsFunc(spans, func(s schedule.Span) bool {
+func contains(spans []wire.Span, span wire.Span) bool {
+	return slices.ContainsFunc(spans, func(s wire.Span) bool {
 		return !span.From.Before(s.From) && !span.To.After(s.To)
 	})
 }
 
 // cover adds a range and joins what touches. The result is in order and disjoint: one range, as long as no hand-off of
 // a chain is missing.
-func cover(spans []schedule.Span, span schedule.Span) []schedule.Span {
+func cover(spans []wire.Span, span wire.Span) []wire.Span {
 	all := append(slices.Clone(spans), span)
-	slices.SortFunc(all, func(a, b schedule.Span) int { return a.From.Compare(b.From) })
+	slices.SortFunc(all, func(a, b wire.Span) int { return a.From.Compare(b.From) })
 	joined := all[:1]
 	for _, s := range all[1:] {
 		last := &joined[len(joined)-1]
@@ -32,8 +32,8 @@ func cover(spans []schedule.Span, span schedule.Span) []schedule.Span {
 }
 
 // uncovered returns the parts of a range that none of the spans covers, in order. The spans are as cover makes them.
-func uncovered(spans []schedule.Span, span schedule.Span) []schedule.Span {
-	var gaps []schedule.Span
+func uncovered(spans []wire.Span, span wire.Span) []wire.Span {
+	var gaps []wire.Span
 	for _, s := range spans {
 		if !s.To.After(span.From) || s.To.Equal(s.From) {
 			continue
@@ -42,7 +42,7 @@ func uncovered(spans []schedule.Span, span schedule.Span) []schedule.Span {
 			break
 		}
 		if s.From.After(span.From) {
-			gaps = append(gaps, schedule.Span{From: span.From, To: s.From})
+			gaps = append(gaps, wire.Span{From: span.From, To: s.From})
 		}
 		span.From = s.To
 	}

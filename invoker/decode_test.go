@@ -9,6 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -30,11 +32,11 @@ func bodyOf(t *testing.T, m *Message) string {
 	)
 	switch {
 	case m.Wake != nil:
-		body, err = schedule.Marshal(m.Wake)
+		body, err = codec.Marshal(m.Wake)
 	case m.Enqueue != nil:
-		body, err = schedule.Marshal(m.Enqueue)
+		body, err = codec.Marshal(m.Enqueue)
 	case m.End != nil:
-		body, err = schedule.Marshal(m.End)
+		body, err = codec.Marshal(m.End)
 	default:
 		body, err = json.Marshal(m.Completion)
 	}
@@ -53,19 +55,19 @@ func TestSubjectsOfEarlierReleasesDecode(t *testing.T) {
 	reported := timedOut
 	reported.TaskQueue = "mail"
 	handOff := func(source string, from, to int64) Message {
-		return Message{Enqueue: &schedule.Enqueue{
-			Version: 3, Source: source, Span: schedule.Span{From: time.Unix(0, from).UTC(), To: time.Unix(0, to).UTC()},
+		return Message{Enqueue: &wire.Enqueue{
+			Version: 3, Source: source, Span: wire.Span{From: time.Unix(0, from).UTC(), To: time.Unix(0, to).UTC()},
 		}}
 	}
 	for subject, want := range map[string]Message{
-		invoke + "wake":                                 {Wake: &schedule.Wake{Version: 3}},
-		invoke + "deleted":                              {Wake: &schedule.Wake{Version: 3}},
+		invoke + "wake":                                 {Wake: &wire.Wake{Version: 3}},
+		invoke + "deleted":                              {Wake: &wire.Wake{Version: 3}},
 		invoke + "auto-d12krfgs6ygw-d12ks712n6rk":       handOff("auto", 1715000000000000000, 1715000060000000000),
 		invoke + "auto--1y2p0ij32e8e8-1y2p0ij32e8e7":    handOff("auto", math.MinInt64, math.MaxInt64),
 		invoke + request + "-d12krfgs6ygw-d12ks712n6rk": handOff(request, 1715000000000000000, 1715000060000000000),
 		invoke + request + "--5--4":                     handOff(request, -5, -4),
-		invoke + "end-cancel-" + request:                {End: &schedule.EndRun{Version: 3}},
-		invoke + "end-terminate-" + request:             {End: &schedule.EndRun{Version: 3}},
+		invoke + "end-cancel-" + request:                {End: &wire.EndRun{Version: 3}},
+		invoke + "end-terminate-" + request:             {End: &wire.EndRun{Version: 3}},
 		"task.0.timeout.default.a=2Eb." + request:       {Completion: &timedOut},
 		"callback.0.default.mail.a=2Eb." + request:      {Completion: &reported},
 	} {
@@ -87,7 +89,7 @@ func TestWhatIsUnknownIsNoHandOff(t *testing.T) {
 	} {
 		task, err := subjects.Default().ParseTask("carillon." + subject)
 		require.NoError(t, err, subject)
-		_, err = new(Pool).Decode(task, bodyOnly{body: bodyOf(t, &Message{Enqueue: &schedule.Enqueue{Source: schedule.SourceAuto}})})
+		_, err = new(Pool).Decode(task, bodyOnly{body: bodyOf(t, &Message{Enqueue: &wire.Enqueue{Source: schedule.SourceAuto}})})
 		require.ErrorContains(t, err, "invoker: ", subject)
 	}
 }

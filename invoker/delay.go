@@ -3,6 +3,7 @@ package invoker
 import (
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -27,14 +28,14 @@ type Room struct {
 }
 
 // isFrozen reports whether a freeze keeps an automated start from beginning: the freeze holds now, or did when it was due.
-func (m *machine) isFrozen(s *schedule.BufferedStart) bool {
+func (m *machine) isFrozen(s *wire.BufferedStart) bool {
 	freeze := m.bounds.Freeze
 	return !s.Manual && (freeze.Covers(m.now) || freeze.Covers(s.Actual))
 }
 
 // admit makes those of some starts ready that the limits of the namespace have room for. The others go on waiting: automated
 // ones come first.
-func (m *machine) admit(starts []*schedule.BufferedStart) {
+func (m *machine) admit(starts []*wire.BufferedStart) {
 	m.slots = m.bounds.Room.Slots
 	for _, manual := range []bool{false, true} {
 		for _, s := range starts {
@@ -46,7 +47,7 @@ func (m *machine) admit(starts []*schedule.BufferedStart) {
 }
 
 // admitOne makes a start ready if it has a time that has come, or is given one.
-func (m *machine) admitOne(s *schedule.BufferedStart) {
+func (m *machine) admitOne(s *wire.BufferedStart) {
 	slot := m.slotOf(s)
 	switch {
 	case slot.IsZero():
@@ -64,7 +65,7 @@ func (m *machine) admitOne(s *schedule.BufferedStart) {
 }
 
 // slotOf returns the time that a start has been given, or is now; zero if there is none.
-func (m *machine) slotOf(s *schedule.BufferedStart) time.Time {
+func (m *machine) slotOf(s *wire.BufferedStart) time.Time {
 	if s.Delay != nil && m.now.Sub(s.Delay.NotBefore) <= staleSlot {
 		return s.Delay.NotBefore
 	}
@@ -77,7 +78,7 @@ func (m *machine) slotOf(s *schedule.BufferedStart) time.Time {
 }
 
 // delay notes how a start is delayed. It counts once, whatever it is delayed by.
-func (m *machine) delay(s *schedule.BufferedStart, delay schedule.Delay) {
+func (m *machine) delay(s *wire.BufferedStart, delay schedule.Delay) {
 	if s.Delay == nil {
 		if m.out.Delayed == nil {
 			m.out.Delayed = map[schedule.DelayReason]int{}
@@ -109,7 +110,7 @@ func (m *machine) noteAsk() {
 }
 
 // delayedUntil is when the starts of a state that are delayed go on; zero if there are none.
-func delayedUntil(state *schedule.InvokerState) time.Time {
+func delayedUntil(state *wire.InvokerState) time.Time {
 	at := state.AskAt
 	for i := range state.Starts {
 		s := &state.Starts[i]

@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // limited is a desk in a namespace whose limit gives room at some milliseconds from now on, and says to ask again in a second.
-func limited(t *testing.T, slots func() []int, changes ...func(*schedule.Definition)) *desk {
+func limited(t *testing.T, slots func() []int, changes ...func(*wire.Definition)) *desk {
 	k := newDesk(t, changes...)
 	k.bounds.Room = &invoker.Room{DelayedBy: schedule.DelayActionRate}
 	k.ask = func(int) *invoker.Room {

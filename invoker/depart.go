@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -18,18 +19,18 @@ import (
 // Departure is a run that the action stream may have of a schedule that is gone, and what the run is to be asked for.
 type Departure struct {
 	// Control names the run. Its kind is what the run is asked for if a worker has taken it; empty if it is left alone.
-	Control schedule.PendingControl
+	Control wire.PendingControl
 	// Withdraw says that the run is taken out of its queue if no worker has taken it.
 	Withdraw bool
 	// Start is the start of the run; nil if it is an earlier one that has been given up.
-	Start *schedule.BufferedStart
+	Start *wire.BufferedStart
 }
 
 // Departures decides what becomes of the runs of a schedule that is gone. It is a pure function. What a run has been asked
 // for before it is still asked for: a terminate stands, and a cancel unless the policy says more.
 //
 // A start that is ready may have been published by a process that died before it could record that.
-func Departures(state *schedule.InvokerState, policy schedule.RunsPolicy) []Departure {
+func Departures(state *wire.InvokerState, policy schedule.RunsPolicy) []Departure {
 	var all []Departure
 	for i := range state.Starts {
 		s := &state.Starts[i]
@@ -41,7 +42,7 @@ func Departures(state *schedule.InvokerState, policy schedule.RunsPolicy) []Depa
 			kind = s.Ending
 		}
 		all = append(all, Departure{
-			Control: schedule.PendingControl{
+			Control: wire.PendingControl{
 				Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
 			},
 			Withdraw: kind != "" || policy != schedule.RunsLeave,
@@ -59,7 +60,7 @@ func Departures(state *schedule.InvokerState, policy schedule.RunsPolicy) []Depa
 // depart carries out what is decided about the runs of a schedule that is gone, and returns the events about those that are
 // over with it. An empty policy means the one that the deletion has left. A repeat does no harm: it finds what is left.
 func (p *Pool) depart(
-	ctx context.Context, key schedule.Key, state *schedule.InvokerState, policy schedule.RunsPolicy,
+	ctx context.Context, key schedule.Key, state *wire.InvokerState, policy schedule.RunsPolicy,
 ) ([]schedule.Event, error) {
 	if len(state.Starts) == 0 && len(state.Controls) == 0 {
 		return nil, nil
@@ -94,7 +95,7 @@ func (p *Pool) depart(
 
 // departed tells that a run is over with its schedule. A repeat gives the same ID.
 func departed(
-	key schedule.Key, incarnation string, s *schedule.BufferedStart, policy schedule.RunsPolicy, now time.Time,
+	key schedule.Key, incarnation string, s *wire.BufferedStart, policy schedule.RunsPolicy, now time.Time,
 ) schedule.Event {
 	reason := "the schedule was deleted, which ends its runs by the policy " + string(policy)
 	event := startEvent(schedule.EventCompleted, s, reason)
@@ -138,7 +139,7 @@ func (p *Pool) end(ctx context.Context, key schedule.Key, d *Departure) (over bo
 }
 
 // find returns the sequence of a run in the action stream; 0 if it is not there.
-func (p *Pool) find(ctx context.Context, key schedule.Key, c *schedule.PendingControl) (uint64, error) {
+func (p *Pool) find(ctx context.Context, key schedule.Key, c *wire.PendingControl) (uint64, error) {
 	stored, err := p.queued(ctx, key.Namespace, c.TaskQueue, c.WorkflowID)
 	switch {
 	case errors.Is(err, leader.ErrNone):

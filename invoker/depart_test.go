@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -22,14 +24,14 @@ func (s *site) deleted(policy schedule.RunsPolicy) {
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(s.t, err)
 	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, kv.Definition(s.key), record.Revision, kv.Note{Runs: policy}))
-	s.send(s.names.InvokeDeleted(0, s.key), &schedule.Wake{
-		Incarnation: record.Value.Incarnation, Version: record.Value.Version + 1, Reason: schedule.ReasonDeleted, Runs: policy,
+	s.send(s.names.InvokeDeleted(0, s.key), &wire.Wake{
+		Incarnation: record.Value.Incarnation, Version: record.Value.Version + 1, Reason: wire.ReasonDeleted, Runs: policy,
 	})
 }
 
 func (s *site) send(subject string, message any) {
 	s.t.Helper()
-	body, err := schedule.Marshal(message)
+	body, err := codec.Marshal(message)
 	require.NoError(s.t, err)
 	s.publish(subject, body)
 }
@@ -153,7 +155,7 @@ func TestRunsOfAReplacedSchedule(t *testing.T) {
 			taken := s.take().WorkflowID
 			stop()
 			s.deleted(policy)
-			s.define("nightly", func(d *schedule.Definition) { d.Incarnation = "inc-anew" })
+			s.define("nightly", func(d *wire.Definition) { d.Incarnation = "inc-anew" })
 			s.run(s.newPool())
 			s.wake()
 			natstest.Eventually(t, patience, "the record is that of the new schedule", func() bool {
@@ -180,7 +182,7 @@ func TestAskedToEndThenDeleted(t *testing.T) {
 	stop()
 	state := s.record()
 	state.Starts[0].Ending = schedule.ControlTerminate
-	state.Controls = []schedule.PendingControl{{
+	state.Controls = []wire.PendingControl{{
 		Kind: schedule.ControlTerminate, RequestID: run.RequestID, WorkflowID: run.WorkflowID, RunID: run.RunID, TaskQueue: "q",
 	}}
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
@@ -214,9 +216,9 @@ func TestEndStray(t *testing.T) {
 					s.deleted(schedule.RunsLeave)
 					s.forgotten()
 					if anew {
-						s.define("nightly", func(d *schedule.Definition) { d.Incarnation = "inc-anew" })
+						s.define("nightly", func(d *wire.Definition) { d.Incarnation = "inc-anew" })
 					}
-					end := &schedule.EndRun{
+					end := &wire.EndRun{
 						Kind: kind, RequestID: start.RequestID, WorkflowID: start.WorkflowID, RunID: start.RunID, TaskQueue: "q",
 						Identity: "ann", Reason: "nobody wants it",
 					}
@@ -243,16 +245,16 @@ func TestEndStray(t *testing.T) {
 
 func TestDepartures(t *testing.T) {
 	t.Parallel()
-	start := func(id string, phase schedule.Phase, ending schedule.ControlKind) schedule.BufferedStart {
-		return schedule.BufferedStart{RequestID: id, Phase: phase, Ending: ending}
+	start := func(id string, phase schedule.Phase, ending schedule.ControlKind) wire.BufferedStart {
+		return wire.BufferedStart{RequestID: id, Phase: phase, Ending: ending}
 	}
-	state := &schedule.InvokerState{
-		Starts: []schedule.BufferedStart{
+	state := &wire.InvokerState{
+		Starts: []wire.BufferedStart{
 			start("waits", schedule.PhasePending, ""), start("ready", schedule.PhaseReady, ""),
 			start("runs", schedule.PhaseStarted, ""), start("canceled", schedule.PhaseStarted, schedule.ControlCancel),
 			start("terminated", schedule.PhaseStarted, schedule.ControlTerminate),
 		},
-		Controls: []schedule.PendingControl{
+		Controls: []wire.PendingControl{
 			{Kind: schedule.ControlTerminate, RequestID: "given up"}, {Kind: schedule.ControlCancel, RequestID: "canceled"},
 		},
 	}

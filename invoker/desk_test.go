@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -21,8 +23,8 @@ func second(n int) time.Time { return origin.Add(time.Duration(n) * time.Second)
 // desk drives the pure functions by hand. Starts go by the second, counted from origin, at which they are due.
 type desk struct {
 	t     require.TestingT
-	d     schedule.Definition
-	state schedule.InvokerState
+	d     wire.Definition
+	state wire.InvokerState
 	now   time.Time
 	// handed is the end of the last hand-off of each source.
 	handed map[string]time.Time
@@ -35,10 +37,10 @@ type desk struct {
 	ask    func(starts int) *invoker.Room
 }
 
-func newDesk(t require.TestingT, changes ...func(*schedule.Definition)) *desk {
+func newDesk(t require.TestingT, changes ...func(*wire.Definition)) *desk {
 	d := &desk{
 		t: t, now: origin, handed: map[string]time.Time{}, seen: map[string]bool{},
-		d: schedule.Definition{
+		d: wire.Definition{
 			Namespace: "default", ID: "nightly", Incarnation: "inc", CreateTime: origin, Version: 1, LimitVersion: 1,
 			Schedule: schedule.Schedule{Action: schedule.Action{Type: "record", TaskQueue: "q"}},
 		},
@@ -49,30 +51,30 @@ func newDesk(t require.TestingT, changes ...func(*schedule.Definition)) *desk {
 	return d
 }
 
-func policy(p schedule.OverlapPolicy) func(*schedule.Definition) {
-	return func(d *schedule.Definition) { d.Schedule.Policies.Overlap = p }
+func policy(p schedule.OverlapPolicy) func(*wire.Definition) {
+	return func(d *wire.Definition) { d.Schedule.Policies.Overlap = p }
 }
 
-func limit(n int) func(*schedule.Definition) {
-	return func(d *schedule.Definition) { d.Schedule.Policies.ConcurrencyLimit = n }
+func limit(n int) func(*wire.Definition) {
+	return func(d *wire.Definition) { d.Schedule.Policies.ConcurrencyLimit = n }
 }
 
-func catchup(w time.Duration) func(*schedule.Definition) {
-	return func(d *schedule.Definition) { d.Schedule.Policies.CatchupWindow = schedule.Duration(w) }
+func catchup(w time.Duration) func(*wire.Definition) {
+	return func(d *wire.Definition) { d.Schedule.Policies.CatchupWindow = schedule.Duration(w) }
 }
 
-func pauseOnFailure(d *schedule.Definition) { d.Schedule.Policies.PauseOnFailure = true }
+func pauseOnFailure(d *wire.Definition) { d.Schedule.Policies.PauseOnFailure = true }
 
-func paused(d *schedule.Definition) { d.Schedule.State.Paused = true }
+func paused(d *wire.Definition) { d.Schedule.State.Paused = true }
 
-func actions(n int) func(*schedule.Definition) {
-	return func(d *schedule.Definition) {
+func actions(n int) func(*wire.Definition) {
+	return func(d *wire.Definition) {
 		d.Schedule.State.LimitedActions, d.Schedule.State.RemainingActions = true, n
 	}
 }
 
-func (k *desk) start(source string, n int, overlap schedule.OverlapPolicy) schedule.BufferedStart {
-	s := schedule.NewStart(&k.d, source, second(n), second(n))
+func (k *desk) start(source string, n int, overlap schedule.OverlapPolicy) wire.BufferedStart {
+	s := wire.NewStart(&k.d, source, second(n), second(n))
 	s.Overlap = overlap
 	return s
 }
@@ -81,14 +83,14 @@ func (k *desk) id(n int) string { return k.start(schedule.SourceAuto, n, "").Req
 
 // handOff is the next one of a source, up to the last of the seconds; without any, the empty one by which a source makes
 // itself known.
-func (k *desk) handOff(source string, overlap schedule.OverlapPolicy, seconds ...int) schedule.Enqueue {
+func (k *desk) handOff(source string, overlap schedule.OverlapPolicy, seconds ...int) wire.Enqueue {
 	from, ok := k.handed[source]
 	if !ok {
 		from = second(-1000)
 	}
-	e := schedule.Enqueue{
+	e := wire.Enqueue{
 		Incarnation: k.d.Incarnation, Version: k.d.Version, Source: source,
-		Span: schedule.Span{From: from, To: from},
+		Span: wire.Span{From: from, To: from},
 	}
 	for _, n := range seconds {
 		e.To = second(n)
@@ -98,10 +100,10 @@ func (k *desk) handOff(source string, overlap schedule.OverlapPolicy, seconds ..
 	return e
 }
 
-func traced(hands ...schedule.Enqueue) invoker.Input {
+func traced(hands ...wire.Enqueue) invoker.Input {
 	var in invoker.Input
 	for _, e := range hands {
-		in.Enqueues = append(in.Enqueues, invoker.Traced[schedule.Enqueue]{Body: e, Trace: "trace-of-" + e.Source})
+		in.Enqueues = append(in.Enqueues, invoker.Traced[wire.Enqueue]{Body: e, Trace: "trace-of-" + e.Source})
 	}
 	return in
 }
@@ -135,7 +137,7 @@ func (k *desk) transition(in invoker.Input) {
 	if asks := invoker.Transition(&k.d, k.state, in, k.now).Asks; asks > 0 {
 		in.Bounds.Room = k.ask(asks)
 	}
-	k.pure(func(state schedule.InvokerState) invoker.Outcome { return invoker.Transition(&k.d, state, in, k.now) })
+	k.pure(func(state wire.InvokerState) invoker.Outcome { return invoker.Transition(&k.d, state, in, k.now) })
 }
 
 // work executes everything there is, with one result.
@@ -149,13 +151,13 @@ func (k *desk) work(result invoker.Result) {
 }
 
 func (k *desk) apply(report invoker.Report) {
-	k.pure(func(state schedule.InvokerState) invoker.Outcome {
+	k.pure(func(state wire.InvokerState) invoker.Outcome {
 		return invoker.Apply(&k.d, state, report, k.bounds, k.now)
 	})
 }
 
 // pure makes a step twice and checks that it gives the same twice, leaves its input alone, and what holds of any outcome.
-func (k *desk) pure(step func(schedule.InvokerState) invoker.Outcome) {
+func (k *desk) pure(step func(wire.InvokerState) invoker.Outcome) {
 	before := dump(k.state)
 	out := step(k.state)
 	require.Equal(k.t, before, dump(k.state), "the input has been changed")
@@ -178,11 +180,11 @@ func (k *desk) pure(step func(schedule.InvokerState) invoker.Outcome) {
 }
 
 // checkRecord checks what holds of any record, also after it has been stored.
-func (k *desk) checkRecord(state *schedule.InvokerState) {
-	data, err := schedule.Marshal(state)
+func (k *desk) checkRecord(state *wire.InvokerState) {
+	data, err := codec.Marshal(state)
 	require.NoError(k.t, err)
-	var stored schedule.InvokerState
-	require.NoError(k.t, schedule.Unmarshal(data, &stored))
+	var stored wire.InvokerState
+	require.NoError(k.t, codec.Unmarshal(data, &stored))
 	require.Equal(k.t, dump(state), dump(&stored))
 	for source, progress := range state.Sources {
 		for i, span := range progress.Covered {
@@ -196,7 +198,7 @@ func (k *desk) checkRecord(state *schedule.InvokerState) {
 		ids[s.RequestID] = true
 		require.True(k.t, s.Phase != schedule.PhasePending || s.Delayed(), "a transition decides about every start")
 	}
-	require.False(k.t, slices.ContainsFunc(state.Starts, func(s schedule.BufferedStart) bool {
+	require.False(k.t, slices.ContainsFunc(state.Starts, func(s wire.BufferedStart) bool {
 		return s.Phase == schedule.PhaseCompleted
 	}), "a run that has ended leaves the buffer")
 	require.LessOrEqual(k.t, state.Ended.Len(), invoker.RecentLimit)
@@ -215,10 +217,10 @@ func dump(v any) string {
 }
 
 // known lists the starts that a record knows of: those of the runs that ended last, as far as it keeps them, and the buffer.
-func known(state *schedule.InvokerState) []schedule.BufferedStart {
-	var starts []schedule.BufferedStart
+func known(state *wire.InvokerState) []wire.BufferedStart {
+	var starts []wire.BufferedStart
 	for _, run := range state.Ended.Runs() {
-		starts = append(starts, schedule.BufferedStart{
+		starts = append(starts, wire.BufferedStart{
 			RequestID: run.RequestID, WorkflowID: run.WorkflowID, RunID: run.RunID, Nominal: run.NominalTime, Actual: run.DueTime,
 			StartTime: run.StartTime, CodeTime: run.CodeTime, CloseTime: run.CloseTime, Status: run.Status, Manual: run.Manual,
 			Source: run.Source, TaskQueue: run.TaskQueue, Identity: run.Identity, RunAttempt: run.Attempt, Worker: run.Worker,
@@ -229,13 +231,13 @@ func known(state *schedule.InvokerState) []schedule.BufferedStart {
 }
 
 // find returns the start of a second, of whatever source.
-func (k *desk) find(n int) schedule.BufferedStart {
+func (k *desk) find(n int) wire.BufferedStart {
 	for _, s := range known(&k.state) {
 		if s.Nominal.Equal(second(n)) {
 			return s
 		}
 	}
-	return schedule.BufferedStart{RequestID: "no such start"}
+	return wire.BufferedStart{RequestID: "no such start"}
 }
 
 // phases lists the starts as "3 ready".

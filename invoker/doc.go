@@ -22,7 +22,7 @@
 // events wait in the record until they are published. Counters change with an event each, so that the events alone give
 // them back ([schedule.Counters.Add]).
 //
-// State: the records [schedule.InvokerState], [schedule.Result] and [schedule.StartRate]. Timer: subjects.RetryTimer.
+// State: the records [wire.InvokerState], [wire.Result] and [wire.StartRate]. Timer: subjects.RetryTimer.
 //
 // The package imports schedule, specproc, subjects, kv and internal packages, and no other pool.
 package invoker

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -57,8 +58,8 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 // before anybody is told: a process that goes by the definition of before may be about to start one of them, and to number
 // its own events in the same way. Its write is a conflict then. One that reads the record later is warned by it.
 func (p *Pool) abandon(
-	ctx context.Context, key schedule.Key, record kv.Record[schedule.InvokerState],
-) (kv.Record[schedule.InvokerState], error) {
+	ctx context.Context, key schedule.Key, record kv.Record[wire.InvokerState],
+) (kv.Record[wire.InvokerState], error) {
 	state, since := record.Value, p.wallClock()
 	taken, err := p.taken(ctx, key, state.Starts)
 	if err != nil {
@@ -68,13 +69,13 @@ func (p *Pool) abandon(
 	if len(gone) == 0 {
 		return record, nil
 	}
-	state.Starts = slices.DeleteFunc(slices.Clone(state.Starts), func(s schedule.BufferedStart) bool { return s.Waiting() })
+	state.Starts = slices.DeleteFunc(slices.Clone(state.Starts), func(s wire.BufferedStart) bool { return s.Waiting() })
 	state.Outbox, state.Abandoned = slices.Concat(state.Outbox, gone), true
 	if err := p.remembered(since); err != nil {
 		return record, err
 	}
 	state.EventSequence += uint64(len(gone))
-	revision, err := p.put(ctx, &state, func(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
+	revision, err := p.put(ctx, &state, func(ctx context.Context, state *wire.InvokerState) (uint64, error) {
 		return kv.Put(ctx, p.config.Store, kv.Invoker(key), state, record.Revision)
 	})
 	if err != nil {
@@ -82,7 +83,7 @@ func (p *Pool) abandon(
 	}
 	dropped := slices.DeleteFunc(slices.Clone(gone), func(e schedule.Event) bool { return e.Kind != schedule.EventDropped })
 	metrics.Dropped.Add(ctx, len(dropped), key.Namespace, metrics.DropGone)
-	return kv.Record[schedule.InvokerState]{Value: state, Revision: revision}, nil
+	return kv.Record[wire.InvokerState]{Value: state, Revision: revision}, nil
 }
 
 // forgetWithout makes sure that a schedule without a record will not get one by a definition that is gone.
@@ -116,12 +117,12 @@ func (p *Pool) forgetResult(ctx context.Context, key schedule.Key, mayCome bool)
 // abandoned are the events about the starts that a schedule takes with it. Those that the action stream has taken go on, like
 // all runs in progress.
 func abandoned(
-	key schedule.Key, state *schedule.InvokerState, taken map[string]bool, now time.Time,
+	key schedule.Key, state *wire.InvokerState, taken map[string]bool, now time.Time,
 ) []schedule.Event {
 	var events []schedule.Event
 	for i := range state.Starts {
 		if s := &state.Starts[i]; s.Waiting() {
-			event := startEvent(schedule.EventDropped, s, schedule.GoneReason)
+			event := startEvent(schedule.EventDropped, s, wire.GoneReason)
 			if taken[s.RequestID] {
 				event = startEvent(schedule.EventStarted, s, "")
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -36,7 +37,7 @@ func TestSkippedOnRequest(t *testing.T) {
 	require.Equal(t, "skipped on request", event.Reason)
 	require.Empty(t, event.Overlap)
 	require.Equal(t, e.Starts[0].RequestID, event.RequestID)
-	require.Equal(t, schedule.Counters{SkippedOnRequest: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{SkippedOnRequest: 1}, k.state.Counters)
 	require.Equal(t, 1, k.state.LimitUsed, "it takes no action")
 	k.transition(traced(e))
 	require.False(t, k.last.Changed, "once")
@@ -44,10 +45,10 @@ func TestSkippedOnRequest(t *testing.T) {
 	// Unskipped meanwhile: the generator had died before it wrote its state, and hands over again.
 	later := e
 	later.To = second(3)
-	later.Starts = []schedule.BufferedStart{k.start(schedule.SourceAuto, 1, ""), e.Starts[1]}
+	later.Starts = []wire.BufferedStart{k.start(schedule.SourceAuto, 1, ""), e.Starts[1]}
 	k.transition(traced(later))
 	require.Equal(t, "2 ready", k.phases())
-	require.Equal(t, schedule.Counters{SkippedOnRequest: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{SkippedOnRequest: 1}, k.state.Counters)
 }
 
 // TestASkippedStartNeedsNoRoom: a full buffer drops it no more than it would have to take it.
@@ -64,16 +65,16 @@ func TestASkippedStartNeedsNoRoom(t *testing.T) {
 	e := k.handOff(schedule.SourceAuto, "", len(seconds)+1)
 	e.Starts[0].Skip = true
 	k.transition(traced(e))
-	require.Equal(t, schedule.Counters{Actions: 1, SkippedOnRequest: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{Actions: 1, SkippedOnRequest: 1}, k.state.Counters)
 }
 
 func TestCountedEventsSayFromWhenToWhen(t *testing.T) {
 	t.Parallel()
 	k := newDesk(t)
 	e := k.handOff(schedule.SourceAuto, "", 9)
-	e.Missed, e.MissedSpan = 2, schedule.Span{From: second(1), To: second(2)}
-	e.Superseded, e.SupersededSpan = 3, schedule.Span{From: second(3), To: second(5)}
-	e.Dropped, e.DroppedSpan = 4, schedule.Span{From: second(10), To: second(13)}
+	e.Missed, e.MissedSpan = 2, wire.Span{From: second(1), To: second(2)}
+	e.Superseded, e.SupersededSpan = 3, wire.Span{From: second(3), To: second(5)}
+	e.Dropped, e.DroppedSpan = 4, wire.Span{From: second(10), To: second(13)}
 	k.transition(traced(e))
 	var counted []schedule.Event
 	for _, event := range k.news {
@@ -88,7 +89,7 @@ func TestCountedEventsSayFromWhenToWhen(t *testing.T) {
 		{Kind: schedule.EventMissed, Count: 3, First: second(3), Last: second(5)},
 		{Kind: schedule.EventDropped, Count: 4, First: second(10), Last: second(13)},
 	}, counted)
-	require.Equal(t, schedule.Counters{MissedCatchup: 5, BufferDropped: 4}, k.state.Counters)
+	require.Equal(t, wire.Counters{MissedCatchup: 5, BufferDropped: 4}, k.state.Counters)
 }
 
 func TestWhatEventsSayOfAStart(t *testing.T) {
@@ -183,7 +184,7 @@ func TestOutcomes(t *testing.T) {
 			require.Equal(t, "w", start.Worker)
 			require.Equal(t, 3, event.Attempt)
 			require.Equal(t, "w", event.Worker)
-			require.Equal(t, "w", schedule.NewRun(&start).Worker)
+			require.Equal(t, "w", wire.NewRun(&start).Worker)
 		})
 	}
 }
@@ -192,11 +193,11 @@ func TestOutcomes(t *testing.T) {
 func TestAnUpdateReachesWhatIsDeferred(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(*schedule.Definition)
+		change func(*wire.Definition)
 		phases string
 		events string
 	}{
-		"nothing":           {func(*schedule.Definition) {}, "1 started, 2 deferred, 3 deferred", ""},
+		"nothing":           {func(*wire.Definition) {}, "1 started, 2 deferred, 3 deferred", ""},
 		"allow all":         {policy(schedule.OverlapAllowAll), "1 started, 2 ready, 3 ready", ""},
 		"higher limit":      {limit(2), "1 started, 2 ready, 3 deferred", ""},
 		"skip":              {policy(schedule.OverlapSkip), "1 started", "2 skipped, 3 skipped"},
@@ -204,7 +205,7 @@ func TestAnUpdateReachesWhatIsDeferred(t *testing.T) {
 		"cancel other":      {policy(schedule.OverlapCancelOther), "1 started, 2 deferred, 3 deferred", "1 cancel_requested"},
 		"terminate other":   {policy(schedule.OverlapTerminateOther), "1 started, 2 deferred, 3 deferred", "1 terminated"},
 		"paused":            {paused, "1 started, 2 deferred, 3 deferred", ""},
-		"paused, allow all": {func(d *schedule.Definition) { paused(d); policy(schedule.OverlapAllowAll)(d) }, "1 started", "2 dropped, 3 dropped"},
+		"paused, allow all": {func(d *wire.Definition) { paused(d); policy(schedule.OverlapAllowAll)(d) }, "1 started", "2 dropped, 3 dropped"},
 		"no actions left":   {actions(0), "1 started, 2 deferred, 3 deferred", ""},
 	}
 	for name, test := range tests {

@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -60,8 +61,8 @@ func (s *session) perform(ctx context.Context, work Work) (Report, error) {
 // freshOf returns the starts that nobody can have published before, or so recently only that the action stream would take
 // a second publish for a repeat: another process may have read the record since. They need no search, and do not wait for
 // one about others.
-func (s *session) freshOf(starts []schedule.BufferedStart) []schedule.BufferedStart {
-	var fresh []schedule.BufferedStart
+func (s *session) freshOf(starts []wire.BufferedStart) []wire.BufferedStart {
+	var fresh []wire.BufferedStart
 	for i := range starts {
 		at, ok := s.fresh[starts[i].RequestID]
 		switch {
@@ -78,7 +79,7 @@ func (s *session) freshOf(starts []schedule.BufferedStart) []schedule.BufferedSt
 // start publishes one run to its task queue. Nobody had done that before since. Its error means that this process may not
 // go by the record any more.
 func (s *session) start(
-	ctx context.Context, start *schedule.BufferedStart, last schedule.Result, since time.Time,
+	ctx context.Context, start *wire.BufferedStart, last wire.Result, since time.Time,
 ) (StartReport, error) {
 	report := StartReport{RequestID: start.RequestID, At: s.config.Now()}
 	if err := s.current(since); err != nil {
@@ -102,7 +103,7 @@ func (s *session) start(
 
 // try makes one attempt to publish a run, and reports what came of it. Its error is that of start.
 func (s *session) try(
-	ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest, since time.Time, report *StartReport,
+	ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest, since time.Time, report *StartReport,
 ) error {
 	if err := s.override(ctx, start, request); err != nil {
 		report.Result, report.Reason = Failed, err.Error()
@@ -153,8 +154,8 @@ func (s *session) current(since time.Time) error {
 // If the record has changed, another process is at work on the same schedule, on the same starts as a rule. They are left
 // to it; the retry timer sees to them if it dies.
 func (s *session) earlier(
-	ctx context.Context, starts []schedule.BufferedStart,
-) (found []StartReport, others []schedule.BufferedStart, err error) {
+	ctx context.Context, starts []wire.BufferedStart,
+) (found []StartReport, others []wire.BufferedStart, err error) {
 	reports := make([]*StartReport, len(starts)) // of those that are found; their order must not depend on the replies
 	var group errgroup.Group
 	group.SetLimit(s.config.Concurrency)
@@ -187,7 +188,7 @@ func (s *session) earlier(
 
 // look looks for a run in the queue, then for its completion.
 func (p *Pool) look(
-	ctx context.Context, key schedule.Key, start *schedule.BufferedStart,
+	ctx context.Context, key schedule.Key, start *wire.BufferedStart,
 ) (result Result, known bool, err error) {
 	stored, err := p.queued(ctx, key.Namespace, start.TaskQueue, start.WorkflowID)
 	switch {
@@ -211,7 +212,7 @@ func (p *Pool) look(
 
 // armTimeout arms the delayed completion of a run that may never report. It comes before the run, so that no run is
 // without it. It is in the trace of the run.
-func (s *session) armTimeout(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
+func (s *session) armTimeout(ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest) error {
 	if request.Deadline.IsZero() {
 		return nil
 	}
@@ -234,7 +235,7 @@ func (s *session) armTimeout(ctx context.Context, start *schedule.BufferedStart,
 //
 // It looks at the clock itself: NATS has been asked for something since, and meanwhile the process may have stood still.
 func (s *session) publish(
-	ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest, since time.Time,
+	ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest, since time.Time,
 ) error {
 	if err := s.current(since); err != nil {
 		return err
@@ -249,7 +250,7 @@ func (s *session) publish(
 
 // send publishes the request. One that is larger than a message may be, with its headers, is nats.ErrMaxPayload before
 // anything has left the process.
-func (s *session) send(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
+func (s *session) send(ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest) error {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return err
@@ -282,7 +283,7 @@ func (p *Pool) queued(ctx context.Context, namespace, queue, workflowID string) 
 // start itself, which another process has published, or an earlier attempt; and whether the way is free. For that it removes
 // a run that is over from the action stream: its worker has reported and is about to acknowledge, or has died in between and
 // would be followed by another that runs it once more.
-func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) (started, free bool) {
+func (s *session) makeWay(ctx context.Context, start *wire.BufferedStart) (started, free bool) {
 	stored, err := s.queued(ctx, s.key.Namespace, start.TaskQueue, start.WorkflowID)
 	if err != nil {
 		return false, errors.Is(err, leader.ErrNone)
@@ -296,7 +297,7 @@ func (s *session) makeWay(ctx context.Context, start *schedule.BufferedStart) (s
 
 // judge turns the error of a publish into a result. The stream checks the expected sequence before it drops repeats, so
 // an own earlier attempt is refused as well: the stored message tells.
-func (s *session) judge(ctx context.Context, start *schedule.BufferedStart, err error) (Result, string) {
+func (s *session) judge(ctx context.Context, start *wire.BufferedStart, err error) (Result, string) {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return Refused, "the request is larger than a NATS message may be"
 	}

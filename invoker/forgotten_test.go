@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -105,7 +106,7 @@ func (a *atThePurge) Purge(ctx context.Context, stream, subject string) error {
 // the same event IDs.
 func TestForgottenWhileAStartIsMade(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, keepOriginal, func(d *schedule.Definition) { d.Schedule.Policies.Overlap = schedule.OverlapBufferAll })
+	s := newSite(t, keepOriginal, func(d *wire.Definition) { d.Schedule.Policies.Overlap = schedule.OverlapBufferAll })
 	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
 	e := s.handOff("", 1, 2)
@@ -168,7 +169,7 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 }
 
 // gone deletes the definition, and puts that of another schedule of the same ID in its place if it is to be replaced.
-func (s *site) gone(definition kv.Record[schedule.Definition], replaced bool) {
+func (s *site) gone(definition kv.Record[wire.Definition], replaced bool) {
 	s.t.Helper()
 	key := kv.Definition(s.key)
 	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, key, definition.Revision, kv.Note{Runs: schedule.RunsLeave}))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
@@ -48,12 +49,12 @@ func newDueTimes(t require.TestingT, every int, jitter, length time.Duration) *d
 
 // handOff is one of a range, whose times share the fates: so many are missed, then superseded, then started, and the rest
 // is dropped.
-func (d *dueTimes) handOff(from, to time.Time, missed, superseded, started int) (schedule.Enqueue, map[time.Time]string) {
-	e := schedule.Enqueue{
-		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: from, To: to},
+func (d *dueTimes) handOff(from, to time.Time, missed, superseded, started int) (wire.Enqueue, map[time.Time]string) {
+	e := wire.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: from, To: to},
 	}
 	fates := map[time.Time]string{}
-	count := func(n *int, span *schedule.Span, at specproc.Time, fate string) {
+	count := func(n *int, span *wire.Span, at specproc.Time, fate string) {
 		if *n == 0 {
 			span.From = at.Nominal
 		}
@@ -68,7 +69,7 @@ func (d *dueTimes) handOff(from, to time.Time, missed, superseded, started int) 
 			count(&e.Superseded, &e.SupersededSpan, at, fateSuperseded)
 		case i < missed+superseded+started:
 			fates[at.Nominal.UTC()] = fateStarted
-			e.Starts = append(e.Starts, schedule.NewStart(&d.desk.d, schedule.SourceAuto, at.Nominal, at.Actual))
+			e.Starts = append(e.Starts, wire.NewStart(&d.desk.d, schedule.SourceAuto, at.Nominal, at.Actual))
 		default:
 			count(&e.Dropped, &e.DroppedSpan, at, fateDropped)
 		}
@@ -86,7 +87,7 @@ func (d *dueTimes) within(from, to time.Time) (due []specproc.Time) {
 }
 
 // deliver brings hand-offs in one transition. Each time keeps the first fate that it is given.
-func (d *dueTimes) deliver(hands []schedule.Enqueue, fates []map[time.Time]string) {
+func (d *dueTimes) deliver(hands []wire.Enqueue, fates []map[time.Time]string) {
 	settled := map[time.Time]string{}
 	for _, given := range fates {
 		for at, fate := range given {
@@ -142,7 +143,7 @@ func fateOf(e *schedule.Event) (string, bool) {
 }
 
 func (d *dueTimes) checkCounters() {
-	var want schedule.Counters
+	var want wire.Counters
 	var started []time.Time
 	for at, fate := range d.fates {
 		switch fate {
@@ -174,7 +175,7 @@ func TestEachTimeHasOneFate(t *testing.T) {
 			return origin.Add(time.Duration(rapid.IntRange(0, int(length/(500*time.Millisecond))).Draw(t, "half seconds")) * 500 * time.Millisecond)
 		})
 		few := rapid.IntRange(0, 6)
-		var hands []schedule.Enqueue
+		var hands []wire.Enqueue
 		var fates []map[time.Time]string
 		for range rapid.IntRange(1, 8).Draw(t, "hand-offs") {
 			from, to := moment.Draw(t, "from"), moment.Draw(t, "to")
@@ -186,7 +187,7 @@ func TestEachTimeHasOneFate(t *testing.T) {
 		}
 		order := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(0, len(hands)-1), 1, 2), 1, 12).Draw(t, "order")
 		for _, together := range append(order, allOf(len(hands))) {
-			var group []schedule.Enqueue
+			var group []wire.Enqueue
 			var given []map[time.Time]string
 			for _, i := range together {
 				group, given = append(group, hands[i]), append(given, fates[i])
@@ -218,7 +219,7 @@ func TestAHandOffAroundWhatIsCovered(t *testing.T) {
 			d := newDueTimes(t, 1, 0, 6*time.Second)
 			first, ofFirst := d.handOff(second(2), second(3), 0, 0, started)
 			wide, ofWide := d.handOff(second(1), second(5), 9, 0, 0)
-			d.deliver([]schedule.Enqueue{first}, []map[time.Time]string{ofFirst})
+			d.deliver([]wire.Enqueue{first}, []map[time.Time]string{ofFirst})
 			d.transition(invoker.Input{Enqueues: traced(wide).Enqueues, Spec: d.spec})
 			var told []string
 			for _, e := range d.news {
@@ -228,7 +229,7 @@ func TestAHandOffAroundWhatIsCovered(t *testing.T) {
 			require.EqualValues(t, 3, d.state.Counters.MissedCatchup)
 			require.Equal(t, 4, len(ofWide))
 			require.Equal(t, 1, len(d.state.Sources[schedule.SourceAuto].Covered))
-			require.False(t, slices.ContainsFunc(d.state.Starts, func(s schedule.BufferedStart) bool {
+			require.False(t, slices.ContainsFunc(d.state.Starts, func(s wire.BufferedStart) bool {
 				return number(s.Nominal) != 3
 			}))
 		})
@@ -240,8 +241,8 @@ func TestAHandOffAroundWhatIsCovered(t *testing.T) {
 func TestAHandOffAroundAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	d := newDueTimes(t, 1, 0, 6*time.Second)
-	empty := schedule.Enqueue{
-		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: second(3), To: second(3)},
+	empty := wire.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: second(3), To: second(3)},
 	}
 	d.transition(traced(empty))
 	wide, _ := d.handOff(second(1), second(5), 9, 0, 0)
@@ -255,12 +256,12 @@ func TestMoreGivenUpThanCanBeCountedOneByOne(t *testing.T) {
 	t.Parallel()
 	const year = 365 * 24 * 3600
 	d := newDueTimes(t, 1, 0, 0)
-	e := schedule.Enqueue{
-		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: second(10), To: second(20)},
+	e := wire.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: second(10), To: second(20)},
 	}
-	e.Missed, e.MissedSpan = 10, schedule.Span{From: second(11), To: second(20)}
+	e.Missed, e.MissedSpan = 10, wire.Span{From: second(11), To: second(20)}
 	d.transition(invoker.Input{Enqueues: traced(e).Enqueues, Spec: d.spec})
-	e.Span, e.Missed, e.MissedSpan = schedule.Span{From: origin, To: second(year)}, year, schedule.Span{From: second(1), To: second(year)}
+	e.Span, e.Missed, e.MissedSpan = wire.Span{From: origin, To: second(year)}, year, wire.Span{From: second(1), To: second(year)}
 	d.transition(invoker.Input{Enqueues: traced(e).Enqueues, Spec: d.spec})
 	require.EqualValues(t, year, d.state.Counters.MissedCatchup)
 }

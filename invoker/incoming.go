@@ -3,6 +3,7 @@ package invoker
 import (
 	"fmt"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -15,7 +16,7 @@ const (
 )
 
 // enqueue takes over a hand-off: the starts in it that no earlier hand-off of its source covered.
-func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
+func (m *machine) enqueue(e *wire.Enqueue, trace string) {
 	if e.Incarnation != m.definition.Incarnation {
 		m.ignore(ignoredIncarnation)
 		return
@@ -26,7 +27,7 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 		return
 	}
 	settled := settle(e, &progress, m.definition.CreateTime)
-	waiting := schedule.CountWaiting(m.state.Starts)
+	waiting := wire.CountWaiting(m.state.Starts)
 	for i := range e.Starts {
 		start := e.Starts[i]
 		if !isSettled(settled, start.Nominal) && !progress.Covers(start.Actual) && !m.knows(start.RequestID) {
@@ -42,7 +43,7 @@ func (m *machine) enqueue(e *schedule.Enqueue, trace string) {
 
 // repeat passes over a hand-off that brings nothing new, unless it is that it was the last one: a backfiller which has
 // died after a batch may find, when it makes it again, that an updated spec gives no more times.
-func (m *machine) repeat(e *schedule.Enqueue, progress schedule.SourceProgress) {
+func (m *machine) repeat(e *wire.Enqueue, progress wire.SourceProgress) {
 	if !e.Complete || progress.Complete || e.From.Before(progress.LastFrom) {
 		m.ignore(ignoredRepeat)
 		return
@@ -51,16 +52,16 @@ func (m *machine) repeat(e *schedule.Enqueue, progress schedule.SourceProgress) 
 	m.setProgress(e.Source, progress)
 }
 
-func (m *machine) setProgress(source string, progress schedule.SourceProgress) {
+func (m *machine) setProgress(source string, progress wire.SourceProgress) {
 	if m.state.Sources == nil {
-		m.state.Sources = map[string]schedule.SourceProgress{}
+		m.state.Sources = map[string]wire.SourceProgress{}
 	}
 	m.state.Sources[source] = progress
 	m.out.Changed = true
 }
 
 // take adds a start to the buffer, unless nobody wants it any more. Automated ones need room.
-func (m *machine) take(start schedule.BufferedStart, progress *schedule.SourceProgress, waiting *int) {
+func (m *machine) take(start wire.BufferedStart, progress *wire.SourceProgress, waiting *int) {
 	start.Phase = schedule.PhasePending
 	switch {
 	case start.Skip:
@@ -111,7 +112,7 @@ func (m *machine) withdraw(source string) {
 }
 
 // noteNewest notes what a hand-off had, unless it was overtaken.
-func noteNewest(e *schedule.Enqueue, progress *schedule.SourceProgress) {
+func noteNewest(e *wire.Enqueue, progress *wire.SourceProgress) {
 	if e.From.Before(progress.LastFrom) {
 		return
 	}
@@ -157,7 +158,7 @@ func (m *machine) complete(c schedule.Completion) {
 }
 
 // close marks a start as completed.
-func (m *machine) close(start *schedule.BufferedStart, c schedule.Completion) {
+func (m *machine) close(start *wire.BufferedStart, c schedule.Completion) {
 	start.Phase, start.Status, start.CodeTime = schedule.PhaseCompleted, c.Status, c.StartTime
 	start.CloseTime = c.CloseTime
 	start.RunAttempt, start.Worker, start.Outcome = c.Attempt, c.Worker, outcomeOf(&c)
@@ -186,7 +187,7 @@ func outcomeOf(c *schedule.Completion) schedule.Outcome {
 }
 
 // pauseOnFailure pauses the schedule if its policy says so, with a note that names the run and the reason.
-func (m *machine) pauseOnFailure(start *schedule.BufferedStart, c schedule.Completion) {
+func (m *machine) pauseOnFailure(start *wire.BufferedStart, c schedule.Completion) {
 	failed := c.Status == schedule.StatusFailed || c.Status == schedule.StatusTimedOut
 	if m.paused || !failed || !m.definition.Schedule.Policies.PauseOnFailure {
 		return
@@ -198,7 +199,7 @@ func (m *machine) pauseOnFailure(start *schedule.BufferedStart, c schedule.Compl
 	note := fmt.Sprintf("paused on failure: run %s of %s %s%s", start.RunID, start.WorkflowID, c.Status, why)
 	d := m.definition
 	m.paused, m.out.Pause = true, &schedule.Event{
-		ID: schedule.PausedEventID(d.Incarnation, d.Version+1), Time: m.now.UTC(),
+		ID: wire.PausedEventID(d.Incarnation, d.Version+1), Time: m.now.UTC(),
 		Namespace: d.Namespace, ScheduleID: d.ID, Kind: schedule.EventPaused,
 		RequestID: start.RequestID, WorkflowID: start.WorkflowID, RunID: start.RunID, Source: start.Source,
 		Reason: shorten(note, schedule.MaxNoteBytes), Trace: start.Trace,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -53,7 +54,7 @@ func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
 // unpaused the schedule since, and the failure comes again.
 func TestALaggingReplicaPausesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(d *schedule.Definition) { d.Schedule.Policies.PauseOnFailure = true })
+	s := newSite(t, func(d *wire.Definition) { d.Schedule.Policies.PauseOnFailure = true })
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
@@ -107,7 +108,7 @@ func TestAResultIsNotLeftBehind(t *testing.T) {
 	start := s.start(1)
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
-	_, err = kv.Put(t.Context(), s.store, kv.Result(s.key), &schedule.Result{Incarnation: record.Value.Incarnation}, 0)
+	_, err = kv.Put(t.Context(), s.store, kv.Result(s.key), &wire.Result{Incarnation: record.Value.Incarnation}, 0)
 	require.NoError(t, err)
 	require.NoError(t, kv.Delete(t.Context(), s.store, kv.Definition(s.key), record.Revision))
 	s.handle(s.newPool(), invoker.Message{Completion: &schedule.Completion{

@@ -8,9 +8,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // atTheWrite is the buckets of a process to which something happens just before it writes a key for the first time. Dies says
@@ -74,7 +74,7 @@ func (s *site) ended(n int, result string) invoker.Message {
 	return message
 }
 
-func (s *site) result() (schedule.Result, bool) {
+func (s *site) result() (wire.Result, bool) {
 	s.t.Helper()
 	record, err := kv.OrZero(kv.GetLeader(s.t.Context(), s.store, kv.Result(s.key)))
 	require.NoError(s.t, err)

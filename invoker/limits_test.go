@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -46,7 +47,7 @@ func limitedBy(limits schedule.NamespaceLimits) namespaces.Source {
 // turnTo stores a schedule of another name, or namespace, and turns to it.
 func (s *site) turnTo(namespace, id string) {
 	s.t.Helper()
-	s.key = s.define(id, func(d *schedule.Definition) {
+	s.key = s.define(id, func(d *wire.Definition) {
 		d.Namespace = namespace
 		d.Schedule.Policies.Overlap = schedule.OverlapAllowAll
 	})
@@ -56,7 +57,7 @@ func (s *site) turnTo(namespace, id string) {
 // backfillOf hands over so many manual starts.
 func (s *site) backfillOf(starts int) {
 	s.t.Helper()
-	s.request(schedule.BackfillState{ID: "b-" + s.key.ID, Range: &schedule.BackfillRange{}})
+	s.request(wire.BackfillState{ID: "b-" + s.key.ID, Range: &schedule.BackfillRange{}})
 	var seconds []int
 	for n := range starts {
 		seconds = append(seconds, n+1)
@@ -178,7 +179,7 @@ func TestAFreezeThatComesAndGoes(t *testing.T) {
 	s.due(2)
 	s.idle()
 	require.EqualValues(t, 1, s.record().Counters.BufferDropped)
-	s.request(schedule.BackfillState{ID: "b", Trigger: &schedule.Trigger{}})
+	s.request(wire.BackfillState{ID: "b", Trigger: &schedule.Trigger{}})
 	s.deliver(s.manual("b", 100))
 	s.finish(s.take(), schedule.StatusCompleted, "")
 	now.set(schedule.Namespace{Name: "default", Freeze: &schedule.Freeze{Reason: "moving", From: s.at(1000), Until: s.at(2000)}})

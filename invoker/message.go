@@ -12,7 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -20,10 +22,10 @@ import (
 
 // Message is what the invoker is sent: exactly one of its fields is set.
 type Message struct {
-	Wake       *schedule.Wake
-	Enqueue    *schedule.Enqueue
+	Wake       *wire.Wake
+	Enqueue    *wire.Enqueue
 	Completion *schedule.Completion
-	End        *schedule.EndRun
+	End        *wire.EndRun
 }
 
 // Decode implements loop.Handler. What this release does not know is an error, and so becomes a dead letter: a later release may have
@@ -38,16 +40,16 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 		completion.TaskQueue = task.Queue // none of a timeout: it is not of a worker
 		return Message{Completion: completion}, nil
 	case task.IsWake():
-		var wake schedule.Wake
-		err := schedule.Unmarshal(msg.Data(), &wake)
+		var wake wire.Wake
+		err := codec.Unmarshal(msg.Data(), &wake)
 		return Message{Wake: &wake}, err
 	case task.IsEnd():
-		var end schedule.EndRun
-		err := schedule.Unmarshal(msg.Data(), &end)
+		var end wire.EndRun
+		err := codec.Unmarshal(msg.Data(), &end)
 		return Message{End: &end}, err
 	case task.IsHandOff():
-		var enqueue schedule.Enqueue
-		if err := schedule.Unmarshal(msg.Data(), &enqueue); err != nil {
+		var enqueue wire.Enqueue
+		if err := codec.Unmarshal(msg.Data(), &enqueue); err != nil {
 			return Message{}, err
 		}
 		if task.IsHandOffOf(enqueue.Source, enqueue.Span) {
@@ -106,23 +108,23 @@ func shorten(text string, limit int) string {
 }
 
 // versions are what the messages say about the definition they were made from.
-func versions(group []loop.Message[Message]) []schedule.Wake {
-	var wakes []schedule.Wake
+func versions(group []loop.Message[Message]) []wire.Wake {
+	var wakes []wire.Wake
 	for i := range group {
 		switch body := group[i].Body; {
 		case body.Wake != nil:
 			wakes = append(wakes, *body.Wake)
 		case body.Enqueue != nil:
-			wakes = append(wakes, schedule.Wake{Incarnation: body.Enqueue.Incarnation, Version: body.Enqueue.Version})
+			wakes = append(wakes, wire.Wake{Incarnation: body.Enqueue.Incarnation, Version: body.Enqueue.Version})
 		case body.End != nil:
-			wakes = append(wakes, schedule.Wake{Incarnation: body.End.Incarnation, Version: body.End.Version})
+			wakes = append(wakes, wire.Wake{Incarnation: body.End.Incarnation, Version: body.End.Version})
 		}
 	}
 	return wakes
 }
 
 // input sorts the messages of a group. One that was held has been dealt with.
-func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState) (Input, error) {
+func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message[Message], state *wire.InvokerState) (Input, error) {
 	var in Input
 	looked := false
 	for i := range group {
@@ -141,7 +143,7 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 			}
 			if known {
 				cause := causeOf(ctx, group[i].Header)
-				in.Enqueues = append(in.Enqueues, Traced[schedule.Enqueue]{Body: *body.Enqueue, Trace: cause})
+				in.Enqueues = append(in.Enqueues, Traced[wire.Enqueue]{Body: *body.Enqueue, Trace: cause})
 			}
 		case !looked:
 			// Any wake will do: the one that says that a backfill is over or canceled may have been replaced by another.
@@ -158,7 +160,7 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 // arrived here, so that a source without a record, and unknown to the state, is one that is over: what comes from it is
 // a late repeat. A source that is new and canceled already is added to the withdrawn ones.
 func (p *Pool) sourceKnown(
-	ctx context.Context, key schedule.Key, source string, state *schedule.InvokerState, in *Input,
+	ctx context.Context, key schedule.Key, source string, state *wire.InvokerState, in *Input,
 ) (bool, error) {
 	if _, known := state.Sources[source]; known || source == schedule.SourceAuto {
 		return true, nil
@@ -176,7 +178,7 @@ func (p *Pool) sourceKnown(
 }
 
 // lookAtSources finds those the state knows and whose backfill is over, or has been canceled. There may be a hundred.
-func (p *Pool) lookAtSources(ctx context.Context, key schedule.Key, state *schedule.InvokerState, in *Input) error {
+func (p *Pool) lookAtSources(ctx context.Context, key schedule.Key, state *wire.InvokerState, in *Input) error {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(p.config.Concurrency)

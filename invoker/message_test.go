@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -99,8 +101,8 @@ func FuzzDecodeCompletion(f *testing.F) {
 		c.RequestID = k.find(1).RequestID
 		k.transition(invoker.Input{Completions: []schedule.Completion{*c}})
 		require.Equal(t, schedule.PhaseCompleted, k.find(1).Phase)
-		result, _ := invoker.Fold(schedule.Result{}, "inc", k.last.Ended)
-		_, err = schedule.Marshal(&result)
+		result, _ := invoker.Fold(wire.Result{}, "inc", k.last.Ended)
+		_, err = codec.Marshal(&result)
 		require.NoError(t, err)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -36,11 +37,11 @@ type count struct {
 	watched bool
 }
 
-func (c *count) buffer(ctx context.Context, starts []schedule.BufferedStart) {
+func (c *count) buffer(ctx context.Context, starts []wire.BufferedStart) {
 	if !metrics.Buffered.Enabled(ctx) {
 		return
 	}
-	waiting := float64(schedule.CountWaiting(starts))
+	waiting := float64(wire.CountWaiting(starts))
 	metrics.Buffered.Record(ctx, waiting, c.key.Namespace)
 	if c.watched {
 		metrics.WatchedBuffered.Record(ctx, waiting, c.key.Namespace, c.key.ID)
@@ -157,7 +158,7 @@ func droppedBecause(reason string) string {
 		return metrics.DropCanceled
 	case reasonTooMany, reasonBufferFull:
 		return metrics.DropBufferFull
-	case schedule.GoneReason:
+	case wire.GoneReason:
 		return metrics.DropGone
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -19,7 +20,7 @@ func TestWordsForReasons(t *testing.T) {
 		reasonTooMany:                            metrics.DropBufferFull,
 		reasonBufferFull:                         metrics.DropBufferFull,
 		reasonStartFailed + "timeout":            metrics.DropStartFailed,
-		schedule.GoneReason:                      metrics.DropGone,
+		wire.GoneReason:                          metrics.DropGone,
 		"workflow ID nightly is already running": metrics.DropRefused,
 	} {
 		assert.Equal(t, word, droppedBecause(reason), reason)

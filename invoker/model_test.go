@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -19,7 +20,7 @@ type model struct {
 	*desk
 	t *rapid.T
 	// mails are the hand-offs made so far. Any of them may come, in any order, any number of times.
-	mails []schedule.Enqueue
+	mails []wire.Enqueue
 	made  int
 	// brought are the requests of the hand-offs that came; coverage may say of a repeat under a new version that its time is
 	// taken. taken are the due times of those that were buffered or given up at once.
@@ -31,7 +32,7 @@ type model struct {
 	// withdrawn are the sources whose backfill has been canceled.
 	withdrawn map[string]bool
 	// counters is the sum of all events.
-	counters schedule.Counters
+	counters wire.Counters
 }
 
 func TestAnySequenceKeepsTheBooks(t *testing.T) {
@@ -127,7 +128,7 @@ func (m *model) finish(t *rapid.T) {
 		}
 		if progress.Complete && rapid.Bool().Draw(t, "finishes") {
 			m.step(invoker.Input{Finished: []string{source}})
-			m.mails = slices.DeleteFunc(m.mails, func(e schedule.Enqueue) bool { return e.Source == source })
+			m.mails = slices.DeleteFunc(m.mails, func(e wire.Enqueue) bool { return e.Source == source })
 		}
 	}
 }
@@ -214,7 +215,7 @@ func (m *model) step(in invoker.Input) {
 }
 
 // check books what a step has done.
-func (m *model) check(before schedule.InvokerState) {
+func (m *model) check(before wire.InvokerState) {
 	for _, e := range m.news {
 		m.counters.Add(e)
 		switch e.Kind {
@@ -231,10 +232,10 @@ func (m *model) check(before schedule.InvokerState) {
 }
 
 // checkTaken checks what has come into the buffer, and is there still.
-func (m *model) checkTaken(before schedule.InvokerState) {
+func (m *model) checkTaken(before wire.InvokerState) {
 	was := known(&before)
 	for _, s := range known(&m.state) {
-		if slices.ContainsFunc(was, func(b schedule.BufferedStart) bool { return b.RequestID == s.RequestID }) {
+		if slices.ContainsFunc(was, func(b wire.BufferedStart) bool { return b.RequestID == s.RequestID }) {
 			continue
 		}
 		_, twice := m.taken[s.RequestID]
@@ -244,7 +245,7 @@ func (m *model) checkTaken(before schedule.InvokerState) {
 }
 
 // checkChoice checks what has become ready.
-func (m *model) checkChoice(before schedule.InvokerState) {
+func (m *model) checkChoice(before wire.InvokerState) {
 	was := map[string]schedule.Phase{}
 	for _, s := range before.Starts {
 		was[s.RequestID] = s.Phase
@@ -320,8 +321,8 @@ func (m *model) covered(id string) bool {
 	return true // its source has finished
 }
 
-func covers(spans []schedule.Span, at time.Time) bool {
-	return slices.ContainsFunc(spans, func(s schedule.Span) bool { return at.After(s.From) && !at.After(s.To) })
+func covers(spans []wire.Span, at time.Time) bool {
+	return slices.ContainsFunc(spans, func(s wire.Span) bool { return at.After(s.From) && !at.After(s.To) })
 }
 
 // TestEveryOrderOfHandOffsGivesTheSame: whatever is repeated or overtaken, each start is taken once.
@@ -329,7 +330,7 @@ func TestEveryOrderOfHandOffsGivesTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		k := newDesk(t, policy(schedule.OverlapAllowAll))
-		var mails []schedule.Enqueue
+		var mails []wire.Enqueue
 		total := rapid.IntRange(1, 6).Draw(t, "hand-offs")
 		for i := range total {
 			mails = append(mails, k.handOff(schedule.SourceAuto, "", 10*i+1, 10*i+2))

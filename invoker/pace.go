@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 const (
@@ -30,7 +30,7 @@ func turn(rate float64) int {
 // promise gives times to count starts, one after the other at a rate in starts for each second, and fewer where they would be
 // beyond the horizon. In any stretch of time there are no more than the rate allows in it and paceBurst, and one. It is a pure
 // function; other processes go on with the record it returns.
-func promise(record schedule.StartRate, rate float64, count int, now time.Time) (schedule.StartRate, []time.Time) {
+func promise(record wire.StartRate, rate float64, count int, now time.Time) (wire.StartRate, []time.Time) {
 	now = now.Round(0) // others go by the clock on the wall
 	next, end, step := paced(record, rate, now), now.Add(paceHorizon), stepOf(rate)
 	var slots []time.Time
@@ -38,12 +38,12 @@ func promise(record schedule.StartRate, rate float64, count int, now time.Time) 
 		slots = append(slots, next)
 		next = next.Add(step)
 	}
-	return schedule.StartRate{Next: next.UTC(), Rate: rate}, slots
+	return wire.StartRate{Next: next.UTC(), Rate: rate}, slots
 }
 
 // paced is when the next start may be. Where the rate has changed, as many starts as have been promised are waited for at the
 // new one. A time that no clock can have given is that of a clock which was wrong.
-func paced(record schedule.StartRate, rate float64, now time.Time) time.Time {
+func paced(record wire.StartRate, rate float64, now time.Time) time.Time {
 	ahead := record.Next.Sub(now)
 	switch {
 	case ahead > paceHorizon+stepOf(record.Rate)+paceSkew:

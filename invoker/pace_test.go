@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -17,31 +18,31 @@ func TestPromise(t *testing.T) {
 	now := second(1000)
 	ms := func(n int) time.Time { return now.Add(time.Duration(n) * time.Millisecond) }
 	for name, test := range map[string]struct {
-		record schedule.StartRate
+		record wire.StartRate
 		rate   float64
 		count  int
 		slots  []time.Time
 		next   time.Time
 	}{
-		"first":              {schedule.StartRate{}, 10, 2, []time.Time{ms(-250), ms(-150)}, ms(-50)},
-		"after another":      {schedule.StartRate{Next: ms(50), Rate: 10}, 10, 2, []time.Time{ms(50), ms(150)}, ms(250)},
-		"a moment unused":    {schedule.StartRate{Next: ms(-100), Rate: 10}, 10, 2, []time.Time{ms(-100), ms(0)}, ms(100)},
-		"long unused":        {schedule.StartRate{Next: ms(-5000), Rate: 10}, 10, 1, []time.Time{ms(-250)}, ms(-150)},
-		"rare":               {schedule.StartRate{Next: ms(900_000), Rate: 0.001}, 0.001, 1, nil, ms(900_000)},
-		"beyond the horizon": {schedule.StartRate{Next: ms(19_950), Rate: 10}, 10, 3, []time.Time{ms(19_950)}, ms(20_050)},
-		"raised":             {schedule.StartRate{Next: ms(10_000), Rate: 10}, 100, 1, []time.Time{ms(1000)}, ms(1010)},
-		"lowered":            {schedule.StartRate{Next: ms(1000), Rate: 10}, 5, 1, []time.Time{ms(2000)}, ms(2200)},
-		"lowered by far":     {schedule.StartRate{Next: ms(10_000), Rate: 1000}, 0.5, 1, nil, ms(22_000)},
-		"of a wrong clock":   {schedule.StartRate{Next: ms(3_600_000), Rate: 10}, 10, 1, []time.Time{ms(0)}, ms(100)},
+		"first":              {wire.StartRate{}, 10, 2, []time.Time{ms(-250), ms(-150)}, ms(-50)},
+		"after another":      {wire.StartRate{Next: ms(50), Rate: 10}, 10, 2, []time.Time{ms(50), ms(150)}, ms(250)},
+		"a moment unused":    {wire.StartRate{Next: ms(-100), Rate: 10}, 10, 2, []time.Time{ms(-100), ms(0)}, ms(100)},
+		"long unused":        {wire.StartRate{Next: ms(-5000), Rate: 10}, 10, 1, []time.Time{ms(-250)}, ms(-150)},
+		"rare":               {wire.StartRate{Next: ms(900_000), Rate: 0.001}, 0.001, 1, nil, ms(900_000)},
+		"beyond the horizon": {wire.StartRate{Next: ms(19_950), Rate: 10}, 10, 3, []time.Time{ms(19_950)}, ms(20_050)},
+		"raised":             {wire.StartRate{Next: ms(10_000), Rate: 10}, 100, 1, []time.Time{ms(1000)}, ms(1010)},
+		"lowered":            {wire.StartRate{Next: ms(1000), Rate: 10}, 5, 1, []time.Time{ms(2000)}, ms(2200)},
+		"lowered by far":     {wire.StartRate{Next: ms(10_000), Rate: 1000}, 0.5, 1, nil, ms(22_000)},
+		"of a wrong clock":   {wire.StartRate{Next: ms(3_600_000), Rate: 10}, 10, 1, []time.Time{ms(0)}, ms(100)},
 		"as good as never": {
-			schedule.StartRate{Next: ms(0), Rate: 1e-300}, 1e-300, 2, []time.Time{ms(0)}, ms(0).Add(365 * 24 * time.Hour),
+			wire.StartRate{Next: ms(0), Rate: 1e-300}, 1e-300, 2, []time.Time{ms(0)}, ms(0).Add(365 * 24 * time.Hour),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			record, slots := invoker.Promise(test.record, test.rate, test.count, now)
 			require.Equal(t, test.slots, slots)
-			require.Equal(t, schedule.StartRate{Next: test.next, Rate: test.rate}, record)
+			require.Equal(t, wire.StartRate{Next: test.next, Rate: test.rate}, record)
 		})
 	}
 }
@@ -52,7 +53,7 @@ func TestPaceIsKept(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rate := rapid.Float64Range(0.05, 2000).Draw(rt, "rate")
 		now := second(0)
-		var record schedule.StartRate
+		var record wire.StartRate
 		var starts []time.Time
 		for range rapid.IntRange(1, 60).Draw(rt, "asks") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 2000).Draw(rt, "later")) * time.Millisecond)
@@ -142,7 +143,7 @@ func TestSchedulesTakeTurns(t *testing.T) {
 // contest is several schedules under one rate.
 type contest struct {
 	all    []*contender
-	record schedule.StartRate
+	record wire.StartRate
 	now    time.Time
 }
 

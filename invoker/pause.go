@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -25,12 +26,12 @@ func (s *session) pause(ctx context.Context, event schedule.Event) error {
 	d.Version++
 	d.Schedule.State.Paused, d.Schedule.State.Notes = true, event.Reason
 	d.PausedBy, d.PauseTime = pausedBy, event.Time
-	d.Events = append(slices.Clone(d.Events), schedule.DefinitionEvent{Version: d.Version, Event: event})
+	d.Events = append(slices.Clone(d.Events), wire.DefinitionEvent{Version: d.Version, Event: event})
 	shard, names := s.shard(), s.config.Names
 	guard := names.GuardTimer(shard, s.key, d.Version)
 	err := task.Arm(ctx, s.config.Bus, guard, names.GenerateGuard(shard, s.key, d.Version),
 		s.config.Now().Add(pauseGuard),
-		&schedule.Wake{Version: d.Version, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(pauseGuard)})
+		&wire.Wake{Version: d.Version, Reason: wire.ReasonGuard, GuardAgain: schedule.Duration(pauseGuard)})
 	if err != nil {
 		return err
 	}
@@ -38,10 +39,10 @@ func (s *session) pause(ctx context.Context, event schedule.Event) error {
 	if err != nil {
 		return err
 	}
-	s.definition = kv.Record[schedule.Definition]{Value: d, Revision: revision}
+	s.definition = kv.Record[wire.Definition]{Value: d, Revision: revision}
 	if err := s.events.Publish(ctx, event); err != nil {
 		return err
 	}
 	return task.PublishAndPurge(ctx, s.config.Bus, names.GenerateWake(shard, s.key, d.Version), guard,
-		s.wake(schedule.ReasonPaused))
+		s.wake(wire.ReasonPaused))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -35,7 +36,7 @@ func newWaits(t *testing.T, limits schedule.NamespaceLimits, changes ...func(*in
 func (w *waits) manualStarts(id string, starts int) {
 	w.t.Helper()
 	w.turnTo("default", id)
-	w.request(schedule.BackfillState{ID: "b-" + id, Range: &schedule.BackfillRange{}})
+	w.request(wire.BackfillState{ID: "b-" + id, Range: &schedule.BackfillRange{}})
 	var seconds []int
 	for n := range starts {
 		seconds = append(seconds, n+1)
@@ -162,7 +163,7 @@ func TestRoomOutlivesAConflict(t *testing.T) {
 	s := newSite(t)
 	now := time.Now()
 	counting := &whileItCounts{Bus: s.bus(), happens: func() {
-		other := schedule.InvokerState{Incarnation: s.definition().Incarnation, LimitVersion: s.definition().LimitVersion}
+		other := wire.InvokerState{Incarnation: s.definition().Incarnation, LimitVersion: s.definition().LimitVersion}
 		_, err := kv.Put(t.Context(), s.store, kv.Invoker(s.key), &other, 0)
 		require.NoError(t, err)
 	}}

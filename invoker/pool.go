@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -36,7 +37,7 @@ type Config struct {
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
-	Definitions *cache.Records[schedule.Definition]
+	Definitions *cache.Records[wire.Definition]
 	// Namespaces says what limits and freezes there are; nil knows of none.
 	Namespaces namespaces.Source
 	// Vitals are told how the pool is doing; nil tells nobody.
@@ -82,8 +83,8 @@ type Pool struct {
 	// left holds what sessions have left to the next ones.
 	left *lru.Cache[schedule.Key, remainder]
 	// records and definitions are as they were last known here.
-	records     *cache.Records[schedule.InvokerState]
-	definitions *cache.Records[schedule.Definition]
+	records     *cache.Records[wire.InvokerState]
+	definitions *cache.Records[wire.Definition]
 	throttle    *throttle
 }
 
@@ -167,7 +168,7 @@ const (
 
 // restAfter returns how long the schedule may rest: not at all where something waits for the end of a run, be it a start or a
 // backfill that has more to hand over.
-func restAfter(state *schedule.InvokerState) time.Duration {
+func restAfter(state *wire.InvokerState) time.Duration {
 	for source, progress := range state.Sources {
 		if source != schedule.SourceAuto && !progress.Complete {
 			return 0
@@ -179,7 +180,7 @@ func restAfter(state *schedule.InvokerState) time.Duration {
 			running++
 		}
 	}
-	if running < someRunning || schedule.CountWaiting(state.Starts) > 0 {
+	if running < someRunning || wire.CountWaiting(state.Starts) > 0 {
 		return 0
 	}
 	return min(time.Duration(running)*restPerRun, maxRest)
@@ -282,8 +283,8 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 // bury tells what an earlier schedule of the same ID takes with it, if the record is still of that one: it has been deleted, and
 // another has been created before anybody came to forget it. Its record is the leader's word, since it says what has not begun.
 func (p *Pool) bury(
-	ctx context.Context, a *attempt, record kv.Record[schedule.InvokerState], d *schedule.Definition,
-) (kv.Record[schedule.InvokerState], error) {
+	ctx context.Context, a *attempt, record kv.Record[wire.InvokerState], d *wire.Definition,
+) (kv.Record[wire.InvokerState], error) {
 	if record.Value.Incarnation == "" || record.Value.Incarnation == d.Incarnation {
 		return record, nil
 	}
@@ -301,12 +302,12 @@ func (p *Pool) bury(
 // It is asked for whenever something might start, though it hardly ever changes: what has been paused must not go on. A
 // hand-off that was made a moment ago has asked already.
 func (p *Pool) definition(
-	ctx context.Context, a *attempt, state *schedule.InvokerState,
-) (kv.Record[schedule.Definition], error) {
+	ctx context.Context, a *attempt, state *wire.InvokerState,
+) (kv.Record[wire.Definition], error) {
 	if a.again || state.Incarnation == "" || state.Abandoned {
 		return kv.GetLeader(ctx, p.config.Store, kv.Definition(a.key))
 	}
-	wakes := append(versions(a.group), schedule.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion})
+	wakes := append(versions(a.group), wire.Wake{Incarnation: state.Incarnation, Version: state.LimitVersion})
 	known, ok := p.definitions.Get(a.key)
 	if ok && !kv.Behind(&known.Value, wakes...) && (a.onlyEnds(state) || a.isConfirmed(&known.Value, p.config.Now())) {
 		return known, nil
@@ -316,13 +317,13 @@ func (p *Pool) definition(
 
 // onlyEnds reports whether nothing can start now, whatever the definition says: no start waits, and nothing has come but
 // completions.
-func (a *attempt) onlyEnds(state *schedule.InvokerState) bool {
+func (a *attempt) onlyEnds(state *wire.InvokerState) bool {
 	for i := range a.group {
 		if !a.group[i].Held && a.group[i].Body.Completion == nil {
 			return false
 		}
 	}
-	return schedule.CountWaiting(state.Starts) == len(a.left.report.Starts) // which have been started
+	return wire.CountWaiting(state.Starts) == len(a.left.report.Starts) // which have been started
 }
 
 // confirmAge is for how long it counts that a hand-off was made by the definition as its leader has it.
@@ -330,7 +331,7 @@ const confirmAge = time.Second
 
 // isConfirmed reports whether the generator has just found the definition to be the newest: it asks before it hands over
 // what is due. How long ago that was the clock of NATS says, which may be apart from this one either way.
-func (a *attempt) isConfirmed(d *schedule.Definition, now time.Time) bool {
+func (a *attempt) isConfirmed(d *wire.Definition, now time.Time) bool {
 	return slices.ContainsFunc(a.group, func(m loop.Message[Message]) bool {
 		e := m.Body.Enqueue
 		return e != nil && e.Source == schedule.SourceAuto && e.Version == d.Version && now.Sub(m.Stored).Abs() < confirmAge

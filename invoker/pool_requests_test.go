@@ -13,13 +13,14 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // request stores the record of a trigger or backfill.
-func (s *site) request(state schedule.BackfillState) (revision uint64) {
+func (s *site) request(state wire.BackfillState) (revision uint64) {
 	s.t.Helper()
 	state.Incarnation = s.definition().Incarnation
 	revision, err := kv.Put(s.t.Context(), s.store, kv.Backfill(s.key, state.ID), &state, 0)
@@ -28,14 +29,14 @@ func (s *site) request(state schedule.BackfillState) (revision uint64) {
 }
 
 // manual is a hand-off of a trigger or backfill, complete with its one batch.
-func (s *site) manual(source string, seconds ...int) schedule.Enqueue {
+func (s *site) manual(source string, seconds ...int) wire.Enqueue {
 	d := s.definition()
-	e := schedule.Enqueue{
+	e := wire.Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: source, Complete: true,
-		Span: schedule.Span{From: s.began.Add(-1), To: s.at(seconds[len(seconds)-1])},
+		Span: wire.Span{From: s.began.Add(-1), To: s.at(seconds[len(seconds)-1])},
 	}
 	for _, n := range seconds {
-		e.Starts = append(e.Starts, schedule.NewStart(d, source, s.at(n), s.at(n)))
+		e.Starts = append(e.Starts, wire.NewStart(d, source, s.at(n), s.at(n)))
 	}
 	return e
 }
@@ -74,8 +75,8 @@ func TestATriggerReplacesPartOfTheAction(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := running(t, func(d *schedule.Definition) { d.Schedule.Action.Memo = map[string]json.RawMessage{"m": raw("1")} })
-			s.request(schedule.BackfillState{ID: "b", Trigger: &test.trigger})
+			s := running(t, func(d *wire.Definition) { d.Schedule.Action.Memo = map[string]json.RawMessage{"m": raw("1")} })
+			s.request(wire.BackfillState{ID: "b", Trigger: &test.trigger})
 			e := s.manual("b", 1)
 			e.Starts[0].Overridden, e.Starts[0].Identity = true, "ann"
 			s.deliver(e)
@@ -97,15 +98,15 @@ func TestATriggerReplacesPartOfTheAction(t *testing.T) {
 func TestWithoutItsTriggerAStartIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, runTimeout(time.Hour))
-	revision := s.request(schedule.BackfillState{ID: "b", Trigger: &schedule.Trigger{Input: json.RawMessage("2")}})
+	revision := s.request(wire.BackfillState{ID: "b", Trigger: &schedule.Trigger{Input: json.RawMessage("2")}})
 	e := s.manual("b", 1)
 	e.Starts[0].Overridden = true
-	in := invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: e}}}
-	s.put(invoker.Transition(s.definition(), schedule.InvokerState{}, in, time.Now()).State)
+	in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: e}}}
+	s.put(invoker.Transition(s.definition(), wire.InvokerState{}, in, time.Now()).State)
 	require.NoError(t, kv.Delete(t.Context(), s.store, kv.Backfill(s.key, "b"), revision))
 	s.handle(s.newPool(), wakeUp)
 	require.Zero(t, s.queued())
-	require.Equal(t, schedule.Counters{BufferDropped: 1}, s.record().Counters)
+	require.Equal(t, wire.Counters{BufferDropped: 1}, s.record().Counters)
 	last := s.lastEvent()
 	require.Equal(t, schedule.EventDropped, last.Kind)
 	require.Contains(t, last.Reason, "trigger")
@@ -122,7 +123,7 @@ func (s *site) lastEvent() schedule.Event {
 func TestACanceledBackfillIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := running(t, policy(schedule.OverlapBufferAll))
-	revision := s.request(schedule.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
+	revision := s.request(wire.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
 	s.deliver(s.manual("b", 1, 2, 3))
 	s.awaitPhase(1, schedule.PhaseStarted)
 	s.idle()
@@ -135,7 +136,7 @@ func TestACanceledBackfillIsWithdrawn(t *testing.T) {
 	s.wake()
 	natstest.Eventually(t, patience, "it is withdrawn", func() bool { return s.record().Sources["b"].Withdrawn })
 	s.idle()
-	require.Equal(t, schedule.Counters{Actions: 1, BufferDropped: 2}, s.record().Counters)
+	require.Equal(t, wire.Counters{Actions: 1, BufferDropped: 2}, s.record().Counters)
 	require.True(t, s.pending(s.names.Backfill(0, s.key, "b")), "its backfiller is woken")
 	require.Equal(t, 1, s.queued(), "the run goes on")
 	late := s.manual("b", 4)
@@ -149,13 +150,13 @@ func TestACanceledBackfillIsWithdrawn(t *testing.T) {
 func TestCanceledBeforeItsFirstHandOff(t *testing.T) {
 	t.Parallel()
 	s := running(t)
-	s.request(schedule.BackfillState{ID: "b", Range: &schedule.BackfillRange{}, Canceled: true})
+	s.request(wire.BackfillState{ID: "b", Range: &schedule.BackfillRange{}, Canceled: true})
 	s.wake()
 	s.idle()
 	s.deliver(s.manual("b", 1, 2))
 	s.idle()
 	require.Zero(t, s.queued())
-	require.Equal(t, schedule.Counters{BufferDropped: 2}, s.record().Counters)
+	require.Equal(t, wire.Counters{BufferDropped: 2}, s.record().Counters)
 	require.True(t, s.pending(s.names.Backfill(0, s.key, "b")))
 }
 
@@ -196,7 +197,7 @@ func TestAnAutomatedStartWaitsForOneRound(t *testing.T) {
 	for i := range seconds {
 		seconds[i] = i + 1
 	}
-	s.request(schedule.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
+	s.request(wire.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
 	backfill, due := s.manual("b", seconds...), s.handOff("", 1000)
 	pool := s.newPool()
 	s.handle(pool, invoker.Message{Enqueue: &backfill})
@@ -240,7 +241,7 @@ func TestReportRemovesTheTimeoutTimer(t *testing.T) {
 
 	// A process has recorded a report and died: it comes again, and nobody knows whether the timer is there.
 	arm := func() {
-		require.NoError(t, task.Arm(t.Context(), s.bus(), timer, s.names.Timeout(0, s.key, run.RequestID), time.Now().Add(time.Hour), &schedule.Wake{}))
+		require.NoError(t, task.Arm(t.Context(), s.bus(), timer, s.names.Timeout(0, s.key, run.RequestID), time.Now().Add(time.Hour), &wire.Wake{}))
 		require.True(t, s.pending(timer))
 	}
 	arm()
@@ -257,7 +258,7 @@ func TestReportRemovesTheTimeoutTimer(t *testing.T) {
 // TestTwoSchedulesOfOneWorkflowID: the second is refused while the first runs, whatever its overlap policy.
 func TestTwoSchedulesOfOneWorkflowID(t *testing.T) {
 	t.Parallel()
-	shared := func(d *schedule.Definition) { d.Schedule.Action.WorkflowID = "shared" }
+	shared := func(d *wire.Definition) { d.Schedule.Action.WorkflowID = "shared" }
 	s := running(t, keepOriginal, shared, runTimeout(time.Hour))
 	s.due(1)
 	run := s.take()
@@ -306,7 +307,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 	for i := range seconds {
 		seconds[i] = i + 1
 	}
-	s.request(schedule.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
+	s.request(wire.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
 	backfill := s.manual("b", seconds...)
 	s.handle(pools[0], invoker.Message{Enqueue: &backfill})
 	for _, pool := range pools[1:] {
@@ -325,9 +326,9 @@ func TestProcessesTakeTurns(t *testing.T) {
 func pointer[T any](v T) *T { return &v }
 
 // rebuilt are the counters that the event history gives.
-func (s *site) rebuilt() schedule.Counters {
+func (s *site) rebuilt() wire.Counters {
 	s.t.Helper()
-	var counters schedule.Counters
+	var counters wire.Counters
 	for _, msg := range s.history(s.names.EventStream()) {
 		var event schedule.Event
 		require.NoError(s.t, json.Unmarshal(msg.Data, &event))
@@ -354,7 +355,7 @@ func TestLeftOverEventsDoNotPileUp(t *testing.T) {
 func (s *site) dueElsewhere(second int) {
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(s.key))
 	require.NoError(s.t, err)
-	in := invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: s.handOff("", second)}}}
+	in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: s.handOff("", second)}}}
 	out := invoker.Transition(s.definition(), record.Value, in, time.Now())
 	_, err = kv.Put(s.t.Context(), s.store, kv.Invoker(s.key), &out.State, record.Revision)
 	require.NoError(s.t, err)

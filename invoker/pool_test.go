@@ -12,9 +12,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -23,7 +25,7 @@ import (
 
 func TestARunFromHandOffToResult(t *testing.T) {
 	t.Parallel()
-	s := running(t, runTimeout(time.Hour), func(d *schedule.Definition) {
+	s := running(t, runTimeout(time.Hour), func(d *wire.Definition) {
 		d.Schedule.Action.TaskTimeout = schedule.Duration(time.Minute)
 		d.Schedule.Action.HeartbeatTimeout = schedule.Duration(15 * time.Second)
 	})
@@ -38,7 +40,7 @@ func TestARunFromHandOffToResult(t *testing.T) {
 	deadline := run.Deadline
 	require.WithinDuration(t, time.Now().Add(time.Hour), deadline, time.Minute)
 	require.Equal(t, schedule.ActionRequest{
-		Namespace: "default", ScheduleID: "nightly", WorkflowID: want.WorkflowID, RunID: schedule.RunID(want.RequestID),
+		Namespace: "default", ScheduleID: "nightly", WorkflowID: want.WorkflowID, RunID: wire.RunID(want.RequestID),
 		RequestID: want.RequestID, Type: "record", TaskQueue: "q",
 		Callback: s.names.Callback(0, s.key, "q", want.RequestID), Deadline: deadline,
 		NominalTime: s.at(1).UTC(), DueTime: s.at(1).UTC(), Input: json.RawMessage(`{"a":1}`),
@@ -114,7 +116,7 @@ func TestPoolsCompete(t *testing.T) {
 	}
 	natstest.Eventually(t, patience, "all runs have completed", func() bool {
 		state := s.record()
-		return state.Counters.Actions == total && !slices.ContainsFunc(state.Starts, func(start schedule.BufferedStart) bool {
+		return state.Counters.Actions == total && !slices.ContainsFunc(state.Starts, func(start wire.BufferedStart) bool {
 			return start.Phase != schedule.PhaseCompleted
 		})
 	})
@@ -128,7 +130,7 @@ func TestPoolsCompete(t *testing.T) {
 	// A start that NATS did not answer in time is told and repeated; it begins once all the same.
 	told := slices.DeleteFunc(s.events(), func(kind schedule.EventKind) bool { return kind == schedule.EventRetried })
 	require.Len(t, told, 2*total)
-	require.Equal(t, schedule.Counters{Actions: total}, s.record().Counters)
+	require.Equal(t, wire.Counters{Actions: total}, s.record().Counters)
 }
 
 func TestGarbageIsADeadLetter(t *testing.T) {
@@ -136,13 +138,13 @@ func TestGarbageIsADeadLetter(t *testing.T) {
 	s := running(t)
 	s.due(1)
 	run := s.take()
-	handOff, err := schedule.Marshal(&schedule.Enqueue{Source: schedule.SourceAuto})
+	handOff, err := codec.Marshal(&wire.Enqueue{Source: schedule.SourceAuto})
 	require.NoError(t, err)
 	garbage := map[string]string{
 		run.Callback: "{", s.names.InvokeWake(0, s.key): "?", s.names.InvokeWake(0, s.key) + "-x": "\x01\xc1",
-		s.names.InvokeEnqueue(0, s.key, "b", schedule.Span{}): "\x01\xc1",
-		s.names.InvokeWake(0, s.key) + "-of-a-later-release":  string(handOff),
-		s.names.Callback(0, s.key, "q", "other"):              `{"requestId":"r","status":"failed"}`,
+		s.names.InvokeEnqueue(0, s.key, "b", wire.Span{}):    "\x01\xc1",
+		s.names.InvokeWake(0, s.key) + "-of-a-later-release": string(handOff),
+		s.names.Callback(0, s.key, "q", "other"):             `{"requestId":"r","status":"failed"}`,
 	}
 	for subject, body := range garbage {
 		s.publish(subject, []byte(body))
@@ -223,7 +225,7 @@ func TestTerminateTakesTheRunOutOfTheQueue(t *testing.T) {
 	require.NoError(t, json.Unmarshal(controls[0].Data, &control))
 	first := s.start(1)
 	require.Equal(t, schedule.Control{
-		Kind: schedule.ControlTerminate, RequestID: first.RequestID, RunID: schedule.RunID(first.RequestID), WorkflowID: first.WorkflowID,
+		Kind: schedule.ControlTerminate, RequestID: first.RequestID, RunID: wire.RunID(first.RequestID), WorkflowID: first.WorkflowID,
 	}, control)
 	require.Equal(t, schedule.PhaseCompleted, s.phase(1))
 	require.Empty(t, s.record().Controls)
@@ -332,16 +334,16 @@ func TestDeleteRemovesTheRecords(t *testing.T) {
 func TestBackfills(t *testing.T) {
 	t.Parallel()
 	s := running(t, policy(schedule.OverlapAllowAll))
-	from := func(n int) schedule.Enqueue {
+	from := func(n int) wire.Enqueue {
 		e := s.handOff("", n)
-		e.Source, e.Starts = "b1", []schedule.BufferedStart{schedule.NewStart(s.definition(), "b1", s.at(n), s.at(n))}
+		e.Source, e.Starts = "b1", []wire.BufferedStart{wire.NewStart(s.definition(), "b1", s.at(n), s.at(n))}
 		return e
 	}
 	s.deliver(from(1))
 	s.idle()
 	require.Empty(t, s.record().Starts, "there is no such backfill")
 
-	revision, err := kv.Put(t.Context(), s.store, kv.Backfill(s.key, "b1"), &schedule.BackfillState{ID: "b1"}, 0)
+	revision, err := kv.Put(t.Context(), s.store, kv.Backfill(s.key, "b1"), &wire.BackfillState{ID: "b1"}, 0)
 	require.NoError(t, err)
 	second := from(2)
 	second.Complete = true

@@ -5,15 +5,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 // givenUp is how many actions a hand-off says will not be started.
-func givenUp(e *schedule.Enqueue) int { return e.Missed + e.Superseded + e.Dropped }
+func givenUp(e *wire.Enqueue) int { return e.Missed + e.Superseded + e.Dropped }
 
 // recountingSpec returns the compiled spec by which hand-offs were made, if one of them gives up actions; else nil.
-func recountingSpec(d *schedule.Definition, in Input) (*specproc.Spec, error) {
+func recountingSpec(d *wire.Definition, in Input) (*specproc.Spec, error) {
 	for i := range in.Enqueues {
 		if givenUp(&in.Enqueues[i].Body) > 0 {
 			return specproc.CompileDefinition(d)
@@ -29,7 +30,7 @@ func recountingSpec(d *schedule.Definition, in Input) (*specproc.Spec, error) {
 //
 // While a hand-off is missing that a later one has overtaken, nothing is known of its times, and what lies behind them is settled:
 // no action is due before its nominal time. The first of all begins when the schedule was created.
-func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time.Time) (settled []schedule.Span) {
+func settle(e *wire.Enqueue, progress *wire.SourceProgress, created time.Time) (settled []wire.Span) {
 	if e.Source != schedule.SourceAuto {
 		return nil
 	}
@@ -49,13 +50,13 @@ func settle(e *schedule.Enqueue, progress *schedule.SourceProgress, created time
 }
 
 // behindGaps adds the nominal times that are settled for certain, if the last one that has been handed over was this.
-func behindGaps(settled, covered []schedule.Span, last, created time.Time) []schedule.Span {
+func behindGaps(settled, covered []wire.Span, last, created time.Time) []wire.Span {
 	if len(covered) == 1 && !covered[0].From.After(created) {
-		return cover(settled, schedule.Span{To: last}) // what was due first may have its nominal time before the creation
+		return cover(settled, wire.Span{To: last}) // what was due first may have its nominal time before the creation
 	}
 	for _, s := range covered {
 		if s.From.Before(last) && !s.To.Before(last) {
-			return cover(settled, schedule.Span{From: s.From, To: last})
+			return cover(settled, wire.Span{From: s.From, To: last})
 		}
 	}
 	return settled
@@ -65,14 +66,14 @@ func behindGaps(settled, covered []schedule.Span, last, created time.Time) []sch
 type losses struct {
 	kind     schedule.EventKind
 	count    int
-	nominals schedule.Span
+	nominals wire.Span
 	reason   string
 	// counted is how many of them the newest hand-off has told of, if this one begins where that did.
 	counted int
 }
 
 // lossesOf returns what a hand-off gives up, by reason.
-func lossesOf(e *schedule.Enqueue, progress *schedule.SourceProgress) []losses {
+func lossesOf(e *wire.Enqueue, progress *wire.SourceProgress) []losses {
 	all := []losses{
 		{kind: schedule.EventMissed, count: e.Missed, nominals: e.MissedSpan, reason: reasonMissed},
 		{kind: schedule.EventMissed, count: e.Superseded, nominals: e.SupersededSpan, reason: reasonSuperseded},
@@ -89,7 +90,7 @@ func lossesOf(e *schedule.Enqueue, progress *schedule.SourceProgress) []losses {
 // again, and what is late by then it gives up, though it may have been started. Hand-offs may overtake each other, so what
 // is new may lie in several gaps between what is covered; each has an event of its own, so that all the times between its
 // first and its last are among those that it counts.
-func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress, settled []schedule.Span, trace string) {
+func (m *machine) giveUp(e *wire.Enqueue, progress *wire.SourceProgress, settled []wire.Span, trace string) {
 	gaps := uncovered(progress.Covered, e.Span)
 	whole := len(gaps) == 1 && gaps[0] == e.Span
 	for _, l := range lossesOf(e, progress) {
@@ -103,7 +104,7 @@ func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress,
 			for _, gap := range gaps {
 				for _, part := range unsettled(settled, l.nominals) {
 					t := m.spec.Tally(gap.From, gap.To, m.definition.JitterSeed(), part.From, part.To)
-					m.lose(&l, t.Count, schedule.Span{From: t.First, To: t.Last}, e.Source, trace)
+					m.lose(&l, t.Count, wire.Span{From: t.First, To: t.Last}, e.Source, trace)
 				}
 			}
 		}
@@ -111,8 +112,8 @@ func (m *machine) giveUp(e *schedule.Enqueue, progress *schedule.SourceProgress,
 }
 
 // unsettled returns the parts of nominal times, from a first to a last, that are not in what settle returns.
-func unsettled(settled []schedule.Span, nominals schedule.Span) []schedule.Span {
-	parts := uncovered(settled, schedule.Span{From: nominals.From.Add(-1), To: nominals.To})
+func unsettled(settled []wire.Span, nominals wire.Span) []wire.Span {
+	parts := uncovered(settled, wire.Span{From: nominals.From.Add(-1), To: nominals.To})
 	for i := range parts {
 		parts[i].From = parts[i].From.Add(1)
 	}
@@ -120,19 +121,19 @@ func unsettled(settled []schedule.Span, nominals schedule.Span) []schedule.Span 
 }
 
 // isSettled reports whether a nominal time is in what settle returns.
-func isSettled(settled []schedule.Span, nominal time.Time) bool {
-	return slices.ContainsFunc(settled, func(s schedule.Span) bool { return nominal.After(s.From) && !nominal.After(s.To) })
+func isSettled(settled []wire.Span, nominal time.Time) bool {
+	return slices.ContainsFunc(settled, func(s wire.Span) bool { return nominal.After(s.From) && !nominal.After(s.To) })
 }
 
 // isUnsettled reports whether none of the nominal times is in what settle returns.
-func isUnsettled(settled []schedule.Span, nominals schedule.Span) bool {
+func isUnsettled(settled []wire.Span, nominals wire.Span) bool {
 	parts := unsettled(settled, nominals)
 	return len(parts) == 1 && parts[0] == nominals
 }
 
 // canRecount reports whether the schedule's spec has the times that a hand-off gives up. It may be another one by now, or a calendar that it
 // names may; but most updates change something else.
-func (m *machine) canRecount(e *schedule.Enqueue, l *losses) bool {
+func (m *machine) canRecount(e *wire.Enqueue, l *losses) bool {
 	if m.spec == nil {
 		return false
 	}
@@ -144,7 +145,7 @@ func (m *machine) canRecount(e *schedule.Enqueue, l *losses) bool {
 }
 
 // lose counts due actions that will not be started, and tells of them in one event.
-func (m *machine) lose(l *losses, count int, nominals schedule.Span, source, trace string) {
+func (m *machine) lose(l *losses, count int, nominals wire.Span, source, trace string) {
 	if count == 0 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
@@ -16,15 +17,15 @@ import (
 func TestGivenUpOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		first        func(*schedule.Enqueue)
+		first        func(*wire.Enqueue)
 		seconds      []int
 		missed, from int
 	}{
-		"what has been started":        {func(*schedule.Enqueue) {}, []int{1, 2, 3}, 2, 4},
-		"what has been given up":       {func(e *schedule.Enqueue) { giveUp(e, 3) }, nil, 2, 4},
-		"some of both":                 {func(e *schedule.Enqueue) { giveUp(e, 2) }, []int{3}, 2, 4},
-		"all that is late":             {func(e *schedule.Enqueue) { giveUp(e, 5) }, nil, 0, 0},
-		"under an older version":       {func(e *schedule.Enqueue) { e.Version = 0 }, []int{1, 2, 3}, 2, 4},
+		"what has been started":        {func(*wire.Enqueue) {}, []int{1, 2, 3}, 2, 4},
+		"what has been given up":       {func(e *wire.Enqueue) { giveUp(e, 3) }, nil, 2, 4},
+		"some of both":                 {func(e *wire.Enqueue) { giveUp(e, 2) }, []int{3}, 2, 4},
+		"all that is late":             {func(e *wire.Enqueue) { giveUp(e, 5) }, nil, 0, 0},
+		"under an older version":       {func(e *wire.Enqueue) { e.Version = 0 }, []int{1, 2, 3}, 2, 4},
 		"nothing has been handed over": {nil, nil, 5, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,8 +34,8 @@ func TestGivenUpOnce(t *testing.T) {
 			k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
 			spec, err := specproc.Compile(k.d.Schedule.Spec)
 			require.NoError(t, err)
-			begin := schedule.Span{From: origin, To: origin}
-			again := schedule.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
+			begin := wire.Span{From: origin, To: origin}
+			again := wire.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
 			if test.first != nil {
 				first := again
 				for _, n := range test.seconds {
@@ -60,7 +61,7 @@ func TestGivenUpOnce(t *testing.T) {
 					require.Equal(t, second(5), e.Last.UTC())
 				}
 			}
-			require.Equal(t, []schedule.Span{{From: origin, To: second(6)}}, k.state.Sources[schedule.SourceAuto].Covered)
+			require.Equal(t, []wire.Span{{From: origin, To: second(6)}}, k.state.Sources[schedule.SourceAuto].Covered)
 		})
 	}
 }
@@ -74,14 +75,14 @@ func TestGivenUpByAnotherSpec(t *testing.T) {
 	k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(2 * time.Second)}}}
 	spec, err := specproc.Compile(k.d.Schedule.Spec)
 	require.NoError(t, err)
-	begin := schedule.Span{From: origin, To: origin}
-	first := schedule.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
+	begin := wire.Span{From: origin, To: origin}
+	first := wire.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
 	first.To = second(3)
 	for _, n := range []int{1, 2, 3} {
 		first.Starts = append(first.Starts, k.start(schedule.SourceAuto, n, ""))
 	}
 	k.transition(invoker.Input{Enqueues: traced(first).Enqueues, Spec: spec})
-	again := schedule.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
+	again := wire.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
 	giveUp(&again, 5)
 	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
 	require.EqualValues(t, 5, k.state.Counters.MissedCatchup)
@@ -94,18 +95,18 @@ func TestRecountAfterACalendarChanged(t *testing.T) {
 	k.d.Schedule.Spec = schedule.Spec{
 		Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}, ExcludeCalendarsNamed: []string{"freeze"},
 	}
-	k.d.Calendars = map[string]schedule.CalendarCopy{"freeze": {}}
-	first := schedule.Enqueue{
-		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: second(1)},
-		Starts: []schedule.BufferedStart{k.start(schedule.SourceAuto, 1, "")},
+	k.d.Calendars = map[string]wire.CalendarCopy{"freeze": {}}
+	first := wire.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: origin, To: second(1)},
+		Starts: []wire.BufferedStart{k.start(schedule.SourceAuto, 1, "")},
 	}
 	k.transition(invoker.Input{Enqueues: traced(first).Enqueues})
 	k.d.Version, k.d.CalendarsVersion = 2, 2
-	k.d.Calendars = map[string]schedule.CalendarCopy{"freeze": {Windows: []schedule.Blackout{{From: origin, To: second(60)}}}}
+	k.d.Calendars = map[string]wire.CalendarCopy{"freeze": {Windows: []schedule.Blackout{{From: origin, To: second(60)}}}}
 	spec, err := specproc.CompileDefinition(&k.d)
 	require.NoError(t, err)
-	again := schedule.Enqueue{
-		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: second(5)},
+	again := wire.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: origin, To: second(5)},
 	}
 	giveUp(&again, 5)
 	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
@@ -113,8 +114,8 @@ func TestRecountAfterACalendarChanged(t *testing.T) {
 }
 
 // giveUp makes a hand-off say that everything up to a second was missed.
-func giveUp(e *schedule.Enqueue, last int) {
-	e.Missed, e.MissedSpan = last, schedule.Span{From: second(1), To: second(last)}
+func giveUp(e *wire.Enqueue, last int) {
+	e.Missed, e.MissedSpan = last, wire.Span{From: second(1), To: second(last)}
 	if e.To.Before(second(last)) {
 		e.To = second(last)
 	}
@@ -126,8 +127,8 @@ func TestHandedOverBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
 	k := newDesk(t, policy(schedule.OverlapAllowAll))
 	handOff := func(version uint64, from, to int, nominals ...int) {
-		e := schedule.Enqueue{
-			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: schedule.Span{From: second(from), To: second(to)},
+		e := wire.Enqueue{
+			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: wire.Span{From: second(from), To: second(to)},
 		}
 		for _, n := range nominals {
 			start := k.start(schedule.SourceAuto, n, "")
@@ -184,9 +185,9 @@ func TestHandedOverOnceByAnyVersion(t *testing.T) {
 			t.Parallel()
 			k := newDesk(t, policy(schedule.OverlapAllowAll))
 			for _, h := range test.hands {
-				e := schedule.Enqueue{
+				e := wire.Enqueue{
 					Incarnation: "inc", Version: h.version, Source: schedule.SourceAuto,
-					Span: schedule.Span{From: second(h.from), To: second(h.to)},
+					Span: wire.Span{From: second(h.from), To: second(h.to)},
 				}
 				for _, n := range h.nominals {
 					start := k.start(schedule.SourceAuto, n, "")
@@ -211,22 +212,22 @@ func TestHandedOverOnceByAnyVersion(t *testing.T) {
 // times of the next.
 func TestGivenUpBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
-	given := schedule.Span{From: second(1), To: second(3)}
-	for name, giveUp := range map[string]func(*schedule.Enqueue){
-		"missed":     func(e *schedule.Enqueue) { e.Missed, e.MissedSpan = 3, given },
-		"superseded": func(e *schedule.Enqueue) { e.Superseded, e.SupersededSpan = 3, given },
-		"dropped":    func(e *schedule.Enqueue) { e.Dropped, e.DroppedSpan = 3, given },
+	given := wire.Span{From: second(1), To: second(3)}
+	for name, giveUp := range map[string]func(*wire.Enqueue){
+		"missed":     func(e *wire.Enqueue) { e.Missed, e.MissedSpan = 3, given },
+		"superseded": func(e *wire.Enqueue) { e.Superseded, e.SupersededSpan = 3, given },
+		"dropped":    func(e *wire.Enqueue) { e.Dropped, e.DroppedSpan = 3, given },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newDesk(t, policy(schedule.OverlapAllowAll))
-			first := schedule.Enqueue{
-				Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: second(3)},
+			first := wire.Enqueue{
+				Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: origin, To: second(3)},
 			}
 			giveUp(&first)
 			k.transition(traced(first))
-			next := schedule.Enqueue{
-				Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: schedule.Span{From: second(3), To: second(9)},
+			next := wire.Enqueue{
+				Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: wire.Span{From: second(3), To: second(9)},
 			}
 			for n := range 4 {
 				start := k.start(schedule.SourceAuto, n+1, "")
@@ -245,8 +246,8 @@ func TestTheFirstHandOffIsOvertakenByAnUpdate(t *testing.T) {
 	t.Parallel()
 	k := newDesk(t, policy(schedule.OverlapAllowAll))
 	handOff := func(version uint64, from, to int, nominals ...int) {
-		e := schedule.Enqueue{
-			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: schedule.Span{From: second(from), To: second(to)},
+		e := wire.Enqueue{
+			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: wire.Span{From: second(from), To: second(to)},
 		}
 		for _, n := range nominals {
 			e.Starts = append(e.Starts, k.start(schedule.SourceAuto, n, ""))
@@ -266,12 +267,12 @@ func TestGivenUpOnceAfterAnUpdate(t *testing.T) {
 	k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
 	spec, err := specproc.Compile(k.d.Schedule.Spec)
 	require.NoError(t, err)
-	begin := schedule.Span{From: origin, To: origin}
-	first := schedule.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
+	begin := wire.Span{From: origin, To: origin}
+	first := wire.Enqueue{Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: begin}
 	giveUp(&first, 2)
 	k.transition(invoker.Input{Enqueues: traced(first).Enqueues, Spec: spec})
 	k.d.Version = 2
-	again := schedule.Enqueue{Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: begin}
+	again := wire.Enqueue{Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: begin}
 	giveUp(&again, 5)
 	again.From = second(2)
 	again.MissedSpan.From = second(1) // by another jitter
@@ -285,8 +286,8 @@ func TestGivenUpOnceByAnotherJitter(t *testing.T) {
 	t.Parallel()
 	k := newDesk(t, policy(schedule.OverlapAllowAll))
 	every := []schedule.Interval{{Every: schedule.Duration(time.Second)}}
-	first := schedule.Enqueue{
-		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: schedule.Span{From: origin, To: origin},
+	first := wire.Enqueue{
+		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: origin, To: origin},
 	}
 	giveUp(&first, 2)
 	k.transition(traced(first))
@@ -296,9 +297,9 @@ func TestGivenUpOnceByAnotherJitter(t *testing.T) {
 	moved, ok := spec.NextDue(second(2), k.d.JitterSeed())
 	require.True(t, ok)
 	require.Equal(t, second(2), moved.Nominal.UTC(), "it is due later now")
-	again := schedule.Enqueue{
-		Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: schedule.Span{From: second(2), To: second(7)},
-		Missed: 5, MissedSpan: schedule.Span{From: second(1), To: second(6)},
+	again := wire.Enqueue{
+		Incarnation: "inc", Version: 2, Source: schedule.SourceAuto, Span: wire.Span{From: second(2), To: second(7)},
+		Missed: 5, MissedSpan: wire.Span{From: second(1), To: second(6)},
 	}
 	k.transition(invoker.Input{Enqueues: traced(again).Enqueues, Spec: spec})
 	require.EqualValues(t, 6, k.state.Counters.MissedCatchup)

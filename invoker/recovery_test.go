@@ -16,6 +16,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -29,7 +30,7 @@ func clock(now func() time.Time) func(*invoker.Config) {
 }
 
 // publishedBefore puts the start request of an earlier attempt into the action stream.
-func (s *site) publishedBefore(start schedule.BufferedStart) {
+func (s *site) publishedBefore(start wire.BufferedStart) {
 	s.t.Helper()
 	body, err := json.Marshal(&schedule.ActionRequest{
 		RequestID: start.RequestID, Callback: s.names.Callback(0, s.key, "q", start.RequestID), NominalTime: start.Nominal,
@@ -216,7 +217,7 @@ func TestDiedAfterThePause(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, record.Value.Events, 1)
 		require.EqualValues(t, 2, record.Value.Events[0].Version)
-		require.Equal(t, schedule.PausedEventID(record.Value.Incarnation, 2), record.Value.Events[0].Event.ID)
+		require.Equal(t, wire.PausedEventID(record.Value.Incarnation, 2), record.Value.Events[0].Event.ID)
 		want := 1
 		if unpaused { // the run has failed since
 			want = 2
@@ -293,7 +294,7 @@ func TestEventsOfAnotherIncarnation(t *testing.T) {
 	overtaken.by = func() { // another process is faster, and dies before it has told what it has decided
 		record, err := kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))
 		require.NoError(t, err)
-		state := schedule.InvokerState{Incarnation: next.Incarnation, LimitVersion: 1, EventSequence: 1, Outbox: []schedule.Event{lost}}
+		state := wire.InvokerState{Incarnation: next.Incarnation, LimitVersion: 1, EventSequence: 1, Outbox: []schedule.Event{lost}}
 		_, err = kv.Put(t.Context(), s.store, kv.Invoker(s.key), &state, record.Revision)
 		require.NoError(t, err)
 	}
@@ -335,7 +336,7 @@ func (s *site) awaitForgetful() {
 func TestAResultLeftByAnAttemptCutShort(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	left := schedule.Result{Incarnation: "inc-nightly", Success: json.RawMessage("1"), CloseTime: s.at(1)}
+	left := wire.Result{Incarnation: "inc-nightly", Success: json.RawMessage("1"), CloseTime: s.at(1)}
 	_, err := kv.Put(t.Context(), s.store, kv.Result(s.key), &left, 0)
 	require.NoError(t, err)
 	s.run(s.newPool())
@@ -355,7 +356,7 @@ func TestControlsLeftBehind(t *testing.T) {
 	e := s.handOff("", 1)
 	state := s.afterHandOff(e)
 	second := s.handOff("", 2)
-	in := invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: second}}}
+	in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: second}}}
 	state = invoker.Transition(s.definition(), state, in, time.Now()).State
 	require.Len(t, state.Controls, 1)
 	s.publishedBefore(state.Starts[0])

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -24,7 +25,7 @@ var errRepeated = errors.New("invoker: the action stream has had a message of th
 // decides which comes first, the run or this one, which no worker is given.
 //
 // Where the run came first, the report says so. Where it cannot be told, the start has failed, and is tried again.
-func (s *session) renounce(ctx context.Context, start *schedule.BufferedStart, report *StartReport) {
+func (s *session) renounce(ctx context.Context, start *wire.BufferedStart, report *StartReport) {
 	repeated, err := s.useUp(ctx, start)
 	switch {
 	case err != nil:
@@ -40,7 +41,7 @@ func (s *session) renounce(ctx context.Context, start *schedule.BufferedStart, r
 
 // useUp stores a message with the ID of a start in the action stream, where no worker takes it: as the anchor, which is
 // replaced by the next one. It reports whether there has been a message of that ID.
-func (p *Pool) useUp(ctx context.Context, start *schedule.BufferedStart) (repeated bool, err error) {
+func (p *Pool) useUp(ctx context.Context, start *wire.BufferedStart) (repeated bool, err error) {
 	return p.config.Bus.PublishOnce(ctx, &nats.Msg{
 		Subject: p.config.Names.ActionAnchor(),
 		Header: nats.Header{
@@ -53,7 +54,7 @@ func (p *Pool) useUp(ctx context.Context, start *schedule.BufferedStart) (repeat
 // repeated finds out what has used up the message ID of a start. If it was the run, it is in the queue, or its completion
 // waits, or the record has it: then the record is not the one that this process goes by, and what it reports is not
 // recorded. Otherwise somebody has renounced the start.
-func (p *Pool) repeated(ctx context.Context, key schedule.Key, start *schedule.BufferedStart) (Result, string) {
+func (p *Pool) repeated(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (Result, string) {
 	switch result, known, err := p.look(ctx, key, start); {
 	case err != nil:
 		return Failed, err.Error()
@@ -74,7 +75,7 @@ func (p *Pool) remembered(since time.Time) error {
 
 // comeFirst uses up the message ID of a start, and reports whether its run was quicker. A run that was terminated has left the queue
 // without a completion. It is another matter that a start was renounced: that is not done to one that is to be terminated.
-func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *schedule.BufferedStart) (bool, error) {
+func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (bool, error) {
 	repeated, err := p.useUp(ctx, start)
 	if err != nil || !repeated || start.Ending == schedule.ControlTerminate {
 		return repeated, err
@@ -84,7 +85,7 @@ func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *schedule.
 }
 
 // taken finds out which of the ready starts the action stream has taken, and renounces the others.
-func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []schedule.BufferedStart) (map[string]bool, error) {
+func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []wire.BufferedStart) (map[string]bool, error) {
 	var mu sync.Mutex
 	taken := map[string]bool{}
 	var group errgroup.Group

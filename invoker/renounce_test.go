@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -42,7 +43,7 @@ func (s *site) heldUpPool(workflowID string, before func()) *invoker.Pool {
 }
 
 // usedUp makes the action stream know the message ID of a start, as a process does that gives it up.
-func (s *site) usedUp(start schedule.BufferedStart) {
+func (s *site) usedUp(start wire.BufferedStart) {
 	s.t.Helper()
 	msg := &nats.Msg{Subject: s.names.ActionAnchor(), Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	_, err := s.js.PublishMsg(s.t.Context(), msg, jetstream.WithMsgID(start.RequestID))
@@ -81,7 +82,7 @@ func TestARefusalThatComesAfterTheRun(t *testing.T) {
 		run := s.take()
 		s.report(e.Starts[0].RequestID, s.names.Callback(0, s.key, "q", e.Starts[0].RequestID), schedule.StatusCompleted, "")
 		require.NoError(t, run.msg.DoubleAck(t.Context()))
-		s.publishedBefore(schedule.BufferedStart{RequestID: "another", WorkflowID: e.Starts[0].WorkflowID})
+		s.publishedBefore(wire.BufferedStart{RequestID: "another", WorkflowID: e.Starts[0].WorkflowID})
 	})
 	s.handle(pool, wakeUp)
 	require.Equal(t, schedule.PhaseReady, s.phase(1), "its completion is on its way")
@@ -158,8 +159,8 @@ func TestARetryThatIsTooLate(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, catchup(10*time.Second))
 			e := s.handOff("", 1)
-			in := invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: e}}}
-			state := invoker.Transition(s.definition(), schedule.InvokerState{}, in, s.at(1)).State
+			in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: e}}}
+			state := invoker.Transition(s.definition(), wire.InvokerState{}, in, s.at(1)).State
 			state.Starts[0].Attempt = 2
 			s.put(state)
 			want := schedule.EventMissed

@@ -7,12 +7,13 @@ import (
 	"maps"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // request is what a worker is asked for, by the action as it is now.
-func (s *session) request(start *schedule.BufferedStart, last schedule.Result, now time.Time) schedule.ActionRequest {
+func (s *session) request(start *wire.BufferedStart, last wire.Result, now time.Time) schedule.ActionRequest {
 	d := &s.definition.Value
 	action := &d.Schedule.Action
 	request := schedule.ActionRequest{
@@ -44,7 +45,7 @@ var errNoTrigger = errors.New("the trigger that says with what to run is gone")
 
 // override puts what a trigger replaces into the request of its start. The record of the trigger stays until its start
 // has been executed; without it the start must not run, since it would do something else than was asked for.
-func (s *session) override(ctx context.Context, start *schedule.BufferedStart, request *schedule.ActionRequest) error {
+func (s *session) override(ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest) error {
 	if !start.Overridden {
 		return nil
 	}

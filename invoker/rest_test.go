@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -37,7 +38,7 @@ func TestRestsWithSomeRuns(t *testing.T) {
 			pool := s.newPool(clock(func() time.Time { return now }))
 			group := s.group(false)
 			if test.backfill {
-				s.request(schedule.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
+				s.request(wire.BackfillState{ID: "b", Range: &schedule.BackfillRange{}})
 				begun := s.manual("b", 1)
 				begun.Starts, begun.Complete, begun.To = nil, false, begun.From
 				group = append(group, s.group(false, invoker.Message{Enqueue: &begun})...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -12,10 +13,10 @@ import (
 // Fold brings the last result up to date with completions, in order (docs/semantics.md §7): a success replaces success and
 // failure, a failure or time-out sets the failure and keeps the last success, any other ending changes nothing. It
 // reports whether the record must be written. A completion older than what is recorded is passed over.
-func Fold(result schedule.Result, incarnation string, ended []schedule.Completion) (schedule.Result, bool) {
+func Fold(result wire.Result, incarnation string, ended []schedule.Completion) (wire.Result, bool) {
 	changed := false
 	if result.Incarnation != incarnation {
-		result = schedule.Result{Incarnation: incarnation}
+		result = wire.Result{Incarnation: incarnation}
 	}
 	newest := result.CloseTime
 	for _, c := range ended {
@@ -42,7 +43,7 @@ func Fold(result schedule.Result, incarnation string, ended []schedule.Completio
 
 // lastResult is what the next runs are told about the earlier ones, as a session has read it for the record of a revision.
 type lastResult struct {
-	schedule.Result
+	wire.Result
 	err      error
 	known    bool
 	revision uint64
@@ -51,8 +52,8 @@ type lastResult struct {
 // readAhead begins to read the last result for the starts of a new record while that is written, and returns what waits for it.
 // Whoever writes a last result writes the record next, over the one that this session goes by. Of two such records one is stored,
 // so what is read now is as true as what would be read afterwards.
-func (s *session) readAhead(ctx context.Context, state *schedule.InvokerState, now time.Time) (wait func() lastResult) {
-	starts := state.HasResult && slices.ContainsFunc(state.Starts, func(b schedule.BufferedStart) bool { return executable(&b, now) })
+func (s *session) readAhead(ctx context.Context, state *wire.InvokerState, now time.Time) (wait func() lastResult) {
+	starts := state.HasResult && slices.ContainsFunc(state.Starts, func(b wire.BufferedStart) bool { return executable(&b, now) })
 	if !starts {
 		return func() lastResult { return lastResult{} }
 	}
@@ -65,10 +66,10 @@ func (s *session) readAhead(ctx context.Context, state *schedule.InvokerState, n
 }
 
 // lastResultFor returns what the runs of some work are told about the earlier ones.
-func (s *session) lastResultFor(ctx context.Context, work Work) (schedule.Result, error) {
+func (s *session) lastResultFor(ctx context.Context, work Work) (wire.Result, error) {
 	switch {
 	case len(work.Starts) == 0 || !s.record.Value.HasResult:
-		return schedule.Result{}, nil
+		return wire.Result{}, nil
 	case s.last.known && s.last.err == nil && s.last.revision == s.record.Revision:
 		return s.last.Result, nil
 	}
@@ -76,10 +77,10 @@ func (s *session) lastResultFor(ctx context.Context, work Work) (schedule.Result
 }
 
 // readResult reads the last result of the schedule; from the leader, since it may have been written a moment ago.
-func (s *session) readResult(ctx context.Context) (schedule.Result, error) {
+func (s *session) readResult(ctx context.Context) (wire.Result, error) {
 	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)))
 	if err != nil || record.Value.Incarnation != s.definition.Value.Incarnation {
-		return schedule.Result{}, err
+		return wire.Result{}, err
 	}
 	return record.Value, nil
 }

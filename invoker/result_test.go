@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -59,7 +60,7 @@ func TestFold(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			result, changed := invoker.Fold(schedule.Result{}, "inc", test.ended)
+			result, changed := invoker.Fold(wire.Result{}, "inc", test.ended)
 			require.Equal(t, test.changed, changed)
 			require.Equal(t, "inc", result.Incarnation)
 			require.Equal(t, test.success, string(result.Success))
@@ -74,10 +75,10 @@ func TestFold(t *testing.T) {
 
 func TestFoldForgetsAnEarlierIncarnation(t *testing.T) {
 	t.Parallel()
-	before := schedule.Result{Incarnation: "old", Success: json.RawMessage("1"), CloseTime: second(99)}
+	before := wire.Result{Incarnation: "old", Success: json.RawMessage("1"), CloseTime: second(99)}
 	result, changed := invoker.Fold(before, "new", []schedule.Completion{ended(1, schedule.StatusFailed, "bad")})
 	require.True(t, changed)
-	require.Equal(t, schedule.Result{Incarnation: "new", Failure: &schedule.Failure{Message: "bad"}, CloseTime: second(1)}, result)
+	require.Equal(t, wire.Result{Incarnation: "new", Failure: &schedule.Failure{Message: "bad"}, CloseTime: second(1)}, result)
 }
 
 // TestFoldTwiceIsFoldOnce: a transition that is repeated after a crash folds the same completions again.
@@ -90,7 +91,7 @@ func TestFoldTwiceIsFoldOnce(t *testing.T) {
 			all = append(all, ended(rapid.IntRange(1, 20).Draw(t, "at"), rapid.SampledFrom(statuses).Draw(t, "status"),
 				rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "text")))
 		}
-		once, _ := invoker.Fold(schedule.Result{}, "inc", all)
+		once, _ := invoker.Fold(wire.Result{}, "inc", all)
 		twice, _ := invoker.Fold(once, "inc", all)
 		require.Equal(t, string(once.Success), string(twice.Success))
 		require.Equal(t, once.CloseTime, twice.CloseTime)

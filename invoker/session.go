@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -22,8 +23,8 @@ import (
 type session struct {
 	*Pool
 	key        schedule.Key
-	definition kv.Record[schedule.Definition]
-	record     kv.Record[schedule.InvokerState]
+	definition kv.Record[wire.Definition]
+	record     kv.Record[wire.InvokerState]
 	// began is when the definition was read, or before.
 	began time.Time
 	// fired is when the last retry timer fired that the group has a message of, by the clock of NATS.
@@ -67,7 +68,7 @@ func (p *Pool) leave(key schedule.Key, left remainder) {
 }
 
 func newSession(
-	p *Pool, a *attempt, d kv.Record[schedule.Definition], record kv.Record[schedule.InvokerState],
+	p *Pool, a *attempt, d kv.Record[wire.Definition], record kv.Record[wire.InvokerState],
 ) *session {
 	s := &session{
 		Pool: p, key: a.key, definition: d, record: record, began: a.began, fired: firedAt(a.group), fresh: map[string]time.Time{},
@@ -123,12 +124,12 @@ func (s *session) commit(ctx context.Context, out Outcome) error {
 	s.countStored(ctx, &out, fresh)
 	recordDecisions(ctx, fresh)
 	s.refresh(&out.State, before)
-	s.record = kv.Record[schedule.InvokerState]{Value: out.State, Revision: revision}
+	s.record = kv.Record[wire.InvokerState]{Value: out.State, Revision: revision}
 	return nil
 }
 
 // refresh adds the starts that a new state has made ready to the fresh ones.
-func (s *session) refresh(state *schedule.InvokerState, now time.Time) {
+func (s *session) refresh(state *wire.InvokerState, now time.Time) {
 	known := map[string]bool{}
 	for i := range s.record.Value.Starts {
 		start := &s.record.Value.Starts[i]
@@ -151,7 +152,7 @@ func (s *session) refresh(state *schedule.InvokerState, now time.Time) {
 // put writes a record by store. Where a thousand starts and their events make it larger than a message may be, the events go
 // first: a repeat of the transition gives the same ones, if nothing else has come in between.
 func (p *Pool) put(
-	ctx context.Context, state *schedule.InvokerState, store func(context.Context, *schedule.InvokerState) (uint64, error),
+	ctx context.Context, state *wire.InvokerState, store func(context.Context, *wire.InvokerState) (uint64, error),
 ) (uint64, error) {
 	revision, err := store(ctx, state)
 	if !errors.Is(err, nats.ErrMaxPayload) || len(state.Outbox) == 0 {
@@ -166,7 +167,7 @@ func (p *Pool) put(
 
 // store writes a record over the one that was read. Where there was none, the schedule may have been deleted since, and
 // forgotten. A record of it would be taken for the one that was forgotten: its events begin with the same number again.
-func (s *session) store(ctx context.Context, state *schedule.InvokerState) (uint64, error) {
+func (s *session) store(ctx context.Context, state *wire.InvokerState) (uint64, error) {
 	return putOver(ctx, s, kv.Invoker(s.key), state, s.record.Revision)
 }
 
@@ -188,7 +189,7 @@ func (s *session) writeResult(ctx context.Context, out *Outcome) error {
 	if len(out.Ended) == 0 {
 		return nil
 	}
-	record, err := kv.Record[schedule.Result]{}, error(nil)
+	record, err := kv.Record[wire.Result]{}, error(nil)
 	if out.State.HasResult {
 		record, err = kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)))
 	}
@@ -347,7 +348,7 @@ func (s *session) armRetry(ctx context.Context) error {
 	at = task.NotAtOnce(at, s.fired, now, firstBackoff/8, firstBackoff/2)
 	names := s.config.Names
 	return task.Arm(ctx, s.config.Bus, names.RetryTimer(s.shard(), s.key), names.InvokeWake(s.shard(), s.key), at,
-		s.wake(schedule.ReasonRetry))
+		s.wake(wire.ReasonRetry))
 }
 
 // firedAt is when the last retry timer fired that a group has a message of, by the clock of NATS; zero if it has none.
@@ -365,17 +366,17 @@ func firedAt(group []loop.Message[Message]) (last time.Time) {
 func (s *session) wakeOthers(ctx context.Context) error {
 	for _, source := range SourcesToWake(&s.record.Value) {
 		subject := s.config.Names.Backfill(s.shard(), s.key, source)
-		if err := task.Publish(ctx, s.config.Bus, subject, s.wake(schedule.ReasonDrained)); err != nil {
+		if err := task.Publish(ctx, s.config.Bus, subject, s.wake(wire.ReasonDrained)); err != nil {
 			return err
 		}
 	}
 	if !s.more {
 		return nil
 	}
-	return task.Publish(ctx, s.config.Bus, s.config.Names.InvokeWake(s.shard(), s.key), s.wake(schedule.ReasonRetry))
+	return task.Publish(ctx, s.config.Bus, s.config.Names.InvokeWake(s.shard(), s.key), s.wake(wire.ReasonRetry))
 }
 
-func (s *session) wake(reason schedule.Reason) *schedule.Wake {
+func (s *session) wake(reason wire.Reason) *wire.Wake {
 	d := &s.definition.Value
-	return &schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: reason}
+	return &wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: reason}
 }

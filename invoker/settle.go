@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -25,15 +26,15 @@ func (m *machine) resolve() bool {
 	if m.dropUnfit(waiting, &r) {
 		return true
 	}
-	each := func(indices []int, do func(*schedule.BufferedStart)) {
+	each := func(indices []int, do func(*wire.BufferedStart)) {
 		for _, i := range indices {
 			do(waiting[i])
 		}
 	}
 	each(r.Kept, m.deferStart)
-	each(r.Skipped, func(s *schedule.BufferedStart) { m.skip(s, "overlap policy "+string(m.policy(s))) })
-	each(r.Replaced, func(s *schedule.BufferedStart) { m.skip(s, "a later start of the same moment ends others") })
-	each(r.Blocked, func(s *schedule.BufferedStart) { m.skip(s, "a cancel or terminate would end it at once") })
+	each(r.Skipped, func(s *wire.BufferedStart) { m.skip(s, "overlap policy "+string(m.policy(s))) })
+	each(r.Replaced, func(s *wire.BufferedStart) { m.skip(s, "a later start of the same moment ends others") })
+	each(r.Blocked, func(s *wire.BufferedStart) { m.skip(s, "a cancel or terminate would end it at once") })
 	m.end(r.Terminate, r.Cancel)
 	if m.bounds.Room != nil {
 		m.admit(pick(waiting, r.Beside, r.Chosen))
@@ -45,8 +46,8 @@ func (m *machine) resolve() bool {
 }
 
 // pick returns the starts at some indices.
-func pick(starts []*schedule.BufferedStart, indices ...[]int) []*schedule.BufferedStart {
-	var picked []*schedule.BufferedStart
+func pick(starts []*wire.BufferedStart, indices ...[]int) []*wire.BufferedStart {
+	var picked []*wire.BufferedStart
 	for _, i := range slices.Concat(indices...) {
 		picked = append(picked, starts[i])
 	}
@@ -54,8 +55,8 @@ func pick(starts []*schedule.BufferedStart, indices ...[]int) []*schedule.Buffer
 }
 
 // contenders are the starts that wait, in buffer order, and the question about them.
-func (m *machine) contenders() ([]*schedule.BufferedStart, Overlap) {
-	var waiting []*schedule.BufferedStart
+func (m *machine) contenders() ([]*wire.BufferedStart, Overlap) {
+	var waiting []*wire.BufferedStart
 	overlap := Overlap{Limit: max(m.definition.Schedule.Policies.ConcurrencyLimit, 1)}
 	for i := range m.state.Starts {
 		s := &m.state.Starts[i]
@@ -74,7 +75,7 @@ func (m *machine) contenders() ([]*schedule.BufferedStart, Overlap) {
 // automated ones while the schedule is paused, its namespace is frozen or no actions are left. They must cost no other
 // start its place, so the policies are applied again without them. The deadline is checked first, so that a missed start
 // takes no action.
-func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bool {
+func (m *machine) dropUnfit(waiting []*wire.BufferedStart, r *Resolution) bool {
 	acting := slices.Concat(r.Beside, r.Chosen)
 	for _, i := range r.Kept {
 		if p := m.policy(waiting[i]); p == schedule.OverlapCancelOther || p == schedule.OverlapTerminateOther {
@@ -104,11 +105,11 @@ func (m *machine) dropUnfit(waiting []*schedule.BufferedStart, r *Resolution) bo
 	return dropped
 }
 
-func (m *machine) policy(s *schedule.BufferedStart) schedule.OverlapPolicy {
+func (m *machine) policy(s *wire.BufferedStart) schedule.OverlapPolicy {
 	return s.Overlap.Or(m.definition.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
 }
 
-func (m *machine) deferStart(s *schedule.BufferedStart) {
+func (m *machine) deferStart(s *wire.BufferedStart) {
 	if s.Phase == schedule.PhasePending {
 		s.Phase = schedule.PhaseDeferred
 		s.Delay = nil
@@ -119,7 +120,7 @@ func (m *machine) deferStart(s *schedule.BufferedStart) {
 }
 
 // skip gives up a start by its overlap policy.
-func (m *machine) skip(s *schedule.BufferedStart, reason string) {
+func (m *machine) skip(s *wire.BufferedStart, reason string) {
 	m.state.Counters.OverlapSkipped++
 	event := startEvent(schedule.EventSkipped, s, reason)
 	event.Overlap = m.policy(s)
@@ -128,13 +129,13 @@ func (m *machine) skip(s *schedule.BufferedStart, reason string) {
 }
 
 // drop gives up a start for another reason than its overlap policy or its deadline.
-func (m *machine) drop(s *schedule.BufferedStart, reason string) {
+func (m *machine) drop(s *wire.BufferedStart, reason string) {
 	m.state.Counters.BufferDropped++
 	m.eventOf(schedule.EventDropped, s, reason)
 	remove(s)
 }
 
-func (m *machine) miss(s *schedule.BufferedStart) {
+func (m *machine) miss(s *wire.BufferedStart) {
 	m.state.Counters.MissedCatchup++
 	event := startEvent(schedule.EventMissed, s, reasonMissed)
 	event.Count = 1
@@ -143,22 +144,22 @@ func (m *machine) miss(s *schedule.BufferedStart) {
 }
 
 // ready marks a chosen start as one to execute.
-func (m *machine) ready(s *schedule.BufferedStart) {
+func (m *machine) ready(s *wire.BufferedStart) {
 	if m.limited(s) {
 		m.state.LimitUsed++
 	}
 	s.Phase, s.Attempt, s.Delay = schedule.PhaseReady, 1, nil
-	s.RunID, s.TaskQueue = schedule.RunID(s.RequestID), m.definition.Schedule.Action.TaskQueue
+	s.RunID, s.TaskQueue = wire.RunID(s.RequestID), m.definition.Schedule.Action.TaskQueue
 	m.out.Changed = true
 }
 
 // limited reports whether a start takes one of the remaining actions.
-func (m *machine) limited(s *schedule.BufferedStart) bool {
+func (m *machine) limited(s *wire.BufferedStart) bool {
 	return m.definition.Schedule.State.LimitedActions && !s.Manual
 }
 
 // isLate reports whether an automated start is past its deadline.
-func isLate(d *schedule.Definition, s *schedule.BufferedStart, now time.Time) bool {
+func isLate(d *wire.Definition, s *wire.BufferedStart, now time.Time) bool {
 	window := max(d.Schedule.Policies.Catchup(), minDeadline)
 	return !s.Manual && now.Sub(s.Actual) > window
 }
@@ -183,7 +184,7 @@ func (m *machine) end(terminate, cancel int) {
 
 // ask asks a run to end by the policy of another start, unless it has been asked already.
 func (m *machine) ask(
-	kind schedule.ControlKind, policy schedule.OverlapPolicy, happened schedule.EventKind, s *schedule.BufferedStart,
+	kind schedule.ControlKind, policy schedule.OverlapPolicy, happened schedule.EventKind, s *wire.BufferedStart,
 ) {
 	if s.Ending == kind || s.Ending == schedule.ControlTerminate {
 		return
@@ -195,8 +196,8 @@ func (m *machine) ask(
 	m.event(event)
 }
 
-func (m *machine) control(kind schedule.ControlKind, s *schedule.BufferedStart) {
-	m.state.Controls = append(m.state.Controls, schedule.PendingControl{
+func (m *machine) control(kind schedule.ControlKind, s *wire.BufferedStart) {
+	m.state.Controls = append(m.state.Controls, wire.PendingControl{
 		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
 	})
 	m.out.Changed = true

@@ -11,10 +11,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -39,7 +41,7 @@ type site struct {
 	handed time.Time
 }
 
-func newSite(t *testing.T, changes ...func(*schedule.Definition)) *site {
+func newSite(t *testing.T, changes ...func(*wire.Definition)) *site {
 	t.Helper()
 	s := &site{t: t, names: natstest.Names(t), began: time.Now().Truncate(time.Second).Add(-time.Hour)}
 	_, s.js = natstest.Connect(t, natstest.Shared(t))
@@ -55,9 +57,9 @@ func newSite(t *testing.T, changes ...func(*schedule.Definition)) *site {
 }
 
 // define stores a schedule.
-func (s *site) define(id string, changes ...func(*schedule.Definition)) schedule.Key {
+func (s *site) define(id string, changes ...func(*wire.Definition)) schedule.Key {
 	s.t.Helper()
-	d := schedule.Definition{
+	d := wire.Definition{
 		Namespace: "default", ID: id, Incarnation: "inc-" + id, Version: 1, LimitVersion: 1, CreateTime: s.began,
 		Schedule: schedule.Schedule{Action: schedule.Action{
 			Type: "record", TaskQueue: "q", Input: json.RawMessage(`{"a":1}`), Headers: map[string]string{"h": "v"},
@@ -71,10 +73,10 @@ func (s *site) define(id string, changes ...func(*schedule.Definition)) schedule
 	return d.Key()
 }
 
-func keepOriginal(d *schedule.Definition) { d.Schedule.Policies.KeepOriginalWorkflowID = true }
+func keepOriginal(d *wire.Definition) { d.Schedule.Policies.KeepOriginalWorkflowID = true }
 
-func runTimeout(d time.Duration) func(*schedule.Definition) {
-	return func(def *schedule.Definition) { def.Schedule.Action.RunTimeout = schedule.Duration(d) }
+func runTimeout(d time.Duration) func(*wire.Definition) {
+	return func(def *wire.Definition) { def.Schedule.Action.RunTimeout = schedule.Duration(d) }
 }
 
 func (s *site) newPool(changes ...func(*invoker.Config)) *invoker.Pool {
@@ -106,7 +108,7 @@ func (s *site) run(role interface{ Run(context.Context) error }) (stop func()) {
 	return stop
 }
 
-func running(t *testing.T, changes ...func(*schedule.Definition)) *site {
+func running(t *testing.T, changes ...func(*wire.Definition)) *site {
 	t.Helper()
 	s := newSite(t, changes...)
 	s.run(s.newPool())
@@ -117,11 +119,11 @@ func running(t *testing.T, changes ...func(*schedule.Definition)) *site {
 func (s *site) at(n int) time.Time { return s.began.Add(time.Duration(n) * time.Second) }
 
 // start is the start of that second, as the generator makes it.
-func (s *site) start(n int) schedule.BufferedStart {
-	return schedule.NewStart(s.definition(), schedule.SourceAuto, s.at(n), s.at(n))
+func (s *site) start(n int) wire.BufferedStart {
+	return wire.NewStart(s.definition(), schedule.SourceAuto, s.at(n), s.at(n))
 }
 
-func (s *site) definition() *schedule.Definition {
+func (s *site) definition() *wire.Definition {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(s.t, err)
@@ -129,14 +131,14 @@ func (s *site) definition() *schedule.Definition {
 }
 
 // handOff is the next one of the chain, up to the last of the seconds.
-func (s *site) handOff(overlap schedule.OverlapPolicy, seconds ...int) schedule.Enqueue {
+func (s *site) handOff(overlap schedule.OverlapPolicy, seconds ...int) wire.Enqueue {
 	d := s.definition()
-	e := schedule.Enqueue{
+	e := wire.Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: schedule.SourceAuto,
-		Span: schedule.Span{From: s.handed, To: s.at(seconds[len(seconds)-1])},
+		Span: wire.Span{From: s.handed, To: s.at(seconds[len(seconds)-1])},
 	}
 	for _, n := range seconds {
-		start := schedule.NewStart(d, schedule.SourceAuto, s.at(n), s.at(n))
+		start := wire.NewStart(d, schedule.SourceAuto, s.at(n), s.at(n))
 		start.Overlap = overlap
 		e.Starts = append(e.Starts, start)
 	}
@@ -144,9 +146,9 @@ func (s *site) handOff(overlap schedule.OverlapPolicy, seconds ...int) schedule.
 	return e
 }
 
-func (s *site) deliver(e schedule.Enqueue) {
+func (s *site) deliver(e wire.Enqueue) {
 	s.t.Helper()
-	body, err := schedule.Marshal(&e)
+	body, err := codec.Marshal(&e)
 	require.NoError(s.t, err)
 	s.publish(s.names.InvokeEnqueue(0, s.key, e.Source, e.Span), body)
 }
@@ -155,7 +157,7 @@ func (s *site) due(seconds ...int) { s.t.Helper(); s.deliver(s.handOff("", secon
 
 func (s *site) wake() {
 	s.t.Helper()
-	body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonRetry})
+	body, err := codec.Marshal(&wire.Wake{Reason: wire.ReasonRetry})
 	require.NoError(s.t, err)
 	s.publish(s.names.InvokeWake(0, s.key), body)
 }
@@ -211,9 +213,9 @@ func (s *site) queued() int {
 	return runs
 }
 
-func (s *site) record() schedule.InvokerState { return s.recordOf(s.key) }
+func (s *site) record() wire.InvokerState { return s.recordOf(s.key) }
 
-func (s *site) recordOf(key schedule.Key) schedule.InvokerState {
+func (s *site) recordOf(key schedule.Key) wire.InvokerState {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(key))
 	if !errors.Is(err, kv.ErrNotFound) {
@@ -258,16 +260,16 @@ func (s *site) idle() {
 }
 
 // put writes the record as a process would have that died after.
-func (s *site) put(state schedule.InvokerState) {
+func (s *site) put(state wire.InvokerState) {
 	s.t.Helper()
 	_, err := kv.Put(s.t.Context(), s.store, kv.Invoker(s.key), &state, 0)
 	require.NoError(s.t, err)
 }
 
 // afterHandOff is the record that the first transition for a hand-off leads to.
-func (s *site) afterHandOff(e schedule.Enqueue) schedule.InvokerState {
-	in := invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: e, Trace: traceparent}}}
-	return invoker.Transition(s.definition(), schedule.InvokerState{}, in, time.Now()).State
+func (s *site) afterHandOff(e wire.Enqueue) wire.InvokerState {
+	in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: e, Trace: traceparent}}}
+	return invoker.Transition(s.definition(), wire.InvokerState{}, in, time.Now()).State
 }
 
 // handle makes a pool handle messages, and nothing else, without a loop; what it holds it gets once more.
@@ -282,7 +284,7 @@ func (s *site) handle(pool *invoker.Pool, bodies ...invoker.Message) {
 	require.NoError(s.t, verdict.Err())
 }
 
-var wakeUp = invoker.Message{Wake: &schedule.Wake{Reason: schedule.ReasonRetry}}
+var wakeUp = invoker.Message{Wake: &wire.Wake{Reason: wire.ReasonRetry}}
 
 // history is everything in a stream.
 func (s *site) history(name string) []*jetstream.RawStreamMsg {

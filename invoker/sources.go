@@ -3,6 +3,7 @@ package invoker
 import (
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -12,9 +13,9 @@ import (
 // A source that will hand over no more, or is withdrawn, is waited for until none of its starts waits. Any other one may
 // hand over the next batch when half of the last has ended and there is room for it: a wake for each start would cost a
 // backfill of thousands more than the starts do.
-func SourcesToWake(state *schedule.InvokerState) []string {
+func SourcesToWake(state *wire.InvokerState) []string {
 	waiting, running := unfinished(state)
-	room := schedule.BackfillRoom(state, incomplete(state)) > 0
+	room := wire.BackfillRoom(state, incomplete(state)) > 0
 	var wake []string
 	for source, progress := range state.Sources {
 		useful := false
@@ -34,7 +35,7 @@ func SourcesToWake(state *schedule.InvokerState) []string {
 }
 
 // unfinished counts the starts of each source that wait, and those that run.
-func unfinished(state *schedule.InvokerState) (waiting, running map[string]int) {
+func unfinished(state *wire.InvokerState) (waiting, running map[string]int) {
 	waiting, running = map[string]int{}, map[string]int{}
 	for i := range state.Starts {
 		switch s := &state.Starts[i]; {
@@ -48,7 +49,7 @@ func unfinished(state *schedule.InvokerState) (waiting, running map[string]int) 
 }
 
 // incomplete counts the sources that share the room for backfills.
-func incomplete(state *schedule.InvokerState) int {
+func incomplete(state *wire.InvokerState) int {
 	count := 0
 	for source, progress := range state.Sources {
 		if source != schedule.SourceAuto && !progress.Complete && !progress.Withdrawn {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -24,7 +25,7 @@ func TestProgressOfASource(t *testing.T) {
 	k := newDesk(t, policy(schedule.OverlapBufferAll))
 	first, second := k.handOff("b", "", 1, 2), k.handOff("b", "", 3)
 	second.Complete = true
-	for _, order := range [][]schedule.Enqueue{{first, second}, {second, first}} {
+	for _, order := range [][]wire.Enqueue{{first, second}, {second, first}} {
 		k := newDesk(t, policy(schedule.OverlapBufferAll))
 		k.transition(traced(order...))
 		progress := k.state.Sources["b"]

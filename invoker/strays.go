@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // endStrays ends the runs that requests name of which no record tells. State is the record of the schedule that there is now;
 // nil if it is gone. A run that this one knows is left to its transition.
 func (p *Pool) endStrays(
-	ctx context.Context, key schedule.Key, group []loop.Message[Message], state *schedule.InvokerState,
+	ctx context.Context, key schedule.Key, group []loop.Message[Message], state *wire.InvokerState,
 ) error {
 	for i := range group {
 		e := group[i].Body.End
@@ -26,9 +27,9 @@ func (p *Pool) endStrays(
 }
 
 // endStray tells a run to end. A canceled one that no worker has taken ends at once: there is nobody who would report it.
-func (p *Pool) endStray(ctx context.Context, key schedule.Key, e *schedule.EndRun) error {
+func (p *Pool) endStray(ctx context.Context, key schedule.Key, e *wire.EndRun) error {
 	over, err := p.end(ctx, key, &Departure{
-		Control: schedule.PendingControl{
+		Control: wire.PendingControl{
 			Kind: e.Kind, RequestID: e.RequestID, WorkflowID: e.WorkflowID, RunID: e.RunID, TaskQueue: e.TaskQueue,
 		},
 		Withdraw: true,
@@ -42,7 +43,7 @@ func (p *Pool) endStray(ctx context.Context, key schedule.Key, e *schedule.EndRu
 // leaveBehind ends the runs that are not those of the schedule that there is now: of an earlier one of the same ID, whose record
 // this one's is about to replace, and those that requests name.
 func (p *Pool) leaveBehind(
-	ctx context.Context, a *attempt, d *schedule.Definition, state *schedule.InvokerState,
+	ctx context.Context, a *attempt, d *wire.Definition, state *wire.InvokerState,
 ) error {
 	if state.Incarnation == d.Incarnation || state.Incarnation == "" {
 		return p.endStrays(ctx, a.key, a.group, state)
@@ -68,13 +69,13 @@ func runsPolicy(group []loop.Message[Message], incarnation string) schedule.Runs
 }
 
 // isStray reports whether a request is dealt with by endStrays and not by a transition.
-func isStray(e *schedule.EndRun, state *schedule.InvokerState) bool {
+func isStray(e *wire.EndRun, state *wire.InvokerState) bool {
 	return e.Stray() && state.Start(e.RequestID) == nil
 }
 
 // strayEvents tell of what somebody has asked of a run whose schedule is gone, and that it is over, if it is. Repeats give the
 // same IDs.
-func strayEvents(key schedule.Key, e *schedule.EndRun, over bool, now time.Time) []schedule.Event {
+func strayEvents(key schedule.Key, e *wire.EndRun, over bool, now time.Time) []schedule.Event {
 	asked := schedule.Event{
 		ID: "stray-" + string(e.Kind) + "-" + e.RequestID, Time: now, Namespace: key.Namespace, ScheduleID: key.ID,
 		Kind: schedule.EventCancelRequested, RequestID: e.RequestID, WorkflowID: e.WorkflowID, RunID: e.RunID,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -135,7 +136,7 @@ type pace struct {
 
 	mu      sync.Mutex
 	waiting []*paceAsk
-	record  kv.Record[schedule.StartRate] // as last known; owned by who serves
+	record  kv.Record[wire.StartRate] // as last known; owned by who serves
 }
 
 // paceAsk is what somebody asks for; the rest is the answer, owned by who serves until served.
@@ -201,7 +202,7 @@ func (p *pace) promise(
 		}
 		revision, err := kv.Put(ctx, t.store, kv.StartRate(namespace), &record, p.record.Revision)
 		if err == nil {
-			p.record = kv.Record[schedule.StartRate]{Value: record, Revision: revision}
+			p.record = kv.Record[wire.StartRate]{Value: record, Revision: revision}
 			return slots, nil
 		}
 		if !errors.Is(err, kv.ErrConflict) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -53,7 +54,7 @@ func causeOf(ctx context.Context, header nats.Header) string {
 }
 
 // waitedFor is what a start waits for, by the record: empty for nothing but its turn.
-func waitedFor(s *schedule.BufferedStart) string {
+func waitedFor(s *wire.BufferedStart) string {
 	switch {
 	case s.Phase == schedule.PhaseDeferred:
 		return waitOverlap
@@ -67,7 +68,7 @@ func waitedFor(s *schedule.BufferedStart) string {
 
 // dueAt is when a start might have begun; zero if that is not known. Times of a spec are whole seconds. A manual start with such
 // a time is of a backfill, and was asked for at another time; that of a trigger bears the instant of the request.
-func dueAt(s *schedule.BufferedStart) time.Time {
+func dueAt(s *wire.BufferedStart) time.Time {
 	if s.Manual && s.Nominal.Nanosecond() == 0 {
 		return time.Time{}
 	}
@@ -78,8 +79,8 @@ func dueAt(s *schedule.BufferedStart) time.Time {
 // trace of its cause, however long ago that was. The wait since it was due is a span of its own, and the transition that now
 // has come to it is linked.
 func (s *session) traced(
-	ctx context.Context, start *schedule.BufferedStart,
-) (context.Context, trace.Span, *schedule.BufferedStart) {
+	ctx context.Context, start *wire.BufferedStart,
+) (context.Context, trace.Span, *wire.BufferedStart) {
 	if !telemetry.MayRecord() {
 		return ctx, noop.Span{}, start // which goes on with the trace it has
 	}
@@ -103,7 +104,7 @@ func (s *session) traced(
 	return under, span, &continued
 }
 
-func (s *session) describeStart(span trace.Span, start *schedule.BufferedStart, reason string) {
+func (s *session) describeStart(span trace.Span, start *wire.BufferedStart, reason string) {
 	d := &s.definition.Value
 	policy := start.Overlap.Or(d.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
 	span.SetAttributes(telemetry.ScheduleAttributes(s.key)...)
@@ -125,7 +126,7 @@ func (s *session) describeStart(span trace.Span, start *schedule.BufferedStart, 
 const maxDecisions = 32
 
 // newEvents returns the events that a new state has in its outbox, and the one before had not.
-func newEvents(before, after *schedule.InvokerState) []schedule.Event {
+func newEvents(before, after *wire.InvokerState) []schedule.Event {
 	known := before.EventSequence
 	if before.Incarnation != after.Incarnation {
 		known = 0 // of another schedule

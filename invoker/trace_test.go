@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -25,7 +26,7 @@ const (
 // TestWhatAStartHasWaitedFor is in the record until the start is ready, and remembered from there on.
 func TestWhatAStartHasWaitedFor(t *testing.T) {
 	t.Parallel()
-	for want, start := range map[string]schedule.BufferedStart{
+	for want, start := range map[string]wire.BufferedStart{
 		"":             {Phase: schedule.PhasePending},
 		"overlap":      {Phase: schedule.PhaseDeferred},
 		"action_rate":  {Phase: schedule.PhasePending, Delay: &schedule.Delay{By: schedule.DelayActionRate}},
@@ -38,8 +39,8 @@ func TestWhatAStartHasWaitedFor(t *testing.T) {
 			continue
 		}
 		s := &session{fresh: map[string]time.Time{}}
-		s.record.Value.Starts = []schedule.BufferedStart{start}
-		s.refresh(&schedule.InvokerState{Starts: []schedule.BufferedStart{{RequestID: "r", Phase: schedule.PhaseReady}}}, time.Now())
+		s.record.Value.Starts = []wire.BufferedStart{start}
+		s.refresh(&wire.InvokerState{Starts: []wire.BufferedStart{{RequestID: "r", Phase: schedule.PhaseReady}}}, time.Now())
 		assert.Equal(t, want, s.waited["r"])
 	}
 }
@@ -48,10 +49,10 @@ func TestWhenAStartWasDue(t *testing.T) {
 	t.Parallel()
 	nominal := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	actual := nominal.Add(1500 * time.Millisecond)
-	assert.Equal(t, actual, dueAt(&schedule.BufferedStart{Nominal: nominal, Actual: actual}))
-	assert.Zero(t, dueAt(&schedule.BufferedStart{Nominal: nominal, Actual: actual, Manual: true}), "a backfill")
+	assert.Equal(t, actual, dueAt(&wire.BufferedStart{Nominal: nominal, Actual: actual}))
+	assert.Zero(t, dueAt(&wire.BufferedStart{Nominal: nominal, Actual: actual, Manual: true}), "a backfill")
 	asked := nominal.Add(1)
-	assert.Equal(t, asked, dueAt(&schedule.BufferedStart{Nominal: asked, Actual: asked, Manual: true}), "a trigger")
+	assert.Equal(t, asked, dueAt(&wire.BufferedStart{Nominal: asked, Actual: asked, Manual: true}), "a trigger")
 }
 
 // TestATransitionHasASpanInEachTrace: what is handed over goes on from there, and what has ended is told there. It is not
@@ -68,7 +69,7 @@ func TestATransitionHasASpanInEachTrace(t *testing.T) {
 		RequestID: "r", RunID: "run", Status: schedule.StatusFailed, Attempt: 3, TaskQueue: "q",
 	}}
 	ctx, span := loop.StartSpan(t.Context(), schedule.Key{Namespace: "default", ID: "s"}, []loop.Message[Message]{
-		of(2, aTrace, Message{Enqueue: &schedule.Enqueue{}}), of(1, anotherTrace, ended),
+		of(2, aTrace, Message{Enqueue: &wire.Enqueue{}}), of(1, anotherTrace, ended),
 	})
 	describe(span, []loop.Message[Message]{of(2, aTrace, Message{}), of(1, anotherTrace, ended)})
 	own, other := span.Of(header(aTrace)).SpanContext(), span.Of(header(anotherTrace)).SpanContext()
@@ -107,11 +108,11 @@ func TestATransitionTellsWhatItHasDecided(t *testing.T) {
 		{Kind: schedule.EventDeferred, RequestID: "r2", WorkflowID: "w", Reason: "waits"},
 		{Kind: schedule.EventMissed, Count: 7, Reason: "later than the catch-up window"},
 	}
-	before := schedule.InvokerState{Incarnation: "i", EventSequence: 4, Outbox: []schedule.Event{old}}
-	after := schedule.InvokerState{Incarnation: "i", EventSequence: 7, Outbox: append([]schedule.Event{old}, added...)}
+	before := wire.InvokerState{Incarnation: "i", EventSequence: 4, Outbox: []schedule.Event{old}}
+	after := wire.InvokerState{Incarnation: "i", EventSequence: 7, Outbox: append([]schedule.Event{old}, added...)}
 	require.Equal(t, added, newEvents(&before, &after))
 	require.Empty(t, newEvents(&before, &before))
-	require.Equal(t, after.Outbox, newEvents(&schedule.InvokerState{}, &after))
+	require.Equal(t, after.Outbox, newEvents(&wire.InvokerState{}, &after))
 	after.Outbox = nil
 	require.Empty(t, newEvents(&before, &after), "they went first")
 

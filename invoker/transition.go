@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -28,10 +29,10 @@ const (
 type Input struct {
 	// Report is what came of earlier work of the state, if that has not been recorded yet.
 	Report      Report
-	Enqueues    []Traced[schedule.Enqueue]
+	Enqueues    []Traced[wire.Enqueue]
 	Completions []schedule.Completion
 	// Ends are what somebody asks by hand to end.
-	Ends []schedule.EndRun
+	Ends []wire.EndRun
 	// Withdrawn are the sources whose trigger or backfill has been canceled: what waits of them is dropped, and what still
 	// comes. One that the state does not know, and nothing has come in of, is passed over.
 	Withdrawn []string
@@ -53,7 +54,7 @@ type Traced[T any] struct {
 // Outcome is what a transition leads to, beside what WorkOf finds in the new state.
 type Outcome struct {
 	// State is the new record; it need not be written unless Changed.
-	State   schedule.InvokerState
+	State   wire.InvokerState
 	Changed bool
 	// Asks is how many starts ask for room that could begin otherwise: see [Room]. Delayed counts the starts that are delayed now
 	// and were not before, by reason.
@@ -69,7 +70,7 @@ type Outcome struct {
 }
 
 // Transition applies what has come in, then settles which starts are ready. It is a pure function.
-func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, now time.Time) Outcome {
+func Transition(d *wire.Definition, state wire.InvokerState, in Input, now time.Time) Outcome {
 	m := newMachine(d, state, now, incoming(in.Enqueues))
 	m.spec, m.bounds = in.Spec, in.Bounds
 	m.report(in.Report)
@@ -94,7 +95,7 @@ func Transition(d *schedule.Definition, state schedule.InvokerState, in Input, n
 }
 
 // Apply records what came of the work of a state, then settles which starts are ready now. It is a pure function.
-func Apply(d *schedule.Definition, state schedule.InvokerState, report Report, bounds Bounds, now time.Time) Outcome {
+func Apply(d *wire.Definition, state wire.InvokerState, report Report, bounds Bounds, now time.Time) Outcome {
 	m := newMachine(d, state, now, 0)
 	m.bounds = bounds
 	m.report(report)
@@ -103,7 +104,7 @@ func Apply(d *schedule.Definition, state schedule.InvokerState, report Report, b
 }
 
 // incoming is how many starts hand-offs bring.
-func incoming(handOffs []Traced[schedule.Enqueue]) int {
+func incoming(handOffs []Traced[wire.Enqueue]) int {
 	n := 0
 	for i := range handOffs {
 		n += len(handOffs[i].Body.Starts)
@@ -123,9 +124,9 @@ func (m *machine) report(report Report) {
 
 // machine works on a copy of the record.
 type machine struct {
-	definition *schedule.Definition
+	definition *wire.Definition
 	now        time.Time
-	state      schedule.InvokerState
+	state      wire.InvokerState
 	paused     bool
 	spec       *specproc.Spec // nil if it is not needed
 	bounds     Bounds
@@ -137,10 +138,10 @@ type machine struct {
 }
 
 // newMachine copies what a transition changes. It makes room for as many more starts: they are large.
-func newMachine(d *schedule.Definition, state schedule.InvokerState, now time.Time, room int) *machine {
+func newMachine(d *wire.Definition, state wire.InvokerState, now time.Time, room int) *machine {
 	m := &machine{definition: d, now: now, state: state, paused: d.Schedule.State.Paused}
 	if state.Incarnation != d.Incarnation {
-		m.state = schedule.InvokerState{Incarnation: d.Incarnation, LimitVersion: d.LimitVersion}
+		m.state = wire.InvokerState{Incarnation: d.Incarnation, LimitVersion: d.LimitVersion}
 		m.out.Changed = true
 	}
 	m.state.Starts = append(slices.Grow(m.state.Starts[:0:0], len(m.state.Starts)+room), m.state.Starts...)
@@ -162,7 +163,7 @@ func (m *machine) outcome() Outcome {
 
 // retain moves the starts that have completed from the buffer to the runs that have ended, of which it keeps RecentLimit.
 func (m *machine) retain() {
-	var completed []*schedule.BufferedStart
+	var completed []*wire.BufferedStart
 	for i := range m.state.Starts {
 		if s := &m.state.Starts[i]; s.Phase == schedule.PhaseCompleted {
 			completed = append(completed, s)
@@ -175,9 +176,9 @@ func (m *machine) retain() {
 	for _, s := range completed {
 		m.state.LastDue = later(m.state.LastDue, s.Actual)
 	}
-	slices.SortStableFunc(completed, func(a, b *schedule.BufferedStart) int { return a.CloseTime.Compare(b.CloseTime) })
+	slices.SortStableFunc(completed, func(a, b *wire.BufferedStart) int { return a.CloseTime.Compare(b.CloseTime) })
 	for _, s := range completed[max(len(completed)-RecentLimit, 0):] {
-		run := schedule.NewRun(s)
+		run := wire.NewRun(s)
 		m.state.Ended = m.state.Ended.With(&run, RecentLimit)
 	}
 	for _, s := range completed {
@@ -189,7 +190,7 @@ func (m *machine) retain() {
 const fewStarts = 32
 
 // find returns the start of a request, nil if there is none. The pointer is good until compact.
-func (m *machine) find(requestID string) *schedule.BufferedStart {
+func (m *machine) find(requestID string) *wire.BufferedStart {
 	if m.index == nil && len(m.state.Starts) <= fewStarts {
 		for i := range m.state.Starts {
 			if s := &m.state.Starts[i]; s.RequestID == requestID && s.Phase != removed {
@@ -216,7 +217,7 @@ func (m *machine) knows(requestID string) bool {
 }
 
 // add appends a start to the buffer.
-func (m *machine) add(s schedule.BufferedStart) {
+func (m *machine) add(s wire.BufferedStart) {
 	if m.index != nil {
 		m.index[s.RequestID] = len(m.state.Starts)
 	}
@@ -226,10 +227,10 @@ func (m *machine) add(s schedule.BufferedStart) {
 // removed is the phase of a start that compact will take out of the buffer. Until then positions stay what they are.
 const removed schedule.Phase = ""
 
-func remove(s *schedule.BufferedStart) { s.Phase = removed }
+func remove(s *wire.BufferedStart) { s.Phase = removed }
 
 func (m *machine) compact() {
-	m.state.Starts = slices.DeleteFunc(m.state.Starts, func(s schedule.BufferedStart) bool { return s.Phase == removed })
+	m.state.Starts = slices.DeleteFunc(m.state.Starts, func(s wire.BufferedStart) bool { return s.Phase == removed })
 }
 
 func (m *machine) ignore(reason string) {
@@ -250,11 +251,11 @@ func (m *machine) event(e schedule.Event) {
 }
 
 // eventOf adds an event about a start.
-func (m *machine) eventOf(kind schedule.EventKind, s *schedule.BufferedStart, reason string) {
+func (m *machine) eventOf(kind schedule.EventKind, s *wire.BufferedStart, reason string) {
 	m.event(startEvent(kind, s, reason))
 }
 
-func startEvent(kind schedule.EventKind, s *schedule.BufferedStart, reason string) schedule.Event {
+func startEvent(kind schedule.EventKind, s *wire.BufferedStart, reason string) schedule.Event {
 	return schedule.Event{
 		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, Nominal: s.Nominal, Actual: s.Actual,
 		Manual: s.Manual, Source: s.Source, TaskQueue: s.TaskQueue, Identity: s.Identity, Reason: reason, Trace: s.Trace,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -20,7 +21,7 @@ func TestLifeOfAStart(t *testing.T) {
 	require.Equal(t, "1 ready", k.phases())
 	start := k.find(1)
 	require.Equal(t, 1, start.Attempt)
-	require.Equal(t, schedule.RunID(start.RequestID), start.RunID)
+	require.Equal(t, wire.RunID(start.RequestID), start.RunID)
 	require.Equal(t, "q", start.TaskQueue)
 	require.Equal(t, "trace-of-auto", start.Trace)
 	k.now = second(2)
@@ -32,72 +33,72 @@ func TestLifeOfAStart(t *testing.T) {
 	require.Equal(t, "1 completed", k.phases())
 	require.Equal(t, second(3), k.find(1).CloseTime)
 	require.Equal(t, "1 started, 1 completed", k.events())
-	require.Equal(t, schedule.Counters{Actions: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{Actions: 1}, k.state.Counters)
 	require.Len(t, k.last.Ended, 1)
 	require.EqualValues(t, 2, k.state.EventSequence)
 }
 
 func TestHandOffsAreTakenOnce(t *testing.T) {
 	t.Parallel()
-	span := func(from, to int, starts ...int) schedule.Enqueue {
+	span := func(from, to int, starts ...int) wire.Enqueue {
 		k := newDesk(t)
-		e := schedule.Enqueue{
-			Incarnation: "inc", Source: schedule.SourceAuto, Span: schedule.Span{From: second(from), To: second(to)},
+		e := wire.Enqueue{
+			Incarnation: "inc", Source: schedule.SourceAuto, Span: wire.Span{From: second(from), To: second(to)},
 		}
 		for _, n := range starts {
 			e.Starts = append(e.Starts, k.start(schedule.SourceAuto, n, ""))
 		}
 		return e
 	}
-	counted := func(e schedule.Enqueue, missed, dropped int) schedule.Enqueue {
+	counted := func(e wire.Enqueue, missed, dropped int) wire.Enqueue {
 		e.Missed, e.Dropped = missed, dropped
 		return e
 	}
-	superseded := func(e schedule.Enqueue, count int) schedule.Enqueue {
+	superseded := func(e wire.Enqueue, count int) wire.Enqueue {
 		e.Superseded = count
 		return e
 	}
 	tests := map[string]struct {
-		in      []schedule.Enqueue
+		in      []wire.Enqueue
 		starts  string
 		covered string
 		missed  int64
 		dropped int64
 		repeats int
 	}{
-		"one":             {in: []schedule.Enqueue{span(0, 5, 1, 5)}, starts: "1 5", covered: "0-5"},
-		"repeat":          {in: []schedule.Enqueue{span(0, 5, 1), span(0, 5, 1)}, starts: "1", covered: "0-5", repeats: 1},
-		"chain":           {in: []schedule.Enqueue{span(0, 5, 1), span(5, 9, 9)}, starts: "1 9", covered: "0-9"},
-		"overtaken":       {in: []schedule.Enqueue{span(5, 9, 7), span(0, 5, 2)}, starts: "2 7", covered: "0-9"},
-		"later end":       {in: []schedule.Enqueue{span(0, 5, 1), span(0, 9, 1, 8)}, starts: "1 8", covered: "0-9"},
-		"earlier end":     {in: []schedule.Enqueue{span(0, 9, 1, 8), span(0, 5, 1)}, starts: "1 8", covered: "0-9", repeats: 1},
-		"overlap":         {in: []schedule.Enqueue{span(0, 5, 4), span(3, 9, 4, 6)}, starts: "4 6", covered: "0-9"},
-		"gap":             {in: []schedule.Enqueue{span(0, 2, 1), span(6, 9, 7)}, starts: "1 7", covered: "0-2 6-9"},
-		"gap filled":      {in: []schedule.Enqueue{span(0, 2, 1), span(6, 9, 7), span(2, 6, 3)}, starts: "1 3 7", covered: "0-9"},
-		"gap half filled": {in: []schedule.Enqueue{span(0, 2), span(6, 9), span(2, 4, 3)}, starts: "3", covered: "0-4 6-9"},
-		"over a gap":      {in: []schedule.Enqueue{span(0, 2, 1), span(6, 9, 7), span(0, 9, 1, 4, 7)}, starts: "1 4 7", covered: "0-9"},
+		"one":             {in: []wire.Enqueue{span(0, 5, 1, 5)}, starts: "1 5", covered: "0-5"},
+		"repeat":          {in: []wire.Enqueue{span(0, 5, 1), span(0, 5, 1)}, starts: "1", covered: "0-5", repeats: 1},
+		"chain":           {in: []wire.Enqueue{span(0, 5, 1), span(5, 9, 9)}, starts: "1 9", covered: "0-9"},
+		"overtaken":       {in: []wire.Enqueue{span(5, 9, 7), span(0, 5, 2)}, starts: "2 7", covered: "0-9"},
+		"later end":       {in: []wire.Enqueue{span(0, 5, 1), span(0, 9, 1, 8)}, starts: "1 8", covered: "0-9"},
+		"earlier end":     {in: []wire.Enqueue{span(0, 9, 1, 8), span(0, 5, 1)}, starts: "1 8", covered: "0-9", repeats: 1},
+		"overlap":         {in: []wire.Enqueue{span(0, 5, 4), span(3, 9, 4, 6)}, starts: "4 6", covered: "0-9"},
+		"gap":             {in: []wire.Enqueue{span(0, 2, 1), span(6, 9, 7)}, starts: "1 7", covered: "0-2 6-9"},
+		"gap filled":      {in: []wire.Enqueue{span(0, 2, 1), span(6, 9, 7), span(2, 6, 3)}, starts: "1 3 7", covered: "0-9"},
+		"gap half filled": {in: []wire.Enqueue{span(0, 2), span(6, 9), span(2, 4, 3)}, starts: "3", covered: "0-4 6-9"},
+		"over a gap":      {in: []wire.Enqueue{span(0, 2, 1), span(6, 9, 7), span(0, 9, 1, 4, 7)}, starts: "1 4 7", covered: "0-9"},
 		"its end, not its beginning": {
-			in: []schedule.Enqueue{span(0, 5, 5), span(5, 9, 5, 9)}, starts: "5 9", covered: "0-9",
+			in: []wire.Enqueue{span(0, 5, 5), span(5, 9, 5, 9)}, starts: "5 9", covered: "0-9",
 		},
 		"counts": {
-			in:      []schedule.Enqueue{counted(span(0, 5), 2, 3), counted(span(5, 9), 2, 3)},
+			in:      []wire.Enqueue{counted(span(0, 5), 2, 3), counted(span(5, 9), 2, 3)},
 			covered: "0-9", missed: 4, dropped: 6,
 		},
 		"counts of a repeat": {
-			in:      []schedule.Enqueue{counted(span(0, 5), 2, 3), counted(span(0, 5), 2, 3)},
+			in:      []wire.Enqueue{counted(span(0, 5), 2, 3), counted(span(0, 5), 2, 3)},
 			covered: "0-5", missed: 2, dropped: 3, repeats: 1,
 		},
 		"counts of a repeat with a later end": {
-			in:      []schedule.Enqueue{counted(span(0, 5), 2, 3), counted(span(0, 9), 5, 4)},
+			in:      []wire.Enqueue{counted(span(0, 5), 2, 3), counted(span(0, 9), 5, 4)},
 			covered: "0-9", missed: 5, dropped: 4,
 		},
 		"superseded": {
-			in:      []schedule.Enqueue{superseded(span(0, 5, 5), 4), superseded(span(0, 5, 5), 4), superseded(span(5, 9, 9), 3)},
+			in:      []wire.Enqueue{superseded(span(0, 5, 5), 4), superseded(span(0, 5, 5), 4), superseded(span(5, 9, 9), 3)},
 			starts:  "5 9",
 			covered: "0-9", missed: 7, repeats: 1,
 		},
 		"counts when one is overtaken, then repeated": {
-			in:      []schedule.Enqueue{counted(span(5, 9), 3, 0), counted(span(0, 5), 1, 0), counted(span(5, 12), 4, 0)},
+			in:      []wire.Enqueue{counted(span(5, 9), 3, 0), counted(span(0, 5), 1, 0), counted(span(5, 12), 4, 0)},
 			covered: "0-12", missed: 5,
 		},
 	}
@@ -209,7 +210,7 @@ func TestIncarnations(t *testing.T) {
 	k.d.Incarnation, k.handed = "next", map[string]time.Time{}
 	k.transition(invoker.Input{})
 	require.True(t, k.last.Changed)
-	require.Equal(t, schedule.InvokerState{Incarnation: "next", LimitVersion: 1}, k.state)
+	require.Equal(t, wire.InvokerState{Incarnation: "next", LimitVersion: 1}, k.state)
 	k.due(1)
 	require.Equal(t, "1 ready", k.phases(), "what ran under the old one is another matter")
 	require.Equal(t, "", k.events())
@@ -346,7 +347,7 @@ func TestDeadline(t *testing.T) {
 				return
 			}
 			require.Equal(t, "1 missed", k.events())
-			require.Equal(t, schedule.Counters{MissedCatchup: 1}, k.state.Counters)
+			require.Equal(t, wire.Counters{MissedCatchup: 1}, k.state.Counters)
 			require.Equal(t, 1, k.state.RemainingActions(&k.d), "a missed start takes no action")
 			k.trigger(1, "")
 			require.Equal(t, "1 ready", k.phases(), "manual starts have no deadline")
@@ -364,7 +365,7 @@ func TestAStartThatMayNotExecuteCostsNoOtherItsPlace(t *testing.T) {
 		k.now = second(20)
 		k.due(1, 2, 19)
 		require.Equal(t, "19 ready", k.phases())
-		require.Equal(t, schedule.Counters{MissedCatchup: 2}, k.state.Counters)
+		require.Equal(t, wire.Counters{MissedCatchup: 2}, k.state.Counters)
 	})
 	t.Run("late, and would have replaced one in time", func(t *testing.T) {
 		t.Parallel()
@@ -453,7 +454,7 @@ func TestBackoff(t *testing.T) {
 	k.work(invoker.Failed)
 	require.Equal(t, "1 dropped", k.events(), "after the tenth attempt")
 	require.Empty(t, k.state.Starts)
-	require.Equal(t, schedule.Counters{BufferDropped: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{BufferDropped: 1}, k.state.Counters)
 	// One of the attempts may have been stored all the same.
 	require.Len(t, k.state.Controls, 1)
 	require.Equal(t, schedule.ControlTerminate, k.state.Controls[0].Kind)
@@ -476,7 +477,7 @@ func TestARetryThatComesTooLate(t *testing.T) {
 	k.work(invoker.TooLate)
 	require.Equal(t, "1 missed", k.events())
 	require.Empty(t, k.state.Starts)
-	require.Equal(t, schedule.Counters{MissedCatchup: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{MissedCatchup: 1}, k.state.Counters)
 }
 
 func TestARefusedStartIsDropped(t *testing.T) {
@@ -487,7 +488,7 @@ func TestARefusedStartIsDropped(t *testing.T) {
 	k.work(invoker.Refused)
 	require.Equal(t, "2 ready", k.phases(), "the next one has its place")
 	require.Equal(t, "1 dropped", k.events())
-	require.Equal(t, schedule.Counters{BufferDropped: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{BufferDropped: 1}, k.state.Counters)
 }
 
 func TestAStartThatIsOverWaitsForItsCompletion(t *testing.T) {
@@ -503,7 +504,7 @@ func TestAStartThatIsOverWaitsForItsCompletion(t *testing.T) {
 	k.transition(invoker.Input{Completions: []schedule.Completion{c}})
 	require.Equal(t, "1 started, 1 completed", k.events())
 	require.Equal(t, second(-5), k.find(1).StartTime)
-	require.Equal(t, schedule.Counters{Actions: 1}, k.state.Counters)
+	require.Equal(t, wire.Counters{Actions: 1}, k.state.Counters)
 }
 
 func TestReportsOfOtherStartsAreIgnored(t *testing.T) {
@@ -685,10 +686,10 @@ func TestCancelOther(t *testing.T) {
 	k.running(1)
 	run := k.find(1)
 	k.due(2)
-	want := schedule.PendingControl{
+	want := wire.PendingControl{
 		Kind: schedule.ControlCancel, RequestID: run.RequestID, WorkflowID: run.WorkflowID, RunID: run.RunID, TaskQueue: "q",
 	}
-	require.Equal(t, []schedule.PendingControl{want}, k.state.Controls)
+	require.Equal(t, []wire.PendingControl{want}, k.state.Controls)
 	require.Equal(t, schedule.ControlCancel, k.find(1).Ending)
 	require.Equal(t, k.now.Add(time.Second), invoker.RetryAt(&k.state, k.now), "until it is delivered")
 	k.apply(invoker.Report{})

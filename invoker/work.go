@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -13,14 +14,14 @@ const RoundLimit = 128
 
 // Work is what a state asks the pool to execute. All of it is idempotent.
 type Work struct {
-	Starts   []schedule.BufferedStart
-	Controls []schedule.PendingControl
+	Starts   []wire.BufferedStart
+	Controls []wire.PendingControl
 }
 
 // WorkOf returns the next work of a state, at most RoundLimit of each: controls to deliver, and ready starts whose
 // backoff is over. Automated starts go first, so that none waits for the hundreds a backfill may have made ready. A start
 // that is to be terminated waits for that instead.
-func WorkOf(state *schedule.InvokerState, now time.Time) Work {
+func WorkOf(state *wire.InvokerState, now time.Time) Work {
 	work := Work{Controls: state.Controls[:min(len(state.Controls), RoundLimit)]}
 	for _, manual := range []bool{false, true} {
 		for i := range state.Starts {
@@ -33,7 +34,7 @@ func WorkOf(state *schedule.InvokerState, now time.Time) Work {
 	return work
 }
 
-func executable(s *schedule.BufferedStart, now time.Time) bool {
+func executable(s *wire.BufferedStart, now time.Time) bool {
 	return s.Phase == schedule.PhaseReady && s.Ending != schedule.ControlTerminate && !s.BackoffUntil.After(now)
 }
 
@@ -43,7 +44,7 @@ func (w Work) Empty() bool { return w.size() == 0 }
 func (w Work) size() int { return len(w.Starts) + len(w.Controls) }
 
 // RetryAt returns when a state has work again if nothing else happens; zero for never.
-func RetryAt(state *schedule.InvokerState, now time.Time) time.Time {
+func RetryAt(state *wire.InvokerState, now time.Time) time.Time {
 	var at time.Time
 	earlier := func(t time.Time) {
 		if at.IsZero() || t.Before(at) {
@@ -99,7 +100,7 @@ func (r *StartReport) givesUp() bool { return r.Result == Refused || r.Result ==
 // Report is what came of the work of a state.
 type Report struct {
 	Starts    []StartReport
-	Delivered []schedule.PendingControl
+	Delivered []wire.PendingControl
 }
 
 func (r Report) size() int { return len(r.Starts) + len(r.Delivered) }
@@ -125,7 +126,7 @@ func (m *machine) executed(r StartReport) {
 }
 
 // started records that a run has begun.
-func (m *machine) started(start *schedule.BufferedStart) {
+func (m *machine) started(start *wire.BufferedStart) {
 	if start.StartTime.IsZero() {
 		start.StartTime = m.now.UTC()
 	}
@@ -135,7 +136,7 @@ func (m *machine) started(start *schedule.BufferedStart) {
 }
 
 // retry plans the next attempt of a start, or gives it up.
-func (m *machine) retry(start *schedule.BufferedStart, reason string) {
+func (m *machine) retry(start *wire.BufferedStart, reason string) {
 	if start.Attempt >= MaxAttempts {
 		// That the action stream has not taken it could not be made sure of. What is given up must not run.
 		m.control(schedule.ControlTerminate, start)
@@ -148,7 +149,7 @@ func (m *machine) retry(start *schedule.BufferedStart, reason string) {
 }
 
 // delivered records that a control has reached its place. A terminated run is over for the schedule.
-func (m *machine) delivered(c schedule.PendingControl) {
+func (m *machine) delivered(c wire.PendingControl) {
 	for i, pending := range m.state.Controls {
 		if pending == c {
 			m.state.Controls = append(m.state.Controls[:i:i], m.state.Controls[i+1:]...)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -78,7 +79,7 @@ func ReadPools(ctx context.Context, s *Store, key schedule.Key) (*Batch, error) 
 
 // ReadWhole reads the records of a schedule that [ReadBatch] reads, and those of all its triggers and backfills, whose keys
 // it returns.
-func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[schedule.BackfillState], error) {
+func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[wire.BackfillState], error) {
 	batch := &Batch{store: s}
 	records := []string{Definition(key).name, Generator(key).name, Invoker(key).name}
 	if err := batch.read(ctx, s.bucket(key), append(records, subjects.BackfillKeys(key))); err != nil {
@@ -98,17 +99,17 @@ func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[s
 
 // backfills returns the keys of all triggers and backfills of a schedule, of whose records a batch has all that it could be told, beside
 // some others.
-func (b *Batch) backfills(ctx context.Context, key schedule.Key, others []string) ([]Key[schedule.BackfillState], error) {
+func (b *Batch) backfills(ctx context.Context, key schedule.Key, others []string) ([]Key[wire.BackfillState], error) {
 	if b.rest {
 		return Backfills(ctx, b.store, key)
 	}
-	keys := make([]Key[schedule.BackfillState], 0, len(b.found))
+	keys := make([]Key[wire.BackfillState], 0, len(b.found))
 	for name := range b.found {
 		if !slices.Contains(others, name) {
-			keys = append(keys, Key[schedule.BackfillState]{key, name})
+			keys = append(keys, Key[wire.BackfillState]{key, name})
 		}
 	}
-	slices.SortFunc(keys, func(a, b Key[schedule.BackfillState]) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(keys, func(a, b Key[wire.BackfillState]) int { return cmp.Compare(a.name, b.name) })
 	return keys, nil
 }
 

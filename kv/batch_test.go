@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -57,10 +58,10 @@ func TestABatchIsWhatSingleReadsGive(t *testing.T) {
 	for i := range keys {
 		keys[i] = keyNumber(i)
 		if i%10 == 0 {
-			put(b, kv.Definition(keys[i]), schedule.Definition{ID: keys[i].ID, Version: uint64(i)})
+			put(b, kv.Definition(keys[i]), wire.Definition{ID: keys[i].ID, Version: uint64(i)})
 		}
 		if i%20 == 0 {
-			put(b, kv.Invoker(keys[i]), schedule.InvokerState{Incarnation: keys[i].ID})
+			put(b, kv.Invoker(keys[i]), wire.InvokerState{Incarnation: keys[i].ID})
 		}
 	}
 	deleted := kv.Definition(keyNumber(10))
@@ -97,7 +98,7 @@ func TestABatchOfLargeRecords(t *testing.T) {
 	var keys []schedule.Key
 	for i := range 15 {
 		keys = append(keys, keyNumber(i))
-		d := schedule.Definition{ID: keys[i].ID}
+		d := wire.Definition{ID: keys[i].ID}
 		d.Schedule.Action.Input = input
 		put(b, kv.Definition(keys[i]), d)
 	}
@@ -112,7 +113,7 @@ func TestABatchOfLargeRecords(t *testing.T) {
 func TestBackfillsOfABatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	requireKeys := func(batch *kv.Batch, keys []kv.Key[schedule.BackfillState], want []string) {
+	requireKeys := func(batch *kv.Batch, keys []kv.Key[wire.BackfillState], want []string) {
 		t.Helper()
 		var got []string
 		for _, k := range keys {
@@ -134,13 +135,13 @@ func TestBackfillsOfABatch(t *testing.T) {
 		requireSameRecords(b, batch, key)
 	}
 	requireBackfills()
-	put(b, kv.Definition(key), schedule.Definition{ID: key.ID})
-	put(b, kv.Invoker(key), schedule.InvokerState{Incarnation: "i"})
+	put(b, kv.Definition(key), wire.Definition{ID: key.ID})
+	put(b, kv.Invoker(key), wire.InvokerState{Incarnation: "i"})
 	requireBackfills()
 	for _, id := range []string{"b2", "b1", "b3"} {
-		put(b, kv.Backfill(key, id), schedule.BackfillState{ID: id})
+		put(b, kv.Backfill(key, id), wire.BackfillState{ID: id})
 	}
-	put(b, kv.Backfill(schedule.Key{Namespace: "default", ID: "nightly2"}, "other"), schedule.BackfillState{ID: "other"})
+	put(b, kv.Backfill(schedule.Key{Namespace: "default", ID: "nightly2"}, "other"), wire.BackfillState{ID: "other"})
 	requireBackfills("b1", "b2", "b3")
 
 	record, err := kv.Get(t.Context(), b.store, kv.Backfill(key, "b2"))
@@ -186,9 +187,9 @@ func TestWholeThatIsCutOff(t *testing.T) {
 	b := setup(t)
 	large := strings.Repeat("x", 700<<10)
 	for _, id := range []string{"b1", "b2", "b3"} {
-		put(b, kv.Backfill(key, id), schedule.BackfillState{ID: id, Trigger: &schedule.Trigger{Note: large}})
+		put(b, kv.Backfill(key, id), wire.BackfillState{ID: id, Trigger: &schedule.Trigger{Note: large}})
 	}
-	put(b, kv.Definition(key), schedule.Definition{ID: large})
+	put(b, kv.Definition(key), wire.Definition{ID: large})
 	batch, keys, err := kv.ReadWhole(t.Context(), b.store, key)
 	require.NoError(t, err)
 	require.Len(t, keys, 3)

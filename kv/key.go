@@ -3,6 +3,7 @@ package kv
 import (
 	"strings"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -18,36 +19,36 @@ type Key[T any] struct {
 func (k Key[T]) String() string { return k.name }
 
 // Definition is the record of the schedule itself, owned by the frontend.
-func Definition(key schedule.Key) Key[schedule.Definition] {
-	return Key[schedule.Definition]{key, subjects.StateKey(key, subjects.KindDefinition)}
+func Definition(key schedule.Key) Key[wire.Definition] {
+	return Key[wire.Definition]{key, subjects.StateKey(key, subjects.KindDefinition)}
 }
 
 // Generator is the generator's record.
-func Generator(key schedule.Key) Key[schedule.GeneratorState] {
-	return Key[schedule.GeneratorState]{key, subjects.StateKey(key, subjects.KindGenerator)}
+func Generator(key schedule.Key) Key[wire.GeneratorState] {
+	return Key[wire.GeneratorState]{key, subjects.StateKey(key, subjects.KindGenerator)}
 }
 
 // Invoker is the invoker's record.
-func Invoker(key schedule.Key) Key[schedule.InvokerState] {
-	return Key[schedule.InvokerState]{key, subjects.StateKey(key, subjects.KindInvoker)}
+func Invoker(key schedule.Key) Key[wire.InvokerState] {
+	return Key[wire.InvokerState]{key, subjects.StateKey(key, subjects.KindInvoker)}
 }
 
 // Result is the last outcomes of a schedule, owned by the invoker.
-func Result(key schedule.Key) Key[schedule.Result] {
-	return Key[schedule.Result]{key, subjects.StateKey(key, subjects.KindResult)}
+func Result(key schedule.Key) Key[wire.Result] {
+	return Key[wire.Result]{key, subjects.StateKey(key, subjects.KindResult)}
 }
 
 // Backfill is the record of one backfill or trigger, created by the frontend and owned by the backfiller.
-func Backfill(key schedule.Key, id string) Key[schedule.BackfillState] {
-	return Key[schedule.BackfillState]{key, subjects.BackfillKey(key, id)}
+func Backfill(key schedule.Key, id string) Key[wire.BackfillState] {
+	return Key[wire.BackfillState]{key, subjects.BackfillKey(key, id)}
 }
 
 // StartRate is what the invokers share about the starts of a namespace that limits them. It is in the bucket of the cluster.
-func StartRate(namespace string) Key[schedule.StartRate] {
-	return Key[schedule.StartRate]{name: "rate." + namespace}
+func StartRate(namespace string) Key[wire.StartRate] {
+	return Key[wire.StartRate]{name: "rate." + namespace}
 }
 
 // BackfillID returns the ID of the backfill or trigger whose record a key names.
-func BackfillID(key Key[schedule.BackfillState]) string {
+func BackfillID(key Key[wire.BackfillState]) string {
 	return key.name[strings.LastIndexByte(key.name, '.')+1:]
 }

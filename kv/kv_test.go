@@ -15,8 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -57,20 +59,20 @@ var (
 func TestEveryRecordComesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	roundTrip(b, kv.Definition(key), schedule.Definition{
+	roundTrip(b, kv.Definition(key), wire.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i", Version: 3, CreateTime: when,
 		Schedule: schedule.Schedule{Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}}},
 	})
-	roundTrip(b, kv.Generator(key), schedule.GeneratorState{
+	roundTrip(b, kv.Generator(key), wire.GeneratorState{
 		Incarnation: "i", Mark: when, HandedOff: when, Version: 3, Next: when.Add(time.Hour), Future: []time.Time{when},
 	})
-	roundTrip(b, kv.Invoker(key), schedule.InvokerState{
-		Incarnation: "i", Starts: []schedule.BufferedStart{{RequestID: "r", Nominal: when, Actual: when, Phase: schedule.PhaseReady}},
-		Sources: map[string]schedule.SourceProgress{"auto": {Covered: []schedule.Span{{From: when, To: when.Add(1)}}, LastFrom: when}},
+	roundTrip(b, kv.Invoker(key), wire.InvokerState{
+		Incarnation: "i", Starts: []wire.BufferedStart{{RequestID: "r", Nominal: when, Actual: when, Phase: schedule.PhaseReady}},
+		Sources: map[string]wire.SourceProgress{"auto": {Covered: []wire.Span{{From: when, To: when.Add(1)}}, LastFrom: when}},
 	})
-	roundTrip(b, kv.Result(key), schedule.Result{Incarnation: "i", Success: json.RawMessage(`{"n":1}`), CloseTime: when})
-	roundTrip(b, kv.StartRate("billing"), schedule.StartRate{Next: when, Rate: 2.5})
-	roundTrip(b, kv.Backfill(key, "b1"), schedule.BackfillState{Incarnation: "i", ID: "b1", RequestTime: when, Trigger: &schedule.Trigger{}})
+	roundTrip(b, kv.Result(key), wire.Result{Incarnation: "i", Success: json.RawMessage(`{"n":1}`), CloseTime: when})
+	roundTrip(b, kv.StartRate("billing"), wire.StartRate{Next: when, Rate: 2.5})
+	roundTrip(b, kv.Backfill(key, "b1"), wire.BackfillState{Incarnation: "i", ID: "b1", RequestTime: when, Trigger: &schedule.Trigger{}})
 }
 
 // roundTrip takes a record through its life: created, read, replaced, deleted, created again.
@@ -124,7 +126,7 @@ func TestCorruptRecord(t *testing.T) {
 	revision := b.write(k.String(), []byte("\x01nonsense"))
 	_, err := kv.Get(t.Context(), b.store, k)
 	require.ErrorIs(t, err, kv.ErrCorrupt)
-	require.ErrorIs(t, err, schedule.ErrFormat)
+	require.ErrorIs(t, err, codec.ErrFormat)
 	_, err = kv.GetLeader(t.Context(), b.store, k)
 	require.ErrorIs(t, err, kv.ErrCorrupt)
 	require.NoError(t, kv.Delete(t.Context(), b.store, k, revision), "an operator can remove it")
@@ -156,7 +158,7 @@ func TestErrorsOfNATSAreNotOurs(t *testing.T) {
 	b := setup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	k, value := kv.Generator(key), schedule.GeneratorState{}
+	k, value := kv.Generator(key), wire.GeneratorState{}
 	_, get := kv.Get(ctx, b.store, k)
 	_, getLeader := kv.GetLeader(ctx, b.store, k)
 	_, put := kv.Put(ctx, b.store, k, &value, 0)
@@ -198,12 +200,12 @@ func TestListsKeepNamespacesAndSchedulesApart(t *testing.T) {
 	for _, namespace := range namespaces {
 		for _, id := range awkward {
 			key := schedule.Key{Namespace: namespace, ID: id}
-			_, err := kv.Put(ctx, b.store, kv.Definition(key), &schedule.Definition{Namespace: namespace, ID: id}, 0)
+			_, err := kv.Put(ctx, b.store, kv.Definition(key), &wire.Definition{Namespace: namespace, ID: id}, 0)
 			require.NoError(t, err)
-			_, err = kv.Put(ctx, b.store, kv.Generator(key), &schedule.GeneratorState{}, 0)
+			_, err = kv.Put(ctx, b.store, kv.Generator(key), &wire.GeneratorState{}, 0)
 			require.NoError(t, err)
 			for i := range 2 {
-				_, err = kv.Put(ctx, b.store, kv.Backfill(key, fmt.Sprint("b", i)), &schedule.BackfillState{ID: id}, 0)
+				_, err = kv.Put(ctx, b.store, kv.Backfill(key, fmt.Sprint("b", i)), &wire.BackfillState{ID: id}, 0)
 				require.NoError(t, err)
 			}
 		}
@@ -229,7 +231,7 @@ func TestListsKeepNamespacesAndSchedulesApart(t *testing.T) {
 		require.Equal(t, key, record.Value.Key())
 		backfills, err := kv.Backfills(ctx, b.store, key)
 		require.NoError(t, err)
-		require.Equal(t, []kv.Key[schedule.BackfillState]{kv.Backfill(key, "b0"), kv.Backfill(key, "b1")}, backfills)
+		require.Equal(t, []kv.Key[wire.BackfillState]{kv.Backfill(key, "b0"), kv.Backfill(key, "b1")}, backfills)
 	}
 }
 
@@ -237,14 +239,14 @@ func TestListsLeaveOutWhatIsDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	revision, err := kv.Put(ctx, b.store, kv.Backfill(key, "b0"), &schedule.BackfillState{}, 0)
+	revision, err := kv.Put(ctx, b.store, kv.Backfill(key, "b0"), &wire.BackfillState{}, 0)
 	require.NoError(t, err)
 	require.NoError(t, kv.Delete(ctx, b.store, kv.Backfill(key, "b0"), revision))
 	backfills, err := kv.Backfills(ctx, b.store, key)
 	require.NoError(t, err)
 	require.Empty(t, backfills)
 
-	revision, err = kv.Put(ctx, b.store, kv.Definition(key), &schedule.Definition{}, 0)
+	revision, err = kv.Put(ctx, b.store, kv.Definition(key), &wire.Definition{}, 0)
 	require.NoError(t, err)
 	require.NoError(t, kv.Delete(ctx, b.store, kv.Definition(key), revision))
 	keys, err := kv.Schedules(ctx, b.store, key.Namespace)
@@ -264,7 +266,7 @@ func TestDefinitionForAsksTheLeaderWhenItMust(t *testing.T) {
 	bucket := b.names.StateBucket(b.store.ShardOf(key))
 	asked, err := b.js.Conn().SubscribeSync("$JS.API.DIRECT.GET.KV_" + bucket + ".>")
 	require.NoError(t, err)
-	asks := func(wakes ...schedule.Wake) bool {
+	asks := func(wakes ...wire.Wake) bool {
 		_, err := kv.DefinitionFor(ctx, b.store, key, wakes...)
 		if !errors.Is(err, kv.ErrNotFound) {
 			require.NoError(t, err)
@@ -283,16 +285,16 @@ func TestDefinitionForAsksTheLeaderWhenItMust(t *testing.T) {
 	_, err = asked.NextMsg(time.Second)
 	require.NoError(t, err)
 	assert.True(t, asks(), "a replica's word that there is none is not enough")
-	_, err = kv.Put(ctx, b.store, kv.Definition(key), &schedule.Definition{Incarnation: "i", Version: 3}, 0)
+	_, err = kv.Put(ctx, b.store, kv.Definition(key), &wire.Definition{Incarnation: "i", Version: 3}, 0)
 	require.NoError(t, err)
 	assert.False(t, asks(), "no wake")
-	assert.False(t, asks(schedule.Wake{}), "one that says nothing")
-	assert.False(t, asks(schedule.Wake{Incarnation: "i", Version: 3}, schedule.Wake{Version: 2}, schedule.Wake{Incarnation: "i"}))
-	assert.True(t, asks(schedule.Wake{Version: 4}), "newer")
-	assert.True(t, asks(schedule.Wake{}, schedule.Wake{Incarnation: "i", Version: 4}), "one of several is newer")
-	assert.True(t, asks(schedule.Wake{Incarnation: "j", Version: 1}), "another incarnation")
+	assert.False(t, asks(wire.Wake{}), "one that says nothing")
+	assert.False(t, asks(wire.Wake{Incarnation: "i", Version: 3}, wire.Wake{Version: 2}, wire.Wake{Incarnation: "i"}))
+	assert.True(t, asks(wire.Wake{Version: 4}), "newer")
+	assert.True(t, asks(wire.Wake{}, wire.Wake{Incarnation: "i", Version: 4}), "one of several is newer")
+	assert.True(t, asks(wire.Wake{Incarnation: "j", Version: 1}), "another incarnation")
 	b.write(kv.Definition(key).String(), []byte("nonsense"))
-	_, err = kv.DefinitionFor(ctx, b.store, key, schedule.Wake{Version: 4})
+	_, err = kv.DefinitionFor(ctx, b.store, key, wire.Wake{Version: 4})
 	assert.ErrorIs(t, err, kv.ErrCorrupt)
 }
 
@@ -347,7 +349,7 @@ func TestConflictsOnACluster(t *testing.T) {
 	_, js := natstest.Connect(t, cluster.URLs())
 	b := setupOn(t, js, topology.Settings{Shards: 1, Replicas: 3})
 	// Reads from any replica may lag behind, so only what does not depend on them.
-	k, value := kv.Generator(key), schedule.GeneratorState{Incarnation: "i"}
+	k, value := kv.Generator(key), wire.GeneratorState{Incarnation: "i"}
 	first, err := kv.Put(t.Context(), b.store, k, &value, 0)
 	require.NoError(t, err)
 	_, err = kv.Put(t.Context(), b.store, k, &value, 0)
@@ -376,7 +378,7 @@ func TestConflictsOnACluster(t *testing.T) {
 // told that they conflict and nothing else.
 func competition(b *testBundle) {
 	b.Helper()
-	k, value := kv.Generator(key), schedule.GeneratorState{Incarnation: "i"}
+	k, value := kv.Generator(key), wire.GeneratorState{Incarnation: "i"}
 	ctx := b.Context()
 	for range 20 {
 		revision := race(b, func() (uint64, error) { return kv.Put(ctx, b.store, k, &value, 0) })
@@ -413,11 +415,11 @@ func race(b *testBundle, step func() (uint64, error)) (revision uint64) {
 func TestInsert(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	k, value := kv.Backfill(key, "t1"), schedule.BackfillState{Incarnation: "i", ID: "t1"}
+	k, value := kv.Backfill(key, "t1"), wire.BackfillState{Incarnation: "i", ID: "t1"}
 	revision, err := kv.Insert(t.Context(), b.store, k, &value)
 	require.NoError(t, err)
 	b.requireRecord(func() (any, error) { return kv.Get(t.Context(), b.store, k) },
-		kv.Record[schedule.BackfillState]{Value: value, Revision: revision})
+		kv.Record[wire.BackfillState]{Value: value, Revision: revision})
 	_, err = kv.Insert(t.Context(), b.store, k, &value)
 	require.ErrorIs(t, err, kv.ErrConflict)
 	require.NoError(t, kv.Delete(t.Context(), b.store, k, revision))

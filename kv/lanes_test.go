@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -58,7 +59,7 @@ func TestLanes(t *testing.T) {
 		lane := make([]uint64, len(conns))
 		lane[1+shard%lanes] = 1
 		assert.Equal(t, []uint64{1, 0, 0}, asked(conns, func() {
-			_, err := kv.Put(t.Context(), store, kv.Definition(key), &schedule.Definition{Namespace: key.Namespace, ID: key.ID}, 0)
+			_, err := kv.Put(t.Context(), store, kv.Definition(key), &wire.Definition{Namespace: key.Namespace, ID: key.ID}, 0)
 			require.NoError(t, err)
 		}), "a write")
 		require.False(t, used.Uses(shard), "it was empty")
@@ -83,7 +84,7 @@ func TestALaneGivesWay(t *testing.T) {
 	t.Parallel()
 	store, used, conns := withLanes(t, 1, 1)
 	key := schedule.Key{Namespace: "default", ID: "often"}
-	_, err := kv.Put(t.Context(), store, kv.Definition(key), &schedule.Definition{Namespace: key.Namespace, ID: key.ID}, 0)
+	_, err := kv.Put(t.Context(), store, kv.Definition(key), &wire.Definition{Namespace: key.Namespace, ID: key.ID}, 0)
 	require.NoError(t, err)
 	_, err = kv.GetLeader(t.Context(), store, kv.Definition(key))
 	require.NoError(t, err)

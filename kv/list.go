@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -58,14 +59,14 @@ func schedules(namespace string, shards int, list func(shard int) ([]string, err
 }
 
 // Backfills returns the keys of all backfill records of a schedule.
-func Backfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[schedule.BackfillState], error) {
+func Backfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[wire.BackfillState], error) {
 	names, err := s.list(ctx, s.ShardOf(key), subjects.BackfillKeys(key))
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]Key[schedule.BackfillState], len(names))
+	keys := make([]Key[wire.BackfillState], len(names))
 	for i, name := range names {
-		keys[i] = Key[schedule.BackfillState]{key, name}
+		keys[i] = Key[wire.BackfillState]{key, name}
 	}
 	return keys, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -18,7 +19,7 @@ func TestListsAreCompleteUnderWrites(t *testing.T) {
 	b := setup(t)
 	const keys, lists, writers = 30, 60, 4
 	for i := range keys {
-		_, err := kv.Put(t.Context(), b.store, kv.Definition(numbered(i)), &schedule.Definition{ID: numbered(i).ID}, 0)
+		_, err := kv.Put(t.Context(), b.store, kv.Definition(numbered(i)), &wire.Definition{ID: numbered(i).ID}, 0)
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // The operations that are told apart.
@@ -64,17 +64,17 @@ func written[T any](ctx context.Context, s stopwatch, size int, err error) {
 // kindOf names the records of a type.
 func kindOf[T any]() string {
 	switch any((*T)(nil)).(type) {
-	case *schedule.Definition:
+	case *wire.Definition:
 		return "definition"
-	case *schedule.GeneratorState:
+	case *wire.GeneratorState:
 		return "generator"
-	case *schedule.InvokerState:
+	case *wire.InvokerState:
 		return "invoker"
-	case *schedule.BackfillState:
+	case *wire.BackfillState:
 		return "backfill"
-	case *schedule.Result:
+	case *wire.Result:
 		return "result"
-	case *schedule.StartRate:
+	case *wire.StartRate:
 		return "rate"
 	}
 	return "other"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -91,7 +92,7 @@ func (b *Batch) readCurrent(ctx context.Context, bucket string, filters []string
 
 // ReadBackfills returns the keys of all triggers and backfills of a schedule that have a record: what was acknowledged before it was
 // called is seen.
-func ReadBackfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[schedule.BackfillState], error) {
+func ReadBackfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[wire.BackfillState], error) {
 	// A replica tells how far it has come only where it finds something, such as the definition, or its trace.
 	definition := Definition(key).name
 	batch := &Batch{store: s}

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -58,13 +59,13 @@ func TestWhatALaggingReplicaSaysIsNotBelieved(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			definition, bucket := kv.Definition(key), b.names.StateBucket(b.store.ShardOf(key))
-			revision := put(b, definition, schedule.Definition{ID: key.ID, Version: 1})
-			put(b, kv.Backfill(key, "b1"), schedule.BackfillState{ID: "b1"})
+			revision := put(b, definition, wire.Definition{ID: key.ID, Version: 1})
+			put(b, kv.Backfill(key, "b1"), wire.BackfillState{ID: "b1"})
 			store := b.lagging(times, bucket, definition.String(), subjects.BackfillKeys(key))
 
-			_, err := kv.Put(t.Context(), b.store, definition, &schedule.Definition{ID: key.ID, Version: 2}, revision)
+			_, err := kv.Put(t.Context(), b.store, definition, &wire.Definition{ID: key.ID, Version: 2}, revision)
 			require.NoError(t, err)
-			put(b, kv.Backfill(key, "b2"), schedule.BackfillState{ID: "b2"})
+			put(b, kv.Backfill(key, "b2"), wire.BackfillState{ID: "b2"})
 			over, err := kv.Get(t.Context(), b.store, kv.Backfill(key, "b1"))
 			require.NoError(t, err)
 			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Backfill(key, "b1"), over.Revision))
@@ -83,10 +84,10 @@ func TestWhatALaggingReplicaSaysIsNotBelieved(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			bucket := b.names.StateBucket(b.store.ShardOf(key))
-			put(b, kv.Definition(key), schedule.Definition{ID: key.ID})
-			revision := put(b, kv.Backfill(key, "b1"), schedule.BackfillState{ID: "b1"})
+			put(b, kv.Definition(key), wire.Definition{ID: key.ID})
+			revision := put(b, kv.Backfill(key, "b1"), wire.BackfillState{ID: "b1"})
 			store := b.lagging(times, bucket, kv.Definition(key).String(), subjects.BackfillKeys(key))
-			put(b, kv.Backfill(key, "b2"), schedule.BackfillState{ID: "b2"})
+			put(b, kv.Backfill(key, "b2"), wire.BackfillState{ID: "b2"})
 			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Backfill(key, "b1"), revision))
 
 			keys, err := kv.ReadBackfills(t.Context(), store, key)
@@ -95,7 +96,7 @@ func TestWhatALaggingReplicaSaysIsNotBelieved(t *testing.T) {
 			require.Equal(t, "b2", kv.BackfillID(keys[0]))
 
 			store = b.lagging(times, bucket, kv.Definition(key).String(), subjects.BackfillKeys(key))
-			put(b, kv.Backfill(key, "b3"), schedule.BackfillState{ID: "b3"})
+			put(b, kv.Backfill(key, "b3"), wire.BackfillState{ID: "b3"})
 			pending, err := kv.PendingBackfills(t.Context(), store, key, []string{"b1", "b2", "b3"})
 			require.NoError(t, err)
 			require.Equal(t, []string{"b2", "b3"}, pending)
@@ -111,7 +112,7 @@ func TestDefinitionsOfSeveralAnswers(t *testing.T) {
 	var keys []schedule.Key
 	for i := range 12 {
 		keys = append(keys, keyNumber(i))
-		d := schedule.Definition{ID: keys[i].ID}
+		d := wire.Definition{ID: keys[i].ID}
 		d.Schedule.Action.Input = []byte(`"` + strings.Repeat("x", 300<<10) + `"`)
 		put(b, kv.Definition(keys[i]), d)
 	}
@@ -130,13 +131,13 @@ func TestReplicasOfAClusterTellHowFarTheyHaveCome(t *testing.T) {
 	cluster := natstest.Cluster(t, 3)
 	_, js := natstest.Connect(t, cluster.URLs())
 	b := setupOn(t, js, topology.Settings{Shards: 1, Replicas: 3})
-	revision := put(b, kv.Definition(key), schedule.Definition{ID: key.ID})
+	revision := put(b, kv.Definition(key), wire.Definition{ID: key.ID})
 	for version := uint64(1); version <= 300; version++ {
 		var err error
-		revision, err = kv.Put(t.Context(), b.store, kv.Definition(key), &schedule.Definition{ID: key.ID, Version: version}, revision)
+		revision, err = kv.Put(t.Context(), b.store, kv.Definition(key), &wire.Definition{ID: key.ID, Version: version}, revision)
 		require.NoError(t, err)
 		id := fmt.Sprint("b", version)
-		put(b, kv.Backfill(key, id), schedule.BackfillState{ID: id})
+		put(b, kv.Backfill(key, id), wire.BackfillState{ID: id})
 		now, err := kv.Now(t.Context(), b.store)
 		require.NoError(t, err)
 		batch, err := kv.ReadDefinitions(t.Context(), b.store, now, key)
@@ -152,12 +153,12 @@ func TestReplicasOfAClusterTellHowFarTheyHaveCome(t *testing.T) {
 	deleted := make([]uint64, 40)
 	for round := range 10 {
 		for i := range deleted {
-			deleted[i] = put(b, kv.Definition(keyNumber(i)), schedule.Definition{ID: keyNumber(i).ID})
+			deleted[i] = put(b, kv.Definition(keyNumber(i)), wire.Definition{ID: keyNumber(i).ID})
 		}
 		for i, revision := range deleted {
 			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(keyNumber(i)), revision))
 		}
-		last := put(b, kv.Definition(keyNumber(round)), schedule.Definition{ID: keyNumber(round).ID})
+		last := put(b, kv.Definition(keyNumber(round)), wire.Definition{ID: keyNumber(round).ID})
 		keys, err := kv.Schedules(t.Context(), b.store, "default")
 		require.NoError(t, err)
 		require.Contains(t, keys, keyNumber(round))

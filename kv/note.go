@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -17,7 +18,7 @@ type Note struct {
 	// Runs is what becomes of the runs of a schedule, if it is the definition that was deleted. It may be empty.
 	Runs schedule.RunsPolicy
 	// Deletion is which schedule was deleted, and by which request; nil where that is not to be remembered.
-	Deletion *schedule.Deletion
+	Deletion *wire.Deletion
 	// Closed is the incarnation of the schedule, if it is the definition that was deleted, and a generator has closed the schedule since
 	// it was idle.
 	Closed string
@@ -49,7 +50,7 @@ func NoteIn(header nats.Header) Note {
 	note := Note{Runs: schedule.RunsPolicy(header.Get(runsHeader)), Closed: header.Get(closedHeader)}
 	incarnation, escaped, found := strings.Cut(header.Get(deletionHeader), " ")
 	if requestID, err := url.QueryUnescape(escaped); found && err == nil {
-		note.Deletion = &schedule.Deletion{Incarnation: incarnation, RequestID: requestID}
+		note.Deletion = &wire.Deletion{Incarnation: incarnation, RequestID: requestID}
 	}
 	return note
 }
@@ -69,7 +70,7 @@ func Trace[T any](ctx context.Context, s *Store, key Key[T]) (Record[Note], erro
 
 // LastDeletion returns the last deletion of a schedule of an ID, as far as [LastEnding] knows; nil otherwise, and where the request
 // had no ID. The error is one of NATS.
-func LastDeletion(ctx context.Context, s *Store, key schedule.Key) (*schedule.Deletion, error) {
+func LastDeletion(ctx context.Context, s *Store, key schedule.Key) (*wire.Deletion, error) {
 	ending, err := LastEnding(ctx, s, key)
 	return ending.Deletion, err
 }
@@ -77,7 +78,7 @@ func LastDeletion(ctx context.Context, s *Store, key schedule.Key) (*schedule.De
 // Ending is what is remembered of how schedules of an ID have ended.
 type Ending struct {
 	// Deletion is the last deletion by a request that had an ID; nil if there is none.
-	Deletion *schedule.Deletion
+	Deletion *wire.Deletion
 	// Closed is the incarnation of the last schedule that is gone, if it was closed since it was idle; else empty.
 	Closed string
 }

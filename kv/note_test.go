@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -17,13 +18,13 @@ func TestTrace(t *testing.T) {
 	for name, note := range map[string]kv.Note{
 		"nothing": {},
 		"runs":    {Runs: schedule.RunsCancel},
-		"all":     {Runs: schedule.RunsLeave, Deletion: &schedule.Deletion{Incarnation: "i", RequestID: " ä b+%20\t\"é/ "}},
-		"closed":  {Deletion: &schedule.Deletion{Incarnation: "i", RequestID: "r"}, Closed: "i"},
+		"all":     {Runs: schedule.RunsLeave, Deletion: &wire.Deletion{Incarnation: "i", RequestID: " ä b+%20\t\"é/ "}},
+		"closed":  {Deletion: &wire.Deletion{Incarnation: "i", RequestID: "r"}, Closed: "i"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			k, value := kv.Definition(key), schedule.Definition{Incarnation: "i"}
+			k, value := kv.Definition(key), wire.Definition{Incarnation: "i"}
 			none, err := kv.Trace(t.Context(), b.store, k)
 			require.NoError(t, err)
 			require.Zero(t, none, "never written")
@@ -79,15 +80,15 @@ func (b *betweenReads) Trace(ctx context.Context, bucket, key string) (kv.Note, 
 func TestLastDeletionWhileTheNextIsCreated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	k, value := kv.Definition(key), schedule.Definition{Incarnation: "i"}
-	deletion := &schedule.Deletion{Incarnation: "i", RequestID: "r1"}
+	k, value := kv.Definition(key), wire.Definition{Incarnation: "i"}
+	deletion := &wire.Deletion{Incarnation: "i", RequestID: "r1"}
 	revision, err := kv.Put(t.Context(), b.store, k, &value, 0)
 	require.NoError(t, err)
 	require.NoError(t, kv.DeleteNoting(t.Context(), b.store, k, revision, kv.Note{Deletion: deletion}))
 	inner, err := kv.OpenBuckets(t.Context(), b.js, b.names, 3)
 	require.NoError(t, err)
 	buckets := &betweenReads{Buckets: inner, before: func() {
-		_, err := kv.Put(t.Context(), b.store, k, &schedule.Definition{Incarnation: "next", Predecessor: deletion}, 0)
+		_, err := kv.Put(t.Context(), b.store, k, &wire.Definition{Incarnation: "next", Predecessor: deletion}, 0)
 		require.NoError(t, err)
 	}}
 	last, err := kv.LastDeletion(t.Context(), kv.NewStore(buckets, b.names, 3), key)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 )
 
 var (
@@ -115,7 +115,7 @@ func DeleteNoting[T any](ctx context.Context, s *Store, key Key[T], revision uin
 }
 
 func encode[T any](name string, value *T) ([]byte, error) {
-	data, err := schedule.Marshal(value)
+	data, err := codec.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("kv: encode %s: %w", name, err)
 	}
@@ -131,7 +131,7 @@ func decode[T any](name string, entry Entry, err error) (Record[T], error) {
 		return Record[T]{}, fmt.Errorf("kv: read %s: %w", name, err)
 	}
 	record := Record[T]{Revision: entry.Revision}
-	if err := schedule.Unmarshal(entry.Data, &record.Value); err != nil {
+	if err := codec.Unmarshal(entry.Data, &record.Value); err != nil {
 		return Record[T]{}, fmt.Errorf("%w: %s at revision %d: %w", ErrCorrupt, name, entry.Revision, err)
 	}
 	return record, nil

@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TestLeaveTrace: a trace refuses a first record, and is none.
 func TestLeaveTrace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	k, value := kv.Generator(key), schedule.GeneratorState{Incarnation: "i"}
+	k, value := kv.Generator(key), wire.GeneratorState{Incarnation: "i"}
 	for range 2 {
 		require.NoError(t, kv.LeaveTrace(t.Context(), b.store, k))
 		_, err := kv.GetLeader(t.Context(), b.store, k)
@@ -68,10 +68,10 @@ func TestPutFirst(t *testing.T) {
 			case trace:
 				require.NoError(t, kv.LeaveTrace(t.Context(), b.store, k))
 			case record:
-				_, err := kv.Put(t.Context(), b.store, k, &schedule.GeneratorState{Incarnation: "other"}, 0)
+				_, err := kv.Put(t.Context(), b.store, k, &wire.GeneratorState{Incarnation: "other"}, 0)
 				require.NoError(t, err)
 			}
-			revision, err := kv.PutFirst(t.Context(), b.store, k, &schedule.GeneratorState{Incarnation: "own"}, test.known, test.there)
+			revision, err := kv.PutFirst(t.Context(), b.store, k, &wire.GeneratorState{Incarnation: "own"}, test.known, test.there)
 			found, readErr := kv.OrZero(kv.GetLeader(t.Context(), b.store, k))
 			require.NoError(t, readErr)
 			if test.written {

@@ -435,14 +435,3 @@ type Run struct {
 	Worker  string `json:"worker,omitempty"`
 	Outcome
 }
-
-// NewRun returns the run of a start that has been started.
-func NewRun(s *BufferedStart) Run {
-	return Run{
-		WorkflowID: s.WorkflowID, RunID: s.RunID, RequestID: s.RequestID,
-		NominalTime: s.Nominal, DueTime: s.Actual, StartTime: s.StartTime,
-		CodeTime: s.CodeTime, CloseTime: s.CloseTime, Status: s.Status, Manual: s.Manual,
-		Source: s.Source, TaskQueue: s.TaskQueue, Identity: s.Identity,
-		Attempt: s.RunAttempt, Worker: s.Worker, Outcome: s.Outcome,
-	}
-}

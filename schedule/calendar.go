@@ -1,6 +1,12 @@
 package schedule
 
-import "strings"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
+)
 
 // Structured returns c with its fields read: the form the specification processor works on (docs/semantics.md §2). Year "*" and
 // the empty year become no ranges, which match every year; Sunday written as 7 becomes 0. The error, if any, is an
@@ -68,4 +74,23 @@ func (c *StructuredCalendar) fields() [fieldCount]*[]Range {
 		fieldSecond: &c.Second, fieldMinute: &c.Minute, fieldHour: &c.Hour, fieldDayOfMonth: &c.DayOfMonth,
 		fieldMonth: &c.Month, fieldYear: &c.Year, fieldDayOfWeek: &c.DayOfWeek,
 	}
+}
+
+// CalendarField is one field of a [Calendar], such as "9", "mon-fri" or "*/15". In JSON and YAML it is a string, or a
+// Whole number for a single value: "hour: 9" needs no quotes.
+type CalendarField string
+
+// UnmarshalJSON reads a string or a whole number.
+func (f *CalendarField) UnmarshalJSON(data []byte) error {
+	var number uint16
+	if json.Unmarshal(data, &number) == nil {
+		*f = CalendarField(data)
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return fmt.Errorf("must be a whole number or a string such as \"9-17\", not %s", jsontext.Describe(data))
+	}
+	*f = CalendarField(text)
+	return nil
 }

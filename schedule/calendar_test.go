@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 )
 
 func TestCalendarStructured(t *testing.T) {

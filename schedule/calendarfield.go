@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
 // Bounds of the fields that other packages need as well (docs/semantics.md §2).
@@ -112,7 +114,7 @@ func (f *calendarField) parseItem(item string) (Range, error) {
 	}
 	step, ok := parseNumber(stepText)
 	if !ok || step < 1 {
-		return Range{}, Invalid(f.name, "%q has no valid step: write a number from 1 to %d after the slash", shorten(item), maxStep)
+		return Range{}, Invalid(f.name, "%q has no valid step: write a number from 1 to %d after the slash", jsontext.Shorten(item), maxStep)
 	}
 	r.Step = step
 	return r, nil
@@ -140,7 +142,7 @@ func (f *calendarField) parseSpan(span string, stepped bool) (Range, error) {
 		return Range{}, err
 	}
 	if end < start {
-		return Range{}, Invalid(f.name, "%q ends before it starts: write the smaller value first, or two ranges", shorten(span))
+		return Range{}, Invalid(f.name, "%q ends before it starts: write the smaller value first, or two ranges", jsontext.Shorten(span))
 	}
 	return Range{Start: start, End: end}, nil
 }
@@ -152,10 +154,10 @@ func (f *calendarField) parseValue(text string) (int, error) {
 	}
 	value, ok := parseNumber(text)
 	if !ok {
-		return 0, Invalid(f.name, "%q is not accepted: use %s", shorten(text), f.accepted())
+		return 0, Invalid(f.name, "%q is not accepted: use %s", jsontext.Shorten(text), f.accepted())
 	}
 	if value < f.min || value > f.top() {
-		return 0, Invalid(f.name, "%q is out of range: use %d to %d", shorten(text), f.min, f.top())
+		return 0, Invalid(f.name, "%q is out of range: use %d to %d", jsontext.Shorten(text), f.min, f.top())
 	}
 	return value, nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
 // CronExpression is a cron expression that has been read: either Calendars or Interval is set.
@@ -79,7 +81,7 @@ func parseCron(text, body, comment string) (CronExpression, error) {
 	switch {
 	case len(fields) == 0:
 		return CronExpression{}, Invalid("", "%q has no fields: write an expression such as \"0 9 * * mon-fri\"",
-			shorten(text))
+			jsontext.Shorten(text))
 	case fields[0] == "@every":
 		cron.Interval, err = parseEvery(fields[1:])
 	case strings.HasPrefix(fields[0], "@"):
@@ -217,10 +219,10 @@ func parseMacro(fields []string, comment string) ([]StructuredCalendar, error) {
 	calendar, known := macros[fields[0]]
 	if !known {
 		return nil, Invalid("", "%q is not known: use @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly "+
-			"or @every", shorten(fields[0]))
+			"or @every", jsontext.Shorten(fields[0]))
 	}
 	if len(fields) > 1 {
-		return nil, Invalid("", "%q follows %s: nothing but a comment may", shorten(fields[1]), fields[0])
+		return nil, Invalid("", "%q follows %s: nothing but a comment may", jsontext.Shorten(fields[1]), fields[0])
 	}
 	return structuredAll(comment, calendar)
 }
@@ -236,7 +238,7 @@ func parseCronFields(fields []string, comment string) ([]StructuredCalendar, err
 		second, fields, year = fields[0], fields[1:6], fields[6]
 	default:
 		return nil, Invalid("", "%q has %d fields: write 5 (minute hour day-of-month month day-of-week), 6 (and year) "+
-			"or 7 (second in front)", shorten(strings.Join(fields, " ")), len(fields))
+			"or 7 (second in front)", jsontext.Shorten(strings.Join(fields, " ")), len(fields))
 	}
 	field := func(i int) CalendarField { return CalendarField(fields[i]) }
 	calendar := Calendar{
@@ -294,14 +296,14 @@ func parseEvery(fields []string) (*Interval, error) {
 	every, ok := parseLongDuration(everyText)
 	if !ok {
 		return nil, Invalid("", "%q is not a duration: write @every with a number and a unit, such as 90s, 36h or 7d",
-			shorten(everyText))
+			jsontext.Shorten(everyText))
 	}
 	interval := &Interval{Every: Duration(every)}
 	if phased {
 		phase, ok := parseLongDuration(phaseText)
 		if !ok {
 			return nil, Invalid("", "%q is not a duration: write the phase after the slash as a number and a unit",
-				shorten(phaseText))
+				jsontext.Shorten(phaseText))
 		}
 		interval.Phase = Duration(phase)
 	}

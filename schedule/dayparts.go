@@ -1,6 +1,10 @@
 package schedule
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
+)
 
 // dayParts are the forms of an item that only a day field has: those that depend on the month.
 type dayParts struct {
@@ -36,7 +40,7 @@ func parseDayOfMonthPart(f *calendarField, item string, c *StructuredCalendar) (
 	if day, found := strings.CutSuffix(upper, "W"); found {
 		value, ok := parseNumber(day)
 		if !ok || value < f.min || value > f.max {
-			return true, Invalid(f.name, "%q is not accepted: write one day from %d to %d before W, or LW", shorten(item),
+			return true, Invalid(f.name, "%q is not accepted: write one day from %d to %d before W, or LW", jsontext.Shorten(item),
 				f.min, f.max)
 		}
 		c.NearestWeekday = append(c.NearestWeekday, Range{Start: value, End: value})
@@ -53,7 +57,7 @@ func (f *calendarField) parseDaysBack(item, text string) (int, error) {
 	number, found := strings.CutPrefix(text, "-")
 	days, ok := parseNumber(number)
 	if !found || !ok || days < 1 || days > maxDaysBack {
-		return 0, Invalid(f.name, "%q is not accepted: write L, LW, or L-1 to L-%d", shorten(item), maxDaysBack)
+		return 0, Invalid(f.name, "%q is not accepted: write L, LW, or L-1 to L-%d", jsontext.Shorten(item), maxDaysBack)
 	}
 	return days, nil
 }
@@ -87,7 +91,7 @@ func (f *calendarField) parseNth(item, weekday, nth string, c *StructuredCalenda
 	n, ok := parseNumber(nth)
 	if !ok || n < 1 || n > maxNth {
 		return Invalid(f.name, "%q is not accepted: write a number from 1 to %d after #, or %sL for the last of the month",
-			shorten(item), maxNth, weekday)
+			jsontext.Shorten(item), maxNth, weekday)
 	}
 	c.NthDayOfWeek = append(c.NthDayOfWeek, NthDayOfWeek{DayOfWeek: day, Nth: n})
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
 // Duration is a time.Duration that people write as "90s", "1h30m" or "250ms": in JSON and YAML it is a string in the
@@ -16,7 +18,7 @@ func ParseDuration(text string) (Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a duration: write a number with a unit, such as 90s, 1h30m or 250ms",
-			shorten(text))
+			jsontext.Shorten(text))
 	}
 	return Duration(d), nil
 }
@@ -43,7 +45,7 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf("%s is not a duration: write a string with a unit, such as \"90s\"", describe(data))
+		return fmt.Errorf("%s is not a duration: write a string with a unit, such as \"90s\"", jsontext.Describe(data))
 	}
 	parsed, err := ParseDuration(text)
 	if err != nil {

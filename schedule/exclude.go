@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
 // DateRange is a date such as "2026-12-25", or the dates from a first to a last one, both inclusive, such as
@@ -36,7 +38,7 @@ func parseDate(text string) (time.Time, error) {
 	date, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		return time.Time{}, Invalid("", "%q is not a date: use one such as 2026-12-25, or a range such as "+
-			"2026-12-24/2026-12-26", shorten(text))
+			"2026-12-24/2026-12-26", jsontext.Shorten(text))
 	}
 	if date.Year() < MinYear || date.Year() > MaxYear {
 		return time.Time{}, Invalid("", "%q is out of range: use the years %d to %d", text, MinYear, MaxYear)

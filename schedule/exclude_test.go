@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 func TestDateRange(t *testing.T) {
 	t.Parallel()
 	date := func(month time.Month, day int) time.Time { return time.Date(2026, month, day, 0, 0, 0, 0, time.UTC) }
-	for text, want := range map[DateRange][2]time.Time{
+	for text, want := range map[schedule.DateRange][2]time.Time{
 		"2026-12-25":            {date(12, 25), date(12, 25)},
 		"2026-12-24/2026-12-26": {date(12, 24), date(12, 26)},
 		"2026-02-28/2026-02-28": {date(2, 28), date(2, 28)},
@@ -25,7 +29,7 @@ func TestDateRange(t *testing.T) {
 func TestDateRangeErrors(t *testing.T) {
 	t.Parallel()
 	const notDate = " is not a date: use one such as 2026-12-25, or a range such as 2026-12-24/2026-12-26"
-	for text, want := range map[DateRange]string{
+	for text, want := range map[schedule.DateRange]string{
 		"":                      `""` + notDate,
 		"2026-02-29":            `"2026-02-29"` + notDate,
 		"2026-2-9":              `"2026-2-9"` + notDate,
@@ -36,58 +40,58 @@ func TestDateRangeErrors(t *testing.T) {
 		"1999-12-31":            `"1999-12-31" is out of range: use the years 2000 to 2100`,
 		"2026-12-25/2101-01-01": `"2101-01-01" is out of range: use the years 2000 to 2100`,
 	} {
-		requireInvalid(t, text.Validate(), want)
+		scheduletest.RequireInvalid(t, text.Validate(), want)
 	}
 }
 
 func TestBlackoutErrors(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, Blackout{From: whole(1), To: whole(1).Add(1)}.Validate())
-	requireInvalid(t, Blackout{To: whole(1)}.Validate(), "from: is missing: use a time in RFC 3339")
-	requireInvalid(t, Blackout{From: whole(1)}.Validate(), "to: is missing: use a time in RFC 3339")
-	requireInvalid(t, Blackout{From: whole(2), To: whole(1)}.Validate(), "to: 2026-03-01T01:30:15Z is not after from "+
+	require.NoError(t, schedule.Blackout{From: scheduletest.Whole(1), To: scheduletest.Whole(1).Add(1)}.Validate())
+	scheduletest.RequireInvalid(t, schedule.Blackout{To: scheduletest.Whole(1)}.Validate(), "from: is missing: use a time in RFC 3339")
+	scheduletest.RequireInvalid(t, schedule.Blackout{From: scheduletest.Whole(1)}.Validate(), "to: is missing: use a time in RFC 3339")
+	scheduletest.RequireInvalid(t, schedule.Blackout{From: scheduletest.Whole(2), To: scheduletest.Whole(1)}.Validate(), "to: 2026-03-01T01:30:15Z is not after from "+
 		"(2026-03-01T02:30:15Z): use a later time, it is the first one that is not blacked out")
 }
 
 func TestNamedCalendars(t *testing.T) {
 	t.Parallel()
-	spec := Spec{ExcludeCalendarsNamed: []string{"germany", "berlin"}}
-	named := map[string]NamedCalendar{"germany": {Name: "germany"}, "berlin": {Name: "berlin"}}
+	spec := schedule.Spec{ExcludeCalendarsNamed: []string{"germany", "berlin"}}
+	named := map[string]schedule.NamedCalendar{"germany": {Name: "germany"}, "berlin": {Name: "berlin"}}
 	require.NoError(t, spec.ValidateWith(named))
 	require.NoError(t, spec.Validate(), "that is for the frontend to find out")
-	requireInvalid(t, spec.ValidateWith(nil), `excludeCalendarsNamed[0]: named calendar "germany" does not exist: the namespace has none`)
+	scheduletest.RequireInvalid(t, spec.ValidateWith(nil), `excludeCalendarsNamed[0]: named calendar "germany" does not exist: the namespace has none`)
 
 	spec.ExcludeCalendarsNamed[1] = "Berlln"
-	requireInvalid(t, spec.ValidateWith(named),
+	scheduletest.RequireInvalid(t, spec.ValidateWith(named),
 		`excludeCalendarsNamed[1]: named calendar "Berlln" does not exist: did you mean berlin?`)
 	spec.ExcludeCalendarsNamed[1] = "x"
-	requireInvalid(t, spec.ValidateWith(named),
+	scheduletest.RequireInvalid(t, spec.ValidateWith(named),
 		`excludeCalendarsNamed[1]: named calendar "x" does not exist: use one of berlin, germany`)
 	for i := range 20 {
-		named[fmt.Sprintf("office-%02d", i)] = NamedCalendar{}
+		named[fmt.Sprintf("office-%02d", i)] = schedule.NamedCalendar{}
 	}
 	require.ErrorContains(t, spec.ValidateWith(named), "germany, office-00, office-01, office-02, office-03, office-04, "+
 		"office-05, office-06, office-07 or another of the 22")
 
-	named["x"] = NamedCalendar{Name: "x", Dates: []DateRange{"2026-01-01", "soon"}}
+	named["x"] = schedule.NamedCalendar{Name: "x", Dates: []schedule.DateRange{"2026-01-01", "soon"}}
 	require.ErrorContains(t, spec.ValidateWith(named), `excludeCalendarsNamed[1].dates[1]: "soon" is not a date`)
-	named["x"] = NamedCalendar{}
-	requireInvalid(t, spec.ValidateWith(named), "excludeCalendarsNamed[1].name: is empty: use 1 to 255 bytes of text")
-	named["x"] = NamedCalendar{Name: "x", Dates: make([]DateRange, 1), Windows: make([]Blackout, 1000)}
-	requireInvalid(t, spec.ValidateWith(named), "excludeCalendarsNamed[1]: has 1001 dates and windows: at most 1000 are accepted")
+	named["x"] = schedule.NamedCalendar{}
+	scheduletest.RequireInvalid(t, spec.ValidateWith(named), "excludeCalendarsNamed[1].name: is empty: use 1 to 255 bytes of text")
+	named["x"] = schedule.NamedCalendar{Name: "x", Dates: make([]schedule.DateRange, 1), Windows: make([]schedule.Blackout, 1000)}
+	scheduletest.RequireInvalid(t, spec.ValidateWith(named), "excludeCalendarsNamed[1]: has 1001 dates and windows: at most 1000 are accepted")
 	spec.ExcludeCalendarsNamed = make([]string, 11)
-	requireInvalid(t, spec.ValidateWith(named), "excludeCalendarsNamed: has 11 entries: at most 10 are accepted")
-	requireInvalid(t, spec.Validate(), "excludeCalendarsNamed: has 11 entries: at most 10 are accepted")
+	scheduletest.RequireInvalid(t, spec.ValidateWith(named), "excludeCalendarsNamed: has 11 entries: at most 10 are accepted")
+	scheduletest.RequireInvalid(t, spec.Validate(), "excludeCalendarsNamed: has 11 entries: at most 10 are accepted")
 	spec.ExcludeCalendarsNamed = []string{""}
-	requireInvalid(t, spec.Validate(), "excludeCalendarsNamed[0]: is empty: use 1 to 255 bytes of text")
+	scheduletest.RequireInvalid(t, spec.Validate(), "excludeCalendarsNamed[0]: is empty: use 1 to 255 bytes of text")
 }
 
 func TestListsAreBounded(t *testing.T) {
 	t.Parallel()
-	for field, spec := range map[string]Spec{
-		"excludeDates": {ExcludeDates: make([]DateRange, 101)}, "blackouts": {Blackouts: make([]Blackout, 101)},
+	for field, spec := range map[string]schedule.Spec{
+		"excludeDates": {ExcludeDates: make([]schedule.DateRange, 101)}, "blackouts": {Blackouts: make([]schedule.Blackout, 101)},
 	} {
-		requireInvalid(t, spec.Validate(), field+": has 101 entries: at most 100 are accepted")
+		scheduletest.RequireInvalid(t, spec.Validate(), field+": has 101 entries: at most 100 are accepted")
 	}
 }
 
@@ -96,9 +100,9 @@ func FuzzDateRange(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		first, last, err := DateRange(text).Bounds()
+		first, last, err := schedule.DateRange(text).Bounds()
 		if err != nil {
-			require.Equal(t, CodeInvalidArgument, CodeOf(err))
+			require.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 			return
 		}
 		require.False(t, last.Before(first))
@@ -115,11 +119,11 @@ func FuzzParseDuration(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := ParseDuration(text)
+		d, err := schedule.ParseDuration(text)
 		if err != nil {
 			return
 		}
-		again, err := ParseDuration(d.String())
+		again, err := schedule.ParseDuration(d.String())
 		require.NoError(t, err, d.String())
 		require.Equal(t, d, again)
 	})
@@ -133,16 +137,16 @@ func FuzzTime(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		quoted, err := EncodeJSON(text)
+		quoted, err := apitext.EncodeJSON(text)
 		require.NoError(t, err)
-		var first, again Blackout
-		if err := DecodeJSON([]byte(`{"from":`+string(quoted)+`}`), &first); err != nil {
-			require.Equal(t, CodeInvalidArgument, CodeOf(err))
+		var first, again schedule.Blackout
+		if err := apitext.DecodeJSON([]byte(`{"from":`+string(quoted)+`}`), &first); err != nil {
+			require.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 			return
 		}
-		printed, err := EncodeJSON(first)
+		printed, err := apitext.EncodeJSON(first)
 		require.NoError(t, err)
-		require.NoError(t, DecodeJSON(printed, &again), "%s", printed)
+		require.NoError(t, apitext.DecodeJSON(printed, &again), "%s", printed)
 		require.Equal(t, first, again)
 	})
 }

@@ -2,75 +2,10 @@ package schedule
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
-
-// Reason says why a pool is woken. The set is small and fixed: it is a metric label.
-type Reason string
-
-// The reasons for a wake.
-const (
-	ReasonCreated   Reason = "created"
-	ReasonUpdated   Reason = "updated"
-	ReasonPaused    Reason = "paused"
-	ReasonUnpaused  Reason = "unpaused"
-	ReasonDeleted   Reason = "deleted"
-	ReasonGuard     Reason = "guard"
-	ReasonDue       Reason = "due"
-	ReasonIdle      Reason = "idle"
-	ReasonCompleted Reason = "completed"
-	ReasonRetry     Reason = "retry"
-	ReasonTriggered Reason = "triggered"
-	ReasonDrained   Reason = "drained"
-	ReasonFinished  Reason = "finished"
-	ReasonCanceled  Reason = "canceled"
-)
-
-// Wake asks a pool to look at one schedule. It carries no data to act on, so any number of them may be lost into one.
-type Wake struct {
-	// Incarnation and Version are those of the definition at the time; a pool that reads an older definition reads a
-	// lagging replica and asks the leader. Empty and zero mean any.
-	Incarnation string `json:"incarnation,omitempty"`
-	Version     uint64 `json:"version,omitempty"`
-	Reason      Reason `json:"reason"`
-	// Told says that the events of that version have been stored.
-	Told bool `json:"told,omitempty"`
-	// Created is the definition itself where that version is the first, unless it is large: whoever gets the message need not
-	// ask for it. By now there may be another, or none.
-	Created *Definition `json:"created,omitempty"`
-	// Runs says what becomes of the runs of a schedule that has been deleted, of that incarnation.
-	Runs RunsPolicy `json:"runs,omitempty"`
-	// GuardAgain is of a guard: how long after it has fired to arm it once more if what it guards is not there, zero for never.
-	// It may be on its way. And a guard that fires takes along whatever waits on the subject of its timer, so also the newer one
-	// that a repeat of the request has just armed: NATS removes what has fired by its subject.
-	GuardAgain Duration `json:"guardAgain,omitempty"`
-}
-
-// Enqueue hands starts to the invoker: everything a source has due in (From, To].
-type Enqueue struct {
-	Incarnation string `json:"incarnation"`
-	Version     uint64 `json:"version"`
-	// Source is SourceAuto or the ID of a backfill.
-	Source string `json:"source"`
-	Span
-	Starts []BufferedStart `json:"starts,omitempty"`
-	// Missed and Dropped count the due actions of the range that are not among Starts: later than the catch-up window,
-	// and beyond what one hand-off may hold or in a freeze of the namespace.
-	Missed  int `json:"missed,omitempty"`
-	Dropped int `json:"dropped,omitempty"`
-	// DropReason is why those were dropped; empty where one hand-off may hold no more.
-	DropReason string `json:"dropReason,omitempty"`
-	// Superseded counts the due actions of the range that a newer one among Starts stands for: see CatchupLatest. They
-	// are not among Missed, but count as missed.
-	Superseded int `json:"superseded,omitempty"`
-	// MissedSpan, DroppedSpan and SupersededSpan are from the first to the last nominal time of those, both inclusive; zero
-	// where there are none.
-	MissedSpan     Span `json:"missedSpan,omitzero"`
-	DroppedSpan    Span `json:"droppedSpan,omitzero"`
-	SupersededSpan Span `json:"supersededSpan,omitzero"`
-	// Complete says that the source will hand over nothing after this.
-	Complete bool `json:"complete,omitempty"`
-}
 
 // ActionRequest asks a worker for one run. It is JSON on the action subject; docs/worker-protocol.md is its contract.
 type ActionRequest struct {
@@ -320,4 +255,41 @@ type BackfillRange struct {
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
 	// Note is free text, kept in the event history.
 	Note string `json:"note,omitempty"`
+}
+
+// Failure is why a run did not complete.
+type Failure struct {
+	// Message is for people.
+	Message string `json:"message"`
+	// Type is for programs: the name of the error, compared with RetryPolicy.NonRetryableErrorTypes.
+	Type string `json:"type,omitempty"`
+	// Details is any JSON value.
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// Progress is what the code of a run has recorded about how far it has come, for the next attempt. It is JSON on the progress
+// subject of the run's workflow ID; a later one replaces it.
+type Progress struct {
+	// RunID names the run: the workflow ID may have been that of another.
+	RunID string `json:"runId"`
+	// Attempt is the number of the attempt that has recorded it.
+	Attempt int `json:"attempt"`
+	// Details is any JSON value of at most 64 KiB.
+	Details json.RawMessage `json:"details"`
+}
+
+// IsOf reports whether the event is of an incarnation of a schedule: the IDs of its events begin with it.
+func (e *Event) IsOf(incarnation string) bool { return strings.HasPrefix(e.ID, incarnation+"-") }
+
+// Created returns the incarnation of which an [EventCreated] tells.
+func (e *Event) Created() (incarnation string) {
+	incarnation, _, _ = strings.Cut(e.ID, "-"+string(EventCreated)+"-")
+	return incarnation
+}
+
+// IsGone reports whether one of some events says that an incarnation has been deleted or closed.
+func IsGone(incarnation string, events []Event) bool {
+	return slices.ContainsFunc(events, func(e Event) bool {
+		return (e.Kind == EventDeleted || e.Kind == EventClosed) && e.IsOf(incarnation)
+	})
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
+	"github.com/carillon-scheduler/carillon/internal/suggest"
 )
 
 // MaxSpecEntries bounds each list of a spec (docs/semantics.md §10).
@@ -108,9 +111,9 @@ func (s Spec) validateNamed(calendars map[string]NamedCalendar) error {
 		case known:
 			return calendar.Validate()
 		case len(calendars) == 0:
-			return Invalid("", "named calendar %q does not exist: the namespace has none", shorten(name))
+			return Invalid("", "named calendar %q does not exist: the namespace has none", jsontext.Shorten(name))
 		}
-		return Invalid("", "named calendar %q does not exist: %s", shorten(name), suggestNames(name, calendars))
+		return Invalid("", "named calendar %q does not exist: %s", jsontext.Shorten(name), suggestNames(name, calendars))
 	})
 }
 
@@ -118,7 +121,7 @@ func (s Spec) validateNamed(calendars map[string]NamedCalendar) error {
 func suggestNames(name string, calendars map[string]NamedCalendar) string {
 	const shown = 10
 	known := slices.Sorted(maps.Keys(calendars))
-	if meant := nearest(name, known); meant != "" {
+	if meant := suggest.Nearest(name, known); meant != "" {
 		return "did you mean " + meant + "?"
 	}
 	names := strings.Join(known[:min(shown, len(known))], ", ")
@@ -150,6 +153,3 @@ func (i Interval) Validate() error {
 	}
 	return nil
 }
-
-// indexed writes the path of an entry of a list.
-func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

@@ -3,7 +3,6 @@ package schedule
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -97,28 +96,4 @@ func TestCatchup(t *testing.T) {
 	} {
 		require.Equal(t, want, Policies{CatchupWindow: Duration(give)}.Catchup())
 	}
-}
-
-func TestIDs(t *testing.T) {
-	t.Parallel()
-	nominal := time.Date(2030, 6, 1, 14, 0, 0, 0, time.FixedZone("", 7200))
-	require.Equal(t, "nightly-2030-06-01T12:00:00Z", WorkflowID("nightly", nominal, false))
-	require.Equal(t, "nightly", WorkflowID("nightly", nominal, true))
-
-	// These values are stored by every installation: they must never change.
-	id := RequestID("auto", "default", "nightly", "i1", 3, nominal, nominal.Add(1500*time.Millisecond))
-	require.Equal(t, "sched-auto-159e600f-546d-53fe-b254-b517d88a136f", id)
-	require.Equal(t, "5881e563-5012-5ab4-abd1-d2e61592aa13", RunID(id))
-
-	others := []string{
-		id,
-		RequestID("b1", "default", "nightly", "i1", 3, nominal, nominal),
-		RequestID("auto", "default", "nightly", "i1", 3, nominal, nominal),
-		RequestID("auto", "defaultn", "ightly", "i1", 3, nominal, nominal),
-		RequestID("auto", "default", "nightlyi", "1", 3, nominal, nominal),
-		RequestID("auto", "default", "nightly", "i1", 4, nominal, nominal),
-		RequestID("auto", "default", "nightly", "i1", 3, nominal.Add(time.Second), nominal),
-	}
-	slices.Sort(others)
-	require.Len(t, slices.Compact(others), 7)
 }

@@ -3,9 +3,13 @@ package schedule
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
+	"github.com/carillon-scheduler/carillon/internal/suggest"
 )
 
 // Limits of a schedule beside those of its spec (docs/semantics.md §10). Sizes are in bytes.
@@ -78,7 +82,7 @@ func ValidateNamespace(name string) error {
 		valid = valid && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-')
 	}
 	if !valid {
-		return Invalid("namespace", "%q is not a name: use 1 to %d of a-z, 0-9 and -", shorten(name), MaxNamespaceBytes)
+		return Invalid("namespace", "%q is not a name: use 1 to %d of a-z, 0-9 and -", jsontext.Shorten(name), MaxNamespaceBytes)
 	}
 	return nil
 }
@@ -158,4 +162,13 @@ func oneOf[T ~string](field, what string, value T, known ...T) error {
 		words[i] = string(known[i])
 	}
 	return unknownValue(field, what, string(value), words)
+}
+
+// unknownValue is the error about a value that is not among the known ones; what says what it should have been.
+func unknownValue(path, what, value string, known []string) error {
+	accepted := strings.Join(known, ", ")
+	if meant := suggest.Nearest(value, known); meant != "" {
+		return Invalid(path, "%q is not %s, did you mean %s? Use one of %s", jsontext.Shorten(value), what, meant, accepted)
+	}
+	return Invalid(path, "%q is not %s: use one of %s", jsontext.Shorten(value), what, accepted)
 }

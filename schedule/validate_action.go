@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
 // Validate reports the first thing in a that can never work, as [Schedule.Validate] does, with a path relative to a.
@@ -93,7 +95,10 @@ func validateInput(field string, input json.RawMessage) error {
 
 // validateJSON checks raw JSON by the rules of DecodeJSON, so that what is valid can be printed and read again.
 func validateJSON(field string, value json.RawMessage) error {
-	return Prefix(field, checkJSON(value, MaxInputDepth))
+	if p := jsontext.Check(value, MaxInputDepth); p != nil {
+		return Prefix(field, Invalid(p.Path, "%s", p.Message))
+	}
+	return nil
 }
 
 // validateMap checks headers, memo or search attributes: how many entries there are, how large they are together, and,
@@ -110,7 +115,7 @@ func validateMap[V ~string | ~[]byte](field string, entries map[string]V, check 
 		return Invalid(field, "is %d bytes long with its names: at most %d are accepted", size, MaxMapBytes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		path := joinKey(field, name)
+		path := jsontext.JoinKey(field, name)
 		if err := cmp.Or(ValidateID(path, name), check(path, entries[name])); err != nil {
 			return err
 		}

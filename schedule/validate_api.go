@@ -254,3 +254,6 @@ func validateSpan(first string, from time.Time, last string, to time.Time) error
 	}
 	return nil
 }
+
+// MaxSkips is how many nominal times of a schedule may be marked to be skipped.
+const MaxSkips = 1000

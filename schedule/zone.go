@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
@@ -17,7 +18,7 @@ func LoadZone(name string) (*time.Location, error) {
 	}
 	loc, err := zonedata.Current().Load(name)
 	if err != nil {
-		return nil, Invalid("", "%q is not a known time zone: use an IANA name such as Europe/Berlin, or UTC", shorten(name))
+		return nil, Invalid("", "%q is not a known time zone: use an IANA name such as Europe/Berlin, or UTC", jsontext.Shorten(name))
 	}
 	return loc, nil
 }
@@ -27,7 +28,7 @@ func LoadZone(name string) (*time.Location, error) {
 // spec, when a cron expression cannot be read, when two of them or one and TimeZone disagree, and when the zone does not
 // load (docs/semantics.md §2).
 func (s Spec) Location() (*time.Location, error) {
-	name, err := s.zoneName()
+	name, err := s.ZoneName()
 	if err != nil {
 		return nil, err
 	}
@@ -42,14 +43,14 @@ func (s Spec) Location() (*time.Location, error) {
 	return loc, nil
 }
 
-// zoneName returns the one zone that TimeZone and the cron expressions agree on; "@every" has no zone and takes no part.
+// ZoneName returns the one zone that TimeZone and the cron expressions agree on; "@every" has no zone and takes no part.
 // An expression without a prefix stands in TimeZone. Zones are compared by name: "UTC" and "Etc/UTC" do not agree.
-func (s Spec) zoneName() (string, error) {
+func (s Spec) ZoneName() (string, error) {
 	name, seen := s.TimeZone, s.TimeZone != ""
 	for i, text := range s.Cron {
 		cron, err := ParseCron(text)
 		if err != nil {
-			return "", Prefix(indexed("cron", i), err)
+			return "", Prefix(jsontext.Indexed("cron", i), err)
 		}
 		if cron.Interval != nil {
 			continue
@@ -59,7 +60,7 @@ func (s Spec) zoneName() (string, error) {
 			zone = s.TimeZone
 		}
 		if seen && zone != name {
-			return "", Invalid(indexed("cron", i), "stands in time zone %q, but the spec or an earlier expression in %q: "+
+			return "", Invalid(jsontext.Indexed("cron", i), "stands in time zone %q, but the spec or an earlier expression in %q: "+
 				"all must name the same zone", orUTC(zone), orUTC(name))
 		}
 		name, seen = zone, true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -23,7 +24,7 @@ func FuzzNext(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, after int64) {
 		var spec schedule.Spec
-		if len(text) > 2000 || schedule.DecodeYAML(text, &spec) != nil {
+		if len(text) > 2000 || apitext.DecodeYAML(text, &spec) != nil {
 			return
 		}
 		s, err := Compile(spec)

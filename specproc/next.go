@@ -7,7 +7,7 @@ import (
 
 	"github.com/dgryski/go-farm"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // Time is one time of a spec, in UTC.
@@ -35,7 +35,7 @@ func (s *Spec) Next(after time.Time, seed string) (Time, bool) {
 
 // MayClose reports whether a schedule is one that is closed when nothing has happened for the idle time: it has no time left, or perhaps
 // no action. s is its spec.
-func (s *Spec) MayClose(d *schedule.Definition, now time.Time) bool {
+func (s *Spec) MayClose(d *wire.Definition, now time.Time) bool {
 	if d.Schedule.State.LimitedActions {
 		return true
 	}

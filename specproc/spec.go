@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -79,7 +80,7 @@ func (s *Spec) hide(spec *schedule.Spec, calendars map[string]schedule.NamedCale
 
 // CompileDefinition compiles the spec of a definition with the calendars that it keeps. Cron expressions that earlier releases
 // accepted and this one does not are read as they were read then ([schedule.CronAsStored]). The error is that of [CompileWith].
-func CompileDefinition(d *schedule.Definition) (*Spec, error) {
+func CompileDefinition(d *wire.Definition) (*Spec, error) {
 	return CompileWith(d.Schedule.Spec.AsStored(), d.NamedCalendars())
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -24,7 +25,7 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 			n.Generate(2, key, subjects.WhatGuard):                                 subjects.PoolGenerator,
 			n.GenerateGuard(2, key, 1):                                             subjects.PoolGenerator,
 			n.InvokeWake(2, key):                                                   subjects.PoolInvoker,
-			n.InvokeEnqueue(2, key, schedule.SourceAuto, schedule.Span{}):          subjects.PoolInvoker,
+			n.InvokeEnqueue(2, key, schedule.SourceAuto, wire.Span{}):              subjects.PoolInvoker,
 			n.Callback(2, key, id, "r1"):                                           subjects.PoolInvoker,
 			n.Timeout(2, key, "r1"):                                                subjects.PoolInvoker,
 			n.Backfill(2, key, "b1"):                                               subjects.PoolBackfiller,

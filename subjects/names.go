@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -99,11 +100,11 @@ func (n Names) InvokeDeleted(shard int, key schedule.Key) string {
 
 // InvokeEnqueue is the subject of one hand-off to the invoker. The source and the end of the range make it unique, so
 // that no hand-off replaces another, and a repeat replaces itself.
-func (n Names) InvokeEnqueue(shard int, key schedule.Key, source string, span schedule.Span) string {
+func (n Names) InvokeEnqueue(shard int, key schedule.Key, source string, span wire.Span) string {
 	return n.task(shard, "invoke", key, whatHandOff(source, span))
 }
 
-func whatHandOff(source string, span schedule.Span) string {
+func whatHandOff(source string, span wire.Span) string {
 	return source + "-" + strconv.FormatInt(span.From.UnixNano(), 36) + "-" + strconv.FormatInt(span.To.UnixNano(), 36)
 }
 
@@ -520,7 +521,7 @@ func (t Task) IsHandOff() bool {
 }
 
 // IsHandOffOf reports whether InvokeEnqueue gives a task for a source and a span.
-func (t Task) IsHandOffOf(source string, span schedule.Span) bool {
+func (t Task) IsHandOffOf(source string, span wire.Span) bool {
 	return t.Role == "invoke" && t.What == whatHandOff(source, span)
 }
 

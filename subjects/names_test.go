@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -39,7 +40,7 @@ func TestPrefixIsChecked(t *testing.T) {
 func TestGoldenNames(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
-	span := schedule.Span{From: time.Unix(0, 35), To: time.Unix(0, 36)}
+	span := wire.Span{From: time.Unix(0, 35), To: time.Unix(0, 36)}
 	for want, have := range map[string]string{
 		"carillon.task.3.generate.default.a=2Eb.wake-7":  n.GenerateWake(3, key, 7),
 		"carillon.task.3.generate.default.a=2Eb.due":     n.Generate(3, key, subjects.WhatDue),
@@ -148,7 +149,7 @@ func TestWhatWorkersAskAFrontendParsesBack(t *testing.T) {
 func TestTaskSubjectsParseBack(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()
-	span := schedule.Span{From: time.Unix(0, math.MinInt64), To: time.Unix(0, math.MaxInt64)}
+	span := wire.Span{From: time.Unix(0, math.MinInt64), To: time.Unix(0, math.MaxInt64)}
 	rapid.Check(t, func(t *rapid.T) {
 		key := schedule.Key{Namespace: "team-1", ID: anyID().Draw(t, "id")}
 		shard := rapid.IntRange(0, 255).Draw(t, "shard")
@@ -182,7 +183,7 @@ func TestHandOffsAreTold(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		source := rapid.StringMatching(`[A-Za-z0-9_-]{1,40}`).Filter(func(s string) bool { return !strings.HasPrefix(s, "end-") }).Draw(t, "source")
-		span := schedule.Span{From: time.Unix(0, rapid.Int64().Draw(t, "from")), To: time.Unix(0, rapid.Int64().Draw(t, "to"))}
+		span := wire.Span{From: time.Unix(0, rapid.Int64().Draw(t, "from")), To: time.Unix(0, rapid.Int64().Draw(t, "to"))}
 		task := parse(n.InvokeEnqueue(0, key, source, span))
 		require.True(t, task.IsHandOff() && task.IsHandOffOf(source, span) && !task.IsWake() && !task.IsEnd(), task.What)
 		span.To = span.To.Add(1)
@@ -278,13 +279,13 @@ func TestHandOffsDoNotReplaceEachOther(t *testing.T) {
 	for _, source := range []string{schedule.SourceAuto, "b1", "b2"} {
 		for from := range int64(3) {
 			for to := range int64(3) {
-				seen[n.InvokeEnqueue(0, key, source, schedule.Span{From: at(from - 1), To: at(to - 1)})] = true
+				seen[n.InvokeEnqueue(0, key, source, wire.Span{From: at(from - 1), To: at(to - 1)})] = true
 			}
 		}
 	}
 	require.Len(t, seen, 27)
-	local := schedule.Span{From: at(1).In(time.FixedZone("", 3600)), To: at(2)}
-	require.Equal(t, n.InvokeEnqueue(0, key, "b1", schedule.Span{From: at(1).UTC(), To: at(2)}), n.InvokeEnqueue(0, key, "b1", local))
+	local := wire.Span{From: at(1).In(time.FixedZone("", 3600)), To: at(2)}
+	require.Equal(t, n.InvokeEnqueue(0, key, "b1", wire.Span{From: at(1).UTC(), To: at(2)}), n.InvokeEnqueue(0, key, "b1", local))
 }
 
 // TestSubjectsAreValidAndShort: NATS refuses subjects longer than a line of its protocol, which holds 4096 bytes by
@@ -334,7 +335,7 @@ func TestNamespaceStandsAtAFixedPlace(t *testing.T) {
 			n.InvokeWake(0, key):                                   4,
 			n.GenerateWake(0, key, 2):                              4,
 			n.InvokeDeleted(0, key):                                4,
-			n.InvokeEnqueue(0, key, "auto", schedule.Span{}):       4,
+			n.InvokeEnqueue(0, key, "auto", wire.Span{}):           4,
 			n.InvokeEnd(0, key, schedule.ControlCancel, "r1"):      4,
 			n.Backfill(0, key, "b1"):                               4,
 			n.DueTimer(0, key):                                     4,
@@ -403,7 +404,7 @@ func scheduleSubjects(n subjects.Names, key schedule.Key) []string {
 	return []string{
 		n.Generate(0, key, subjects.WhatWake), n.Generate(0, key, subjects.WhatDue), n.Generate(0, key, subjects.WhatGuard),
 		n.GenerateWake(0, key, 1), n.GenerateGuard(0, key, 1),
-		n.InvokeWake(0, key), n.InvokeEnqueue(0, key, schedule.SourceAuto, schedule.Span{}), n.Backfill(0, key, "b1"),
+		n.InvokeWake(0, key), n.InvokeEnqueue(0, key, schedule.SourceAuto, wire.Span{}), n.Backfill(0, key, "b1"),
 		n.DueTimer(0, key), n.GuardTimer(0, key, 1), n.RetryTimer(0, key), n.BackfillTimer(0, key, "b1"),
 		n.TimeoutTimer(0, key, "r1"), n.Event(key, schedule.EventCreated), n.Event(key, schedule.EventStarted),
 	}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -21,7 +23,7 @@ type evidence struct {
 	reported map[schedule.Key]map[string]bool
 	// handOffs are the subjects of the hand-offs that wait, arriving what is in them.
 	handOffs map[string]bool
-	arriving map[schedule.Key][]schedule.Enqueue
+	arriving map[schedule.Key][]wire.Enqueue
 	letters  map[schedule.Key][]deadletter.Letter
 }
 
@@ -31,7 +33,7 @@ func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 	e := &evidence{
 		names: r.names, shards: r.manifest.Shards, events: map[schedule.Key][]schedule.Event{},
 		queued: map[schedule.Key]map[string]queued{}, reported: map[schedule.Key]map[string]bool{},
-		handOffs: map[string]bool{}, arriving: map[schedule.Key][]schedule.Enqueue{}, letters: map[schedule.Key][]deadletter.Letter{},
+		handOffs: map[string]bool{}, arriving: map[schedule.Key][]wire.Enqueue{}, letters: map[schedule.Key][]deadletter.Letter{},
 	}
 	stream, err := r.manifest.stream(r.names.EventStream())
 	if err != nil {
@@ -114,8 +116,8 @@ func (e *evidence) addTask(m *message) error {
 		e.reported[task.Key][task.What] = true
 	case task.IsHandOff():
 		e.handOffs[m.Subject] = true
-		var handOff schedule.Enqueue
-		if schedule.Unmarshal(m.Data, &handOff) == nil { // the invoker makes a dead letter of any other
+		var handOff wire.Enqueue
+		if codec.Unmarshal(m.Data, &handOff) == nil { // the invoker makes a dead letter of any other
 			e.arriving[task.Key] = append(e.arriving[task.Key], handOff)
 		}
 	}
@@ -123,14 +125,14 @@ func (e *evidence) addTask(m *message) error {
 }
 
 // handedOver reports whether a hand-off of a schedule waits.
-func (e *evidence) handedOver(key schedule.Key) func(string, schedule.Span) bool {
-	return func(source string, span schedule.Span) bool {
+func (e *evidence) handedOver(key schedule.Key) func(string, wire.Span) bool {
+	return func(source string, span wire.Span) bool {
 		return e.handOffs[e.names.InvokeEnqueue(subjects.ShardOf(key, e.shards), key, source, span)]
 	}
 }
 
 // dead returns the requests, among the runs of a schedule, of which a dead letter speaks.
-func (e *evidence) dead(key schedule.Key, state *schedule.InvokerState) map[string]bool {
+func (e *evidence) dead(key schedule.Key, state *wire.InvokerState) map[string]bool {
 	dead := map[string]bool{}
 	if len(e.letters[key]) == 0 {
 		return dead

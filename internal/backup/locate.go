@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -20,7 +21,7 @@ func (r *reconciliation) arrivals() {
 			if r.hasBegun(&start) && r.find(start.RequestID) == nil && !r.state.Ended.Has(start.RequestID) && !r.isCovered(&start) {
 				start.Phase = schedule.PhasePending
 				r.state.Starts = append(r.state.Starts, start)
-				r.cover(start.Source, schedule.Span{From: start.Actual.Add(-1), To: start.Actual})
+				r.cover(start.Source, wire.Span{From: start.Actual.Add(-1), To: start.Actual})
 				r.plan.InvokerChanged = true
 			}
 		}
@@ -28,13 +29,13 @@ func (r *reconciliation) arrivals() {
 }
 
 // hasBegun reports whether the request of a start is in the action stream, or its completion in the task stream.
-func (r *reconciliation) hasBegun(s *schedule.BufferedStart) bool {
+func (r *reconciliation) hasBegun(s *wire.BufferedStart) bool {
 	_, queued := r.Queued[s.RequestID]
 	return queued || r.Reported[s.RequestID]
 }
 
 // isCovered reports whether the record has taken over a start, which is over then if it is not there.
-func (r *reconciliation) isCovered(s *schedule.BufferedStart) bool {
+func (r *reconciliation) isCovered(s *wire.BufferedStart) bool {
 	progress := r.state.Sources[s.Source]
 	return progress.Covers(s.Actual)
 }
@@ -63,15 +64,15 @@ func (r *reconciliation) locate() {
 
 // orphaned reports whether a start was asked for by a trigger or backfill that was requested after the records had been
 // copied. What it asked for is not known: it may have been another input.
-func (r *reconciliation) orphaned(s *schedule.BufferedStart) bool {
+func (r *reconciliation) orphaned(s *wire.BufferedStart) bool {
 	_, known := r.Invoker.Sources[s.Source]
 	_, pending := r.Backfills[s.Source]
-	old := slices.ContainsFunc(r.Invoker.Starts, func(o schedule.BufferedStart) bool { return o.RequestID == s.RequestID })
+	old := slices.ContainsFunc(r.Invoker.Starts, func(o wire.BufferedStart) bool { return o.RequestID == s.RequestID })
 	return s.Manual && !known && !pending && !old
 }
 
 // forget takes a start out of the record, and out of the history.
-func (r *reconciliation) forget(s *schedule.BufferedStart) {
+func (r *reconciliation) forget(s *wire.BufferedStart) {
 	r.unstart(s)
 	for i := range r.Events {
 		if e := &r.Events[i]; e.RequestID == s.RequestID || e.Source == s.Source {
@@ -85,7 +86,7 @@ func (r *reconciliation) forget(s *schedule.BufferedStart) {
 
 // requeue makes a run start again whose request was published after the requests had been copied, and of whose end nothing
 // is known.
-func (r *reconciliation) requeue(s *schedule.BufferedStart) {
+func (r *reconciliation) requeue(s *wire.BufferedStart) {
 	r.unstart(s)
 	s.Phase, s.Attempt, s.StartTime = schedule.PhaseReady, 1, time.Time{}
 	r.plan.Counts.Requeued++
@@ -94,7 +95,7 @@ func (r *reconciliation) requeue(s *schedule.BufferedStart) {
 
 // unstart takes the event of a start out of the history, and out of what is counted: if it starts again, there will be
 // another.
-func (r *reconciliation) unstart(s *schedule.BufferedStart) {
+func (r *reconciliation) unstart(s *wire.BufferedStart) {
 	for i := range r.Events {
 		if e := &r.Events[i]; e.RequestID == s.RequestID && e.Kind == schedule.EventStarted {
 			r.plan.Forget = append(r.plan.Forget, e.ID)
@@ -117,7 +118,7 @@ func (r *reconciliation) handOff() {
 	g := &r.plan.Generator
 	arrived := r.arrived(schedule.SourceAuto)
 	if g.Incarnation == "" || !g.HandedOff.After(arrived) ||
-		r.HandedOver(schedule.SourceAuto, schedule.Span{From: arrived, To: g.HandedOff}) {
+		r.HandedOver(schedule.SourceAuto, wire.Span{From: arrived, To: g.HandedOff}) {
 		return
 	}
 	g.Mark, g.HandedOff, g.LastNominal = arrived, arrived, r.state.LastNominal(arrived)
@@ -127,7 +128,7 @@ func (r *reconciliation) handOff() {
 
 // batch sets a backfill back to where its hand-offs have arrived. One that is done, and of which the invoker knows nothing,
 // included: its record is there, so it is not over.
-func (r *reconciliation) batch(b schedule.BackfillState) {
+func (r *reconciliation) batch(b wire.BackfillState) {
 	if b.Incarnation != r.Definition.Incarnation || b.Mark.IsZero() {
 		return
 	}
@@ -136,7 +137,7 @@ func (r *reconciliation) batch(b schedule.BackfillState) {
 	switch {
 	case known && len(progress.Covered) > 0 && !arrived.Before(b.Mark):
 		return
-	case r.HandedOver(b.ID, schedule.Span{From: arrived, To: b.Mark}):
+	case r.HandedOver(b.ID, wire.Span{From: arrived, To: b.Mark}):
 		return
 	case b.Trigger != nil || !known || len(progress.Covered) == 0:
 		b.Mark, b.Handed = time.Time{}, 0

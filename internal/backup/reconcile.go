@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -14,11 +15,11 @@ import (
 // known is what a backup has of one schedule. Its records are of one moment. The other streams are of later ones, the
 // events of the last.
 type known struct {
-	Definition schedule.Definition
+	Definition wire.Definition
 	// Generator and Invoker are zero where there is no record.
-	Generator schedule.GeneratorState
-	Invoker   schedule.InvokerState
-	Backfills map[string]schedule.BackfillState
+	Generator wire.GeneratorState
+	Invoker   wire.InvokerState
+	Backfills map[string]wire.BackfillState
 	// Events are those that were stored after the moment of the records, or shortly before.
 	Events []schedule.Event
 	// Queued are the start requests in the action stream, by request ID.
@@ -26,9 +27,9 @@ type known struct {
 	// Reported are the request IDs whose completion waits in the task stream, Dead those of which a dead letter speaks.
 	Reported, Dead map[string]bool
 	// Arriving are the hand-offs that wait in the task stream, in order.
-	Arriving []schedule.Enqueue
+	Arriving []wire.Enqueue
 	// HandedOver reports whether the hand-off of a source and span waits in the task stream.
-	HandedOver func(source string, span schedule.Span) bool
+	HandedOver func(source string, span wire.Span) bool
 	// Spec is the compiled spec of the definition.
 	Spec *specproc.Spec
 }
@@ -78,19 +79,19 @@ func (c *Counts) add(o Counts) {
 
 // plan is what to make of what is known.
 type plan struct {
-	Invoker          schedule.InvokerState
+	Invoker          wire.InvokerState
 	InvokerChanged   bool
-	Generator        schedule.GeneratorState
+	Generator        wire.GeneratorState
 	GeneratorChanged bool
 	// Paused is the definition, paused on failure; nil if it stays as it is. Deleted says that it goes, and Gone is the event that
 	// tells of that.
-	Paused  *schedule.Definition
+	Paused  *wire.Definition
 	Deleted bool
 	Gone    *schedule.Event
 	// HandOff is one that the generator would have made; nil if it makes its own.
-	HandOff *schedule.Enqueue
+	HandOff *wire.Enqueue
 	// Backfills are the records that change.
-	Backfills []schedule.BackfillState
+	Backfills []wire.BackfillState
 	// Ended are the completions that the events tell of, in order, for the last result.
 	Ended []schedule.Completion
 	// Withdraw are the sequences of start requests to remove.
@@ -122,7 +123,7 @@ func reconcile(k *known) plan {
 	r.locate()
 	r.handOffs()
 	r.withdraw()
-	r.plan.Invoker.Starts = slices.DeleteFunc(r.state.Starts, func(s schedule.BufferedStart) bool { return s.Phase == removed })
+	r.plan.Invoker.Starts = slices.DeleteFunc(r.state.Starts, func(s wire.BufferedStart) bool { return s.Phase == removed })
 	return r.plan
 }
 
@@ -132,20 +133,20 @@ const removed schedule.Phase = ""
 type reconciliation struct {
 	*known
 	plan  plan
-	state *schedule.InvokerState
+	state *wire.InvokerState
 }
 
 // begin makes copies of what is changed in place, and an empty record where there is none of this incarnation.
 func (r *reconciliation) begin() {
 	if r.state.Incarnation != r.Definition.Incarnation {
-		*r.state = schedule.InvokerState{Incarnation: r.Definition.Incarnation, LimitVersion: r.Definition.LimitVersion}
+		*r.state = wire.InvokerState{Incarnation: r.Definition.Incarnation, LimitVersion: r.Definition.LimitVersion}
 	}
 	if r.Generator.Incarnation != r.Definition.Incarnation {
-		r.plan.Generator = schedule.GeneratorState{}
+		r.plan.Generator = wire.GeneratorState{}
 	}
 	r.state.Starts = slices.Clone(r.state.Starts)
 	r.state.Controls = slices.Clone(r.state.Controls)
-	sources := map[string]schedule.SourceProgress{}
+	sources := map[string]wire.SourceProgress{}
 	for name, progress := range r.state.Sources {
 		progress.Covered = slices.Clone(progress.Covered)
 		sources[name] = progress
@@ -191,7 +192,7 @@ func (r *reconciliation) number(id string) (uint64, bool) {
 	return n, own && err == nil
 }
 
-func (r *reconciliation) find(requestID string) *schedule.BufferedStart {
+func (r *reconciliation) find(requestID string) *wire.BufferedStart {
 	for i := range r.state.Starts {
 		if s := &r.state.Starts[i]; s.RequestID == requestID && s.Phase != removed {
 			return s
@@ -209,7 +210,7 @@ func (r *reconciliation) apply(e *schedule.Event) {
 		return
 	}
 	if !e.Actual.IsZero() {
-		r.cover(e.Source, schedule.Span{From: e.Actual.Add(-1), To: e.Actual})
+		r.cover(e.Source, wire.Span{From: e.Actual.Add(-1), To: e.Actual})
 	}
 	switch e.Kind {
 	case schedule.EventDeferred:
@@ -249,7 +250,7 @@ func (r *reconciliation) applySpan(e *schedule.Event) {
 	}
 	r.plan.Counts.GivenUp += e.Count
 	from := r.arrived(e.Source)
-	r.cover(e.Source, schedule.Span{From: e.First.Add(-1), To: e.Last})
+	r.cover(e.Source, wire.Span{From: e.First.Add(-1), To: e.Last})
 	progress, known := r.state.Sources[e.Source]
 	if !known {
 		return
@@ -269,11 +270,11 @@ func (r *reconciliation) applySpan(e *schedule.Event) {
 }
 
 // startOf returns the start that an event is about, which it adds to the buffer if it is new.
-func (r *reconciliation) startOf(e *schedule.Event) *schedule.BufferedStart {
+func (r *reconciliation) startOf(e *schedule.Event) *wire.BufferedStart {
 	if s := r.find(e.RequestID); s != nil {
 		return s
 	}
-	s := schedule.BufferedStart{
+	s := wire.BufferedStart{
 		RequestID: e.RequestID, WorkflowID: e.WorkflowID, Nominal: e.Nominal, Actual: e.Actual, Manual: e.Manual,
 		Source: e.Source, Identity: e.Identity, Trace: e.Trace, Phase: schedule.PhasePending,
 	}
@@ -288,7 +289,7 @@ func (r *reconciliation) startOf(e *schedule.Event) *schedule.BufferedStart {
 }
 
 // ready marks a start as one that has been chosen.
-func (r *reconciliation) ready(s *schedule.BufferedStart, taskQueue string) {
+func (r *reconciliation) ready(s *wire.BufferedStart, taskQueue string) {
 	if s.Phase == schedule.PhasePending || s.Phase == schedule.PhaseDeferred {
 		if r.Definition.Schedule.State.LimitedActions && !s.Manual {
 			r.state.LimitUsed++
@@ -296,7 +297,7 @@ func (r *reconciliation) ready(s *schedule.BufferedStart, taskQueue string) {
 		s.Phase = schedule.PhaseReady
 	}
 	s.Attempt, s.BackoffUntil = max(s.Attempt, 1), time.Time{}
-	s.RunID, s.TaskQueue = schedule.RunID(s.RequestID), taskQueue
+	s.RunID, s.TaskQueue = wire.RunID(s.RequestID), taskQueue
 }
 
 // end notes that a run has been asked to end, and that it is asked again: nobody knows whether it has heard.
@@ -304,11 +305,11 @@ func (r *reconciliation) end(e *schedule.Event, kind schedule.ControlKind) {
 	s := r.startOf(e)
 	r.ready(s, e.TaskQueue) // it may have been about to be started
 	s.Ending = kind
-	control := schedule.PendingControl{
+	control := wire.PendingControl{
 		Kind: kind, RequestID: s.RequestID, WorkflowID: s.WorkflowID, RunID: s.RunID, TaskQueue: s.TaskQueue,
 	}
 	if e.Overlap == "" {
-		byHand := schedule.EndRun{Kind: kind, Reason: e.Reason, Identity: e.Identity}
+		byHand := wire.EndRun{Kind: kind, Reason: e.Reason, Identity: e.Identity}
 		control.Reason = byHand.Text()
 	}
 	r.state.Controls = append(r.state.Controls, control)
@@ -319,7 +320,7 @@ func (r *reconciliation) complete(e *schedule.Event) {
 	s.Phase, s.Status, s.CodeTime, s.CloseTime = schedule.PhaseCompleted, e.Status, e.CodeTime, e.CloseTime
 	s.RunAttempt, s.Worker, s.Outcome = e.Attempt, e.Worker, e.Outcome
 	s.BackoffUntil = time.Time{}
-	r.state.Controls = slices.DeleteFunc(r.state.Controls, func(c schedule.PendingControl) bool { return c.RequestID == e.RequestID })
+	r.state.Controls = slices.DeleteFunc(r.state.Controls, func(c wire.PendingControl) bool { return c.RequestID == e.RequestID })
 	if e.ResultBytes > len(e.Outcome.Result) {
 		return // the event does not have all of the result
 	}
@@ -343,7 +344,7 @@ func (r *reconciliation) pause(e *schedule.Event) {
 
 // cover notes that a source's times of a span have been taken over. Of a source that neither the record nor a backfill
 // speaks of, nothing is noted: it is over.
-func (r *reconciliation) cover(source string, span schedule.Span) {
+func (r *reconciliation) cover(source string, span wire.Span) {
 	if source == "" {
 		return
 	}
@@ -353,15 +354,15 @@ func (r *reconciliation) cover(source string, span schedule.Span) {
 	}
 	if len(progress.Covered) == 0 {
 		// What the chain of hand-offs begins with comes first, also if it is nothing.
-		progress.Covered = []schedule.Span{{From: r.origin(source), To: r.origin(source)}}
+		progress.Covered = []wire.Span{{From: r.origin(source), To: r.origin(source)}}
 	}
 	progress.Covered = join(append(progress.Covered, span))
 	r.state.Sources[source] = progress
 }
 
 // join puts spans in order, and makes one of those that touch.
-func join(spans []schedule.Span) []schedule.Span {
-	slices.SortFunc(spans, func(a, b schedule.Span) int { return a.From.Compare(b.From) })
+func join(spans []wire.Span) []wire.Span {
+	slices.SortFunc(spans, func(a, b wire.Span) int { return a.From.Compare(b.From) })
 	joined := spans[:1]
 	for _, s := range spans[1:] {
 		last := &joined[len(joined)-1]

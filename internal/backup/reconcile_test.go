@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -17,25 +18,25 @@ var due = epoch.Add(time.Minute)
 // settled is what a backup has of a schedule with one run, all of which goes together.
 func settled(t *testing.T) *known {
 	t.Helper()
-	d := schedule.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 3, CreateTime: epoch}
+	d := wire.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 3, CreateTime: epoch}
 	d.Schedule.Spec.Intervals = []schedule.Interval{{Every: schedule.Duration(time.Second)}}
 	d.Schedule.Action.TaskQueue = "q"
 	spec, err := specproc.Compile(d.Schedule.Spec)
 	require.NoError(t, err)
 	return &known{
 		Definition: d, Spec: spec,
-		Generator: schedule.GeneratorState{Incarnation: "i", Version: 3, Mark: due, HandedOff: due, LastNominal: due},
-		Invoker: schedule.InvokerState{
-			Incarnation: "i", EventSequence: 10, Counters: schedule.Counters{Actions: 5},
-			Starts: []schedule.BufferedStart{{
+		Generator: wire.GeneratorState{Incarnation: "i", Version: 3, Mark: due, HandedOff: due, LastNominal: due},
+		Invoker: wire.InvokerState{
+			Incarnation: "i", EventSequence: 10, Counters: wire.Counters{Actions: 5},
+			Starts: []wire.BufferedStart{{
 				RequestID: "r1", Phase: schedule.PhaseStarted, Attempt: 1, Source: schedule.SourceAuto, Nominal: due, Actual: due,
-				TaskQueue: "q", RunID: schedule.RunID("r1"), StartTime: due,
+				TaskQueue: "q", RunID: wire.RunID("r1"), StartTime: due,
 			}},
-			Sources: map[string]schedule.SourceProgress{schedule.SourceAuto: {Covered: []schedule.Span{{From: epoch, To: due}}}},
+			Sources: map[string]wire.SourceProgress{schedule.SourceAuto: {Covered: []wire.Span{{From: epoch, To: due}}}},
 		},
-		Backfills: map[string]schedule.BackfillState{}, Queued: map[string]queued{"r1": {Sequence: 7, TaskQueue: "q"}},
+		Backfills: map[string]wire.BackfillState{}, Queued: map[string]queued{"r1": {Sequence: 7, TaskQueue: "q"}},
 		Reported: map[string]bool{}, Dead: map[string]bool{},
-		HandedOver: func(string, schedule.Span) bool { return false },
+		HandedOver: func(string, wire.Span) bool { return false },
 	}
 }
 
@@ -131,10 +132,10 @@ func TestReconcile(t *testing.T) {
 		},
 		"so has one of a hand-off that waits, of which no event tells": {
 			func(k *known) {
-				start := schedule.BufferedStart{RequestID: "r2", Source: auto, Nominal: due, Actual: due.Add(time.Second), Trace: "t"}
-				k.Arriving = []schedule.Enqueue{
-					{Incarnation: "i", Source: auto, Starts: []schedule.BufferedStart{start, {RequestID: "r3", Source: auto, Actual: due.Add(time.Second)}}},
-					{Incarnation: "before", Source: auto, Starts: []schedule.BufferedStart{{RequestID: "r4", Source: auto, Actual: due.Add(time.Second)}}},
+				start := wire.BufferedStart{RequestID: "r2", Source: auto, Nominal: due, Actual: due.Add(time.Second), Trace: "t"}
+				k.Arriving = []wire.Enqueue{
+					{Incarnation: "i", Source: auto, Starts: []wire.BufferedStart{start, {RequestID: "r3", Source: auto, Actual: due.Add(time.Second)}}},
+					{Incarnation: "before", Source: auto, Starts: []wire.BufferedStart{{RequestID: "r4", Source: auto, Actual: due.Add(time.Second)}}},
 				}
 				k.Reported["r2"], k.Reported["r4"] = true, true
 			},
@@ -159,7 +160,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"one of a trigger that is keeps what it replaces": {
 			func(k *known) {
-				k.Backfills["b"] = schedule.BackfillState{
+				k.Backfills["b"] = wire.BackfillState{
 					ID: "b", Incarnation: "i", RequestTime: due.Add(time.Second),
 					Trigger: &schedule.Trigger{Input: []byte("1"), Overlap: schedule.OverlapBufferAll},
 				}
@@ -170,7 +171,7 @@ func TestReconcile(t *testing.T) {
 				assert.True(t, p.Invoker.Starts[1].Overridden)
 				assert.Equal(t, schedule.OverlapBufferAll, p.Invoker.Starts[1].Overlap)
 				at := due.Add(time.Second)
-				assert.Equal(t, []schedule.Span{{From: at.Add(-1), To: at}}, p.Invoker.Sources["b"].Covered,
+				assert.Equal(t, []wire.Span{{From: at.Add(-1), To: at}}, p.Invoker.Sources["b"].Covered,
 					"the backfiller makes the hand-off again, and nothing comes of it")
 			},
 		},
@@ -185,19 +186,19 @@ func TestReconcile(t *testing.T) {
 		"one that waits is not": {
 			func(k *known) {
 				k.Generator.HandedOff = due.Add(time.Second)
-				k.HandedOver = func(source string, span schedule.Span) bool {
-					return source == auto && span == schedule.Span{From: due, To: due.Add(time.Second)}
+				k.HandedOver = func(source string, span wire.Span) bool {
+					return source == auto && span == wire.Span{From: due, To: due.Add(time.Second)}
 				}
 			},
 			Counts{}, nil,
 		},
 		"a batch of a backfill that is nowhere is made again": {
 			func(k *known) {
-				k.Backfills["b"] = schedule.BackfillState{
+				k.Backfills["b"] = wire.BackfillState{
 					ID: "b", Incarnation: "i", Range: &schedule.BackfillRange{Start: epoch, End: due}, Handed: 9, Done: true,
 					Mark: epoch.Add(8 * time.Second),
 				}
-				k.Invoker.Sources["b"] = schedule.SourceProgress{Covered: []schedule.Span{{From: epoch.Add(-1), To: epoch.Add(3 * time.Second)}}}
+				k.Invoker.Sources["b"] = wire.SourceProgress{Covered: []wire.Span{{From: epoch.Add(-1), To: epoch.Add(3 * time.Second)}}}
 			},
 			Counts{HandOffs: 1},
 			func(t *testing.T, p *plan) {
@@ -208,7 +209,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"so is the hand-off of a trigger": {
 			func(k *known) {
-				k.Backfills["b"] = schedule.BackfillState{
+				k.Backfills["b"] = wire.BackfillState{
 					ID: "b", Incarnation: "i", Trigger: &schedule.Trigger{}, RequestTime: due, Mark: due, Handed: 1, Done: true,
 				}
 			},
@@ -257,8 +258,8 @@ func TestReconcile(t *testing.T) {
 func TestUnseenChanges(t *testing.T) {
 	t.Parallel()
 	k := settled(t)
-	k.Backfills["known"] = schedule.BackfillState{ID: "known", Incarnation: "i", Trigger: &schedule.Trigger{}}
-	k.Definition.Requests = []schedule.BackfillState{{ID: "asked"}}
+	k.Backfills["known"] = wire.BackfillState{ID: "known", Incarnation: "i", Trigger: &schedule.Trigger{}}
+	k.Definition.Requests = []wire.BackfillState{{ID: "asked"}}
 	k.Events = []schedule.Event{
 		{ID: "i-updated-3", Kind: schedule.EventUpdated},
 		{ID: "i-paused-4", Kind: schedule.EventPaused, Identity: "ann"},

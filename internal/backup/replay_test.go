@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -41,17 +42,17 @@ func TestEventsBringARecordForward(t *testing.T) {
 
 // history is what happens to one schedule.
 type history struct {
-	definition schedule.Definition
-	state      schedule.InvokerState
+	definition wire.Definition
+	state      wire.InvokerState
 	events     []schedule.Event
 	now        time.Time
 	// handOffs are all that were made; each has the counts that a repeat of it would have.
-	handOffs []schedule.Enqueue
+	handOffs []wire.Enqueue
 	nominals int
 }
 
 func newHistory(t *rapid.T) *history {
-	d := schedule.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 3, LimitVersion: 3, CreateTime: epoch}
+	d := wire.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 3, LimitVersion: 3, CreateTime: epoch}
 	d.Schedule.Action.TaskQueue = "q"
 	d.Schedule.Policies.Overlap = rapid.SampledFrom([]schedule.OverlapPolicy{
 		schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll, schedule.OverlapCancelOther,
@@ -88,17 +89,17 @@ func (h *history) due(t *rapid.T) {
 	if n := len(h.handOffs); n > 0 {
 		from = h.handOffs[n-1].To
 	}
-	e := schedule.Enqueue{
-		Incarnation: "i", Version: 3, Source: schedule.SourceAuto, Span: schedule.Span{From: from, To: h.now},
+	e := wire.Enqueue{
+		Incarnation: "i", Version: 3, Source: schedule.SourceAuto, Span: wire.Span{From: from, To: h.now},
 		Missed: rapid.IntRange(0, 2).Draw(t, "missed"),
 	}
 	if e.Missed > 0 {
-		e.MissedSpan = schedule.Span{From: from.Add(time.Millisecond), To: from.Add(2 * time.Millisecond)}
+		e.MissedSpan = wire.Span{From: from.Add(time.Millisecond), To: from.Add(2 * time.Millisecond)}
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "starts") {
 		h.nominals++
 		at := h.now.Add(time.Duration(i-5) * time.Millisecond)
-		start := schedule.NewStart(&h.definition, schedule.SourceAuto, at, at)
+		start := wire.NewStart(&h.definition, schedule.SourceAuto, at, at)
 		start.Skip = rapid.IntRange(0, 9).Draw(t, "skip") == 0
 		e.Starts = append(e.Starts, start)
 	}
@@ -106,7 +107,7 @@ func (h *history) due(t *rapid.T) {
 		return
 	}
 	h.handOffs = append(h.handOffs, e)
-	h.keep(invoker.Transition(&h.definition, h.state, invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: e}}}, h.now))
+	h.keep(invoker.Transition(&h.definition, h.state, invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: e}}}, h.now))
 }
 
 // refused is why a start is not accepted.
@@ -143,10 +144,10 @@ func (h *history) complete(t *rapid.T) {
 
 // known is what a backup has whose records are of an earlier moment, and whose other streams are of this one. The events
 // come in any order, and some of them twice. All hand-offs wait still, at the worst.
-func (h *history) known(early schedule.InvokerState) *known {
+func (h *history) known(early wire.InvokerState) *known {
 	k := &known{
 		Definition: h.definition, Invoker: early, Events: slices.Clone(h.events), Queued: map[string]queued{},
-		Arriving: h.handOffs, HandedOver: func(string, schedule.Span) bool { return false },
+		Arriving: h.handOffs, HandedOver: func(string, wire.Span) bool { return false },
 	}
 	slices.Reverse(k.Events)
 	k.Events = append(k.Events, h.events...)
@@ -175,7 +176,7 @@ func (h *history) untold(early *history) map[string]bool {
 }
 
 // requireSame compares what a record that was brought forward says with what is so.
-func requireSame(t *rapid.T, h *history, have *schedule.InvokerState, untold map[string]bool) {
+func requireSame(t *rapid.T, h *history, have *wire.InvokerState, untold map[string]bool) {
 	require.Equal(t, h.state.Counters, have.Counters)
 	require.Equal(t, h.state.EventSequence, have.EventSequence)
 	require.ElementsMatch(t, phases(&h.state, untold), phases(have, nil))
@@ -202,7 +203,7 @@ func requireSame(t *rapid.T, h *history, have *schedule.InvokerState, untold map
 }
 
 // phases says of each start that has not ended whether it waits or runs.
-func phases(state *schedule.InvokerState, but map[string]bool) []string {
+func phases(state *wire.InvokerState, but map[string]bool) []string {
 	var all []string
 	for i := range state.Starts {
 		if s := &state.Starts[i]; s.Phase != schedule.PhaseCompleted && !but[s.RequestID] {
@@ -212,7 +213,7 @@ func phases(state *schedule.InvokerState, but map[string]bool) []string {
 	return all
 }
 
-func find(state *schedule.InvokerState, requestID string) *schedule.BufferedStart {
+func find(state *wire.InvokerState, requestID string) *wire.BufferedStart {
 	for i := range state.Starts {
 		if state.Starts[i].RequestID == requestID {
 			return &state.Starts[i]
@@ -223,7 +224,7 @@ func find(state *schedule.InvokerState, requestID string) *schedule.BufferedStar
 
 // requireNothingNew makes the hand-off that a generator of the earlier moment makes: all in one. It brings what nobody has told
 // of, and nothing else.
-func requireNothingNew(t *rapid.T, h, early *history, state *schedule.InvokerState, untold map[string]bool) {
+func requireNothingNew(t *rapid.T, h, early *history, state *wire.InvokerState, untold map[string]bool) {
 	since := h.handOffs[len(early.handOffs):]
 	if len(since) == 0 {
 		return
@@ -236,7 +237,7 @@ func requireNothingNew(t *rapid.T, h, early *history, state *schedule.InvokerSta
 		again.Starts = append(again.Starts, e.Starts...)
 	}
 	before := state.Counters
-	out := invoker.Transition(&h.definition, *state, invoker.Input{Enqueues: []invoker.Traced[schedule.Enqueue]{{Body: again}}}, h.now)
+	out := invoker.Transition(&h.definition, *state, invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: again}}}, h.now)
 	for _, e := range out.State.Outbox {
 		if (e.Kind == schedule.EventDeferred || e.Kind == schedule.EventStarted) && find(state, e.RequestID) == nil {
 			require.True(t, untold[e.RequestID], e.RequestID)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -41,11 +42,11 @@ func (s *settlement) resume(k *known, p *plan) {
 	p.Generator.Mark, p.Generator.HandedOff = s.ResumeFrom, s.ResumeFrom
 	p.Generator.LastNominal = assumed.State.LastNominal
 	p.GeneratorChanged = true
-	p.assume(d, schedule.Span{From: pending.State.HandedOff, To: s.ResumeFrom}, assumed.HandOff)
+	p.assume(d, wire.Span{From: pending.State.HandedOff, To: s.ResumeFrom}, assumed.HandOff)
 }
 
 // assume notes in the invoker's record that a span has been dealt with.
-func (p *plan) assume(d *schedule.Definition, span schedule.Span, due *schedule.Enqueue) {
+func (p *plan) assume(d *wire.Definition, span wire.Span, due *wire.Enqueue) {
 	state := &p.Invoker
 	progress := state.Sources[schedule.SourceAuto]
 	progress.Covered = join(append(progress.Covered, span))
@@ -68,10 +69,10 @@ func (p *plan) assume(d *schedule.Definition, span schedule.Span, due *schedule.
 }
 
 // bounds are the nominal times of the first and the last action of a hand-off.
-func bounds(e *schedule.Enqueue) (first, last time.Time) {
-	spans := []schedule.Span{e.MissedSpan, e.SupersededSpan, e.DroppedSpan}
+func bounds(e *wire.Enqueue) (first, last time.Time) {
+	spans := []wire.Span{e.MissedSpan, e.SupersededSpan, e.DroppedSpan}
 	if n := len(e.Starts); n > 0 {
-		spans = append(spans, schedule.Span{From: e.Starts[0].Nominal, To: e.Starts[n-1].Nominal})
+		spans = append(spans, wire.Span{From: e.Starts[0].Nominal, To: e.Starts[n-1].Nominal})
 	}
 	for _, s := range spans {
 		if s.From.IsZero() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -97,10 +98,10 @@ func (s *settlement) shard(ctx context.Context, buckets kv.Buckets, shard int, k
 // held are the records of a schedule, at their revisions.
 type held struct {
 	key        schedule.Key
-	definition kv.Record[schedule.Definition]
-	generator  kv.Record[schedule.GeneratorState]
-	invoker    kv.Record[schedule.InvokerState]
-	backfills  map[string]kv.Record[schedule.BackfillState]
+	definition kv.Record[wire.Definition]
+	generator  kv.Record[wire.GeneratorState]
+	invoker    kv.Record[wire.InvokerState]
+	backfills  map[string]kv.Record[wire.BackfillState]
 }
 
 // schedule settles one schedule. A record that cannot be read stays what it is: cluster check names it. What was settled
@@ -132,7 +133,7 @@ func (s *settlement) schedule(ctx context.Context, key schedule.Key, backfills [
 }
 
 func (s *settlement) read(ctx context.Context, key schedule.Key, backfills []string) (*held, error) {
-	h := &held{key: key, backfills: map[string]kv.Record[schedule.BackfillState]{}}
+	h := &held{key: key, backfills: map[string]kv.Record[wire.BackfillState]{}}
 	var failed [3]error
 	h.definition, failed[0] = kv.OrZero(kv.GetLeader(ctx, s.store, kv.Definition(key)))
 	h.generator, failed[1] = kv.OrZero(kv.GetLeader(ctx, s.store, kv.Generator(key)))
@@ -153,7 +154,7 @@ func (s *settlement) known(h *held) (*known, error) {
 	}
 	k := &known{
 		Definition: h.definition.Value, Generator: h.generator.Value, Invoker: h.invoker.Value,
-		Backfills: map[string]schedule.BackfillState{}, Events: s.evidence.events[h.key], Queued: s.evidence.queued[h.key],
+		Backfills: map[string]wire.BackfillState{}, Events: s.evidence.events[h.key], Queued: s.evidence.queued[h.key],
 		Reported: s.evidence.reported[h.key], Arriving: s.evidence.arriving[h.key],
 		HandedOver: s.evidence.handedOver(h.key), Spec: spec,
 	}
@@ -211,14 +212,14 @@ func (s *settlement) carryOut(ctx context.Context, h *held, p *plan) error {
 
 // traceOf is what the trace of a definition is to say that a restore removes: as much of what the request has left as its event
 // tells. What was to become of the runs no event does.
-func traceOf(d *schedule.Definition, gone *schedule.Event) kv.Note {
+func traceOf(d *wire.Definition, gone *schedule.Event) kv.Note {
 	switch {
 	case gone.Kind == schedule.EventClosed:
 		return kv.Note{Deletion: d.Predecessor} // no request has deleted it
 	case gone.RequestID == "":
 		return kv.Note{}
 	}
-	return kv.Note{Deletion: &schedule.Deletion{Incarnation: d.Incarnation, RequestID: gone.RequestID}}
+	return kv.Note{Deletion: &wire.Deletion{Incarnation: d.Incarnation, RequestID: gone.RequestID}}
 }
 
 // withdraw removes a start request, if it is still there. The server has no error of its own for one that is not.
@@ -256,7 +257,7 @@ func (s *settlement) writeResult(ctx context.Context, key schedule.Key, p *plan)
 // is in no backup.
 func (s *settlement) wake(ctx context.Context, h *held) error {
 	shard, names := s.store.ShardOf(h.key), s.names
-	wake := &schedule.Wake{Reason: schedule.ReasonRetry}
+	wake := &wire.Wake{Reason: wire.ReasonRetry}
 	wakes := []string{names.Generate(shard, h.key, subjects.WhatGuard)}
 	if h.invoker.Revision > 0 || len(s.evidence.events[h.key]) > 0 || h.definition.Revision == 0 {
 		wakes = append(wakes, names.InvokeWake(shard, h.key))
@@ -344,7 +345,7 @@ func (k *known) followed(source string, p *plan) bool {
 
 // asked reports whether the definition has brought a request, of which the generator has not made a record yet.
 func (k *known) asked(source string) bool {
-	return slices.ContainsFunc(k.Definition.Requests, func(b schedule.BackfillState) bool { return b.ID == source })
+	return slices.ContainsFunc(k.Definition.Requests, func(b wire.BackfillState) bool { return b.ID == source })
 }
 
 // orphaned forgets the events of schedules that were created after the records had been copied, and are not in the backup.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
@@ -107,7 +108,7 @@ func expectAll(l *ledger, n int, name func(int) string, spec schedule.Spec, with
 	}
 	for i := range n {
 		id := name(i)
-		seed := (&schedule.Definition{Namespace: namespace, ID: id}).JitterSeed()
+		seed := (&wire.Definition{Namespace: namespace, ID: id}).JitterSeed()
 		var due []entry
 		for t := range compiled.Between(within.from.Add(-time.Nanosecond), within.to.Add(-time.Nanosecond), seed) {
 			due = append(due, entry{nominal: t.Nominal, due: t.Actual})

@@ -16,6 +16,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -26,7 +27,7 @@ const DefaultSize = 16384
 
 // Definitions returns records of definitions. The pools of a process share them: what one has just read or confirmed serves
 // the next.
-func Definitions() *Records[schedule.Definition] { return NewRecords(DefaultSize, kv.Definition) }
+func Definitions() *Records[wire.Definition] { return NewRecords(DefaultSize, kv.Definition) }
 
 // Records are the last records of one kind, by schedule. It is safe for concurrent use.
 type Records[T any] struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -30,16 +31,16 @@ func TestRecordsAreKeptUntilAskedForTheTruth(t *testing.T) {
 	t.Parallel()
 	store, key := newStore(t), schedule.Key{Namespace: "default", ID: "s"}
 	records := cache.NewRecords(2, kv.Generator)
-	load := func(again bool) kv.Record[schedule.GeneratorState] {
+	load := func(again bool) kv.Record[wire.GeneratorState] {
 		record, err := records.Load(t.Context(), store, key, again)
 		require.NoError(t, err)
 		return record
 	}
-	put := func(version, revision uint64) kv.Record[schedule.GeneratorState] {
-		state := schedule.GeneratorState{Incarnation: "i", Version: version}
+	put := func(version, revision uint64) kv.Record[wire.GeneratorState] {
+		state := wire.GeneratorState{Incarnation: "i", Version: version}
 		revision, err := kv.Put(t.Context(), store, kv.Generator(key), &state, revision)
 		require.NoError(t, err)
-		return kv.Record[schedule.GeneratorState]{Value: state, Revision: revision}
+		return kv.Record[wire.GeneratorState]{Value: state, Revision: revision}
 	}
 	require.Zero(t, load(false))
 	records.Keep(key, load(false))
@@ -62,7 +63,7 @@ func TestRecordsForgetsTheLeastRecentlyUsed(t *testing.T) {
 	records := cache.NewRecords(0, kv.Invoker)
 	a, b := schedule.Key{Namespace: "default", ID: "a"}, schedule.Key{Namespace: "default", ID: "b"}
 	for _, key := range []schedule.Key{a, b} {
-		records.Keep(key, kv.Record[schedule.InvokerState]{Revision: 1})
+		records.Keep(key, kv.Record[wire.InvokerState]{Revision: 1})
 	}
 	_, known := records.Get(a)
 	require.False(t, known)

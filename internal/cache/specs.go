@@ -3,7 +3,7 @@ package cache
 import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
@@ -15,7 +15,7 @@ type Specs struct {
 
 type entry struct {
 	spec *specproc.Spec
-	zone schedule.ZoneRules
+	zone wire.ZoneRules
 }
 
 type version struct {
@@ -33,7 +33,7 @@ func NewSpecs(size int) *Specs {
 }
 
 // Get returns the compiled spec of a definition. The error is that of specproc.CompileDefinition.
-func (s *Specs) Get(d *schedule.Definition) (*specproc.Spec, error) {
+func (s *Specs) Get(d *wire.Definition) (*specproc.Spec, error) {
 	key := version{d.Incarnation, d.Version}
 	if known, ok := s.specs.Get(key); ok {
 		return known.spec, nil
@@ -42,14 +42,14 @@ func (s *Specs) Get(d *schedule.Definition) (*specproc.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.specs.Add(key, entry{spec, d.Schedule.Spec.AsStored().ZoneRules()})
+	s.specs.Add(key, entry{spec, wire.ZoneRulesOf(d.Schedule.Spec.AsStored())})
 	return spec, nil
 }
 
 // Zone returns the rules of the time zone by which the spec of a definition is compiled.
-func (s *Specs) Zone(d *schedule.Definition) schedule.ZoneRules {
+func (s *Specs) Zone(d *wire.Definition) wire.ZoneRules {
 	if known, ok := s.specs.Get(version{d.Incarnation, d.Version}); ok {
 		return known.zone
 	}
-	return d.Schedule.Spec.AsStored().ZoneRules()
+	return wire.ZoneRulesOf(d.Schedule.Spec.AsStored())
 }

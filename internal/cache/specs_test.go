@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/cache"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-func definition(incarnation string, version uint64, every time.Duration) *schedule.Definition {
-	return &schedule.Definition{Incarnation: incarnation, Version: version, Schedule: schedule.Schedule{
+func definition(incarnation string, version uint64, every time.Duration) *wire.Definition {
+	return &wire.Definition{Incarnation: incarnation, Version: version, Schedule: schedule.Schedule{
 		Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(every)}}},
 	}}
 }

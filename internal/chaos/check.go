@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -352,12 +353,12 @@ func (c *scheduleCase) checkCounters() {
 	if !c.described {
 		return
 	}
-	var told schedule.Counters
+	var told wire.Counters
 	for i := range c.events {
 		told.Add(c.events[i])
 	}
 	info := c.description.Info
-	counted := schedule.Counters{
+	counted := wire.Counters{
 		Actions: info.ActionCount, MissedCatchup: info.MissedCatchupWindow, OverlapSkipped: info.OverlapSkipped,
 		BufferDropped: info.BufferDropped, SkippedOnRequest: info.SkippedOnRequest,
 	}

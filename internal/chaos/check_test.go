@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -51,7 +52,7 @@ func (s *scene) tell(e schedule.Event) {
 	e.ScheduleID, e.ID = "s", fmt.Sprintf("incarnation-%s-%d", e.Kind, len(s.Events))
 	s.Events = append(s.Events, e)
 	d := s.Schedules["s"]
-	var c schedule.Counters
+	var c wire.Counters
 	c.Add(e)
 	d.Info.ActionCount += c.Actions
 	d.Info.OverlapSkipped += c.OverlapSkipped

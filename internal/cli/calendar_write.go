@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -65,7 +66,7 @@ func (f *namedCalendarFlags) request(namespace, name string, current schedule.Na
 func (f *namedCalendarFlags) read(namespace string) (file calendarFile, err error) {
 	data, err := f.env.readInput(f.file)
 	if err == nil {
-		err = schedule.DecodeYAML(data, &file)
+		err = apitext.DecodeYAML(data, &file)
 	}
 	if err != nil {
 		return file, usagef("--file %s: %w", f.file, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/golden"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -100,7 +101,7 @@ func TestTriggerFlags(t *testing.T) {
 		"--header", "a=b=c", "--header", "empty=", "--memo", `m={"x":1}`,
 	}))
 	require.NoError(t, flags.apply())
-	got, err := schedule.EncodeJSON(flags.request)
+	got, err := apitext.EncodeJSON(flags.request)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"id":"","overlap":"allow_all","note":"why","input":{"a":1},"headers":{"a":"b=c","empty":""},"memo":{"m":{"x":1}}}`, string(got))
 }
@@ -158,7 +159,7 @@ func TestPatchFlags(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.NoError(t, request.Validate())
-			got, err := schedule.EncodeJSON(request)
+			got, err := apitext.EncodeJSON(request)
 			require.NoError(t, err)
 			assert.JSONEq(t, test.want, string(got))
 			assert.Equal(t, test.words, strings.Join(patchWords(request), ", "))

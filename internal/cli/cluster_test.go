@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/golden"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -93,15 +95,15 @@ func TestClusterCheck(t *testing.T) {
 
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	key := schedule.Key{Namespace: "default", ID: "report"}
-	_, err := kv.Put(t.Context(), r.store, kv.Definition(key), &schedule.Definition{
+	_, err := kv.Put(t.Context(), r.store, kv.Definition(key), &wire.Definition{
 		Namespace: key.Namespace, ID: key.ID, Incarnation: "i", Version: 1, CreateTime: created,
 	}, 0)
 	require.NoError(t, err)
-	_, err = kv.Put(t.Context(), r.store, kv.Generator(key), &schedule.GeneratorState{
+	_, err = kv.Put(t.Context(), r.store, kv.Generator(key), &wire.GeneratorState{
 		Incarnation: "i", Mark: created, HandedOff: created, Version: 1, Next: created.AddDate(100, 0, 0),
 	}, 0)
 	require.NoError(t, err)
-	_, err = kv.Put(t.Context(), r.store, kv.Result(schedule.Key{Namespace: "old", ID: "gone"}), &schedule.Result{Incarnation: "i"}, 0)
+	_, err = kv.Put(t.Context(), r.store, kv.Result(schedule.Key{Namespace: "old", ID: "gone"}), &wire.Result{Incarnation: "i"}, 0)
 	require.NoError(t, err)
 	r.corrupt(key)
 
@@ -134,7 +136,7 @@ func (r *ruins) corrupt(key schedule.Key) {
 	conn, err := nats.Connect(r.url)
 	require.NoError(r, err)
 	defer conn.Close()
-	_, err = conn.Request("$KV."+r.names.StateBucket(0)+"."+kv.Invoker(key).String(), []byte{schedule.FormatVersion, 0xc1}, time.Second)
+	_, err = conn.Request("$KV."+r.names.StateBucket(0)+"."+kv.Invoker(key).String(), []byte{codec.FormatVersion, 0xc1}, time.Second)
 	require.NoError(r, err)
 }
 

@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/golden"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -78,7 +80,7 @@ func setupLetters(t *testing.T) *letters {
 // wake stores a letter of the generator about a wake of a schedule; n is the place of that in its stream.
 func (l *letters) wake(key schedule.Key, n int) {
 	l.Helper()
-	body, err := schedule.Marshal(&schedule.Wake{Version: uint64(n), Reason: schedule.ReasonDue})
+	body, err := codec.Marshal(&wire.Wake{Version: uint64(n), Reason: wire.ReasonDue})
 	require.NoError(l, err)
 	letter := nats.NewMsg(l.names.DeadLetter(subjects.PoolGenerator))
 	letter.Data = body

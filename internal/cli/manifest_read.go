@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 )
 
 // manifestReader reads the schedules of one file.
@@ -35,7 +35,7 @@ func (r *manifestReader) read(env Env) {
 	}
 	count := 0
 	failed := map[int]error{}
-	for document, err := range schedule.YAMLDocuments(data) {
+	for document, err := range apitext.YAMLDocuments(data) {
 		count++
 		var m manifest
 		if err == nil {
@@ -66,7 +66,7 @@ func (r *manifestReader) document(text json.RawMessage) (m manifest, err error) 
 	case fields["info"] != nil || fields["conflictToken"] != nil || fields["namespace"] != nil:
 		err = r.description(text, &m)
 	default:
-		err = schedule.DecodeJSON(text, &m)
+		err = apitext.DecodeJSON(text, &m)
 	}
 	if err != nil {
 		return m, err
@@ -81,7 +81,7 @@ func (r *manifestReader) document(text json.RawMessage) (m manifest, err error) 
 // description reads what describe prints.
 func (r *manifestReader) description(text json.RawMessage, m *manifest) error {
 	var d description
-	if err := schedule.DecodeJSON(text, &d); err != nil {
+	if err := apitext.DecodeJSON(text, &d); err != nil {
 		return err
 	}
 	if d.Namespace != "" && d.Namespace != r.namespace {

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // The formats of answers.
@@ -96,7 +96,7 @@ func printAll[T any](
 func encodeAs(format string, answer any) ([]byte, error) {
 	switch format {
 	case outputYAML:
-		return schedule.EncodeYAML(answer)
+		return apitext.EncodeYAML(answer)
 	case outputJSONL:
 		return jsonLines(answer)
 	}
@@ -104,7 +104,7 @@ func encodeAs(format string, answer any) ([]byte, error) {
 }
 
 func indentedJSON(answer any) ([]byte, error) {
-	compact, err := schedule.EncodeJSON(answer)
+	compact, err := apitext.EncodeJSON(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func indentedJSON(answer any) ([]byte, error) {
 
 // jsonLines writes each item of a list on a line, and anything else on one.
 func jsonLines(answer any) ([]byte, error) {
-	compact, err := schedule.EncodeJSON(answer)
+	compact, err := apitext.EncodeJSON(answer)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -37,7 +38,7 @@ func parseBlackout(text string) (blackout schedule.Blackout, err error) {
 
 // parseCalendar reads a calendar as JSON.
 func parseCalendar(text string) (calendar schedule.Calendar, err error) {
-	if err = schedule.DecodeJSON([]byte(text), &calendar); err != nil {
+	if err = apitext.DecodeJSON([]byte(text), &calendar); err != nil {
 		return calendar, fmt.Errorf(`%w; write JSON such as {"hour": "9", "dayOfWeek": "mon-fri"}`, err)
 	}
 	return calendar, nil

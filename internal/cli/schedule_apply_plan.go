@@ -8,6 +8,7 @@ import (
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -81,13 +82,13 @@ func deletions(current map[string]schedule.Description, named map[string]bool) [
 func diffOf(id string, before, after *schedule.Schedule) (string, error) {
 	old, oldName := "", "/dev/null"
 	if before != nil {
-		text, err := schedule.EncodeYAML(before)
+		text, err := apitext.EncodeYAML(before)
 		if err != nil {
 			return "", err
 		}
 		old, oldName = string(text), "now/"+id
 	}
-	text, err := schedule.EncodeYAML(after)
+	text, err := apitext.EncodeYAML(after)
 	if err != nil {
 		return "", err
 	}

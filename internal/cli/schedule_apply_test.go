@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -100,7 +101,7 @@ func TestReadManifestsErrors(t *testing.T) {
 func TestManifestsOfDescribe(t *testing.T) {
 	t.Parallel()
 	described := func(id string) []byte {
-		text, err := schedule.EncodeYAML(schedule.Description{
+		text, err := apitext.EncodeYAML(schedule.Description{
 			Namespace: "default", ID: id, ConflictToken: 7, Info: schedule.Info{ActionCount: 3, PausedBy: "somebody"},
 			Schedule: schedule.Schedule{
 				Action: schedule.Action{Type: "noop", TaskQueue: "q"}, State: schedule.State{Paused: true}, Policies: schedule.Policies{PauseOnFailure: true},

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -175,7 +176,7 @@ func (f *createFlags) readFile(into any) error {
 	}
 	data, err := f.env.readInput(f.file)
 	if err == nil {
-		err = schedule.DecodeYAML(data, into)
+		err = apitext.DecodeYAML(data, into)
 	}
 	if err != nil {
 		return usagef("--file %s: %w", f.file, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -49,7 +50,7 @@ func TestCreateFlags(t *testing.T) {
 			t.Parallel()
 			request, err := p.build(t, test.args...)
 			require.NoError(t, err)
-			got, err := schedule.EncodeJSON(request)
+			got, err := apitext.EncodeJSON(request)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, string(got))
 		})
@@ -116,7 +117,7 @@ func TestDemoSchedulesAreValid(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../examples/demo.yaml")
 	require.NoError(t, err)
-	requests, err := schedule.DecodeYAMLDocuments[schedule.CreateRequest](data)
+	requests, err := apitext.DecodeYAMLDocuments[schedule.CreateRequest](data)
 	require.NoError(t, err)
 	require.Len(t, requests, 3)
 	for _, request := range requests {

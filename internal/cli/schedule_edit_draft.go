@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -35,13 +36,13 @@ type draft struct {
 
 // newDraft makes the file, which is the user's alone to read.
 func newDraft(current *schedule.Description) (*draft, error) {
-	body, err := schedule.EncodeYAML(current.Schedule)
+	body, err := apitext.EncodeYAML(current.Schedule)
 	if err != nil {
 		return nil, err
 	}
 	d := &draft{text: fmt.Sprintf("# Schedule %s of namespace %s. Save this to change it; leave it as it is to change nothing.\n%s",
 		current.ID, current.Namespace, body)}
-	if err := schedule.DecodeYAML(body, &d.original); err != nil {
+	if err := apitext.DecodeYAML(body, &d.original); err != nil {
 		return nil, err
 	}
 	file, err := os.CreateTemp("", "carillon-*.yaml")
@@ -127,7 +128,7 @@ func editorOf(env Env) string {
 }
 
 func parseDraft(text string) (next schedule.Schedule, err error) {
-	if err = schedule.DecodeYAML([]byte(text), &next); err == nil {
+	if err = apitext.DecodeYAML([]byte(text), &next); err == nil {
 		err = next.Validate()
 	}
 	return next, err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/carillon-scheduler/carillon/client"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -60,7 +61,7 @@ func (a *app) exportAll(ctx context.Context, api *client.Client, prefix string) 
 
 // export writes one document.
 func (a *app) export(d *schedule.Description) error {
-	text, err := schedule.EncodeYAML(manifest{ID: d.ID, Schedule: d.Schedule})
+	text, err := apitext.EncodeYAML(manifest{ID: d.ID, Schedule: d.Schedule})
 	if err != nil {
 		return err
 	}

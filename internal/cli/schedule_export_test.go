@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/jsontext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -46,7 +48,7 @@ func TestExportOfThousandsIsRead(t *testing.T) {
 		all[i].Action = schedule.Action{Type: "noop", TaskQueue: "q", Input: json.RawMessage(`"` + strings.Repeat("x", 2000) + `"`)}
 	}
 	text := exported(t, all)
-	require.Greater(t, len(text), schedule.MaxTextBytes)
+	require.Greater(t, len(text), jsontext.MaxBytes)
 	found, err := Env{Stdin: strings.NewReader(text)}.readManifests("-", "default")
 	require.NoError(t, err)
 	require.Len(t, found, len(all))
@@ -62,7 +64,7 @@ func TestLargeSchedulesEndToEnd(t *testing.T) {
 	c := cli{t, url}
 	dir := t.TempDir()
 	for i := range 10 {
-		text, err := schedule.EncodeJSON(manifest{ID: fmt.Sprintf("large-%d", i), Schedule: schedule.Schedule{
+		text, err := apitext.EncodeJSON(manifest{ID: fmt.Sprintf("large-%d", i), Schedule: schedule.Schedule{
 			Action: schedule.Action{Type: "noop", TaskQueue: "q", Input: large(i == 0)},
 		}})
 		require.NoError(t, err)

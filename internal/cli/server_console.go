@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/examples"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/cli/live"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
@@ -37,7 +38,7 @@ func (c *console) prepare(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if c.demo, err = schedule.DecodeYAMLDocuments[schedule.CreateRequest](examples.Demo); err != nil {
+	if c.demo, err = apitext.DecodeYAMLDocuments[schedule.CreateRequest](examples.Demo); err != nil {
 		return fmt.Errorf("examples/demo.yaml: %w", err)
 	}
 	if c.from, err = live.End(ctx, c.cluster.JS, c.cluster.Names); err != nil {

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -75,19 +77,19 @@ func (f *specFlags) readFile() error {
 // decodeSpec reads a spec, or the spec of anything that has one: a schedule, or the answer of schedule describe.
 func decodeSpec(data []byte) (id string, spec schedule.Spec, err error) {
 	var around map[string]any
-	if err := schedule.DecodeYAML(data, &around); err != nil {
+	if err := apitext.DecodeYAML(data, &around); err != nil {
 		return "", schedule.Spec{}, err
 	}
 	within, isSchedule := around["spec"]
 	if !isSchedule {
-		return "", spec, schedule.DecodeYAML(data, &spec)
+		return "", spec, apitext.DecodeYAML(data, &spec)
 	}
-	text, err := schedule.EncodeJSON(within)
+	text, err := apitext.EncodeJSON(within)
 	if err != nil {
 		return "", spec, err
 	}
 	id, _ = around["id"].(string)
-	return id, spec, schedule.Prefix("spec", schedule.DecodeJSON(text, &spec))
+	return id, spec, schedule.Prefix("spec", apitext.DecodeJSON(text, &spec))
 }
 
 // seed returns the default seed of the jitter, which is that of the schedule in the file.
@@ -95,7 +97,7 @@ func (a *app) seed(f *specFlags) string {
 	if f.id == "" {
 		return ""
 	}
-	definition := schedule.Definition{Namespace: a.global.namespace, ID: f.id}
+	definition := wire.Definition{Namespace: a.global.namespace, ID: f.id}
 	return definition.JitterSeed()
 }
 

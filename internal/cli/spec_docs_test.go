@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/golden"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
@@ -42,7 +43,7 @@ func TestSpecificationPage(t *testing.T) {
 // exampleResult is the spec in words, its first times on the wall and in UTC, and the warnings.
 func exampleResult(t *testing.T, name, text string, after time.Time) string {
 	var spec schedule.Spec
-	require.NoError(t, schedule.DecodeYAML([]byte(text), &spec), name)
+	require.NoError(t, apitext.DecodeYAML([]byte(text), &spec), name)
 	compiled, err := specproc.Compile(spec)
 	require.NoError(t, err, name)
 	loc, err := spec.Location()
@@ -87,7 +88,7 @@ func rejectedTable(t *testing.T) string {
 	table := "| spec | what is wrong | the error |\n| --- | --- | --- |\n"
 	for _, rejected := range rejectedSpecs {
 		var spec schedule.Spec
-		err := schedule.DecodeYAML([]byte(rejected.text), &spec)
+		err := apitext.DecodeYAML([]byte(rejected.text), &spec)
 		if err == nil {
 			err = spec.Validate()
 		}

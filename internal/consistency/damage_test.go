@@ -11,21 +11,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // started makes a schedule with a run that waits for a worker.
-func started(s *site, id string, change ...func(*schedule.CreateRequest)) (schedule.Key, schedule.BufferedStart) {
+func started(s *site, id string, change ...func(*schedule.CreateRequest)) (schedule.Key, wire.BufferedStart) {
 	s.Helper()
 	key := s.create(id, time.Hour, change...)
 	s.trigger(id)
-	var start schedule.BufferedStart
+	var start wire.BufferedStart
 	s.eventually("it runs", func() bool {
 		record, err := kv.OrZero(kv.GetLeader(s.Context(), s.store, kv.Invoker(key)))
 		require.NoError(s, err)
@@ -38,7 +40,7 @@ func started(s *site, id string, change ...func(*schedule.CreateRequest)) (sched
 	return key, start
 }
 
-func (s *site) unqueue(key schedule.Key, start schedule.BufferedStart) {
+func (s *site) unqueue(key schedule.Key, start wire.BufferedStart) {
 	s.Helper()
 	s.purge(s.names.ActionStream(), s.names.Action(key.Namespace, start.TaskQueue, start.WorkflowID))
 }
@@ -72,9 +74,9 @@ func TestLostRunWithATimeout(t *testing.T) {
 }
 
 // unpublished makes another start of one: the action stream would take the same one for a repeat.
-func unpublished(start *schedule.BufferedStart) {
+func unpublished(start *wire.BufferedStart) {
 	start.RequestID += "-2"
-	start.RunID, start.StartTime = schedule.RunID(start.RequestID), time.Time{}
+	start.RunID, start.StartTime = wire.RunID(start.RequestID), time.Time{}
 }
 
 // plantStart makes the run of a new schedule a start that has got no further than a phase, and nobody looks after.
@@ -82,7 +84,7 @@ func (s *site) plantStart(id string, phase schedule.Phase) {
 	s.Helper()
 	key, start := started(s, id)
 	s.unqueue(key, start)
-	put(s, kv.Invoker(key), func(i *schedule.InvokerState) {
+	put(s, kv.Invoker(key), func(i *wire.InvokerState) {
 		unpublished(&i.Starts[0])
 		i.Starts[0].Phase = phase
 		if phase == schedule.PhaseDeferred {
@@ -109,7 +111,7 @@ func TestDeferredStartThatWaitsForNothing(t *testing.T) {
 	s.eventually("it has run", func() bool { return s.ran("a") == 1 })
 }
 
-func (s *site) completion(key schedule.Key, start schedule.BufferedStart) *nats.Msg {
+func (s *site) completion(key schedule.Key, start wire.BufferedStart) *nats.Msg {
 	s.Helper()
 	body, err := json.Marshal(&schedule.Completion{
 		RequestID: start.RequestID, RunID: start.RunID, Status: schedule.StatusCompleted, CloseTime: time.Now(),
@@ -120,7 +122,7 @@ func (s *site) completion(key schedule.Key, start schedule.BufferedStart) *nats.
 	}
 }
 
-func (s *site) plantDeadCompletion(id string) schedule.BufferedStart {
+func (s *site) plantDeadCompletion(id string) wire.BufferedStart {
 	s.Helper()
 	key, start := started(s, id)
 	s.writeLetter(s.names.DeadLetter(subjects.PoolInvoker), s.completion(key, start), s.names.TaskStream(s.shard(key)), 999999)
@@ -178,7 +180,7 @@ func TestStartRequestThatIsADeadLetter(t *testing.T) {
 
 // plantPassedOver loses a completion as a server might: while it is stored, the consumer does not want it, and goes on to a
 // later message.
-func (s *site) plantPassedOver(id string) schedule.BufferedStart {
+func (s *site) plantPassedOver(id string) wire.BufferedStart {
 	s.Helper()
 	key, start := started(s, id)
 	s.unqueue(key, start)
@@ -218,7 +220,7 @@ func TestRecordsThatCannotBeMended(t *testing.T) {
 	truncate(s, other, kv.Definition(other))
 	bucket, err := s.js.KeyValue(t.Context(), s.names.StateBucket(s.shard(other)))
 	require.NoError(t, err)
-	_, err = bucket.Put(t.Context(), kv.Generator(other).String(), []byte{schedule.FormatVersion + 1, 0x80})
+	_, err = bucket.Put(t.Context(), kv.Generator(other).String(), []byte{codec.FormatVersion + 1, 0x80})
 	require.NoError(t, err)
 	found := s.finds(true)
 	require.Equal(t, []consistency.Kind{consistency.RecordDamaged, consistency.RecordDamaged, consistency.RecordForeign}, kindsOf(found))
@@ -246,7 +248,7 @@ func TestTruncatedResultAndBackfill(t *testing.T) {
 	s.trigger("a")
 	s.eventually("it has run", func() bool { return !isGone(s, kv.Result(key)) && len(s.describe("a").Info.RunningWorkflows) == 0 })
 	truncate(s, key, kv.Result(key))
-	put(s, kv.Backfill(key, "b1"), func(b *schedule.BackfillState) { b.ID = "b1" })
+	put(s, kv.Backfill(key, "b1"), func(b *wire.BackfillState) { b.ID = "b1" })
 	truncate(s, key, kv.Backfill(key, "b1"))
 	s.mends(consistency.RecordDamaged, consistency.RecordDamaged)
 	s.trigger("a")
@@ -259,8 +261,8 @@ func (s *site) plantBackfills(key, gone schedule.Key) {
 	definition, err := kv.GetLeader(s.Context(), s.store, kv.Definition(key))
 	require.NoError(s, err)
 	plant := func(key schedule.Key, id, incarnation string) {
-		put(s, kv.Backfill(key, id), func(b *schedule.BackfillState) {
-			*b = schedule.BackfillState{
+		put(s, kv.Backfill(key, id), func(b *wire.BackfillState) {
+			*b = wire.BackfillState{
 				ID: id, Incarnation: incarnation, RequestTime: time.Now().UTC(), Trigger: &schedule.Trigger{},
 			}
 		})
@@ -285,9 +287,9 @@ func TestBackfillsThatNobodyLooksAfter(t *testing.T) {
 func (s *site) plantSource(id string) schedule.Key {
 	s.Helper()
 	key, _ := started(s, id)
-	put(s, kv.Invoker(key), func(i *schedule.InvokerState) {
-		covered := []schedule.Span{{From: time.Unix(1, 0).UTC(), To: time.Unix(2, 0).UTC()}}
-		i.Sources = map[string]schedule.SourceProgress{"b1": {Covered: covered}}
+	put(s, kv.Invoker(key), func(i *wire.InvokerState) {
+		covered := []wire.Span{{From: time.Unix(1, 0).UTC(), To: time.Unix(2, 0).UTC()}}
+		i.Sources = map[string]wire.SourceProgress{"b1": {Covered: covered}}
 	})
 	return key
 }
@@ -312,7 +314,7 @@ func (s *site) plantLeftovers() leftovers {
 	for _, key := range []schedule.Key{left.records, left.timers} {
 		stream := s.shard(key)
 		arm := func(timerSubject, target string) {
-			body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonDue})
+			body, err := codec.Marshal(&wire.Wake{Reason: wire.ReasonDue})
 			require.NoError(s, err)
 			require.NoError(s, task.ArmMessage(s.Context(), b, timerSubject, target, time.Now().Add(8760*time.Hour), nil, body))
 		}
@@ -320,10 +322,10 @@ func (s *site) plantLeftovers() leftovers {
 		arm(s.names.RetryTimer(stream, key), s.names.InvokeWake(stream, key))
 		arm(s.names.TimeoutTimer(stream, key, "r1"), s.names.Timeout(stream, key, "r1")) // its run may go on
 	}
-	put(s, kv.Generator(left.records), func(g *schedule.GeneratorState) { g.Incarnation = "i" })
-	put(s, kv.Invoker(left.records), func(i *schedule.InvokerState) { i.Incarnation = "i" })
-	put(s, kv.Result(left.records), func(r *schedule.Result) { r.Incarnation = "i" })
-	put(s, kv.Result(left.result), func(r *schedule.Result) { r.Incarnation = "i" })
+	put(s, kv.Generator(left.records), func(g *wire.GeneratorState) { g.Incarnation = "i" })
+	put(s, kv.Invoker(left.records), func(i *wire.InvokerState) { i.Incarnation = "i" })
+	put(s, kv.Result(left.records), func(r *wire.Result) { r.Incarnation = "i" })
+	put(s, kv.Result(left.result), func(r *wire.Result) { r.Incarnation = "i" })
 	return left
 }
 
@@ -358,7 +360,7 @@ func TestNamespace(t *testing.T) {
 	s := newSite(t)
 	for i, namespace := range []string{"one", "two"} {
 		key := schedule.Key{Namespace: namespace, ID: fmt.Sprint(i)}
-		put(s, kv.Result(key), func(r *schedule.Result) { r.Incarnation = "i" })
+		put(s, kv.Result(key), func(r *wire.Result) { r.Incarnation = "i" })
 	}
 	report, err := s.checker.Check(t.Context(), "two", false)
 	require.NoError(t, err)
@@ -376,7 +378,7 @@ func TestWakeForAScheduleThatIsBackAgain(t *testing.T) {
 	shard := s.shard(key)
 	due := s.names.DueTimer(shard, key)
 	s.eventually("its timer is set", func() bool { return s.there(s.names.TaskStream(shard), due) })
-	wake := &schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonRetry}
+	wake := &wire.Wake{Version: math.MaxUint64, Reason: wire.ReasonRetry}
 	bus := natstest.Bus(t, s.js)
 	require.NoError(t, task.PublishAndPurge(t.Context(), bus, s.names.Generate(shard, key, subjects.WhatGuard), due, wake))
 	require.NoError(t, task.PublishAndPurge(t.Context(), bus, s.names.InvokeWake(shard, key), "", wake))

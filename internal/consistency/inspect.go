@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // overdue is how long after its time a timer is taken for one that will not fire. An election of NATS takes seconds.
@@ -52,9 +52,9 @@ func revision(revisions ...uint64) string { return fmt.Sprint(revisions) }
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // wake is what to say to a pool.
-func (in *inspector) wake() schedule.Wake {
+func (in *inspector) wake() wire.Wake {
 	d := &in.Definition.Value
-	return schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonRetry}
+	return wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonRetry}
 }
 
 // tasks finds the messages that no pool will ever be given. Their pools take a repeat for what it is.
@@ -84,7 +84,7 @@ func (in *inspector) generator() {
 	case in.hasOtherZone():
 		in.found(ZoneOutdated, "", revision(in.Definition.Revision, g.Revision), wakeGenerator{wake: in.wake()},
 			"wake the generator, which works them out anew", "the times were worked out by other rules of the time zone: "+
-				"data %s, here it is %s", cmp.Or(g.Value.ZoneData, "of an earlier release"), d.Schedule.Spec.AsStored().ZoneRules().Data)
+				"data %s, here it is %s", cmp.Or(g.Value.ZoneData, "of an earlier release"), wire.ZoneRulesOf(d.Schedule.Spec.AsStored()).Data)
 	default:
 		in.dueTimer()
 		in.handOff()
@@ -93,7 +93,7 @@ func (in *inspector) generator() {
 
 // hasOtherZone reports whether the generator's record was made by other rules of the time zone than those of this process.
 func (in *inspector) hasOtherZone() bool {
-	rules := in.Definition.Value.Schedule.Spec.AsStored().ZoneRules().Rules
+	rules := wire.ZoneRulesOf(in.Definition.Value.Schedule.Spec.AsStored()).Rules
 	return rules != "" && rules != in.Generator.Value.ZoneRules
 }
 
@@ -130,7 +130,7 @@ func (in *inspector) rebuild() mend {
 	if mark.IsZero() {
 		mark = d.CreateTime
 	}
-	state := schedule.GeneratorState{
+	state := wire.GeneratorState{
 		Incarnation: d.Incarnation, Mark: in.markFrom(mark), HandedOff: mark, Version: d.Version, LastNominal: in.lastNominal(mark),
 	}
 	return putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()}
@@ -194,16 +194,16 @@ func (in *inspector) handOff() {
 
 // gap returns the first range that the generator may have handed over and the invoker does not have. What comes before all that the
 // invoker has is such a range only if nothing has been told of it: an invoker that has lost its record does not say what it had.
-func (in *inspector) gap() (gap schedule.Span, is bool) {
+func (in *inspector) gap() (gap wire.Span, is bool) {
 	covered, end := in.covered(), in.Generator.Value.HandedOff
 	switch {
 	case in.Untold:
 		until, _ := in.beginsLate()
-		return schedule.Span{From: in.Definition.Value.CreateTime, To: until}, true
+		return wire.Span{From: in.Definition.Value.CreateTime, To: until}, true
 	case len(covered) == 0:
-		return schedule.Span{}, false
+		return wire.Span{}, false
 	case len(covered) > 1:
 		end = covered[1].From
 	}
-	return schedule.Span{From: covered[0].To, To: end}, true
+	return wire.Span{From: covered[0].To, To: end}, true
 }

@@ -5,14 +5,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // goneWake asks the leader whether the schedule is there: whatever definition a lagging replica has, it is older. It does
 // not say that the schedule has been deleted, of which an event would tell once more.
-var goneWake = schedule.Wake{Version: math.MaxUint64, Reason: schedule.ReasonRetry}
+var goneWake = wire.Wake{Version: math.MaxUint64, Reason: wire.ReasonRetry}
 
 // gone finds what is left of a schedule that has no definition. Its runs go on, and their timeout timers with them.
 func (in *inspector) gone() {

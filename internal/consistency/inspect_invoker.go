@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -116,7 +117,7 @@ func (in *inspector) runs() {
 }
 
 // mendLost ends a lost run, unless the schedule says that this is for a person to do.
-func (in *inspector) mendLost(start *schedule.BufferedStart) (m mend, repair string) {
+func (in *inspector) mendLost(start *wire.BufferedStart) (m mend, repair string) {
 	if in.Definition.Value.Schedule.Policies.LostRuns == schedule.LostRunWait {
 		return nil, "the schedule waits for lost runs: update it to lostRuns " + string(schedule.LostRunFail) +
 			", with which --repair ends it, or publish its completion"
@@ -124,8 +125,8 @@ func (in *inspector) mendLost(start *schedule.BufferedStart) (m mend, repair str
 	return reportLost{*start}, "complete it as failed, of type " + schedule.FailureLost
 }
 
-func (in *inspector) terminating(start *schedule.BufferedStart) bool {
-	return slices.ContainsFunc(in.Invoker.Value.Controls, func(c schedule.PendingControl) bool {
+func (in *inspector) terminating(start *wire.BufferedStart) bool {
+	return slices.ContainsFunc(in.Invoker.Value.Controls, func(c wire.PendingControl) bool {
 		return c.RequestID == start.RequestID && c.Kind == schedule.ControlTerminate
 	})
 }

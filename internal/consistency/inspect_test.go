@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -21,21 +22,21 @@ var (
 
 // healthy is a schedule with a run, another start that waits for it, and a backfill.
 func healthy() Snapshot {
-	span := schedule.Span{From: created, To: now}
+	span := wire.Span{From: created, To: now}
 	return Snapshot{
 		Key: schedule.Key{Namespace: "default", ID: "a"}, Now: now, Bucket: "b",
-		Definition: stored(schedule.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 2, CreateTime: created}),
-		Generator:  stored(schedule.GeneratorState{Incarnation: "i", Version: 2, Mark: now, HandedOff: now, Next: next}),
-		Invoker: stored(schedule.InvokerState{
+		Definition: stored(wire.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 2, CreateTime: created}),
+		Generator:  stored(wire.GeneratorState{Incarnation: "i", Version: 2, Mark: now, HandedOff: now, Next: next}),
+		Invoker: stored(wire.InvokerState{
 			Incarnation: "i",
-			Starts: []schedule.BufferedStart{
+			Starts: []wire.BufferedStart{
 				{RequestID: "r1", Phase: schedule.PhaseStarted, Source: schedule.SourceAuto, Nominal: now, Actual: now},
 				{RequestID: "r2", Phase: schedule.PhaseDeferred},
 			},
-			Sources: map[string]schedule.SourceProgress{schedule.SourceAuto: {Covered: []schedule.Span{span}}, "b1": {}},
+			Sources: map[string]wire.SourceProgress{schedule.SourceAuto: {Covered: []wire.Span{span}}, "b1": {}},
 		}),
-		Result:    stored(schedule.Result{Incarnation: "i"}),
-		Backfills: map[string]Stored[schedule.BackfillState]{"b1": stored(schedule.BackfillState{ID: "b1", Incarnation: "i"})},
+		Result:    stored(wire.Result{Incarnation: "i"}),
+		Backfills: map[string]Stored[wire.BackfillState]{"b1": stored(wire.BackfillState{ID: "b1", Incarnation: "i"})},
 		Timers:    []Timer{{Kind: timerDue}, {Kind: timerBackfill, What: "b1"}},
 		Runs:      map[string]Run{"r1": {Known: true}},
 	}
@@ -81,29 +82,29 @@ func inspections() map[string]inspection {
 		}, []Kind{ZoneOutdated}},
 		"the same zone rules": {func(s *Snapshot) {
 			s.Definition.Value.Schedule.Spec.TimeZone = "Europe/Berlin"
-			s.Generator.Value.ZoneRules = s.Definition.Value.Schedule.Spec.ZoneRules().Rules
+			s.Generator.Value.ZoneRules = wire.ZoneRulesOf(s.Definition.Value.Schedule.Spec).Rules
 		}, nil},
-		"no generator":       {func(s *Snapshot) { s.Generator = Stored[schedule.GeneratorState]{} }, []Kind{GeneratorMissing}},
+		"no generator":       {func(s *Snapshot) { s.Generator = Stored[wire.GeneratorState]{} }, []Kind{GeneratorMissing}},
 		"other generator":    {func(s *Snapshot) { s.Generator.Value.Incarnation = "h" }, []Kind{GeneratorMissing}},
-		"damaged generator":  {func(s *Snapshot) { s.Generator = damaged[schedule.GeneratorState]() }, []Kind{RecordDamaged}},
-		"damaged definition": {func(s *Snapshot) { s.Definition = damaged[schedule.Definition]() }, []Kind{RecordDamaged}},
-		"damaged invoker":    {func(s *Snapshot) { s.Invoker = damaged[schedule.InvokerState]() }, []Kind{RecordDamaged}},
-		"foreign result":     {func(s *Snapshot) { s.Result = damaged[schedule.Result](); s.Result.Foreign = true }, []Kind{RecordForeign}},
+		"damaged generator":  {func(s *Snapshot) { s.Generator = damaged[wire.GeneratorState]() }, []Kind{RecordDamaged}},
+		"damaged definition": {func(s *Snapshot) { s.Definition = damaged[wire.Definition]() }, []Kind{RecordDamaged}},
+		"damaged invoker":    {func(s *Snapshot) { s.Invoker = damaged[wire.InvokerState]() }, []Kind{RecordDamaged}},
+		"foreign result":     {func(s *Snapshot) { s.Result = damaged[wire.Result](); s.Result.Foreign = true }, []Kind{RecordForeign}},
 		"hand-off lost":      {func(s *Snapshot) { s.Generator.Value.HandedOff = next }, []Kind{HandOffLost}},
 		"hand-off under way": {func(s *Snapshot) { s.Generator.Value.HandedOff = next; s.Tasks = []Task{task(roleInvoke, "x")} }, nil},
 		"gap in the hand-offs": {func(s *Snapshot) {
-			s.Invoker.Value.Sources[schedule.SourceAuto] = schedule.SourceProgress{
-				Covered: []schedule.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
+			s.Invoker.Value.Sources[schedule.SourceAuto] = wire.SourceProgress{
+				Covered: []wire.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
 			}
 		}, []Kind{HandOffLost}},
 		"gap that is to be handed over": {func(s *Snapshot) {
 			s.Generator.Value.HandedOff = created.Add(1)
-			s.Invoker.Value.Sources[schedule.SourceAuto] = schedule.SourceProgress{
-				Covered: []schedule.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
+			s.Invoker.Value.Sources[schedule.SourceAuto] = wire.SourceProgress{
+				Covered: []wire.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
 			}
 		}, nil},
 		"first hand-off lost": {func(s *Snapshot) { delete(s.Invoker.Value.Sources, schedule.SourceAuto); s.Untold = true }, []Kind{HandOffLost}},
-		"first hand-off lost, and no invoker": {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{}; s.Untold = true },
+		"first hand-off lost, and no invoker": {func(s *Snapshot) { s.Invoker = Stored[wire.InvokerState]{}; s.Untold = true },
 			[]Kind{HandOffLost}},
 		"first hand-off lost, and overtaken": {func(s *Snapshot) {
 			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(1)
@@ -120,8 +121,8 @@ func inspections() map[string]inspection {
 		"invoker begun anew": {func(s *Snapshot) {
 			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(1)
 		}, nil},
-		"no invoker":     {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{} }, []Kind{InvokerMissing}},
-		"no invoker yet": {func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{}; s.Generator.Value.HandedOff = created }, nil},
+		"no invoker":     {func(s *Snapshot) { s.Invoker = Stored[wire.InvokerState]{} }, []Kind{InvokerMissing}},
+		"no invoker yet": {func(s *Snapshot) { s.Invoker = Stored[wire.InvokerState]{}; s.Generator.Value.HandedOff = created }, nil},
 		"ready":          {func(s *Snapshot) { s.Invoker.Value.Starts[1].Phase = schedule.PhaseReady }, []Kind{StartsStalled}},
 		"ready, retried": {func(s *Snapshot) {
 			s.Invoker.Value.Starts[1].Phase = schedule.PhaseReady
@@ -141,7 +142,7 @@ func inspections() map[string]inspection {
 			start.Phase, start.Delay = schedule.PhasePending, &schedule.Delay{By: schedule.DelayActionRate}
 		}, []Kind{StartsStalled}},
 		"undecided":         {func(s *Snapshot) { s.Invoker.Value.Starts[1].Phase = schedule.PhasePending }, []Kind{StartsStalled}},
-		"control to go":     {func(s *Snapshot) { s.Invoker.Value.Controls = make([]schedule.PendingControl, 2) }, []Kind{StartsStalled}},
+		"control to go":     {func(s *Snapshot) { s.Invoker.Value.Controls = make([]wire.PendingControl, 2) }, []Kind{StartsStalled}},
 		"waits for nothing": {func(s *Snapshot) { s.Invoker.Value.Starts = s.Invoker.Value.Starts[1:] }, []Kind{StartsStalled}},
 		"run lost":          {func(s *Snapshot) { s.Runs["r1"] = Run{} }, []Kind{RunLost}},
 		"run waited for": {func(s *Snapshot) {
@@ -152,7 +153,7 @@ func inspections() map[string]inspection {
 		"run just ended": {func(s *Snapshot) { s.Runs["r1"] = Run{}; s.Invoker.Value.Starts = nil }, nil},
 		"run terminated": {func(s *Snapshot) {
 			s.Runs["r1"] = Run{}
-			s.Invoker.Value.Controls = []schedule.PendingControl{{Kind: schedule.ControlTerminate, RequestID: "r1"}}
+			s.Invoker.Value.Controls = []wire.PendingControl{{Kind: schedule.ControlTerminate, RequestID: "r1"}}
 			s.Timers = append(s.Timers, Timer{Kind: timerRetry})
 		}, nil},
 		"completion dead":  {func(s *Snapshot) { s.Runs["r1"] = Run{Callback: deadletter.Number{Sequence: 3}} }, []Kind{CompletionDead}},
@@ -162,21 +163,21 @@ func inspections() map[string]inspection {
 		"backfill woken":   {func(s *Snapshot) { timers(s, timerDue); s.Tasks = []Task{task(roleBackfill, "b1")} }, nil},
 		"backfill of another": {func(s *Snapshot) {
 			timers(s, timerDue)
-			s.Backfills["b1"] = stored(schedule.BackfillState{ID: "b1", Incarnation: "h"})
+			s.Backfills["b1"] = stored(wire.BackfillState{ID: "b1", Incarnation: "h"})
 		}, []Kind{BackfillOrphaned}},
-		"backfill over":  {func(s *Snapshot) { s.Backfills["b1"] = Stored[schedule.BackfillState]{} }, []Kind{SourceStale}},
+		"backfill over":  {func(s *Snapshot) { s.Backfills["b1"] = Stored[wire.BackfillState]{} }, []Kind{SourceStale}},
 		"backfill added": {func(s *Snapshot) { delete(s.Backfills, "b1") }, nil},
-		"deleted": {func(s *Snapshot) { s.Definition = Stored[schedule.Definition]{}; timers(s, timerDue) },
+		"deleted": {func(s *Snapshot) { s.Definition = Stored[wire.Definition]{}; timers(s, timerDue) },
 			[]Kind{RecordOrphaned, RecordOrphaned, BackfillOrphaned}},
 		"being deleted": {func(s *Snapshot) {
-			s.Definition = Stored[schedule.Definition]{}
+			s.Definition = Stored[wire.Definition]{}
 			s.Tasks = []Task{task(roleGenerate, "w"), task(roleInvoke, "w"), task(roleBackfill, "b1")}
 		}, nil},
 		"deleted, and damaged": {func(s *Snapshot) {
 			nothing(s)
-			s.Invoker, s.Result = damaged[schedule.InvokerState](), stored(schedule.Result{})
+			s.Invoker, s.Result = damaged[wire.InvokerState](), stored(wire.Result{})
 		}, []Kind{RecordDamaged}},
-		"result left": {func(s *Snapshot) { nothing(s); s.Result = stored(schedule.Result{}) }, []Kind{RecordOrphaned}},
+		"result left": {func(s *Snapshot) { nothing(s); s.Result = stored(wire.Result{}) }, []Kind{RecordOrphaned}},
 		"timers left": {func(s *Snapshot) { nothing(s); timers(s, timerDue, timerRetry, timerBackfill, timerTimeout) },
 			[]Kind{TimerOrphaned, TimerOrphaned, TimerOrphaned}},
 	}
@@ -207,7 +208,7 @@ func TestRebuiltGenerator(t *testing.T) {
 	t.Parallel()
 	rebuilt := func(change func(*Snapshot)) any {
 		s := healthy()
-		s.Generator = Stored[schedule.GeneratorState]{Revision: 9, Err: errors.New("cut")}
+		s.Generator = Stored[wire.GeneratorState]{Revision: 9, Err: errors.New("cut")}
 		change(&s)
 		found := Inspect(s)
 		require.Len(t, found, 1)
@@ -216,15 +217,15 @@ func TestRebuiltGenerator(t *testing.T) {
 	}
 	put := rebuilt(func(*Snapshot) {}).(putGenerator)
 	assert.EqualValues(t, 9, put.revision)
-	assert.Equal(t, schedule.GeneratorState{Incarnation: "i", Version: 2, Mark: now, HandedOff: now, LastNominal: now}, put.state)
+	assert.Equal(t, wire.GeneratorState{Incarnation: "i", Version: 2, Mark: now, HandedOff: now, LastNominal: now}, put.state)
 
 	put = rebuilt(func(s *Snapshot) {
-		s.Invoker = Stored[schedule.InvokerState]{}
+		s.Invoker = Stored[wire.InvokerState]{}
 		s.LastTold = now.Add(-time.Minute)
 	}).(putGenerator)
 	assert.Equal(t, now.Add(-time.Minute), put.state.Mark)
 
-	put = rebuilt(func(s *Snapshot) { s.Invoker = Stored[schedule.InvokerState]{} }).(putGenerator)
+	put = rebuilt(func(s *Snapshot) { s.Invoker = Stored[wire.InvokerState]{} }).(putGenerator)
 	assert.Equal(t, created, put.state.Mark, "nothing has ever been due")
 }
 
@@ -285,7 +286,7 @@ func TestRepairBringsNothingBack(t *testing.T) {
 		},
 		"generator missing": func(s *Snapshot) {
 			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].To = created.Add(time.Minute)
-			s.Generator = Stored[schedule.GeneratorState]{}
+			s.Generator = Stored[wire.GeneratorState]{}
 		},
 	} {
 		s := healthy()

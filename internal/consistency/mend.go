@@ -10,10 +10,12 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -38,16 +40,16 @@ type mender struct {
 // wakeGenerator, wakeInvoker and wakeBackfill wake a pool, and remove a timer in the same step if one is named.
 type (
 	wakeGenerator struct {
-		wake  schedule.Wake
+		wake  wire.Wake
 		timer string
 	}
 	wakeInvoker struct {
-		wake  schedule.Wake
+		wake  wire.Wake
 		timer string
 	}
 	wakeBackfill struct {
 		id    string
-		wake  schedule.Wake
+		wake  wire.Wake
 		timer string
 	}
 )
@@ -65,8 +67,8 @@ func (w wakeBackfill) carryOut(ctx context.Context, m *mender, key schedule.Key)
 }
 
 // wake sends a wake unless one waits already: that one may say more.
-func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *schedule.Wake) error {
-	body, err := schedule.Marshal(wake)
+func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *wire.Wake) error {
+	body, err := codec.Marshal(wake)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (a again) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
 
 // reportLost completes a run that nobody has, and so never will be completed. A completion that has come in meanwhile
 // stands.
-type reportLost struct{ start schedule.BufferedStart }
+type reportLost struct{ start wire.BufferedStart }
 
 func (r reportLost) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
 	start := &r.start
@@ -148,9 +150,9 @@ func (r replay) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
 
 // putGenerator writes the generator's record and wakes the generator.
 type putGenerator struct {
-	state    schedule.GeneratorState
+	state    wire.GeneratorState
 	revision uint64
-	wake     schedule.Wake
+	wake     wire.Wake
 }
 
 func (p putGenerator) carryOut(ctx context.Context, m *mender, key schedule.Key) error {

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -111,12 +113,12 @@ func (r *reader) records(ctx context.Context, get get, l *listing, s *Snapshot) 
 			ids[source] = source != schedule.SourceAuto
 		}
 	}
-	s.Backfills = map[string]Stored[schedule.BackfillState]{}
+	s.Backfills = map[string]Stored[wire.BackfillState]{}
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		if !ids[id] {
 			continue
 		}
-		var record Stored[schedule.BackfillState]
+		var record Stored[wire.BackfillState]
 		if err := read(ctx, get, s.Bucket, kv.Backfill(s.Key, id).String(), &record); err != nil {
 			return err
 		}
@@ -136,14 +138,14 @@ func read[T any](ctx context.Context, get get, bucket, key string, into *Stored[
 		return fmt.Errorf("consistency: read %s: %w", key, err)
 	}
 	*into = Stored[T]{Revision: entry.Revision}
-	into.Err = schedule.Unmarshal(entry.Data, &into.Value)
-	into.Foreign = into.Err != nil && len(entry.Data) > 0 && entry.Data[0] != schedule.FormatVersion
+	into.Err = codec.Unmarshal(entry.Data, &into.Value)
+	into.Foreign = into.Err != nil && len(entry.Data) > 0 && entry.Data[0] != codec.FormatVersion
 	return nil
 }
 
 // lastTold is when the invoker last told what becomes of a start of a schedule, by the event history. It does that when it
 // takes over a start, or a moment later.
-func (r *reader) lastTold(ctx context.Context, d *schedule.Definition) (time.Time, error) {
+func (r *reader) lastTold(ctx context.Context, d *wire.Definition) (time.Time, error) {
 	var last time.Time
 	for _, kind := range []schedule.EventKind{schedule.EventStarted, schedule.EventDeferred, schedule.EventSkipped} {
 		at, err := r.lastEvent(ctx, d, kind)
@@ -158,7 +160,7 @@ func (r *reader) lastTold(ctx context.Context, d *schedule.Definition) (time.Tim
 }
 
 // lastEvent is when an event of a kind last happened to a schedule; zero if there is none.
-func (r *reader) lastEvent(ctx context.Context, d *schedule.Definition, kind schedule.EventKind) (time.Time, error) {
+func (r *reader) lastEvent(ctx context.Context, d *wire.Definition, kind schedule.EventKind) (time.Time, error) {
 	stored, err := r.bus.Last(ctx, r.names.EventStream(), r.names.Event(d.Key(), kind))
 	if errors.Is(err, leader.ErrNone) {
 		return time.Time{}, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -29,7 +30,7 @@ func (r *reader) runs(ctx context.Context, shard int, s *Snapshot) error {
 	if !s.Invoker.legible() || !s.Definition.legible() || s.Invoker.Value.Incarnation != s.Definition.Value.Incarnation {
 		return nil
 	}
-	var running []*schedule.BufferedStart
+	var running []*wire.BufferedStart
 	for i := range s.Invoker.Value.Starts {
 		if start := &s.Invoker.Value.Starts[i]; start.Running() {
 			running = append(running, start)
@@ -53,8 +54,8 @@ func (r *reader) runs(ctx context.Context, shard int, s *Snapshot) error {
 
 // missing returns those runs that no stream knows, and notes which are known.
 func (r *reader) missing(
-	ctx context.Context, shard int, s *Snapshot, starts []*schedule.BufferedStart,
-) (missing []*schedule.BufferedStart, err error) {
+	ctx context.Context, shard int, s *Snapshot, starts []*wire.BufferedStart,
+) (missing []*wire.BufferedStart, err error) {
 	for _, start := range starts {
 		known, err := r.known(ctx, shard, s.Key, start)
 		if err != nil {
@@ -70,8 +71,8 @@ func (r *reader) missing(
 
 // withoutWorker returns those runs that no worker says it has, and notes the others as known.
 func (r *reader) withoutWorker(
-	ctx context.Context, s *Snapshot, starts []*schedule.BufferedStart,
-) (missing []*schedule.BufferedStart, err error) {
+	ctx context.Context, s *Snapshot, starts []*wire.BufferedStart,
+) (missing []*wire.BufferedStart, err error) {
 	has := make([]bool, len(starts))
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(maxQuestions)
@@ -97,7 +98,7 @@ func (r *reader) withoutWorker(
 }
 
 // known looks for a run in its queue, then for its completion.
-func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *schedule.BufferedStart) (bool, error) {
+func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *wire.BufferedStart) (bool, error) {
 	subject := r.names.Action(key.Namespace, start.TaskQueue, start.WorkflowID)
 	stored, err := r.bus.Last(ctx, r.names.ActionStream(), subject)
 	switch {
@@ -119,7 +120,7 @@ func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *
 }
 
 // deadRuns looks among the dead letters for the completions and requests of runs.
-func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing []*schedule.BufferedStart) error {
+func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing []*wire.BufferedStart) error {
 	letters, err := r.letters.List(ctx, deadletter.Filter{})
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing [
 
 // isRequestOf reads whether a letter about a workflow ID is about one run of it. One that does not say is, if it has come
 // since the run began.
-func (r *reader) isRequestOf(ctx context.Context, letter deadletter.Number, start *schedule.BufferedStart) (bool, error) {
+func (r *reader) isRequestOf(ctx context.Context, letter deadletter.Number, start *wire.BufferedStart) (bool, error) {
 	message, err := r.letters.Get(ctx, letter)
 	if schedule.CodeOf(err) == schedule.CodeNotFound {
 		return false, nil

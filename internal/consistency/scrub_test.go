@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -43,7 +44,7 @@ func TestScrubbersMend(t *testing.T) {
 	stale := s.plantSource("source")
 	filled, gone := s.create("filled", time.Hour), schedule.Key{Namespace: "default", ID: "gone"}
 	s.plantBackfills(filled, gone)
-	put(s, kv.Generator(gone), func(g *schedule.GeneratorState) { g.Incarnation = "i" })
+	put(s, kv.Generator(gone), func(g *wire.GeneratorState) { g.Incarnation = "i" })
 	truncate(s, gone, kv.Generator(gone))
 	left := s.plantLeftovers()
 	over := s.plantPassedOver("passed-over")
@@ -70,7 +71,7 @@ func TestScrubberLeavesToPeople(t *testing.T) {
 	s.plantDeadCompletion("completion")
 	s.plantDeadRequest("request")
 	result := s.create("result", time.Hour)
-	put(s, kv.Result(result), func(r *schedule.Result) { r.Incarnation = "i" })
+	put(s, kv.Result(result), func(r *wire.Result) { r.Incarnation = "i" })
 	truncate(s, result, kv.Result(result))
 	kinds := map[string]consistency.Kind{
 		"completion": consistency.CompletionDead, "request": consistency.RequestDead, "result": consistency.RecordDamaged,

@@ -18,9 +18,11 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -187,7 +189,7 @@ func (s *site) trigger(id string) {
 }
 
 // completes waits until a run has completed.
-func (s *site) completes(id string, start schedule.BufferedStart) {
+func (s *site) completes(id string, start wire.BufferedStart) {
 	s.Helper()
 	s.eventually("it has completed", func() bool {
 		run, err := s.api.Run(s.Context(), id, start.RunID)
@@ -196,7 +198,7 @@ func (s *site) completes(id string, start schedule.BufferedStart) {
 }
 
 // failsAsLost waits until a run has failed, and checks why.
-func (s *site) failsAsLost(id string, start schedule.BufferedStart) {
+func (s *site) failsAsLost(id string, start wire.BufferedStart) {
 	s.Helper()
 	var run schedule.RunReply
 	s.eventually("the run has failed", func() bool {
@@ -253,7 +255,7 @@ func (s *site) silence(key schedule.Key) {
 // wake wakes the generator.
 func (s *site) wake(key schedule.Key) {
 	s.Helper()
-	body, err := schedule.Marshal(&schedule.Wake{Reason: schedule.ReasonRetry})
+	body, err := codec.Marshal(&wire.Wake{Reason: wire.ReasonRetry})
 	require.NoError(s, err)
 	_, err = s.js.Publish(s.Context(), s.names.Generate(s.shard(key), key, subjects.WhatGuard), body)
 	require.NoError(s, err)

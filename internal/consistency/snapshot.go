@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -16,13 +17,13 @@ type Snapshot struct {
 	// Bucket holds the records of the schedule.
 	Bucket string
 
-	Definition Stored[schedule.Definition]
-	Generator  Stored[schedule.GeneratorState]
-	Invoker    Stored[schedule.InvokerState]
-	Result     Stored[schedule.Result]
+	Definition Stored[wire.Definition]
+	Generator  Stored[wire.GeneratorState]
+	Invoker    Stored[wire.InvokerState]
+	Result     Stored[wire.Result]
 	// Backfills has the records of triggers and backfills by ID. One that somebody names and that is not there has
 	// revision 0.
-	Backfills map[string]Stored[schedule.BackfillState]
+	Backfills map[string]Stored[wire.BackfillState]
 
 	// Tasks are the messages for the pools, Timers the delayed ones.
 	Tasks  []Task
@@ -138,7 +139,7 @@ func (s *Snapshot) beginsLate() (until time.Time, late bool) {
 }
 
 // covered are the ranges of automated actions that the invoker has taken over; none of another incarnation.
-func (s *Snapshot) covered() []schedule.Span {
+func (s *Snapshot) covered() []wire.Span {
 	if !s.Invoker.legible() || s.Invoker.Value.Incarnation != s.Definition.Value.Incarnation {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/consistency"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -48,9 +49,9 @@ func standstills() []standstill {
 func loseHandOff(s *site, key schedule.Key) {
 	s.Helper()
 	var next time.Time
-	put(s, kv.Generator(key), func(g *schedule.GeneratorState) { next = g.Next })
+	put(s, kv.Generator(key), func(g *wire.GeneratorState) { next = g.Next })
 	s.eventually("another is due", func() bool { return time.Now().After(next.Add(100 * time.Millisecond)) })
-	put(s, kv.Generator(key), func(g *schedule.GeneratorState) {
+	put(s, kv.Generator(key), func(g *wire.GeneratorState) {
 		g.Mark, g.HandedOff, g.LastNominal, g.Next = next, next, next, next.Add(period)
 	})
 }
@@ -58,7 +59,7 @@ func loseHandOff(s *site, key schedule.Key) {
 // changeUnseen changes a definition and tells nobody.
 func changeUnseen(s *site, key schedule.Key) {
 	s.Helper()
-	put(s, kv.Definition(key), func(d *schedule.Definition) {
+	put(s, kv.Definition(key), func(d *wire.Definition) {
 		d.Version++
 		d.Schedule.Spec.Intervals[0].Every = schedule.Duration(time.Second)
 		d.UpdateTime = time.Now().UTC()
@@ -128,14 +129,14 @@ func TestLostHandOffOfAPausedSchedule(t *testing.T) {
 	s.silence(key)
 	s.eventually("nothing runs", func() bool { return len(s.describe(key.ID).Info.RunningWorkflows) == 0 })
 	loseHandOff(s, key)
-	put(s, kv.Invoker(key), func(inv *schedule.InvokerState) { // the hand-off after it has arrived
+	put(s, kv.Invoker(key), func(inv *wire.InvokerState) { // the hand-off after it has arrived
 		auto := inv.Sources[schedule.SourceAuto]
-		var g schedule.GeneratorState
-		put(s, kv.Generator(key), func(state *schedule.GeneratorState) {
+		var g wire.GeneratorState
+		put(s, kv.Generator(key), func(state *wire.GeneratorState) {
 			g = *state
 			state.HandedOff, state.Mark = g.HandedOff.Add(time.Millisecond), g.Mark.Add(time.Millisecond)
 		})
-		auto.Covered = append(auto.Covered, schedule.Span{From: g.HandedOff, To: g.HandedOff.Add(time.Millisecond)})
+		auto.Covered = append(auto.Covered, wire.Span{From: g.HandedOff, To: g.HandedOff.Add(time.Millisecond)})
 		inv.Sources[schedule.SourceAuto] = auto
 	})
 	require.NoError(t, s.api.Pause(t.Context(), key.ID, "maintenance"))
@@ -164,7 +165,7 @@ func TestLostFirstHandOff(t *testing.T) {
 			r.Schedule.Spec.Intervals[0].Phase = schedule.Duration(time.Unix(time.Now().Unix(), 0).Sub(time.Unix(0, 0)) % period)
 		})
 		s.silence(key)
-		put(s, kv.Generator(key), func(g *schedule.GeneratorState) { first[id] = g.Next })
+		put(s, kv.Generator(key), func(g *wire.GeneratorState) { first[id] = g.Next })
 		require.Zero(t, s.ran(id))
 		return key
 	}
@@ -206,8 +207,8 @@ func TestGeneratorThatHasNeverSeenTheSchedule(t *testing.T) {
 	s := newSite(t)
 	s.work()
 	key := schedule.Key{Namespace: "default", ID: "a"}
-	put(s, kv.Definition(key), func(d *schedule.Definition) {
-		*d = schedule.Definition{
+	put(s, kv.Definition(key), func(d *wire.Definition) {
+		*d = wire.Definition{
 			Namespace: key.Namespace, ID: key.ID, Incarnation: "i", Version: 1, CreateTime: time.Now().UTC(),
 			Schedule: schedule.Schedule{
 				Spec:     schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}},

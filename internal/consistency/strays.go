@@ -7,6 +7,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -51,7 +52,7 @@ type endStray struct {
 
 func (e endStray) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
 	subject := m.names.InvokeEnd(m.store.ShardOf(key), key, schedule.ControlTerminate, e.run.RequestID)
-	return task.Publish(ctx, m.bus, subject, &schedule.EndRun{
+	return task.Publish(ctx, m.bus, subject, &wire.EndRun{
 		Kind: schedule.ControlTerminate, RequestID: e.run.RequestID, WorkflowID: e.run.WorkflowID, RunID: e.run.RunID,
 		TaskQueue: e.queue, Reason: "its schedule is gone (cluster check)",
 	})
@@ -96,14 +97,14 @@ func (r *reader) strays(ctx context.Context, subject string, from, to uint64) (f
 type book struct {
 	// unreadable says that a record cannot be read, and so may tell of any run.
 	unreadable bool
-	state      schedule.InvokerState
+	state      wire.InvokerState
 }
 
 // book reads the records of a schedule from the leader.
 func (r *reader) book(ctx context.Context, key schedule.Key) (*book, error) {
 	bucket := r.names.StateBucket(r.store.ShardOf(key))
-	var definition Stored[schedule.Definition]
-	var invoker Stored[schedule.InvokerState]
+	var definition Stored[wire.Definition]
+	var invoker Stored[wire.InvokerState]
 	if err := read(ctx, r.buckets.GetLeader, bucket, kv.Definition(key).String(), &definition); err != nil {
 		return nil, err
 	}

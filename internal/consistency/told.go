@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -17,7 +18,7 @@ const mostTold = 1000
 // untold reports whether the event history of a schedule is whole, and the first automated action it tells of, if it tells of any, was
 // due after a time. The invoker tells of every action, and of its first one before any record that is begun anew tells of another.
 // Where jitter makes the nominal times of what was given up straddle that time, it says no.
-func (r *reader) untold(ctx context.Context, d *schedule.Definition, until time.Time) (bool, error) {
+func (r *reader) untold(ctx context.Context, d *wire.Definition, until time.Time) (bool, error) {
 	created, err := r.nextEvent(ctx, d, r.names.Event(d.Key(), schedule.EventCreated), 1, func(*schedule.Event) bool { return true })
 	if err != nil || created.sequence == 0 {
 		return false, err // what came after the creation may have expired with its event
@@ -46,7 +47,7 @@ type told struct {
 
 // nextEvent returns the first event of a schedule that is chosen, of those on a subject and from a sequence on.
 func (r *reader) nextEvent(
-	ctx context.Context, d *schedule.Definition, subject string, from uint64, chosen func(*schedule.Event) bool,
+	ctx context.Context, d *wire.Definition, subject string, from uint64, chosen func(*schedule.Event) bool,
 ) (told, error) {
 	for range mostTold {
 		stored, err := r.streams.Next(ctx, r.names.EventStream(), subject, from)

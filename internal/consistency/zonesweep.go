@@ -11,6 +11,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -236,12 +237,12 @@ func (s *ZoneSweeper) mixed(ctx context.Context) (bool, error) {
 
 // otherZones returns what to wake the generator with for those of some schedules of a shard whose times it has worked out by other
 // rules of their zone than those of this process. Those that it has yet to look at for another reason are not among them.
-func (r *reader) otherZones(ctx context.Context, shard int, keys []schedule.Key) (map[schedule.Key]schedule.Wake, error) {
+func (r *reader) otherZones(ctx context.Context, shard int, keys []schedule.Key) (map[schedule.Key]wire.Wake, error) {
 	get, err := r.ahead(ctx, shard, keys)
 	if err != nil {
 		return nil, err
 	}
-	wakes := map[schedule.Key]schedule.Wake{}
+	wakes := map[schedule.Key]wire.Wake{}
 	for _, key := range keys {
 		in := inspector{Snapshot: Snapshot{Key: key, Bucket: r.names.StateBucket(shard)}}
 		err := errors.Join(

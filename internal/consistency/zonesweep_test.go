@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/presence"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -51,7 +52,7 @@ func (s *site) zoned(id, zone string) schedule.Key {
 	return key
 }
 
-func (s *site) generator(key schedule.Key) kv.Record[schedule.GeneratorState] {
+func (s *site) generator(key schedule.Key) kv.Record[wire.GeneratorState] {
 	s.Helper()
 	record, err := kv.OrZero(kv.GetLeader(s.Context(), s.store, kv.Generator(key)))
 	require.NoError(s, err)
@@ -62,7 +63,7 @@ func (s *site) generator(key schedule.Key) kv.Record[schedule.GeneratorState] {
 func (s *site) outdate(keys ...schedule.Key) {
 	s.Helper()
 	for _, key := range keys {
-		put(s, kv.Generator(key), func(g *schedule.GeneratorState) { g.ZoneRules, g.ZoneData = "older", "2025a" })
+		put(s, kv.Generator(key), func(g *wire.GeneratorState) { g.ZoneRules, g.ZoneData = "older", "2025a" })
 	}
 }
 

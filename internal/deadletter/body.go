@@ -7,7 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // Body is the body of a letter for people and programs: a value where it can be read, else text.
@@ -47,18 +49,18 @@ func readRecord(k kind, data []byte) json.RawMessage {
 	var into any
 	switch k {
 	case kindWake:
-		into = new(schedule.Wake)
+		into = new(wire.Wake)
 	case kindEnqueue:
-		into = new(schedule.Enqueue)
+		into = new(wire.Enqueue)
 	case kindEnd:
-		into = new(schedule.EndRun)
+		into = new(wire.EndRun)
 	default:
 		return nil
 	}
-	if schedule.Unmarshal(data, into) != nil {
+	if codec.Unmarshal(data, into) != nil {
 		return nil
 	}
-	value, err := schedule.EncodeJSON(into)
+	value, err := apitext.EncodeJSON(into)
 	if err != nil {
 		return nil
 	}

@@ -15,8 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -92,7 +94,7 @@ func TestMeaning(t *testing.T) {
 		names.InvokeWake(2, tick):                                 {kind: kindWake, key: tick, stream: stream},
 		names.Backfill(2, tick, "b"):                              {kind: kindWake, key: tick, stream: stream},
 		names.InvokeEnd(2, tick, schedule.ControlCancel, "r1"):    {kind: kindEnd, key: tick, stream: stream},
-		names.InvokeEnqueue(2, tick, "auto", schedule.Span{}):     {kind: kindEnqueue, key: tick, stream: stream},
+		names.InvokeEnqueue(2, tick, "auto", wire.Span{}):         {kind: kindEnqueue, key: tick, stream: stream},
 		names.Callback(2, tick, "q", "r"):                         {kind: kindCompletion, key: tick, stream: names.CallbackStream(2), former: stream, requestID: "r"},
 		names.Timeout(2, tick, "r"):                               {kind: kindCompletion, key: tick, stream: stream, requestID: "r"},
 		names.Action(tick.Namespace, "a queue", "w 1"):            {kind: kindRequest, key: tick, stream: names.ActionStream(), requestID: "r-w 1"},
@@ -108,9 +110,9 @@ func TestMeaning(t *testing.T) {
 
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	wake, err := schedule.Marshal(&schedule.Wake{Version: 3, Reason: schedule.ReasonDue})
+	wake, err := codec.Marshal(&wire.Wake{Version: 3, Reason: wire.ReasonDue})
 	require.NoError(t, err)
-	enqueue, err := schedule.Marshal(&schedule.Enqueue{Source: "auto", Missed: 2})
+	enqueue, err := codec.Marshal(&wire.Enqueue{Source: "auto", Missed: 2})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		name string

@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -42,13 +44,13 @@ func (b *testBundle) generate() *kv.Store {
 // hourly defines a schedule that is due every hour, and wakes the generator for it.
 func (b *testBundle) hourly(store *kv.Store, id string) {
 	b.Helper()
-	d := schedule.Definition{
+	d := wire.Definition{
 		Namespace: "default", ID: id, Incarnation: "of-" + id, Version: 1, CreateTime: time.Now().UTC(),
 		Schedule: schedule.Schedule{Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Hour)}}}},
 	}
 	_, err := kv.Put(b.Context(), store, kv.Definition(d.Key()), &d, 0)
 	require.NoError(b, err)
-	wake := schedule.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: schedule.ReasonCreated}
+	wake := wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonCreated}
 	require.NoError(b, task.Publish(b.Context(), natstest.Bus(b, b.js), b.names.GenerateWake(0, d.Key(), d.Version), &wake))
 }
 
@@ -107,7 +109,7 @@ func TestReplayForAScheduleThatIsGoneDoesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	subject := b.names.Generate(0, keyOf("gone"), subjects.WhatDue)
-	wake, err := schedule.Marshal(&schedule.Wake{Incarnation: "of-gone", Version: 1, Reason: schedule.ReasonDue})
+	wake, err := codec.Marshal(&wire.Wake{Incarnation: "of-gone", Version: 1, Reason: wire.ReasonDue})
 	require.NoError(t, err)
 	letter := b.bury(subjects.PoolGenerator, subject, string(wake))
 	b.generate()

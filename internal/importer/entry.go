@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -65,7 +66,7 @@ func (o Options) document(e *Entry) string {
 	if e.Problem = request.Validate(); e.Problem != nil {
 		return ""
 	}
-	text, err := schedule.EncodeYAML(e.Schedule)
+	text, err := apitext.EncodeYAML(e.Schedule)
 	e.Problem = err
 	return string(text)
 }

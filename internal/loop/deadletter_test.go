@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -25,7 +26,7 @@ func TestPermanentErrorsEndAsDeadLetters(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]error{
 		"marked":  fmt.Errorf("seen from above: %w", Permanent(errors.New("no good"))),
-		"corrupt": fmt.Errorf("no good: %w", schedule.ErrFormat),
+		"corrupt": fmt.Errorf("no good: %w", codec.ErrFormat),
 		"invalid": schedule.Invalid("spec", "is no good"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +233,7 @@ func TestPoisonedScheduleHoldsUpNobody(t *testing.T) {
 	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
 		if key.ID == "poisoned" {
 			poisoned.add(key, group)
-			return Retry(fmt.Errorf("read its record: %w", schedule.ErrFormat))
+			return Retry(fmt.Errorf("read its record: %w", codec.ErrFormat))
 		}
 		others.add(key, group)
 		return Done()

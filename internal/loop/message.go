@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -81,7 +82,7 @@ func (e permanentError) Unwrap() error { return e.error }
 
 func isPermanent(err error) bool {
 	var p permanentError
-	return errors.As(err, &p) || errors.Is(err, schedule.ErrFormat) || schedule.CodeOf(err) == schedule.CodeInvalidArgument
+	return errors.As(err, &p) || errors.Is(err, codec.ErrFormat) || schedule.CodeOf(err) == schedule.CodeInvalidArgument
 }
 
 // item is a message in the hands of the loop.

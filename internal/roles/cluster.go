@@ -25,10 +25,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -44,7 +44,7 @@ type Cluster struct {
 	lanes   *replica.Lanes
 	options Options
 	// definitions are those that the pools of this process have read last.
-	definitions *cache.Records[schedule.Definition]
+	definitions *cache.Records[wire.Definition]
 	// watch knows whether the streams take writes.
 	watch *streamwatch.Watch
 }

@@ -12,11 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // many is how many schedules there are for the benchmarks.
@@ -75,11 +76,11 @@ func (in *installation) fill(n int) {
 	in.t.Helper()
 	for i := range n {
 		d := benchDefinition(i)
-		generator := schedule.GeneratorState{Incarnation: d.Incarnation, Next: noon.Add(time.Duration(i) * time.Minute)}
+		generator := wire.GeneratorState{Incarnation: d.Incarnation, Next: noon.Add(time.Duration(i) * time.Minute)}
 		for name, record := range map[string]any{
 			kv.Definition(d.Key()).String(): d, kv.Generator(d.Key()).String(): &generator,
 		} {
-			data, err := schedule.Marshal(record)
+			data, err := codec.Marshal(record)
 			require.NoError(in.t, err)
 			bucket := in.names.StateBucket(in.store.ShardOf(d.Key()))
 			_, err = in.js.PublishAsync("$KV."+bucket+"."+name, data)
@@ -93,7 +94,7 @@ func (in *installation) fill(n int) {
 	}
 }
 
-func benchDefinition(i int) *schedule.Definition {
+func benchDefinition(i int) *wire.Definition {
 	tier := []string{`"gold"`, `"silver"`, `"bronze"`, `"none"`}[i%4]
 	d := define(fmt.Sprintf("schedule-%06d", i),
 		attribute("customer", fmt.Sprintf(`"customer-%d"`, i%5000)), attribute("tier", tier),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/search"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -25,9 +26,9 @@ func TestChangesShow(t *testing.T) {
 	eventually(t, index, "attr.customer = 'acme'", "a")
 	eventually(t, index, "nextTime is null and running = 0", "a", "before")
 
-	put(in, kv.Generator(key("a")), &schedule.GeneratorState{Incarnation: "one", Next: noon.Add(time.Hour)})
+	put(in, kv.Generator(key("a")), &wire.GeneratorState{Incarnation: "one", Next: noon.Add(time.Hour)})
 	eventually(t, index, "nextTime = '2026-06-01T13:00:00Z'", "a")
-	put(in, kv.Invoker(key("a")), &schedule.InvokerState{Incarnation: "one", Starts: []schedule.BufferedStart{
+	put(in, kv.Invoker(key("a")), &wire.InvokerState{Incarnation: "one", Starts: []wire.BufferedStart{
 		{Phase: schedule.PhaseCompleted, Status: schedule.StatusFailed, CloseTime: noon},
 		{Phase: schedule.PhaseStarted}, {Phase: schedule.PhaseDeferred}, {Phase: schedule.PhaseReady},
 	}})
@@ -39,7 +40,7 @@ func TestChangesShow(t *testing.T) {
 	remove(in, kv.Definition(key("a")))
 	eventually(t, index, "", "before")
 
-	in.define("a", func(d *schedule.Definition) { d.Incarnation = "two" })
+	in.define("a", func(d *wire.Definition) { d.Incarnation = "two" })
 	eventually(t, index, "nextTime is null and lastStatus is null and running = 0", "a", "before")
 	remove(in, kv.Definition(key("a")))
 	remove(in, kv.Generator(key("a")))
@@ -58,7 +59,7 @@ func TestAwaitDoesNotRest(t *testing.T) {
 	soonest := time.Hour
 	for i := range 20 {
 		begin := time.Now()
-		in.define("a", func(d *schedule.Definition) { d.Version = uint64(i + 1) })
+		in.define("a", func(d *wire.Definition) { d.Version = uint64(i + 1) })
 		require.True(t, index.Await(t.Context(), patience))
 		soonest = min(soonest, time.Since(begin))
 	}

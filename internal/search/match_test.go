@@ -14,10 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/internal/search/query/querygen"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -27,7 +29,7 @@ func store(t *testing.T, d *database, random *rand.Rand, all []*records) {
 	t.Helper()
 	var messages []replica.Message
 	add := func(key schedule.Key, kind string, record any) {
-		data, err := schedule.Marshal(record)
+		data, err := codec.Marshal(record)
 		require.NoError(t, err)
 		messages = append(messages, replica.Message{
 			Subject: "$KV.b." + subjects.StateKey(key, kind), Sequence: uint64(len(messages) + 1), Data: data,
@@ -75,7 +77,7 @@ func TestAnswersAreThoseOfTheLanguage(t *testing.T) {
 	d, random := newDatabase(t), rand.New(rand.NewPCG(1, 2))
 	all := world(random, 50)
 	store(t, d, random, all)
-	other := &records{definition: schedule.Definition{Namespace: "other", ID: "a", Incarnation: "now"}}
+	other := &records{definition: wire.Definition{Namespace: "other", ID: "a", Incarnation: "now"}}
 	store(t, d, random, []*records{other})
 	rapid.Check(t, func(t *rapid.T) {
 		q := querygen.Query().Draw(t, "query")

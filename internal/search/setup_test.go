@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -73,8 +74,8 @@ func run(t testing.TB, config search.Config) (index *search.Index, stop func()) 
 func key(id string) schedule.Key { return schedule.Key{Namespace: "default", ID: id} }
 
 // define returns a definition that is valid.
-func define(id string, changes ...func(*schedule.Definition)) *schedule.Definition {
-	d := &schedule.Definition{
+func define(id string, changes ...func(*wire.Definition)) *wire.Definition {
+	d := &wire.Definition{
 		Namespace: "default", ID: id, Incarnation: "one", Version: 1, CreateTime: noon,
 		Schedule: schedule.Schedule{Action: schedule.Action{Type: "report", TaskQueue: "default"}},
 	}
@@ -84,10 +85,10 @@ func define(id string, changes ...func(*schedule.Definition)) *schedule.Definiti
 	return d
 }
 
-func paused(d *schedule.Definition) { d.Schedule.State.Paused = true }
+func paused(d *wire.Definition) { d.Schedule.State.Paused = true }
 
-func attribute(name, value string) func(*schedule.Definition) {
-	return func(d *schedule.Definition) {
+func attribute(name, value string) func(*wire.Definition) {
+	return func(d *wire.Definition) {
 		if d.Schedule.Action.SearchAttributes == nil {
 			d.Schedule.Action.SearchAttributes = map[string]json.RawMessage{}
 		}
@@ -104,7 +105,7 @@ func put[T any](in *installation, key kv.Key[T], value *T) {
 	require.NoError(in.t, err)
 }
 
-func (in *installation) define(id string, changes ...func(*schedule.Definition)) {
+func (in *installation) define(id string, changes ...func(*wire.Definition)) {
 	in.t.Helper()
 	put(in, kv.Definition(key(id)), define(id, changes...))
 }

@@ -10,14 +10,15 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/internal/search/query/querygen"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // records are those of one schedule. It is a row for queries, made without SQL.
 type records struct {
-	definition schedule.Definition
-	generator  schedule.GeneratorState
-	invoker    schedule.InvokerState
+	definition wire.Definition
+	generator  wire.GeneratorState
+	invoker    wire.InvokerState
 }
 
 func (r *records) Values(field query.Field) ([]query.Value, bool) {
@@ -40,10 +41,10 @@ func (r *records) builtIn(name string) (query.Value, bool) {
 	d := &r.definition
 	generator, invoker := r.generator, r.invoker
 	if generator.Incarnation != d.Incarnation {
-		generator = schedule.GeneratorState{}
+		generator = wire.GeneratorState{}
 	}
 	if invoker.Incarnation != d.Incarnation {
-		invoker = schedule.InvokerState{}
+		invoker = wire.InvokerState{}
 	}
 	status, closed := lastRun(invoker.Runs())
 	switch name {
@@ -64,10 +65,10 @@ func (r *records) builtIn(name string) (query.Value, bool) {
 	case query.LastTime:
 		return query.TimeOf(closed), !closed.IsZero()
 	case query.Running:
-		running := slices.DeleteFunc(slices.Clone(invoker.Starts), func(s schedule.BufferedStart) bool { return !s.Running() })
+		running := slices.DeleteFunc(slices.Clone(invoker.Starts), func(s wire.BufferedStart) bool { return !s.Running() })
 		return query.IntOf(int64(len(running))), true
 	case query.Waiting:
-		return query.IntOf(int64(schedule.CountWaiting(invoker.Starts))), true
+		return query.IntOf(int64(wire.CountWaiting(invoker.Starts))), true
 	case query.CreateTime:
 		return query.TimeOf(d.CreateTime), true
 	case query.UpdateTime:
@@ -81,7 +82,7 @@ func (r *records) builtIn(name string) (query.Value, bool) {
 // world makes schedules at random, from the values that queries have as well.
 func world(random *rand.Rand, n int) (all []*records) {
 	for i := range n {
-		d := schedule.Definition{
+		d := wire.Definition{
 			Namespace: "default", ID: fmt.Sprintf("%s-%03d", plainText(random), i), Incarnation: "now",
 			CreateTime: pick(random, querygen.Times),
 		}
@@ -96,10 +97,10 @@ func world(random *rand.Rand, n int) (all []*records) {
 		r := &records{definition: d}
 		incarnations := []string{"now", "now", "before"}
 		if random.IntN(4) > 0 {
-			r.generator = schedule.GeneratorState{Incarnation: pick(random, incarnations), Next: pick(random, querygen.Times)}
+			r.generator = wire.GeneratorState{Incarnation: pick(random, incarnations), Next: pick(random, querygen.Times)}
 		}
 		if random.IntN(4) > 0 {
-			r.invoker = schedule.InvokerState{Incarnation: pick(random, incarnations), Starts: starts(random), Ended: ended(random)}
+			r.invoker = wire.InvokerState{Incarnation: pick(random, incarnations), Starts: starts(random), Ended: ended(random)}
 		}
 		all = append(all, r)
 	}
@@ -151,16 +152,16 @@ func value(random *rand.Rand, depth int) string {
 	return string(text)
 }
 
-func starts(random *rand.Rand) (all []schedule.BufferedStart) {
+func starts(random *rand.Rand) (all []wire.BufferedStart) {
 	for range random.IntN(4) {
-		all = append(all, schedule.BufferedStart{Phase: pick(random, []schedule.Phase{
+		all = append(all, wire.BufferedStart{Phase: pick(random, []schedule.Phase{
 			schedule.PhaseStarted, schedule.PhaseDeferred, schedule.PhaseReady,
 		})})
 	}
 	return all
 }
 
-func ended(random *rand.Rand) (all schedule.EndedRuns) {
+func ended(random *rand.Rand) (all wire.EndedRuns) {
 	for range random.IntN(3) {
 		all = all.With(&schedule.Run{
 			Status:    pick(random, []schedule.Status{schedule.StatusCompleted, schedule.StatusFailed}),

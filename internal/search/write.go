@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -55,7 +57,7 @@ func (w *writer) apply(bucket string, m *replica.Message) error {
 	case subjects.KindInvoker:
 		err = w.invoker(key, m)
 	}
-	if errors.Is(err, schedule.ErrFormat) {
+	if errors.Is(err, codec.ErrFormat) {
 		w.log.WarnContext(w.ctx, "search index passes over a record", "key", name, "error", err)
 		return w.remove(key, kind, m.Sequence)
 	}
@@ -63,8 +65,8 @@ func (w *writer) apply(bucket string, m *replica.Message) error {
 }
 
 func (w *writer) definition(key schedule.Key, m *replica.Message) error {
-	var d schedule.Definition
-	if err := schedule.Unmarshal(m.Data, &d); err != nil {
+	var d wire.Definition
+	if err := codec.Unmarshal(m.Data, &d); err != nil {
 		return err
 	}
 	action := &d.Schedule.Action
@@ -103,16 +105,16 @@ func (w *writer) attributes(number int64, source query.Source, entries map[strin
 }
 
 func (w *writer) generator(key schedule.Key, m *replica.Message) error {
-	var g schedule.GeneratorState
-	if err := schedule.Unmarshal(m.Data, &g); err != nil {
+	var g wire.GeneratorState
+	if err := codec.Unmarshal(m.Data, &g); err != nil {
 		return err
 	}
 	return w.exec(w.put.generator, key.Namespace, key.ID, int64(m.Sequence), g.Incarnation, sqlTime(g.Next))
 }
 
 func (w *writer) invoker(key schedule.Key, m *replica.Message) error {
-	var i schedule.InvokerState
-	if err := schedule.Unmarshal(m.Data, &i); err != nil {
+	var i wire.InvokerState
+	if err := codec.Unmarshal(m.Data, &i); err != nil {
 		return err
 	}
 	status, closed := lastRun(i.Runs())
@@ -123,7 +125,7 @@ func (w *writer) invoker(key schedule.Key, m *replica.Message) error {
 		}
 	}
 	return w.exec(w.put.invoker, key.Namespace, key.ID, int64(m.Sequence), i.Incarnation, sqlText(string(status)),
-		sqlTime(closed), running, schedule.CountWaiting(i.Starts))
+		sqlTime(closed), running, wire.CountWaiting(i.Starts))
 }
 
 // lastRun returns how the run ended that ended last, and when.

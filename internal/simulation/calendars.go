@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -125,14 +126,14 @@ func (w *world) nameCalendars(id string, spec map[string]any, draw uint64) {
 
 // calendarRecord is the record of a calendar, as far as the simulation looks at it.
 type calendarRecord struct {
-	Dates       []schedule.DateRange      `json:"dates"`
-	Windows     []schedule.Blackout       `json:"windows"`
-	Incarnation string                    `json:"incarnation"`
-	Version     uint64                    `json:"version"`
-	Edition     string                    `json:"edition"`
-	RequestID   string                    `json:"requestId"`
-	Applied     []schedule.AppliedRequest `json:"applied"`
-	Deleting    time.Time                 `json:"deleting"`
+	Dates       []schedule.DateRange  `json:"dates"`
+	Windows     []schedule.Blackout   `json:"windows"`
+	Incarnation string                `json:"incarnation"`
+	Version     uint64                `json:"version"`
+	Edition     string                `json:"edition"`
+	RequestID   string                `json:"requestId"`
+	Applied     []wire.AppliedRequest `json:"applied"`
+	Deleting    time.Time             `json:"deleting"`
 }
 
 // calendarVersion is a record as it was written; its zero record says that the calendar was deleted.
@@ -146,7 +147,7 @@ func (v *calendarVersion) gone() bool { return v.record.Incarnation == "" }
 
 // by reports whether a request has made this version, or had done so before.
 func (v *calendarVersion) by(requestID string) bool {
-	return v.record.RequestID == requestID || slices.ContainsFunc(v.record.Applied, func(a schedule.AppliedRequest) bool {
+	return v.record.RequestID == requestID || slices.ContainsFunc(v.record.Applied, func(a wire.AppliedRequest) bool {
 		return a.RequestID == requestID
 	})
 }
@@ -210,7 +211,7 @@ func (w *world) promisedUnused(name string) {
 	}
 }
 
-func uses(d *schedule.Definition, name string) bool {
+func uses(d *wire.Definition, name string) bool {
 	calendar := keyOf(name)
 	return d.Namespace == calendar.Namespace && slices.Contains(d.Schedule.Spec.ExcludeCalendarsNamed, calendar.ID)
 }
@@ -243,7 +244,7 @@ func (w *world) unfinishedJob() string {
 }
 
 // excludedByName reports whether a named calendar of a definition leaves out a time. Dates are those of UTC, which all specs here go by.
-func excludedByName(d *schedule.Definition, at time.Time) bool {
+func excludedByName(d *wire.Definition, at time.Time) bool {
 	date := at.UTC().Format(time.DateOnly)
 	for _, name := range d.Schedule.Spec.ExcludeCalendarsNamed {
 		c := d.Calendars[name]

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -35,7 +36,7 @@ func (w *world) update(r *request, now time.Time) map[string]any {
 
 // bodyOf is a schedule as it stands in a request.
 func bodyOf(s *schedule.Schedule) (body map[string]any) {
-	data, err := schedule.EncodeJSON(s)
+	data, err := apitext.EncodeJSON(s)
 	if err != nil || json.Unmarshal(data, &body) != nil {
 		panic("simulation: a definition that cannot be encoded")
 	}
@@ -47,10 +48,10 @@ func scheduleIn(body map[string]any) []byte {
 	var asked schedule.Schedule
 	data, err := json.Marshal(body)
 	if err == nil {
-		err = schedule.DecodeJSON(data, &asked)
+		err = apitext.DecodeJSON(data, &asked)
 	}
 	if err == nil {
-		data, err = schedule.EncodeJSON(asked)
+		data, err = apitext.EncodeJSON(asked)
 	}
 	if err != nil {
 		panic("simulation: " + err.Error())

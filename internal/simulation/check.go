@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -21,7 +23,7 @@ func record[T any](w *world, of schedule.Key, key kv.Key[T]) (value T, ok bool) 
 	if !ok || m.Header.Get("KV-Operation") != "" {
 		return value, false
 	}
-	if err := schedule.Unmarshal(m.Data, &value); err != nil {
+	if err := codec.Unmarshal(m.Data, &value); err != nil {
 		panic(err)
 	}
 	return value, true
@@ -92,7 +94,7 @@ func (w *world) busy() string {
 		id := w.plan.scheduleID(i)
 		key := keyOf(id)
 		state, ok := record(w, key, kv.Invoker(key))
-		if ok && slices.ContainsFunc(state.Starts, func(s schedule.BufferedStart) bool {
+		if ok && slices.ContainsFunc(state.Starts, func(s wire.BufferedStart) bool {
 			return s.Phase != schedule.PhaseCompleted
 		}) {
 			return "a start of " + id
@@ -201,7 +203,7 @@ type checker struct {
 	*world
 	id         string
 	key        schedule.Key
-	definition *schedule.Definition
+	definition *wire.Definition
 	events     []schedule.Event
 	findings   []Finding
 }
@@ -243,7 +245,7 @@ func (c *checker) endings() {
 		if incarnation == c.definition.Incarnation {
 			least, most = 0, 0
 		}
-		if n := told[schedule.DeletedEventID(incarnation)] + told[schedule.ClosedEventID(incarnation)]; n < least || n > most {
+		if n := told[wire.DeletedEventID(incarnation)] + told[wire.ClosedEventID(incarnation)]; n < least || n > most {
 			c.find("endings", "%d events tell of the end of %s, not %d", n, incarnation, most)
 		}
 	}
@@ -253,9 +255,9 @@ func (c *checker) endings() {
 func (c *checker) counters() {
 	state, _ := record(c.world, c.key, kv.Invoker(c.key))
 	if state.Incarnation != c.definition.Incarnation {
-		state = schedule.InvokerState{} // that of an earlier schedule, which the invoker has not heard of yet
+		state = wire.InvokerState{} // that of an earlier schedule, which the invoker has not heard of yet
 	}
-	var counters schedule.Counters
+	var counters wire.Counters
 	ids := map[string]bool{}
 	for _, e := range c.events {
 		if ids[e.ID] {

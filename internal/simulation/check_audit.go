@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/audit"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -69,7 +70,7 @@ func (c *checker) description() *schedule.Description {
 	d := c.definition
 	state, _ := record(c.world, c.key, kv.Invoker(c.key))
 	if state.Incarnation != d.Incarnation {
-		state = schedule.InvokerState{}
+		state = wire.InvokerState{}
 	}
 	description := &schedule.Description{Namespace: d.Namespace, ID: d.ID, Schedule: d.Schedule}
 	description.State.RemainingActions = state.RemainingActions(d)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -128,7 +129,7 @@ func (w *world) checkCopies(id string, find func(kind, id, format string, args .
 }
 
 // wasHeld reports whether a calendar has held what a definition has of it, before a time.
-func (w *world) wasHeld(name string, has *schedule.CalendarCopy, at time.Time) bool {
+func (w *world) wasHeld(name string, has *wire.CalendarCopy, at time.Time) bool {
 	return slices.ContainsFunc(w.books.calendars[name], func(v calendarVersion) bool {
 		c := &v.record
 		return !v.at.After(at) && c.Edition == has.Edition && c.Incarnation == has.Incarnation && c.Version == has.Version &&
@@ -158,7 +159,7 @@ func (w *world) replannedInTime(id string, find func(kind, id, format string, ar
 }
 
 // versionAt is the definition that was stored at a time; nil if there was none.
-func (w *world) versionAt(id string, at time.Time) (d *schedule.Definition) {
+func (w *world) versionAt(id string, at time.Time) (d *wire.Definition) {
 	for i := range w.books.versions[id] {
 		if v := &w.books.versions[id][i]; !v.at.After(at) {
 			d = &v.definition

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -31,7 +33,7 @@ func (c *checker) carriedOut(r *request) {
 	requestID, _ := r.body["requestId"].(string)
 	versions := c.books.versions[c.id]
 	made := slices.IndexFunc(versions, func(v version) bool {
-		return slices.ContainsFunc(v.definition.Applied, func(a schedule.AppliedRequest) bool { return a.RequestID == requestID })
+		return slices.ContainsFunc(v.definition.Applied, func(a wire.AppliedRequest) bool { return a.RequestID == requestID })
 	})
 	if made < 0 {
 		c.find("token", "%s was answered, and no version of the definition knows of it", requestID)
@@ -41,7 +43,7 @@ func (c *checker) carriedOut(r *request) {
 	if r.token > 0 && d.Version != r.token+1 {
 		c.find("token", "%s of version %d was carried out on version %d", requestID, r.token, d.Version-1)
 	}
-	stored, err := schedule.EncodeJSON(d.Schedule)
+	stored, err := apitext.EncodeJSON(d.Schedule)
 	if err != nil {
 		panic(err)
 	}

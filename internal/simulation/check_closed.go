@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -42,7 +43,7 @@ func (c *checker) closed() {
 }
 
 // acceptedBeforeClosing: what somebody was told is accepted has come to its end when the schedule is closed.
-func (c *checker) acceptedBeforeClosing(last *schedule.Definition, at time.Time) {
+func (c *checker) acceptedBeforeClosing(last *wire.Definition, at time.Time) {
 	over := append(slices.Clone(fates), schedule.EventBackfillCompleted, schedule.EventBackfillCanceled)
 	for _, r := range c.replies {
 		if r.id != c.id || r.err != nil || r.from.Before(last.CreateTime.Add(2*c.plan.Skew)) || !r.to.Before(at) {
@@ -65,7 +66,7 @@ func (c *checker) acceptedBeforeClosing(last *schedule.Definition, at time.Time)
 
 // wasClosed reports whether the history tells that a schedule was closed.
 func (c *checker) wasClosed(incarnation string) bool {
-	return slices.ContainsFunc(c.history(c.id), func(e schedule.Event) bool { return e.ID == schedule.ClosedEventID(incarnation) })
+	return slices.ContainsFunc(c.history(c.id), func(e schedule.Event) bool { return e.ID == wire.ClosedEventID(incarnation) })
 }
 
 // lookedBeforeClosing returns where in the trace the generator that closed a schedule at some time had looked for triggers and

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -27,7 +28,7 @@ func (c *checker) contents() {
 		}
 		by := triggers[r.source()]
 		unknown := unanswered && by == nil && r.source() != schedule.SourceAuto
-		if !unknown && !slices.ContainsFunc(r.possible, func(d *schedule.Definition) bool { return wasTold(r, d, by) }) {
+		if !unknown && !slices.ContainsFunc(r.possible, func(d *wire.Definition) bool { return wasTold(r, d, by) }) {
 			c.find("contents", "%s was told %s, %v and %s", r.workflowID, r.request.Input, r.request.Headers, r.request.Memo)
 		}
 		results.told(r)
@@ -35,7 +36,7 @@ func (c *checker) contents() {
 }
 
 // wasTold reports whether a run was told what an action says, with what a trigger puts in its place.
-func wasTold(r *run, d *schedule.Definition, by *request) bool {
+func wasTold(r *run, d *wire.Definition, by *request) bool {
 	action := &d.Schedule.Action
 	input, headers, memo := action.Input, maps.Clone(action.Headers), maps.Clone(action.Memo)
 	if by != nil {

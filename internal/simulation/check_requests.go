@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -185,7 +186,7 @@ func (c *checker) forgotten(eventID string) bool {
 		if deleted && v.deleter == roleFrontend {
 			return !v.at.After(stored)
 		}
-		if v.deleter != "" && schedule.DeletedEventID(before) == eventID {
+		if v.deleter != "" && wire.DeletedEventID(before) == eventID {
 			deleted = true
 			if stored.Sub(v.at) > subjects.TombstoneAge {
 				return true

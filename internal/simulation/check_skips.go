@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -16,7 +17,7 @@ func (c *checker) skipped() {
 			continue
 		}
 		versions := c.inForce(r.due.Add(-margin), r.at)
-		if len(versions) > 0 && !slices.ContainsFunc(versions, func(d *schedule.Definition) bool { return !skips(d, r.nominal) }) {
+		if len(versions) > 0 && !slices.ContainsFunc(versions, func(d *wire.Definition) bool { return !skips(d, r.nominal) }) {
 			c.find("skipped", "%s was started, and was to be skipped", r.workflowID)
 		}
 	}
@@ -26,18 +27,18 @@ func (c *checker) skipped() {
 			continue
 		}
 		versions := c.inForce(e.Actual.Add(-margin), e.Time.Add(margin))
-		if !slices.ContainsFunc(versions, func(d *schedule.Definition) bool { return skips(d, e.Nominal) }) {
+		if !slices.ContainsFunc(versions, func(d *wire.Definition) bool { return skips(d, e.Nominal) }) {
 			c.find("skipped", "%s was skipped, and nobody wants that", e.WorkflowID)
 		}
 	}
 }
 
-func skips(d *schedule.Definition, nominal time.Time) bool {
+func skips(d *wire.Definition, nominal time.Time) bool {
 	return slices.ContainsFunc(d.Skips, nominal.Equal)
 }
 
 // inForce are the definitions of the schedule that were the newest at some moment between two.
-func (c *checker) inForce(from, to time.Time) (all []*schedule.Definition) {
+func (c *checker) inForce(from, to time.Time) (all []*wire.Definition) {
 	for _, v := range c.versionsInForce(from, to) {
 		all = append(all, &v.definition)
 	}

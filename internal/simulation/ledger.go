@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -60,7 +61,7 @@ type run struct {
 	said []completion
 	// request is what the action stream has taken, possible are the definitions that it may go by.
 	request  *schedule.ActionRequest
-	possible []*schedule.Definition
+	possible []*wire.Definition
 	// begun is where a worker's code began with it.
 	begun []beginning
 }

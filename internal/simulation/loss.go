@@ -10,7 +10,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -46,7 +48,7 @@ type losses struct {
 	awaited []loss
 	// of has what each schedule has lost, handOffs the hand-offs among that.
 	of       map[string][]loss
-	handOffs map[string][]schedule.Enqueue
+	handOffs map[string][]wire.Enqueue
 	// muted are the subjects of which the next message is lost as well.
 	muted map[string]bool
 	// rng draws what becomes of them.
@@ -56,7 +58,7 @@ type losses struct {
 // arrangeLosses plans what is lost: the next message of a kind.
 func (w *world) arrangeLosses() {
 	rng := rand.New(rand.NewPCG(w.seed, streamLosses))
-	w.losses = losses{of: map[string][]loss{}, handOffs: map[string][]schedule.Enqueue{}, muted: map[string]bool{}, rng: rng}
+	w.losses = losses{of: map[string][]loss{}, handOffs: map[string][]wire.Enqueue{}, muted: map[string]bool{}, rng: rng}
 	kinds := allLosses
 	if !w.plan.Checks { // a scrubber leaves it to a person what is to be done about a lost hand-off
 		kinds = slices.DeleteFunc(slices.Clone(kinds), func(l loss) bool { return l == lossHandOff })
@@ -167,8 +169,8 @@ func (w *world) noteLost(l *losing) {
 	case lossReport:
 		w.ledger.run(lastToken(l.subject)).lost = true
 	case lossHandOff:
-		var e schedule.Enqueue
-		if err := schedule.Unmarshal(l.stored.Data, &e); err != nil {
+		var e wire.Enqueue
+		if err := codec.Unmarshal(l.stored.Data, &e); err != nil {
 			panic(err) // the generator has made it
 		}
 		w.losses.handOffs[l.id] = append(w.losses.handOffs[l.id], e)
@@ -224,7 +226,7 @@ func (c *checker) overtaken(nominal time.Time) bool {
 	d := c.definition
 	since := maxTime(d.UpdateTime, maxTime(d.ActiveSince, d.ReplanTime))
 	gone := d.Schedule.State.Paused || d.Schedule.State.LimitedActions
-	return slices.ContainsFunc(c.losses.handOffs[c.id], func(e schedule.Enqueue) bool {
+	return slices.ContainsFunc(c.losses.handOffs[c.id], func(e wire.Enqueue) bool {
 		return e.Incarnation == d.Incarnation && nominal.After(e.From.Add(-longestJitter)) && !nominal.After(e.To) &&
 			(gone || !nominal.After(since))
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -38,7 +38,7 @@ type node struct {
 	role       string
 	space      string // the namespace of a worker
 	// definitions are those that the process has read last, where it shares them; nil where it does not.
-	definitions *cache.Records[schedule.Definition]
+	definitions *cache.Records[wire.Definition]
 	ids         *ids
 	api         *frontend.Local // of a frontend
 	died        chan struct{}

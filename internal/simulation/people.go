@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -258,7 +259,7 @@ func (w *world) anyBackfill(id string) map[string]any {
 }
 
 // stored is the definition that the bucket has.
-func (w *world) stored(id string) (d schedule.Definition, ok bool) {
+func (w *world) stored(id string) (d wire.Definition, ok bool) {
 	key := keyOf(id)
 	return record(w, key, kv.Definition(key))
 }

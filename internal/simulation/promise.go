@@ -8,8 +8,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/task"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -66,7 +68,7 @@ type firstRecord struct {
 
 type decoded struct {
 	revision uint64
-	state    schedule.InvokerState
+	state    wire.InvokerState
 }
 
 func newPromises() promises {
@@ -85,16 +87,16 @@ func (w *world) broken(id, format string, args ...any) {
 }
 
 // invoker returns the record of the invoker as it is stored. It must not be changed.
-func (w *world) invoker(key schedule.Key) (*schedule.InvokerState, bool) {
+func (w *world) invoker(key schedule.Key) (*wire.InvokerState, bool) {
 	bucket := w.names.StateBucket(subjects.ShardOf(key, shards))
 	m, ok := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, kv.Invoker(key).String()))
 	if !ok || isTombstone(&m) {
-		return &schedule.InvokerState{}, false
+		return &wire.InvokerState{}, false
 	}
 	d := w.promises.invokers[m.Subject]
 	if d.revision != m.Sequence {
 		d = decoded{revision: m.Sequence}
-		if err := schedule.Unmarshal(m.Data, &d.state); err != nil {
+		if err := codec.Unmarshal(m.Data, &d.state); err != nil {
 			panic(err)
 		}
 		w.promises.invokers[m.Subject] = d
@@ -181,8 +183,8 @@ func (w *world) promisedByMessage(stream string, msg *nats.Msg) {
 }
 
 func (w *world) noteHandOff(id string, data []byte) {
-	var e schedule.Enqueue
-	if err := schedule.Unmarshal(data, &e); err != nil {
+	var e wire.Enqueue
+	if err := codec.Unmarshal(data, &e); err != nil {
 		panic(err)
 	}
 	w.promises.handedOff[handOff{id, e.Incarnation, e.Source, e.To.UnixNano()}] = true

@@ -8,7 +8,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -55,15 +57,15 @@ func (w *world) promisedByRecorded(key schedule.Key, d *jsmodel.Delivery) {
 }
 
 // isOut reports whether a start may be with a worker.
-func isOut(s *schedule.BufferedStart) bool {
+func isOut(s *wire.BufferedStart) bool {
 	return s.Phase == schedule.PhaseReady || s.Phase == schedule.PhaseStarted
 }
 
 // promisedByTakingOver: a hand-off is acknowledged when the record covers it. What is known of a backfill goes when that is
 // over.
 func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
-	var e schedule.Enqueue
-	if err := schedule.Unmarshal(d.Data, &e); err != nil {
+	var e wire.Enqueue
+	if err := codec.Unmarshal(d.Data, &e); err != nil {
 		panic(err)
 	}
 	definition, there := w.stored(nameOf(key))
@@ -72,7 +74,7 @@ func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
 	}
 	state, _ := w.invoker(key)
 	progress, known := state.Sources[e.Source]
-	covers := slices.ContainsFunc(progress.Covered, func(s schedule.Span) bool {
+	covers := slices.ContainsFunc(progress.Covered, func(s wire.Span) bool {
 		return !s.From.After(e.From) && !s.To.Before(e.To)
 	})
 	if state.Incarnation != e.Incarnation || !covers && (known || e.Source == schedule.SourceAuto) {
@@ -115,7 +117,7 @@ func (w *world) isInvoking(task subjects.Task, settled place) bool {
 
 // isSomewhere reports whether a run that counts as running is in the queue, or its completion waits; or is about to be
 // terminated, which takes it out of the queue before the record says so.
-func (w *world) isSomewhere(task subjects.Task, s *schedule.BufferedStart, settled place) bool {
+func (w *world) isSomewhere(task subjects.Task, s *wire.BufferedStart, settled place) bool {
 	if w.isQueued(s.RequestID) || s.Ending == schedule.ControlTerminate {
 		return true
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/frontend"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -48,7 +50,7 @@ func both[T any](before jsmodel.Message, data []byte) (old, now T) {
 		if len(record.data) == 0 {
 			continue
 		}
-		if err := schedule.Unmarshal(record.data, record.into); err != nil {
+		if err := codec.Unmarshal(record.data, record.into); err != nil {
 			panic(err)
 		}
 	}
@@ -57,7 +59,7 @@ func both[T any](before jsmodel.Message, data []byte) (old, now T) {
 
 // promisedByGenerator: a hand-off comes before the record that says that it was made.
 func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, data []byte) {
-	old, now := both[schedule.GeneratorState](before, data)
+	old, now := both[wire.GeneratorState](before, data)
 	if now.Incarnation == "" {
 		return // a trace in the making
 	}
@@ -80,7 +82,7 @@ func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, da
 // the backfiller about to look; unless it was on its way, or whoever has armed the guard stood still, for so long that that has
 // fired twice.
 func (w *world) promisedByBackfill(n *node, key schedule.Key, before jsmodel.Message, data []byte, sent time.Time) {
-	old, now := both[schedule.BackfillState](before, data)
+	old, now := both[wire.BackfillState](before, data)
 	if before.Sequence == 0 {
 		shard := subjects.ShardOf(key, shards)
 		guard := w.names.BackfillTimer(shard, key, now.ID)
@@ -107,7 +109,7 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.M
 	if n.role != roleFrontend {
 		return
 	}
-	old, now := both[schedule.Definition](before, data)
+	old, now := both[wire.Definition](before, data)
 	if old.Incarnation == now.Incarnation && old.Version == now.Version {
 		return // it says no more that the schedule is about to be closed
 	}
@@ -124,7 +126,7 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.M
 // promisedByInvoker: what the record was to see to, it sees to until it is done. An event leaves its outbox when the
 // event stream has it, a control when the control stream has it.
 func (w *world) promisedByInvoker(key schedule.Key, before jsmodel.Message, data []byte) {
-	old, now := both[schedule.InvokerState](before, data)
+	old, now := both[wire.InvokerState](before, data)
 	w.promisedByBuffer(nameOf(key), &old, &now)
 	for i := range now.Starts {
 		if isOut(&now.Starts[i]) {
@@ -167,7 +169,7 @@ func (w *world) promisedByDeletion(n *node, name string, before jsmodel.Message)
 			w.promisedByInvoker(key, before, nil)
 		}
 	case "backfill":
-		state, _ := both[schedule.BackfillState](before, nil)
+		state, _ := both[wire.BackfillState](before, nil)
 		if d, ok := w.stored(nameOf(key)); ok && d.Incarnation == state.Incarnation && !state.Canceled && !w.isHandedOver(key, &state) {
 			w.broken(nameOf(key), "the record of %s is gone before all was handed over", state.ID)
 		}
@@ -175,7 +177,7 @@ func (w *world) promisedByDeletion(n *node, name string, before jsmodel.Message)
 }
 
 // isHandedOver reports whether all of a trigger or backfill has been handed over: it says so, or has nothing.
-func (w *world) isHandedOver(key schedule.Key, state *schedule.BackfillState) bool {
+func (w *world) isHandedOver(key schedule.Key, state *wire.BackfillState) bool {
 	if state.Done || state.Range != nil && state.Mark.IsZero() {
 		return true
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -27,8 +29,8 @@ type books struct {
 // version is a definition as it was written; its zero definition says that the schedule was deleted.
 type version struct {
 	at         time.Time
-	definition schedule.Definition
-	// mark is how far generators have come by this version: see schedule.GeneratorState; looks say when.
+	definition wire.Definition
+	// mark is how far generators have come by this version: see wire.GeneratorState; looks say when.
 	mark  time.Time
 	looks []look
 	// deleter is the role of the process that has deleted the definition; empty where it was written.
@@ -73,7 +75,7 @@ func (w *world) wrote(n *node, key string, data []byte, now time.Time) {
 		}
 		w.books.versions[id] = append(w.books.versions[id], v)
 	case subjects.KindGenerator:
-		var state schedule.GeneratorState
+		var state wire.GeneratorState
 		mustUnmarshal(data, &state)
 		w.marked(id, &state)
 	case subjects.KindInvoker:
@@ -87,7 +89,7 @@ func mustUnmarshal(data []byte, value any) {
 	if len(data) == 0 {
 		return
 	}
-	if err := schedule.Unmarshal(data, value); err != nil {
+	if err := codec.Unmarshal(data, value); err != nil {
 		panic(err)
 	}
 }
@@ -106,7 +108,7 @@ func (v *version) markBy(now time.Time) (mark time.Time) {
 }
 
 // marked notes how far a generator has come by a version.
-func (w *world) marked(id string, state *schedule.GeneratorState) {
+func (w *world) marked(id string, state *wire.GeneratorState) {
 	for i := range w.books.versions[id] {
 		v := &w.books.versions[id][i]
 		if v.definition.Incarnation == state.Incarnation && v.definition.Version == state.Version {
@@ -118,9 +120,9 @@ func (w *world) marked(id string, state *schedule.GeneratorState) {
 
 // possible are the definitions of a schedule that a process may go by now, the newest first. It may have read one a while
 // ago, and a replica that lags behind may show it any one that there ever was.
-func (w *world) possible(id, incarnation string, now time.Time) []*schedule.Definition {
+func (w *world) possible(id, incarnation string, now time.Time) []*wire.Definition {
 	since := now.Add(-w.plan.memory())
-	var possible []*schedule.Definition
+	var possible []*wire.Definition
 	for i := len(w.books.versions[id]) - 1; i >= 0; i-- {
 		v := &w.books.versions[id][i]
 		if v.definition.Incarnation == incarnation {
@@ -153,7 +155,7 @@ func (p *Plan) memory() time.Duration {
 
 // decided looks at the record of an invoker when it is written: no more starts have gone out, and no more wait, than one of
 // the definitions allows that its process may go by.
-func (w *world) decided(id string, state *schedule.InvokerState, now time.Time) {
+func (w *world) decided(id string, state *wire.InvokerState, now time.Time) {
 	before := w.books.out[id]
 	possible := w.possible(id, state.Incarnation, now)
 	w.books.writes++
@@ -190,7 +192,7 @@ func (w *world) decided(id string, state *schedule.InvokerState, now time.Time) 
 	w.books.out[id] = out
 }
 
-func (w *world) decide(s *schedule.BufferedStart, state *schedule.InvokerState, possible []*schedule.Definition) *decision {
+func (w *world) decide(s *wire.BufferedStart, state *wire.InvokerState, possible []*wire.Definition) *decision {
 	made := &decision{write: w.books.writes, incarnation: state.Incarnation, limitVersion: state.LimitVersion}
 	for _, d := range possible {
 		made.limit = max(made.limit, limitOf(d))
@@ -199,16 +201,16 @@ func (w *world) decide(s *schedule.BufferedStart, state *schedule.InvokerState, 
 	return made
 }
 
-func limitOf(d *schedule.Definition) int { return max(d.Schedule.Policies.ConcurrencyLimit, 1) }
+func limitOf(d *wire.Definition) int { return max(d.Schedule.Policies.ConcurrencyLimit, 1) }
 
 // policyOf is the policy of a start: its own, or that of the schedule.
-func policyOf(d *schedule.Definition, s *schedule.BufferedStart) schedule.OverlapPolicy {
+func policyOf(d *wire.Definition, s *wire.BufferedStart) schedule.OverlapPolicy {
 	return s.Overlap.Or(d.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
 }
 
 // violation says what a record breaks of the policies of a definition, with its kind before it; empty if nothing. Before says
 // which starts were out before: under a lower limit they may go on, and no other one goes out.
-func violation(d *schedule.Definition, before map[string]bool, state *schedule.InvokerState) string {
+func violation(d *wire.Definition, before map[string]bool, state *wire.InvokerState) string {
 	out, fresh, waiting := 0, 0, 0
 	for i := range state.Starts {
 		s := &state.Starts[i]
@@ -239,7 +241,7 @@ func violation(d *schedule.Definition, before map[string]bool, state *schedule.I
 }
 
 // begun says that a record which is being forgotten has a start that was not out before; empty if it has none.
-func begun(before map[string]bool, state *schedule.InvokerState) string {
+func begun(before map[string]bool, state *wire.InvokerState) string {
 	for i := range state.Starts {
 		if s := &state.Starts[i]; s.Phase != schedule.PhaseCompleted && !before[s.RequestID] {
 			return "decision: a start goes out by a record that is being forgotten"

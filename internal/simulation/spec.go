@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // timesOf are the times that the spec of a definition gives between two times, the first exclusive. It asks of each second
 // whether it is one, and shares no code with the product. It knows no more of specs than the simulation draws.
-func timesOf(d *schedule.Definition, after, to time.Time) []time.Time {
+func timesOf(d *wire.Definition, after, to time.Time) []time.Time {
 	var times []time.Time
 	for at := after.Truncate(time.Second); !at.After(minTime(to, d.Schedule.Spec.EndTime)); at = at.Add(time.Second) {
 		if at.After(after) && isDue(d, at) {
@@ -22,7 +23,7 @@ func timesOf(d *schedule.Definition, after, to time.Time) []time.Time {
 }
 
 // isDue reports whether the spec of a definition gives a time of whole seconds.
-func isDue(d *schedule.Definition, at time.Time) bool {
+func isDue(d *wire.Definition, at time.Time) bool {
 	spec := &d.Schedule.Spec
 	if at.Before(spec.StartTime) || at.After(spec.EndTime) || excludedByName(d, at) ||
 		slices.ContainsFunc(spec.Blackouts, func(b schedule.Blackout) bool { return !at.Before(b.From) && at.Before(b.To) }) {

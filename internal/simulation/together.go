@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/cache"
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
 // Where a plan has all roles together, a process plays each of them, as that of `carillon server` does: its nodes, one for
@@ -13,7 +13,7 @@ import (
 // share is what the nodes of one process share.
 type share struct {
 	skew        time.Duration
-	definitions *cache.Records[schedule.Definition]
+	definitions *cache.Records[wire.Definition]
 }
 
 // shareAnew makes what the processes share at first.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -201,7 +203,7 @@ type room struct {
 }
 
 // note notes the room that a record gives.
-func (r rooms) note(id string, state *schedule.InvokerState) {
+func (r rooms) note(id string, state *wire.InvokerState) {
 	taken, sharing := 0, 0
 	for i := range state.Starts {
 		if s := &state.Starts[i]; s.Waiting() || s.Manual && s.Running() {
@@ -241,7 +243,7 @@ func (r rooms) most(of roomOf, from time.Time) int {
 
 // promisedByHandOff: a hand-off holds no more than it may, gives up only what is beyond that, and a backfill hands over no more than
 // there is room for.
-func (w *world) promisedByHandOff(id string, e *schedule.Enqueue) {
+func (w *world) promisedByHandOff(id string, e *wire.Enqueue) {
 	if e.Source != schedule.SourceAuto {
 		w.promisedByBatch(id, e)
 		return
@@ -255,7 +257,7 @@ func (w *world) promisedByHandOff(id string, e *schedule.Enqueue) {
 	}
 }
 
-func (w *world) promisedByBatch(id string, e *schedule.Enqueue) {
+func (w *world) promisedByBatch(id string, e *wire.Enqueue) {
 	state, ok := record(w, keyOf(id), kv.Backfill(keyOf(id), e.Source))
 	if !ok || state.Trigger != nil || len(e.Starts) == 0 {
 		return
@@ -269,12 +271,12 @@ func (w *world) promisedByBatch(id string, e *schedule.Enqueue) {
 }
 
 // promisedByBuffer: no automated start is taken into a buffer that is full, and none is dropped for that while it is not.
-func (w *world) promisedByBuffer(id string, old, now *schedule.InvokerState) {
+func (w *world) promisedByBuffer(id string, old, now *wire.InvokerState) {
 	if old.Incarnation != now.Incarnation {
-		old = &schedule.InvokerState{}
+		old = &wire.InvokerState{}
 	}
 	w.promises.rooms.note(id, now)
-	before, waiting := map[string]*schedule.BufferedStart{}, map[string]bool{}
+	before, waiting := map[string]*wire.BufferedStart{}, map[string]bool{}
 	for i := range old.Starts {
 		s := &old.Starts[i]
 		if before[s.RequestID] = s; s.Waiting() {
@@ -303,14 +305,14 @@ func (w *world) promisedByBuffer(id string, old, now *schedule.InvokerState) {
 	if begun >= roundLimit && rest > 0 {
 		w.met[metRound]++
 	}
-	if n := schedule.CountWaiting(now.Starts) - manual; automated > 0 && n > bufferLimit {
+	if n := wire.CountWaiting(now.Starts) - manual; automated > 0 && n > bufferLimit {
 		w.broken(id, "an automated start was taken into the buffer, in which %d wait", n)
 	}
 	w.promisedByDrops(id, old, now, waiting)
 }
 
 // promisedByDrops: what is dropped for a full buffer was. Waiting has all that waited before, or was taken.
-func (w *world) promisedByDrops(id string, old, now *schedule.InvokerState, waiting map[string]bool) {
+func (w *world) promisedByDrops(id string, old, now *wire.InvokerState, waiting map[string]bool) {
 	drops := 0
 	for i := range now.Outbox {
 		e := &now.Outbox[i]
@@ -351,7 +353,7 @@ func (c *checker) heaped() {
 		return
 	}
 	spec := func(v version) string {
-		data, err := schedule.EncodeJSON(v.definition.Schedule.Spec)
+		data, err := apitext.EncodeJSON(v.definition.Schedule.Spec)
 		if err != nil {
 			panic(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -29,7 +30,7 @@ type neutralDuration schedule.Duration
 // ParseSpec reads a spec of the neutral form. Unknown fields are errors, with their path.
 func ParseSpec(text []byte) (schedule.Spec, error) {
 	var neutral neutralSpec
-	if err := schedule.DecodeJSON(text, &neutral); err != nil {
+	if err := apitext.DecodeJSON(text, &neutral); err != nil {
 		return schedule.Spec{}, err
 	}
 	spec := neutral.Spec

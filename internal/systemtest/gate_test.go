@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -121,14 +122,14 @@ func (s *system) kindsOf(id string) map[schedule.EventKind]int {
 // requireCountersFromEvents rebuilds the counters of a schedule from its events alone.
 func (s *system) requireCountersFromEvents(id string) {
 	s.t.Helper()
-	var want, got schedule.Counters
+	var want, got wire.Counters
 	natstest.Eventually(s.t, natstest.Patience, "the events to give the counters", func() bool {
 		info := s.describe(id).Info
-		want = schedule.Counters{
+		want = wire.Counters{
 			Actions: info.ActionCount, MissedCatchup: info.MissedCatchupWindow, OverlapSkipped: info.OverlapSkipped,
 			BufferDropped: info.BufferDropped, SkippedOnRequest: info.SkippedOnRequest,
 		}
-		got = schedule.Counters{}
+		got = wire.Counters{}
 		for _, event := range s.eventsOf(id) {
 			got.Add(event)
 		}

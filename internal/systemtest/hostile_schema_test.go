@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -110,7 +111,7 @@ func hostileFields(t *testing.T, e offered) (table []hostile) {
 		if strings.Contains(text, "1e309") || strings.Contains(text, "e99999999") || strings.Contains(text, "e-400") {
 			return // no numbers of msgpack
 		}
-		packed, err := schedule.EncodeMsgpack(json.RawMessage(text))
+		packed, err := apitext.EncodeMsgpack(json.RawMessage(text))
 		require.NoError(t, err)
 		row.name, row.body, row.header = row.name+", in msgpack", string(packed), nats.Header{"Content-Type": {"application/msgpack"}}
 		table = append(table, row)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -91,7 +92,7 @@ func (s *system) refused(h *hostile) bool {
 	}
 	var text json.RawMessage = reply.Data
 	if reply.Header.Get("Content-Type") == "application/msgpack" {
-		require.NoError(s.t, schedule.DecodeMsgpack(reply.Data, &text), name)
+		require.NoError(s.t, apitext.DecodeMsgpack(reply.Data, &text), name)
 	}
 	var body struct{ Error *schedule.Error }
 	if !assert.NoError(s.t, json.Unmarshal(text, &body), name) || !assert.NotNil(s.t, body.Error, "%s: %s", name, text) {

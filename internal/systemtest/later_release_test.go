@@ -17,11 +17,11 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TestBesideALaterRelease runs the pools of this release beside those of a later one, of the same format version: all it
@@ -153,7 +153,7 @@ func extended(data []byte) []byte {
 			panic(err)
 		}
 		return data
-	case data[0] != schedule.FormatVersion:
+	case data[0] != codec.FormatVersion:
 		panic(fmt.Sprintf("neither a record nor JSON: %q", data))
 	}
 	if err := msgpack.Unmarshal(data[1:], &value); err != nil {
@@ -163,7 +163,7 @@ func extended(data []byte) []byte {
 	if err != nil {
 		panic(err)
 	}
-	return append([]byte{schedule.FormatVersion}, data...)
+	return append([]byte{codec.FormatVersion}, data...)
 }
 
 // withLaterFields adds a field to each struct of a value. Maps that belong to the user, and those from IDs to structs,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -153,7 +154,7 @@ func (s *system) planned(name, data string) (times []time.Time) {
 	return times
 }
 
-func (s *system) generator(name string) kv.Record[schedule.GeneratorState] {
+func (s *system) generator(name string) kv.Record[wire.GeneratorState] {
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Generator(schedule.Key{Namespace: "default", ID: name}))
 	require.NoError(s.t, err)
 	return record

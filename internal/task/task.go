@@ -23,11 +23,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Publish sends a task, such as a *schedule.Wake or *schedule.Enqueue, and returns once it is stored.
+// Publish sends a task, such as a *wire.Wake or *wire.Enqueue, and returns once it is stored.
 func Publish(ctx context.Context, to Publisher, subject string, body any) error {
 	return PublishAndPurge(ctx, to, subject, "", body)
 }
@@ -35,7 +37,7 @@ func Publish(ctx context.Context, to Publisher, subject string, body any) error 
 // PublishAndPurge sends a task and removes a timer of the same stream, in one step. Where there is no such timer the task
 // is sent all the same.
 func PublishAndPurge(ctx context.Context, to Publisher, subject, timerSubject string, body any) error {
-	data, err := schedule.Marshal(body)
+	data, err := codec.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("task: %s: %w", subject, err)
 	}
@@ -69,9 +71,9 @@ func Control(ctx context.Context, to Publisher, subject string, c schedule.Contr
 // attributes say in a trace what a task is.
 func attributes(body any) []attribute.KeyValue {
 	switch body := body.(type) {
-	case *schedule.Wake:
+	case *wire.Wake:
 		return []attribute.KeyValue{telemetry.AttributeWakeReason.String(string(body.Reason))}
-	case *schedule.Enqueue:
+	case *wire.Enqueue:
 		of := []attribute.KeyValue{
 			telemetry.AttributeSource.String(body.Source), telemetry.AttributeStarts.Int(len(body.Starts)),
 		}
@@ -85,7 +87,7 @@ func attributes(body any) []attribute.KeyValue {
 
 // ArmAgain arms a guard once more that has fired before what it guards was there, as the guard says, and returns once that is stored.
 // One that is not to be armed again it leaves alone. now is when the caller looks.
-func ArmAgain(ctx context.Context, to Publisher, timerSubject, target string, now time.Time, guard schedule.Wake) error {
+func ArmAgain(ctx context.Context, to Publisher, timerSubject, target string, now time.Time, guard wire.Wake) error {
 	after := time.Duration(guard.GuardAgain)
 	if after <= 0 {
 		return nil
@@ -97,7 +99,7 @@ func ArmAgain(ctx context.Context, to Publisher, timerSubject, target string, no
 // Arm sees that a task is sent on target at the given time, and returns once that is stored. It replaces what waits on
 // timerSubject. A time in the past means now.
 func Arm(ctx context.Context, to Publisher, timerSubject, target string, at time.Time, body any) error {
-	data, err := schedule.Marshal(body)
+	data, err := codec.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("task: %s: %w", target, err)
 	}

@@ -8,10 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/topology"
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -38,12 +40,12 @@ func TestTasksAndTimers(t *testing.T) {
 	to, names, stream := setup(t)
 	key := schedule.Key{Namespace: "default", ID: "s"}
 	ctx := telemetry.WithTraceparent(t.Context(), trace)
-	wake := schedule.Wake{Incarnation: "i", Version: 2, Reason: schedule.ReasonRetry}
+	wake := wire.Wake{Incarnation: "i", Version: 2, Reason: wire.ReasonRetry}
 	requireWake := func(subject string) *jetstream.RawStreamMsg {
 		msg, err := stream.GetLastMsgForSubject(ctx, subject)
 		require.NoError(t, err)
-		var got schedule.Wake
-		require.NoError(t, schedule.Unmarshal(msg.Data, &got))
+		var got wire.Wake
+		require.NoError(t, codec.Unmarshal(msg.Data, &got))
 		require.Equal(t, wake, got)
 		return msg
 	}
@@ -72,15 +74,15 @@ func TestAGuardIsArmedAgainOnce(t *testing.T) {
 	to, names, stream := setup(t)
 	key := schedule.Key{Namespace: "default", ID: "s"}
 	armed, target := names.RetryTimer(0, key), names.InvokeWake(0, key)
-	guard := schedule.Wake{Version: 2, Reason: schedule.ReasonGuard, GuardAgain: schedule.Duration(time.Hour)}
+	guard := wire.Wake{Version: 2, Reason: wire.ReasonGuard, GuardAgain: schedule.Duration(time.Hour)}
 	now := time.Now().UTC()
 	require.NoError(t, task.ArmAgain(t.Context(), to, armed, target, now, guard))
 	msg, err := stream.GetLastMsgForSubject(t.Context(), armed)
 	require.NoError(t, err)
 	require.Equal(t, "@at "+now.Add(time.Hour).Format(time.RFC3339Nano), msg.Header.Get(task.HeaderAt))
-	var fired schedule.Wake
-	require.NoError(t, schedule.Unmarshal(msg.Data, &fired))
-	require.Equal(t, schedule.Wake{Version: 2, Reason: schedule.ReasonGuard}, fired)
+	var fired wire.Wake
+	require.NoError(t, codec.Unmarshal(msg.Data, &fired))
+	require.Equal(t, wire.Wake{Version: 2, Reason: wire.ReasonGuard}, fired)
 
 	require.NoError(t, task.ArmAgain(t.Context(), to, armed, target, now, fired))
 	last, err := stream.GetLastMsgForSubject(t.Context(), armed)
@@ -93,7 +95,7 @@ func TestErrors(t *testing.T) {
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	to := natstest.Bus(t, js)
 	subject := natstest.Names(t).Prefix() + ".nowhere"
-	require.ErrorIs(t, task.Publish(t.Context(), to, subject, &schedule.Wake{}), jetstream.ErrNoStreamResponse)
+	require.ErrorIs(t, task.Publish(t.Context(), to, subject, &wire.Wake{}), jetstream.ErrNoStreamResponse)
 	require.Error(t, task.Publish(t.Context(), to, subject, nil))
 	require.Error(t, task.Arm(t.Context(), to, subject, subject, time.Now(), nil))
 }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -43,15 +44,15 @@ func TestDestinations(t *testing.T) {
 	t.Parallel()
 	names, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b c"}
 	for subject, want := range map[string]Destination{
-		names.Generate(3, key, subjects.WhatDue):                          DestinationGenerate,
-		names.InvokeWake(0, key):                                          DestinationInvoke,
-		names.InvokeEnqueue(0, key, schedule.SourceAuto, schedule.Span{}): DestinationInvoke,
-		names.Backfill(0, key, "b"):                                       DestinationBackfill,
-		names.Callback(0, key, "q", "r"):                                  DestinationCallback,
-		names.Action("default", "q", "w"):                                 DestinationAction,
-		names.Event(key, schedule.EventCreated):                           DestinationOther,
-		"":                                                                DestinationOther,
-		"carillon.task.0":                                                 DestinationOther,
+		names.Generate(3, key, subjects.WhatDue):                      DestinationGenerate,
+		names.InvokeWake(0, key):                                      DestinationInvoke,
+		names.InvokeEnqueue(0, key, schedule.SourceAuto, wire.Span{}): DestinationInvoke,
+		names.Backfill(0, key, "b"):                                   DestinationBackfill,
+		names.Callback(0, key, "q", "r"):                              DestinationCallback,
+		names.Action("default", "q", "w"):                             DestinationAction,
+		names.Event(key, schedule.EventCreated):                       DestinationOther,
+		"":                                                            DestinationOther,
+		"carillon.task.0":                                             DestinationOther,
 	} {
 		assert.Equal(t, want, DestinationOf(subject), subject)
 	}

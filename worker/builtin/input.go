@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker"
 )
@@ -21,7 +22,7 @@ func decode(run *worker.Run, into any) error {
 	if len(run.Input) == 0 {
 		return worker.InvalidInput("action type %q needs an input, a JSON object: see docs/actions.md", run.Type)
 	}
-	if err := schedule.DecodeJSON(run.Input, into); err != nil {
+	if err := apitext.DecodeJSON(run.Input, into); err != nil {
 		return worker.InvalidInput("the input does not fit action type %q: %v", run.Type, err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 )
 
 func TestPrintable(t *testing.T) {
@@ -36,7 +36,7 @@ func TestPrintableJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "value")
-		text, err := schedule.EncodeJSON(value)
+		text, err := apitext.EncodeJSON(value)
 		require.NoError(t, err)
 		shown := PrintableJSON(text)
 		require.Negative(t, strings.IndexFunc(string(shown), func(r rune) bool { return !unicode.IsPrint(r) }), "%q", shown)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -112,7 +113,7 @@ func clockField(field schedule.CalendarField) string {
 func structuredRows(word string, calendars []schedule.StructuredCalendar) [][]string {
 	var rows [][]string
 	for _, c := range calendars {
-		text, err := schedule.EncodeJSON(c)
+		text, err := apitext.EncodeJSON(c)
 		if err != nil {
 			text = []byte(err.Error())
 		}

@@ -12,9 +12,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/internal/yamltext"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // Kinds of objects of Kubernetes.
@@ -193,7 +193,7 @@ func (j *job) read(text json.RawMessage, s *importer.Entry, actionType string) e
 		Spec       jobSpec         `json:"spec"`
 		Status     json.RawMessage `json:"status"`
 	}
-	if err := schedule.DecodeJSON(text, &object); err != nil {
+	if err := apitext.DecodeJSON(text, &object); err != nil {
 		return err
 	}
 	j.Spec = object.Spec

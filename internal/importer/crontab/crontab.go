@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/importer"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/worker/builtin"
@@ -108,7 +109,7 @@ func (c *table) command(s *importer.Entry, text string) error {
 	s.ID = idOf(name)
 	s.Policies = schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: catchup}
 	s.Action.Type = builtin.Exec
-	s.Action.Input, err = schedule.EncodeJSON(input)
+	s.Action.Input, err = apitext.EncodeJSON(input)
 	return err
 }
 

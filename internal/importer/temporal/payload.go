@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/apitext"
 )
 
 // payloads are the arguments of a workflow: an object with the encoded payloads, or with the shorthand of Temporal's
@@ -47,7 +47,7 @@ func (p payloads) value(notes *[]string) json.RawMessage {
 		return arguments[0]
 	}
 	*notes = append(*notes, fmt.Sprintf("the input is a list of the %d arguments", len(arguments)))
-	list, err := schedule.EncodeJSON(arguments)
+	list, err := apitext.EncodeJSON(arguments)
 	if err != nil {
 		return nil // what has been read as JSON is JSON
 	}

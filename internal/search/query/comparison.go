@@ -3,7 +3,7 @@ package query
 import (
 	"strings"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/internal/suggest"
 )
 
 // comparison reads what is asked of one field.
@@ -158,7 +158,7 @@ func (p *parser) field() (Field, error) {
 
 func unknownField(at int, word string) error {
 	known := append(BuiltIns(), "memo.NAME", "attr.NAME")
-	if meant := schedule.Nearest(word, known); meant != "" {
+	if meant := suggest.Nearest(word, known); meant != "" {
 		return errorAt(at, "there is no field %s: did you mean %s?", shorten(word), meant)
 	}
 	return errorAt(at, "there is no field %s: use one of %s", shorten(word), strings.Join(known, ", "))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/suggest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -38,9 +39,9 @@ func (p *parser) literal() (Value, error) {
 		return BoolOf(t.is("true")), nil
 	case t.is("null"):
 		return Value{}, errorAt(t.at, "nothing compares with null: use is null, or is not null")
-	case t.kind == wordToken && schedule.Nearest(t.text, []string{"true", "false"}) != "":
+	case t.kind == wordToken && suggest.Nearest(t.text, []string{"true", "false"}) != "":
 		return Value{}, errorAt(t.at, "expected a value, found %s: did you mean %s?", t.describe(),
-			schedule.Nearest(t.text, []string{"true", "false"}))
+			suggest.Nearest(t.text, []string{"true", "false"}))
 	case t.kind == wordToken && !isKeyword(t.text):
 		return Value{}, errorAt(t.at, "expected a value, found %s: strings stand in single quotes", t.describe())
 	}
@@ -90,7 +91,7 @@ func knownStatus(text string, t token) error {
 	if slices.Contains(known, text) {
 		return nil
 	}
-	if meant := schedule.Nearest(text, known); meant != "" {
+	if meant := suggest.Nearest(text, known); meant != "" {
 		return errorAt(t.at, "no run ends as %s: did you mean %s?", t.describe(), quote(meant))
 	}
 	return errorAt(t.at, "no run ends as %s: use one of %s", t.describe(), strings.Join(known, ", "))

@@ -1,0 +1,269 @@
+package scheduletest
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/internal/wire"
+	"github.com/carillon-scheduler/carillon/schedule"
+)
+
+// At returns an instant of 2026-03-01, in UTC, with nanoseconds.
+func At(hour int) time.Time { return time.Date(2026, 3, 1, hour, 30, 15, 123456789, time.UTC) }
+
+// Whole returns an instant of 2026-03-01, in UTC, on a full second.
+func Whole(hour int) time.Time { return At(hour).Truncate(time.Second) }
+
+// Schedule has every field set. It is valid, given fullNamed.
+func Schedule() schedule.Schedule {
+	return schedule.Schedule{
+		Spec: Spec(),
+		Action: schedule.Action{
+			Type:             "report",
+			WorkflowID:       "daily-report",
+			TaskQueue:        "reports",
+			Input:            json.RawMessage(`{"to":"<ops> & co","count":3,"factor":0.25}`),
+			Headers:          map[string]string{"tenant": "blue"},
+			Memo:             map[string]json.RawMessage{"owner": json.RawMessage(`"ops"`)},
+			SearchAttributes: map[string]json.RawMessage{"region": json.RawMessage(`["eu","us"]`)},
+			RunTimeout:       schedule.Duration(90 * time.Second),
+			ExecutionTimeout: schedule.Duration(time.Hour),
+			TaskTimeout:      schedule.Duration(250 * time.Millisecond),
+			HeartbeatTimeout: schedule.Duration(12 * time.Second),
+			RetryPolicy: &schedule.RetryPolicy{
+				InitialInterval:        schedule.Duration(2 * time.Second),
+				BackoffCoefficient:     1.5,
+				MaximumInterval:        schedule.Duration(time.Minute),
+				MaximumAttempts:        5,
+				NonRetryableErrorTypes: []string{"BadInput"},
+			},
+			Priority: 2,
+		},
+		Policies: schedule.Policies{
+			Overlap:                schedule.OverlapBufferOne,
+			ConcurrencyLimit:       3,
+			CatchupWindow:          schedule.Duration(time.Hour),
+			CatchupMode:            schedule.CatchupLatest,
+			LostRuns:               schedule.LostRunWait,
+			PauseOnFailure:         true,
+			KeepOriginalWorkflowID: true,
+		},
+		State: schedule.State{Notes: "for the\nops team", Paused: true, LimitedActions: true, RemainingActions: 7},
+	}
+}
+
+// Named are the named calendars that [Spec] uses.
+func Named() map[string]schedule.NamedCalendar {
+	return map[string]schedule.NamedCalendar{"holidays": {
+		Name: "holidays", Dates: []schedule.DateRange{"2027-01-01"}, Windows: []schedule.Blackout{{From: Whole(5), To: Whole(6)}},
+	}}
+}
+
+// Spec has every field set.
+func Spec() schedule.Spec {
+	return schedule.Spec{
+		Calendars:                  []schedule.Calendar{Calendar()},
+		StructuredCalendars:        []schedule.StructuredCalendar{Structured()},
+		Intervals:                  []schedule.Interval{{Every: schedule.Duration(time.Hour), Phase: schedule.Duration(90 * time.Second)}},
+		Cron:                       []string{"30 9 * * mon-fri"},
+		At:                         []time.Time{Whole(9)},
+		ExcludeCalendars:           []schedule.Calendar{Calendar()},
+		ExcludeStructuredCalendars: []schedule.StructuredCalendar{Structured()},
+		ExcludeDates:               []schedule.DateRange{"2026-12-24/2026-12-26"},
+		Blackouts:                  []schedule.Blackout{{From: At(3), To: At(4)}},
+		ExcludeCalendarsNamed:      []string{"holidays"},
+		StartTime:                  At(1),
+		EndTime:                    At(23),
+		Jitter:                     schedule.Duration(1500 * time.Millisecond),
+		TimeZone:                   "Europe/Berlin",
+		TimeZoneData:               zoneData(),
+		DST:                        schedule.DST{Gap: schedule.GapShift, Repeat: schedule.RepeatFirst},
+	}
+}
+
+// zoneData is the shortest time zone file there is: version 1, one zone, UTC.
+func zoneData() []byte {
+	data := make([]byte, 44, 54)
+	copy(data, "TZif")
+	data[39], data[43] = 1, 4 // one type, four bytes of abbreviations
+	data = append(data, 0, 0, 0, 0, 0, 0)
+	return append(data, "UTC\x00"...)
+}
+
+// Calendar has every field set.
+func Calendar() schedule.Calendar {
+	return schedule.Calendar{
+		Second: "1", Minute: "2-4", Hour: "9", DayOfMonth: "*/2", Month: "jan-jun", Year: "2026", DayOfWeek: "mon-fri",
+		Comment: "office hours",
+	}
+}
+
+// Structured has every field set.
+func Structured() schedule.StructuredCalendar {
+	return schedule.StructuredCalendar{
+		Second:     []schedule.Range{{Start: 1, End: 30, Step: 2}},
+		Minute:     []schedule.Range{{Start: 2, End: 30, Step: 2}},
+		Hour:       []schedule.Range{{Start: 3, End: 20, Step: 2}},
+		DayOfMonth: []schedule.Range{{Start: 4, End: 30, Step: 2}},
+
+		LastDayOfMonth: []schedule.Range{{Start: 1, End: 3, Step: 2}},
+		NearestWeekday: []schedule.Range{{Start: 15, End: 17, Step: 2}},
+		LastWeekday:    true,
+
+		Month:         []schedule.Range{{Start: 5, End: 12, Step: 2}},
+		Year:          []schedule.Range{{Start: 2026, End: 2030, Step: 2}},
+		DayOfWeek:     []schedule.Range{{Start: 1, End: 5, Step: 2}},
+		NthDayOfWeek:  []schedule.NthDayOfWeek{{DayOfWeek: 5, Nth: 2}},
+		LastDayOfWeek: []schedule.Range{{Start: 2, End: 4, Step: 2}},
+		Comment:       "odd ones",
+	}
+}
+
+// Run is a run that has ended, as it comes back from a record.
+func Run() *schedule.Run {
+	start := Start()
+	run := wire.NewRun(&start)
+	return &run
+}
+
+// Start has every field set.
+func Start() wire.BufferedStart {
+	return wire.BufferedStart{
+		RequestID:    "sched-auto-1",
+		WorkflowID:   "daily-report-2026-03-01T09:00:00Z",
+		Nominal:      Whole(9),
+		Actual:       At(9),
+		Overlap:      schedule.OverlapBufferAll,
+		Manual:       true,
+		Source:       schedule.SourceAuto,
+		Phase:        schedule.PhaseCompleted,
+		Attempt:      2,
+		BackoffUntil: At(10),
+		Delay:        &schedule.Delay{By: schedule.DelayActionRate, NotBefore: At(11)},
+		TaskQueue:    "reports",
+		RunID:        "run-1",
+		StartTime:    At(11),
+		Ending:       schedule.ControlCancel,
+		Status:       schedule.StatusFailed,
+		CloseTime:    At(12),
+		CodeTime:     At(13),
+		Trace:        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		Identity:     "ann@desk",
+		Skip:         true,
+		Overridden:   true,
+		RunAttempt:   3,
+		Worker:       "host-1",
+		Outcome:      Outcome(),
+	}
+}
+
+// Event has every field set.
+func Event() schedule.Event {
+	return schedule.Event{
+		ID: "i1-7", Time: At(9), Namespace: "default", ScheduleID: "daily", Kind: schedule.EventCompleted,
+		RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", Nominal: Whole(9), Actual: At(9), Manual: true,
+		Status: schedule.StatusTimedOut, CodeTime: At(10), CloseTime: At(11), Attempt: 3, Worker: "host-1", Count: 2, Reason: "too slow", Trace: "00-1-2-01",
+		First: Whole(1), Last: Whole(2), Source: "b1", Overlap: schedule.OverlapSkip, TaskQueue: "reports", Identity: "ann@desk",
+		Outcome: Outcome(),
+	}
+}
+
+// Outcome has every field set.
+func Outcome() schedule.Outcome {
+	return schedule.Outcome{Result: json.RawMessage(`{"rows":7}`), ResultBytes: 10, Failure: Failure()}
+}
+
+// Trigger has every field set.
+func Trigger() *schedule.Trigger {
+	return &schedule.Trigger{
+		Overlap: schedule.OverlapAllowAll, Note: "once more", Input: json.RawMessage(`{"format":"pdf"}`),
+		Headers: map[string]string{"team": "finance"}, Memo: map[string]json.RawMessage{"ticket": json.RawMessage(`4711`)},
+	}
+}
+
+// Definition has every field set.
+func Definition() *wire.Definition {
+	return &wire.Definition{
+		Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
+		Schedule: Schedule(), RequestID: "create-1", CreateTime: At(1), UpdateTime: At(2), ActiveSince: At(3),
+		PausedBy: "ann@desk", PauseTime: At(4), Skips: []time.Time{Whole(9)}, Requests: []wire.BackfillState{Backfill()},
+		Calendars: map[string]wire.CalendarCopy{"holidays": {
+			Incarnation: "c1", Version: 2, Edition: "e2", Dates: []schedule.DateRange{"2026-12-25"}, Windows: []schedule.Blackout{{From: At(5), To: At(6)}},
+		}},
+		CalendarsVersion: 4, ReplanTime: At(5), ReplanFrom: At(4),
+		Events:      []wire.DefinitionEvent{{Version: 3, Event: Event()}},
+		Applied:     []wire.AppliedRequest{{RequestID: "r1", Version: 4}},
+		Predecessor: &wire.Deletion{Incarnation: "inc-0", RequestID: "r0"}, PredecessorClosed: "inc-0", Closing: true,
+	}
+}
+
+// Backfill has every field set.
+func Backfill() wire.BackfillState {
+	return wire.BackfillState{
+		Incarnation: "i1", ID: "b1", RequestTime: At(1), Trigger: Trigger(),
+		Range: &schedule.BackfillRange{Start: At(2), End: At(3), Overlap: schedule.OverlapSkip, Note: "the lost day"},
+		Mark:  At(2), Handed: 50, Total: 70, TotalVersion: 4, Attempt: 2, Done: true, Trace: "00-1-2-01",
+		Identity: "ann@desk", RequestID: "r1", Version: 4, Canceled: true, CanceledBy: "bob@desk",
+		CancelRequestID: "r2",
+	}
+}
+
+// Failure has every field set.
+func Failure() *schedule.Failure {
+	return &schedule.Failure{Message: "no such report", Type: "NotFound", Details: json.RawMessage(`{"report":7}`)}
+}
+
+func backfill() *wire.BackfillState {
+	b := Backfill()
+	return &b
+}
+
+// Records is a filled value of each record and message that is stored, by the name of its golden file.
+func Records() map[string]any {
+	span := wire.Span{From: At(8), To: At(9)}
+	return map[string]any{
+		"definition": Definition(),
+		"generator": &wire.GeneratorState{
+			Incarnation: "i1", Mark: At(3), HandedOff: At(2), Version: 4, Next: At(4), Future: []time.Time{At(4), At(5)},
+			IdleDeadline: At(6), LastNominal: Whole(3),
+			ZoneData: "2026f", ZoneRules: "0123456789ab", ZoneOffset: -25200, Passed: Whole(2),
+		},
+		"invoker": &wire.InvokerState{
+			Incarnation: "i1",
+			Starts:      []wire.BufferedStart{Start()},
+			Ended:       wire.EndedRuns(nil).With(Run(), 10), LastDue: At(7),
+			Controls: []wire.PendingControl{{
+				Kind: schedule.ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
+				Reason: "terminated by ann@desk",
+			}},
+			Sources: map[string]wire.SourceProgress{
+				schedule.SourceAuto: {Covered: []wire.Span{span}, LastFrom: At(8), LastMissed: 1, LastDropped: 2, LastSuperseded: 3,
+					LastCount: 4, Complete: true, Withdrawn: true, Version: 4, LastNominal: Whole(3), Settled: Whole(2)},
+			},
+			LimitVersion: 3, LimitUsed: 2, HasResult: true, AskAt: At(14),
+			Counters: wire.Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6, SkippedOnRequest: 5},
+			Outbox:   []schedule.Event{Event()}, EventSequence: 12, Abandoned: true,
+		},
+		"backfill": backfill(),
+		"result": &wire.Result{
+			Incarnation: "i1", Success: json.RawMessage(`[1,2]`), Failure: Failure(), CloseTime: At(9),
+		},
+		"wake": &wire.Wake{Incarnation: "i1", Version: 4, Reason: wire.ReasonDue, Told: true, Runs: schedule.RunsCancel, Created: Definition(), GuardAgain: schedule.Duration(time.Second)},
+		"enqueue": &wire.Enqueue{
+			Incarnation: "i1", Version: 4, Source: schedule.SourceAuto, Span: span, Starts: []wire.BufferedStart{Start()},
+			Missed: 3, Dropped: 4, DropReason: "frozen", Superseded: 5, MissedSpan: span, DroppedSpan: span, SupersededSpan: span, Complete: true,
+		},
+	}
+}
+
+// SmallSchedule is a schedule as most are.
+func SmallSchedule() schedule.Schedule {
+	return schedule.Schedule{
+		Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}, TimeZone: "Europe/Berlin"},
+		Action: schedule.Action{
+			Type: "report", TaskQueue: "reports", Input: json.RawMessage(`{"to":"ops","count":3}`),
+			RunTimeout: schedule.Duration(time.Minute), RetryPolicy: &schedule.RetryPolicy{MaximumAttempts: 3},
+		},
+		Policies: schedule.Policies{Overlap: schedule.OverlapAllowAll, CatchupWindow: schedule.Duration(time.Hour)},
+	}
+}
