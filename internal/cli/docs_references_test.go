@@ -80,3 +80,30 @@ func TestCitations(t *testing.T) {
 	}))
 	assert.Greater(t, cited, 20)
 }
+
+// TestNamedTestsExist makes sure that every test which a page names as its proof exists.
+func TestNamedTestsExist(t *testing.T) {
+	t.Parallel()
+	exists, named := make(map[string]bool), make(map[string]string) // the second: name to the page that names it
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)[A-Z]\w*)\(`)
+	name := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`")
+	require.NoError(t, fs.WalkDir(os.DirFS(repository), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".md" && !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(repository, path))
+		for _, match := range declaration.FindAllStringSubmatch(string(text), -1) {
+			exists[match[1]] = true
+		}
+		if filepath.Ext(path) == ".md" {
+			for _, match := range name.FindAllStringSubmatch(string(text), -1) {
+				named[match[1]] = path
+			}
+		}
+		return err
+	}))
+	require.Greater(t, len(named), 100)
+	for test, page := range named {
+		assert.True(t, exists[test], "%s names %s", page, test)
+	}
+}
