@@ -32,7 +32,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Cluster is an installation that is ready to be worked on, with a constructor for each role.
+// Cluster is an installation that is set up and open. It has a constructor for each role.
 type Cluster struct {
 	Conn  *Connection
 	JS    jetstream.JetStream
@@ -40,28 +40,29 @@ type Cluster struct {
 	// Facts are what all processes of the installation agree on.
 	Facts topology.Facts
 	store *kv.Store
-	// lanes are what the schedules are read by.
+	// lanes are the connections by which schedules are read.
 	lanes   *replica.Lanes
 	options Options
-	// definitions are those that the pools of this process have read last.
+	// definitions caches the definitions that the pools of this process have read.
 	definitions *cache.Records[wire.Definition]
-	// watch knows whether the streams take writes.
+	// watch knows whether the streams accept writes.
 	watch *streamwatch.Watch
 }
 
 // Options are what all roles of a process share.
 type Options struct {
 	Logger *slog.Logger
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
-	// Drain bounds how long a frontend that stops waits for what it works on.
+	// Drain bounds how long a stopping frontend waits for the requests it has begun.
 	Drain time.Duration
-	// LanesFrom is from how many messages of its records on a shard is read by a connection of its own. Default: replica.LongIndex.
+	// LanesFrom is how many messages the records of a shard must have before a connection of its own reads them.
+	// Default: replica.LongIndex.
 	LanesFrom uint64
 }
 
-// Open makes the installation ready, together with all others that try, and waits until ctx ends for a NATS cluster that
-// is still starting.
+// Open sets the installation up where that is needed, and opens it. Any number of processes may do so at once. It waits for a
+// NATS cluster that is still starting, until ctx ends.
 func Open(
 	ctx context.Context, conn *Connection, names subjects.Names, settings topology.Settings, options Options,
 ) (*Cluster, error) {
@@ -87,20 +88,20 @@ func Open(
 	}, nil
 }
 
-// Announcement returns what tells whoever asks that this process runs some roles, its version and its time zone data.
+// Announcement returns a role that answers whoever asks which roles this process runs, with its version and time zone data.
 func (c *Cluster) Announcement(of ...string) Role {
 	return Role{Name: "announcement", Run: func(ctx context.Context) error {
 		return presence.Announce(ctx, c.Conn.Conn, c.Names, presence.Self(c.options.Version, zonedata.Current(), of...))
 	}}
 }
 
-// Announced returns a role that is announced while it runs, as all that this process runs.
+// Announced returns the role with its announcement, for a process that runs nothing else.
 func (c *Cluster) Announced(role Role) Role {
 	role.Run = together(role.Run, c.Announcement(role.Name).Run)
 	return role
 }
 
-// watched returns a role that is ready only while the streams of the installation are there and take writes.
+// watched returns the role, ready only while the streams of the installation exist and accept writes.
 func (c *Cluster) watched(role Role) Role {
 	waits := role.Checks.Waits
 	role.Checks.Waits = func() string {
@@ -113,8 +114,8 @@ func (c *Cluster) watched(role Role) Role {
 	return role
 }
 
-// Frontend returns the role that answers the API, and a channel that is closed when it does. Searches are answered once
-// their index is built, and everything else does not wait for that.
+// Frontend returns the role that answers the API, and a channel that is closed once it does. Searches wait until their index
+// is built; other requests do not.
 func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error) {
 	index, err := c.searchIndex(options)
 	if err != nil {
@@ -134,7 +135,7 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 	return c.watched(role), f.Ready(), nil
 }
 
-// Generator returns the role that finds out what is due, and looks after what is stored about schedules.
+// Generator returns the role that finds out what is due. It also repairs and sweeps what is stored about schedules.
 func (c *Cluster) Generator() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := generator.New(generator.Config{
@@ -156,12 +157,12 @@ func (c *Cluster) Generator() (Role, error) {
 	return c.watched(Role{Name: "generator", Run: run, Checks: poolChecks(table, vitals)}), nil
 }
 
-// checks is what those need that look after what is stored about schedules.
+// checks configures the repairs of what is stored about schedules.
 func (c *Cluster) checks() consistency.Config {
 	return consistency.Config{JS: c.JS, Names: c.Names, Shards: c.Facts.Shards, Lanes: c.lanes, Logger: c.options.Logger}
 }
 
-// Invoker returns the role that starts what is due, and looks after the task queues where that goes.
+// Invoker returns the role that starts what is due. It also watches the task queues.
 func (c *Cluster) Invoker() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := invoker.New(invoker.Config{
@@ -179,13 +180,25 @@ func (c *Cluster) Invoker() (Role, error) {
 	return c.watched(Role{Name: "invoker", Run: run, Checks: poolChecks(table, vitals)}), nil
 }
 
-// table returns what a role knows of the namespaces.
+// Backfiller returns the role that works on manual requests.
+func (c *Cluster) Backfiller() (Role, error) {
+	table, vitals := c.table(), &loop.Vitals{}
+	pool, err := backfiller.New(backfiller.Config{
+		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table, Vitals: vitals,
+	})
+	if err != nil {
+		return Role{}, err
+	}
+	return c.watched(Role{Name: "backfiller", Run: informed(table, pool.Run), Checks: poolChecks(table, vitals)}), nil
+}
+
+// table returns the table of the namespaces for one role.
 func (c *Cluster) table() *namespaces.Table {
 	return namespaces.NewTable(c.JS, c.Names, c.options.Logger)
 }
 
-// informed keeps the table of the namespaces while a role runs, which begins when the table has been filled: what was frozen
-// while nobody ran must not start.
+// informed keeps the table of the namespaces up to date while a role runs. The role begins once the table is filled: a
+// namespace that was frozen while no process ran must not start anything.
 func informed(table *namespaces.Table, role func(context.Context) error) func(context.Context) error {
 	keep := func(ctx context.Context) error {
 		table.Run(ctx)
@@ -218,27 +231,15 @@ func together(first, second func(context.Context) error) func(context.Context) e
 	}
 }
 
-// Backfiller returns the role that works on manual requests.
-func (c *Cluster) Backfiller() (Role, error) {
-	table, vitals := c.table(), &loop.Vitals{}
-	pool, err := backfiller.New(backfiller.Config{
-		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table, Vitals: vitals,
-	})
-	if err != nil {
-		return Role{}, err
-	}
-	return c.watched(Role{Name: "backfiller", Run: informed(table, pool.Run), Checks: poolChecks(table, vitals)}), nil
-}
-
 // SearchOptions say how a frontend keeps its search index.
 type SearchOptions struct {
-	// Dir is the folder for it; empty means a temporary one, that is gone when the frontend ends.
+	// Dir is its folder. Empty means a temporary folder, which is removed when the frontend ends.
 	Dir string
-	// Off means that there is none, and searches are refused.
+	// Off means that there is no index, and the frontend refuses searches.
 	Off bool
 }
 
-// searchIndex returns the index of a frontend, or nil.
+// searchIndex returns the index of a frontend; nil if it is off.
 func (c *Cluster) searchIndex(options SearchOptions) (*search.Index, error) {
 	if options.Off {
 		return nil, nil

@@ -17,38 +17,43 @@ import (
 const (
 	reconnectWait   = 250 * time.Millisecond
 	reconnectJitter = 750 * time.Millisecond
-	// pingInterval and pingsOutstanding bound how long a server that died silently is waited for.
+	// pingInterval and pingsOutstanding bound how long a silent server counts as alive.
 	pingInterval     = 5 * time.Second
 	pingsOutstanding = 2
 )
 
-// WaitForNATS is what a role waits for that has no connection.
+// WaitForNATS is what a role without a connection waits for.
 const WaitForNATS = "a connection to NATS"
 
-// Connection is a connection to NATS for as long as the process lives, and those that it reads by, if it has been asked for them.
+// Connection is a connection to NATS for the life of the process. It owns further ones, its lanes, by which large shards are
+// read.
 type Connection struct {
 	*nats.Conn
 	log       *slog.Logger
-	connected chan struct{} // has an element when it is for the first time
+	connected chan struct{} // has an element once NATS has answered
 	closed    chan struct{}
-	// dialLane begins to open one to read by; lost says of the first that is closed for good why.
+	// dialLane begins to open a lane. lost has the reason why the first lane was closed for good.
 	dialLane  func(lane int) (*Connection, error)
 	lost      chan error
 	client    func() (*nats.Conn, error)
-	watching  sync.WaitGroup // of those to read by
+	watching  sync.WaitGroup // the goroutines that watch the lanes
 	unobserve func()         // ends the metrics
 
 	mu    sync.Mutex
-	lanes []*Connection // those to read by that there are
+	lanes []*Connection // the open ones
 	ended bool
 }
 
-// Dial opens a connection with the given options; it is nats.Connect or the like.
+// Dial opens a connection with the given options, as nats.Connect does.
 type Dial func(...nats.Option) (*nats.Conn, error)
 
-// Connect returns a connection under a name that tells the process apart, once NATS has answered. It waits until ctx ends
-// for a server that is not there yet, and reconnects for ever; both are logged. It fails when a server refuses the
-// connection for good, for lack of permission for example. The caller closes it.
+// Connect connects to NATS under a name that tells the process apart, and returns once NATS has answered.
+//
+//   - It waits for a server that is not there yet, until ctx ends. It logs that it waits.
+//   - It reconnects forever, and logs that too.
+//   - It fails if a server refuses the connection for good, for example for lack of permission.
+//
+// The caller closes the connection.
 func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, options ...nats.Option) (*Connection, error) {
 	client := func() (*nats.Conn, error) { return dial(nats.Name(name + "-client")) }
 	options = append(options, ownInboxes(nats.NewInbox()))
@@ -68,14 +73,14 @@ func Connect(ctx context.Context, log *slog.Logger, name string, dial Dial, opti
 	return c, nil
 }
 
-// open begins to connect. That the connection is lost is logged at the given level.
+// open begins to connect. It logs a lost connection at the given level.
 func open(log *slog.Logger, lost slog.Level, name string, dial Dial, options ...nats.Option) (*Connection, error) {
 	c := &Connection{log: log, connected: make(chan struct{}, 1), closed: make(chan struct{}), lost: make(chan error, 1)}
 	all := append([]nats.Option{
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
-		// What cannot be sent fails at once and is decided anew. Kept, a start could go out long after it was given up.
+		// What cannot be sent fails at once and is decided anew. If it were kept, a start could go out long after it was given up.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOutstanding),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected <- struct{}{} }),
@@ -88,7 +93,7 @@ func open(log *slog.Logger, lost slog.Level, name string, dial Dial, options ...
 	return c, nil
 }
 
-// await waits until NATS has answered. The connection is closed if that fails.
+// await waits until NATS has answered. It closes the connection if that fails.
 func (c *Connection) await(ctx context.Context) error {
 	if !c.IsConnected() {
 		c.log.Warn("waiting for NATS", "servers", c.Servers())
@@ -106,8 +111,8 @@ func (c *Connection) await(ctx context.Context) error {
 	}
 }
 
-// Client opens another connection, for a process that asks its own frontend: that does not answer on the inboxes of this one. The caller
-// closes it. It fails where whoever dials has chosen where all answers come.
+// Client opens another connection, for a process that asks its own frontend: the frontend does not answer on the inboxes of
+// this one. It fails if the dialer sets the prefix of the inboxes. The caller closes the connection.
 func (c *Connection) Client() (*nats.Conn, error) {
 	conn, err := c.client()
 	if err == nil && conn.Opts.InboxPrefix != "" {
@@ -118,8 +123,8 @@ func (c *Connection) Client() (*nats.Conn, error) {
 	return conn, err
 }
 
-// ownInboxes gives a connection that has no prefix for answers one that no other process has, within what everybody may use: so a frontend
-// knows which answers are for itself. A prefix that whoever dials sets takes its place.
+// ownInboxes gives a connection a prefix of inboxes that no other process has, so that a frontend knows its own answers. The
+// prefix is within what every user may subscribe to. If the dialer sets a prefix, that counts.
 func ownInboxes(prefix string) nats.Option {
 	return func(o *nats.Options) error {
 		if o.InboxPrefix == "" {
@@ -129,8 +134,8 @@ func ownInboxes(prefix string) nats.Option {
 	}
 }
 
-// logHandlers log what becomes of a connection; that it is lost at a level, and that it is there again below that.
-// What NATS refuses, and what it sends that cannot be taken, may come thousands of times in a second: others may cause it.
+// logHandlers log that a connection is lost, at the given level, and that it is back, at that level or below. Errors that
+// NATS reports are logged at a bounded rate: other processes can cause thousands in a second.
 func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
 	ctx, limited := context.Background(), flood.Limit(log)
 	return []nats.Option{
@@ -157,7 +162,7 @@ func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
 	}
 }
 
-// Role returns the role that ends when NATS has closed a connection for good, which is the end of the process.
+// Role returns a role that ends when NATS has closed a connection for good. That ends the process.
 func (c *Connection) Role() Role {
 	return Role{Name: "connection to NATS", Run: func(ctx context.Context) error {
 		select {
@@ -175,7 +180,7 @@ func (c *Connection) closedByServer() error {
 	return fmt.Errorf("closed by the server: %w", c.LastError())
 }
 
-// Waits says that there is no connection at present; empty if there is. It is an observe check of all roles.
+// Waits returns WaitForNATS while a connection is missing, and otherwise nothing. It is a probe of all roles.
 func (c *Connection) Waits() string {
 	for _, conn := range c.all() {
 		if !conn.IsConnected() {
@@ -189,7 +194,7 @@ func (c *Connection) Waits() string {
 func (c *Connection) Close() {
 	const flushTimeout = time.Second
 	if c.IsConnected() {
-		_ = c.FlushTimeout(flushTimeout) // a server that does not take it is beyond help
+		_ = c.FlushTimeout(flushTimeout) // nothing helps if the server does not take it
 	}
 	c.unobserve()
 	for _, conn := range c.end() {

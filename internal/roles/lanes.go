@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxLanes bounds how many connections a process has to read by.
+	// maxLanes bounds the lanes of a process.
 	maxLanes = 8
-	// laneTimeout bounds how long the read waits that has found that one is needed.
+	// laneTimeout bounds how long the read that needs a new lane waits for it.
 	laneTimeout = 2 * time.Second
 )
 
-// newLanes returns connections to read that many shards by, each opened when a shard first has so many messages. They end with the
-// connection.
+// newLanes returns the lanes for that many shards. A lane is opened when one of its shards first has that many messages, and
+// closed with the connection.
 func (c *Connection) newLanes(shards int, many uint64) *replica.Lanes {
 	return replica.NewLanes(min(shards, maxLanes), shards, many, c.openLane)
 }
 
-// openLane opens a connection to read by. If that fails it returns nil.
+// openLane opens a lane. It returns nil if that fails.
 func (c *Connection) openLane(ctx context.Context, lane int) jetstream.JetStream {
 	ctx, cancel := context.WithTimeout(ctx, laneTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func (c *Connection) openLane(ctx context.Context, lane int) jetstream.JetStream
 	return js
 }
 
-// add takes on a lane. It is closed where the connection has been closed already.
+// add takes over a lane. It closes the lane if the connection has been closed already.
 func (c *Connection) add(lane *Connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,19 +59,19 @@ func (c *Connection) add(lane *Connection) bool {
 	return true
 }
 
-// watch waits until a lane is closed, or the connection is.
+// watch waits until a lane or the connection is closed.
 func (c *Connection) watch(lane *Connection) {
 	select {
 	case <-c.closed:
 	case <-lane.closed:
 		select {
 		case c.lost <- lane.closedByServer():
-		default: // another one was first
+		default: // another lane was first
 		}
 	}
 }
 
-// end returns all, and lets no more be opened.
+// end returns all connections, and refuses further lanes.
 func (c *Connection) end() []*Connection {
 	c.mu.Lock()
 	c.ended = true
@@ -79,14 +79,14 @@ func (c *Connection) end() []*Connection {
 	return c.all()
 }
 
-// all returns the connection and those to read by that there are.
+// all returns the connection and its open lanes.
 func (c *Connection) all() []*Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]*Connection{c}, c.lanes...)
 }
 
-// conns are those of all.
+// conns returns the NATS connections of all.
 func (c *Connection) conns() (conns []*nats.Conn) {
 	for _, conn := range c.all() {
 		conns = append(conns, conn.Conn)

@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
-// Observed returns stages that tell a health when their roles begin and end. Roles that it was not made for are left out.
+// Observed returns the stages, whose roles now tell health when they begin and end. Health ignores roles it was not made for.
 func Observed(health *probe.Health, stages ...Stage) []Stage {
 	observed := make([]Stage, len(stages))
 	for i, stage := range stages {
@@ -34,7 +34,7 @@ func (r Role) observed(health *probe.Health) Role {
 	return r
 }
 
-// until returns a check that waits for something until a channel is closed.
+// until returns a check that says what is waited for until a channel is closed.
 func until(closed <-chan struct{}, what string) func() string {
 	return func() string {
 		select {
@@ -46,7 +46,7 @@ func until(closed <-chan struct{}, what string) func() string {
 	}
 }
 
-// poolChecks are those of a pool that begins when it knows the namespaces.
+// poolChecks are the checks of a pool that begins once it knows the namespaces.
 func poolChecks(table *namespaces.Table, vitals *loop.Vitals) probe.Checks {
 	known := until(table.Ready(), "the records of the namespaces")
 	return probe.Checks{

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
-// minGrace is what a stage gets to stop even when those before it have used up the time.
+// minGrace is the least time that a stage gets to stop, even if the stages before it have used up all.
 const minGrace = 200 * time.Millisecond
 
 // Role is a part of the process that runs until its context ends, and then finishes or gives back what it holds.
@@ -22,7 +22,7 @@ type Role struct {
 	Checks probe.Checks
 }
 
-// Stage is roles that are stopped together.
+// Stage is a group of roles that stop together.
 type Stage []Role
 
 // running is a stage that has been started.
@@ -37,12 +37,12 @@ type end struct {
 	err  error
 }
 
-// Supervise starts all roles of all stages and waits until ctx ends or any role does, which it should not do by itself.
-// Then it stops the stages one after the other, each when the one before has ended. The grace bounds the whole stop,
-// give or take a moment for each stage: what has not ended by then is left behind.
+// Supervise starts all roles of all stages, and waits until ctx ends or a role does. No role should end by itself.
+// Then it stops the stages in order, each after the one before has ended. The grace bounds the whole stop, except for a
+// moment for each stage: a role that has not ended by then is left behind.
 //
-// The error says which role ended by itself and why, or which did not end in time. It is nil when ctx ended and all
-// roles followed.
+// The error says which role ended by itself and why, or which did not end in time. It is nil if ctx ended and all roles
+// followed.
 func Supervise(ctx context.Context, log *slog.Logger, grace time.Duration, stages ...Stage) error {
 	early := make(chan end, 1)
 	started := make([]*running, len(stages))
@@ -62,7 +62,7 @@ func Supervise(ctx context.Context, log *slog.Logger, grace time.Duration, stage
 	return failure
 }
 
-// start runs the roles of a stage. The first of any stage to end is reported early.
+// start runs the roles of a stage. The first role of all stages that ends is sent to early.
 func start(ctx context.Context, stage Stage, early chan<- end) *running {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &running{cancel: cancel, ended: make(chan end, len(stage)), left: map[string]struct{}{}}

@@ -16,9 +16,9 @@ import (
 // WorkerConfig says what a worker serves, and what its actions may do.
 type WorkerConfig struct {
 	worker.Config
-	// Actions needs neither a logger, nor a connection or prefix: those are the worker's.
+	// Actions needs no logger, connection or prefix: it gets the worker's.
 	Actions builtin.Config
-	// CallbackListen is the address on which callbacks of the http action are received, if Actions.Callbacks is set.
+	// CallbackListen is the address that receives callbacks of the http action, if Actions.Callbacks is set.
 	CallbackListen string
 }
 
@@ -42,7 +42,7 @@ func Worker(conn *Connection, config WorkerConfig) (Role, error) {
 	return Role{Name: "worker", Run: whileServing(listener, actions.Callbacks, w.Run), Checks: checks}, nil
 }
 
-// whileServing runs something, and an HTTP server for as long: a worker that stops still gets the callbacks of what it lets
+// whileServing runs an HTTP server as long as run runs: a worker that stops still gets the callbacks of the runs that it lets
 // end.
 func whileServing(
 	listener net.Listener, handler http.Handler, run func(context.Context) error,

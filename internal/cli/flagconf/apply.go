@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// EnvPrefix begins the names of all environment variables.
-	EnvPrefix = "CARILLON_"
+	// envPrefix begins the names of all environment variables.
+	envPrefix = "CARILLON_"
 	// FileFlag is the flag that names the configuration file. It is the one flag that the file itself cannot set.
 	FileFlag = "config"
 	// helpFlag asks for help instead of setting anything.
@@ -21,7 +21,7 @@ const (
 
 // EnvName returns the environment variable of a flag.
 func EnvName(flag string) string {
-	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // Configurable reports whether a flag has an environment variable: every flag but --help.

@@ -96,7 +96,7 @@ func endedRows(runs []schedule.Run, zone *time.Location) [][]string {
 		}
 		rows = append(rows, []string{
 			nominalText(run, zone), runStatus(run), late(run), tookText(run), oneLine(run.WorkflowID),
-			joinFilled(", ", attemptText(run.Attempt), OutcomeText(&run.Outcome)),
+			joinFilled(", ", attemptText(run.Attempt), outcomeText(&run.Outcome)),
 		})
 	}
 	if len(rows) == 1 {

@@ -141,7 +141,7 @@ func statusColor(status schedule.Status) Color {
 
 // EventDetail is what there is to know of an event beside its word, in one line. Times are in a zone.
 func EventDetail(e *schedule.Event, zone *time.Location) string {
-	return joinFilled(", ", took(e.CodeTime, e.CloseTime), attemptText(e.Attempt), OutcomeText(&e.Outcome),
+	return joinFilled(", ", took(e.CodeTime, e.CloseTime), attemptText(e.Attempt), outcomeText(&e.Outcome),
 		howMany(e, zone), reasonOf(e), policyOf(e), workflowOf(e), sourceOf(e), whoAsked(e))
 }
 
@@ -161,8 +161,8 @@ func attemptText(attempt int) string {
 	return fmt.Sprintf("attempt %d", attempt)
 }
 
-// OutcomeText says what came of a run, shortened to fit into a line; empty where there is nothing to say.
-func OutcomeText(o *schedule.Outcome) string {
+// outcomeText says what came of a run, shortened to fit into a line; empty where there is nothing to say.
+func outcomeText(o *schedule.Outcome) string {
 	switch {
 	case o.Failure != nil:
 		return failureText(o.Failure)

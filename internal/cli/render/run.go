@@ -23,7 +23,7 @@ func Runs(w io.Writer, runs []schedule.Run, several bool, zone *time.Location, v
 		run := &runs[i]
 		rows = append(rows, []string{
 			nominalText(run, zone), runStatus(run), late(run), tookText(run), orDash(numberText(run.Attempt)),
-			orDash(oneLine(run.Worker)), run.RunID, oneLine(run.WorkflowID), OutcomeText(&run.Outcome),
+			orDash(oneLine(run.Worker)), run.RunID, oneLine(run.WorkflowID), outcomeText(&run.Outcome),
 		})
 	}
 	if several {

@@ -39,7 +39,7 @@ func SpecNext(w io.Writer, next *SpecTimes, view View) error {
 	if next.Exhausted {
 		out.WriteString("\nno more times\n")
 	}
-	SpecWarnings(&out, next.Warnings, view)
+	specWarnings(&out, next.Warnings, view)
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -67,8 +67,8 @@ func (n *SpecTimes) rows(now time.Time) [][]string {
 	return rows
 }
 
-// SpecWarnings writes one line for each warning.
-func SpecWarnings(out *strings.Builder, warnings []specproc.Warning, view View) {
+// specWarnings writes one line for each warning.
+func specWarnings(out *strings.Builder, warnings []specproc.Warning, view View) {
 	if len(warnings) > 0 {
 		out.WriteString("\n")
 	}

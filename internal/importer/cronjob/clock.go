@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// clockYears is for how long an import looks ahead for changes of the clock.
+	// clockYears is how far ahead an import looks for changes of the clock.
 	clockYears = 2
 	// clockMargin is how far around a change the times are compared: the parser of Kubernetes can lose a whole day.
 	clockMargin = 49 * time.Hour
-	// clockTimes is how many times after that are: one that comes once a week can be lost a week later.
+	// clockTimes is how many times after that margin are compared: a weekly time can be lost a week later.
 	clockTimes = 3
 )
 
@@ -27,7 +27,7 @@ const (
 type clockNotes map[[2]string]string
 
 // NoteClockChanges adds to each entry a note about the first change of the clock in the years after now at which Kubernetes
-// and Carillon differ. The zone is what a schedule has that names none.
+// and Carillon differ. The zone is for schedules that name none.
 func NoteClockChanges(all []importer.Entry, zone string, now time.Time) {
 	notes := clockNotes{}
 	for i := range all {
@@ -35,8 +35,7 @@ func NoteClockChanges(all []importer.Entry, zone string, now time.Time) {
 	}
 }
 
-// add notes the first change of the clock at which Kubernetes and Carillon differ. The zone is that of a schedule which names
-// none.
+// add does that for one entry.
 func (notes clockNotes) add(s *importer.Entry, zone string, now time.Time) {
 	if s.Problem != nil || len(s.Spec.Cron) == 0 {
 		return
@@ -52,7 +51,7 @@ func (notes clockNotes) add(s *importer.Entry, zone string, now time.Time) {
 	}
 }
 
-// clockNote is empty where there is no difference.
+// clockNote returns the note about an expression in a zone; empty if there is no difference.
 func clockNote(expression, zone string, now time.Time) string {
 	spec := schedule.Spec{Cron: []string{expression}, TimeZone: zone}
 	loc, err := spec.Location()
@@ -95,7 +94,7 @@ func clockChanges(loc *time.Location, now time.Time) func(yield func(time.Time) 
 	}
 }
 
-// kubernetesTimes are those after from and up to to, in Unix seconds.
+// kubernetesTimes returns the times after from, up to and including to, in Unix seconds.
 func kubernetesTimes(s cron.Schedule, from, to time.Time) (times []int64) {
 	for t := s.Next(from); !t.IsZero() && !t.After(to); {
 		times = append(times, t.Unix())
@@ -115,7 +114,7 @@ func ourTimes(s *specproc.Spec, from, to time.Time) (times []int64) {
 	return times
 }
 
-// clockDifference says for people what only one of the two has.
+// clockDifference names the times that only one of the two has.
 func clockDifference(kubernetes, carillon []int64, loc *time.Location) string {
 	var parts []string
 	for _, side := range []struct {

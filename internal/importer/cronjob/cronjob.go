@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// job is as much of a CronJob as concerns a schedule.
+// job is the part of a CronJob that concerns a schedule.
 type job struct {
 	Metadata jobMetadata
 	Spec     jobSpec
@@ -47,7 +47,7 @@ type jobSpec struct {
 	FailedJobsHistoryLimit     *int32          `json:"failedJobsHistoryLimit"`
 }
 
-// schedule makes a schedule of it.
+// schedule turns the job into a schedule.
 func (j *job) schedule(s *importer.Entry, actionType string) error {
 	if j.Metadata.Name == "" && j.Metadata.GenerateName == "" {
 		return errors.New("metadata.name: is missing")
@@ -101,7 +101,7 @@ func (j *job) deadline(s *importer.Entry) error {
 	return nil
 }
 
-// lost notes what has no counterpart.
+// lost notes what Carillon has no counterpart for.
 func (j *job) lost(s *importer.Entry) {
 	for _, limit := range []struct {
 		name string
@@ -124,7 +124,7 @@ func (j *job) lost(s *importer.Entry) {
 	}
 }
 
-// name is that of the object with its namespace.
+// name returns the name of the object with its namespace.
 func (j *job) name() string {
 	name := j.Metadata.Name
 	if name == "" {

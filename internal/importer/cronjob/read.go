@@ -24,11 +24,11 @@ const (
 	kindList        = "List"
 )
 
-// longestID bounds the IDs that are made of the names of CronJobs. Longer ones are cut.
+// longestID is how many bytes an ID made of the names of a CronJob may have. Longer ones are cut.
 const longestID = 200
 
-// Parse reads the objects of a YAML or JSON text as Kubernetes does. Each is an entry; those that are no CronJob have
-// a problem.
+// Parse reads the objects of a YAML or JSON text as Kubernetes does. Each object is an entry; one that is no CronJob has a
+// problem. The schedules get actions of the given type.
 func Parse(data []byte, actionType string) []importer.Entry {
 	r := reader{actionType: actionType}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -66,7 +66,7 @@ func (r *reader) leaveOut(from string, problem error) {
 	r.all = append(r.all, importer.Entry{From: from, Problem: problem})
 }
 
-// json reads JSON texts after one another, and reports whether that is what the text is.
+// json reads a sequence of JSON texts, and reports whether the text is one.
 func (r *reader) json(text []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for i := 1; ; i++ {
@@ -82,7 +82,7 @@ func (r *reader) json(text []byte) bool {
 	}
 }
 
-// value reads an object or a list. The kind is what an object is that does not say.
+// value reads an object or a list. The kind is for an object that names none.
 func (r *reader) value(from, kind string, text json.RawMessage) {
 	if bytes.HasPrefix(text, []byte("[")) {
 		var items []json.RawMessage
@@ -113,7 +113,7 @@ func (r *reader) value(from, kind string, text json.RawMessage) {
 	}
 }
 
-// list reads the items of a list. Those of a CronJobList are CronJobs, also if they do not say so.
+// list reads the items of a list. Items of a CronJobList are CronJobs even if they do not say so.
 func (r *reader) list(from, kind string, text json.RawMessage) {
 	var items []json.RawMessage
 	if len(text) > 0 {
@@ -135,7 +135,7 @@ func (r *reader) items(from, kind string, items []json.RawMessage) {
 	}
 }
 
-// object reads what is no list.
+// object reads a single object.
 func (r *reader) object(from, kind string, text json.RawMessage, fields map[string]json.RawMessage) {
 	var j job
 	metadata := json.Unmarshal([]byte(cmp.Or(string(fields["metadata"]), "{}")), &j.Metadata)
@@ -175,7 +175,7 @@ func metadataProblem(err error) error {
 	return fmt.Errorf("%s: must be %s, not %s", strings.TrimSuffix("metadata."+wrong.Field, "."), expected, wrong.Value)
 }
 
-// isCronJob goes by kind and group. What does not say its version is taken for one of Kubernetes.
+// isCronJob goes by kind and group. An object without a version counts as one of Kubernetes.
 func isCronJob(kind string, version json.RawMessage) (bool, error) {
 	var said string
 	if err := json.Unmarshal(version, &said); err != nil && len(version) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// times makes the spec. The expression means what the parser of Kubernetes, robfig/cron, says that it means.
+// times makes the spec. An expression means what the parser of Kubernetes, robfig/cron, makes of it.
 func (j *job) times(s *importer.Entry) error {
 	zone, expression, err := cutKubernetesZone(j.Spec.Schedule)
 	if err != nil {
@@ -108,7 +108,7 @@ func kubernetesSets(s *cron.SpecSchedule) cronSets {
 	return sets.normal()
 }
 
-// normal has one form for all ways to say the same of the days.
+// normal returns the one form that stands for all ways to say the same about the days.
 func (c cronSets) normal() cronSets {
 	switch {
 	case !c.either:

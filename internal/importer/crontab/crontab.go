@@ -16,13 +16,14 @@ import (
 	"github.com/carillon-scheduler/carillon/worker/builtin"
 )
 
-// catchup is the catch-up window of schedules from a crontab: cron makes up for nothing, a year would surprise.
+// catchup is the catch-up window of the schedules: cron makes up for nothing, so the default of a year would surprise.
 const catchup = schedule.Duration(time.Hour)
 
-// blanks are what separates fields. Other white space belongs to them.
+// blanks separate fields. Other white space is part of a field.
 const blanks = " \t"
 
-// Parse reads crontab(5) as cronie does. Each line with a command is an entry, those with a problem included.
+// Parse reads crontab(5) as cronie does. Each line with a command is an entry, even if it has a problem. In a system crontab,
+// a user stands between time and command.
 func Parse(text string, system bool) []importer.Entry {
 	read := table{system: system}
 	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")

@@ -16,8 +16,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Parse reads JSON texts after one another, each of a schedule or a list of them. The ID is that of a schedule which
-// stands alone and does not say its own.
+// Parse reads a sequence of JSON texts, each a schedule or a list of schedules. The id is for a schedule that is alone in the
+// text and does not name its own.
 func Parse(data []byte, id string) ([]importer.Entry, error) {
 	schedules, err := readAll(data)
 	if err != nil {
@@ -117,7 +117,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(bytes.Trim(data, `"`), (*int)(n))
 }
 
-// schedule makes a schedule of it.
+// schedule turns the answer into a schedule.
 func (t *answer) schedule(id string) (importer.Entry, error) {
 	var s importer.Entry
 	switch {
