@@ -243,20 +243,24 @@ func (s *site) awaitPhase(n int, phase schedule.Phase) {
 // idle waits until the invoker has acknowledged everything that was sent to it.
 func (s *site) idle() {
 	s.t.Helper()
-	consumer, err := s.js.Consumer(s.t.Context(), s.names.TaskStream(0), subjects.PoolInvoker)
-	require.NoError(s.t, err)
-	stream, err := s.js.Stream(s.t.Context(), s.names.TaskStream(0))
-	require.NoError(s.t, err)
-	natstest.Eventually(s.t, patience, "the invoker has nothing to do", func() bool {
-		// The stream tells: its consumer hears of what has been stored a moment later.
-		for _, subject := range consumer.CachedInfo().Config.FilterSubjects {
-			info, err := stream.Info(s.t.Context(), jetstream.WithSubjectFilter(subject))
-			if err != nil || len(info.State.Subjects) > 0 {
-				return false
+	for _, name := range []string{s.names.TaskStream(0), s.names.CallbackStream(0)} {
+		consumer, err := s.js.Consumer(s.t.Context(), name, subjects.PoolInvoker)
+		require.NoError(s.t, err)
+		stream, err := s.js.Stream(s.t.Context(), name)
+		require.NoError(s.t, err)
+		filters := consumer.CachedInfo().Config.FilterSubjects
+		require.NotEmpty(s.t, filters)
+		natstest.Eventually(s.t, patience, "the invoker has nothing to do", func() bool {
+			// The stream tells: its consumer hears of what has been stored a moment later.
+			for _, subject := range filters {
+				info, err := stream.Info(s.t.Context(), jetstream.WithSubjectFilter(subject))
+				if err != nil || len(info.State.Subjects) > 0 {
+					return false
+				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 }
 
 // put writes the record as a process would have that died after.
