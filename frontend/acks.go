@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -112,9 +112,9 @@ func (a *acks) mayEnd(ctx context.Context, to subjects.WorkerAck) error {
 	if to.Sequence == 0 {
 		return errForeignAck
 	}
-	message, err := leader.At(ctx, a.config.JS, a.config.Names.ActionStream(), to.Sequence)
+	message, err := bus.LeaderAt(ctx, a.config.JS, a.config.Names.ActionStream(), to.Sequence)
 	switch {
-	case errors.Is(err, leader.ErrNone):
+	case errors.Is(err, bus.ErrNone):
 		return nil
 	case err != nil:
 		return err

@@ -13,7 +13,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -32,7 +31,7 @@ const maxWrites = 128
 type api struct {
 	names      subjects.Names
 	js         jetstream.JetStream // for reads for people
-	readers    *replica.Readers    // the same, by shard
+	readers    *bus.Readers        // the same, by shard
 	bus        bus.Bus
 	store      *kv.Store
 	namespaces *knownNamespaces

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -109,7 +109,7 @@ var bulkEvents = map[schedule.BulkOperation]schedule.EventKind{
 func (w bulkWork) isTold(ctx context.Context, job *jobs.Job, task *schedule.BulkTask, key schedule.Key) (bool, error) {
 	subject := w.api.names.Event(key, bulkEvents[task.Operation])
 	last, err := w.api.bus.Last(ctx, w.api.names.EventStream(), subject)
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return false, nil
 	}
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -33,7 +32,7 @@ type Config struct {
 	// JS stores guards, wakes and events. Default: that of Conn.
 	JS jetstream.JetStream
 	// Lanes are what the event history of a shard's schedules is read by. Default: JS.
-	Lanes *replica.Lanes
+	Lanes *bus.Lanes
 	// Store holds the records of an installation that has been set up.
 	Store *kv.Store
 	// Bus stores what the frontend has to say. Default: that of JS. Run closes it.

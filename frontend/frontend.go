@@ -8,12 +8,12 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -52,7 +52,7 @@ func New(config Config) (*Frontend, error) {
 	f := &Frontend{
 		config: config,
 		api: &api{
-			names: config.Names, js: config.JS, readers: replica.NewReaders(config.JS, config.Lanes),
+			names: config.Names, js: config.JS, readers: bus.NewReaders(config.JS, config.Lanes),
 			store: config.Store, index: config.Index,
 			jobs:       jobs.NewStore(cluster),
 			cluster:    cluster,

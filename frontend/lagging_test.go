@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/frontend"
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -77,7 +77,7 @@ func (l *laggingBuckets) Keys(ctx context.Context, bucket, filter string) ([]str
 }
 
 func (l *laggingBuckets) Newest(ctx context.Context, bucket string) (uint64, error) {
-	return leader.Sequence(ctx, l.in.js, subjects.BucketStream(bucket))
+	return bus.LeaderSequence(ctx, l.in.js, subjects.BucketStream(bucket))
 }
 
 // TestALaggingReplicaLetsNoCalendarBeDeleted that a schedule uses.

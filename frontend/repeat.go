@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -22,7 +22,7 @@ func (a *api) hasDeleted(ctx context.Context, key schedule.Key, requestID string
 		return false, nil
 	}
 	message, err := a.bus.Last(ctx, a.names.EventStream(), a.names.Event(key, schedule.EventDeleted))
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return false, nil
 	}
 	if err != nil {

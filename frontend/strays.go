@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -72,7 +72,7 @@ func (a *api) inQueue(ctx context.Context, key schedule.Key, run *schedule.Run) 
 		return false, nil
 	}
 	last, err := a.bus.Last(ctx, a.names.ActionStream(), a.names.Action(key.Namespace, run.TaskQueue, run.WorkflowID))
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return false, nil
 	}
 	if err != nil || last.Header.Get(jetstream.MsgIDHeader) != run.RequestID {
@@ -85,7 +85,7 @@ func (a *api) inQueue(ctx context.Context, key schedule.Key, run *schedule.Run) 
 // startRequest reads the last start request on a subject of the action stream; nil if there is none.
 func (a *api) startRequest(ctx context.Context, subject string) (*schedule.ActionRequest, error) {
 	last, err := a.bus.Last(ctx, a.names.ActionStream(), subject)
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return nil, nil
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -89,7 +89,7 @@ func (p *Pool) guarded(ctx context.Context, key schedule.Key) (bool, error) {
 func (p *Pool) armed(ctx context.Context, key schedule.Key) (uint64, error) {
 	shard := p.config.Store.ShardOf(key)
 	timer, err := p.config.Bus.Last(ctx, p.config.Names.TaskStream(shard), p.config.Names.DueTimer(shard, key))
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return 0, nil
 	}
 	return timer.Sequence, err

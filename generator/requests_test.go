@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -190,7 +190,7 @@ func TestEventsOfAFrontendThatDied(t *testing.T) {
 	require.NoError(t, err)
 	last := func(kind schedule.EventKind) string {
 		message, err := natstest.Bus(t, b.js).Last(t.Context(), b.names.EventStream(), b.names.Event(key, kind))
-		if errors.Is(err, leader.ErrNone) {
+		if errors.Is(err, bus.ErrNone) {
 			return ""
 		}
 		require.NoError(t, err)

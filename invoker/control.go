@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -132,7 +132,7 @@ func (s *session) mayHaveTimer() func(requestID string) bool {
 // withdraw removes a run from the action stream.
 func (s *session) withdraw(ctx context.Context, c wire.PendingControl) error {
 	stored, err := s.queued(ctx, s.key.Namespace, c.TaskQueue, c.WorkflowID)
-	if errors.Is(err, leader.ErrNone) || err == nil && stored.Header.Get(nats.MsgIdHdr) != c.RequestID {
+	if errors.Is(err, bus.ErrNone) || err == nil && stored.Header.Get(nats.MsgIdHdr) != c.RequestID {
 		return nil
 	}
 	if err != nil {

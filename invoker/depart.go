@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -142,7 +142,7 @@ func (p *Pool) end(ctx context.Context, key schedule.Key, d *Departure) (over bo
 func (p *Pool) find(ctx context.Context, key schedule.Key, c *wire.PendingControl) (uint64, error) {
 	stored, err := p.queued(ctx, key.Namespace, c.TaskQueue, c.WorkflowID)
 	switch {
-	case errors.Is(err, leader.ErrNone):
+	case errors.Is(err, bus.ErrNone):
 		return 0, nil
 	case err != nil:
 		return 0, err

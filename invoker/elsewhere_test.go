@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -32,7 +31,7 @@ func (b *fasterElsewhere) PublishOnce(ctx context.Context, msg *nats.Msg) (repea
 	return b.Bus.PublishOnce(ctx, msg)
 }
 
-func (b *fasterElsewhere) Last(ctx context.Context, stream, subject string) (leader.Message, error) {
+func (b *fasterElsewhere) Last(ctx context.Context, stream, subject string) (bus.Message, error) {
 	message, err := b.Bus.Last(ctx, stream, subject)
 	if subject == b.action && err == nil {
 		b.ended.Do(b.end)

@@ -11,8 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/publish"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -116,7 +115,7 @@ func (s *session) try(
 	if err == nil {
 		err = s.publish(ctx, start, request, since)
 	}
-	if publish.IsWrongSequence(err) {
+	if bus.IsWrongSequence(err) {
 		if started, free := s.makeWay(ctx, start); started {
 			err = nil
 		} else if free {
@@ -194,7 +193,7 @@ func (p *Pool) look(
 	switch {
 	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == start.RequestID:
 		return Accepted, true, nil
-	case err != nil && !errors.Is(err, leader.ErrNone):
+	case err != nil && !errors.Is(err, bus.ErrNone):
 		return Failed, false, err
 	}
 	names, shard := p.config.Names, p.config.Store.ShardOf(key)
@@ -203,7 +202,7 @@ func (p *Pool) look(
 		{names.TaskStream(shard), names.Timeout(shard, key, start.RequestID)},
 	} {
 		_, err := p.config.Bus.Last(ctx, at.stream, at.subject)
-		if !errors.Is(err, leader.ErrNone) {
+		if !errors.Is(err, bus.ErrNone) {
 			return Over, err == nil, err
 		}
 	}
@@ -273,8 +272,8 @@ func (s *session) send(ctx context.Context, start *wire.BufferedStart, request *
 }
 
 // queued returns the message of the run of a workflow ID that waits for a worker or is in the hands of one;
-// leader.ErrNone if there is none.
-func (p *Pool) queued(ctx context.Context, namespace, queue, workflowID string) (leader.Message, error) {
+// bus.ErrNone if there is none.
+func (p *Pool) queued(ctx context.Context, namespace, queue, workflowID string) (bus.Message, error) {
 	subject := p.config.Names.Action(namespace, queue, workflowID)
 	return p.config.Bus.Last(ctx, p.config.Names.ActionStream(), subject)
 }
@@ -286,7 +285,7 @@ func (p *Pool) queued(ctx context.Context, namespace, queue, workflowID string) 
 func (s *session) makeWay(ctx context.Context, start *wire.BufferedStart) (started, free bool) {
 	stored, err := s.queued(ctx, s.key.Namespace, start.TaskQueue, start.WorkflowID)
 	if err != nil {
-		return false, errors.Is(err, leader.ErrNone)
+		return false, errors.Is(err, bus.ErrNone)
 	}
 	requestID := stored.Header.Get(jetstream.MsgIDHeader)
 	if requestID == start.RequestID {
@@ -304,12 +303,12 @@ func (s *session) judge(ctx context.Context, start *wire.BufferedStart, err erro
 	if errors.Is(err, errRepeated) {
 		return s.repeated(ctx, s.key, start)
 	}
-	if !publish.IsWrongSequence(err) {
+	if !bus.IsWrongSequence(err) {
 		return Failed, err.Error()
 	}
 	stored, err := s.queued(ctx, s.key.Namespace, start.TaskQueue, start.WorkflowID)
 	switch {
-	case errors.Is(err, leader.ErrNone):
+	case errors.Is(err, bus.ErrNone):
 		return Failed, "the run before has just ended"
 	case err != nil:
 		return Failed, err.Error()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -94,7 +94,7 @@ func (p *Pool) unpublished(ctx context.Context, outbox []schedule.Event) ([]sche
 func (p *Pool) lastPublished(ctx context.Context, event *schedule.Event) (string, error) {
 	subject := p.config.Names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind)
 	last, err := p.config.Bus.Last(ctx, p.config.Names.EventStream(), subject)
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return "", nil
 	}
 	if err != nil {

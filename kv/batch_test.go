@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -245,7 +245,7 @@ func TestAnExpiredRecordIsGone(t *testing.T) {
 	})
 	require.NoError(t, err)
 	natstest.Eventually(t, natstest.Patience, "the server has left a trace", func() bool {
-		last, err := leader.Last(t.Context(), b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, record))
+		last, err := bus.LeaderLast(t.Context(), b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, record))
 		return err == nil && last.Header.Get(jetstream.MarkerReasonHeader) != ""
 	})
 	now, err := kv.Now(t.Context(), b.store)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -21,7 +21,7 @@ import (
 )
 
 // withLanes returns a store whose shards have lanes once they are not empty, and its connections: that of everything else, and the lanes.
-func withLanes(t *testing.T, shards, lanes int) (*kv.Store, *replica.Lanes, []*nats.Conn) {
+func withLanes(t *testing.T, shards, lanes int) (*kv.Store, *bus.Lanes, []*nats.Conn) {
 	t.Helper()
 	conns, by := make([]*nats.Conn, 1+lanes), make([]jetstream.JetStream, 1+lanes)
 	for i := range conns {
@@ -30,7 +30,7 @@ func withLanes(t *testing.T, shards, lanes int) (*kv.Store, *replica.Lanes, []*n
 	names := natstest.Names(t)
 	_, err := topology.Ensure(t.Context(), by[0], names, topology.Settings{Shards: shards})
 	require.NoError(t, err)
-	used := replica.NewLanes(lanes, shards, 1, func(_ context.Context, lane int) jetstream.JetStream { return by[1+lane] })
+	used := bus.NewLanes(lanes, shards, 1, func(_ context.Context, lane int) jetstream.JetStream { return by[1+lane] })
 	buckets, err := kv.OpenLanes(t.Context(), by[0], used, names, shards)
 	require.NoError(t, err)
 	return kv.NewStore(buckets, names, shards), used, conns

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -34,7 +34,7 @@ func (l *laggingBuckets) GetMatching(ctx context.Context, bucket string, filters
 }
 
 func (l *laggingBuckets) Newest(ctx context.Context, bucket string) (uint64, error) {
-	return leader.Sequence(ctx, l.b.js, subjects.BucketStream(bucket))
+	return bus.LeaderSequence(ctx, l.b.js, subjects.BucketStream(bucket))
 }
 
 // lagging returns a store whose replica answers so many times what it would say of some filters now.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
 // subjectsOf asks the leader of a stream for the subjects that have messages and match a filter. It is what nats.go does for
@@ -21,7 +21,7 @@ func subjectsOf(ctx context.Context, js jetstream.JetStream, stream, filter stri
 	if err != nil {
 		return nil, false, err
 	}
-	reply, err := js.Conn().RequestWithContext(ctx, replica.APIPrefix(js.Options())+"STREAM.INFO."+stream, request)
+	reply, err := js.Conn().RequestWithContext(ctx, bus.APIPrefix(js.Options())+"STREAM.INFO."+stream, request)
 	if err != nil {
 		return nil, false, err
 	}

@@ -11,19 +11,17 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/publish"
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // natsBuckets are the buckets of an installation on NATS. Those of the shards are looked up once.
 type natsBuckets struct {
 	js        jetstream.JetStream
-	publisher *publish.Publisher
+	publisher *bus.Publisher
 	shards    map[string]*shardBucket
-	lanes     *replica.Lanes
-	readers   *replica.Readers
+	lanes     *bus.Lanes
+	readers   *bus.Readers
 	opened    time.Time
 	rush      rush
 }
@@ -38,10 +36,10 @@ type shardBucket struct {
 
 // openBuckets opens those of the shards, whose names are in their order.
 func openBuckets(
-	ctx context.Context, js jetstream.JetStream, names []string, lanes *replica.Lanes,
+	ctx context.Context, js jetstream.JetStream, names []string, lanes *bus.Lanes,
 ) (*natsBuckets, error) {
 	b := &natsBuckets{
-		js: js, publisher: publish.New(js), lanes: lanes, readers: replica.NewReaders(js, lanes), opened: time.Now(),
+		js: js, publisher: bus.NewPublisher(js), lanes: lanes, readers: bus.NewReaders(js, lanes), opened: time.Now(),
 		shards: make(map[string]*shardBucket, len(names)),
 	}
 	for shard, name := range names {
@@ -58,7 +56,7 @@ func openBuckets(
 
 // note tells lanes of the size of the bucket, and looks it up by its lane if that is used from now on. Where that fails it goes on being
 // read by the connection for everything, until it is noted again.
-func (b *shardBucket) note(ctx context.Context, lanes *replica.Lanes, status jetstream.KeyValueStatus) {
+func (b *shardBucket) note(ctx context.Context, lanes *bus.Lanes, status jetstream.KeyValueStatus) {
 	lanes.Note(ctx, b.shard, status.Values())
 	lane := lanes.Of(b.shard, nil)
 	if lane == nil || b.lane.Load() != nil {
@@ -93,7 +91,7 @@ func (b *natsBuckets) toRead(ctx context.Context, name string) (jetstream.KeyVal
 }
 
 // readerOf is what reads so many records of a bucket at once.
-func (b *natsBuckets) readerOf(name string, records int) *replica.Reader {
+func (b *natsBuckets) readerOf(name string, records int) *bus.Reader {
 	if bucket, known := b.shards[name]; known && b.byLane(bucket.shard, records) {
 		return b.readers.Of(bucket.shard)
 	}
@@ -136,7 +134,7 @@ func (b *natsBuckets) Newest(ctx context.Context, bucket string) (uint64, error)
 	if of, known := b.shards[bucket]; known && of.single.is(ctx, of) {
 		return 0, nil
 	}
-	return leader.Sequence(ctx, b.js, subjects.BucketStream(bucket))
+	return bus.LeaderSequence(ctx, b.js, subjects.BucketStream(bucket))
 }
 
 // GetLeader asks directly where there is one replica, which is the leader: that costs half.
@@ -144,7 +142,7 @@ func (b *natsBuckets) GetLeader(ctx context.Context, bucket, key string) (Entry,
 	if of, known := b.shards[bucket]; known && of.single.is(ctx, of) {
 		return b.Get(ctx, bucket, key)
 	}
-	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
+	message, err := bus.LeaderLast(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
 	if err != nil {
 		return Entry{}, readError(err)
 	}
@@ -197,8 +195,8 @@ func (b *natsBuckets) Delete(ctx context.Context, bucket, key string, revision u
 }
 
 func (b *natsBuckets) Trace(ctx context.Context, bucket, key string) (Note, uint64, error) {
-	message, err := leader.Last(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
-	if errors.Is(err, leader.ErrNone) || err == nil && !IsTombstone(message.Header) {
+	message, err := bus.LeaderLast(ctx, b.js, subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key))
+	if errors.Is(err, bus.ErrNone) || err == nil && !IsTombstone(message.Header) {
 		return Note{}, 0, nil
 	}
 	return NoteIn(message.Header), message.Sequence, err
@@ -216,7 +214,7 @@ func (b *natsBuckets) Names(ctx context.Context, bucket, filter string) ([]strin
 // readError names the absence of a record. What cannot be a key, made of a subject that somebody else has published on,
 // names a record that is not there.
 func readError(err error) error {
-	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, leader.ErrNone) || errors.Is(err, jetstream.ErrInvalidKey) {
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, bus.ErrNone) || errors.Is(err, jetstream.ErrInvalidKey) {
 		return ErrNotFound
 	}
 	return err
@@ -224,7 +222,7 @@ func readError(err error) error {
 
 // writeError names a conflict.
 func writeError(err error) error {
-	if publish.IsWrongSequence(err) {
+	if bus.IsWrongSequence(err) {
 		return ErrConflict
 	}
 	return err

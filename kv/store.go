@@ -5,7 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -34,7 +34,7 @@ func OpenBuckets(ctx context.Context, js jetstream.JetStream, names subjects.Nam
 // OpenLanes returns the buckets of an installation on NATS, of which those of the shards are read by the lanes that are used. It tells
 // the lanes how much each shard has.
 func OpenLanes(
-	ctx context.Context, js jetstream.JetStream, lanes *replica.Lanes, names subjects.Names, shards int,
+	ctx context.Context, js jetstream.JetStream, lanes *bus.Lanes, names subjects.Names, shards int,
 ) (Buckets, error) {
 	return openBuckets(ctx, js, NewStore(nil, names, shards).names, lanes)
 }

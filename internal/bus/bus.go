@@ -1,3 +1,22 @@
+// Package bus is the access to JetStream: whatever stores, reads, removes or takes messages does it here.
+//
+//   - [Bus] is what the roles need of JetStream to send each other messages: few operations, each of which either happens or does not,
+//     and whose outcome may be unknown to the caller. [NATS] is the bus of a connection. The simulation (internal/simulation) has
+//     another, with faults. That is why the roles do not use the client library directly, and why the interface must stay small: what is
+//     added to it has to be modelled there, and compared with the server.
+//   - [Publisher] stores messages in streams, and waits until they are acknowledged. All acknowledgements of a connection come by one
+//     subscription, and messages of many goroutines share their writes to the connection. nats.go can do the same
+//     ([jetstream.JetStream.PublishMsgAsync]); that took twice the processor time, a fifteenth of what an action costs, for a timer and
+//     two channels for each message and acknowledgements decoded under a lock.
+//   - [LeaderLast] and its like ask the leader of a stream. Streams that allow direct reads are answered by any replica, which may lag
+//     behind, and nats.go always asks that way. A decision that needs what was acknowledged before needs the leader.
+//   - [Reader] reads the newest messages of several subjects in one round trip, from any replica. JetStream answers such a request
+//     ("multi_last" of a direct get, ADR-31) with a message for each subject and one that marks the end, for which nats.go has no
+//     function. [Lanes] are connections to read by, so that a stream which cannot be read for a moment holds up no other.
+//
+// The package knows streams, subjects and headers, not what is sent, nor what an error of the server means to the caller. It may import
+// subjects. All that talks to JetStream may import it. Reads for people, such as the event history and the state of task queues, must not
+// become part of [Bus].
 package bus
 
 import (
@@ -5,8 +24,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/carillon-scheduler/carillon/internal/leader"
 )
 
 // Bus stores, reads and removes messages, and delivers those of consumers. It is safe for concurrent use. Errors are those
@@ -21,8 +38,8 @@ type Bus interface {
 	PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, err error)
 	// PublishAll stores messages side by side, and returns when all are acknowledged, or with the error of one.
 	PublishAll(ctx context.Context, msgs []*nats.Msg) error
-	// Last returns the last message of a subject from the leader of the stream; leader.ErrNone if there is none.
-	Last(ctx context.Context, stream, subject string) (leader.Message, error)
+	// Last returns the last message of a subject from the leader of the stream; ErrNone if there is none.
+	Last(ctx context.Context, stream, subject string) (Message, error)
 	// Remove removes a message. One that is not there is no error.
 	Remove(ctx context.Context, stream string, sequence uint64) error
 	// Purge removes the messages of a subject.
@@ -35,7 +52,7 @@ type Bus interface {
 	// Subjects counts the subjects with messages that match a filter, by the word of the leader of the stream.
 	Subjects(ctx context.Context, stream, filter string) (int, error)
 	// Pull begins to take the messages of a durable consumer, which it makes anew if somebody has deleted it.
-	Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Messages, error)
+	Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Deliveries, error)
 
 	// Connected reports whether what is sent now leaves this process now.
 	Connected() bool
@@ -49,8 +66,8 @@ type Bus interface {
 	Close()
 }
 
-// Messages are those of a consumer, as they come.
-type Messages interface {
+// Deliveries are the messages of a consumer, as they come.
+type Deliveries interface {
 	// Next waits for a message. Its error means that there will be no more.
 	Next(ctx context.Context) (jetstream.Msg, error)
 	// Drain asks NATS to send no more: Next returns what has been sent, then an error.

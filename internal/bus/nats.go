@@ -9,8 +9,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -26,7 +24,7 @@ const (
 // NATS is the bus of a connection to NATS.
 type NATS struct {
 	js        jetstream.JetStream
-	publisher *publish.Publisher
+	publisher *Publisher
 	streams   sync.Map // of jetstream.Stream, by name
 }
 
@@ -34,7 +32,7 @@ var _ Bus = (*NATS)(nil)
 
 // New returns the bus of a connection. Close it when it is needed no more.
 func New(js jetstream.JetStream) *NATS {
-	return &NATS{js: js, publisher: publish.New(js)}
+	return &NATS{js: js, publisher: NewPublisher(js)}
 }
 
 // Or returns a bus if it is set, else that of a connection, which must be set then.
@@ -66,8 +64,8 @@ func (b *NATS) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
 }
 
 // Last implements [Bus].
-func (b *NATS) Last(ctx context.Context, stream, subject string) (leader.Message, error) {
-	return leader.Last(ctx, b.js, stream, subject)
+func (b *NATS) Last(ctx context.Context, stream, subject string) (Message, error) {
+	return LeaderLast(ctx, b.js, stream, subject)
 }
 
 // Remove implements [Bus].
@@ -132,11 +130,11 @@ func (b *NATS) Delivered(ctx context.Context, stream, consumer string) (uint64, 
 
 // Subjects implements [Bus].
 func (b *NATS) Subjects(ctx context.Context, stream, filter string) (int, error) {
-	return leader.Subjects(ctx, b.js, stream, filter)
+	return LeaderSubjects(ctx, b.js, stream, filter)
 }
 
 // Pull implements [Bus].
-func (b *NATS) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Messages, error) {
+func (b *NATS) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Deliveries, error) {
 	// One that is there is left as it is, since an operator may have tuned it.
 	c, err := b.js.Consumer(ctx, stream, consumer.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -158,7 +156,7 @@ type pulled struct {
 	bus *NATS
 }
 
-// Next implements [Messages]. It begins anew when nothing has come for a moment: nats.go asks for messages as a call begins and as
+// Next implements [Deliveries]. It begins anew when nothing has come for a moment: nats.go asks for messages as a call begins and as
 // one arrives, except while the goroutine that asks is still at it. Where that is held up until all it has asked for have arrived,
 // as may happen in a burst, the call waits for messages that nobody asks for, until two heartbeats are missing.
 func (p pulled) Next(ctx context.Context) (jetstream.Msg, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -37,7 +37,7 @@ type Config struct {
 	// Shards is how many shards the installation has.
 	Shards int
 	// Lanes are what the schedules are read by. Default: JS.
-	Lanes *replica.Lanes
+	Lanes *bus.Lanes
 	// Pause is between a look and the one that confirms it. Default: [DefaultPause].
 	Pause time.Duration
 	// Concurrency is how many schedules are looked at side by side. Default: [DefaultConcurrency].

@@ -10,8 +10,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
-	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -37,13 +35,13 @@ type Streams interface {
 	End(ctx context.Context, shard int, stream string) (uint64, error)
 	// Newest returns the last message of each subject of a stream of a shard that matches one of the filters. Where more match than are
 	// answered for, rest is true: then the messages are some of them, or none.
-	Newest(ctx context.Context, shard int, stream string, filters ...string) (found []replica.Message, rest bool, err error)
+	Newest(ctx context.Context, shard int, stream string, filters ...string) (found []bus.Message, rest bool, err error)
 	// Since returns the messages of a stream of a shard with a sequence greater than after, in order, at most limit. Rest says that
 	// there may be more.
-	Since(ctx context.Context, shard int, stream string, after uint64, limit int) (found []replica.Message, rest bool, err error)
+	Since(ctx context.Context, shard int, stream string, after uint64, limit int) (found []bus.Message, rest bool, err error)
 	// Next returns the first message of a stream from a sequence on, which is 1 or more, whose subject matches a filter, by the word of
-	// its leader; leader.ErrNone if there is none.
-	Next(ctx context.Context, stream, filter string, from uint64) (leader.Message, error)
+	// its leader; bus.ErrNone if there is none.
+	Next(ctx context.Context, stream, filter string, from uint64) (bus.Message, error)
 	// Waiting visits the runs on a subject of the action stream, which may have wildcards, in order of their sequences, from one
 	// sequence to another, both inclusive; to 0 means to the end. It returns the first error, of visit or of NATS.
 	Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error
@@ -69,15 +67,15 @@ func onNATS(ctx context.Context, c *Config) (*Installation, error) {
 	}
 	return &Installation{
 		Bus: bus.New(c.JS), Buckets: buckets, Letters: deadletter.NewReader(c.JS, c.Names).As(c.Identity),
-		Streams: streams{js: c.JS, lanes: c.Lanes, readers: replica.NewReaders(c.JS, c.Lanes), names: c.Names},
+		Streams: streams{js: c.JS, lanes: c.Lanes, readers: bus.NewReaders(c.JS, c.Lanes), names: c.Names},
 	}, nil
 }
 
 // streams are those of a connection.
 type streams struct {
 	js      jetstream.JetStream
-	lanes   *replica.Lanes
-	readers *replica.Readers
+	lanes   *bus.Lanes
+	readers *bus.Readers
 	names   subjects.Names
 }
 
@@ -115,18 +113,18 @@ func (s streams) End(ctx context.Context, shard int, stream string) (uint64, err
 
 func (s streams) Newest(
 	ctx context.Context, shard int, stream string, filters ...string,
-) (found []replica.Message, rest bool, err error) {
+) (found []bus.Message, rest bool, err error) {
 	return s.readers.Of(shard).Last(ctx, stream, filters...)
 }
 
 func (s streams) Since(
 	ctx context.Context, shard int, stream string, after uint64, limit int,
-) (found []replica.Message, rest bool, err error) {
+) (found []bus.Message, rest bool, err error) {
 	return s.readers.Of(shard).Since(ctx, stream, after, limit)
 }
 
-func (s streams) Next(ctx context.Context, stream, filter string, from uint64) (leader.Message, error) {
-	return leader.Next(ctx, s.js, stream, filter, from)
+func (s streams) Next(ctx context.Context, stream, filter string, from uint64) (bus.Message, error) {
+	return bus.LeaderNext(ctx, s.js, stream, filter, from)
 }
 
 func (s streams) Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error {

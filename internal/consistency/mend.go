@@ -12,8 +12,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
-	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -80,7 +78,7 @@ func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *w
 // publish stores a message that says which sequence its subject is at. If it is at another, somebody was faster.
 func (m *mender) publish(ctx context.Context, msg *nats.Msg) error {
 	err := m.bus.Publish(ctx, msg)
-	if publish.IsWrongSequence(err) {
+	if bus.IsWrongSequence(err) {
 		return nil
 	}
 	if err != nil {
@@ -101,7 +99,7 @@ func (a again) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
 		return fmt.Errorf("consistency: %w", err)
 	}
 	stored, err := m.bus.Last(ctx, m.names.StreamOf(parsed), a.subject)
-	if errors.Is(err, leader.ErrNone) || err == nil && stored.Sequence != a.sequence {
+	if errors.Is(err, bus.ErrNone) || err == nil && stored.Sequence != a.sequence {
 		return nil
 	}
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -77,7 +76,7 @@ func (r *reader) tasks(ctx context.Context, v *survey, l *listing, s *Snapshot) 
 		stream := r.names.StreamOf(parsed)
 		stored, err := r.bus.Last(ctx, stream, subject)
 		switch {
-		case errors.Is(err, leader.ErrNone): // done in the meantime; whoever did it may be about to do what follows
+		case errors.Is(err, bus.ErrNone): // done in the meantime; whoever did it may be about to do what follows
 		case err != nil:
 			return err
 		default:
@@ -162,7 +161,7 @@ func (r *reader) lastTold(ctx context.Context, d *wire.Definition) (time.Time, e
 // lastEvent is when an event of a kind last happened to a schedule; zero if there is none.
 func (r *reader) lastEvent(ctx context.Context, d *wire.Definition, kind schedule.EventKind) (time.Time, error) {
 	stored, err := r.bus.Last(ctx, r.names.EventStream(), r.names.Event(d.Key(), kind))
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return time.Time{}, nil
 	}
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -104,7 +104,7 @@ func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *
 	switch {
 	case err == nil && stored.Header.Get(nats.MsgIdHdr) == start.RequestID:
 		return true, nil
-	case err != nil && !errors.Is(err, leader.ErrNone):
+	case err != nil && !errors.Is(err, bus.ErrNone):
 		return false, err
 	}
 	for _, at := range []struct{ stream, subject string }{
@@ -112,7 +112,7 @@ func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *
 		{r.names.TaskStream(shard), r.names.Timeout(shard, key, start.RequestID)},
 	} {
 		_, err := r.bus.Last(ctx, at.stream, at.subject)
-		if !errors.Is(err, leader.ErrNone) {
+		if !errors.Is(err, bus.ErrNone) {
 			return err == nil, err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -51,7 +51,7 @@ func (r *reader) nextEvent(
 ) (told, error) {
 	for range mostTold {
 		stored, err := r.streams.Next(ctx, r.names.EventStream(), subject, from)
-		if errors.Is(err, leader.ErrNone) {
+		if errors.Is(err, bus.ErrNone) {
 			return told{end: true}, nil
 		}
 		if err != nil {

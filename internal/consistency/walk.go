@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -35,7 +35,7 @@ func (t *trail) next(ctx context.Context) (met []string, err error) {
 		return nil, err
 	}
 	for more := true; more && len(met) == 0 && t.last < t.end; {
-		var messages []replica.Message
+		var messages []bus.Message
 		messages, more, err = t.streams.Since(ctx, t.shard, t.name, t.last, step)
 		if err != nil {
 			return nil, fmt.Errorf("consistency: %w", err)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -52,7 +52,7 @@ func TestTrail(t *testing.T) {
 	}
 	put(slices.Concat(before, []string{"b", "c", "b"}, after, []string{"d"})...)
 	require.NoError(t, records.Purge(t.Context(), "gone"))
-	onNATS := streams{js: js, readers: replica.NewReaders(js, nil)}
+	onNATS := streams{js: js, readers: bus.NewReaders(js, nil)}
 	walk := &trail{streams: onNATS, name: subjects.BucketStream(bucket)}
 	inBucket := func(names ...string) (all []string) {
 		for _, name := range names {
@@ -119,6 +119,6 @@ func TestAPassEndsWhereNothingAnswers(t *testing.T) {
 		Config: Config{JS: js, Shards: 1, Names: natstest.Names(t), Pause: time.Millisecond}, Rate: 1000,
 	})
 	require.NoError(t, err)
-	s.checker = &Checker{reader: reader{streams: streams{js: js, readers: replica.NewReaders(js, nil)}, names: s.config.Names}}
+	s.checker = &Checker{reader: reader{streams: streams{js: js, readers: bus.NewReaders(js, nil)}, names: s.config.Names}}
 	require.ErrorIs(t, s.pass(t.Context(), 0), jetstream.ErrStreamNotFound)
 }

@@ -5,7 +5,7 @@
 // what is in them, sends their messages again and removes them. It talks to NATS alone, so that it works when nothing else
 // does.
 //
-// The package may import schedule, subjects, internal/events and internal/leader. It knows which kinds of message there
+// The package may import schedule, subjects, internal/events and internal/bus. It knows which kinds of message there
 // are, but not what the pools do with them.
 //
 // Whoever writes a letter can write anything into it, and workers are not trusted: all that a letter says of itself in its headers and

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -67,8 +67,8 @@ func (r *Reader) Get(ctx context.Context, number Number) (Message, error) {
 		return Message{}, notFound(number)
 	}
 	// nats.go would ask a replica, and believe the headers that a worker has given its letter.
-	msg, err := leader.At(ctx, r.js, stream.CachedInfo().Config.Name, number.Sequence)
-	if errors.Is(err, leader.ErrNone) {
+	msg, err := bus.LeaderAt(ctx, r.js, stream.CachedInfo().Config.Name, number.Sequence)
+	if errors.Is(err, bus.ErrNone) {
 		return Message{}, notFound(number)
 	}
 	if err != nil {

@@ -11,8 +11,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
-	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -131,7 +129,7 @@ func (r *Reader) send(ctx context.Context, p *plan) (superseded bool, err error)
 		return false, p.refuse("NATS takes it for a repeat until %s after it was first sent; try again then", subjects.DuplicateWindow)
 	case err == nil:
 		return false, nil
-	case publish.IsWrongSequence(err):
+	case bus.IsWrongSequence(err):
 		return r.compare(ctx, p)
 	case isElsewhere(err):
 		return false, p.refuse("stream %s does not take messages on %s any more", p.stream, p.origin.Subject)
@@ -141,9 +139,9 @@ func (r *Reader) send(ctx context.Context, p *plan) (superseded bool, err error)
 
 // compare looks at the message that is in the way.
 func (r *Reader) compare(ctx context.Context, p *plan) (superseded bool, err error) {
-	there, err := leader.Last(ctx, r.js, p.stream, p.origin.Subject)
+	there, err := bus.LeaderLast(ctx, r.js, p.stream, p.origin.Subject)
 	switch {
-	case errors.Is(err, leader.ErrNone):
+	case errors.Is(err, bus.ErrNone):
 		return false, p.refuse("another message was on its subject and has just gone; try again")
 	case err != nil:
 		return false, err

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -96,7 +95,7 @@ func (p *Publisher) EnsureOne(ctx context.Context, event *schedule.Event) error 
 func (p *Publisher) IsLast(ctx context.Context, event *schedule.Event) (bool, error) {
 	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
 	last, err := p.bus.Last(ctx, p.names.EventStream(), p.names.Event(key, event.Kind))
-	if errors.Is(err, leader.ErrNone) {
+	if errors.Is(err, bus.ErrNone) {
 		return false, nil
 	}
 	return err == nil && last.Header.Get(nats.MsgIdHdr) == event.ID, err

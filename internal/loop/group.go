@@ -11,7 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -261,7 +261,7 @@ func (l *Loop[M]) newestStored(work context.Context, items []*item[M]) (newest *
 		switch {
 		case err == nil && last.Sequence == it.sequence:
 			return it, true
-		case err != nil && !errors.Is(err, leader.ErrNone):
+		case err != nil && !errors.Is(err, bus.ErrNone):
 			return nil, false
 		}
 	}

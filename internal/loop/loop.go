@@ -234,7 +234,7 @@ func (l *Loop[M]) reserve(ctx context.Context) bool {
 	}
 }
 
-func (l *Loop[M]) giveBackRest(ctx context.Context, messages bus.Messages) error {
+func (l *Loop[M]) giveBackRest(ctx context.Context, messages bus.Deliveries) error {
 	for {
 		raw, err := messages.Next(ctx)
 		if err != nil {

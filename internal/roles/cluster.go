@@ -13,14 +13,13 @@ import (
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/presence"
 	"github.com/carillon-scheduler/carillon/internal/probe"
-	"github.com/carillon-scheduler/carillon/internal/publish"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
@@ -41,7 +40,7 @@ type Cluster struct {
 	Facts topology.Facts
 	store *kv.Store
 	// lanes are the connections by which schedules are read.
-	lanes   *replica.Lanes
+	lanes   *bus.Lanes
 	options Options
 	// definitions caches the definitions that the pools of this process have read.
 	definitions *cache.Records[wire.Definition]
@@ -57,7 +56,7 @@ type Options struct {
 	// Drain bounds how long a stopping frontend waits for the requests it has begun.
 	Drain time.Duration
 	// LanesFrom is how many messages the records of a shard must have before a connection of its own reads them.
-	// Default: replica.LongIndex.
+	// Default: bus.LongIndex.
 	LanesFrom uint64
 }
 
@@ -74,7 +73,7 @@ func Open(
 	if err != nil {
 		return nil, fmt.Errorf("set up streams and buckets: %w", err)
 	}
-	lanes := conn.newLanes(facts.Shards, cmp.Or(options.LanesFrom, replica.LongIndex))
+	lanes := conn.newLanes(facts.Shards, cmp.Or(options.LanesFrom, bus.LongIndex))
 	buckets, err := kv.OpenLanes(ctx, js, lanes, names, facts.Shards)
 	if err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func Open(
 		Conn: conn, JS: js, Names: names, Facts: facts, store: kv.NewStore(buckets, names, facts.Shards), lanes: lanes,
 		options: options, definitions: cache.Definitions(),
 		watch: streamwatch.New(streamwatch.Config{
-			JS: js, Names: names, Shards: facts.Shards, Logger: options.Logger, Unanswered: publish.Unanswered,
+			JS: js, Names: names, Shards: facts.Shards, Logger: options.Logger, Unanswered: bus.Unanswered,
 		}),
 	}, nil
 }

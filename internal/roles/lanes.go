@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
 const (
@@ -19,8 +19,8 @@ const (
 
 // newLanes returns the lanes for that many shards. A lane is opened when one of its shards first has that many messages, and
 // closed with the connection.
-func (c *Connection) newLanes(shards int, many uint64) *replica.Lanes {
-	return replica.NewLanes(min(shards, maxLanes), shards, many, c.openLane)
+func (c *Connection) newLanes(shards int, many uint64) *bus.Lanes {
+	return bus.NewLanes(min(shards, maxLanes), shards, many, c.openLane)
 }
 
 // openLane opens a lane. It returns nil if that fails.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
 // cursor is how far a bucket has been read.
@@ -22,7 +22,7 @@ type cursor struct {
 }
 
 // after returns the cursor at the end of some messages.
-func (c cursor) after(found []replica.Message) cursor {
+func (c cursor) after(found []bus.Message) cursor {
 	if len(found) == 0 {
 		return c
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -222,7 +222,7 @@ func (f *follower) news(ctx context.Context) ([]bool, error) {
 func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bool) error {
 	for rest := true; rest; {
 		batch := time.Now()
-		var found []replica.Message
+		var found []bus.Message
 		var err error
 		if rest = news; rest {
 			found, rest, err = f.index.readers.Of(b.shard).Since(ctx, b.stream(), b.cursor.sequence, batchSize)
@@ -256,7 +256,7 @@ func (f *follower) followHints(ctx context.Context) error {
 	hints, mark := f.index.hints.take()
 	again := map[int]map[string]hint{}
 	for shard, changed := range hints {
-		var all []replica.Message
+		var all []bus.Message
 		b := &f.buckets[shard]
 		for some := range slices.Chunk(slices.Collect(maps.Keys(changed)), hintBatch) {
 			found, _, err := f.index.readers.Of(b.shard).Last(ctx, b.stream(), some...)
@@ -290,7 +290,7 @@ func (f *follower) rest(ctx context.Context, limit time.Duration) {
 }
 
 // store brings messages of a bucket into the database, and how far it has been read, in one transaction.
-func (f *follower) store(ctx context.Context, b *bucket, found []replica.Message, reached *cursor) error {
+func (f *follower) store(ctx context.Context, b *bucket, found []bus.Message, reached *cursor) error {
 	// A transaction is short, and the driver has a goroutine watch each statement that can be canceled.
 	ctx = context.WithoutCancel(ctx)
 	err := f.db.write(ctx, func(tx *sql.Tx) error {

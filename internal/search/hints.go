@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -103,7 +103,7 @@ func (h *hints) done(mark uint64, again map[int]map[string]hint) {
 
 // unresolved returns those of the hints about some definitions whose write is not among what has been read of them, and has
 // not failed for sure.
-func unresolved(hints map[string]hint, found []replica.Message, now time.Time) map[string]hint {
+func unresolved(hints map[string]hint, found []bus.Message, now time.Time) map[string]hint {
 	sequences := make(map[string]uint64, len(found))
 	for i := range found {
 		sequences[found[i].Subject] = found[i].Sequence

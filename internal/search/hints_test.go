@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
 // TestUnresolved: the message about a write comes by before it is stored, so what is read then proves nothing.
@@ -29,9 +29,9 @@ func TestUnresolved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var found []replica.Message
+			var found []bus.Message
 			if test.read > 0 {
-				found = []replica.Message{{Subject: "a", Sequence: test.read}}
+				found = []bus.Message{{Subject: "a", Sequence: test.read}}
 			}
 			hints := map[string]hint{"a": {beyond: test.beyond, heard: now.Add(-test.heard)}}
 			if test.open {

@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"modernc.org/sqlite"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -33,7 +33,7 @@ const retryDelay = 2 * time.Second
 type Config struct {
 	JS jetstream.JetStream
 	// Lanes are what the schedules are read by. Default: JS.
-	Lanes *replica.Lanes
+	Lanes *bus.Lanes
 	// Names are those of the installation, Shards how many it has, and Created when it was set up.
 	Names   subjects.Names
 	Shards  int
@@ -55,7 +55,7 @@ type Config struct {
 type Index struct {
 	config  Config
 	log     *slog.Logger
-	readers *replica.Readers
+	readers *bus.Readers
 	status  *status
 
 	mu sync.RWMutex // held for reading while a query is answered
@@ -91,7 +91,7 @@ func New(config Config) (*Index, error) {
 		config.Now = time.Now
 	}
 	return &Index{
-		config: config, log: config.Logger.With("component", "search"), readers: replica.NewReaders(config.JS, config.Lanes),
+		config: config, log: config.Logger.With("component", "search"), readers: bus.NewReaders(config.JS, config.Lanes),
 		status: newStatus(config.Shards), hints: newHints(), broken: make(chan struct{}, 1),
 	}, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/internal/search/query/querygen"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -27,11 +27,11 @@ import (
 // store writes records in any order, as they come from a bucket, and more than once.
 func store(t *testing.T, d *database, random *rand.Rand, all []*records) {
 	t.Helper()
-	var messages []replica.Message
+	var messages []bus.Message
 	add := func(key schedule.Key, kind string, record any) {
 		data, err := codec.Marshal(record)
 		require.NoError(t, err)
-		messages = append(messages, replica.Message{
+		messages = append(messages, bus.Message{
 			Subject: "$KV.b." + subjects.StateKey(key, kind), Sequence: uint64(len(messages) + 1), Data: data,
 		})
 	}
@@ -49,7 +49,7 @@ func store(t *testing.T, d *database, random *rand.Rand, all []*records) {
 	apply(t, d, messages...)
 }
 
-func apply(t *testing.T, d *database, messages ...replica.Message) {
+func apply(t *testing.T, d *database, messages ...bus.Message) {
 	t.Helper()
 	require.NoError(t, d.write(t.Context(), func(tx *sql.Tx) error {
 		w := writer{ctx: t.Context(), tx: tx, put: &d.put, log: slog.New(slog.DiscardHandler)}
@@ -162,10 +162,10 @@ func TestDeletionsLeaveNothing(t *testing.T) {
 	d, random := newDatabase(t), rand.New(rand.NewPCG(3, 4))
 	all := world(random, 20)
 	store(t, d, random, all)
-	var gone []replica.Message
+	var gone []bus.Message
 	for _, r := range all {
 		for _, kind := range []string{subjects.KindDefinition, subjects.KindGenerator, subjects.KindInvoker} {
-			gone = append(gone, replica.Message{
+			gone = append(gone, bus.Message{
 				Subject: "$KV.b." + subjects.StateKey(r.definition.Key(), kind), Sequence: 1_000_000,
 				Header: nats.Header{"KV-Operation": {"PURGE"}},
 			})
@@ -190,14 +190,14 @@ func TestWhatCannotBeReadIsPassedOver(t *testing.T) {
 	id := all[0].definition.ID
 	in := scope{namespace: "default", query: &query.Query{}}
 	apply(t, d,
-		replica.Message{Subject: "$KV.b.x", Sequence: 100},
-		replica.Message{Subject: "$KV.b.default.=ZZ.definition", Sequence: 101},
-		replica.Message{Subject: "$KV.b.default.a.else", Sequence: 102},
-		replica.Message{Subject: "$KV.b.default.a.backfill.b1", Sequence: 103, Data: []byte("?")})
+		bus.Message{Subject: "$KV.b.x", Sequence: 100},
+		bus.Message{Subject: "$KV.b.default.=ZZ.definition", Sequence: 101},
+		bus.Message{Subject: "$KV.b.default.a.else", Sequence: 102},
+		bus.Message{Subject: "$KV.b.default.a.backfill.b1", Sequence: 103, Data: []byte("?")})
 	positions, err := d.list(t.Context(), in, Position{}, 10)
 	require.NoError(t, err)
 	require.Equal(t, []Position{{ID: id}}, positions)
-	apply(t, d, replica.Message{
+	apply(t, d, bus.Message{
 		Subject: "$KV.b." + subjects.StateKey(all[0].definition.Key(), subjects.KindDefinition), Sequence: 104, Data: []byte("?"),
 	})
 	positions, err = d.list(t.Context(), in, Position{}, 10)

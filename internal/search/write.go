@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -34,7 +34,7 @@ func (w *writer) exec(s *sql.Stmt, args ...any) error {
 }
 
 // apply takes in one message of a bucket.
-func (w *writer) apply(bucket string, m *replica.Message) error {
+func (w *writer) apply(bucket string, m *bus.Message) error {
 	name := strings.TrimPrefix(m.Subject, subjects.BucketSubject(bucket, ""))
 	tokens := strings.Split(name, ".")
 	if len(tokens) != 3 {
@@ -64,7 +64,7 @@ func (w *writer) apply(bucket string, m *replica.Message) error {
 	return err
 }
 
-func (w *writer) definition(key schedule.Key, m *replica.Message) error {
+func (w *writer) definition(key schedule.Key, m *bus.Message) error {
 	var d wire.Definition
 	if err := codec.Unmarshal(m.Data, &d); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (w *writer) attributes(number int64, source query.Source, entries map[strin
 	return nil
 }
 
-func (w *writer) generator(key schedule.Key, m *replica.Message) error {
+func (w *writer) generator(key schedule.Key, m *bus.Message) error {
 	var g wire.GeneratorState
 	if err := codec.Unmarshal(m.Data, &g); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w *writer) generator(key schedule.Key, m *replica.Message) error {
 	return w.exec(w.put.generator, key.Namespace, key.ID, int64(m.Sequence), g.Incarnation, sqlTime(g.Next))
 }
 
-func (w *writer) invoker(key schedule.Key, m *replica.Message) error {
+func (w *writer) invoker(key schedule.Key, m *bus.Message) error {
 	var i wire.InvokerState
 	if err := codec.Unmarshal(m.Data, &i); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -129,13 +128,13 @@ func (n *node) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
 }
 
 // Last implements bus.Bus.
-func (n *node) Last(ctx context.Context, stream, subject string) (leader.Message, error) {
-	return ask(ctx, n, whatLast, subject, func(time.Time) (leader.Message, error) {
+func (n *node) Last(ctx context.Context, stream, subject string) (bus.Message, error) {
+	return ask(ctx, n, whatLast, subject, func(time.Time) (bus.Message, error) {
 		found, ok := n.world.server.Last(stream, subject)
 		if !ok {
-			return leader.Message{}, leader.ErrNone
+			return bus.Message{}, bus.ErrNone
 		}
-		return leader.Message{Sequence: found.Sequence, Header: found.Header, Data: found.Data}, nil
+		return bus.Message{Sequence: found.Sequence, Header: found.Header, Data: found.Data}, nil
 	})
 }
 

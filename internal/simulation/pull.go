@@ -38,7 +38,7 @@ const pullBatch = 256
 var errStopped = errors.New("simulation: the pull has ended")
 
 // Pull implements bus.Bus.
-func (n *node) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (bus.Messages, error) {
+func (n *node) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (bus.Deliveries, error) {
 	p := &pull{node: n, consumer: consumerName{stream, consumer.Durable}, stopped: make(chan struct{})}
 	err := n.do(ctx, "pull", stream+" "+consumer.Durable, func(time.Time) error {
 		n.world.server.AddConsumer(stream, consumer)
@@ -89,7 +89,7 @@ func (p *pull) hand() {
 	}
 }
 
-// Next implements bus.Messages. The world gives out the messages, one at a time, even where several wait: whether the
+// Next implements bus.Deliveries. The world gives out the messages, one at a time, even where several wait: whether the
 // process has begun to work on one before it looks at the next would otherwise be a matter of chance.
 func (p *pull) Next(ctx context.Context) (jetstream.Msg, error) {
 	asking := make(chan *message, 1)
@@ -109,10 +109,10 @@ func (p *pull) Next(ctx context.Context) (jetstream.Msg, error) {
 	}
 }
 
-// Drain implements bus.Messages.
+// Drain implements bus.Deliveries.
 func (p *pull) Drain() { p.node.note("drain", func() { p.draining = true }) }
 
-// Stop implements bus.Messages.
+// Stop implements bus.Deliveries.
 func (p *pull) Stop() {
 	select {
 	case <-p.stopped:

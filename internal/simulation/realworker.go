@@ -186,7 +186,7 @@ type queue struct {
 func (q queue) AckWait() time.Duration { return subjects.ActionAckWait }
 
 // Pull implements workerbus.Queue. Nobody answers it where the consumer has been deleted, which may be while the worker pulled nothing.
-func (q queue) Pull(count int) (workerbus.Messages, error) {
+func (q queue) Pull(count int) (workerbus.Deliveries, error) {
 	p := &pull{node: q.node, consumer: q.consumer, stopped: make(chan struct{}), left: count, bounded: true}
 	q.node.note("pull "+q.consumer.name, func() {
 		if !q.node.world.server.HasConsumer(q.consumer.stream, q.consumer.name) {

@@ -12,10 +12,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
-	"github.com/carillon-scheduler/carillon/internal/leader"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
@@ -184,14 +183,14 @@ func (s streams) End(ctx context.Context, _ int, stream string) (uint64, error) 
 
 // answer is messages, and whether there are more.
 type answer struct {
-	found []replica.Message
+	found []bus.Message
 	rest  bool
 }
 
 // Newest implements consistency.Streams. A replica may answer that has not seen the newest messages. It has room for few.
 func (s streams) Newest(
 	ctx context.Context, _ int, stream string, filters ...string,
-) (found []replica.Message, rest bool, err error) {
+) (found []bus.Message, rest bool, err error) {
 	a, err := ask(ctx, s.node, whatGet, strings.Join(filters, " "), func(time.Time) (a answer, err error) {
 		for _, filter := range filters {
 			for _, m := range s.node.world.server.MessagesAt(stream, filter, s.node.world.seen(stream)) {
@@ -209,7 +208,7 @@ func (s streams) Newest(
 // Since implements consistency.Streams. A replica may answer that has not seen the newest messages.
 func (s streams) Since(
 	ctx context.Context, _ int, stream string, after uint64, limit int,
-) (found []replica.Message, rest bool, err error) {
+) (found []bus.Message, rest bool, err error) {
 	detail := stream + " after " + strconv.FormatUint(after, 10)
 	a, err := ask(ctx, s.node, whatGet, detail, func(time.Time) (a answer, err error) {
 		for _, m := range s.node.world.server.MessagesAt(stream, ">", s.node.world.seen(stream)) {
@@ -227,19 +226,19 @@ func (s streams) Since(
 }
 
 // Next implements consistency.Streams.
-func (s streams) Next(ctx context.Context, stream, filter string, from uint64) (leader.Message, error) {
-	return ask(ctx, s.node, whatLast, filter+" from "+strconv.FormatUint(from, 10), func(time.Time) (leader.Message, error) {
+func (s streams) Next(ctx context.Context, stream, filter string, from uint64) (bus.Message, error) {
+	return ask(ctx, s.node, whatLast, filter+" from "+strconv.FormatUint(from, 10), func(time.Time) (bus.Message, error) {
 		for _, m := range s.node.world.server.Messages(stream, filter) {
 			if m.Sequence >= from {
-				return leader.Message{Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
+				return bus.Message{Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
 			}
 		}
-		return leader.Message{}, leader.ErrNone
+		return bus.Message{}, bus.ErrNone
 	})
 }
 
-func replicated(m *jsmodel.Message) replica.Message {
-	return replica.Message{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data}
+func replicated(m *jsmodel.Message) bus.Message {
+	return bus.Message{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data}
 }
 
 // Waiting implements consistency.Streams. A replica may answer that has not seen the newest messages.

@@ -6,5 +6,5 @@
 // whether they take writes, by a purge of a subject on which nothing ever is: that goes the way of every write, and stores nothing.
 // While all is well it tries one stream at a time; when messages of the process stay without acknowledgement, all of them.
 //
-// The package changes nothing. It may import subjects, internal/topology, internal/publish and internal/metrics.
+// The package changes nothing. It may import subjects, internal/topology, internal/bus and internal/metrics.
 package streamwatch

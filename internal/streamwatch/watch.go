@@ -37,7 +37,7 @@ type Config struct {
 	Names  subjects.Names
 	Shards int
 	Logger *slog.Logger
-	// Unanswered counts the messages of this process that no stream has acknowledged in time, as publish.Unanswered does.
+	// Unanswered counts the messages of this process that no stream has acknowledged in time, as bus.Unanswered does.
 	Unanswered func() uint64
 	// Every is how often it looks; 10 s by default.
 	Every time.Duration

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/publish"
 	"github.com/carillon-scheduler/carillon/internal/streamwatch"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -68,12 +68,12 @@ func TestAStreamThatWasDeleted(t *testing.T) {
 	t.Run("one node", func(t *testing.T) {
 		t.Parallel()
 		_, js := natstest.Connect(t, natstest.Shared(t))
-		testDeleted(t, install(t, js, topology.Settings{Shards: 1}, publish.Unanswered))
+		testDeleted(t, install(t, js, topology.Settings{Shards: 1}, bus.Unanswered))
 	})
 	t.Run("three nodes", func(t *testing.T) {
 		t.Parallel()
 		_, js := natstest.Connect(t, natstest.Cluster(t, 3).URLs())
-		testDeleted(t, install(t, js, topology.Settings{Shards: 1, Replicas: 3}, publish.Unanswered))
+		testDeleted(t, install(t, js, topology.Settings{Shards: 1, Replicas: 3}, bus.Unanswered))
 	})
 }
 
@@ -98,7 +98,7 @@ func testDeleted(t *testing.T, in *installation) {
 func TestProbeStoresNothing(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
-	in := install(t, js, topology.Settings{Shards: 1}, publish.Unanswered)
+	in := install(t, js, topology.Settings{Shards: 1}, bus.Unanswered)
 	for _, config := range in.names.StreamConfigs(1, 1) {
 		stream, err := js.Stream(t.Context(), config.Name)
 		require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestAnOutageOfNATS(t *testing.T) {
 	t.Parallel()
 	cluster := natstest.Cluster(t, 1)
 	_, js := natstest.Connect(t, cluster.URLs())
-	in := install(t, js, topology.Settings{Shards: 1}, publish.Unanswered)
+	in := install(t, js, topology.Settings{Shards: 1}, bus.Unanswered)
 	in.await(t, "all is well", isEmpty)
 	cluster.Kill(0)
 	assert.Contains(t, in.await(t, "the outage is noticed", notEmpty), "JetStream to answer")

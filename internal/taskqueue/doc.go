@@ -5,6 +5,6 @@
 // EventNoWorker). Any number of watchers may run at once: together they tell each thing once. [AskTypes] asks the workers of a
 // queue which action types they have.
 //
-// The package may import schedule, subjects, internal/leader, internal/events and internal/presence. What to tell, and when, is decided by
+// The package may import schedule, subjects, internal/bus, internal/events and internal/presence. What to tell, and when, is decided by
 // the pure type tracker; everything else asks NATS.
 package taskqueue

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/replica"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -81,7 +81,7 @@ func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) 
 	if err != nil {
 		return nil, err
 	}
-	reply, err := js.Conn().RequestWithContext(ctx, replica.APIPrefix(js.Options())+verb, body)
+	reply, err := js.Conn().RequestWithContext(ctx, bus.APIPrefix(js.Options())+verb, body)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("taskqueue: %s: no answer within %s: %w", verb, askWait, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/flood"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -144,7 +143,7 @@ func (w *Watcher) raise(ctx context.Context, a alarm) error {
 	switch {
 	case err == nil && last.Header.Get(jetstream.MsgIDHeader) == event.ID:
 		return nil
-	case err != nil && !errors.Is(err, leader.ErrNone):
+	case err != nil && !errors.Is(err, bus.ErrNone):
 		return err
 	}
 	return w.events.Publish(ctx, event)

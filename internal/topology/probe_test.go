@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -111,7 +111,7 @@ func (b bundle) requireOneRunAtATime(t *testing.T, replicas int) {
 		require.NoError(t, err)
 		require.True(t, ack.Duplicate)
 	}
-	stored, err := leader.Last(t.Context(), b.js, b.names.ActionStream(), b.names.Action("default", "q", "wf"))
+	stored, err := bus.LeaderLast(t.Context(), b.js, b.names.ActionStream(), b.names.Action("default", "q", "wf"))
 	require.NoError(t, err)
 	require.Equal(t, "r1", stored.Header.Get(jetstream.MsgIDHeader))
 

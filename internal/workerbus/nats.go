@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/publish"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
 const (
@@ -25,7 +25,7 @@ type connection struct {
 	nc        *nats.Conn
 	js        jetstream.JetStream
 	apiPrefix string // with a dot at its end
-	publisher *publish.Publisher
+	publisher *bus.Publisher
 }
 
 // New returns a bus on a connection, which the caller keeps and closes after the bus. The prefix is what the subjects of the
@@ -39,7 +39,7 @@ func New(nc *nats.Conn, apiPrefix string) (Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{nc: nc, js: js, apiPrefix: apiPrefix, publisher: publish.New(js)}, nil
+	return &connection{nc: nc, js: js, apiPrefix: apiPrefix, publisher: bus.NewPublisher(js)}, nil
 }
 
 func (c *connection) Subscribe(subject string, handle func(Message)) (unsubscribe func(), err error) {
@@ -109,7 +109,7 @@ type queue struct{ consumer jetstream.Consumer }
 func (q queue) AckWait() time.Duration { return q.consumer.CachedInfo().Config.AckWait }
 
 // Pull asks the server for no more than so many messages, so that nothing waits here while another worker is free.
-func (q queue) Pull(count int) (Messages, error) {
+func (q queue) Pull(count int) (Deliveries, error) {
 	messages, err := q.consumer.Messages(
 		jetstream.PullMaxMessages(count), jetstream.PullThresholdMessages(1), jetstream.StopAfter(count),
 		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),

@@ -1,7 +1,7 @@
 // Package workerbus is what a worker asks of NATS. Workers talk to this interface, so that they also run without a NATS
 // server: internal/simulation implements it in memory. [New] is the one that talks to NATS.
 //
-// It is small on purpose, and holds nothing of what a worker decides. The package may import internal/publish; package worker
+// It is small on purpose, and holds nothing of what a worker decides. The package may import internal/bus; package worker
 // and internal/simulation may import it.
 package workerbus
 
@@ -54,11 +54,11 @@ type Queue interface {
 	// AckWait is how long a worker may be silent about a run before another gets it.
 	AckWait() time.Duration
 	// Pull asks for that many messages.
-	Pull(count int) (Messages, error)
+	Pull(count int) (Deliveries, error)
 }
 
-// Messages are those that have been asked for, as they come.
-type Messages interface {
+// Deliveries are the messages that have been asked for, as they come.
+type Deliveries interface {
 	// Next waits for a message. Its error means that there will be no more.
 	Next(ctx context.Context) (jetstream.Msg, error)
 	// Drain asks NATS to send no more: Next returns what has been sent, then an error.

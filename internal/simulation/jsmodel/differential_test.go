@@ -16,7 +16,6 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
-	"github.com/carillon-scheduler/carillon/internal/leader"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -173,7 +172,7 @@ func (p *pair) last(stream, subject string) {
 	p.now()
 	want, ok := p.model.Last(stream, subject)
 	if !ok {
-		p.require.ErrorIs(err, leader.ErrNone)
+		p.require.ErrorIs(err, bus.ErrNone)
 		return
 	}
 	p.require.NoError(err)

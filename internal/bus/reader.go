@@ -1,10 +1,4 @@
-// Package replica reads the newest messages of several subjects in one round trip, from any replica of their stream, which
-// may lag behind. Package leader reads one, as it was last stored.
-//
-// JetStream answers such a request ("multi_last" of a direct get, ADR-31) with a message for each subject and one that
-// marks the end, for which nats.go has no function. [Lanes] are connections to read by, so that a stream which cannot be read for a
-// moment holds up no other. It may be imported by what reads from JetStream, and must never grow beyond reading.
-package replica
+package bus
 
 import (
 	"context"
@@ -21,8 +15,9 @@ import (
 )
 
 const (
-	// timeout bounds a read whose context has no earlier deadline: while no replica can be reached nobody answers.
-	timeout = 5 * time.Second
+	// readTimeout bounds a read whose context has no earlier deadline: nobody answers while a stream has no leader, or no replica of it can
+	// be reached.
+	readTimeout = 5 * time.Second
 	// maxBytes is how much one answer may bring before it is cut: it must not fill the buffers of the connection.
 	maxBytes = 1 << 20
 )
@@ -30,28 +25,20 @@ const (
 // errTorn says that a part of an answer has been lost on its way.
 var errTorn = errors.New("the answer is not complete: ask again")
 
-// Message is a stored message.
-type Message struct {
-	Subject  string
-	Sequence uint64
-	Header   nats.Header
-	Data     []byte
-}
-
-// Reader reads from the streams of a connection. It has one subscription, for as long as there is a connection, and is safe
-// for concurrent use.
+// Reader reads from the streams of a connection, from any replica. It has one subscription, for as long as there is a connection. It is
+// safe for concurrent use.
 type Reader struct {
 	js jetstream.JetStream
 
 	mu      sync.Mutex
 	inbox   string // what the subjects of all answers begin with; empty without a subscription
 	asked   uint64
-	waiting map[string]*answer // by the last token of the subject
+	waiting map[string]*directAnswer // by the last token of the subject
 }
 
-// New returns a reader. It subscribes when it is first used.
-func New(js jetstream.JetStream) *Reader {
-	return &Reader{js: js, waiting: map[string]*answer{}}
+// NewReader returns a reader. It subscribes when it is first used.
+func NewReader(js jetstream.JetStream) *Reader {
+	return &Reader{js: js, waiting: map[string]*directAnswer{}}
 }
 
 // Last returns the last message of each subject that matches one of the filters, as one replica has them at one moment, in
@@ -69,19 +56,19 @@ func (r *Reader) LastUpTo(
 ) (found []Message, upTo uint64, rest bool, err error) {
 	found, upTo, rest, err = r.last(ctx, stream, filters)
 	if err != nil {
-		return nil, 0, false, fmt.Errorf("replica: read %s of %s: %w", strings.Join(filters, ", "), stream, err)
+		return nil, 0, false, fmt.Errorf("bus: read %s of %s: %w", strings.Join(filters, ", "), stream, err)
 	}
 	return found, upTo, rest, nil
 }
 
-// request is a direct get.
-type request struct {
+// multiLastRequest is a direct get of the last messages of several subjects.
+type multiLastRequest struct {
 	MultiLast []string `json:"multi_last"`
 	MaxBytes  int      `json:"max_bytes"`
 }
 
 func (r *Reader) last(ctx context.Context, stream string, filters []string) ([]Message, uint64, bool, error) {
-	a, err := r.ask(ctx, stream, several, request{MultiLast: filters, MaxBytes: maxBytes})
+	a, err := r.ask(ctx, stream, several, multiLastRequest{MultiLast: filters, MaxBytes: maxBytes})
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -93,17 +80,17 @@ func (r *Reader) last(ctx context.Context, stream string, filters []string) ([]M
 	return found, upTo, rest, err
 }
 
-// kind says what an answer consists of.
-type kind int
+// answerKind says what an answer consists of.
+type answerKind int
 
 const (
-	several kind = iota // messages, and a part that marks the end
-	single              // one message, or a part that says that there is none
+	several answerKind = iota // messages, and a part that marks the end
+	single                    // one message, or a part that says that there is none
 )
 
 // ask sends a direct get and returns the whole answer.
-func (r *Reader) ask(ctx context.Context, stream string, of kind, get any) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (r *Reader) ask(ctx context.Context, stream string, of answerKind, get any) (*directAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	a, err := r.send(stream, of, get)
 	if err != nil {
@@ -114,7 +101,7 @@ func (r *Reader) ask(ctx context.Context, stream string, of kind, get any) (*ans
 }
 
 // send sends a direct get. Whoever is done with its answer has it forgotten.
-func (r *Reader) send(stream string, of kind, get any) (*answer, error) {
+func (r *Reader) send(stream string, of answerKind, get any) (*directAnswer, error) {
 	body, err := json.Marshal(get)
 	if err != nil {
 		return nil, err
@@ -132,14 +119,14 @@ func (r *Reader) send(stream string, of kind, get any) (*answer, error) {
 }
 
 // expect makes ready for an answer.
-func (r *Reader) expect(of kind) (*answer, error) {
+func (r *Reader) expect(of answerKind) (*directAnswer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.subscribe(); err != nil {
 		return nil, err
 	}
 	r.asked++
-	a := &answer{kind: of, token: strconv.FormatUint(r.asked, 36), done: make(chan struct{})}
+	a := &directAnswer{kind: of, token: strconv.FormatUint(r.asked, 36), done: make(chan struct{})}
 	r.waiting[a.token] = a
 	return a, nil
 }
@@ -161,7 +148,7 @@ func (r *Reader) subscribe() error {
 	return nil
 }
 
-func (r *Reader) forget(a *answer) {
+func (r *Reader) forget(a *directAnswer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.waiting, a.token)
@@ -177,16 +164,16 @@ func (r *Reader) receive(msg *nats.Msg) {
 	}
 }
 
-// answer collects the parts of one answer. Only receive adds to it, until done is closed.
-type answer struct {
-	kind  kind
+// directAnswer collects the parts of one answer. Only receive adds to it, until done is closed.
+type directAnswer struct {
+	kind  answerKind
 	token string // the last one of the subject that it comes on
 	parts []*nats.Msg
 	ended bool
 	done  chan struct{}
 }
 
-func (a *answer) add(msg *nats.Msg) {
+func (a *directAnswer) add(msg *nats.Msg) {
 	if a.ended {
 		return
 	}
@@ -198,7 +185,7 @@ func (a *answer) add(msg *nats.Msg) {
 }
 
 // wait waits for the whole answer.
-func (a *answer) wait(ctx context.Context) error {
+func (a *directAnswer) wait(ctx context.Context) error {
 	select {
 	case <-a.done:
 		return nil
@@ -225,24 +212,24 @@ const (
 )
 
 // result makes messages of the parts.
-func (a *answer) result() (found []Message, rest bool, err error) {
+func (a *directAnswer) result() (found []Message, rest bool, err error) {
 	last := len(a.parts) - 1
 	end := a.parts[last]
 	switch status, description := statusOf(end), end.Header.Get(headerDescription); {
 	case status == statusEnd:
-		return messages(a.parts[:last], end)
+		return directMessages(a.parts[:last], end)
 	case status == statusNone && description == descriptionNone:
 		return nil, false, nil
 	case status == statusTooMany:
 		return nil, true, nil
 	default:
-		return nil, false, refusal(end)
+		return nil, false, directRefusal(end)
 	}
 }
 
 // upTo is the sequence up to which the replica knows the stream; 0 where the answer does not say.
-func (a *answer) upTo() (uint64, error) {
-	text := last(a.parts[len(a.parts)-1], headerUpTo)
+func (a *directAnswer) upTo() (uint64, error) {
+	text := lastValue(a.parts[len(a.parts)-1], headerUpTo)
 	if text == "" {
 		return 0, nil
 	}
@@ -253,8 +240,8 @@ func (a *answer) upTo() (uint64, error) {
 	return sequence, nil
 }
 
-// refusal is the error of a part that is neither a message nor says that there is none.
-func refusal(part *nats.Msg) error {
+// directRefusal is the error of a part that is neither a message nor says that there is none.
+func directRefusal(part *nats.Msg) error {
 	status := part.Header.Get(headerStatus)
 	if status == statusNobody {
 		return nats.ErrNoResponders
@@ -262,19 +249,19 @@ func refusal(part *nats.Msg) error {
 	return fmt.Errorf("the server says %s %s", status, part.Header.Get(headerDescription))
 }
 
-// messages checks that the parts follow each other: each names the one before it. A part that got lost must not look like a
+// directMessages checks that the parts follow each other: each names the one before it. A part that got lost must not look like a
 // subject without a message.
-func messages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest bool, err error) {
+func directMessages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest bool, err error) {
 	found = make([]Message, len(parts))
 	previous := "0"
 	for i, part := range parts {
-		if found[i], err = message(part); err != nil {
+		if found[i], err = directMessage(part); err != nil {
 			return nil, false, err
 		}
-		if last(part, headerPrevious) != previous {
+		if lastValue(part, headerPrevious) != previous {
 			return nil, false, errTorn
 		}
-		previous = last(part, jetstream.SequenceHeader)
+		previous = lastValue(part, jetstream.SequenceHeader)
 	}
 	if end.Header.Get(headerPrevious) != previous {
 		return nil, false, errTorn
@@ -284,14 +271,14 @@ func messages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest bool, err
 
 // statusOf is the status of a part that is no message, empty for a message: whoever has stored that may have given it any header.
 func statusOf(part *nats.Msg) string {
-	if last(part, jetstream.SequenceHeader) != "" {
+	if lastValue(part, jetstream.SequenceHeader) != "" {
 		return ""
 	}
 	return part.Header.Get(headerStatus)
 }
 
-// last is the value of a header that the server has set: it puts its own behind those that the message was stored with.
-func last(part *nats.Msg, name string) string {
+// lastValue is the value of a header that the server has set: it puts its own behind those that the message was stored with.
+func lastValue(part *nats.Msg, name string) string {
 	values := part.Header[name]
 	if len(values) == 0 {
 		return ""
@@ -299,13 +286,13 @@ func last(part *nats.Msg, name string) string {
 	return values[len(values)-1]
 }
 
-func message(part *nats.Msg) (Message, error) {
-	sequence, err := strconv.ParseUint(last(part, jetstream.SequenceHeader), 10, 64)
+func directMessage(part *nats.Msg) (Message, error) {
+	sequence, err := strconv.ParseUint(lastValue(part, jetstream.SequenceHeader), 10, 64)
 	if err != nil {
 		return Message{}, fmt.Errorf("a message without its sequence: %w", err)
 	}
 	return Message{
-		Subject: last(part, jetstream.SubjectHeader), Sequence: sequence, Header: part.Header, Data: part.Data,
+		Subject: lastValue(part, jetstream.SubjectHeader), Sequence: sequence, Header: part.Header, Data: part.Data,
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-package publish
+package bus
 
 import (
 	"bytes"
@@ -9,22 +9,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// noResponders is the status of what a server answers if no stream listens to the subject.
-const noResponders = "503"
-
 // decode reads what a server answers to a message for a stream.
-func decode(msg *nats.Msg) answer {
-	if len(msg.Data) == 0 && msg.Header.Get("Status") == noResponders {
-		return answer{err: jetstream.ErrNoStreamResponse}
+func decode(msg *nats.Msg) ackAnswer {
+	if len(msg.Data) == 0 && msg.Header.Get("Status") == statusNobody {
+		return ackAnswer{err: jetstream.ErrNoStreamResponse}
 	}
 	if sequence, ok := scan(msg.Data); ok {
-		return answer{sequence: sequence}
+		return ackAnswer{sequence: sequence}
 	}
 	return decodeJSON(msg.Data)
 }
 
 // decodeJSON reads an acknowledgement or a refusal of any form.
-func decodeJSON(data []byte) answer {
+func decodeJSON(data []byte) ackAnswer {
 	var ack struct {
 		// Type is of answers to requests of the API of JetStream. An acknowledgement has none.
 		Type     string              `json:"type"`
@@ -35,13 +32,13 @@ func decodeJSON(data []byte) answer {
 	}
 	switch err := json.Unmarshal(data, &ack); {
 	case err != nil, ack.Type != "":
-		return answer{err: jetstream.ErrInvalidJSAck}
+		return ackAnswer{err: jetstream.ErrInvalidJSAck}
 	case ack.Error != nil && ack.Error.ErrorCode != 0:
-		return answer{err: ack.Error}
+		return ackAnswer{err: ack.Error}
 	case ack.Stream == "":
-		return answer{err: jetstream.ErrInvalidJSAck}
+		return ackAnswer{err: jetstream.ErrInvalidJSAck}
 	}
-	return answer{sequence: ack.Sequence, repeated: ack.Repeated}
+	return ackAnswer{sequence: ack.Sequence, repeated: ack.Repeated}
 }
 
 // scan reads the acknowledgement as servers write it where there is nothing special about it: {"stream":"S","seq":12}.

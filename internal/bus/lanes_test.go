@@ -1,4 +1,4 @@
-package replica_test
+package bus_test
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 )
 
 func connect(t *testing.T) jetstream.JetStream {
@@ -21,11 +21,11 @@ func TestLanes(t *testing.T) {
 	t.Parallel()
 	js, own := connect(t), []jetstream.JetStream{connect(t), connect(t)}
 	var opened []int
-	lanes := replica.NewLanes(2, 4, 10, func(_ context.Context, lane int) jetstream.JetStream {
+	lanes := bus.NewLanes(2, 4, 10, func(_ context.Context, lane int) jetstream.JetStream {
 		opened = append(opened, lane)
 		return own[lane]
 	})
-	readers := replica.NewReaders(js, lanes)
+	readers := bus.NewReaders(js, lanes)
 	for shard := range 4 {
 		lanes.Note(t.Context(), shard, 9)
 		assert.Same(t, js, lanes.Of(shard, js), "it is small")
@@ -50,7 +50,7 @@ func TestLanes(t *testing.T) {
 func TestALaneThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	js, own := connect(t), jetstream.JetStream(nil)
-	lanes := replica.NewLanes(1, 1, 10, func(context.Context, int) jetstream.JetStream { return own })
+	lanes := bus.NewLanes(1, 1, 10, func(context.Context, int) jetstream.JetStream { return own })
 	lanes.Note(t.Context(), 0, 10)
 	assert.False(t, lanes.Uses(0))
 	assert.Same(t, js, lanes.Of(0, js))
@@ -61,10 +61,10 @@ func TestALaneThatCannotBeOpened(t *testing.T) {
 
 func TestNoLanes(t *testing.T) {
 	t.Parallel()
-	js, none := connect(t), (*replica.Lanes)(nil)
+	js, none := connect(t), (*bus.Lanes)(nil)
 	none.Note(t.Context(), 3, 10)
 	assert.False(t, none.Uses(3))
 	assert.Same(t, js, none.Of(3, js))
-	readers := replica.NewReaders(js, none)
+	readers := bus.NewReaders(js, none)
 	assert.Same(t, readers.Main(), readers.Of(3))
 }

@@ -1,4 +1,4 @@
-package publish_test
+package bus_test
 
 import (
 	"context"
@@ -13,13 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/publish"
 )
 
-func TestMain(m *testing.M) { natstest.Main(m) }
-
-func setup(t *testing.T) (p *publish.Publisher, stream jetstream.Stream, subject string) {
+func setupPublisher(t *testing.T) (p *bus.Publisher, stream jetstream.Stream, subject string) {
 	t.Helper()
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	names := natstest.Names(t)
@@ -27,7 +25,7 @@ func setup(t *testing.T) (p *publish.Publisher, stream jetstream.Stream, subject
 		Name: names.EventStream(), Subjects: []string{names.Prefix() + ".>"}, Storage: jetstream.MemoryStorage, MaxMsgSize: 100,
 	})
 	require.NoError(t, err)
-	p = publish.New(js)
+	p = bus.NewPublisher(js)
 	t.Cleanup(p.Close)
 	return p, stream, names.Prefix() + ".a"
 }
@@ -38,7 +36,7 @@ func message(subject string, size int) *nats.Msg {
 
 func TestPublish(t *testing.T) {
 	t.Parallel()
-	p, stream, subject := setup(t)
+	p, stream, subject := setupPublisher(t)
 	sequence, err := p.Publish(t.Context(), message(subject, 1))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, sequence)
@@ -49,9 +47,9 @@ func TestPublish(t *testing.T) {
 }
 
 // TestRefused: what the server says reaches the caller, also of one among several.
-func TestRefused(t *testing.T) {
+func TestPublishRefused(t *testing.T) {
 	t.Parallel()
-	p, _, subject := setup(t)
+	p, _, subject := setupPublisher(t)
 	var refused *jetstream.APIError
 	_, err := p.Publish(t.Context(), message(subject, 101))
 	require.ErrorAs(t, err, &refused)
@@ -75,7 +73,7 @@ func hear(t *testing.T) (nc *nats.Conn, subject string, heard *nats.Subscription
 // TestNoAcknowledgement: where nobody answers, the waiting ends.
 func TestNoAcknowledgement(t *testing.T) {
 	t.Parallel()
-	p, _, subject := setup(t)
+	p, _, subject := setupPublisher(t)
 	_, silent, _ := hear(t)
 	_, err := p.Publish(t.Context(), message(subject, 1))
 	require.NoError(t, err)
@@ -86,7 +84,7 @@ func TestNoAcknowledgement(t *testing.T) {
 // TestWhatIsNoAcknowledgement: whoever hears a message may answer it, as a frontend does that is asked to answer there. That ends no waiting.
 func TestWhatIsNoAcknowledgement(t *testing.T) {
 	t.Parallel()
-	p, _, _ := setup(t)
+	p, _, _ := setupPublisher(t)
 	nc, _ := natstest.Connect(t, natstest.Shared(t))
 	subject := nc.NewInbox()
 	_, err := nc.Subscribe(subject, func(msg *nats.Msg) {
@@ -104,7 +102,7 @@ func TestWhatIsNoAcknowledgement(t *testing.T) {
 // TestNoAcknowledgementIsGuessed: who has heard where the last message is to be acknowledged knows nothing of the next.
 func TestNoAcknowledgementIsGuessed(t *testing.T) {
 	t.Parallel()
-	p, _, _ := setup(t)
+	p, _, _ := setupPublisher(t)
 	nc, subject, heard := hear(t)
 	sent := make(chan error, 2)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -135,7 +133,7 @@ func TestNoAcknowledgementIsGuessed(t *testing.T) {
 // TestNothingIsSentForNobody: a context that has ended is respected before anything leaves the process.
 func TestNothingIsSentForNobody(t *testing.T) {
 	t.Parallel()
-	p, stream, subject := setup(t)
+	p, stream, subject := setupPublisher(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := p.Publish(ctx, message(subject, 1))
@@ -163,7 +161,7 @@ func TestLostConnection(t *testing.T) {
 		"is closed":  {func(nc *nats.Conn) { nc.Close() }, nats.ErrConnectionClosed},
 	} {
 		nc, js := natstest.Connect(t, server)
-		p := publish.New(js)
+		p := bus.NewPublisher(js)
 		result := make(chan error, 1)
 		go func() {
 			_, err := p.Publish(t.Context(), message("held", 1))
@@ -179,9 +177,9 @@ func TestLostConnection(t *testing.T) {
 }
 
 // TestEachItsOwn: many goroutines on one connection get their own sequences.
-func TestEachItsOwn(t *testing.T) {
+func TestEachAcknowledgementIsItsOwn(t *testing.T) {
 	t.Parallel()
-	p, stream, subject := setup(t)
+	p, stream, subject := setupPublisher(t)
 	var publishing errgroup.Group
 	for i := range 20 {
 		publishing.Go(func() error {
@@ -212,7 +210,7 @@ func BenchmarkPublish(b *testing.B) {
 		Name: names.EventStream(), Subjects: []string{names.Prefix() + ".a"}, Storage: jetstream.MemoryStorage, MaxMsgs: 1000,
 	})
 	require.NoError(b, err)
-	p := publish.New(js)
+	p := bus.NewPublisher(js)
 	defer p.Close()
 	b.SetParallelism(32)
 	b.ReportAllocs()

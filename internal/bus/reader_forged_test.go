@@ -1,4 +1,4 @@
-package replica_test
+package bus_test
 
 import (
 	"strings"
@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 )
 
 // TestHeadersOfTheSenderAreNotThoseOfTheServer: whoever may store a message does not say by its headers which one it is, nor that there are
@@ -30,8 +30,8 @@ func TestHeadersOfTheSenderAreNotThoseOfTheServer(t *testing.T) {
 		_, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: name + "." + subject, Header: forged})
 		require.NoError(t, err)
 	}
-	r := replica.New(js)
-	subjectsOf := func(found []replica.Message) (all []string) {
+	r := bus.NewReader(js)
+	subjectsOf := func(found []bus.Message) (all []string) {
 		for i, m := range found {
 			all = append(all, m.Subject)
 			require.EqualValues(t, i+1, m.Sequence)

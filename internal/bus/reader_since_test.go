@@ -1,4 +1,4 @@
-package replica_test
+package bus_test
 
 import (
 	"encoding/json"
@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 )
 
 // TestSince reads on from where it was, past what has been replaced.
 func TestSince(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	none, rest, err := b.reader.Since(t.Context(), b.stream, 0, 10)
 	require.NoError(t, err)
 	assert.Empty(t, none)
@@ -54,13 +54,13 @@ func TestSince(t *testing.T) {
 		assert.Equal(t, step.rest, rest, fmt.Sprint(step))
 	}
 	_, _, err = b.reader.Since(t.Context(), "NO_SUCH_STREAM", 0, 1)
-	require.ErrorContains(t, err, "replica: read NO_SUCH_STREAM after 0")
+	require.ErrorContains(t, err, "bus: read NO_SUCH_STREAM after 0")
 }
 
 // TestSinceReadsAll goes through more than one answer holds.
 func TestSinceReadsAll(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	b.fill("many", 1000)
 	var after uint64
 	count := 0
@@ -76,7 +76,7 @@ func TestSinceReadsAll(t *testing.T) {
 // TestFrom finds the first message that is not older than a time.
 func TestFrom(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	begin := time.Now().Add(-time.Minute)
 	found, err := b.reader.From(t.Context(), b.stream, begin)
 	require.NoError(t, err)
@@ -95,13 +95,13 @@ func TestFrom(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, found)
 	_, err = b.reader.From(t.Context(), "NO_SUCH_STREAM", begin)
-	require.ErrorContains(t, err, "replica: read NO_SUCH_STREAM from")
+	require.ErrorContains(t, err, "bus: read NO_SUCH_STREAM from")
 }
 
 // TestSincePassesOver finds all that is left, wherever it begins and however much has been replaced.
 func TestSincePassesOver(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	b.fill("kept", 100)
 	for range 3 {
 		b.fill("replaced", 40)
@@ -146,12 +146,12 @@ func TestSinceOfReplicas(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer drain(t, answering)
-	found, rest, err := replica.New(js).Since(t.Context(), stream, 0, 100)
+	found, rest, err := bus.NewReader(js).Since(t.Context(), stream, 0, 100)
 	require.NoError(t, err)
 	require.False(t, rest)
 	require.Equal(t, []uint64{1, 2, 3}, sequences(found))
 
-	found, rest, err = replica.New(js).Since(t.Context(), stream, 4, 100)
+	found, rest, err = bus.NewReader(js).Since(t.Context(), stream, 4, 100)
 	require.NoError(t, err)
 	require.False(t, rest)
 	require.Equal(t, []uint64{5}, sequences(found))
@@ -185,7 +185,7 @@ func BenchmarkSince(b *testing.B) {
 		<-js.PublishAsyncComplete()
 		_, err = js.Publish(b.Context(), "many.7", nil) // a gap: what is left has to be counted
 		require.NoError(b, err)
-		reader := replica.New(js)
+		reader := bus.NewReader(js)
 		b.Run(fmt.Sprintf("%d subjects", subjects), func(b *testing.B) {
 			for b.Loop() {
 				found, _, err := reader.Since(b.Context(), "MANY", uint64(subjects/2), 256)
@@ -196,7 +196,7 @@ func BenchmarkSince(b *testing.B) {
 	}
 }
 
-func sequences(found []replica.Message) []uint64 {
+func sequences(found []bus.Message) []uint64 {
 	var all []uint64
 	for i := range found {
 		all = append(all, found[i].Sequence)

@@ -1,4 +1,4 @@
-package replica
+package bus
 
 import (
 	"context"
@@ -22,14 +22,14 @@ type nextRequest struct {
 // limit. What has been replaced meanwhile is passed over. Rest says that there may be more. A replica that lags behind, after
 // what another has answered, returns none.
 func (r *Reader) Since(ctx context.Context, stream string, after uint64, limit int) (found []Message, rest bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	rest = true
 	for side := 1; rest && len(found) < limit; side = min(2*side, maxSide) {
 		var more []Message
 		more, rest, err = r.side(ctx, stream, after+1, min(side, limit-len(found)))
 		if err != nil {
-			return nil, false, fmt.Errorf("replica: read %s after %d: %w", stream, after, err)
+			return nil, false, fmt.Errorf("bus: read %s after %d: %w", stream, after, err)
 		}
 		if found = append(found, more...); len(found) > 0 {
 			after = found[len(found)-1].Sequence
@@ -40,7 +40,7 @@ func (r *Reader) Since(ctx context.Context, stream string, after uint64, limit i
 
 // side asks for the first messages from each of some sequences on. Rest says that there is one from the last of them on.
 func (r *Reader) side(ctx context.Context, stream string, from uint64, sequences int) (found []Message, rest bool, err error) {
-	answers := make([]*answer, 0, sequences)
+	answers := make([]*directAnswer, 0, sequences)
 	defer func() {
 		for _, a := range answers {
 			r.forget(a)
@@ -78,21 +78,21 @@ func (r *Reader) From(ctx context.Context, stream string, t time.Time) (*Message
 		found, err = a.message()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("replica: read %s from %s: %w", stream, t.UTC().Format(time.RFC3339Nano), err)
+		return nil, fmt.Errorf("bus: read %s from %s: %w", stream, t.UTC().Format(time.RFC3339Nano), err)
 	}
 	return found, nil
 }
 
-// message is the one of a single answer; nil if there is none.
-func (a *answer) message() (*Message, error) {
+// message is the message of a single answer; nil if there is none.
+func (a *directAnswer) message() (*Message, error) {
 	part := a.parts[0]
 	switch statusOf(part) {
 	case "":
-		m, err := message(part)
+		m, err := directMessage(part)
 		return &m, err
 	case statusNone:
 		return nil, nil
 	default:
-		return nil, refusal(part)
+		return nil, directRefusal(part)
 	}
 }

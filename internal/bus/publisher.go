@@ -1,13 +1,4 @@
-// Package publish stores messages in streams, and waits until they are acknowledged.
-//
-// It is for the packages that write to JetStream: the bus of the pools, the buckets, the worker. What a message says, and
-// what an error of the server means, is theirs.
-//
-// All acknowledgements of a connection come by one subscription, and messages of many goroutines share their writes to the
-// connection. nats.go can do the same ([jetstream.JetStream.PublishMsgAsync]); that took twice the processor time, a
-// fifteenth of what an action costs, for a timer and two channels for each message and acknowledgements decoded under a
-// lock.
-package publish
+package bus
 
 import (
 	"context"
@@ -23,8 +14,8 @@ type Publisher struct {
 	acks acks
 }
 
-// New returns a publisher for the connection of a JetStream context.
-func New(js jetstream.JetStream) *Publisher {
+// NewPublisher returns a publisher for the connection of a JetStream context.
+func NewPublisher(js jetstream.JetStream) *Publisher {
 	return &Publisher{conn: js.Conn()}
 }
 
@@ -90,14 +81,14 @@ func (p *Publisher) send(msg *nats.Msg) (pending, error) {
 	return sent, nil
 }
 
-func (p *Publisher) wait(ctx context.Context, sent pending) answer {
+func (p *Publisher) wait(ctx context.Context, sent pending) ackAnswer {
 	select {
 	case a := <-sent.answer:
-		answers.Put(sent.answer)
+		ackAnswers.Put(sent.answer)
 		return a
 	case <-ctx.Done():
 		p.acks.forget([]pending{sent})
-		late(ctx.Err())
-		return answer{err: ctx.Err()}
+		countLate(ctx.Err())
+		return ackAnswer{err: ctx.Err()}
 	}
 }

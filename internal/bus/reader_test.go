@@ -1,4 +1,4 @@
-package replica_test
+package bus_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
-	"github.com/carillon-scheduler/carillon/internal/replica"
 )
 
 // bundle is a stream of its own, and a reader of its connection.
@@ -22,10 +22,10 @@ type bundle struct {
 	*testing.T
 	js     jetstream.JetStream
 	stream string
-	reader *replica.Reader
+	reader *bus.Reader
 }
 
-func setup(t *testing.T) *bundle {
+func setupReader(t *testing.T) *bundle {
 	t.Helper()
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	name := strings.ToUpper(natstest.Names(t).Prefix())
@@ -33,16 +33,16 @@ func setup(t *testing.T) *bundle {
 		Name: name, Subjects: []string{name + ".>"}, AllowDirect: true, MaxMsgsPerSubject: 1,
 	})
 	require.NoError(t, err)
-	return &bundle{T: t, js: js, stream: name, reader: replica.New(js)}
+	return &bundle{T: t, js: js, stream: name, reader: bus.NewReader(js)}
 }
 
 // publish stores a message, and returns it as the reader should.
-func (b *bundle) publish(subject string, header nats.Header, data string) replica.Message {
+func (b *bundle) publish(subject string, header nats.Header, data string) bus.Message {
 	b.Helper()
 	msg := &nats.Msg{Subject: b.stream + "." + subject, Header: header, Data: []byte(data)}
 	ack, err := b.js.PublishMsg(b.Context(), msg)
 	require.NoError(b, err)
-	return replica.Message{Subject: msg.Subject, Sequence: ack.Sequence, Header: header, Data: msg.Data}
+	return bus.Message{Subject: msg.Subject, Sequence: ack.Sequence, Header: header, Data: msg.Data}
 }
 
 // fill stores many small messages on subjects of their own.
@@ -59,7 +59,7 @@ func (b *bundle) fill(subject string, count int) {
 	}
 }
 
-func (b *bundle) last(filters ...string) (found []replica.Message, rest bool) {
+func (b *bundle) last(filters ...string) (found []bus.Message, rest bool) {
 	b.Helper()
 	for i := range filters {
 		filters[i] = b.stream + "." + filters[i]
@@ -69,9 +69,9 @@ func (b *bundle) last(filters ...string) (found []replica.Message, rest bool) {
 	return found, rest
 }
 
-func TestLastReadsTheNewestOfEachSubject(t *testing.T) {
+func TestReaderLastReadsTheNewestOfEachSubject(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	found, rest := b.last("a", "b.*")
 	require.Empty(t, found)
 	require.False(t, rest)
@@ -85,7 +85,7 @@ func TestLastReadsTheNewestOfEachSubject(t *testing.T) {
 	_, upTo, _, err = b.reader.LastUpTo(t.Context(), b.stream, b.stream+".a")
 	require.NoError(t, err)
 	require.EqualValues(t, 2, upTo)
-	want := []replica.Message{
+	want := []bus.Message{
 		b.publish("b.1", nats.Header{"One": {"1"}, "Two": {"1", "2"}}, "body"),
 		b.publish("b.2", nil, ""),
 		b.publish("a", nil, "\x00\xff any bytes \r\n\r\n"),
@@ -106,7 +106,7 @@ func TestLastReadsTheNewestOfEachSubject(t *testing.T) {
 // TestMoreThanTheServerAnswersFor: of 1,024 subjects it tells, of one more it tells none.
 func TestMoreThanTheServerAnswersFor(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	b.fill("few", 1024)
 	found, rest := b.last("few.*")
 	require.Len(t, found, 1024)
@@ -123,7 +123,7 @@ func TestMoreThanTheServerAnswersFor(t *testing.T) {
 // TestLargeMessagesAreCutOff: an answer ends after the first megabyte, and says so. The first message is always in it.
 func TestLargeMessagesAreCutOff(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	large := strings.Repeat("x", 400<<10)
 	for i := range 5 {
 		b.publish(fmt.Sprint(i), nil, large)
@@ -145,9 +145,9 @@ func TestLargeMessagesAreCutOff(t *testing.T) {
 	require.False(t, rest)
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestReaderManyAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	for i := range 20 {
 		for j := range i {
 			b.publish(fmt.Sprintf("%d.%d", i, j), nil, "")
@@ -171,7 +171,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestErrorsAreNotAbsence(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupReader(t)
 	_, _, err := b.reader.Last(t.Context(), b.stream+"_NONE", "x")
 	require.ErrorIs(t, err, nats.ErrNoResponders)
 	_, _, err = b.reader.Last(t.Context(), b.stream)
@@ -183,13 +183,13 @@ func TestErrorsAreNotAbsence(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 
 	conn, js := natstest.Connect(t, natstest.Shared(t))
-	reader := replica.New(js)
+	reader := bus.NewReader(js)
 	_, _, err = reader.Last(t.Context(), b.stream, "x")
 	require.NoError(t, err)
 	conn.Close()
 	_, _, err = reader.Last(t.Context(), b.stream, "x")
 	require.ErrorIs(t, err, nats.ErrConnectionClosed)
-	_, _, err = replica.New(js).Last(t.Context(), b.stream, "x")
+	_, _, err = bus.NewReader(js).Last(t.Context(), b.stream, "x")
 	require.ErrorIs(t, err, nats.ErrConnectionClosed)
 }
 
@@ -204,11 +204,11 @@ func TestTornAnswers(t *testing.T) {
 			"Status": {"204"}, "Description": {"EOB"}, "Nats-Last-Sequence": {previous}, "Nats-Num-Pending": {pending},
 		}}
 	}
-	found, rest, err := replica.Result(part("3", "0"), part("8", "3"), end("8", "0"))
+	found, rest, err := bus.Result(part("3", "0"), part("8", "3"), end("8", "0"))
 	require.NoError(t, err)
 	require.False(t, rest)
 	require.Len(t, found, 2)
-	_, rest, err = replica.Result(part("3", "0"), part("8", "3"), end("8", "4"))
+	_, rest, err = bus.Result(part("3", "0"), part("8", "3"), end("8", "4"))
 	require.NoError(t, err)
 	require.True(t, rest)
 	for name, parts := range map[string][]*nats.Msg{
@@ -218,11 +218,11 @@ func TestTornAnswers(t *testing.T) {
 		"all":       {end("9", "0")},
 		"a header":  {part("", "0"), end("", "0")},
 	} {
-		_, _, err := replica.Result(parts...)
+		_, _, err := bus.Result(parts...)
 		require.Error(t, err, name)
 	}
 	// The server says so where a message that it was about to send has vanished from its store.
-	_, _, err = replica.Result(part("3", "0"), &nats.Msg{Header: nats.Header{
+	_, _, err = bus.Result(part("3", "0"), &nats.Msg{Header: nats.Header{
 		"Status": {"404"}, "Description": {"Message Not Found"},
 	}})
 	require.ErrorContains(t, err, "404 Message Not Found")
@@ -230,8 +230,8 @@ func TestTornAnswers(t *testing.T) {
 
 func TestAPIPrefix(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "$JS.API.", replica.APIPrefix(jetstream.JetStreamOptions{}))
-	require.Equal(t, "$JS.hub.API.", replica.APIPrefix(jetstream.JetStreamOptions{Domain: "hub"}))
-	require.Equal(t, "my.", replica.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my"}))
-	require.Equal(t, "my.", replica.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my."}))
+	require.Equal(t, "$JS.API.", bus.APIPrefix(jetstream.JetStreamOptions{}))
+	require.Equal(t, "$JS.hub.API.", bus.APIPrefix(jetstream.JetStreamOptions{Domain: "hub"}))
+	require.Equal(t, "my.", bus.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my"}))
+	require.Equal(t, "my.", bus.APIPrefix(jetstream.JetStreamOptions{APIPrefix: "my."}))
 }

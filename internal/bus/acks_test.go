@@ -1,4 +1,4 @@
-package publish
+package bus
 
 import (
 	"testing"
@@ -12,8 +12,8 @@ import (
 // somebody waits.
 func TestOverdue(t *testing.T) {
 	t.Parallel()
-	enter := func(a *acks, id uint64) <-chan answer {
-		answered := make(chan answer, 1)
+	enter := func(a *acks, id uint64) <-chan ackAnswer {
+		answered := make(chan ackAnswer, 1)
 		a.waiting[id] = waiter{answered, a.round}
 		a.lookLater()
 		return answered

@@ -1,4 +1,4 @@
-package replica
+package bus
 
 import (
 	"context"
@@ -78,7 +78,7 @@ type Readers struct {
 
 // NewReaders returns readers by js, and by the lanes of the shards that use them.
 func NewReaders(js jetstream.JetStream, lanes *Lanes) *Readers {
-	return &Readers{lanes: lanes, main: New(js)}
+	return &Readers{lanes: lanes, main: NewReader(js)}
 }
 
 // Main returns the reader of what belongs to no shard.
@@ -92,7 +92,7 @@ func (r *Readers) Of(shard int) *Reader {
 	}
 	reader, known := r.byLane.Load(js)
 	if !known {
-		reader, _ = r.byLane.LoadOrStore(js, New(js))
+		reader, _ = r.byLane.LoadOrStore(js, NewReader(js))
 	}
 	return reader.(*Reader)
 }

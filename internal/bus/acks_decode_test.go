@@ -1,4 +1,4 @@
-package publish
+package bus
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	for data, want := range map[string]answer{
+	for data, want := range map[string]ackAnswer{
 		`{"stream":"S","seq":12}`:                         {sequence: 12},
 		`{"stream":"S", "seq":12}`:                        {sequence: 12},
 		`{"stream":"S","domain":"hub","seq":12}`:          {sequence: 12},
@@ -32,8 +32,8 @@ func TestDecode(t *testing.T) {
 	} {
 		require.Equal(t, want, decode(&nats.Msg{Data: []byte(data)}), data)
 	}
-	nobody := &nats.Msg{Header: nats.Header{"Status": {noResponders}}}
-	require.Equal(t, answer{err: jetstream.ErrNoStreamResponse}, decode(nobody))
+	nobody := &nats.Msg{Header: nats.Header{"Status": {statusNobody}}}
+	require.Equal(t, ackAnswer{err: jetstream.ErrNoStreamResponse}, decode(nobody))
 }
 
 // FuzzScan: what it reads, any JSON decoder reads so.
@@ -44,7 +44,7 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		sequence, ok := scan(data)
 		if ok && json.Valid(data) { // a name with control characters is none for a decoder
-			require.Equal(t, answer{sequence: sequence}, decodeJSON(data), "%q", data)
+			require.Equal(t, ackAnswer{sequence: sequence}, decodeJSON(data), "%q", data)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package leader_test
+package bus_test
 
 import (
 	"encoding/json"
@@ -11,21 +11,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/carillon-scheduler/carillon/internal/leader"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-func TestMain(m *testing.M) { natstest.Main(m) }
-
-func TestLastReadsWhatIsStored(t *testing.T) {
+func TestLeaderLastReadsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	name := strings.ToUpper(natstest.Names(t).Prefix())
 	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
 	require.NoError(t, err)
 
-	_, err = leader.Last(t.Context(), js, name, name+".a")
-	require.ErrorIs(t, err, leader.ErrNone)
+	_, err = bus.LeaderLast(t.Context(), js, name, name+".a")
+	require.ErrorIs(t, err, bus.ErrNone)
 
 	header := nats.Header{"traceparent": {"00-trace"}, "Two": {"one", "two: three"}, "Empty": {""}}
 	body := []byte("\x00\xff any bytes \r\n\r\n")
@@ -35,29 +33,29 @@ func TestLastReadsWhatIsStored(t *testing.T) {
 	require.NoError(t, err)
 	_, err = js.Publish(t.Context(), name+".b", []byte("other"))
 	require.NoError(t, err)
-	message, err := leader.Last(t.Context(), js, name, name+".a")
+	message, err := bus.LeaderLast(t.Context(), js, name, name+".a")
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), message.Time, time.Minute)
 	message.Time = time.Time{}
-	require.Equal(t, leader.Message{Subject: name + ".a", Sequence: ack.Sequence, Header: header, Data: body}, message)
+	require.Equal(t, bus.Message{Subject: name + ".a", Sequence: ack.Sequence, Header: header, Data: body}, message)
 
-	message, err = leader.Last(t.Context(), js, name, name+".b")
+	message, err = bus.LeaderLast(t.Context(), js, name, name+".b")
 	require.NoError(t, err)
 	require.Empty(t, message.Header)
 
-	_, err = leader.Last(t.Context(), js, name+"_NONE", name+".a")
-	require.NotErrorIs(t, err, leader.ErrNone, "no stream is not the same as no message")
+	_, err = bus.LeaderLast(t.Context(), js, name+"_NONE", name+".a")
+	require.NotErrorIs(t, err, bus.ErrNone, "no stream is not the same as no message")
 	require.Error(t, err)
 }
 
-func TestSubjectsCountsThoseWithMessages(t *testing.T) {
+func TestLeaderSubjectsCountsThoseWithMessages(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	name := strings.ToUpper(natstest.Names(t).Prefix())
 	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
 	require.NoError(t, err)
 	count := func() int {
-		n, err := leader.Subjects(t.Context(), js, name, name+".a.>")
+		n, err := bus.LeaderSubjects(t.Context(), js, name, name+".a.>")
 		require.NoError(t, err)
 		return n
 	}
@@ -69,18 +67,18 @@ func TestSubjectsCountsThoseWithMessages(t *testing.T) {
 	require.Equal(t, 2, count())
 	require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(name+".a.y.2")))
 	require.Equal(t, 1, count())
-	_, err = leader.Subjects(t.Context(), js, name+"_NONE", name+".a.>")
+	_, err = bus.LeaderSubjects(t.Context(), js, name+"_NONE", name+".a.>")
 	require.Error(t, err)
 }
 
-func TestSequenceIsThatOfTheLastMessage(t *testing.T) {
+func TestLeaderSequenceIsThatOfTheLastMessage(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	name := strings.ToUpper(natstest.Names(t).Prefix())
 	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{name + ".>"}})
 	require.NoError(t, err)
 	sequence := func() uint64 {
-		n, err := leader.Sequence(t.Context(), js, name)
+		n, err := bus.LeaderSequence(t.Context(), js, name)
 		require.NoError(t, err)
 		return n
 	}
@@ -92,34 +90,34 @@ func TestSequenceIsThatOfTheLastMessage(t *testing.T) {
 	require.EqualValues(t, 2, sequence())
 	require.NoError(t, stream.DeleteMsg(t.Context(), 2))
 	require.EqualValues(t, 2, sequence(), "it is gone")
-	_, err = leader.Sequence(t.Context(), js, name+"_NONE")
+	_, err = bus.LeaderSequence(t.Context(), js, name+"_NONE")
 	require.Error(t, err)
 }
 
-func TestParse(t *testing.T) {
+func TestParseLeader(t *testing.T) {
 	t.Parallel()
-	m, err := leader.Parse("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
+	m, err := bus.ParseLeader("s", []byte(`{"message":{"subject":"s","seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
 	require.NoError(t, err)
-	require.Equal(t, leader.Message{Subject: "s", Sequence: 7, Header: nats.Header{"A": {"b"}}, Data: []byte("hi")}, m)
+	require.Equal(t, bus.Message{Subject: "s", Sequence: 7, Header: nats.Header{"A": {"b"}}, Data: []byte("hi")}, m)
 
-	_, err = leader.Parse("s", []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
-	require.ErrorIs(t, err, leader.ErrNone)
+	_, err = bus.ParseLeader("s", []byte(`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`))
+	require.ErrorIs(t, err, bus.ErrNone)
 
-	_, err = leader.Parse("s", []byte(`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`))
-	require.NotErrorIs(t, err, leader.ErrNone)
+	_, err = bus.ParseLeader("s", []byte(`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`))
+	require.NotErrorIs(t, err, bus.ErrNone)
 	var api *jetstream.APIError
 	require.ErrorAs(t, err, &api)
 	require.EqualValues(t, 10008, api.ErrorCode)
 
 	for _, text := range []string{"", "nonsense", `{"message":{"data":"not base64"}}`, `[]`} {
-		_, err = leader.Parse("s", []byte(text))
-		require.ErrorContains(t, err, "leader: read s")
+		_, err = bus.ParseLeader("s", []byte(text))
+		require.ErrorContains(t, err, "bus: read s from the leader")
 	}
 	// An answer with neither a message nor an error is not one: it must not pass for an empty record.
 	for _, text := range []string{`{}`, `null`, `{"message":null}`} {
-		_, err = leader.Parse("s", []byte(text))
-		require.ErrorContains(t, err, "leader: read s", text)
-		require.NotErrorIs(t, err, leader.ErrNone)
+		_, err = bus.ParseLeader("s", []byte(text))
+		require.ErrorContains(t, err, "bus: read s from the leader", text)
+		require.NotErrorIs(t, err, bus.ErrNone)
 	}
 }
 
@@ -135,17 +133,17 @@ func TestParseHeader(t *testing.T) {
 		"NATS/1.0\r\nno colon\r\nA: b\r\n": {"A": {"b"}},
 		"NATS/1.0 404 No Messages\r\n\r\n": {},
 	} {
-		require.Equal(t, want, leader.ParseHeader([]byte(block)), "%q", block)
+		require.Equal(t, want, bus.ParseHeader([]byte(block)), "%q", block)
 	}
 }
 
 // FuzzParse: whatever the answer, there is a message with a sequence or an error.
-func FuzzParse(f *testing.F) {
+func FuzzParseLeader(f *testing.F) {
 	f.Add([]byte(`{"message":{"seq":7,"hdrs":"TkFUUy8xLjANCkE6IGINCg0K","data":"aGk="}}`))
 	f.Add([]byte(`{"error":{"err_code":10037}}`))
 	f.Add([]byte(`{"message":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := leader.Parse("s", data)
+		m, err := bus.ParseLeader("s", data)
 		require.Equal(t, err == nil, m.Sequence != 0)
 	})
 }
@@ -159,14 +157,14 @@ func FuzzParseHeader(f *testing.F) {
 			return
 		}
 		first, second = strings.TrimLeft(first, " "), strings.TrimLeft(second, " ")
-		header := leader.ParseHeader([]byte("NATS/1.0\r\n" + name + ": " + first + "\r\n" + name + ": " + second + "\r\n\r\n"))
+		header := bus.ParseHeader([]byte("NATS/1.0\r\n" + name + ": " + first + "\r\n" + name + ": " + second + "\r\n\r\n"))
 		require.Equal(t, nats.Header{name: {first, second}}, header)
 		_, err := json.Marshal(header)
 		require.NoError(t, err)
 	})
 }
 
-func TestNextReadsFromASequenceOn(t *testing.T) {
+func TestLeaderNextReadsFromASequenceOn(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
 	name := strings.ToUpper(natstest.Names(t).Prefix())
@@ -177,20 +175,20 @@ func TestNextReadsFromASequenceOn(t *testing.T) {
 		require.NoError(t, err)
 	}
 	next := func(filter string, from uint64) uint64 {
-		message, err := leader.Next(t.Context(), js, name, name+"."+filter, from)
+		message, err := bus.LeaderNext(t.Context(), js, name, name+"."+filter, from)
 		require.NoError(t, err)
 		return message.Sequence
 	}
 	require.EqualValues(t, 1, next("a.*", 1))
 	require.EqualValues(t, 3, next("a.*", 2))
 	require.EqualValues(t, 4, next("a.1", 2))
-	_, err = leader.Next(t.Context(), js, name, name+".b.*", 3)
-	require.ErrorIs(t, err, leader.ErrNone)
+	_, err = bus.LeaderNext(t.Context(), js, name, name+".b.*", 3)
+	require.ErrorIs(t, err, bus.ErrNone)
 
-	message, err := leader.At(t.Context(), js, name, 2)
+	message, err := bus.LeaderAt(t.Context(), js, name, 2)
 	require.NoError(t, err)
 	message.Time = time.Time{}
-	require.Equal(t, leader.Message{Subject: name + ".b.1", Sequence: 2, Header: nats.Header{}, Data: []byte("b.1")}, message)
-	_, err = leader.At(t.Context(), js, name, 5)
-	require.ErrorIs(t, err, leader.ErrNone)
+	require.Equal(t, bus.Message{Subject: name + ".b.1", Sequence: 2, Header: nats.Header{}, Data: []byte("b.1")}, message)
+	_, err = bus.LeaderAt(t.Context(), js, name, 5)
+	require.ErrorIs(t, err, bus.ErrNone)
 }

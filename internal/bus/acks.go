@@ -1,11 +1,13 @@
-package publish
+package bus
 
 import (
+	"context"
 	cryptorand "crypto/rand"
 	"errors"
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,7 +43,7 @@ type acks struct {
 
 // waiter is who waits for an acknowledgement.
 type waiter struct {
-	answered chan<- answer
+	answered chan<- ackAnswer
 	since    uint64 // the round in which the message was sent
 }
 
@@ -50,26 +52,26 @@ type pending struct {
 	id    uint64
 	reply string
 	// answer gets one value at most, and has room for it.
-	answer chan answer
+	answer chan ackAnswer
 }
 
-// answer is what has become of a message.
-type answer struct {
+// ackAnswer is what has become of a message.
+type ackAnswer struct {
 	sequence uint64
 	// repeated says that the stream has had a message of the same ID, which is the one of that sequence.
 	repeated bool
 	err      error
 }
 
-// answers are channels for one answer each that have been used and are empty: nobody has a second one for them.
-var answers = sync.Pool{New: func() any { return make(chan answer, 1) }}
+// ackAnswers are used channels for one answer each, all empty: nobody has a second one for them.
+var ackAnswers = sync.Pool{New: func() any { return make(chan ackAnswer, 1) }}
 
 // tokenBase is that of the numbers in subjects.
 const tokenBase = 36
 
 // expect makes room for the acknowledgement of one more message.
 func (a *acks) expect(conn *nats.Conn) (pending, error) {
-	answered := answers.Get().(chan answer)
+	answered := ackAnswers.Get().(chan ackAnswer)
 	id, err := a.enter(conn, answered)
 	if err != nil {
 		return pending{}, err
@@ -79,7 +81,7 @@ func (a *acks) expect(conn *nats.Conn) (pending, error) {
 }
 
 // enter notes who waits, and returns the number of the message.
-func (a *acks) enter(conn *nats.Conn, answered chan<- answer) (uint64, error) {
+func (a *acks) enter(conn *nats.Conn, answered chan<- ackAnswer) (uint64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.listen(conn); err != nil {
@@ -145,7 +147,7 @@ func (a *acks) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range a.waiting {
-		w.answered <- answer{err: err}
+		w.answered <- ackAnswer{err: err}
 	}
 	clear(a.waiting)
 }
@@ -157,7 +159,7 @@ func (a *acks) expire() {
 	a.round++
 	for id, w := range a.waiting {
 		if a.round-w.since > ackRounds {
-			w.answered <- answer{err: jetstream.ErrAsyncPublishTimeout}
+			w.answered <- ackAnswer{err: jetstream.ErrAsyncPublishTimeout}
 			unanswered.Add(1)
 			delete(a.waiting, id)
 		}
@@ -209,4 +211,17 @@ func (a *acks) close(conn *nats.Conn) {
 	_ = sub.Unsubscribe() // fails only on a closed connection
 	conn.RemoveStatusListener(status)
 	a.watching.Wait()
+}
+
+var unanswered atomic.Uint64
+
+// Unanswered counts the messages of this process that no stream has acknowledged in time, while there was a connection: what NATS
+// does when a stream has no leader, or refuses all writes since one has failed. It is safe for concurrent use.
+func Unanswered() uint64 { return unanswered.Load() }
+
+// countLate counts a message that was given up.
+func countLate(err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		unanswered.Add(1)
+	}
 }

@@ -1,9 +1,0 @@
-package replica_test
-
-import (
-	"testing"
-
-	"github.com/carillon-scheduler/carillon/internal/natstest"
-)
-
-func TestMain(m *testing.M) { natstest.Main(m) }
