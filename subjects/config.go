@@ -56,13 +56,6 @@ const (
 	maxAckPending = 16384
 )
 
-// The pools that consume task streams; each is the name of its consumer.
-const (
-	PoolGenerator  = "generator"
-	PoolInvoker    = "invoker"
-	PoolBackfiller = "backfiller"
-)
-
 // ClusterBucket holds the facts all processes must agree on.
 func (n Names) ClusterBucket() string { return n.prefix + "-cluster" }
 
@@ -78,7 +71,7 @@ func (n Names) CallbackStream(shard int) string { return n.upper + "_CALLBACKS_"
 
 // StreamOf returns the stream that a task belongs into.
 func (n Names) StreamOf(t Task) string {
-	if t.Role == "callback" {
+	if t.Role == RoleCallback {
 		return n.CallbackStream(t.Shard)
 	}
 	return n.TaskStream(t.Shard)
@@ -208,7 +201,7 @@ func (n Names) deadLetterConfig(replicas int) jetstream.StreamConfig {
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, MaxAge: DeadLetterAge,
 		AllowDirect: true,
 	}
-	for _, pool := range []string{PoolGenerator, PoolInvoker, PoolBackfiller} {
+	for _, pool := range Pools() {
 		config.Subjects = append(config.Subjects, n.DeadLetter(pool))
 	}
 	return config
@@ -234,17 +227,15 @@ type PoolConsumer struct {
 }
 
 // PoolConsumers are the consumers of one shard, of all pools: one for each on the task stream, in the order of the work, and then
-// that of the invoker on the callback stream. Their filters do not overlap, as work-queue retention demands, and leave out the
+// that of the invoker on the callback stream. Completions were in the task stream once: those of runs that were on their way when an
+// installation got its callback streams. Their filters do not overlap, as work-queue retention demands, and leave out the
 // timers, which nobody consumes.
 func (n Names) PoolConsumers(shard int) []PoolConsumer {
-	tasks, task := n.TaskStream(shard), n.prefix+".task."+strconv.Itoa(shard)
-	return []PoolConsumer{
-		{tasks, poolConsumer(PoolGenerator, task+".generate.>")},
-		// Completions were in the task stream once: those of runs that were on their way when an installation got its callback streams.
-		{tasks, poolConsumer(PoolInvoker, n.InvokerTasks(shard), n.Timeouts(shard), n.Callbacks(shard))},
-		{tasks, poolConsumer(PoolBackfiller, task+".backfill.>")},
-		{n.CallbackStream(shard), poolConsumer(PoolInvoker, n.Callbacks(shard))},
+	var all []PoolConsumer
+	for _, pool := range Pools() {
+		all = append(all, PoolConsumer{n.TaskStream(shard), poolConsumer(pool, n.filtersOf(strconv.Itoa(shard), pool)...)})
 	}
+	return append(all, PoolConsumer{n.CallbackStream(shard), poolConsumer(RoleCallback.Pool(), n.Callbacks(shard))})
 }
 
 // ConsumersOfPool are those of the consumers of one shard that one pool takes its messages from.

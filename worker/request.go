@@ -33,7 +33,7 @@ func checkSubjects(names subjects.Names, subject string, req *schedule.ActionReq
 		return fmt.Errorf("bad start request: namespace, taskQueue and workflowId belong to subject %q", want)
 	}
 	task, err := names.ParseTask(req.Callback)
-	if err != nil || task.Role != "callback" {
+	if err != nil || task.Role != subjects.RoleCallback {
 		return fmt.Errorf("bad start request: callback %q is not a callback subject", req.Callback)
 	}
 	if task.Key.Namespace != req.Namespace || task.Queue != req.TaskQueue {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // program builds the program, whose processes a run starts.
@@ -45,6 +47,11 @@ func TestProcesses(t *testing.T) {
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	assert.Empty(t, left, "the data is removed")
+}
+
+func TestEveryPoolIsAProcess(t *testing.T) {
+	t.Parallel()
+	assert.ElementsMatch(t, append([]string{"frontend"}, subjects.Pools()...), roleProcesses)
 }
 
 // TestAProcessThatEnds: a process that ends by itself breaks the run off, with what it said last.

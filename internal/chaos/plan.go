@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // Kind is a kind of fault.
@@ -41,7 +43,7 @@ const (
 )
 
 // roles are the roles that run as processes of their own.
-var roles = []string{frontendRole, "generator", "invoker", "backfiller", workerRole}
+var roles = slices.Concat([]string{frontendRole}, subjects.Pools(), []string{workerRole})
 
 const (
 	frontendRole = "frontend"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -56,8 +57,8 @@ type letterFilter struct{ pool, schedule string }
 func (f *letterFilter) define(cmd *cobra.Command) {
 	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
 		flags.Var(flagconf.NewEnum(&f.pool,
-			subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller, deadletter.Worker),
-			"pool", "those that `POOL` gave up: generator, invoker, backfiller or worker")
+			append(subjects.Pools(), deadletter.Worker)...),
+			"pool", "those that `POOL` gave up: "+strings.Join(subjects.Pools(), ", ")+" or "+deadletter.Worker)
 		flags.StringVar(&f.schedule, "schedule", "", "those known to be about schedule `ID` of the namespace")
 	})
 }

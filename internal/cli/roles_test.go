@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // TestWatchedSchedules is not parallel: what is watched is so in the whole process.
@@ -36,5 +37,17 @@ func TestWatchScheduleRefuses(t *testing.T) {
 		var p process
 		assert.Equal(t, ExitUsage, p.run(t.Context(), args...))
 		assert.Contains(t, p.stderr.String(), "error: "+want)
+	}
+}
+
+// TestEveryPoolHasACommand, and runs in the server too.
+func TestEveryPoolHasACommand(t *testing.T) {
+	t.Parallel()
+	root := (&app{}).rootCommand()
+	for _, pool := range subjects.Pools() {
+		cmd, _, err := root.Find([]string{pool})
+		require.NoError(t, err, pool)
+		assert.Equal(t, pool, cmd.Name())
+		assert.Contains(t, new(serverOptions).roles(), pool)
 	}
 }

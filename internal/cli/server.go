@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/probe"
 	"github.com/carillon-scheduler/carillon/internal/roles"
+	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
@@ -102,7 +103,7 @@ func (o *serverOptions) define(cmd *cobra.Command) {
 
 // roles returns the names of the roles of the server, in the order in which health shows them.
 func (o *serverOptions) roles() []string {
-	names := []string{"frontend", "generator", "invoker", "backfiller"}
+	names := append([]string{"frontend"}, subjects.Pools()...)
 	if !o.noWorker {
 		names = append(names, "worker")
 	}

@@ -48,7 +48,7 @@ func (in *inspector) goneTimers() {
 			m = wakeGenerator{wake: goneWake, timer: t.Subject}
 		case t.Kind == timerRetry && !in.Invoker.there() && !in.invoking():
 			m = wakeInvoker{wake: goneWake, timer: t.Subject}
-		case t.Kind == timerBackfill && !in.task(roleBackfill, t.What) && !in.recorded(t.What):
+		case t.Kind == timerBackfill && !in.task(subjects.RoleBackfill, t.What) && !in.recorded(t.What):
 			m = wakeBackfill{id: t.What, wake: goneWake, timer: t.Subject}
 		default:
 			continue

@@ -53,7 +53,9 @@ type inspection struct {
 }
 
 func inspections() map[string]inspection {
-	task := func(role, what string) Task { return Task{Task: subjects.Task{Role: role, What: what}, Sequence: 5} }
+	task := func(role subjects.Role, what string) Task {
+		return Task{Task: subjects.Task{Role: role, What: what}, Sequence: 5}
+	}
 	timers := func(s *Snapshot, kinds ...string) {
 		s.Timers = s.Timers[:0]
 		for _, kind := range kinds {
@@ -65,7 +67,7 @@ func inspections() map[string]inspection {
 		"healthy":          {func(*Snapshot) {}, nil},
 		"nothing":          {nothing, nil},
 		"timer missing":    {func(s *Snapshot) { timers(s, timerBackfill) }, []Kind{DueTimerMissing}},
-		"timer just fired": {func(s *Snapshot) { timers(s, timerBackfill); s.Tasks = []Task{task(roleGenerate, "due")} }, nil},
+		"timer just fired": {func(s *Snapshot) { timers(s, timerBackfill); s.Tasks = []Task{task(subjects.RoleGenerate, "due")} }, nil},
 		"timer and guard":  {func(s *Snapshot) { timers(s, timerBackfill, timerGuard) }, nil},
 		"timer late":       {func(s *Snapshot) { s.Now = next.Add(overdue) }, nil},
 		"timer too late":   {func(s *Snapshot) { s.Now = next.Add(overdue + 1) }, []Kind{DueTimerMissing}},
@@ -91,7 +93,10 @@ func inspections() map[string]inspection {
 		"damaged invoker":    {func(s *Snapshot) { s.Invoker = damaged[wire.InvokerState]() }, []Kind{RecordDamaged}},
 		"foreign result":     {func(s *Snapshot) { s.Result = damaged[wire.Result](); s.Result.Foreign = true }, []Kind{RecordForeign}},
 		"hand-off lost":      {func(s *Snapshot) { s.Generator.Value.HandedOff = next }, []Kind{HandOffLost}},
-		"hand-off under way": {func(s *Snapshot) { s.Generator.Value.HandedOff = next; s.Tasks = []Task{task(roleInvoke, "x")} }, nil},
+		"hand-off under way": {func(s *Snapshot) {
+			s.Generator.Value.HandedOff = next
+			s.Tasks = []Task{task(subjects.RoleInvoke, "x")}
+		}, nil},
 		"gap in the hand-offs": {func(s *Snapshot) {
 			s.Invoker.Value.Sources[schedule.SourceAuto] = wire.SourceProgress{
 				Covered: []wire.Span{{From: created, To: created.Add(1)}, {From: created.Add(2), To: now}},
@@ -112,7 +117,7 @@ func inspections() map[string]inspection {
 		}, []Kind{HandOffLost}},
 		"first hand-off under way": {func(s *Snapshot) {
 			delete(s.Invoker.Value.Sources, schedule.SourceAuto)
-			s.Untold, s.Tasks = true, []Task{task(roleInvoke, "x")}
+			s.Untold, s.Tasks = true, []Task{task(subjects.RoleInvoke, "x")}
 		}, nil},
 		"first hand-off to be made again": {func(s *Snapshot) {
 			s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(1)
@@ -158,9 +163,9 @@ func inspections() map[string]inspection {
 		}, nil},
 		"completion dead":  {func(s *Snapshot) { s.Runs["r1"] = Run{Callback: deadletter.Number{Sequence: 3}} }, []Kind{CompletionDead}},
 		"request dead":     {func(s *Snapshot) { s.Runs["r1"] = Run{Request: deadletter.Number{Sequence: 3, Worker: true}} }, []Kind{RequestDead}},
-		"passed over":      {func(s *Snapshot) { s.Tasks = []Task{{Task: subjects.Task{Role: roleInvoke}, Passed: true}} }, []Kind{TaskStranded}},
+		"passed over":      {func(s *Snapshot) { s.Tasks = []Task{{Task: subjects.Task{Role: subjects.RoleInvoke}, Passed: true}} }, []Kind{TaskStranded}},
 		"backfill stalled": {func(s *Snapshot) { timers(s, timerDue) }, []Kind{BackfillStalled}},
-		"backfill woken":   {func(s *Snapshot) { timers(s, timerDue); s.Tasks = []Task{task(roleBackfill, "b1")} }, nil},
+		"backfill woken":   {func(s *Snapshot) { timers(s, timerDue); s.Tasks = []Task{task(subjects.RoleBackfill, "b1")} }, nil},
 		"backfill of another": {func(s *Snapshot) {
 			timers(s, timerDue)
 			s.Backfills["b1"] = stored(wire.BackfillState{ID: "b1", Incarnation: "h"})
@@ -171,7 +176,7 @@ func inspections() map[string]inspection {
 			[]Kind{RecordOrphaned, RecordOrphaned, BackfillOrphaned}},
 		"being deleted": {func(s *Snapshot) {
 			s.Definition = Stored[wire.Definition]{}
-			s.Tasks = []Task{task(roleGenerate, "w"), task(roleInvoke, "w"), task(roleBackfill, "b1")}
+			s.Tasks = []Task{task(subjects.RoleGenerate, "w"), task(subjects.RoleInvoke, "w"), task(subjects.RoleBackfill, "b1")}
 		}, nil},
 		"deleted, and damaged": {func(s *Snapshot) {
 			nothing(s)

@@ -80,7 +80,7 @@ func (r *reader) tasks(ctx context.Context, v *survey, l *listing, s *Snapshot) 
 		case err != nil:
 			return err
 		default:
-			task.Sequence, task.Passed = stored.Sequence, stored.Sequence <= v.floors[consumer{stream, poolOf(parsed.Role)}]
+			task.Sequence, task.Passed = stored.Sequence, stored.Sequence <= v.floors[consumer{stream, parsed.Role.Pool()}]
 		}
 		s.Tasks = append(s.Tasks, task)
 	}

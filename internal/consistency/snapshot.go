@@ -79,14 +79,8 @@ type Run struct {
 	Callback, Request deadletter.Number
 }
 
-// The roles of tasks, as subjects.Task names them, and the kinds of timer.
+// The kinds of timer.
 const (
-	roleGenerate = "generate"
-	roleInvoke   = "invoke"
-	roleBackfill = "backfill"
-	roleCallback = "callback"
-	roleTimeout  = "timeout"
-
 	timerDue      = "due"
 	timerGuard    = "guard"
 	timerRetry    = "retry"
@@ -95,20 +89,22 @@ const (
 )
 
 // generating reports whether the generator is about to look at the schedule anyway.
-func (s *Snapshot) generating() bool { return s.task(roleGenerate, "") || s.timer(timerGuard, "") }
+func (s *Snapshot) generating() bool {
+	return s.task(subjects.RoleGenerate, "") || s.timer(timerGuard, "")
+}
 
 // invoking reports the same of the invoker.
 func (s *Snapshot) invoking() bool {
-	return s.task(roleInvoke, "") || s.task(roleCallback, "") || s.task(roleTimeout, "")
+	return s.task(subjects.RoleInvoke, "") || s.task(subjects.RoleCallback, "") || s.task(subjects.RoleTimeout, "")
 }
 
 // backfilling reports the same of the backfiller and one request.
 func (s *Snapshot) backfilling(id string) bool {
-	return s.task(roleBackfill, id) || s.timer(timerBackfill, id)
+	return s.task(subjects.RoleBackfill, id) || s.timer(timerBackfill, id)
 }
 
 // task reports whether there is a task of a role; an empty what means any.
-func (s *Snapshot) task(role, what string) bool {
+func (s *Snapshot) task(role subjects.Role, what string) bool {
 	for i := range s.Tasks {
 		if s.Tasks[i].Role == role && (what == "" || s.Tasks[i].What == what) {
 			return true

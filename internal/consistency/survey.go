@@ -145,14 +145,3 @@ func (r *reader) floors(ctx context.Context, v *survey) error {
 	}
 	return nil
 }
-
-// poolOf is the pool that the tasks of a role are for.
-func poolOf(role string) string {
-	switch role {
-	case roleGenerate:
-		return subjects.PoolGenerator
-	case roleBackfill:
-		return subjects.PoolBackfiller
-	}
-	return subjects.PoolInvoker
-}

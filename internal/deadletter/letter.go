@@ -145,18 +145,7 @@ func isForeign(names subjects.Names, owner subjects.LetterOwner, subject string)
 		_, _, _, err := names.ParseAction(subject)
 		return err == nil
 	}
-	return poolOf(task) != owner.Pool || owner.TaskQueue != "" && (task.Key.Namespace != owner.Namespace || task.Queue != owner.TaskQueue)
-}
-
-// poolOf returns the pool that processes a task.
-func poolOf(task subjects.Task) string {
-	switch task.Role {
-	case "generate":
-		return subjects.PoolGenerator
-	case "backfill":
-		return subjects.PoolBackfiller
-	}
-	return subjects.PoolInvoker
+	return task.Role.Pool() != owner.Pool || owner.TaskQueue != "" && (task.Key.Namespace != owner.Namespace || task.Queue != owner.TaskQueue)
 }
 
 func (s *stored) message(names subjects.Names) Message {
@@ -203,11 +192,11 @@ func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 	}
 	m := meaning{key: task.Key, stream: names.StreamOf(task)}
 	switch {
-	case task.IsWake() || task.Role == "generate" || task.Role == "backfill":
+	case task.IsWake() || task.Role == subjects.RoleGenerate || task.Role == subjects.RoleBackfill:
 		m.kind = kindWake
 	case task.IsCompletion():
 		m.kind, m.requestID = kindCompletion, task.What
-		if task.Role == "callback" {
+		if task.Role == subjects.RoleCallback {
 			m.former = names.TaskStream(task.Shard)
 		}
 	case task.IsHandOff():
@@ -239,7 +228,7 @@ func meaningOfRequest(names subjects.Names, subject string, body []byte) meaning
 	// A worker answers where the request says. Without an answer it is of no use, and becomes a letter again.
 	if request.Callback != "" {
 		task, err := names.ParseTask(request.Callback)
-		if err != nil || task.Role != "callback" || task.Key != m.key || task.Queue != request.TaskQueue || task.What != m.requestID {
+		if err != nil || task.Role != subjects.RoleCallback || task.Key != m.key || task.Queue != request.TaskQueue || task.What != m.requestID {
 			return meaning{}
 		}
 	}

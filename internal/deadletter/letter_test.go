@@ -89,6 +89,7 @@ func TestMeaning(t *testing.T) {
 	t.Parallel()
 	request := requestOf("w 1")
 	stream := names.TaskStream(2)
+	known := map[subjects.Role]bool{}
 	for subject, want := range map[string]meaning{
 		names.Generate(2, tick, subjects.WhatGuard):               {kind: kindWake, key: tick, stream: stream},
 		names.InvokeWake(2, tick):                                 {kind: kindWake, key: tick, stream: stream},
@@ -104,6 +105,12 @@ func TestMeaning(t *testing.T) {
 		"": {},
 	} {
 		assert.Equal(t, want, meaningOf(names, subject, []byte(jsonOf(request))), subject)
+		if task, err := names.ParseTask(subject); err == nil {
+			known[task.Role] = want.kind != kindUnknown
+		}
+	}
+	for _, role := range subjects.Roles() {
+		assert.True(t, known[role], "letters about tasks of role %s say nothing", role)
 	}
 	assert.Equal(t, meaning{}, meaningOf(names, names.Action(tick.Namespace, "a queue", "w 1"), []byte("garbage")))
 }
@@ -255,7 +262,7 @@ func TestReplaySendsWhatWasReceived(t *testing.T) {
 		}
 		body := rapid.SliceOf(rapid.Byte()).Draw(t, "body")
 		letter := letterOf(origin, own, body)
-		if task, err := names.ParseTask(origin.Subject); err == nil && task.Role == "generate" {
+		if task, err := names.ParseTask(origin.Subject); err == nil && task.Role == subjects.RoleGenerate {
 			letter.subject = names.DeadLetter(subjects.PoolGenerator)
 		}
 		m := letter.message(names)

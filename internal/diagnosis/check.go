@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // Status is how something is.
@@ -55,7 +57,7 @@ func Checks(f *Facts) []Check {
 		return checks
 	}
 	checks = append(checks, checkStorage(f), checkReplicas(f), checkClock(f), checkTimers(f), checkFrontends(f), checkZones(f))
-	for _, pool := range pools {
+	for _, pool := range subjects.Pools() {
 		checks = append(checks, checkPool(f, pool))
 	}
 	checks = append(checks, checkWorkers(f), checkDeadLetters(f), checkHistory(f))

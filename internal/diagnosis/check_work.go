@@ -4,12 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/carillon-scheduler/carillon/subjects"
 )
-
-// pools are those that consume the task streams, in the order in which a schedule meets them.
-var pools = []string{subjects.PoolGenerator, subjects.PoolInvoker, subjects.PoolBackfiller}
 
 func checkFrontends(f *Facts) Check {
 	if len(f.Frontends) == 0 {

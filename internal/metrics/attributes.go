@@ -1,6 +1,9 @@
 package metrics
 
-import "github.com/carillon-scheduler/carillon/schedule"
+import (
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
 
 // The values of attributes that have no type of their own elsewhere.
 const (
@@ -71,7 +74,7 @@ var (
 	aQueue     = Attribute{Name: "task_queue", Means: "the first task queues there are, and (other)"}
 	aSource    = Attribute{Name: "source", Values: []string{SourceAutomatic, SourceManual}}
 	aStatus    = Attribute{Name: "status", Values: texts(schedule.Statuses())}
-	aPool      = Attribute{Name: "pool", Values: []string{"generator", "invoker", "backfiller"}}
+	aPool      = Attribute{Name: "pool", Values: subjects.Pools()}
 	aRequest   = Attribute{Name: "kind", Values: []string{RequestTrigger, RequestBackfill}}
 	aRecord    = Attribute{
 		Name: "record", Values: []string{"definition", "generator", "invoker", "backfill", "result", "rate", "other"},

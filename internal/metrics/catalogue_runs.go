@@ -1,16 +1,22 @@
 package metrics
 
-import "github.com/carillon-scheduler/carillon/schedule"
+import (
+	"strings"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
+)
 
 const (
-	byInvoker    = "invoker"
-	byGenerator  = "generator"
-	byBackfiller = "backfiller"
-	byPools      = "generator, invoker, backfiller"
+	byInvoker    = subjects.PoolInvoker
+	byGenerator  = subjects.PoolGenerator
+	byBackfiller = subjects.PoolBackfiller
 	byWorker     = "worker"
 	byFrontend   = "frontend"
 	byAll        = "every role"
 )
+
+var byPools = strings.Join(subjects.Pools(), ", ")
 
 // What becomes of due actions, and of the runs that are started.
 var (

@@ -8,6 +8,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // promptly is how late the code of a worker may begin with a run where nothing goes wrong.
@@ -40,7 +41,7 @@ func (w *world) delivered(d *jsmodel.Delivery) {
 	if d.Deliveries < 2 || !w.plan.isUndisturbed() {
 		return
 	}
-	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == "generate" && w.plan.Requests+w.plan.Calendars+w.plan.Bulks > 0 {
+	if task, err := w.names.ParseTask(d.Subject); err == nil && task.Role == subjects.RoleGenerate && w.plan.Requests+w.plan.Calendars+w.plan.Bulks > 0 {
 		return
 	}
 	if r := w.ledger.runs[d.Header.Get(jetstream.MsgIDHeader)]; r != nil && r.again {

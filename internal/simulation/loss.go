@@ -80,11 +80,11 @@ func (w *world) lossOf(subject string, data []byte) (kind loss, stream, id strin
 		case task.IsHandOff(): // that of a trigger or backfill
 		case task.IsCompletion():
 			return lossReport, stream, id
-		case task.Role == "generate":
+		case task.Role == subjects.RoleGenerate:
 			return lossWake, stream, id
-		case task.Role == "invoke":
+		case task.Role == subjects.RoleInvoke:
 			return lossInvoke, stream, id
-		case task.Role == "backfill":
+		case task.Role == subjects.RoleBackfill:
 			return lossStep, stream, id
 		}
 		return "", "", ""
@@ -185,7 +185,9 @@ func (w *world) noteLost(l *losing) {
 func lastToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // woken are the roles that the timers are for which may be lost.
-var woken = map[loss]string{lossDue: "generate", lossGuard: "generate", lossRetry: "invoke", lossBackfill: "backfill"}
+var woken = map[loss]subjects.Role{
+	lossDue: subjects.RoleGenerate, lossGuard: subjects.RoleGenerate, lossRetry: subjects.RoleInvoke, lossBackfill: subjects.RoleBackfill,
+}
 
 // isHealed reports whether the pool that a timer is to wake has a message about the same thing, or another timer that wakes it, or
 // nothing to do.

@@ -12,6 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -26,9 +27,9 @@ const (
 // The roles of processes.
 const (
 	roleFrontend   = "frontend"
-	roleGenerator  = "generator"
-	roleInvoker    = "invoker"
-	roleBackfiller = "backfiller"
+	roleGenerator  = subjects.PoolGenerator
+	roleInvoker    = subjects.PoolInvoker
+	roleBackfiller = subjects.PoolBackfiller
 	roleWorker     = "worker"
 	roleScrubber   = "scrubber"
 	roleChecker    = "checker"

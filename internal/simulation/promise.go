@@ -139,7 +139,7 @@ func (w *world) noteArmed(n *node, msg *nats.Msg, now time.Time, repeated bool) 
 // noteReceived notes that a process has a task of the generator.
 func (n *node) noteReceived(d *jsmodel.Delivery) {
 	names := n.world.names
-	if task, err := names.ParseTask(d.Subject); err == nil && task.Role == "generate" {
+	if task, err := names.ParseTask(d.Subject); err == nil && task.Role == subjects.RoleGenerate {
 		due := names.DueTimer(task.Shard, task.Key)
 		n.received[due] = max(n.received[due], d.Sequence)
 	}
@@ -148,7 +148,7 @@ func (n *node) noteReceived(d *jsmodel.Delivery) {
 // noteSettled notes that a process is done with what it had a message for. It has sent that some time before.
 func (w *world) noteSettled(n *node, d *jsmodel.Delivery, sent time.Time) {
 	task, err := w.names.ParseTask(d.Subject)
-	if err != nil || task.Role != "generate" {
+	if err != nil || task.Role != subjects.RoleGenerate {
 		return
 	}
 	a := w.promises.armers[w.names.DueTimer(task.Shard, task.Key)]

@@ -29,17 +29,17 @@ func (w *world) promisedBySettling(n *node, d *jsmodel.Delivery) {
 	}
 	settled := place{d.Stream, d.Sequence}
 	switch task.Role {
-	case "callback", "timeout":
+	case subjects.RoleCallback, subjects.RoleTimeout:
 		w.promisedByRecorded(task.Key, d)
 		w.promisedToGoOn(task, settled)
-	case "invoke":
+	case subjects.RoleInvoke:
 		if task.IsHandOff() {
 			w.promisedByTakingOver(task.Key, d)
 		}
 		w.promisedToGoOn(task, settled)
-	case "generate":
+	case subjects.RoleGenerate:
 		w.promisedToLookAgain(n, task, settled)
-	case "backfill":
+	case subjects.RoleBackfill:
 		w.promisedToStepAgain(task, settled)
 	}
 }

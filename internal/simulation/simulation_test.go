@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // How to repeat a simulation: see the package documentation.
@@ -334,4 +336,10 @@ func requireRate(t *testing.T, report *Report, limit float64) {
 			require.LessOrEqual(t, float64(j+1), most, "seed %d: from %v to %v", report.Seed, from, to)
 		}
 	}
+}
+
+// TestEveryPoolIsSimulated: a pool that is in no world would be tested by none.
+func TestEveryPoolIsSimulated(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, subjects.Pools(), []string{roleGenerator, roleInvoker, roleBackfiller})
 }

@@ -234,17 +234,21 @@ func TestGarbageBecomesADeadLetter(t *testing.T) {
 	s.create("g", triggered(""))
 	key := schedule.Key{Namespace: "default", ID: "g"}
 	shard := s.store.ShardOf(key)
-	for pool, subject := range map[string]string{
+	garbage := map[string]string{
 		subjects.PoolGenerator:  s.names.Generate(shard, key, subjects.WhatWake),
 		subjects.PoolInvoker:    s.names.InvokeWake(shard, key),
 		subjects.PoolBackfiller: s.names.Backfill(shard, key, "b"),
 		"callback":              s.names.Callback(shard, key, "q", "no-such-request"),
 		"worker":                s.names.Action("default", "q", "no-such-workflow"),
-	} {
+	}
+	for _, pool := range subjects.Pools() {
+		require.Contains(t, garbage, pool)
+	}
+	for pool, subject := range garbage {
 		_, err := s.js.Publish(t.Context(), subject, []byte("garbage "+pool))
 		require.NoError(t, err)
 	}
-	letters := append(s.deadLetters(s.names.DeadLetterStream(), 3), s.deadLetters(s.names.WorkerDeadLetterStream(), 2)...)
+	letters := append(s.deadLetters(s.names.DeadLetterStream(), uint64(len(subjects.Pools()))), s.deadLetters(s.names.WorkerDeadLetterStream(), 2)...)
 	for _, letter := range letters {
 		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderReason))
 		assert.NotEmpty(t, letter.Header.Get(deadletter.HeaderSubject))

@@ -48,7 +48,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/importer/temporal": {"schedule", "internal/importer", "internal/apitext"},
 		"internal/importer/crontab":  {"schedule", "internal/importer", "worker/builtin", "internal/apitext"},
 		"internal/jobs":              {"schedule", "kv", "internal/metrics"},
-		"internal/metrics":           {"schedule"},
+		"internal/metrics":           {"schedule", "subjects"},
 		"internal/natsstats":         {"subjects", "internal/metrics"},
 		"internal/presence":          {"subjects", "internal/zonedata"},
 		"internal/probe":             {},

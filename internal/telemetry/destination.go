@@ -1,6 +1,9 @@
 package telemetry
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -15,12 +18,8 @@ import (
 // template of the destination in spans, and part of their names, so there are only a few.
 type Destination string
 
-// The destinations of messages that spans are about.
+// The destinations of messages that spans are about, beside those of the tasks of a role: [DestinationOfRole].
 const (
-	DestinationGenerate Destination = "task.generate"
-	DestinationInvoke   Destination = "task.invoke"
-	DestinationBackfill Destination = "task.backfill"
-	DestinationTimeout  Destination = "task.timeout"
 	DestinationAction   Destination = "action"
 	DestinationCallback Destination = "callback"
 	// DestinationOther is for all that has none of its own.
@@ -35,27 +34,25 @@ func DestinationOf(subject string) Destination {
 		_, rest, _ = strings.Cut(rest, ".")
 		kind, _, _ = strings.Cut(rest, ".")
 	}
-	return DestinationOfRole(kind)
-}
-
-// DestinationOfRole returns the destination of the tasks of a role: "generate", "invoke", "backfill", "timeout" or "callback". It
-// also knows "action".
-func DestinationOfRole(role string) Destination {
-	switch role {
-	case "generate":
-		return DestinationGenerate
-	case "invoke":
-		return DestinationInvoke
-	case "backfill":
-		return DestinationBackfill
-	case "timeout":
-		return DestinationTimeout
-	case "callback":
-		return DestinationCallback
-	case "action":
+	if kind == string(DestinationAction) {
 		return DestinationAction
 	}
-	return DestinationOther
+	return DestinationOfRole(subjects.Role(kind))
+}
+
+// destinations are those of the tasks of all roles: "task" and the role, but for callbacks, which are no tasks in their subjects.
+var destinations = func() map[subjects.Role]Destination {
+	all := map[subjects.Role]Destination{}
+	for _, role := range subjects.Roles() {
+		all[role] = Destination("task." + role)
+	}
+	all[subjects.RoleCallback] = DestinationCallback
+	return all
+}()
+
+// DestinationOfRole returns the destination of the tasks of a role.
+func DestinationOfRole(role subjects.Role) Destination {
+	return cmp.Or(destinations[role], DestinationOther)
 }
 
 // operation is what is done with messages of a destination, as spans describe it. It is made once: samplers want it at the
@@ -72,10 +69,7 @@ var (
 
 func operations(name string, class attribute.KeyValue, kind trace.SpanKind) map[Destination]operation {
 	made := map[Destination]operation{}
-	for _, to := range []Destination{
-		DestinationGenerate, DestinationInvoke, DestinationBackfill, DestinationTimeout, DestinationAction, DestinationCallback,
-		DestinationOther,
-	} {
+	for _, to := range slices.AppendSeq([]Destination{DestinationAction, DestinationOther}, maps.Values(destinations)) {
 		made[to] = operation{name: name + " " + string(to), options: []trace.SpanStartOption{
 			trace.WithSpanKind(kind),
 			trace.WithAttributes(

@@ -44,10 +44,11 @@ func TestDestinations(t *testing.T) {
 	t.Parallel()
 	names, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b c"}
 	for subject, want := range map[string]Destination{
-		names.Generate(3, key, subjects.WhatDue):                      DestinationGenerate,
-		names.InvokeWake(0, key):                                      DestinationInvoke,
-		names.InvokeEnqueue(0, key, schedule.SourceAuto, wire.Span{}): DestinationInvoke,
-		names.Backfill(0, key, "b"):                                   DestinationBackfill,
+		names.Generate(3, key, subjects.WhatDue):                      "task.generate",
+		names.InvokeWake(0, key):                                      "task.invoke",
+		names.InvokeEnqueue(0, key, schedule.SourceAuto, wire.Span{}): "task.invoke",
+		names.Backfill(0, key, "b"):                                   "task.backfill",
+		names.Timeout(0, key, "r"):                                    "task.timeout",
 		names.Callback(0, key, "q", "r"):                              DestinationCallback,
 		names.Action("default", "q", "w"):                             DestinationAction,
 		names.Event(key, schedule.EventCreated):                       DestinationOther,
@@ -58,19 +59,31 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
+func TestEveryRoleHasADestination(t *testing.T) {
+	t.Parallel()
+	seen := map[Destination]bool{DestinationOther: true, DestinationAction: true}
+	for _, role := range subjects.Roles() {
+		to := DestinationOfRole(role)
+		assert.False(t, seen[to], role)
+		seen[to] = true
+		assert.Equal(t, "process "+string(to), of(processing, to).name)
+	}
+	assert.Equal(t, DestinationOther, DestinationOfRole("unknown"))
+}
+
 // TestTransitionIsTraced: a transition continues the trace of its message.
 func TestTransitionIsTraced(t *testing.T) {
 	t.Parallel()
 	tracer, _ := recorded()
 	key := schedule.Key{Namespace: "default", ID: "nightly"}
 	header := nats.Header{HeaderTraceparent: {example}, HeaderTracestate: {"vendor=1"}}
-	ctx, span := startTransition(Extract(t.Context(), header), tracer, DestinationInvoke, key)
+	ctx, span := startTransition(Extract(t.Context(), header), tracer, DestinationOfRole(subjects.RoleInvoke), key)
 	defer span.End()
 	cause := trace.SpanContextFromContext(Extract(t.Context(), header))
 	require.Equal(t, cause.WithSpanID(span.SpanContext().SpanID()).WithRemote(false), span.SpanContext())
 	require.Equal(t, span.SpanContext(), trace.SpanContextFromContext(ctx))
 
-	_, root := startTransition(t.Context(), tracer, DestinationInvoke, key)
+	_, root := startTransition(t.Context(), tracer, DestinationOfRole(subjects.RoleInvoke), key)
 	defer root.End()
 	require.True(t, root.SpanContext().IsSampled())
 }
@@ -80,7 +93,7 @@ func TestATransitionIsLinkedToItsOtherMessages(t *testing.T) {
 	tracer, ended := recorded()
 	cause := nats.Header{HeaderTraceparent: {example}}
 	completion := Message{DestinationCallback, nats.Header{HeaderTraceparent: {other}}}
-	_, span := startTransition(Extract(t.Context(), cause), tracer, DestinationInvoke,
+	_, span := startTransition(Extract(t.Context(), cause), tracer, DestinationOfRole(subjects.RoleInvoke),
 		schedule.Key{Namespace: "default", ID: "nightly"}, Message{}, completion)
 	End(span, nil)
 	require.Len(t, ended(), 2)
@@ -111,7 +124,7 @@ func TestLinksAreBounded(t *testing.T) {
 	for i := range messages {
 		messages[i].Header = nats.Header{HeaderTraceparent: {fmt.Sprintf("%s%016x-01", other[:36], i+1)}}
 	}
-	_, span := startTransition(t.Context(), tracer, DestinationInvoke, schedule.Key{}, messages...)
+	_, span := startTransition(t.Context(), tracer, DestinationOfRole(subjects.RoleInvoke), schedule.Key{}, messages...)
 	span.End()
 	all := ended()
 	require.Len(t, all, len(messages)+1)
@@ -196,7 +209,7 @@ func TestWithoutAnExporter(t *testing.T) {
 		},
 		"http": func(ctx context.Context) (context.Context, trace.Span) { return startHTTP(ctx, off, nil) },
 		"transition": func(ctx context.Context) (context.Context, trace.Span) {
-			return startTransition(ctx, off, DestinationInvoke, schedule.Key{Namespace: "default", ID: "nightly"})
+			return startTransition(ctx, off, DestinationOfRole(subjects.RoleInvoke), schedule.Key{Namespace: "default", ID: "nightly"})
 		},
 	}
 	for name, start := range starts {
