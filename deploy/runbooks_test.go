@@ -12,7 +12,7 @@ import (
 )
 
 // sections are the headings of a runbook, in this order.
-var sections = []string{"What it means", "What it does", "How to look", "How to mend", "How to test it"}
+var sections = []string{"What it means", "What it does", "How to look", "How to fix", "How to test it"}
 
 // loadRunbooks returns the text of each runbook by the alert it is for.
 func loadRunbooks(t *testing.T) map[string]string {
