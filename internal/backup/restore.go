@@ -200,13 +200,10 @@ func (r *restoration) run(ctx context.Context) error {
 	return nil
 }
 
-// codeNoPeers says that there are fewer servers than replicas, or none with room.
-const codeNoPeers jetstream.ErrorCode = 10005
-
 // explain adds what to do about a failure to place a stream.
 func explain(err error) error {
 	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeNoPeers {
+	if errors.As(err, &api) && api.ErrorCode == bus.CodeNoPeers {
 		return tooFewServers(api.Description)
 	}
 	return err
@@ -235,15 +232,11 @@ func (r *restoration) stream(ctx context.Context, name string) error {
 	}
 	defer file.Close()
 	err = r.api.upload(ctx, name, config, stream.State, bufio.NewReaderSize(file, 1<<20))
-	var refused *jetstream.APIError
-	if !errors.As(err, &refused) || refused.ErrorCode != codeStreamExists {
+	if bus.CodeOf(err) != bus.CodeRestoredExists {
 		r.made = append(r.made, name)
 	}
 	return err
 }
-
-// codeStreamExists says that somebody else has made a stream of that name.
-const codeStreamExists jetstream.ErrorCode = 10130
 
 // config is what the stream was set up with, but for the replicas. It passes through this program as it is: it may have
 // settings that nothing here knows.

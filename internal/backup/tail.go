@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
@@ -150,8 +151,7 @@ func (a api) next(ctx context.Context, stream string, from uint64, subject strin
 	}
 	request := map[string]any{"seq": max(from, 1), "next_by_subj": subject}
 	err := patiently(ctx, func() error { return a.call(ctx, "STREAM.MSG.GET", stream, request, &answer) })
-	var failed *jetstream.APIError
-	if errors.As(err, &failed) && failed.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+	if bus.CodeOf(err) == jetstream.JSErrCodeMessageNotFound {
 		return nil, jetstream.ErrMsgNotFound
 	}
 	if err != nil {

@@ -171,16 +171,7 @@ func (p *plan) refuse(format string, args ...any) error {
 
 // isElsewhere reports whether a publish was refused because no stream, or another one, takes its subject.
 func isElsewhere(err error) bool {
-	const notTheExpectedStream = 10060
-	return errorCode(err) == notTheExpectedStream || errors.Is(err, jetstream.ErrNoStreamResponse)
-}
-
-func errorCode(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode
-	}
-	return 0
+	return bus.CodeOf(err) == bus.CodeNotExpectedStream || errors.Is(err, jetstream.ErrNoStreamResponse)
 }
 
 // eventWait is how long a replay waits for the event stream.

@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -106,6 +107,27 @@ func TestZonesAreOurs(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Greater(t, seen, 500)
+}
+
+// TestServerErrorCodesHaveOneHome: no other package than bus spells a code of an error of the JetStream API. The simulation has codes of
+// its own: the model must not follow the product.
+func TestServerErrorCodesHaveOneHome(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	spelled := regexp.MustCompile(`ErrorCode(\(|:|\s*[!=]?=)\s*[1-9]`)
+	require.Regexp(t, spelled, "const code jetstream.ErrorCode = 10005")
+	homes := []string{filepath.Join(root, "internal", "bus"), filepath.Join(root, "internal", "simulation")}
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || slices.Contains(homes, path) {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		assert.NotRegexp(t, spelled, string(content), path)
+		return err
+	}))
 }
 
 // TestLibrariesAreLight keeps out of other people's programs what only our processes need.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -28,18 +29,6 @@ var errAgain = errors.New("changed by another process at the same time")
 var errNoCluster = schedule.Errorf(schedule.CodeFailedPrecondition,
 	"several replicas need a NATS cluster of at least as many servers, and this server is on its own: "+
 		"ask for 1 replica, or connect to a cluster")
-
-// Codes of the JetStream API that nats.go does not name.
-const (
-	codeNoPeers             jetstream.ErrorCode = 10005 // too few servers for the replicas
-	codeNotLeader           jetstream.ErrorCode = 10009
-	codeReplicasUnsupported jetstream.ErrorCode = 10074 // not a cluster
-	codeNoRoom              jetstream.ErrorCode = 10047 // a server, or account, has no more bytes to set apart
-	codeAboveStreamLimit    jetstream.ErrorCode = 10122 // the account allows a stream fewer bytes
-	codeSubjectsOverlap     jetstream.ErrorCode = 10065 // of a stream that has not given them up yet
-	codeStreamOffline       jetstream.ErrorCode = 10118
-	codeMoveInProgress      jetstream.ErrorCode = 10124 // the replicas are being changed
-)
 
 // retry repeats a step until it succeeds, fails for good, or ctx ends. What says what is waited for.
 func retry(ctx context.Context, what string, step func(context.Context) error) error {
@@ -88,7 +77,7 @@ func transient(err error) bool {
 		return false
 	}
 	switch api.ErrorCode {
-	case codeNoPeers, codeNotLeader, codeSubjectsOverlap, codeStreamOffline, codeMoveInProgress:
+	case bus.CodeNoPeers, bus.CodeNotLeader, bus.CodeSubjectsOverlap, bus.CodeStreamOffline, bus.CodeMoveInProgress:
 		return true
 	case jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return false
@@ -104,9 +93,9 @@ func noRoom(err error) bool {
 		return false
 	}
 	switch api.ErrorCode {
-	case codeNoRoom, codeAboveStreamLimit:
+	case bus.CodeNoRoom, bus.CodeAboveStreamLimit:
 		return true
-	case codeNoPeers:
+	case bus.CodeNoPeers:
 		return strings.Contains(api.Description, "insufficient storage") && !strings.Contains(api.Description, "peer offline")
 	}
 	return false
@@ -114,8 +103,7 @@ func noRoom(err error) bool {
 
 // hint puts in front of a failure what to look at.
 func hint(err error) error {
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeNoPeers {
+	if bus.CodeOf(err) == bus.CodeNoPeers {
 		return fmt.Errorf("each replica needs a NATS server of its own, with JetStream and with room: %w", err)
 	}
 	return err
@@ -127,11 +115,10 @@ func explain(what string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeReplicasUnsupported {
+	switch bus.CodeOf(err) {
+	case bus.CodeReplicasUnsupported:
 		return errNoCluster
-	}
-	if api != nil && api.ErrorCode == codeNoRoom {
+	case bus.CodeNoRoom:
 		return schedule.Errorf(schedule.CodeFailedPrecondition, "%s cannot be made or changed: its streams have set more bytes apart than the NATS "+
 			"server has room for: give it more disk, or a larger max_file_store, and start it anew", what)
 	}
