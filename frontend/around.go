@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // surroundings are what a full description needs beside the records.
 type surroundings struct {
 	// warnings are those about the spec.
-	warnings []specproc.Warning
+	warnings []prose.Warning
 	// zone are the rules by which this process reads the spec.
 	zone wire.ZoneRules
 	// freeze is that of the namespace, nil where it is not frozen now.

@@ -8,11 +8,11 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 // warnings turns those about a spec into notices, under their own codes.
-func warnings(all []specproc.Warning) []schedule.Notice {
+func warnings(all []prose.Warning) []schedule.Notice {
 	var notices []schedule.Notice
 	for _, w := range all {
 		notices = append(notices, w.Notice())
@@ -79,7 +79,7 @@ func whyNoTimes(def *wire.Definition, around *surroundings) string {
 		return "the spec has no times: the schedule runs only when triggered"
 	}
 	for _, w := range around.warnings {
-		if w.Code == specproc.WarnNeverDue || w.Code == specproc.WarnAllExcluded {
+		if w.Code == prose.WarnNeverDue || w.Code == prose.WarnAllExcluded {
 			return "the schedule runs only when triggered: " + w.Text
 		}
 	}
@@ -91,8 +91,8 @@ func hasNoSource(s *schedule.Spec) bool {
 }
 
 func whyExhausted(generator *wire.GeneratorState, around *surroundings) string {
-	exhausted := slices.ContainsFunc(around.warnings, func(w specproc.Warning) bool {
-		return w.Code == specproc.WarnNoTimeLeft
+	exhausted := slices.ContainsFunc(around.warnings, func(w prose.Warning) bool {
+		return w.Code == prose.WarnNoTimeLeft
 	})
 	if !exhausted {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 // hourly is a definition with nothing special about it.
@@ -86,13 +86,13 @@ func TestReasons(t *testing.T) {
 		},
 		{
 			"never due", hourly(), records{},
-			surroundings{warnings: []specproc.Warning{{Code: specproc.WarnNeverDue, Text: "no time matches."}}},
+			surroundings{warnings: []prose.Warning{{Code: prose.WarnNeverDue, Text: "no time matches."}}},
 			[]schedule.Notice{{Code: "no_times", Message: "the schedule runs only when triggered: no time matches."}},
 		},
 		{
 			"over", hourly(),
 			records{generator: wire.GeneratorState{LastNominal: minutes(1), IdleDeadline: minutes(60)}},
-			surroundings{warnings: []specproc.Warning{{Code: specproc.WarnNoTimeLeft}}},
+			surroundings{warnings: []prose.Warning{{Code: prose.WarnNoTimeLeft}}},
 			[]schedule.Notice{{
 				Code: "exhausted", Message: "no time is to come, the last was 2026-03-01T12:01:00Z; " +
 					"the schedule closes at 2026-03-01T13:00:00Z unless it is changed",
@@ -100,7 +100,7 @@ func TestReasons(t *testing.T) {
 		},
 		{
 			"over before it began", hourly(), records{},
-			surroundings{warnings: []specproc.Warning{{Code: specproc.WarnNoTimeLeft}}},
+			surroundings{warnings: []prose.Warning{{Code: prose.WarnNoTimeLeft}}},
 			[]schedule.Notice{{Code: "exhausted", Message: "no time is to come"}},
 		},
 		{
@@ -268,8 +268,8 @@ func TestDescribeFully(t *testing.T) {
 		})
 	}
 	all.invoker.Starts[0].Phase, all.invoker.Starts[1].Source = schedule.PhaseStarted, "made"
-	around := surroundings{warnings: []specproc.Warning{
-		{Code: specproc.WarnJitter, Field: "jitter", Text: "too much."}, {Code: specproc.WarnShortMonth, Text: "short."},
+	around := surroundings{warnings: []prose.Warning{
+		{Code: prose.WarnJitter, Field: "jitter", Text: "too much."}, {Code: prose.WarnShortMonth, Text: "short."},
 	}, zone: wire.ZoneRules{Data: "2026g", Rules: "0123456789ab"}}
 	d := describeFully(def, all, &around, noon)
 

@@ -8,6 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 // defaultTimes is how many times preview returns if the request does not say.
@@ -51,8 +52,8 @@ func (a *api) preview(
 		from = a.now()
 	}
 	reply := times{spec: compiled, seed: def.JitterSeed()}.between(from, time.Time{}, cmp.Or(req.Count, defaultTimes))
-	reply.Words = []string{specproc.Describe(req.Spec)}
-	reply.Warnings = warnings(specproc.WarningsWith(req.Spec, calendars, from))
+	reply.Words = []string{prose.Describe(req.Spec)}
+	reply.Warnings = warnings(prose.WarningsWith(req.Spec, calendars, from))
 	return reply, nil
 }
 

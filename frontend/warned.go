@@ -8,7 +8,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 const (
@@ -30,7 +30,7 @@ type warnedVersion struct {
 }
 
 type warning struct {
-	found []specproc.Warning
+	found []prose.Warning
 	// until is when a time of the spec passes, after which there may be none left, or the warnings are too old.
 	until time.Time
 }
@@ -45,12 +45,12 @@ func newWarned() *warned {
 
 // about returns the warnings about the spec of a definition as it stands now. Do not change them. What the generator knows, if it
 // knows this version, says how long they hold.
-func (w *warned) about(def *wire.Definition, generator *wire.GeneratorState, now time.Time) []specproc.Warning {
+func (w *warned) about(def *wire.Definition, generator *wire.GeneratorState, now time.Time) []prose.Warning {
 	key := warnedVersion{def.Incarnation, def.Version}
 	if kept, ok := w.kept.Get(key); ok && now.Before(kept.until) {
 		return kept.found
 	}
-	found := specproc.WarningsWith(def.Schedule.Spec, def.NamedCalendars(), now)
+	found := prose.WarningsWith(def.Schedule.Spec, def.NamedCalendars(), now)
 	if generator.Incarnation == def.Incarnation && generator.Version == def.Version && now.Before(generator.Next) {
 		until := now.Add(warnedAge)
 		if generator.Next.Before(until) {

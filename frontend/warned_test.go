@@ -8,7 +8,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 // TestWarningsAreKeptUntilATimePasses, as long as they are of the version that the generator speaks of.
@@ -23,8 +23,8 @@ func TestWarningsAreKeptUntilATimePasses(t *testing.T) {
 	short := *def
 	short.Schedule.Spec = schedule.Spec{Cron: []string{"0 0 31 * *"}}
 	require.Empty(t, w.about(&short, generator, next.Add(-1)))
-	require.Equal(t, specproc.WarnShortMonth, w.about(&short, generator, next)[0].Code)
-	require.Equal(t, specproc.WarnNoTimeLeft, w.about(def, generator, next)[0].Code)
+	require.Equal(t, prose.WarnShortMonth, w.about(&short, generator, next)[0].Code)
+	require.Equal(t, prose.WarnNoTimeLeft, w.about(def, generator, next)[0].Code)
 }
 
 func TestWarningsAreNotKept(t *testing.T) {

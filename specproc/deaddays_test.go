@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -15,18 +16,18 @@ import (
 func TestExcludedStretches(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		zone := rapid.SampledFrom(clockChanges).Draw(t, "zone").zone
+		zone := rapid.SampledFrom(scheduletest.ClockChanges).Draw(t, "zone").Zone
 		s := mustCompile(t, schedule.Spec{
 			TimeZone:            zone,
-			StructuredCalendars: rapid.SliceOfN(rapid.Custom(drawCalendar), 0, 2).Draw(t, "calendars"),
-			Intervals:           rapid.SliceOfN(rapid.Custom(drawInterval), 0, 2).Draw(t, "intervals"),
+			StructuredCalendars: rapid.SliceOfN(rapid.Custom(scheduletest.DrawCalendar), 0, 2).Draw(t, "calendars"),
+			Intervals:           rapid.SliceOfN(rapid.Custom(scheduletest.DrawInterval), 0, 2).Draw(t, "intervals"),
 			At:                  []time.Time{around.Add(40 * 24 * time.Hour)},
 			// One that leaves a second in the minute or less, and others.
-			ExcludeStructuredCalendars: append(rapid.SliceOfN(rapid.Custom(drawCalendar), 0, 2).Draw(t, "excludes"),
+			ExcludeStructuredCalendars: append(rapid.SliceOfN(rapid.Custom(scheduletest.DrawCalendar), 0, 2).Draw(t, "excludes"),
 				schedule.StructuredCalendar{
-					Second: drawField(t, "second", 0, 59), Minute: []schedule.Range{{End: 59}}, Hour: []schedule.Range{{End: 23}},
+					Second: scheduletest.DrawField(t, "second", 0, 59), Minute: []schedule.Range{{End: 59}}, Hour: []schedule.Range{{End: 23}},
 					DayOfMonth: []schedule.Range{{Start: 1, End: 31}}, Month: []schedule.Range{{Start: 1, End: 12}},
-					DayOfWeek: drawDays(t, "weekday", 0, 6),
+					DayOfWeek: scheduletest.DrawDays(t, "weekday", 0, 6),
 				}),
 		})
 		after := drawInstant(t, around, "after").Unix()

@@ -29,7 +29,8 @@
 //   - [Spec.MayClose] reports whether a schedule may have nothing to do any more.
 //   - [Spec.ProcessTimeRange] is what the generator and the backfiller do with a stretch of time: which starts to
 //     buffer, which were missed, superseded or dropped, up to where the work is done, and when to come back.
-//   - [Describe] says in words when a spec is due, and [Warnings] what may surprise in it.
+//
+// Package prose, below this one, says in words when a spec is due and what may surprise in it.
 //
 // # How the search works
 //

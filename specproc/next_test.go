@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // drawJittered draws a spec around a time, with jitter in two cases of three.
 func drawJittered(t *rapid.T, around time.Time) *Spec {
-	spec := drawSpec(t, rapid.SampledFrom(clockChanges).Draw(t, "zone").zone, around, around.Add(48*time.Hour))
+	spec := scheduletest.DrawSpec(t, rapid.SampledFrom(scheduletest.ClockChanges).Draw(t, "zone").Zone, around, around.Add(48*time.Hour))
 	spec.Jitter = schedule.Duration(rapid.OneOf(
 		rapid.Just(int64(0)), rapid.Int64Range(0, int64(time.Minute)), rapid.Int64Range(0, int64(48*time.Hour)),
 	).Draw(t, "jitter"))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -35,7 +36,7 @@ func TestEveryChangeOf20Years(t *testing.T) {
 			// The hours that are skipped or repeated, and some more.
 			from := at.Add(-80 * time.Minute)
 			to := at.Add(80 * time.Minute)
-			spec := rapid.Custom(func(t *rapid.T) schedule.Spec { return drawSpec(t, name, from, to) }).Example(1000*n + i)
+			spec := rapid.Custom(func(t *rapid.T) schedule.Spec { return scheduletest.DrawSpec(t, name, from, to) }).Example(1000*n + i)
 			compareScan(t, withClock(spec, changes), loc, from, to)
 			seconds += int(to.Sub(from) / time.Second)
 		}
@@ -73,7 +74,7 @@ func TestSkippedDay(t *testing.T) {
 	change := time.Date(2011, 12, 30, 10, 0, 0, 0, time.UTC)
 	from, to := change.Add(-30*time.Minute), change.Add(30*time.Minute)
 	for i := range 12 {
-		spec := rapid.Custom(func(t *rapid.T) schedule.Spec { return drawSpec(t, "Pacific/Apia", from, to) }).Example(i)
+		spec := rapid.Custom(func(t *rapid.T) schedule.Spec { return scheduletest.DrawSpec(t, "Pacific/Apia", from, to) }).Example(i)
 		compareScan(t, withClock(spec, i), loc, from, to)
 	}
 }
@@ -96,7 +97,7 @@ func TestBounds(t *testing.T) {
 			for j := range 2 {
 				cases++
 				seed := 1000*n + 10*i + j
-				spec := rapid.Custom(func(t *rapid.T) schedule.Spec { return drawSpec(t, name, from, to) }).Example(seed)
+				spec := rapid.Custom(func(t *rapid.T) schedule.Spec { return scheduletest.DrawSpec(t, name, from, to) }).Example(seed)
 				if limit := zoneOf(loc, spec.DST).horizon; to.Unix() > limit {
 					to = time.Unix(limit, 0).UTC()
 				}
@@ -115,9 +116,9 @@ func TestEveryDayOfACentury(t *testing.T) {
 	days := 0
 	for seed := range 60 {
 		c := rapid.Custom(func(t *rapid.T) schedule.StructuredCalendar {
-			c := drawCalendar(t)
+			c := scheduletest.DrawCalendar(t)
 			for range 3 {
-				drawParts(t, &c)
+				scheduletest.DrawParts(t, &c)
 			}
 			return c
 		}).Example(seed)

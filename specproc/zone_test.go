@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -32,8 +33,8 @@ func TestZoneTable(t *testing.T) {
 
 func zonesOfVectors(t *testing.T) map[string]bool {
 	zones := map[string]bool{"UTC": true}
-	for _, change := range clockChanges {
-		zones[change.zone] = true
+	for _, change := range scheduletest.ClockChanges {
+		zones[change.Zone] = true
 	}
 	for _, v := range loadVectors(t, "dst") {
 		zones[v.Spec.TimeZone] = true

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 func (a *app) createCommand() *cobra.Command {
@@ -78,7 +78,7 @@ func (a *app) printPlanned(output outputFlag, done string, d schedule.Descriptio
 // specWarnings say what may surprise about the times of a spec. What named calendars take out is not known here.
 func (a *app) specWarnings(spec schedule.Spec) []schedule.Notice {
 	var notices []schedule.Notice
-	for _, warning := range specproc.Warnings(spec, a.env.Now()) {
+	for _, warning := range prose.Warnings(spec, a.env.Now()) {
 		notices = append(notices, warning.Notice())
 	}
 	return notices

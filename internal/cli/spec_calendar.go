@@ -15,6 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 const (
@@ -114,7 +115,7 @@ func (a *app) specCalendar(f *calendarFlags) error {
 	}
 	last := first.AddDate(0, f.months, 0)
 	days := calendar.Count(compiled, loc, first, last)
-	answer := calendarAnswer{specproc.Describe(spec), zoneName(loc), days, days.Total()}
+	answer := calendarAnswer{prose.Describe(spec), zoneName(loc), days, days.Total()}
 	return a.print(f.output, answer, func(w io.Writer) error {
 		return a.drawCalendar(w, &answer, &calendar.Page{
 			First: first, Months: f.months, Days: days, Changes: changesIn(loc, first, last),

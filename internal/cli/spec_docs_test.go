@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/golden"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 // specPage is the reference of specs.
@@ -48,7 +49,7 @@ func exampleResult(t *testing.T, name, text string, after time.Time) string {
 	require.NoError(t, err, name)
 	loc, err := spec.Location()
 	require.NoError(t, err, name)
-	result := fmt.Sprintf("%s\nafter %s:\n", specproc.Describe(spec), after.Format(time.RFC3339))
+	result := fmt.Sprintf("%s\nafter %s:\n", prose.Describe(spec), after.Format(time.RFC3339))
 	for at, ok := compiled.Next(after, "default-nightly"); ok && strings.Count(result, "\n") < 6; at, ok = compiled.Next(at.Nominal, "default-nightly") {
 		result += "  " + at.Nominal.In(loc).Format("Mon 2006-01-02 15:04:05")
 		if loc != time.UTC {
@@ -59,7 +60,7 @@ func exampleResult(t *testing.T, name, text string, after time.Time) string {
 		}
 		result += "\n"
 	}
-	for _, warning := range specproc.Warnings(spec, after) {
+	for _, warning := range prose.Warnings(spec, after) {
 		result += fmt.Sprintf("warning: %s: %s\n", warning.Field, warning.Text)
 	}
 	return result

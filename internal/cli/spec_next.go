@@ -10,6 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/render"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 const (
@@ -92,8 +93,8 @@ func (a *app) specNext(f *nextFlags) error {
 		return schedule.Prefix("spec", err)
 	}
 	next := render.SpecTimes{
-		Description: specproc.Describe(spec),
-		Warnings:    specproc.Warnings(spec, f.after),
+		Description: prose.Describe(spec),
+		Warnings:    prose.Warnings(spec, f.after),
 		TimeZone:    zoneName(loc),
 		Next:        []render.SpecTime{},
 	}

@@ -22,18 +22,19 @@ const module = "github.com/carillon-scheduler/carillon/"
 func TestDependenciesPointDownwards(t *testing.T) {
 	t.Parallel()
 	pool := []string{
-		"schedule", "specproc", "subjects", "kv", "internal/apitext", "internal/codec", "internal/suggest", "internal/wire",
+		"schedule", "specproc", "specproc/prose", "subjects", "kv", "internal/apitext", "internal/codec", "internal/suggest", "internal/wire",
 		"internal/bus", "internal/cache", "internal/loop", "internal/task", "internal/telemetry",
 		"internal/deadletter", "internal/events", "internal/flood", "internal/metrics", "internal/namespaces",
 	}
 	allowed := map[string][]string{
-		"schedule":   {"internal/jsontext", "internal/suggest", "internal/zonedata"},
-		"specproc":   {"schedule", "internal/wire"},
-		"subjects":   {"schedule", "internal/wire"},
-		"kv":         {"schedule", "subjects", "internal/bus", "internal/metrics", "internal/codec", "internal/wire"},
-		"generator":  pool,
-		"invoker":    pool,
-		"backfiller": pool,
+		"schedule":       {"internal/jsontext", "internal/suggest", "internal/zonedata"},
+		"specproc":       {"schedule", "internal/wire"},
+		"specproc/prose": {"schedule", "specproc"},
+		"subjects":       {"schedule", "internal/wire"},
+		"kv":             {"schedule", "subjects", "internal/bus", "internal/metrics", "internal/codec", "internal/wire"},
+		"generator":      pool,
+		"invoker":        pool,
+		"backfiller":     pool,
 		"frontend": append([]string{"internal/topology", "internal/taskqueue", "internal/jobs",
 			"internal/natsstats", "internal/search", "internal/search/query"}, pool...),
 		"client": {"schedule", "subjects", "internal/telemetry", "internal/apitext"},
@@ -134,7 +135,7 @@ func TestServerErrorCodesHaveOneHome(t *testing.T) {
 func TestLibrariesAreLight(t *testing.T) {
 	t.Parallel()
 	deps := listImports(t, "Deps")
-	for _, library := range []string{"schedule", "specproc", "client", "worker", "worker/builtin"} {
+	for _, library := range []string{"schedule", "specproc", "specproc/prose", "client", "worker", "worker/builtin"} {
 		for _, heavy := range []string{
 			"github.com/nats-io/nats-server/v2/server", "go.opentelemetry.io/otel/sdk/trace", "github.com/spf13/cobra",
 			"go.opentelemetry.io/otel/sdk/metric", "github.com/prometheus/client_golang/prometheus", "google.golang.org/grpc",
@@ -143,7 +144,7 @@ func TestLibrariesAreLight(t *testing.T) {
 			assert.False(t, slices.Contains(deps[library], heavy), "%s depends on %s", library, heavy)
 		}
 	}
-	for _, pure := range []string{"schedule", "specproc"} {
+	for _, pure := range []string{"schedule", "specproc", "specproc/prose"} {
 		assert.False(t, slices.Contains(deps[pure], "github.com/nats-io/nats.go"), "%s depends on NATS", pure)
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 // SpecTimes is what there is to know about a spec that is tried out.
 type SpecTimes struct {
-	Description string             `json:"description"`
-	Warnings    []specproc.Warning `json:"warnings,omitempty"`
-	TimeZone    string             `json:"timeZone"`
-	Next        []SpecTime         `json:"next"`
+	Description string          `json:"description"`
+	Warnings    []prose.Warning `json:"warnings,omitempty"`
+	TimeZone    string          `json:"timeZone"`
+	Next        []SpecTime      `json:"next"`
 	// Exhausted says that nothing follows the times in Next.
 	Exhausted bool `json:"exhausted"`
 }
@@ -68,7 +68,7 @@ func (n *SpecTimes) rows(now time.Time) [][]string {
 }
 
 // specWarnings writes one line for each warning.
-func specWarnings(out *strings.Builder, warnings []specproc.Warning, view View) {
+func specWarnings(out *strings.Builder, warnings []prose.Warning, view View) {
 	if len(warnings) > 0 {
 		out.WriteString("\n")
 	}

@@ -1,55 +1,21 @@
-package specproc
+package prose
 
 import (
 	"fmt"
-	"sort"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// ClockChange is a moment at which the clocks of a zone go forward or back.
-type ClockChange struct {
-	// At is the first instant with the new offset, in UTC.
-	At time.Time
-	// Before and After are the offsets from UTC, east of Greenwich positive.
-	Before, After time.Duration
-}
-
-// ClockChanges returns the clock changes of a zone in from < t ≤ to, which are whole seconds, in order. It looks once in
-// 24 hours: two changes within one of them that cancel each other out are not seen.
-func ClockChanges(loc *time.Location, from, to time.Time) []ClockChange {
-	var changes []ClockChange
-	for t, end := from.Unix(), to.Unix(); t < end; t += daySeconds {
-		before, until := offsetAt(loc, t), min(t+daySeconds, end)
-		if offsetAt(loc, until) == before {
-			continue
-		}
-		into := sort.Search(int(until-t), func(i int) bool { return offsetAt(loc, t+int64(i)) != before })
-		at := t + int64(into)
-		changes = append(changes, ClockChange{
-			At: time.Unix(at, 0).UTC(), Before: wholeSeconds(int(before)), After: wholeSeconds(int(offsetAt(loc, at))),
-		})
-	}
-	return changes
-}
-
-// Skips says whether the clocks go forward.
-func (c ClockChange) Skips() bool { return c.After > c.Before }
-
-// Span returns the times on the wall that are skipped or repeated, as if they were times in UTC: from ≤ t < until.
-func (c ClockChange) Span() (from, until time.Time) {
-	return c.At.Add(min(c.Before, c.After)), c.At.Add(max(c.Before, c.After))
-}
-
-// clockChanges warns of times of a calendar that the clocks skip or repeat.
+// ClockChanges warns of times of a calendar that the clocks skip or repeat.
 func (w *warner) clockChanges(source *warnSource) {
 	skip := w.spec.DST.Gap != schedule.GapShift
 	both := w.spec.DST.Repeat != schedule.RepeatFirst && w.spec.DST.Repeat != schedule.RepeatLast
 	if len(source.calendars) == 0 || !skip && !both {
 		return
 	}
-	wall, err := CompileWith(w.onTheWall(source), w.named)
+	wall, err := specproc.CompileWith(w.onTheWall(source), w.named)
 	if err != nil {
 		return
 	}
@@ -78,8 +44,8 @@ func (w *warner) onTheWall(source *warnSource) schedule.Spec {
 }
 
 // changes returns the clock changes to come.
-func (w *warner) changes() []ClockChange {
-	return ClockChanges(w.loc, w.from, w.from.AddDate(warnAhead, 0, 0))
+func (w *warner) changes() []specproc.ClockChange {
+	return specproc.ClockChanges(w.loc, w.from, w.from.AddDate(warnAhead, 0, 0))
 }
 
 func (w *warner) inBounds(t time.Time) bool {
@@ -101,7 +67,7 @@ const maxStruck = 60
 
 // strike finds the times that a change skips or repeats, if that makes a difference: when the calendar pauses for no
 // longer than the change takes, as one for every 15 minutes does, it runs on at its pace.
-func strike(wall *Spec, change ClockChange) (struck, bool) {
+func strike(wall *specproc.Spec, change specproc.ClockChange) (struck, bool) {
 	from, until := change.Span()
 	hit := struck{resumed: change.At.Add(change.After)}
 	var last time.Time

@@ -1,4 +1,4 @@
-package specproc
+package prose
 
 import (
 	"slices"

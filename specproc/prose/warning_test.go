@@ -1,4 +1,4 @@
-package specproc
+package prose
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 var warnFrom = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
@@ -233,7 +234,9 @@ func TestClockWarningsAreTrue(t *testing.T) {
 		}
 		var shorter, longer bool
 		last := time.Time{}
-		for next := range mustCompile(t, spec).Between(warnFrom, warnFrom.AddDate(2, 0, 0), "") {
+		compiled, err := specproc.Compile(spec)
+		require.NoError(t, err)
+		for next := range compiled.Between(warnFrom, warnFrom.AddDate(2, 0, 0), "") {
 			gap := next.Nominal.Sub(last)
 			longer = longer || !last.IsZero() && gap > 26*time.Hour
 			shorter = shorter || !last.IsZero() && gap < 22*time.Hour
@@ -242,19 +245,6 @@ func TestClockWarningsAreTrue(t *testing.T) {
 		require.Equal(t, longer, skipped)
 		require.Equal(t, shorter, repeated)
 	})
-}
-
-func TestClockChanges(t *testing.T) {
-	t.Parallel()
-	loc, err := schedule.LoadZone("Europe/Berlin")
-	require.NoError(t, err)
-	changes := ClockChanges(loc, warnFrom, warnFrom.AddDate(1, 0, 0))
-	require.Equal(t, []ClockChange{
-		{At: time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), Before: time.Hour, After: 2 * time.Hour},
-		{At: time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC), Before: 2 * time.Hour, After: time.Hour},
-	}, changes)
-	require.Equal(t, changes[:1], ClockChanges(loc, changes[0].At.Add(-time.Second), changes[0].At), "up to the end")
-	require.Empty(t, ClockChanges(loc, changes[0].At, changes[0].At.Add(time.Hour)), "after the beginning")
 }
 
 func BenchmarkWarnings(b *testing.B) {

@@ -1,16 +1,16 @@
-package specproc_test
+package prose_test
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/specproc"
+	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
 func ExampleDescribe() {
 	for _, cron := range []string{"0 9 * * mon-fri", "*/15 8-17 * * *", "0 18 L * ?", "0 9 ? * fri#2"} {
-		fmt.Println(specproc.Describe(schedule.Spec{Cron: []string{cron}, TimeZone: "Europe/Berlin"}))
+		fmt.Println(prose.Describe(schedule.Spec{Cron: []string{cron}, TimeZone: "Europe/Berlin"}))
 	}
 	// Output:
 	// at 09:00, Monday to Friday, Europe/Berlin
@@ -21,7 +21,7 @@ func ExampleDescribe() {
 
 func ExampleWarnings() {
 	spec := schedule.Spec{Cron: []string{"0 12 31 * *"}}
-	for _, warning := range specproc.Warnings(spec, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
+	for _, warning := range prose.Warnings(spec, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		fmt.Printf("%s: %s\n", warning.Field, warning.Text)
 	}
 	// Output:

@@ -1,4 +1,4 @@
-package specproc
+package prose
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 // WarningCode says for programs which trap a [Warning] is about.
@@ -68,13 +69,13 @@ const warnAhead = 2
 
 // Warnings looks for traps in a spec as it stands at an instant: clock changes of the two years to come, and whether any
 // time is left. The order is stable. The cost is bounded: well under a millisecond as a rule, some milliseconds at most,
-// and what [Spec.Next] takes to find that everything is excluded. A spec that is not valid, or empty, has no warnings.
+// and what [specproc.Spec.Next] takes to find that everything is excluded. A spec that is not valid, or empty, has no warnings.
 // What the calendars that it names take out is not known here: see [WarningsWith].
 func Warnings(spec schedule.Spec, from time.Time) []Warning {
 	return WarningsWith(withoutNamed(spec), nil, from)
 }
 
-// WarningsWith is Warnings for a spec that may name calendars, as [CompileWith] is Compile.
+// WarningsWith is Warnings for a spec that may name calendars, as [specproc.CompileWith] is Compile.
 func WarningsWith(spec schedule.Spec, calendars map[string]schedule.NamedCalendar, from time.Time) []Warning {
 	written := spec
 	spec = spec.AsStored()
@@ -184,7 +185,7 @@ func (w *warner) alone(source *warnSource) schedule.Spec {
 
 // next returns the first time of a spec after an instant. The spec is made of a valid one.
 func (w *warner) next(spec schedule.Spec, after time.Time) (time.Time, bool) {
-	s, err := CompileWith(spec, w.named)
+	s, err := specproc.CompileWith(spec, w.named)
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -224,7 +225,7 @@ func (w *warner) jitter() {
 	if jitter == 0 {
 		return
 	}
-	s, err := Compile(w.raw())
+	s, err := specproc.Compile(w.raw())
 	if err != nil {
 		return
 	}
@@ -254,9 +255,9 @@ const (
 
 // coincidences warns of sources that have a time in common, each pair once.
 func (w *warner) coincidences() {
-	var compiled []*Spec
+	var compiled []*specproc.Spec
 	for i := range w.sources[:min(len(w.sources), maxPaired)] {
-		s, err := CompileWith(w.alone(&w.sources[i]), w.named)
+		s, err := specproc.CompileWith(w.alone(&w.sources[i]), w.named)
 		if err != nil {
 			return
 		}
@@ -273,7 +274,7 @@ func (w *warner) coincidences() {
 }
 
 // meeting looks for the first time that two specs have in common, from one's next time to the other's.
-func meeting(a, b *Spec, after time.Time) (time.Time, bool) {
+func meeting(a, b *specproc.Spec, after time.Time) (time.Time, bool) {
 	t, ok := a.Next(after, "")
 	for range maxMeetings {
 		if !ok {

@@ -1,4 +1,4 @@
-package specproc
+package prose
 
 import (
 	"slices"
@@ -52,7 +52,7 @@ func missingWords(dayOfMonth int, months []int) string {
 		switch {
 		case month == 2 && dayOfMonth == 29:
 			leap = true
-		case dayOfMonth > monthLength(2000, month):
+		case dayOfMonth > longestOf(month):
 			missing = append(missing, monthName(month))
 		}
 	}

@@ -1,4 +1,4 @@
-package specproc
+package prose
 
 import (
 	"slices"
@@ -162,3 +162,13 @@ func countWords(n time.Duration, noun string) string {
 func monthName(month int) string { return time.Month(month).String() }
 
 func weekdayName(weekday int) string { return time.Weekday(weekday % 7).String() }
+
+const (
+	hourSeconds = 3600
+	daySeconds  = 24 * hourSeconds
+)
+
+// longestOf returns how many days a month has in a leap year.
+func longestOf(month int) int {
+	return time.Date(2000, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}

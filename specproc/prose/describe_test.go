@@ -1,4 +1,4 @@
-package specproc
+package prose
 
 import (
 	"strings"
@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
+	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -217,7 +219,7 @@ func TestDescribe(t *testing.T) {
 func TestDescribeProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		spec := drawSpec(t, rapid.SampledFrom(clockChanges).Draw(t, "zone").zone, around, around.Add(48*time.Hour))
+		spec := scheduletest.DrawSpec(t, rapid.SampledFrom(scheduletest.ClockChanges).Draw(t, "zone").Zone, warnFrom, warnFrom.Add(48*time.Hour))
 		words := Describe(spec)
 		require.NotEmpty(t, words)
 		require.NotContains(t, words, "invalid")
@@ -253,7 +255,7 @@ func TestDescribeNeverPanics(t *testing.T) {
 			Jitter:   schedule.Duration(rapid.Int64().Draw(t, "jitter")),
 		}
 		require.NotEmpty(t, Describe(spec))
-		Warnings(spec, around)
+		Warnings(spec, warnFrom)
 	})
 }
 
