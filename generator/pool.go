@@ -212,9 +212,20 @@ type attempt struct {
 	armed *wire.Wake
 }
 
-// transition makes one attempt. It returns until when to hold the messages, if that is needed.
+// sight is what an attempt has read of a schedule.
+type sight struct {
+	record     kv.Record[wire.GeneratorState]
+	definition kv.Record[wire.Definition]
+	// wakes are those of the messages, and one that says what the record does: a message that is held may be older than what was last
+	// done for the schedule.
+	wakes []wire.Wake
+}
+
+// errGone says that the schedule is not there any more.
+var errGone = errors.New("generator: the schedule is gone")
+
+// transition makes one attempt: it loads, decides, and commits. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
-	key := a.key
 	a.begun = p.config.Now()
 	a.asked = a.begun
 	if a.created != nil && !a.again {
@@ -222,72 +233,102 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 			return holdUntil, err
 		}
 	}
-	record, err := p.record(ctx, a)
-	if err != nil {
+	s, err := p.load(ctx, a)
+	var decision Decision
+	if err == nil {
+		decision, err = p.settle(ctx, a, &s)
+	}
+	switch {
+	case errors.Is(err, errGone):
+		p.forgetRecent(a.key)
+		return time.Time{}, p.forget(ctx, a.key, s.wakes)
+	case err != nil:
 		return time.Time{}, err
 	}
-	// A message that is held may be older than what was last done for the schedule; the record tells.
-	wakes := append(a.wakes, wire.Wake{Incarnation: record.Value.Incarnation, Version: record.Value.Version})
-	definition, err := p.definition(ctx, a, wakes, record.Revision == 0)
-	gone := errors.Is(err, kv.ErrNotFound)
-	if err != nil && !gone {
-		return time.Time{}, err
-	}
-	if err := p.armGuardsAgain(ctx, key, a.wakes, &definition.Value); err != nil {
-		return time.Time{}, err
-	}
-	if gone {
-		p.forgetRecent(key)
-		return time.Time{}, p.forget(ctx, key, wakes)
-	}
-	decision, err := p.decide(ctx, a, &definition.Value, record.Value)
-	if err == nil && record.Revision != 0 && (decision.HandOff != nil || decision.WakeAt.IsZero()) {
-		definition, decision, err = p.confirm(ctx, a, definition, decision, record.Value)
-		if errors.Is(err, kv.ErrNotFound) {
-			p.forgetRecent(key)
-			return time.Time{}, p.forget(ctx, key, wakes)
-		}
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	if !a.again && (isDelicate(&decision, record.Revision == 0) || a.known && decision.Updated) {
-		return time.Time{}, errDelicate
-	}
-	holdUntil = p.holdUntil(decision)
-	// The timer of another process is gone, and perhaps the message as well; or the message is for sure; or the other may acknowledge
-	// it when it is done with what it has decided before. Where nothing changes, it has decided the same.
-	if a.armed != nil || a.gone || a.shared && decision.Changed {
-		holdUntil = time.Time{}
-	}
-	if isDone(a.due, &record.Value, &decision) && !holdUntil.IsZero() {
+	holdUntil = p.holdFor(a, decision)
+	if isDone(a.due, &s.record.Value, &decision) && !holdUntil.IsZero() {
 		a.letsGo = true // else there was a timer, which may be the very one that has brought the message: it is armed anew
 		return time.Time{}, nil
 	}
-	if before := record.Value.Incarnation; before != "" && before != definition.Value.Incarnation {
-		if err := p.publishEnding(ctx, key, before, a.wakes); err != nil {
+	return p.carryOut(ctx, a, &s, decision, holdUntil)
+}
+
+// load reads the record, and then the definition as the record and the messages say that it is, or newer. It arms guards again.
+func (p *Pool) load(ctx context.Context, a *attempt) (s sight, err error) {
+	if s.record, err = p.record(ctx, a); err != nil {
+		return s, err
+	}
+	s.wakes = append(a.wakes, wire.Wake{Incarnation: s.record.Value.Incarnation, Version: s.record.Value.Version})
+	s.definition, err = p.definition(ctx, a, s.wakes, s.record.Revision == 0)
+	gone := errors.Is(err, kv.ErrNotFound)
+	if err != nil && !gone {
+		return s, err
+	}
+	if err := p.armGuardsAgain(ctx, a.key, a.wakes, &s.definition.Value); err != nil {
+		return s, err
+	}
+	if gone {
+		return s, errGone
+	}
+	return s, nil
+}
+
+// settle decides, and makes sure of what the decision goes by as far as it matters: see confirm and isDelicate.
+func (p *Pool) settle(ctx context.Context, a *attempt, s *sight) (Decision, error) {
+	first := s.record.Revision == 0
+	decision, err := p.decide(ctx, a, &s.definition.Value, s.record.Value)
+	if err == nil && !first && (decision.HandOff != nil || decision.WakeAt.IsZero()) {
+		s.definition, decision, err = p.confirm(ctx, a, s.definition, decision, s.record.Value)
+		if errors.Is(err, kv.ErrNotFound) {
+			return Decision{}, errGone
+		}
+	}
+	if err != nil {
+		return Decision{}, err
+	}
+	if !a.again && (isDelicate(&decision, first) || a.known && decision.Updated) {
+		return Decision{}, errDelicate
+	}
+	return decision, nil
+}
+
+// holdFor is until when to hold the messages, if a timer is not to be armed instead.
+func (p *Pool) holdFor(a *attempt, decision Decision) time.Time {
+	// The timer of another process is gone, and perhaps the message as well; or the message is for sure; or the other may acknowledge
+	// it when it is done with what it has decided before. Where nothing changes, it has decided the same.
+	if a.armed != nil || a.gone || a.shared && decision.Changed {
+		return time.Time{}
+	}
+	return p.holdUntil(decision)
+}
+
+// carryOut tells what has become of an earlier schedule of the ID, and closes this one or commits what has been decided. It returns until
+// when to hold the messages.
+func (p *Pool) carryOut(ctx context.Context, a *attempt, s *sight, decision Decision, holdUntil time.Time) (time.Time, error) {
+	if before := s.record.Value.Incarnation; before != "" && before != s.definition.Value.Incarnation {
+		if err := p.publishEnding(ctx, a.key, before, a.wakes); err != nil {
 			return time.Time{}, err
 		}
 	}
 	if decision.Close {
-		p.forgetRecent(key)
-		return time.Time{}, p.close(ctx, definition)
+		p.forgetRecent(a.key)
+		return time.Time{}, p.close(ctx, s.definition)
 	}
 	if !holdUntil.IsZero() {
-		p.held.note(key, holdUntil)
+		p.held.note(a.key, holdUntil)
 		if a.contested {
 			holdUntil = holdUntil.Add(yieldTime)
 		}
 	}
-	p.definitions.Keep(key, definition) // before the invoker asks for it
-	revision, err := p.commit(ctx, a, &definition.Value, decision, record.Revision, holdUntil.IsZero())
+	p.definitions.Keep(a.key, s.definition) // before the invoker asks for it
+	revision, err := p.commit(ctx, a, &s.definition.Value, decision, s.record.Revision, holdUntil.IsZero())
 	if err != nil {
 		return time.Time{}, err
 	}
-	if revision != record.Revision {
-		record = kv.Record[wire.GeneratorState]{Value: decision.State, Revision: revision}
+	if revision != s.record.Revision {
+		s.record = kv.Record[wire.GeneratorState]{Value: decision.State, Revision: revision}
 	}
-	p.records.Keep(key, record)
+	p.records.Keep(a.key, s.record)
 	return holdUntil, nil
 }
 
