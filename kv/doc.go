@@ -13,5 +13,6 @@
 // [ErrUnconfirmed] is a word for the callers: no function here returns it.
 // Whether a record was read or written in vain is an ordinary outcome here; who owns which record is the pools' matter.
 //
-// The package may import schedule and subjects. It must never hold a decision about schedules, nor a cache.
+// The package may import schedule, subjects, internal/bus, internal/codec, internal/metrics and internal/wire. It must never hold a
+// decision about schedules, nor a cache.
 package kv

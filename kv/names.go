@@ -17,11 +17,7 @@ import (
 func subjectsOf(ctx context.Context, js jetstream.JetStream, stream, filter string) (names []string, rest bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	request, err := json.Marshal(map[string]string{"subjects_filter": filter})
-	if err != nil {
-		return nil, false, err
-	}
-	reply, err := js.Conn().RequestWithContext(ctx, bus.APIPrefix(js.Options())+"STREAM.INFO."+stream, request)
+	reply, err := bus.Ask(ctx, js, "STREAM.INFO."+stream, map[string]string{"subjects_filter": filter})
 	if err != nil {
 		return nil, false, err
 	}

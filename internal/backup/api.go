@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
@@ -34,26 +34,11 @@ type api struct {
 
 func newAPI(js jetstream.JetStream) api { return api{js: js, conn: js.Conn()} }
 
-func (a api) subject(verb, stream string) string {
-	prefix := jetstream.DefaultAPIPrefix
-	switch options := a.js.Options(); {
-	case options.Domain != "":
-		prefix = "$JS." + options.Domain + ".API."
-	case options.APIPrefix != "":
-		prefix = strings.TrimSuffix(options.APIPrefix, ".") + "."
-	}
-	return prefix + verb + "." + stream
-}
-
 // call sends a request and decodes the answer, whose error, if it has one, it returns.
 func (a api) call(ctx context.Context, verb, stream string, request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	body, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	reply, err := a.conn.RequestWithContext(ctx, a.subject(verb, stream), body)
+	reply, err := bus.Ask(ctx, a.js, verb+"."+stream, request)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@
 //   - [Reader] reads the newest messages of several subjects in one round trip, from any replica. JetStream answers such a request
 //     ("multi_last" of a direct get, ADR-31) with a message for each subject and one that marks the end, for which nats.go has no
 //     function. [Lanes] are connections to read by, so that a stream which cannot be read for a moment holds up no other.
-//   - The codes of errors of the server, which [CodeOf] finds.
+//   - [Ask] sends other requests to the API of JetStream, and [CodeOf] finds the codes of its errors.
 //
 // The package knows streams, subjects and headers, not what is sent, nor what an error of the server means to the caller. It may import
 // subjects. All that talks to JetStream may import it. Reads for people, such as the event history and the state of task queues, must not

@@ -48,11 +48,7 @@ func LeaderAt(ctx context.Context, js jetstream.JetStream, stream string, sequen
 func leaderGet(ctx context.Context, js jetstream.JetStream, stream, subject string, what map[string]any) (Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	request, err := json.Marshal(what)
-	if err != nil {
-		return Message{}, err
-	}
-	reply, err := js.Conn().RequestWithContext(ctx, APIPrefix(js.Options())+"STREAM.MSG.GET."+stream, request)
+	reply, err := Ask(ctx, js, "STREAM.MSG.GET."+stream, what)
 	if err != nil {
 		return Message{}, fmt.Errorf("bus: read %s from the leader: %w", subject, err)
 	}
@@ -98,11 +94,7 @@ func LeaderSequence(ctx context.Context, js jetstream.JetStream, stream string) 
 
 // leaderInfo asks the leader of a stream about it.
 func leaderInfo(ctx context.Context, js jetstream.JetStream, stream string, question map[string]any, info any) error {
-	request, err := json.Marshal(question)
-	if err != nil {
-		return err
-	}
-	reply, err := js.Conn().RequestWithContext(ctx, APIPrefix(js.Options())+"STREAM.INFO."+stream, request)
+	reply, err := Ask(ctx, js, "STREAM.INFO."+stream, question)
 	if err != nil {
 		return err
 	}

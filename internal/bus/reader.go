@@ -295,14 +295,3 @@ func directMessage(part *nats.Msg) (Message, error) {
 		Subject: lastValue(part, jetstream.SubjectHeader), Sequence: sequence, Header: part.Header, Data: part.Data,
 	}, nil
 }
-
-// APIPrefix is what the subjects of the JetStream API begin with on a connection with options.
-func APIPrefix(options jetstream.JetStreamOptions) string {
-	switch {
-	case options.Domain != "":
-		return "$JS." + options.Domain + ".API."
-	case options.APIPrefix != "":
-		return strings.TrimSuffix(options.APIPrefix, ".") + "."
-	}
-	return jetstream.DefaultAPIPrefix
-}

@@ -7,8 +7,8 @@
 //     Whoever keeps a record must not change what it refers to.
 //   - [Specs] are compiled specs. A version of a definition never changes, so they never go stale.
 //
-// The package may be imported by the pools, the frontend, internal/backup, and what sets up the pools. It may import schedule, specproc
-// and kv. It knows nothing of what the records mean, and must never decide anything.
+// The package may be imported by the pools, the frontend, internal/backup, and what sets up the pools. It may import schedule, specproc,
+// kv and internal/wire. It knows nothing of what the records mean, and must never decide anything.
 package cache
 
 import (

@@ -5,8 +5,8 @@
 // what is in them, sends their messages again and removes them. It talks to NATS alone, so that it works when nothing else
 // does.
 //
-// The package may import schedule, subjects, internal/events and internal/bus. It knows which kinds of message there
-// are, but not what the pools do with them.
+// The package may import schedule, subjects, internal/apitext, internal/bus, internal/codec, internal/events and internal/wire. It knows
+// which kinds of message there are, but not what the pools do with them.
 //
 // Whoever writes a letter can write anything into it, and workers are not trusted: all that a letter says of itself in its headers and
 // its body is believed only within what its subject proves, which permissions of NATS can fence.

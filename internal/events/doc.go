@@ -6,6 +6,6 @@
 //
 // Events of a namespace that keeps them for a shorter time than the stream bear that time.
 //
-// The package may import schedule, subjects, internal/namespaces and internal/telemetry. What is an event, and when, is
-// decided by the pools and the frontend; nothing here decides.
+// The package may import schedule, subjects, internal/bus, internal/metrics, internal/namespaces and internal/telemetry. The pools and
+// the frontend decide what is an event, and when; nothing here decides.
 package events

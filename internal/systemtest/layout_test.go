@@ -41,6 +41,8 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"worker": {"schedule", "subjects", "internal/telemetry", "internal/deadletter", "internal/flood", "internal/metrics",
 			"internal/workerbus"},
 
+		"internal/bus":   {"subjects"},
+		"internal/cache": {"schedule", "specproc", "kv", "internal/wire"},
 		"internal/diagnosis": {"subjects", "kv", "internal/namespaces", "internal/taskqueue", "internal/topology", "internal/streamwatch",
 			"internal/presence"},
 		"internal/heap":              {},
@@ -56,6 +58,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/probe":             {},
 		"internal/search":            {"schedule", "subjects", "kv", "internal/bus", "internal/metrics", "internal/search/query", "internal/codec", "internal/wire"},
 		"internal/search/query":      {"schedule", "internal/suggest"},
+		"internal/task":              {"schedule", "internal/codec", "internal/metrics", "internal/telemetry", "internal/wire"},
 		"internal/workerbus":         {"internal/bus"},
 		"internal/yamltext":          {},
 		"internal/zonedata":          {},

@@ -5,6 +5,6 @@
 // EventNoWorker). Any number of watchers may run at once: together they tell each thing once. [AskTypes] asks the workers of a
 // queue which action types they have.
 //
-// The package may import schedule, subjects, internal/bus, internal/events and internal/presence. What to tell, and when, is decided by
-// the pure type tracker; everything else asks NATS.
+// The package may import schedule, subjects, internal/bus, internal/events, internal/flood, internal/metrics, internal/namespaces
+// and internal/presence. The pure type tracker decides what to tell, and when; everything else asks NATS.
 package taskqueue

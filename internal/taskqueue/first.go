@@ -77,11 +77,7 @@ func RunOf(sequence uint64, since time.Time, data []byte) *WaitingRun {
 func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := js.Conn().RequestWithContext(ctx, bus.APIPrefix(js.Options())+verb, body)
+	reply, err := bus.Ask(ctx, js, verb, request)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("taskqueue: %s: no answer within %s: %w", verb, askWait, err)
 	}
