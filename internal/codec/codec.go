@@ -63,15 +63,15 @@ func Unmarshal(data []byte, into any) error {
 	}
 	t := target.Type().Elem()
 	if err := checkVersion(data); err != nil {
-		return fmt.Errorf("decode %s: %w", t, err)
+		return fmt.Errorf("decode %s: %w", nameOf(t), err)
 	}
 	c, err := codecOf(t)
 	if err != nil {
-		return fmt.Errorf("decode %s: %w", t, err)
+		return fmt.Errorf("decode %s: %w", nameOf(t), err)
 	}
 	fresh := reflect.New(t).Elem()
 	if err := readRecord(data[1:], c, fresh); err != nil {
-		return fmt.Errorf("decode %s: %w", t, err)
+		return fmt.Errorf("decode %s: %w", nameOf(t), err)
 	}
 	target.Elem().Set(fresh)
 	return nil

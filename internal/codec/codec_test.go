@@ -121,13 +121,13 @@ func TestUnmarshalErrors(t *testing.T) {
 		{"version", []byte{9, 0x80}, "format version 9, this release reads version 1"},
 		{"json", []byte(`{"id":1}`), "format version 123, this release reads version 1"},
 		{"no body", body(), "byte 1: the data is cut short"},
-		{"nothing", body(0xc0), "byte 2: a scalar where a wire.InvokerState is expected"},
-		{"list", body(0x90), "byte 2: a list where a wire.InvokerState is expected"},
+		{"nothing", body(0xc0), "byte 2: a scalar where a InvokerState is expected"},
+		{"list", body(0x90), "byte 2: a list where a InvokerState is expected"},
 		{"trailing", body(0x80, 0x80), "1 bytes too many"},
 		{"reserved code", body(0xc1), "byte 2: no value begins with 0xc1"},
 		{"number as field name", body(0x81, 1, 1), "byte 3: a scalar where a field name is expected"},
-		{"text for list", field("starts", 0xa1, 'x'), "byte 10: text where a []wire.BufferedStart is expected"},
-		{"time for map", field("sources", 0xd6, 0xff, 0xde, 0xff, 0xff, 0), "byte 11: a time where a map[string]wire.SourceProgress is expected"},
+		{"text for list", field("starts", 0xa1, 'x'), "byte 10: text where a list of BufferedStart is expected"},
+		{"time for map", field("sources", 0xd6, 0xff, 0xde, 0xff, 0xff, 0), "byte 11: a time where a map of SourceProgress is expected"},
 		{"time for map within embedded", field("outbox", 0x91, 0x81, 0xa4, 't', 'i', 'm', 'e', 0xc0), "byte 17: a scalar where a time.Time is expected"},
 		{"truth for number", field("limitUsed", 0xc3), "byte 13: a scalar of another kind than expected"},
 		{"number for truth", field("hasResult", 1), "byte 13: a scalar of another kind than expected"},
@@ -145,7 +145,7 @@ func TestUnmarshalErrors(t *testing.T) {
 			t.Parallel()
 			into := wire.InvokerState{Incarnation: "untouched"}
 			err := codec.Unmarshal(test.data, &into)
-			require.EqualError(t, err, "decode wire.InvokerState: "+prefix+test.want)
+			require.EqualError(t, err, "decode InvokerState: "+prefix+test.want)
 			require.ErrorIs(t, err, codec.ErrFormat)
 			require.Equal(t, wire.InvokerState{Incarnation: "untouched"}, into)
 		})

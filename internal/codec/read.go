@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -53,14 +54,24 @@ func (r *recordReader) value(c codec, v reflect.Value) error {
 	case h.shape == want:
 		return c.read(r, h, v)
 	}
-	return fmt.Errorf("%s where a %s is expected", h.shape, pointee(v.Type()))
+	return fmt.Errorf("%s where a %s is expected", h.shape, nameOf(v.Type()))
 }
 
-func pointee(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// nameOf names a type as people who read errors know it: by the name of the record, not by the package that has it.
+func nameOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return nameOf(t.Elem())
+	case reflect.Slice:
+		if t.Name() == "" {
+			return "list of " + nameOf(t.Elem())
+		}
+	case reflect.Map:
+		if t.Name() == "" {
+			return "map of " + nameOf(t.Elem())
+		}
 	}
-	return t
+	return cmp.Or(t.Name(), t.String())
 }
 
 // skip reads a value of a field that this release does not know.
