@@ -59,6 +59,9 @@ func (r *recordReader) value(c codec, v reflect.Value) error {
 
 // nameOf names a type as people who read errors know it: by the name of the record, not by the package that has it.
 func nameOf(t reflect.Type) string {
+	if t == reflect.TypeFor[time.Time]() {
+		return "time"
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return nameOf(t.Elem())
