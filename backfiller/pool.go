@@ -26,12 +26,10 @@ import (
 
 // Config sets up a Pool. Zero fields take the defaults they name.
 type Config struct {
-	// JS is the connection; Bus stands for it where there is none.
-	JS    jetstream.JetStream
+	// Bus is how the pool reaches NATS. Run closes it.
+	Bus   bus.Bus
 	Store *kv.Store
 	Names subjects.Names
-	// Bus is that of JS by default. Run closes it.
-	Bus bus.Bus
 	// Namespaces says how long events are kept; nil says nothing.
 	Namespaces namespaces.Source
 	// Vitals are told how the pool is doing; nil tells nobody.
@@ -63,10 +61,9 @@ type Pool struct {
 // New returns a pool that is not running yet.
 func New(config Config) (*Pool, error) {
 	config = config.withDefaults()
-	if config.JS == nil && config.Bus == nil || config.Store == nil {
-		return nil, errors.New("backfiller: Config.JS and Config.Store are required")
+	if config.Bus == nil || config.Store == nil {
+		return nil, errors.New("backfiller: Config.Bus and Config.Store are required")
 	}
-	config.Bus = bus.Or(config.Bus, config.JS)
 	return &Pool{
 		config: config, specs: cache.NewSpecs(cache.DefaultSize),
 		events: events.NewPublisher(config.Bus, config.Names, config.Namespaces),

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
@@ -56,7 +57,7 @@ func setup(t *testing.T) *testBundle {
 
 func (b *testBundle) pool() *Pool {
 	b.Helper()
-	p, err := New(Config{JS: b.js, Store: b.store, Names: b.names, Logger: natstest.Logger(b)})
+	p, err := New(Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Logger: natstest.Logger(b)})
 	require.NoError(b, err)
 	return p
 }
@@ -173,7 +174,7 @@ func (b *testBundle) invokerTook(source string, span wire.Span, waiting int) {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{})
-	require.ErrorContains(t, err, "Config.JS and Config.Store are required")
+	require.ErrorContains(t, err, "Config.Bus and Config.Store are required")
 }
 
 func TestTriggerFromRequestToEnd(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
@@ -35,15 +36,15 @@ func pools(conn *nats.Conn, js jetstream.JetStream, store *kv.Store, names subje
 	if err != nil {
 		return nil, err
 	}
-	gen, err := generator.New(generator.Config{JS: js, Store: store, Names: names, Logger: quiet})
+	gen, err := generator.New(generator.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
 	if err != nil {
 		return nil, err
 	}
-	inv, err := invoker.New(invoker.Config{JS: js, Store: store, Names: names, Logger: quiet})
+	inv, err := invoker.New(invoker.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
 	if err != nil {
 		return nil, err
 	}
-	back, err := backfiller.New(backfiller.Config{JS: js, Store: store, Names: names, Logger: quiet})
+	back, err := backfiller.New(backfiller.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
 	return []role{front, gen, inv, back}, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/backfiller"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -229,9 +230,9 @@ func (in *installation) runPools() {
 	in.t.Helper()
 	_, js := natstest.Connect(in.t, natstest.Shared(in.t))
 	logger := natstest.Logger(in.t)
-	generators, err := generator.New(generator.Config{JS: js, Store: in.store, Names: in.names, Logger: logger})
+	generators, err := generator.New(generator.Config{Bus: bus.New(js), Store: in.store, Names: in.names, Logger: logger})
 	require.NoError(in.t, err)
-	backfillers, err := backfiller.New(backfiller.Config{JS: js, Store: in.store, Names: in.names, Logger: logger})
+	backfillers, err := backfiller.New(backfiller.Config{Bus: bus.New(js), Store: in.store, Names: in.names, Logger: logger})
 	require.NoError(in.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	group, ctx := errgroup.WithContext(ctx)

@@ -25,12 +25,10 @@ import (
 
 // Config sets up a Pool. Zero fields take the defaults they name.
 type Config struct {
-	// JS is the connection; Bus stands for it where there is none.
-	JS    jetstream.JetStream
+	// Bus is how the pool reaches NATS. Run closes it.
+	Bus   bus.Bus
 	Store *kv.Store
 	Names subjects.Names
-	// Bus is that of JS by default. Run closes it.
-	Bus bus.Bus
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -78,8 +76,8 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if c.JS == nil && c.Bus == nil || c.Store == nil {
-		return errors.New("generator: Config.JS and Config.Store are required")
+	if c.Bus == nil || c.Store == nil {
+		return errors.New("generator: Config.Bus and Config.Store are required")
 	}
 	if c.Lead < 0 || c.Lead > subjects.TaskAckWait {
 		return fmt.Errorf("generator: Config.Lead is %v, must be 0 to %v", c.Lead, subjects.TaskAckWait)
@@ -109,7 +107,6 @@ func New(config Config) (*Pool, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	config.Bus = bus.Or(config.Bus, config.JS)
 	return &Pool{
 		config: config, specs: cache.NewSpecs(cache.DefaultSize),
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 	"github.com/carillon-scheduler/carillon/internal/loop"
@@ -51,7 +52,7 @@ func setup(t *testing.T) *testBundle {
 
 func (b *testBundle) pool(change ...func(*Config)) *Pool {
 	b.Helper()
-	config := Config{JS: b.js, Store: b.store, Names: b.names, Logger: natstest.Logger(b)}
+	config := Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Logger: natstest.Logger(b)}
 	for _, c := range change {
 		c(&config)
 	}
@@ -171,10 +172,10 @@ func seconds(n int) schedule.Spec {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{})
-	require.ErrorContains(t, err, "Config.JS and Config.Store are required")
+	require.ErrorContains(t, err, "Config.Bus and Config.Store are required")
 	b := setup(t)
 	for _, lead := range []time.Duration{-1, subjects.TaskAckWait + 1} {
-		_, err = New(Config{JS: b.js, Store: b.store, Names: b.names, Lead: lead})
+		_, err = New(Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Lead: lead})
 		require.ErrorContains(t, err, "Config.Lead")
 	}
 	p := b.pool(idleAfter(-1))

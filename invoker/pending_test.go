@@ -117,7 +117,7 @@ func TestStartsWaitWhereRunsCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	deaf := &deafBus{deaf: true}
 	w := newWaits(t, schedule.NamespaceLimits{MaxPendingRuns: 8}, func(c *invoker.Config) {
-		deaf.Bus = bus.Or(nil, c.JS)
+		deaf.Bus = c.Bus
 		c.Bus = deaf
 	})
 	w.manualStarts("a", 1)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
@@ -26,12 +25,10 @@ import (
 
 // Config sets up a Pool. Zero fields take the defaults they name.
 type Config struct {
-	// JS is the connection; Bus stands for it where there is none.
-	JS    jetstream.JetStream
+	// Bus is how the pool reaches NATS. Run closes it.
+	Bus   bus.Bus
 	Store *kv.Store
 	Names subjects.Names
-	// Bus is that of JS by default. Run closes it.
-	Bus bus.Bus
 	// Logger is slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
@@ -91,8 +88,8 @@ type Pool struct {
 // New returns a pool that is not running yet.
 func New(config Config) (*Pool, error) {
 	config = config.withDefaults()
-	if config.JS == nil && config.Bus == nil || config.Store == nil {
-		return nil, errors.New("invoker: Config.JS and Config.Store are required")
+	if config.Bus == nil || config.Store == nil {
+		return nil, errors.New("invoker: Config.Bus and Config.Store are required")
 	}
 	known, err := lru.New[schedule.Key, published](publishedSize)
 	if err != nil {
@@ -102,7 +99,6 @@ func New(config Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	config.Bus = bus.Or(config.Bus, config.JS)
 	return &Pool{
 		config: config, published: known, left: left,
 		events:  events.NewPublisher(config.Bus, config.Names, config.Namespaces),

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/loop"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -82,7 +83,7 @@ func runTimeout(d time.Duration) func(*wire.Definition) {
 func (s *site) newPool(changes ...func(*invoker.Config)) *invoker.Pool {
 	s.t.Helper()
 	_, js := natstest.Connect(s.t, natstest.Shared(s.t))
-	config := invoker.Config{JS: js, Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}
+	config := invoker.Config{Bus: bus.New(js), Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}
 	for _, change := range changes {
 		change(&config)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
 	"github.com/carillon-scheduler/carillon/internal/backup"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
@@ -62,11 +63,11 @@ func (s *site) start(settings topology.Settings, ledger *ledger) {
 	logger := natstest.Logger(s)
 	front, err := frontend.New(frontend.Config{Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	gen, err := generator.New(generator.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	inv, err := invoker.New(invoker.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	back, err := backfiller.New(backfiller.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(backfiller.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
 	work, err := worker.New(s.conn, worker.Config{TaskQueue: "q", Prefix: s.names.Prefix(), Logger: logger})
 	require.NoError(s, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
@@ -84,11 +85,11 @@ func (s *site) startRoles() {
 	logger := natstest.Logger(s)
 	front, err := frontend.New(frontend.Config{Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	gen, err := generator.New(generator.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	inv, err := invoker.New(invoker.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	back, err := backfiller.New(backfiller.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(backfiller.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
 	s.background(front.Run, gen.Run, inv.Run, back.Run)
 	select {

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natsstats"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/search"
@@ -66,11 +67,11 @@ func (s *site) run() {
 		Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Index: index, Logger: logger,
 	})
 	require.NoError(s, err)
-	gen, err := generator.New(generator.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	inv, err := invoker.New(invoker.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	back, err := backfiller.New(backfiller.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(backfiller.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
 	watcher, err := taskqueue.New(taskqueue.Config{JS: s.js, Names: s.names, Period: 50 * time.Millisecond, Logger: logger})
 	require.NoError(s, err)

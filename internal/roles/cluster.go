@@ -138,7 +138,7 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 func (c *Cluster) Generator() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := generator.New(generator.Config{
-		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
+		Bus: bus.New(c.JS), Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
 		Vitals: vitals,
 	})
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Cluster) checks() consistency.Config {
 func (c *Cluster) Invoker() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := invoker.New(invoker.Config{
-		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
+		Bus: bus.New(c.JS), Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
 		Vitals: vitals,
 	})
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *Cluster) Invoker() (Role, error) {
 func (c *Cluster) Backfiller() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
 	pool, err := backfiller.New(backfiller.Config{
-		JS: c.JS, Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table, Vitals: vitals,
+		Bus: bus.New(c.JS), Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table, Vitals: vitals,
 	})
 	if err != nil {
 		return Role{}, err

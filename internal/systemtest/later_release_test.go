@@ -64,11 +64,11 @@ func (l *laterRelease) run(s *system) {
 
 	front, err := frontend.New(frontend.Config{Conn: conn, JS: js, Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)
-	gen, err := generator.New(generator.Config{JS: js, Bus: newBus(), Store: store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)
-	inv, err := invoker.New(invoker.Config{JS: js, Bus: newBus(), Store: store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)
-	back, err := backfiller.New(backfiller.Config{JS: js, Bus: newBus(), Store: store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(backfiller.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	roles := []interface{ Run(context.Context) error }{front, gen, inv, back}

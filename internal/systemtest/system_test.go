@@ -21,6 +21,7 @@ import (
 	"github.com/carillon-scheduler/carillon/client"
 	"github.com/carillon-scheduler/carillon/frontend"
 	"github.com/carillon-scheduler/carillon/generator"
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
@@ -85,11 +86,11 @@ func (s *system) start() {
 	logger := natstest.Logger(s.t)
 	front, err := frontend.New(frontend.Config{Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
-	gen, err := generator.New(generator.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
-	inv, err := invoker.New(invoker.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(invoker.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
-	back, err := backfiller.New(backfiller.Config{JS: s.js, Store: s.store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(backfiller.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
 
 	ctx, cancel := context.WithCancel(context.Background())
