@@ -210,51 +210,20 @@ var errNothing = fmt.Errorf("%w: invoker: nothing to do or to pause", kv.ErrUnco
 // errReplaced asks the leader before what an earlier schedule of the same ID has left is abandoned.
 var errReplaced = fmt.Errorf("%w: invoker: the record is that of an earlier schedule", kv.ErrUnconfirmed)
 
-// transition makes one attempt. kv.ErrConflict means that another process has written the record meanwhile: what this
+// transition makes one attempt: it loads, decides, commits, and then executes. kv.ErrConflict means that another process has written the record meanwhile: what this
 // attempt has executed is found done by the next. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	a.began = p.wallClock()
-	record, err := p.records.Load(ctx, p.config.Store, a.key, a.again)
-	if err != nil {
-		return time.Time{}, err
-	}
-	definition, err := p.definition(ctx, a, &record.Value)
-	if errors.Is(err, kv.ErrNotFound) {
-		p.forgetRecent(a.key)
-		if err := p.endStrays(ctx, a.key, a.group, nil); err != nil {
-			return time.Time{}, err
-		}
-		disarmed := p.disarmReported(ctx, a.key, a.group, func(string) bool { return true })
-		return time.Time{}, errors.Join(p.forget(ctx, a.key), disarmed())
+	s, err := p.load(ctx, a)
+	if errors.Is(err, errGone) {
+		return time.Time{}, p.leaveGone(ctx, a)
 	}
 	if err != nil {
 		return time.Time{}, err
 	}
-	if record, err = p.bury(ctx, a, record, &definition.Value); err != nil {
-		return time.Time{}, err
-	}
-	s := newSession(p, a, definition, record)
-	if err := s.takeLeftOver(ctx); err != nil {
-		return time.Time{}, err
-	}
-	in, err := p.input(ctx, a.key, a.group, &record.Value)
+	out, err := p.decide(ctx, a, s)
 	if err != nil {
 		return time.Time{}, err
-	}
-	if in.Spec, err = recountingSpec(&definition.Value, in); err != nil {
-		return time.Time{}, err
-	}
-	if err := p.leaveBehind(ctx, a, &definition.Value, &record.Value); err != nil {
-		return time.Time{}, err
-	}
-	in.Report, in.Bounds = a.left.report, s.bounds
-	out := Transition(&definition.Value, s.record.Value, in, p.config.Now())
-	if out.Asks > 0 {
-		in.Bounds.Room = s.ask(ctx, a, out.Asks)
-		out = Transition(&definition.Value, s.record.Value, in, p.config.Now())
-	}
-	if (!out.Changed || out.Pause != nil) && !a.again {
-		return time.Time{}, errNothing
 	}
 	mayHaveTimer := s.mayHaveTimer()
 	if err := s.commit(ctx, out); err != nil {
@@ -274,6 +243,64 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	p.leave(a.key, s.rest)
 	a.rest = restAfter(&s.record.Value)
 	return s.holdUntil, nil
+}
+
+// errGone says that the schedule is not there any more.
+var errGone = errors.New("invoker: the schedule is gone")
+
+// load begins a session with the record and the definition, and takes over what the session before has left.
+func (p *Pool) load(ctx context.Context, a *attempt) (*session, error) {
+	record, err := p.records.Load(ctx, p.config.Store, a.key, a.again)
+	if err != nil {
+		return nil, err
+	}
+	definition, err := p.definition(ctx, a, &record.Value)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, errGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	if record, err = p.bury(ctx, a, record, &definition.Value); err != nil {
+		return nil, err
+	}
+	s := newSession(p, a, definition, record)
+	return s, s.takeLeftOver(ctx)
+}
+
+// leaveGone ends what is left of a schedule that is not there any more.
+func (p *Pool) leaveGone(ctx context.Context, a *attempt) error {
+	p.forgetRecent(a.key)
+	if err := p.endStrays(ctx, a.key, a.group, nil); err != nil {
+		return err
+	}
+	disarmed := p.disarmReported(ctx, a.key, a.group, func(string) bool { return true })
+	return errors.Join(p.forget(ctx, a.key), disarmed())
+}
+
+// decide gathers what the decision needs, and makes it. Where nothing is to be written, or a pause, the leader must have been asked.
+func (p *Pool) decide(ctx context.Context, a *attempt, s *session) (Outcome, error) {
+	definition, record := &s.definition.Value, &s.record.Value
+	in, err := p.input(ctx, a.key, a.group, record)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if in.Spec, err = recountingSpec(definition, in); err != nil {
+		return Outcome{}, err
+	}
+	if err := p.leaveBehind(ctx, a, definition, record); err != nil {
+		return Outcome{}, err
+	}
+	in.Report, in.Bounds = a.left.report, s.bounds
+	out := Transition(definition, *record, in, p.config.Now())
+	if out.Asks > 0 {
+		in.Bounds.Room = s.ask(ctx, a, out.Asks)
+		out = Transition(definition, *record, in, p.config.Now())
+	}
+	if (!out.Changed || out.Pause != nil) && !a.again {
+		return Outcome{}, errNothing
+	}
+	return out, nil
 }
 
 // bury tells what an earlier schedule of the same ID takes with it, if the record is still of that one: it has been deleted, and
