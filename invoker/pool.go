@@ -210,8 +210,9 @@ var errNothing = fmt.Errorf("%w: invoker: nothing to do or to pause", kv.ErrUnco
 // errReplaced asks the leader before what an earlier schedule of the same ID has left is abandoned.
 var errReplaced = fmt.Errorf("%w: invoker: the record is that of an earlier schedule", kv.ErrUnconfirmed)
 
-// transition makes one attempt: it loads, decides, commits, and then executes. kv.ErrConflict means that another process has written the record meanwhile: what this
-// attempt has executed is found done by the next. It returns until when to hold the messages, if that is needed.
+// transition makes one attempt: it loads, decides, commits, and then executes. kv.ErrConflict means that another process has written
+// the record meanwhile: the next attempt finds done what this one has executed. It returns until when to hold the messages, if that is
+// needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	a.began = p.wallClock()
 	s, err := p.load(ctx, a)
