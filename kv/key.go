@@ -45,7 +45,7 @@ func Backfill(key schedule.Key, id string) Key[wire.BackfillState] {
 
 // StartRate is what the invokers share about the starts of a namespace that limits them. It is in the bucket of the cluster.
 func StartRate(namespace string) Key[wire.StartRate] {
-	return Key[wire.StartRate]{name: "rate." + namespace}
+	return Key[wire.StartRate]{name: subjects.StartRateKey(namespace)}
 }
 
 // BackfillID returns the ID of the backfill or trigger whose record a key names.

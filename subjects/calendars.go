@@ -28,3 +28,35 @@ func ParseCalendarKey(key string) (namespace, name string, err error) {
 	name, err = Unescape(tokens[2])
 	return tokens[1], name, err
 }
+
+// Other keys of the cluster bucket.
+const (
+	keyNamespace = "namespace."
+	keyJob       = "job."
+	keyStartRate = "rate."
+	keyPlaces    = "places."
+)
+
+// NamespaceKey is the KV key of a namespace: namespace.<name>.
+func NamespaceKey(namespace string) string { return keyNamespace + namespace }
+
+// NamespaceKeys matches the KV keys of all namespaces.
+func NamespaceKeys() string { return keyNamespace + ">" }
+
+// NamespaceOfKey returns the namespace that a key made by [NamespaceKey] is about.
+func NamespaceOfKey(key string) string { return strings.TrimPrefix(key, keyNamespace) }
+
+// JobKey is the KV key of a background job of a namespace: job.<namespace>.<id>.
+func JobKey(namespace, id string) string { return keyJob + namespace + "." + id }
+
+// JobKeys matches the KV keys of all background jobs of a namespace.
+func JobKeys(namespace string) string { return keyJob + namespace + ".*" }
+
+// AllJobKeys matches the KV keys of the background jobs of all namespaces.
+func AllJobKeys() string { return keyJob + ">" }
+
+// StartRateKey is the KV key of what invokers share about the starts of a namespace: rate.<namespace>.
+func StartRateKey(namespace string) string { return keyStartRate + namespace }
+
+// PlacesKey is the KV key of how many schedules a namespace has: places.<namespace>.
+func PlacesKey(namespace string) string { return keyPlaces + namespace }

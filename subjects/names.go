@@ -187,6 +187,41 @@ func (n Names) timer(shard int, kind string, key schedule.Key) string {
 	return n.prefix + ".timer." + strconv.Itoa(shard) + "." + kind + "." + key.Namespace + "." + Escape(key.ID)
 }
 
+// Timer is what the subject of a timer says.
+type Timer struct {
+	// Kind is "due", "guard", "retry", "backfill" or "timeout".
+	Kind string
+	Key  schedule.Key
+	// What is the version that a guard guards, the ID of a backfill, or that of the request of a run; empty for others.
+	What string
+}
+
+// ParseTimer takes apart the subject of a timer of a schedule.
+func (n Names) ParseTimer(subject string) (Timer, error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".timer.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) < 4 || len(tokens) > 5 {
+		return Timer{}, fmt.Errorf("subjects: %q is not the subject of a timer of a schedule", subject)
+	}
+	id, err := Unescape(tokens[3])
+	if err != nil {
+		return Timer{}, err
+	}
+	timer := Timer{Kind: tokens[1], Key: schedule.Key{Namespace: tokens[2], ID: id}}
+	if len(tokens) == 5 {
+		timer.What = tokens[4]
+	}
+	return timer, nil
+}
+
+// KindOfTimer returns the kind of timer that a subject of any installation and schedule is for, as [Timer] has it; empty if it is none.
+func KindOfTimer(subject string) string {
+	_, rest, _ := strings.Cut(subject, ".timer.")
+	_, rest, _ = strings.Cut(rest, ".")
+	kind, _, _ := strings.Cut(rest, ".")
+	return kind
+}
+
 // Callbacks matches the completions that workers report of the runs of a shard.
 func (n Names) Callbacks(shard int) string {
 	return n.tasksOf(strconv.Itoa(shard), RoleCallback)
@@ -217,6 +252,23 @@ func (n Names) ParseAction(subject string) (namespace, queue, workflowID string,
 		return "", "", "", err
 	}
 	return tokens[0], queue, workflowID, nil
+}
+
+// QueueOfAction returns the task queue that a subject made by [Names.Action] or [Names.ActionQueue] is for.
+func (n Names) QueueOfAction(subject string) (namespace, queue string, err error) {
+	rest, ok := strings.CutPrefix(subject, n.prefix+".action.")
+	tokens := strings.Split(rest, ".")
+	if !ok || len(tokens) != 3 {
+		return "", "", fmt.Errorf("subjects: %q is not of a task queue", subject)
+	}
+	queue, err = Unescape(tokens[1])
+	return tokens[0], queue, err
+}
+
+// QueueAcks match the acknowledgements of the workers of a task queue. Servers name the domain and the account in front, or do not.
+func (n Names) QueueAcks(namespace, queue string) []string {
+	consumer := n.ActionStream() + "." + WorkerConsumerName(namespace, queue) + ".>"
+	return []string{"$JS.ACK." + consumer, "$JS.ACK.*.*." + consumer}
 }
 
 // ActionAnyQueue matches the start requests of a workflow ID on all task queues.

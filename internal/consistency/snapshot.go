@@ -1,7 +1,6 @@
 package consistency
 
 import (
-	"strings"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
@@ -144,18 +143,6 @@ func (s *Snapshot) covered() []wire.Span {
 
 // parseTimer takes apart a timer subject: its schedule, and which timer it is.
 func parseTimer(names subjects.Names, subject string) (schedule.Key, Timer, bool) {
-	rest, ok := strings.CutPrefix(subject, names.Prefix()+".timer.")
-	tokens := strings.Split(rest, ".")
-	if !ok || len(tokens) < 4 || len(tokens) > 5 {
-		return schedule.Key{}, Timer{}, false
-	}
-	id, err := subjects.Unescape(tokens[3])
-	if err != nil {
-		return schedule.Key{}, Timer{}, false
-	}
-	timer := Timer{Subject: subject, Kind: tokens[1]}
-	if len(tokens) == 5 {
-		timer.What = tokens[4]
-	}
-	return schedule.Key{Namespace: tokens[2], ID: id}, timer, true
+	timer, err := names.ParseTimer(subject)
+	return timer.Key, Timer{Subject: subject, Kind: timer.Kind, What: timer.What}, err == nil
 }

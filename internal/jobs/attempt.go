@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -66,7 +67,7 @@ func newAttempt(r *Runner, job Job, revision uint64) *attempt {
 	a := &attempt{
 		store: r.config.Store, work: r.config.Works[job.Kind], metrics: r.metrics, now: r.config.Now,
 		log: r.config.Logger.With("namespace", job.Namespace, "job_id", job.ID, "kind", job.Kind),
-		key: jobKey(job.Namespace, job.ID), given: &given, job: job, revision: revision,
+		key: subjects.JobKey(job.Namespace, job.ID), given: &given, job: job, revision: revision,
 		// A burst of a tenth of a second hides how coarse timers are, and nothing else.
 		limiter: rate.NewLimiter(rate.Limit(perSecond), max(perSecond/10, 1)), settled: make(chan settlement),
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/kv"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -104,7 +105,7 @@ func (r *Runner) rest(ctx context.Context) {
 
 // watch follows the records of all jobs until that fails.
 func (r *Runner) watch(ctx context.Context, working *sync.WaitGroup) error {
-	watch, err := r.config.Store.cluster.Watch(ctx, keyPrefix+">")
+	watch, err := r.config.Store.cluster.Watch(ctx, subjects.AllJobKeys())
 	if err != nil {
 		return fmt.Errorf("jobs: watch: %w", err)
 	}
@@ -172,7 +173,7 @@ func (r *Runner) see(ctx context.Context, entry jetstream.KeyValueEntry) {
 		return
 	}
 	var job Job
-	if err := json.Unmarshal(entry.Value(), &job); err != nil || key != jobKey(job.Namespace, job.ID) {
+	if err := json.Unmarshal(entry.Value(), &job); err != nil || key != subjects.JobKey(job.Namespace, job.ID) {
 		r.config.Logger.ErrorContext(ctx, "record of a job left alone", "key", key, "error", err)
 		delete(r.known, key)
 		return

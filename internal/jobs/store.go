@@ -12,6 +12,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // The errors of a [Store] beside those of kv and of NATS, which may be tried again.
@@ -23,7 +24,6 @@ var (
 )
 
 const (
-	keyPrefix = "job."
 	// listTimeout bounds a list whose context has no deadline.
 	listTimeout = 10 * time.Second
 	// readers is how many jobs of a list are read at once.
@@ -37,8 +37,6 @@ type Store struct{ cluster *kv.Cluster }
 
 // NewStore returns the store in a cluster bucket.
 func NewStore(cluster *kv.Cluster) *Store { return &Store{cluster: cluster} }
-
-func jobKey(namespace, id string) string { return keyPrefix + namespace + "." + id }
 
 // Create stores a new job, and returns true; or false if there is one of that ID already, which is left as it is.
 func (s *Store) Create(ctx context.Context, job Job) (created bool, err error) {
@@ -58,7 +56,7 @@ func (s *Store) Get(ctx context.Context, namespace, id string) (Job, error) {
 
 // read returns a job and its revision.
 func (s *Store) read(ctx context.Context, namespace, id string) (Job, uint64, error) {
-	record, err := kv.GetJSON[Job](ctx, s.cluster, jobKey(namespace, id))
+	record, err := kv.GetJSON[Job](ctx, s.cluster, subjects.JobKey(namespace, id))
 	if errors.Is(err, kv.ErrNotFound) {
 		return Job{}, 0, ErrNone
 	}
@@ -69,7 +67,7 @@ func (s *Store) read(ctx context.Context, namespace, id string) (Job, uint64, er
 func (s *Store) List(ctx context.Context, namespace string) ([]Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	keys, err := s.cluster.Keys(ctx, jobKey(namespace, "*"))
+	keys, err := s.cluster.Keys(ctx, subjects.JobKeys(namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -126,10 +124,10 @@ func (s *Store) Cancel(ctx context.Context, namespace, id, by string, now time.T
 
 // write stores a job that was last written at a revision, and returns the new one, or kv.ErrConflict.
 func (s *Store) write(ctx context.Context, job *Job, revision uint64) (uint64, error) {
-	return kv.PutJSON(ctx, s.cluster, jobKey(job.Namespace, job.ID), job, revision)
+	return kv.PutJSON(ctx, s.cluster, subjects.JobKey(job.Namespace, job.ID), job, revision)
 }
 
 // remove deletes the record of a job that was last written at a revision.
 func (s *Store) remove(ctx context.Context, job *Job, revision uint64) error {
-	return s.cluster.Delete(ctx, jobKey(job.Namespace, job.ID), revision)
+	return s.cluster.Delete(ctx, subjects.JobKey(job.Namespace, job.ID), revision)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 const (
@@ -66,7 +67,6 @@ func NewPlaces(cluster *kv.Cluster, count Counter, now func() time.Time) *Places
 }
 
 // placesKey is the key of a tally in the cluster bucket.
-func placesKey(namespace string) string { return "places." + namespace }
 
 // Take takes a place for a schedule that is about to be created, and need not be given back: places are counted anew before
 // they run out. The error is a *schedule.Error with CodeResourceExhausted if there is none.
@@ -96,7 +96,7 @@ func (p *Places) Forget(ctx context.Context, namespace string) error {
 	p.mu.Lock()
 	delete(p.books, namespace)
 	p.mu.Unlock()
-	return p.cluster.Remove(ctx, placesKey(namespace))
+	return p.cluster.Remove(ctx, subjects.PlacesKey(namespace))
 }
 
 func (p *Places) book(namespace string) *book {
@@ -113,7 +113,7 @@ func (p *Places) book(namespace string) *book {
 // take takes places from the stored tally, and leaves those that are for later in the book.
 func (p *Places) take(ctx context.Context, key schedule.Key, b *book) error {
 	for range maxWrites {
-		if err := b.read(ctx, p.cluster, placesKey(key.Namespace)); err != nil {
+		if err := b.read(ctx, p.cluster, subjects.PlacesKey(key.Namespace)); err != nil {
 			return err
 		}
 		current, now := b.tally, p.now()
@@ -129,7 +129,7 @@ func (p *Places) take(ctx context.Context, key schedule.Key, b *book) error {
 			b.full, b.fullUntil, b.known = errFull(key.Namespace, b.limit, current.wait(now)), now.Add(fullAge), false
 			return b.full
 		}
-		err := b.write(ctx, p.cluster, placesKey(key.Namespace), next)
+		err := b.write(ctx, p.cluster, subjects.PlacesKey(key.Namespace), next)
 		if errors.Is(err, kv.ErrConflict) {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // listReaders bounds how many records of a list are read at once.
@@ -29,7 +30,7 @@ func NewRecords(cluster *kv.Cluster) *Records { return &Records{cluster: cluster
 
 // Get reads a record. The error is kv.ErrNotFound where there is none.
 func (r *Records) Get(ctx context.Context, name string) (Record, error) {
-	record, err := kv.GetJSON[schedule.Namespace](ctx, r.cluster, Key(name))
+	record, err := kv.GetJSON[schedule.Namespace](ctx, r.cluster, subjects.NamespaceKey(name))
 	record.Value.Name = name // the key decides, whatever somebody has written by hand
 	return Record{Namespace: record.Value, Revision: record.Revision}, err
 }
@@ -37,23 +38,23 @@ func (r *Records) Get(ctx context.Context, name string) (Record, error) {
 // Put writes a record that was last written at a revision; 0 means that there must be none. The error is kv.ErrConflict where
 // that is not so.
 func (r *Records) Put(ctx context.Context, record schedule.Namespace, revision uint64) error {
-	_, err := kv.PutJSON(ctx, r.cluster, Key(record.Name), &record, revision)
+	_, err := kv.PutJSON(ctx, r.cluster, subjects.NamespaceKey(record.Name), &record, revision)
 	return err
 }
 
 // Delete removes a record that was last written at a revision, as Put writes one.
 func (r *Records) Delete(ctx context.Context, name string, revision uint64) error {
-	return r.cluster.Delete(ctx, Key(name), revision)
+	return r.cluster.Delete(ctx, subjects.NamespaceKey(name), revision)
 }
 
 // Names returns the names of all namespaces, in order.
 func (r *Records) Names(ctx context.Context) ([]string, error) {
-	keys, err := r.cluster.Keys(ctx, all)
+	keys, err := r.cluster.Keys(ctx, subjects.NamespaceKeys())
 	if err != nil {
 		return nil, err
 	}
 	for i, key := range keys {
-		keys[i] = nameOf(key)
+		keys[i] = subjects.NamespaceOfKey(key)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys), nil

@@ -77,7 +77,7 @@ func (t *Table) watch(ctx context.Context, reconnected <-chan nats.Status) error
 	if err != nil {
 		return fmt.Errorf("namespaces: open bucket %s: %w", t.bucket, err)
 	}
-	watcher, err := bucket.Watch(ctx, all)
+	watcher, err := bucket.Watch(ctx, subjects.NamespaceKeys())
 	if err != nil {
 		return fmt.Errorf("namespaces: watch bucket %s: %w", t.bucket, err)
 	}
@@ -132,7 +132,7 @@ func (t *Table) update(entry jetstream.KeyValueEntry) {
 // without limits: to stop all its schedules would be worse.
 func (t *Table) apply(records map[string]schedule.Namespace, entry jetstream.KeyValueEntry) {
 	if entry.Operation() != jetstream.KeyValuePut {
-		delete(records, nameOf(entry.Key()))
+		delete(records, subjects.NamespaceOfKey(entry.Key()))
 		return
 	}
 	record, err := decode(entry.Key(), entry.Value())

@@ -54,7 +54,7 @@ func awaitReady(t *testing.T, table *namespaces.Table) {
 
 func put(t *testing.T, bucket jetstream.KeyValue, name, value string) {
 	t.Helper()
-	_, err := bucket.Put(t.Context(), namespaces.Key(name), []byte(value))
+	_, err := bucket.Put(t.Context(), subjects.NamespaceKey(name), []byte(value))
 	require.NoError(t, err)
 }
 
@@ -80,7 +80,7 @@ func TestTableFollowsTheRecords(t *testing.T) {
 	js, names, bucket := cluster(t)
 	put(t, bucket, "old", `{"name":"old"}`)
 	put(t, bucket, "gone", `{"name":"gone"}`)
-	require.NoError(t, bucket.Delete(t.Context(), namespaces.Key("gone")))
+	require.NoError(t, bucket.Delete(t.Context(), subjects.NamespaceKey("gone")))
 	_, err := bucket.Put(t.Context(), "cluster", []byte(`{"shards":1}`))
 	require.NoError(t, err)
 
@@ -107,7 +107,7 @@ func TestTableFollowsTheRecords(t *testing.T) {
 		return ok
 	})
 	awaitLimit(t, table, "new", 6)
-	require.NoError(t, bucket.Purge(t.Context(), namespaces.Key("new")))
+	require.NoError(t, bucket.Purge(t.Context(), subjects.NamespaceKey("new")))
 	awaitGone(t, table, "new")
 }
 
@@ -145,7 +145,7 @@ func TestTableSurvivesTheServer(t *testing.T) {
 	awaitLimit(t, table, "a", 1)
 	server.Restart(0)
 	natstest.Eventually(t, patience, "a is deleted", func() bool {
-		return bucket.Delete(t.Context(), namespaces.Key("a")) == nil
+		return bucket.Delete(t.Context(), subjects.NamespaceKey("a")) == nil
 	})
 	put(t, bucket, "b", `{"limits":{"maxSchedules":2}}`)
 	awaitGone(t, table, "a")

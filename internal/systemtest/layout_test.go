@@ -51,14 +51,14 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/importer/cronjob":  {"schedule", "specproc", "internal/importer", "internal/yamltext", "internal/apitext"},
 		"internal/importer/temporal": {"schedule", "internal/importer", "internal/apitext"},
 		"internal/importer/crontab":  {"schedule", "internal/importer", "worker/builtin", "internal/apitext"},
-		"internal/jobs":              {"schedule", "kv", "internal/metrics"},
+		"internal/jobs":              {"schedule", "kv", "internal/metrics", "subjects"},
 		"internal/metrics":           {"schedule", "subjects"},
 		"internal/natsstats":         {"subjects", "internal/metrics"},
 		"internal/presence":          {"subjects", "internal/zonedata"},
 		"internal/probe":             {},
 		"internal/search":            {"schedule", "subjects", "kv", "internal/bus", "internal/metrics", "internal/search/query", "internal/codec", "internal/wire"},
 		"internal/search/query":      {"schedule", "internal/suggest"},
-		"internal/task":              {"schedule", "internal/codec", "internal/metrics", "internal/telemetry", "internal/wire"},
+		"internal/task":              {"schedule", "internal/codec", "internal/metrics", "internal/telemetry", "internal/wire", "subjects"},
 		"internal/workerbus":         {"internal/bus"},
 		"internal/yamltext":          {},
 		"internal/zonedata":          {},
@@ -90,6 +90,30 @@ func TestNothingIsBuiltOnTheCommandLine(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOnlySubjectsSpellsNames: whoever needs a subject or a key asks package subjects. The simulation looks at names as a stranger would,
+// and the benchmark makes streams and accounts of its own.
+func TestOnlySubjectsSpellsNames(t *testing.T) {
+	t.Parallel()
+	spelled := regexp.MustCompile(`\.Prefix\(\) *\+|"\$(JS\.ACK|KV)\.`)
+	seen := 0
+	require.NoError(t, filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		switch name := filepath.ToSlash(strings.TrimPrefix(path, "../../")); {
+		case strings.HasPrefix(name, "subjects/"), strings.HasPrefix(name, "internal/simulation/"), strings.HasPrefix(name, "internal/bench/"):
+			return nil
+		}
+		seen++
+		text, err := os.ReadFile(path)
+		for i, line := range strings.Split(string(text), "\n") {
+			assert.False(t, spelled.MatchString(line), "%s:%d spells a name", path, i+1)
+		}
+		return err
+	}))
+	assert.Greater(t, seen, 300)
 }
 
 // TestZonesAreOurs keeps time zones of the host out: all code loads them by schedule.LoadZone, and none brings the data of Go.

@@ -11,7 +11,7 @@
 // timers see to that, not this package.
 //
 // Which subjects there are, and what is sent on them, is said by subjects and the pools. The package may import schedule,
-// internal/codec, internal/metrics, internal/telemetry and internal/wire. Whatever sends tasks, or arms or removes timers, may import it.
+// subjects, internal/codec, internal/metrics, internal/telemetry and internal/wire. Whatever sends tasks, or arms or removes timers, may import it.
 package task
 
 import (

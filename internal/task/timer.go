@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // Headers of delayed messages. HeaderScheduler and HeaderNext also stand on a message that was delayed, where they name
@@ -88,11 +88,9 @@ func NotAtOnce(at, fired, now time.Time, least, most time.Duration) time.Time {
 	return fired.Add(min(max(fired.Sub(at), least), most))
 }
 
-// kindOf finds in a subject, "carillon.timer.<shard>.<kind>.…", which timer it is for.
+// kindOf is which timer a subject is for, as metrics name it.
 func kindOf(timerSubject string) string {
-	_, rest, _ := strings.Cut(timerSubject, ".timer.")
-	_, rest, _ = strings.Cut(rest, ".")
-	kind, _, _ := strings.Cut(rest, ".")
+	kind := subjects.KindOfTimer(timerSubject)
 	switch kind {
 	case metrics.TimerDue, metrics.TimerGuard, metrics.TimerRetry, metrics.TimerBackfill, metrics.TimerTimeout:
 		return kind

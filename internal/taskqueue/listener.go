@@ -19,9 +19,7 @@ type listener struct {
 // listen subscribes until the first sign has come, so that a busy queue costs one message and not all.
 func listen(conn *nats.Conn, names subjects.Names, q Queue) (*listener, error) {
 	l := &listener{}
-	consumer := names.ActionStream() + "." + subjects.WorkerConsumerName(q.Namespace, q.Name) + ".>"
-	// Servers name the domain and the account in front, or do not.
-	for _, subject := range []string{"$JS.ACK." + consumer, "$JS.ACK.*.*." + consumer} {
+	for _, subject := range names.QueueAcks(q.Namespace, q.Name) {
 		subscription, err := conn.Subscribe(subject, func(*nats.Msg) { l.heard.Store(true) })
 		if err == nil {
 			l.subscriptions = append(l.subscriptions, subscription)

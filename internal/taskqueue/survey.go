@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -132,7 +131,7 @@ func (s *survey) stray(ctx context.Context, found map[Queue]observation, q Queue
 
 // subjects returns one page of the subjects of the action stream, and how many there are on all.
 func (s *survey) subjects(ctx context.Context, offset int) (page map[string]uint64, total int, err error) {
-	request := map[string]any{"subjects_filter": s.names.Prefix() + ".action.>", "offset": offset}
+	request := map[string]any{"subjects_filter": s.names.Actions("*"), "offset": offset}
 	reply, err := ask(ctx, s.js, "STREAM.INFO."+s.names.ActionStream(), request)
 	if err != nil {
 		return nil, 0, err
@@ -164,14 +163,6 @@ func parseFilter(names subjects.Names, config jetstream.ConsumerConfig) (Queue, 
 
 // parseSubject returns the queue that a subject of the action stream is for.
 func parseSubject(names subjects.Names, subject string) (Queue, bool) {
-	rest, ok := strings.CutPrefix(subject, names.Prefix()+".action.")
-	tokens := strings.Split(rest, ".")
-	if !ok || len(tokens) != 3 {
-		return Queue{}, false
-	}
-	name, err := subjects.Unescape(tokens[1])
-	if err != nil {
-		return Queue{}, false
-	}
-	return Queue{Namespace: tokens[0], Name: name}, true
+	namespace, name, err := names.QueueOfAction(subject)
+	return Queue{Namespace: namespace, Name: name}, err == nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // createDefaultNamespace creates the namespace that exists in every cluster, if it does not yet.
@@ -17,7 +18,7 @@ func createDefaultNamespace(ctx context.Context, cluster jetstream.KeyValue, fac
 	if err != nil {
 		return err
 	}
-	if _, err := cluster.Create(ctx, namespaces.Key(namespaces.Default), record); !errors.Is(err, jetstream.ErrKeyExists) {
+	if _, err := cluster.Create(ctx, subjects.NamespaceKey(namespaces.Default), record); !errors.Is(err, jetstream.ErrKeyExists) {
 		return err
 	}
 	return nil
