@@ -31,6 +31,7 @@ require (
 require (
 	github.com/arran4/golang-ical v0.3.4
 	github.com/aymanbagabas/go-udiff v0.4.1
+	github.com/go-json-experiment/json v1.27.2
 	github.com/google/jsonschema-go v0.4.3
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/common v0.72.0

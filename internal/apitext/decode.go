@@ -58,7 +58,7 @@ func (d *textDecoder) value(at *place, v reflect.Value) (present bool, err error
 	}
 	switch first := d.Peek(); {
 	case first == 'n':
-		d.Scalar()
+		d.Raw()
 		return false, nil
 	case first != want:
 		return false, mismatch(at.String(), t, jsontext.Describe(d.Raw()))

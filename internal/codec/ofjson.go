@@ -36,13 +36,13 @@ func (e *msgpackEncoder) value() {
 	case '[':
 		e.container(msgpcode.FixedArrayLow, msgpcode.Array16, msgpcode.Array32, e.value)
 	case '"':
-		e.out.text(jsontext.Unquoted(e.Scalar()))
+		e.out.text(jsontext.Unquoted(e.Raw()))
 	case 't', 'f', 'n':
 		e.out.data = append(e.out.data, map[byte]byte{
 			't': msgpcode.True, 'f': msgpcode.False, 'n': msgpcode.Nil,
-		}[e.Scalar()[0]])
+		}[e.Raw()[0]])
 	default:
-		e.number(e.Scalar())
+		e.number(e.Raw())
 	}
 }
 

@@ -2,18 +2,16 @@ package jsontext
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Check checks what encoding/json would let pass whatever the target type is: syntax, encoding, nesting, duplicate
-// keys, trailing text. It needs memory in proportion to the data, and no stack.
+// Check checks what encoding/json would let pass whatever the target type is: syntax, encoding, nesting, duplicate keys, trailing text.
 func Check(data []byte, maxDepth int) *Problem {
 	if !utf8.Valid(data) {
 		return Problemf("", "is not valid UTF-8")
@@ -22,7 +20,7 @@ func Check(data []byte, maxDepth int) *Problem {
 		var whole json.RawMessage
 		return syntaxError(data, json.Unmarshal(data, &whole))
 	}
-	return cmp.Or(checkSurrogates(data), checkStructure(data, maxDepth))
+	return checkStructure(data, maxDepth)
 }
 
 // syntaxError says where in data the error is, in the terms of a text editor.
@@ -41,126 +39,51 @@ func placeAfter(read []byte) string {
 	return fmt.Sprintf("line %d, column %d", line, max(column, 1))
 }
 
-// checkSurrogates looks in data, which is valid JSON, for an escape that is half of a surrogate pair. encoding/json reads each as the
-// same character, so that two texts would be one.
-func checkSurrogates(data []byte) *Problem {
-	for at := 0; ; {
-		next := bytes.IndexByte(data[at:], '\\')
-		if next < 0 {
+// checkStructure looks in data, which is valid JSON and UTF-8, for nesting beyond maxDepth, for duplicate keys, and for escapes that are
+// half of a surrogate pair: encoding/json reads each of those as the same character, so that two texts would be one.
+func checkStructure(data []byte, maxDepth int) *Problem {
+	text := jsontext.NewDecoder(bytes.NewBuffer(data))
+	for {
+		switch _, err := text.ReadToken(); {
+		case err != nil:
+			return structureError(data, text, err)
+		case text.StackDepth() > maxDepth:
+			return TooDeep(maxDepth)
+		case text.StackDepth() == 0:
 			return nil
 		}
-		at += next
-		first, ok := escapedUnit(data[at:])
-		switch second, follows := escapedUnit(data[min(at+unitBytes, len(data)):]); {
-		case !ok:
-			at += 2
-		case !utf16.IsSurrogate(first):
-			at += unitBytes
-		case follows && utf16.DecodeRune(first, second) != utf8.RuneError:
-			at += 2 * unitBytes
-		default:
-			return Problemf("", "is not valid Unicode: %s: %s is half of a surrogate pair",
-				placeAfter(data[:at+1]), data[at:at+unitBytes])
-		}
 	}
+}
+
+// structureError says what a decoder has found.
+func structureError(data []byte, text *jsontext.Decoder, err error) *Problem {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case !errors.As(err, &syntax):
+		return Problemf("", "is not valid JSON: %v", err)
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return Problemf(pathOf(text, syntax.JSONPointer), "stands twice: use each key once")
+	}
+	at := int(syntax.ByteOffset)
+	return Problemf("", "is not valid Unicode: %s: %s is half of a surrogate pair",
+		placeAfter(data[:at+1]), data[at:min(at+unitBytes, len(data))])
 }
 
 // unitBytes is the length of an escape such as \u00fc.
 const unitBytes = 6
 
-// escapedUnit reads the escape of a unit of UTF-16 that text may begin with.
-func escapedUnit(text []byte) (unit rune, ok bool) {
-	if len(text) < unitBytes || text[0] != '\\' || text[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(text[2:unitBytes]), 16, 16)
-	return rune(n), err == nil
-}
-
-// checkStructure looks for nesting beyond maxDepth and for duplicate keys in data, which is valid JSON.
-func checkStructure(data []byte, maxDepth int) *Problem {
-	text := NewScanner(data)
-	var open containers
-	for {
-		switch text.Peek() {
-		case '{', '[':
-			open = append(open, container{isList: text.Peek() == '[', index: -1})
-			if len(open) > maxDepth {
-				return TooDeep(maxDepth)
-			}
-			text.Bracket()
-		case '}', ']':
-			open = open[:len(open)-1]
-			text.Bracket()
-		default:
-			text.Scalar()
+// pathOf writes a pointer to a value in the objects and lists that a decoder is in as errors do, see [Trail].
+func pathOf(text *jsontext.Decoder, pointer jsontext.Pointer) string {
+	var path string
+	level := 1
+	for token := range pointer.Tokens() {
+		index, err := strconv.Atoi(token)
+		if kind, _ := text.StackIndex(level); kind == '[' && err == nil {
+			path = Indexed(path, index)
+		} else {
+			path = JoinKey(path, token)
 		}
-		if len(open) == 0 {
-			return nil
-		}
-		if err := open.next(text); err != nil {
-			return err
-		}
+		level++
 	}
-}
-
-// container is an object or list that is being read.
-type container struct {
-	isList bool
-	// index is that of the element that is being read, key its key in an object.
-	index int
-	key   string
-	// few are the keys so far, many all of them once there are many.
-	few  []string
-	many map[string]struct{}
-}
-
-// manyKeys is from how many keys of an object on a map finds one sooner.
-const manyKeys = 16
-
-// add adds a key, and reports whether it was there.
-func (c *container) add(key string) (again bool) {
-	c.key = key
-	if c.many != nil {
-		_, again = c.many[key]
-		c.many[key] = struct{}{}
-		return again
-	}
-	if slices.Contains(c.few, key) {
-		return true
-	}
-	if c.few = append(c.few, key); len(c.few) == manyKeys {
-		c.many = make(map[string]struct{}, 2*manyKeys)
-		for _, k := range c.few {
-			c.many[k] = struct{}{}
-		}
-	}
-	return false
-}
-
-// containers are those around the place that is being read, outermost first.
-type containers []container
-
-// next moves the innermost container to its next value, if it has one.
-func (c containers) next(text *Scanner) *Problem {
-	inner := &c[len(c)-1]
-	switch {
-	case !text.More():
-	case inner.isList:
-		inner.index++
-	case inner.add(text.Key()):
-		return Problemf(c.trail().String(), "stands twice: use each key once")
-	}
-	return nil
-}
-
-func (c containers) trail() Trail {
-	way := make(Trail, len(c))
-	for i := range c {
-		way[i].Index = c[i].index
-		if !c[i].isList {
-			way[i].Key = &c[i].key
-		}
-	}
-	return way
+	return path
 }

@@ -1,28 +1,21 @@
 package jsontext
 
-import "encoding/json"
+import (
+	"bytes"
 
-// Scanner reads a text that is known to be valid JSON, piece by piece. Its commas and colons say nothing then, and are
-// passed over like white space.
-type Scanner struct {
-	data []byte
-	at   int
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Scanner reads a text that has passed [Check], piece by piece. It is not safe for concurrent use.
+type Scanner struct{ text *jsontext.Decoder }
+
+// NewScanner returns a scanner at the beginning of a text. It does not copy the text.
+func NewScanner(data []byte) *Scanner {
+	return &Scanner{jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 }
 
-// NewScanner returns a scanner at the beginning of a text.
-func NewScanner(data []byte) *Scanner { return &Scanner{data: data} }
-
-// Peek returns the first byte of what comes next; 0 at the end.
-func (s *Scanner) Peek() byte {
-	for ; s.at < len(s.data); s.at++ {
-		switch c := s.data[s.at]; c {
-		case ' ', '\t', '\r', '\n', ',', ':':
-		default:
-			return c
-		}
-	}
-	return 0
-}
+// Peek returns the first byte of what comes next, '0' for a number; 0 at the end.
+func (s *Scanner) Peek() byte { return byte(s.text.PeekKind()) }
 
 // More reports whether the object or list that is being read has another element.
 func (s *Scanner) More() bool {
@@ -31,67 +24,15 @@ func (s *Scanner) More() bool {
 }
 
 // Bracket passes over the bracket that comes next.
-func (s *Scanner) Bracket() {
-	s.Peek()
-	s.at++
-}
+func (s *Scanner) Bracket() { _, _ = s.text.ReadToken() }
 
 // Key reads a key.
-func (s *Scanner) Key() string { return Unquoted(s.Scalar()) }
+func (s *Scanner) Key() string { return Unquoted(s.Raw()) }
 
-// Scalar reads a value that is neither an object nor a list, as it is written.
-func (s *Scanner) Scalar() []byte {
-	first := s.Peek()
-	begin := s.at
-	if first == '"' {
-		s.passString()
-		return s.data[begin:s.at]
-	}
-	for s.at < len(s.data) {
-		switch s.data[s.at] {
-		case ' ', '\t', '\r', '\n', ',', ':', '}', ']':
-			return s.data[begin:s.at]
-		}
-		s.at++
-	}
-	return s.data[begin:]
-}
-
-// Raw reads any value, as it is written.
+// Raw reads any value, as it is written. It is part of the text.
 func (s *Scanner) Raw() []byte {
-	if c := s.Peek(); c != '{' && c != '[' {
-		return s.Scalar()
-	}
-	begin, depth := s.at, 0
-	for s.at < len(s.data) {
-		switch s.data[s.at] {
-		case '"':
-			s.passString()
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		s.at++
-		if depth == 0 {
-			break
-		}
-	}
-	return s.data[begin:s.at]
-}
-
-// passString passes over the string that begins here.
-func (s *Scanner) passString() {
-	for s.at++; s.at < len(s.data); s.at++ {
-		switch s.data[s.at] {
-		case '\\':
-			s.at++
-		case '"':
-			s.at++
-			return
-		}
-	}
+	value, _ := s.text.ReadValue() // which is valid
+	return value
 }
 
 // Unquoted is the text of a string of JSON.
@@ -99,20 +40,11 @@ func Unquoted(quoted []byte) string {
 	if IsPlain(quoted) {
 		return string(quoted[1 : len(quoted)-1])
 	}
-	var text string
-	_ = json.Unmarshal(quoted, &text) // which is valid
-	return text
+	text, _ := jsontext.AppendUnquote(nil, quoted) // which is valid
+	return string(text)
 }
 
 // IsPlain reports whether a value is a string without escapes.
 func IsPlain(value []byte) bool {
-	if len(value) < 2 || value[0] != '"' {
-		return false
-	}
-	for _, c := range value {
-		if c == '\\' {
-			return false
-		}
-	}
-	return true
+	return len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0
 }
