@@ -15,61 +15,61 @@ import (
 )
 
 const (
-	// ackWait is how long a stream may take to acknowledge a message, within one ackRound more. Without it, one lost
-	// acknowledgement would hold up its schedule for ever.
+	// ackWait is how long a stream may take to acknowledge a message; a waiter may wait one ackRound longer. Without this limit, one
+	// lost acknowledgement would hold up its schedule forever.
 	ackWait = 5 * time.Second
-	// ackRound is how often it is looked who has waited for so long, while somebody waits: one timer for all, and none for each.
+	// ackRound is how often expired waiters are swept while anybody waits. One timer serves all of them.
 	ackRound  = time.Second
 	ackRounds = uint64(ackWait / ackRound)
 )
 
-// acks gives each acknowledgement to whoever waits for it. The zero value is ready.
+// acks hands each acknowledgement to the caller that waits for it. The zero value is ready.
 type acks struct {
 	mu     sync.Mutex
 	prefix string // of the subjects for acknowledgements; empty until the first message
 	closed bool
 	sub    *nats.Subscription
 	status chan nats.Status
-	// ids makes the last tokens of those subjects: who hears where one message is to be acknowledged, as all do who hear the message, can
-	// guess none of the others.
+	// ids makes the last tokens of those subjects. Whoever receives a message sees where it is acknowledged. The random token keeps
+	// that reader from guessing where other messages are acknowledged.
 	ids    *rand.ChaCha8
-	round  uint64      // of looks at who has waited for too long
-	rounds *time.Timer // for the next of them
+	round  uint64      // counts the sweeps of expired waiters
+	rounds *time.Timer // fires at the next sweep
 	set    bool        // the timer runs
-	// waiting are the messages that have no acknowledgement yet, by the last token of its subject.
+	// waiting has a waiter for each message without an acknowledgement, by the last token of the acknowledgement's subject.
 	waiting  map[uint64]waiter
 	watching sync.WaitGroup
 }
 
-// waiter is who waits for an acknowledgement.
+// waiter is a caller that waits for an acknowledgement.
 type waiter struct {
 	answered chan<- ackAnswer
 	since    uint64 // the round in which the message was sent
 }
 
-// pending is a message that has been sent, or is just about to be.
+// pending is a message that was sent or is about to be sent.
 type pending struct {
 	id    uint64
 	reply string
-	// answer gets one value at most, and has room for it.
+	// answer gets at most one value, and has room for it.
 	answer chan ackAnswer
 }
 
-// ackAnswer is what has become of a message.
+// ackAnswer is the outcome of a publish.
 type ackAnswer struct {
 	sequence uint64
-	// repeated says that the stream has had a message of the same ID, which is the one of that sequence.
+	// repeated says that the stream already had a message with the same ID; sequence is the sequence of that message.
 	repeated bool
 	err      error
 }
 
-// ackAnswers are used channels for one answer each, all empty: nobody has a second one for them.
+// ackAnswers recycles channels for one answer each. They are empty, and nobody sends to them any more.
 var ackAnswers = sync.Pool{New: func() any { return make(chan ackAnswer, 1) }}
 
-// tokenBase is that of the numbers in subjects.
+// tokenBase is the base of the numbers in subjects.
 const tokenBase = 36
 
-// expect makes room for the acknowledgement of one more message.
+// expect prepares for the acknowledgement of one more message.
 func (a *acks) expect(conn *nats.Conn) (pending, error) {
 	answered := ackAnswers.Get().(chan ackAnswer)
 	id, err := a.enter(conn, answered)
@@ -80,7 +80,7 @@ func (a *acks) expect(conn *nats.Conn) (pending, error) {
 	return pending{id, a.prefix + string(strconv.AppendUint(token[:0], id, tokenBase)), answered}, nil
 }
 
-// enter notes who waits, and returns the number of the message.
+// enter registers a waiter, and returns the number of its message.
 func (a *acks) enter(conn *nats.Conn, answered chan<- ackAnswer) (uint64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,7 +104,7 @@ func (a *acks) listen(conn *nats.Conn) error {
 	var seed [32]byte
 	_, _ = cryptorand.Read(seed[:]) // which never fails
 	prefix := conn.NewInbox() + "."
-	// Before the subscription, which fails on a closed connection: so the end of the connection cannot be missed.
+	// Listen first: subscribing fails on a closed connection, so the end of the connection cannot be missed.
 	status := conn.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	sub, err := conn.Subscribe(prefix+"*", a.receive)
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *acks) listen(conn *nats.Conn) error {
 	return nil
 }
 
-// lookLater sets the timer while somebody waits: a process with nothing to send is not woken up.
+// lookLater sets the timer if anybody waits. A process that sends nothing is not woken up.
 func (a *acks) lookLater() {
 	if !a.set && len(a.waiting) > 0 {
 		a.rounds.Reset(ackRound)
@@ -125,8 +125,8 @@ func (a *acks) lookLater() {
 	}
 }
 
-// watch ends all waiting when the connection is lost: what was acknowledged meanwhile is not sent again. And it ends the waiting
-// that has lasted for too long.
+// watch fails all waiters when the connection is lost, because the server does not send acknowledgements again. It also fails waiters
+// that have waited for too long.
 func (a *acks) watch(status <-chan nats.Status, rounds *time.Timer) {
 	defer rounds.Stop()
 	for {
@@ -152,7 +152,7 @@ func (a *acks) fail(err error) {
 	clear(a.waiting)
 }
 
-// expire begins another round. Who has waited for more than ackRounds of them gets an error.
+// expire begins another round, and fails the waiters that have waited for more than ackRounds rounds.
 func (a *acks) expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,11 +171,11 @@ func (a *acks) expire() {
 func (a *acks) receive(msg *nats.Msg) {
 	id, err := strconv.ParseUint(msg.Subject[len(msg.Sub.Subject)-1:], tokenBase, 64)
 	if err != nil {
-		return // not a subject that expect has made
+		return // expect has not made this subject
 	}
 	answered := decode(msg)
 	if errors.Is(answered.err, jetstream.ErrInvalidJSAck) {
-		return // a stream has not sent this
+		return // no stream has sent this
 	}
 	a.mu.Lock()
 	w, found := a.waiting[id]
@@ -186,7 +186,7 @@ func (a *acks) receive(msg *nats.Msg) {
 	}
 }
 
-// forget gives up messages, of which some may have been answered.
+// forget stops waiting for messages. Some of them may have been answered already.
 func (a *acks) forget(all []pending) {
 	if len(all) == 0 {
 		return
@@ -198,7 +198,7 @@ func (a *acks) forget(all []pending) {
 	}
 }
 
-// close ends the subscription and waits for the goroutine beside it.
+// close ends the subscription, and waits for the goroutine that watches the connection.
 func (a *acks) close(conn *nats.Conn) {
 	a.mu.Lock()
 	a.closed = true
@@ -215,8 +215,8 @@ func (a *acks) close(conn *nats.Conn) {
 
 var unanswered atomic.Uint64
 
-// Unanswered counts the messages of this process that no stream has acknowledged in time, while there was a connection: what NATS
-// does when a stream has no leader, or refuses all writes since one has failed. It is safe for concurrent use.
+// Unanswered counts the messages of this process that no stream acknowledged in time although there was a connection. NATS stays silent
+// like this if a stream has no leader, or refuses all writes because one has failed. It is safe for concurrent use.
 func Unanswered() uint64 { return unanswered.Load() }
 
 // countLate counts a message that was given up.

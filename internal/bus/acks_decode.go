@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// decode reads what a server answers to a message for a stream.
+// decode reads a server's answer to a message for a stream.
 func decode(msg *nats.Msg) ackAnswer {
 	if len(msg.Data) == 0 && msg.Header.Get("Status") == statusNobody {
 		return ackAnswer{err: jetstream.ErrNoStreamResponse}
@@ -23,7 +23,7 @@ func decode(msg *nats.Msg) ackAnswer {
 // decodeJSON reads an acknowledgement or a refusal of any form.
 func decodeJSON(data []byte) ackAnswer {
 	var ack struct {
-		// Type is of answers to requests of the API of JetStream. An acknowledgement has none.
+		// Type is set in answers of the JetStream API. An acknowledgement has none.
 		Type     string              `json:"type"`
 		Error    *jetstream.APIError `json:"error"`
 		Stream   string              `json:"stream"`
@@ -41,8 +41,7 @@ func decodeJSON(data []byte) ackAnswer {
 	return ackAnswer{sequence: ack.Sequence, repeated: ack.Repeated}
 }
 
-// scan reads the acknowledgement as servers write it where there is nothing special about it: {"stream":"S","seq":12}.
-// Any other is for decodeJSON.
+// scan reads an ordinary acknowledgement as servers write it: {"stream":"S","seq":12}. decodeJSON reads all others.
 func scan(data []byte) (sequence uint64, ok bool) {
 	rest, ok := bytes.CutPrefix(data, []byte(`{"stream":"`))
 	if !ok {

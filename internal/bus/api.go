@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Ask sends a request to the API of JetStream, for what nats.go does not offer, and returns the answer, which may be a refusal. The verb is
-// what comes behind the prefix of the API, such as "STREAM.INFO.EVENTS". Without an end of ctx it waits forever.
+// Ask sends a request to the JetStream API that nats.go has no function for, and returns the answer, which may be a refusal. The verb is
+// the subject without the prefix of the API, such as "STREAM.INFO.EVENTS". Ask waits until ctx ends; a ctx without an end waits forever.
 func Ask(ctx context.Context, js jetstream.JetStream, verb string, request any) (*nats.Msg, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -19,7 +19,7 @@ func Ask(ctx context.Context, js jetstream.JetStream, verb string, request any) 
 	return js.Conn().RequestWithContext(ctx, APIPrefix(js.Options())+verb, body)
 }
 
-// APIPrefix is what the subjects of the JetStream API begin with on a connection with options.
+// APIPrefix returns the prefix of the subjects of the JetStream API for a connection with options. It ends with a dot.
 func APIPrefix(options jetstream.JetStreamOptions) string {
 	switch {
 	case options.Domain != "":

@@ -21,26 +21,26 @@ var ErrNone = errors.New("bus: no message on the subject")
 // Message is a stored message.
 type Message struct {
 	Subject string
-	// Time is when it was stored, by the clock of NATS. Only the leader tells it: in what a [Reader] returns it is zero.
+	// Time is when NATS stored the message, by its own clock. It is zero in messages that a [Reader] returns.
 	Time     time.Time
 	Sequence uint64
 	Header   nats.Header
 	Data     []byte
 }
 
-// LeaderLast returns the last message of a subject, by the word of the leader of its stream. The error is [ErrNone], or one of NATS that
-// may be tried again.
+// LeaderLast asks the leader of a stream for the last message of a subject. The error is [ErrNone], or an error of NATS; the caller may
+// try again after the latter.
 func LeaderLast(ctx context.Context, js jetstream.JetStream, stream, subject string) (Message, error) {
 	return leaderGet(ctx, js, stream, subject, map[string]any{"last_by_subj": subject})
 }
 
-// LeaderNext returns the first message from a sequence on, which is 1 or more, whose subject matches a filter. The errors are
-// those of [LeaderLast].
+// LeaderNext returns the first message at or after a sequence, which is 1 or more, whose subject matches a filter. It has the errors of
+// [LeaderLast].
 func LeaderNext(ctx context.Context, js jetstream.JetStream, stream, filter string, from uint64) (Message, error) {
 	return leaderGet(ctx, js, stream, filter, map[string]any{"seq": from, "next_by_subj": filter})
 }
 
-// LeaderAt returns the message that a stream has at a sequence, which is 1 or more. The errors are those of [LeaderLast].
+// LeaderAt returns the message at a sequence of a stream, which is 1 or more. It has the errors of [LeaderLast].
 func LeaderAt(ctx context.Context, js jetstream.JetStream, stream string, sequence uint64) (Message, error) {
 	return leaderGet(ctx, js, stream, strconv.FormatUint(sequence, 10), map[string]any{"seq": sequence})
 }
@@ -55,11 +55,11 @@ func leaderGet(ctx context.Context, js jetstream.JetStream, stream, subject stri
 	return parseLeader(subject, reply.Data)
 }
 
-// beyondAll is behind the last subject of any stream.
+// beyondAll is an offset behind the last subject of any stream.
 const beyondAll = math.MaxInt32
 
-// LeaderSubjects counts the subjects of a stream that have messages and match a filter. The server lists them from an offset on, so
-// it is asked for those behind the last: then the answer is small, however many there are.
+// LeaderSubjects counts the subjects of a stream that have messages and match a filter. The server lists subjects from an offset on and
+// tells their number. The offset here is behind the last subject, so the list is empty and the answer small.
 func LeaderSubjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func LeaderSubjects(ctx context.Context, js jetstream.JetStream, stream, filter 
 	return info.Total, nil
 }
 
-// LeaderSequence returns the sequence of the last message of a stream, which may be gone again; 0 of one that never had any.
+// LeaderSequence returns the sequence of the last message that a stream has stored, even if the message is gone; 0 if it never had one.
 func LeaderSequence(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

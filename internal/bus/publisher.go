@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Publisher stores messages by one connection. It is safe for concurrent use. Errors are those of nats.go; after one that is
-// not a refusal by the server ([jetstream.APIError]) the message may or may not have been stored.
+// Publisher stores messages through one connection. It is safe for concurrent use. Errors come from nats.go. After an error that is not a
+// refusal by the server ([jetstream.APIError]), the message may or may not have been stored.
 type Publisher struct {
 	conn *nats.Conn
 	acks acks
@@ -19,15 +19,15 @@ func NewPublisher(js jetstream.JetStream) *Publisher {
 	return &Publisher{conn: js.Conn()}
 }
 
-// Publish stores a message and returns its sequence in the stream. Where no acknowledgement comes, it returns
-// [jetstream.ErrAsyncPublishTimeout] after 5 to 6 s. The message is not changed.
+// Publish stores a message and returns its sequence in the stream. If no acknowledgement comes, it returns
+// [jetstream.ErrAsyncPublishTimeout] after 5 to 6 s. It does not change the message.
 func (p *Publisher) Publish(ctx context.Context, msg *nats.Msg) (sequence uint64, err error) {
 	sequence, _, err = p.PublishOnce(ctx, msg)
 	return sequence, err
 }
 
-// PublishOnce is Publish of a message that has an ID. It reports whether the stream has had one of that ID within its window
-// already: then this one is not stored, and the sequence is that of the other.
+// PublishOnce is Publish for a message with an ID. If the stream already had a message with this ID within its window, it reports that the
+// message is repeated, returns the sequence of the earlier message, and stores nothing.
 func (p *Publisher) PublishOnce(ctx context.Context, msg *nats.Msg) (sequence uint64, repeated bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
@@ -40,8 +40,8 @@ func (p *Publisher) PublishOnce(ctx context.Context, msg *nats.Msg) (sequence ui
 	return a.sequence, a.repeated, a.err
 }
 
-// PublishAll stores messages side by side, and returns when all are acknowledged, or with the error of one: others may not
-// have been stored, or be stored later, then.
+// PublishAll stores messages in parallel. It returns when all are acknowledged, or with the first error. After an error, the other
+// messages may be stored, not stored, or stored later.
 func (p *Publisher) PublishAll(ctx context.Context, msgs []*nats.Msg) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -63,11 +63,11 @@ func (p *Publisher) PublishAll(ctx context.Context, msgs []*nats.Msg) (err error
 	return nil
 }
 
-// Close ends the subscription for acknowledgements; the connection stays open. Closing that does the same. Whoever waits
-// still gets [nats.ErrConnectionClosed], as does who publishes afterwards.
+// Close ends the subscription for acknowledgements; the connection stays open. Closing the connection does the same. Callers that still
+// wait get [nats.ErrConnectionClosed], and so do callers that publish afterwards.
 func (p *Publisher) Close() { p.acks.close(p.conn) }
 
-// send sends a message, and says what its acknowledgement will be known by.
+// send sends a message, and returns the token by which its acknowledgement is found.
 func (p *Publisher) send(msg *nats.Msg) (pending, error) {
 	sent, err := p.acks.expect(p.conn)
 	if err != nil {
