@@ -13,29 +13,28 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// batchKeys is how many records one request asks for, at most. JetStream looks at 1,024.
+// batchKeys is how many records one request asks for at most. JetStream answers for at most 1,024 subjects.
 const batchKeys = 256
 
-// Batch is records that have been read together, from any replica: in a round trip for all and not one for each.
+// Batch is a set of records that were read together from any replica, in one round trip for all of them.
 type Batch struct {
 	store *Store
 	found map[string]Entry // by key, which names no two records of an installation
-	// rest says that not all could be told that there are.
+	// rest says that the answers do not hold all the records that exist.
 	rest bool
-	// exact says that the leader is asked for the rest.
+	// exact says that the leader must be asked for records that the answers do not hold.
 	exact bool
 }
 
-// ReadBatch reads definitions, and what the pools keep of their schedules: the records that [Definition], [Generator] and
-// [Invoker] name.
+// ReadBatch reads the definitions of schedules and the records of their pools: those that [Definition], [Generator] and [Invoker] name.
 func ReadBatch(ctx context.Context, s *Store, keys ...schedule.Key) (*Batch, error) {
 	return readBatch(ctx, s, keys, func(key schedule.Key) []string {
 		return []string{Definition(key).name, Generator(key).name, Invoker(key).name}
 	})
 }
 
-// ReadDefinitions reads definitions alone, the records that [Definition] names, as they were at a moment or later: a replica that lags
-// behind that is not believed.
+// ReadDefinitions reads only the definitions of schedules, as they were at a moment or later. It does not trust a replica that is behind
+// that moment.
 func ReadDefinitions(ctx context.Context, s *Store, m Moment, keys ...schedule.Key) (*Batch, error) {
 	of := func(key schedule.Key) []string { return []string{Definition(key).name} }
 	return readEach(s, keys, of, func(p *part, shard int, names []string) error {
@@ -47,7 +46,7 @@ func readBatch(ctx context.Context, s *Store, keys []schedule.Key, of func(sched
 	return readEach(s, keys, of, func(p *part, shard int, names []string) error { return p.read(ctx, s.names[shard], names) })
 }
 
-// readEach reads records of schedules, side by side as many at once as one request asks for.
+// readEach reads records of schedules. Each request asks for batchKeys records at most, and the requests run in parallel.
 func readEach(
 	s *Store, keys []schedule.Key, of func(schedule.Key) []string, read func(p *part, shard int, names []string) error,
 ) (*Batch, error) {
@@ -71,14 +70,14 @@ func readEach(
 	return join(s, parts)
 }
 
-// ReadPools reads what the pools keep of a schedule: the records that [Generator] and [Invoker] name.
+// ReadPools reads the records of the pools of a schedule: those that [Generator] and [Invoker] name.
 func ReadPools(ctx context.Context, s *Store, key schedule.Key) (*Batch, error) {
 	batch := &Batch{store: s}
 	return batch, batch.read(ctx, s.bucket(key), []string{Generator(key).name, Invoker(key).name})
 }
 
-// ReadWhole reads the records of a schedule that [ReadBatch] reads, and those of all its triggers and backfills, whose keys
-// it returns.
+// ReadWhole reads the records of a schedule that [ReadBatch] reads, and the records of all its triggers and backfills. It returns the keys
+// of the latter.
 func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[wire.BackfillState], error) {
 	batch := &Batch{store: s}
 	records := []string{Definition(key).name, Generator(key).name, Invoker(key).name}
@@ -89,7 +88,7 @@ func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[w
 	if err != nil || len(batch.found) > 0 || !batch.rest {
 		return batch, keys, err
 	}
-	// There were too many to tell any.
+	// There are too many triggers and backfills for one answer.
 	if batch, err = ReadBatch(ctx, s, key); err != nil {
 		return nil, nil, err
 	}
@@ -97,8 +96,8 @@ func ReadWhole(ctx context.Context, s *Store, key schedule.Key) (*Batch, []Key[w
 	return batch, keys, nil
 }
 
-// backfills returns the keys of all triggers and backfills of a schedule, of whose records a batch has all that it could be told, beside
-// some others.
+// backfills returns the keys of all triggers and backfills of a schedule. The batch holds as many of their records as the answer had room
+// for, and the other records named by others.
 func (b *Batch) backfills(ctx context.Context, key schedule.Key, others []string) ([]Key[wire.BackfillState], error) {
 	if b.rest {
 		return Backfills(ctx, b.store, key)
@@ -129,13 +128,13 @@ func (b *Batch) takeIn(matching *Matching) {
 	}
 }
 
-// part is what one of several requests has read.
+// part is the result of one of several requests.
 type part struct {
 	Batch
 	err error
 }
 
-// join makes one batch of its parts. Of several errors it returns the first in their order, whichever came first.
+// join makes one batch of its parts. Of several errors it returns the first in the order of the parts.
 func join(s *Store, parts []*part) (*Batch, error) {
 	all := &Batch{store: s, found: map[string]Entry{}}
 	for _, part := range parts {
@@ -148,8 +147,8 @@ func join(s *Store, parts []*part) (*Batch, error) {
 	return all, nil
 }
 
-// From returns a record of a batch that was to be read with it. One that the answer had no room for is read by itself. The
-// error is that of [Get].
+// From returns a record of a batch. The batch must have been read with the record's key. If the answer had no room for the record, From reads
+// it by itself. The error is an error of [Get].
 func From[T any](ctx context.Context, b *Batch, key Key[T]) (Record[T], error) {
 	entry, ok := b.found[key.name]
 	switch {

@@ -15,11 +15,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Cluster is the bucket of what an installation knows beside its schedules, opened when it is first needed. Its records are
-// JSON, whose types belong to whoever keeps them there; see [GetJSON]. It is made by [NewCluster] and safe for concurrent use.
+// Cluster is the bucket for everything that an installation keeps besides its schedules. It is opened at its first use. Its records are JSON;
+// the packages that keep records there own their types; see [GetJSON]. [NewCluster] makes a Cluster, which is safe for concurrent use.
 //
-// Where there is no such bucket, all that is done with it fails with CodeUnavailable. A nil Cluster is that of a world without
-// one: there it is CodeFailedPrecondition.
+// If the bucket does not exist, all operations fail with CodeUnavailable. A nil Cluster stands for an installation without the bucket: its
+// operations fail with CodeFailedPrecondition.
 type Cluster struct {
 	js   jetstream.JetStream
 	name string
@@ -28,13 +28,12 @@ type Cluster struct {
 	open ClusterBuckets
 }
 
-// ClusterBuckets is where a [Cluster] keeps its records: see [Buckets].
+// ClusterBuckets is the storage of a [Cluster]; see [Buckets].
 type ClusterBuckets interface {
 	Buckets
-	// PutFor writes a key whatever there is. The entry goes by itself after some time: a second or more.
+	// PutFor writes a key whatever its revision. The entry expires after the duration keep, which is a second or more.
 	PutFor(ctx context.Context, bucket, key string, data []byte, keep time.Duration) error
-	// Watch follows the entries that match a filter, from what there is on, until it is stopped or ctx ends. Its updates are nil
-	// where all has been shown that there was.
+	// Watch sends the existing entries that match a filter, then a nil update, then each change, until it is stopped or ctx ends.
 	Watch(ctx context.Context, bucket, filter string) (jetstream.KeyWatcher, error)
 }
 
@@ -45,7 +44,7 @@ func NewCluster(js jetstream.JetStream, names subjects.Names) *Cluster {
 	return &Cluster{js: js, name: names.ClusterBucket()}
 }
 
-// NewClusterIn returns the bucket of an installation that keeps its records in given buckets: a simulation.
+// NewClusterIn returns a Cluster that keeps its records in the given buckets, for a simulation.
 func NewClusterIn(buckets ClusterBuckets, names subjects.Names) *Cluster {
 	return &Cluster{open: buckets, name: names.ClusterBucket()}
 }
@@ -71,8 +70,8 @@ func (c *Cluster) bucket(ctx context.Context) (ClusterBuckets, error) {
 	return open, nil
 }
 
-// GetJSON reads a record from the leader: what was acknowledged before is seen. The error is ErrNotFound, ErrCorrupt, with which
-// the revision is returned all the same, or one of NATS.
+// GetJSON reads a record from the leader, so it sees every acknowledged write. The error is ErrNotFound, ErrCorrupt or an error of NATS. With
+// ErrCorrupt, the revision of the record is set.
 func GetJSON[T any](ctx context.Context, c *Cluster, key string) (record Record[T], err error) {
 	bucket, err := c.bucket(ctx)
 	if err != nil {
@@ -89,8 +88,8 @@ func GetJSON[T any](ctx context.Context, c *Cluster, key string) (record Record[
 	return record, nil
 }
 
-// PutJSON writes a record if its revision is still the given one; 0 means that it must not exist. It returns the new revision.
-// The error is ErrConflict or one of NATS; after the latter the write may or may not have happened.
+// PutJSON writes a record if its revision is still the given one; revision 0 means that the record must not exist. It returns the new
+// revision. The error is ErrConflict or an error of NATS; after the latter, the write may or may not have happened.
 func PutJSON[T any](ctx context.Context, c *Cluster, key string, value *T, revision uint64) (uint64, error) {
 	bucket, err := c.bucket(ctx)
 	if err != nil {
@@ -108,7 +107,7 @@ func PutJSON[T any](ctx context.Context, c *Cluster, key string, value *T, revis
 	return revision, writing(key, err)
 }
 
-// PutJSONFor writes a record whatever there is, which goes by itself after some time: a second or more.
+// PutJSONFor writes a record whatever its revision. The record expires after the duration keep, which is a second or more.
 func PutJSONFor[T any](ctx context.Context, c *Cluster, key string, value *T, keep time.Duration) error {
 	bucket, err := c.bucket(ctx)
 	if err != nil {
@@ -129,7 +128,7 @@ func (b *natsBuckets) PutFor(ctx context.Context, bucket, key string, data []byt
 	return err
 }
 
-// Delete removes a record if its revision, which is not 0, is still the given one. The error is ErrConflict or one of NATS.
+// Delete removes a record if its revision is still the given one, which must not be 0. The error is ErrConflict or an error of NATS.
 func (c *Cluster) Delete(ctx context.Context, key string, revision uint64) error {
 	bucket, err := c.bucket(ctx)
 	if err != nil {
@@ -138,7 +137,8 @@ func (c *Cluster) Delete(ctx context.Context, key string, revision uint64) error
 	return writing(key, bucket.Delete(ctx, c.name, key, revision, Note{}))
 }
 
-// Remove removes a record as it is now, if there is one. The error is ErrConflict, if it is written meanwhile, or one of NATS.
+// Remove removes a record, if there is one, whatever its revision. The error is ErrConflict if somebody writes the record meanwhile, or an
+// error of NATS.
 func (c *Cluster) Remove(ctx context.Context, key string) error {
 	record, err := GetJSON[json.RawMessage](ctx, c, key)
 	switch {
@@ -150,7 +150,7 @@ func (c *Cluster) Remove(ctx context.Context, key string) error {
 	return c.Delete(ctx, key, record.Revision)
 }
 
-// Keys lists the keys that match a filter, in any order. None that is there throughout is missing.
+// Keys lists the keys that match a filter, in any order. It misses no key that exists during the whole call.
 func (c *Cluster) Keys(ctx context.Context, filter string) ([]string, error) {
 	bucket, err := c.bucket(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *Cluster) Keys(ctx context.Context, filter string) ([]string, error) {
 	return bucket.Keys(ctx, c.name, filter)
 }
 
-// Watch follows the records that match a filter, from what there is on. The updates of nats.go say nil where that has been shown.
+// Watch sends the existing records that match a filter, then a nil update, then each change.
 func (c *Cluster) Watch(ctx context.Context, filter string) (jetstream.KeyWatcher, error) {
 	bucket, err := c.bucket(ctx)
 	if err != nil {

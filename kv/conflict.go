@@ -12,14 +12,14 @@ import (
 // maxAttempts is how often Attempt calls a transition.
 const maxAttempts = 5
 
-// Attempt calls a transition until it returns anything but these two:
+// Attempt calls a transition again as long as it returns one of these errors, five times at most:
 //
-//   - [ErrConflict]: another process was faster. The transition begins anew, with what that process has written.
-//   - [ErrUnconfirmed]: what a replica said is not enough. The transition begins anew, with what the leader says.
+//   - [ErrConflict]: another process was faster. The transition begins again with what that process has written.
+//   - [ErrUnconfirmed]: a replica's answer is not enough. The transition begins again with the leader's answer.
 //
-// again is true from the second call on. Reads must then be from the leader: a replica that was behind may still be.
-// After too many attempts Attempt gives up. Its error has the text of the last one, and is neither of the two: no caller shall
-// answer it with attempts of its own.
+// The argument again is true from the second call on. Reads must then ask the leader, because a replica that was behind may still be behind.
+// If the last call fails with one of these errors too, Attempt returns an error with its text that does not wrap it, so that no caller tries
+// again by itself.
 func Attempt(transition func(again bool) error) error {
 	var last error
 	for try := range maxAttempts {
@@ -31,8 +31,8 @@ func Attempt(transition func(again bool) error) error {
 	return errors.New("kv: gave up after " + strconv.Itoa(maxAttempts) + " attempts; the last one: " + last.Error())
 }
 
-// Load reads a record for a transition of [Attempt]: from any replica at first, from the leader again. A record that does
-// not exist is a zero one.
+// Load reads a record for a transition of [Attempt]: from any replica at first, and from the leader if again is true. A record that does not
+// exist is a zero record.
 func Load[T any](ctx context.Context, s *Store, key Key[T], again bool) (Record[T], error) {
 	if again {
 		return OrZero(GetLeader(ctx, s, key))
@@ -40,7 +40,7 @@ func Load[T any](ctx context.Context, s *Store, key Key[T], again bool) (Record[
 	return OrZero(Get(ctx, s, key))
 }
 
-// OrZero takes a record that does not exist for a zero one, of revision 0: its owner has not written it yet.
+// OrZero turns ErrNotFound into a zero record with revision 0: the owner has not written the record yet.
 func OrZero[T any](record Record[T], err error) (Record[T], error) {
 	if errors.Is(err, ErrNotFound) {
 		return Record[T]{}, nil
@@ -48,8 +48,8 @@ func OrZero[T any](record Record[T], err error) (Record[T], error) {
 	return record, err
 }
 
-// EnsureGone asks the leader whether a schedule is still gone, for a pool that has read a record of it in order to
-// remove it. One that has been created again since is a conflict; one that comes later conflicts with the removal.
+// EnsureGone asks the leader whether a schedule is still gone, for a pool that has read a record of the schedule and wants to remove it. If the
+// schedule was created again since, the error is ErrConflict. If it is created later, the removal itself conflicts.
 func EnsureGone(ctx context.Context, s *Store, key schedule.Key) error {
 	_, err := GetLeader(ctx, s, Definition(key))
 	switch {

@@ -8,14 +8,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DefinitionFor reads the definition a message speaks of. The replica asked first may lag behind: where it has no
-// definition, another incarnation or an older version than a wake says, the leader decides. Zero wakes trust the
-// replica's word that a definition is there, but never that it is not.
+// DefinitionFor reads the definition that wakes are about. It asks a replica first, which may lag behind. It asks the leader if the replica has no
+// definition, another incarnation, or an older version than a wake names. A zero wake trusts a replica that has a definition, but never one
+// that has none.
 func DefinitionFor(ctx context.Context, s *Store, key schedule.Key, wakes ...wire.Wake) (Record[wire.Definition], error) {
 	return RefreshDefinition(ctx, s, key, Record[wire.Definition]{}, wakes...)
 }
 
-// RefreshDefinition is DefinitionFor for who has the definition as it was; see [Refresh].
+// RefreshDefinition is DefinitionFor for a caller that holds an earlier read; see [Refresh].
 func RefreshDefinition(
 	ctx context.Context, s *Store, key schedule.Key, known Record[wire.Definition], wakes ...wire.Wake,
 ) (Record[wire.Definition], error) {
@@ -30,7 +30,7 @@ func RefreshDefinition(
 	return GetLeader(ctx, s, Definition(key))
 }
 
-// Behind reports whether a definition is older than messages say: of another incarnation, or of an earlier version.
+// Behind reports whether a definition is older than wakes say: it has another incarnation, or an earlier version.
 func Behind(d *wire.Definition, wakes ...wire.Wake) bool {
 	for _, wake := range wakes {
 		if wake.Incarnation != "" && wake.Incarnation != d.Incarnation || d.Version < wake.Version {

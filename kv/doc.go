@@ -7,11 +7,10 @@
 //	…
 //	revision, err := kv.Put(ctx, store, kv.Definition(key), next, record.Revision)
 //
-// What an installation knows beside its schedules is in a bucket of its own, the [Cluster].
+// The [Cluster] is a bucket of its own for everything that an installation keeps besides its schedules.
 //
-// Errors are one of [ErrNotFound], [ErrConflict] and [ErrCorrupt], or come from NATS and mean that it may be tried again.
-// [ErrUnconfirmed] is a word for the callers: no function here returns it.
-// Whether a record was read or written in vain is an ordinary outcome here; who owns which record is the pools' matter.
+// Errors are [ErrNotFound], [ErrConflict] or [ErrCorrupt], or come from NATS; the caller may try again after the latter. Callers pass
+// [ErrUnconfirmed] to [Attempt]; no function here returns it. The pools decide who owns which record.
 //
 // The package may import schedule, subjects, internal/bus, internal/codec, internal/metrics and internal/wire. It must never hold a
 // decision about schedules, nor a cache.

@@ -10,7 +10,7 @@ import (
 
 // Key names one record of type T. The zero Key is not usable.
 type Key[T any] struct {
-	// schedule is whose record it is; the zero one stands for the cluster.
+	// schedule is the schedule that the record belongs to; the zero key stands for the cluster.
 	schedule schedule.Key
 	name     string
 }
@@ -33,7 +33,7 @@ func Invoker(key schedule.Key) Key[wire.InvokerState] {
 	return Key[wire.InvokerState]{key, subjects.StateKey(key, subjects.KindInvoker)}
 }
 
-// Result is the last outcomes of a schedule, owned by the invoker.
+// Result is the record of the last outcomes of a schedule, owned by the invoker.
 func Result(key schedule.Key) Key[wire.Result] {
 	return Key[wire.Result]{key, subjects.StateKey(key, subjects.KindResult)}
 }
@@ -43,12 +43,12 @@ func Backfill(key schedule.Key, id string) Key[wire.BackfillState] {
 	return Key[wire.BackfillState]{key, subjects.BackfillKey(key, id)}
 }
 
-// StartRate is what the invokers share about the starts of a namespace that limits them. It is in the bucket of the cluster.
+// StartRate is the record that the invokers share to limit the starts of a namespace. It is in the bucket of the cluster.
 func StartRate(namespace string) Key[wire.StartRate] {
 	return Key[wire.StartRate]{name: subjects.StartRateKey(namespace)}
 }
 
-// BackfillID returns the ID of the backfill or trigger whose record a key names.
+// BackfillID returns the ID of the backfill or trigger that a key names.
 func BackfillID(key Key[wire.BackfillState]) string {
 	return key.name[strings.LastIndexByte(key.name, '.')+1:]
 }

@@ -8,14 +8,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// few is how many keys are asked for one by one. A watch needs a consumer, and for that the server looks through the subjects of a
-// file of messages, an index of which it often has to make first.
+// few is up to how many keys Keys asks for one by one. More keys are read by a watch. A watch needs a consumer; to create one, the server
+// searches the subjects of a file of messages, and often has to build the index of that file first.
 const few = 16
 
-// Keys reads all entries that match, without their data, to tell those that are deleted from the others. An entry that is
-// written while that goes on moves to the end of what is read, and may be missed there: the end is where as many have come as
-// there were at the beginning. So what the leader has said to be there, and has not been met, is asked for by its key; where there
-// is little, all of it. And whoever answers a watch may lag behind: what it has as deleted is read once more.
+// Keys implements [Buckets]. A watch without data tells existing entries from deleted ones, but it has two gaps:
+//
+//   - It ends after as many entries as there were at its beginning. An entry that is written meanwhile moves to the end of the stream, and
+//     the watch may miss it. So Keys asks the leader for the keys first, and reads each key that the watch has missed. If there are few keys,
+//     it reads each of them and needs no watch.
+//   - The replica that answers the watch may lag behind. So Keys reads entries again that the watch shows as deleted.
 func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -30,7 +32,7 @@ func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string
 		}
 	}
 	if rest {
-		// There are more than the leader names at once. Nothing is missed twice but by a rare chance.
+		// The leader cannot name so many keys at once. It is unlikely that two watches miss the same key.
 		if err := b.meet(ctx, bucket, filter, met); err != nil {
 			return nil, err
 		}
@@ -51,7 +53,7 @@ func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string
 	return b.live(ctx, bucket, met)
 }
 
-// meet notes of each entry that matches whether it is there or deleted.
+// meet records for each matching entry whether it exists or is deleted.
 func (b *natsBuckets) meet(ctx context.Context, bucket, filter string, met map[string]bool) error {
 	in, err := b.of(ctx, bucket)
 	if err != nil {
@@ -61,7 +63,7 @@ func (b *natsBuckets) meet(ctx context.Context, bucket, filter string, met map[s
 	if err != nil {
 		return err
 	}
-	defer func() { _ = watcher.Stop() }() // the consumer of a connection that is lost goes by itself
+	defer func() { _ = watcher.Stop() }() // NATS removes the consumer of a lost connection
 	for {
 		select {
 		case entry, open := <-watcher.Updates():
@@ -80,7 +82,7 @@ func (b *natsBuckets) meet(ctx context.Context, bucket, filter string, met map[s
 	}
 }
 
-// live returns the keys of entries that are there: all that were met, and those that were met as deleted and have been written since.
+// live returns the keys of existing entries: those that were met, and those that were met as deleted and have been written since.
 func (b *natsBuckets) live(ctx context.Context, bucket string, met map[string]bool) (keys []string, err error) {
 	var deleted []string
 	for key, is := range met {
@@ -107,7 +109,7 @@ func (b *natsBuckets) live(ctx context.Context, bucket string, met map[string]bo
 	return keys, nil
 }
 
-// there returns which of some keys have an entry, as of a revision or later.
+// there returns the keys that have an entry, as of a revision or later.
 func (b *natsBuckets) there(ctx context.Context, bucket string, revision uint64, keys []string) (there []string, err error) {
 	batch := &Batch{store: &Store{buckets: b}}
 	if err := batch.readSince(ctx, bucket, revision, keys); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// listTimeout bounds a list whose context has no deadline. The keys of a million schedules take seconds.
+// listTimeout bounds a list whose context has no deadline. Listing a million schedules takes seconds.
 const listTimeout = time.Minute
 
 // Schedules returns the keys of all schedules of a namespace, ordered by ID.
@@ -22,8 +22,8 @@ func Schedules(ctx context.Context, s *Store, namespace string) ([]schedule.Key,
 	})
 }
 
-// SchedulesAndTraces returns what Schedules does, and the keys of some or all schedules that were deleted less than
-// subjects.TombstoneAge ago. It costs a fraction of that.
+// SchedulesAndTraces returns the keys that Schedules returns, and the keys of some or all schedules that were deleted less than
+// subjects.TombstoneAge ago. It costs a fraction of Schedules.
 func SchedulesAndTraces(ctx context.Context, s *Store, namespace string) ([]schedule.Key, error) {
 	return schedules(namespace, len(s.names), func(shard int) ([]string, error) {
 		filter := subjects.DefinitionKeys(namespace)
@@ -38,7 +38,7 @@ func SchedulesAndTraces(ctx context.Context, s *Store, namespace string) ([]sche
 	})
 }
 
-// schedules makes keys of the names of definitions, of which list returns those of a shard.
+// schedules makes schedule keys of the names of definitions. The function list returns the names of a shard.
 func schedules(namespace string, shards int, list func(shard int) ([]string, error)) ([]schedule.Key, error) {
 	var keys []schedule.Key
 	for shard := range shards {

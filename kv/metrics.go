@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// The operations that are told apart.
+// The operations that the metrics distinguish.
 const (
 	opGet       = "get"
 	opGetLeader = "get_leader"
@@ -23,7 +23,7 @@ type stopwatch struct {
 	begin     time.Time
 }
 
-// begin starts to measure, if somebody collects that. It is not a clock of a simulation: a duration says how NATS is.
+// begin starts to measure if anybody collects the metric. It uses the real clock even in a simulation: the duration describes NATS.
 func begin(ctx context.Context, operation string) stopwatch {
 	if !metrics.StateOperation.Enabled(ctx) {
 		return stopwatch{}
@@ -50,7 +50,7 @@ func outcomeOf(err error) string {
 	return metrics.OutcomeError
 }
 
-// written counts what came of a write of a record, and its size; 0 for a record that was removed.
+// written counts the outcome of a write and the size of the record; the size is 0 for a removed record.
 func written[T any](ctx context.Context, s stopwatch, size int, err error) {
 	s.end(ctx, err)
 	switch {

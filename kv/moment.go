@@ -15,13 +15,13 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Where something is allowed or refused by what many records say, the word of any replica is not enough, and to ask the leader for each
-// takes too long. So the leader tells how far each bucket has come, and whatever a replica answers that has not come as far is asked again.
+// Some decisions depend on many records at once. The answer of any replica is not good enough for them, and asking the leader for each record
+// takes too long. So the leader tells how far each bucket has come, and answers of replicas that are behind that are read again.
 
 // Moment is how far the buckets of all shards had come at a moment; see [Now].
 type Moment struct{ newest []uint64 }
 
-// Now returns the present moment: what was acknowledged before Now was called, whoever reads by it sees.
+// Now returns the present moment. Reads as of this moment see everything that was acknowledged before the call of Now.
 func Now(ctx context.Context, s *Store) (Moment, error) {
 	m := Moment{newest: make([]uint64, len(s.names))}
 	errs := make([]error, len(s.names))
@@ -38,15 +38,14 @@ func Now(ctx context.Context, s *Store) (Moment, error) {
 	return m, nil
 }
 
-// behindTries is how often replicas are asked that turn out to be behind, before the leader is asked for each record; behindWait how long
-// after the first of these answers, and twice as long after each that follows.
+// behindTries is how often replicas are asked again that turn out to be behind. After that, the leader is asked for each record. behindWait is
+// the pause after the first such answer; it doubles with each further answer.
 const (
 	behindTries = 5
 	behindWait  = 5 * time.Millisecond
 )
 
-// readSince reads the records of some keys by the word of replicas that know a revision. What none of those could tell is left to the
-// leader.
+// readSince reads the records of some keys from replicas that know a revision. It leaves records that no such replica has told to the leader.
 func (b *Batch) readSince(ctx context.Context, bucket string, revision uint64, keys []string) error {
 	found := make(map[string]Entry, len(keys))
 	for len(keys) > 0 {
@@ -69,7 +68,7 @@ func (b *Batch) readSince(ctx context.Context, bucket string, revision uint64, k
 	return nil
 }
 
-// readCurrent reads by filters what a replica has that knows a revision. If there is none there is nothing but a rest.
+// readCurrent reads the entries that match filters from a replica that knows a revision. If no replica knows it, the result is only a rest.
 func (b *Batch) readCurrent(ctx context.Context, bucket string, filters []string, revision uint64) error {
 	b.found, b.rest, b.exact = nil, true, true
 	for try := range behindTries {
@@ -90,10 +89,10 @@ func (b *Batch) readCurrent(ctx context.Context, bucket string, filters []string
 	return nil
 }
 
-// ReadBackfills returns the keys of all triggers and backfills of a schedule that have a record: what was acknowledged before it was
-// called is seen.
+// ReadBackfills returns the keys of all triggers and backfills of a schedule that have a record. It sees everything that was acknowledged
+// before the call.
 func ReadBackfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[wire.BackfillState], error) {
-	// A replica tells how far it has come only where it finds something, such as the definition, or its trace.
+	// A replica tells how far it has come only if it finds something, such as the definition or its trace.
 	definition := Definition(key).name
 	batch := &Batch{store: s}
 	err := batch.readNow(ctx, s.bucket(key), []string{definition, subjects.BackfillKeys(key)})
@@ -103,8 +102,8 @@ func ReadBackfills(ctx context.Context, s *Store, key schedule.Key) ([]Key[wire.
 	return batch.backfills(ctx, key, []string{definition})
 }
 
-// readNow reads by filters what there is now. As a rule no replica is behind, so one is asked at the same time as the leader is how far it
-// has come.
+// readNow reads the entries that match filters as of now. Usually no replica is behind, so it asks a replica for the entries and the leader
+// for the moment in parallel.
 func (b *Batch) readNow(ctx context.Context, bucket string, filters []string) error {
 	var (
 		newest  uint64
@@ -127,8 +126,8 @@ func (b *Batch) readNow(ctx context.Context, bucket string, filters []string) er
 	return b.readCurrent(ctx, bucket, filters, newest)
 }
 
-// PendingBackfills returns which of some triggers and backfills of a schedule have a record: what was acknowledged before it was called is
-// seen.
+// PendingBackfills returns the IDs of those of the given triggers and backfills of a schedule that have a record. It sees everything that was
+// acknowledged before the call.
 func PendingBackfills(ctx context.Context, s *Store, key schedule.Key, ids []string) (pending []string, err error) {
 	for some := range slices.Chunk(ids, batchKeys) {
 		batch, names := &Batch{store: s}, []string{Definition(key).name}

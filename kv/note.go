@@ -13,19 +13,19 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Note is what the trace of a deleted record says.
+// Note is the content of the trace of a deleted record.
 type Note struct {
-	// Runs is what becomes of the runs of a schedule, if it is the definition that was deleted. It may be empty.
+	// Runs says what happens to the runs of the schedule, if the deleted record is a definition. It may be empty.
 	Runs schedule.RunsPolicy
-	// Deletion is which schedule was deleted, and by which request; nil where that is not to be remembered.
+	// Deletion says which schedule was deleted and by which request; nil if nobody needs to remember that.
 	Deletion *wire.Deletion
-	// Closed is the incarnation of the schedule, if it is the definition that was deleted, and a generator has closed the schedule since
-	// it was idle.
+	// Closed is the incarnation of the schedule, if the deleted record is a definition and a generator closed the schedule because it
+	// was idle.
 	Closed string
 }
 
-// The headers of the trace of a deleted record that bear its note. The second one has an incarnation and a request ID, which is
-// escaped as in the query of a URL, with a blank between them. The third one has an incarnation.
+// The headers that carry the note in the trace of a deleted record. The second one has an incarnation and a request ID, separated by a
+// blank; the request ID is escaped as in the query of a URL. The third one has an incarnation.
 const (
 	runsHeader     = "Carillon-Note"
 	deletionHeader = "Carillon-Deletion"
@@ -55,9 +55,9 @@ func NoteIn(header nats.Header) Note {
 	return note
 }
 
-// Trace reads the trace of a deleted record: what was noted, and the revision at which the record was deleted, at which [Put]
-// writes over it. Revision 0 means that the record was deleted more than subjects.TombstoneAge ago, or never, or is there. The error
-// is one of NATS.
+// Trace reads the trace of a deleted record: its note, and the revision of the deletion, at which [Put] overwrites the trace. Revision 0
+// means that there is no trace: the record exists, was never deleted, or was deleted more than subjects.TombstoneAge ago. The error is an
+// error of NATS.
 func Trace[T any](ctx context.Context, s *Store, key Key[T]) (Record[Note], error) {
 	watch := begin(ctx, opGetLeader)
 	note, revision, err := s.buckets.Trace(ctx, s.bucket(key.schedule), key.name)
@@ -68,23 +68,23 @@ func Trace[T any](ctx context.Context, s *Store, key Key[T]) (Record[Note], erro
 	return Record[Note]{Value: note, Revision: revision}, nil
 }
 
-// LastDeletion returns the last deletion of a schedule of an ID, as far as [LastEnding] knows; nil otherwise, and where the request
-// had no ID. The error is one of NATS.
+// LastDeletion returns the last deletion of a schedule with this ID, as far as [LastEnding] knows it. It returns nil if there is none, or
+// if the request had no ID. The error is an error of NATS.
 func LastDeletion(ctx context.Context, s *Store, key schedule.Key) (*wire.Deletion, error) {
 	ending, err := LastEnding(ctx, s, key)
 	return ending.Deletion, err
 }
 
-// Ending is what is remembered of how schedules of an ID have ended.
+// Ending is what the store remembers about the end of schedules with one ID.
 type Ending struct {
 	// Deletion is the last deletion by a request that had an ID; nil if there is none.
 	Deletion *wire.Deletion
-	// Closed is the incarnation of the last schedule that is gone, if it was closed since it was idle; else empty.
+	// Closed is the incarnation of the last schedule that is gone, if it was closed because it was idle; else empty.
 	Closed string
 }
 
-// LastEnding returns how the last schedules of an ID have ended, as far as that is remembered: for subjects.TombstoneAge, and
-// for as long as the next schedule of the ID exists that was created within that time. The error is one of NATS.
+// LastEnding returns how the last schedules with this ID ended. The store remembers an end for subjects.TombstoneAge. If the next schedule
+// with the ID is created within that time, the store remembers the end as long as that schedule exists. The error is an error of NATS.
 func LastEnding(ctx context.Context, s *Store, key schedule.Key) (Ending, error) {
 	for last := false; ; last = true {
 		definition, err := GetLeader(ctx, s, Definition(key))
@@ -98,6 +98,6 @@ func LastEnding(ctx context.Context, s *Store, key schedule.Key) (Ending, error)
 		if err != nil || trace.Revision != 0 || last {
 			return Ending{trace.Value.Deletion, trace.Value.Closed}, err
 		}
-		// There is no trace, or the next schedule has just been created over it, and has taken along what it said.
+		// There is no trace, or the next schedule was just created over it and has taken over its note.
 	}
 }

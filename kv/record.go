@@ -11,10 +11,10 @@ import (
 var (
 	// ErrNotFound: there is no such record.
 	ErrNotFound = errors.New("kv: record not found")
-	// ErrConflict: the record has been written since it was read, or exists where it was to be created.
+	// ErrConflict: another writer has changed the record since it was read, or the record to create exists already.
 	ErrConflict = errors.New("kv: record has another revision")
-	// ErrUnconfirmed: what a replica says is not enough for what is to be done; the leader must be asked. A transition of [Attempt]
-	// returns it to begin anew. No other process has come first.
+	// ErrUnconfirmed: a replica's answer is not enough for the intended change; the leader must confirm it. A transition of [Attempt]
+	// returns it to begin again. Unlike a conflict, it does not mean that another process was faster.
 	ErrUnconfirmed = errors.New("kv: a replica says so, and the leader has not confirmed it")
 	// ErrCorrupt: the record cannot be decoded. Trying again does not help.
 	ErrCorrupt = errors.New("kv: record cannot be decoded")
@@ -26,8 +26,8 @@ type Record[T any] struct {
 	Revision uint64
 }
 
-// Get reads a record from any replica, so it may lag behind the newest write; a compare-and-set notices. The error is
-// ErrNotFound, ErrCorrupt or one of NATS.
+// Get reads a record from any replica. The record may be older than the newest write; a compare-and-set notices that. The error is
+// ErrNotFound, ErrCorrupt or an error of NATS.
 func Get[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], error) {
 	watch := begin(ctx, opGet)
 	entry, err := s.buckets.Get(ctx, s.bucket(key.schedule), key.name)
@@ -35,7 +35,7 @@ func Get[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], error) {
 	return decode[T](key.name, entry, err)
 }
 
-// GetLeader reads a record from the leader of its bucket: what was acknowledged before is seen. It costs more than Get.
+// GetLeader reads a record from the leader of its bucket, so it sees every acknowledged write. It costs more than Get.
 func GetLeader[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], error) {
 	watch := begin(ctx, opGetLeader)
 	entry, err := s.buckets.GetLeader(ctx, s.bucket(key.schedule), key.name)
@@ -43,8 +43,7 @@ func GetLeader[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], err
 	return decode[T](key.name, entry, err)
 }
 
-// Refresh is Get for who has the record as it was: at the same revision it is the same, and known is returned, which is
-// not decoded once more.
+// Refresh is Get for a caller that holds an earlier read. If the revision is unchanged, it returns known and decodes nothing.
 func Refresh[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
 	watch := begin(ctx, opGet)
 	entry, err := s.buckets.Get(ctx, s.bucket(key.schedule), key.name)
@@ -52,7 +51,7 @@ func Refresh[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) 
 	return refreshed(key, known, entry, err)
 }
 
-// RefreshLeader is GetLeader for who has the record as it was; see [Refresh].
+// RefreshLeader is GetLeader for a caller that holds an earlier read; see [Refresh].
 func RefreshLeader[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
 	watch := begin(ctx, opGetLeader)
 	entry, err := s.buckets.GetLeader(ctx, s.bucket(key.schedule), key.name)
@@ -67,8 +66,8 @@ func refreshed[T any](key Key[T], known Record[T], entry Entry, err error) (Reco
 	return decode[T](key.name, entry, err)
 }
 
-// Put writes a record if its revision is still the given one; 0 means that it must not exist. It returns the new
-// revision. The error is ErrConflict or one of NATS; after the latter the write may or may not have happened.
+// Put writes a record if its revision is still the given one; revision 0 means that the record must not exist. It returns the new
+// revision. The error is ErrConflict or an error of NATS; after the latter, the write may or may not have happened.
 func Put[T any](ctx context.Context, s *Store, key Key[T], value *T, revision uint64) (uint64, error) {
 	data, err := encode(key.name, value)
 	if err != nil {
@@ -86,9 +85,9 @@ func Put[T any](ctx context.Context, s *Store, key Key[T], value *T, revision ui
 	return next, writing(key.name, err)
 }
 
-// Insert writes a record under a key that has never been written, not even deleted: a record deleted less than
-// subjects.TombstoneAge ago is a conflict, other than for Put. It makes the repeat of a request harmless whose record
-// has come and gone. The error is ErrConflict or one of NATS.
+// Insert writes a record under a key that was never written. Unlike Put, it reports a conflict if a record under this key was deleted
+// less than subjects.TombstoneAge ago. So a repeated request does no harm after its record has come and gone. The error is ErrConflict or
+// an error of NATS.
 func Insert[T any](ctx context.Context, s *Store, key Key[T], value *T) (uint64, error) {
 	data, err := encode(key.name, value)
 	if err != nil {
@@ -100,13 +99,13 @@ func Insert[T any](ctx context.Context, s *Store, key Key[T], value *T) (uint64,
 	return revision, writing(key.name, err)
 }
 
-// Delete removes a record if its revision is still the given one. A trace of it remains for subjects.TombstoneAge, so
-// that a writer with the old revision fails. The error is ErrConflict or one of NATS.
+// Delete removes a record if its revision is still the given one. A trace of it remains for subjects.TombstoneAge, so that a writer with
+// the old revision fails. The error is ErrConflict or an error of NATS.
 func Delete[T any](ctx context.Context, s *Store, key Key[T], revision uint64) error {
 	return DeleteNoting(ctx, s, key, revision, Note{})
 }
 
-// DeleteNoting is [Delete], and leaves a note in the trace of the record, for [Trace]. They are written in one step.
+// DeleteNoting is [Delete] that also leaves a note in the record's trace, for [Trace]. One write does both.
 func DeleteNoting[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note Note) error {
 	if revision == 0 {
 		return fmt.Errorf("%w: %s: revision 0 is that of no record", ErrConflict, key.name)
@@ -122,7 +121,7 @@ func encode[T any](name string, value *T) ([]byte, error) {
 	return data, nil
 }
 
-// decode decodes what was read, and names the record in the error of that.
+// decode decodes an entry, and names the record in the error of the read or the decoding.
 func decode[T any](name string, entry Entry, err error) (Record[T], error) {
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -137,7 +136,7 @@ func decode[T any](name string, entry Entry, err error) (Record[T], error) {
 	return record, nil
 }
 
-// writing names the record in the error of a write.
+// writing adds the name of the record to the error of a write.
 func writing(name string, err error) error {
 	switch {
 	case err == nil:

@@ -9,26 +9,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// singleAge is for how long it counts what NATS has said of the replicas of a bucket. Somebody may add some meanwhile; those
-// answer reads only when they have caught up.
+// singleAge is how long NATS's answer about the replicas of a bucket is trusted. An operator may add replicas in that time, but new
+// replicas answer reads only after they have caught up.
 const singleAge = 10 * time.Second
 
 // singleReplica knows whether a bucket has one replica. It is safe for concurrent use.
 type singleReplica struct {
 	known  atomic.Pointer[replicas]
 	asking sync.Mutex
-	// heard is told what NATS has said.
+	// heard receives each answer of NATS.
 	heard func(context.Context, jetstream.KeyValueStatus)
 }
 
-// replicas is what NATS has said, and until when it counts.
+// replicas is an answer of NATS, and until when it is trusted.
 type replicas struct {
 	single bool
 	until  time.Time
 }
 
-// is reports whether the bucket has one replica, as far as that is known: one caller asks NATS now and then, and the others
-// do not wait for the answer.
+// is reports whether the bucket has one replica, as far as is known. Now and then one caller asks NATS; the other callers do not wait for
+// the answer.
 func (s *singleReplica) is(ctx context.Context, bucket jetstream.KeyValue) bool {
 	if known := s.known.Load(); known != nil && time.Now().Before(known.until) {
 		return known.single

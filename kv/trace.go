@@ -9,13 +9,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TraceAge is for how long after it was read who writes a first record may rely on the trace that would be there if the
-// schedule had been deleted since, or the record: well below subjects.TombstoneAge.
+// TraceAge is how long after a read the writer of a first record may rely on traces: if the schedule or the record was deleted since the
+// read, its trace is still there. It is well below subjects.TombstoneAge.
 const TraceAge = 10 * time.Minute
 
-// LeaveTrace leaves the trace of a record that was never written, for a schedule that is gone: a process that is about to
-// write the first one by [PutFirst] or [Insert], since it has read the definition before, must be refused. Where there is a
-// trace already, that is the one. A record that has just been written is a conflict.
+// LeaveTrace leaves the trace of a record that was never written, for a schedule that is gone. Another process may have read the definition
+// before, and may be about to write the first record by [PutFirst] or [Insert]; the trace makes that write fail. If there is a trace already,
+// LeaveTrace does nothing. If the record has just been written, the error is ErrConflict.
 func LeaveTrace[T any](ctx context.Context, s *Store, key Key[T]) error {
 	err := deleteAt(ctx, s, key, 0, Note{})
 	if !errors.Is(err, ErrConflict) {
@@ -31,11 +31,11 @@ func LeaveTrace[T any](ctx context.Context, s *Store, key Key[T]) error {
 	return err
 }
 
-// PutFirst writes the first record of a schedule under a key. The schedule may have been deleted meanwhile, and forgotten:
-// then there is a trace, and nothing is written. The trace of an earlier schedule of the same ID is written over.
+// PutFirst writes the first record of a schedule under a key. If the schedule was deleted and forgotten meanwhile, there is a trace, and
+// PutFirst writes nothing. It overwrites the trace of an earlier schedule with the same ID.
 //
-// there asks the leader whether the schedule is there still, and returns [ErrConflict] if it is not; known is how long ago the
-// writer has last known that it was. The error is that of there, ErrConflict if there is a record, or one of NATS.
+// The function there asks the leader whether the schedule still exists, and returns [ErrConflict] if not. The duration known says how long
+// ago the writer last knew that it existed. The error comes from there, is ErrConflict if a record exists, or is an error of NATS.
 func PutFirst[T any](
 	ctx context.Context, s *Store, key Key[T], value *T, known time.Duration, there func(context.Context) error,
 ) (uint64, error) {
@@ -53,14 +53,14 @@ func PutFirst[T any](
 	}
 	err = there(ctx)
 	if errors.Is(err, ErrConflict) {
-		// Nobody may take it for the record that was forgotten.
+		// Nobody may mistake it for the forgotten record.
 		_ = Delete(ctx, s, key, revision) // else whoever meets it forgets it
 	}
 	return revision, err
 }
 
-// StillThere asks the leader whether the schedule of an incarnation is there still. The error is [ErrConflict] if it has been deleted
-// or replaced, or one of NATS.
+// StillThere asks the leader whether the schedule of an incarnation still exists. The error is [ErrConflict] if it was deleted or replaced,
+// or an error of NATS.
 func StillThere(ctx context.Context, s *Store, key schedule.Key, incarnation string) error {
 	definition, err := OrZero(GetLeader(ctx, s, Definition(key)))
 	if err == nil && definition.Value.Incarnation != incarnation {
@@ -69,7 +69,7 @@ func StillThere(ctx context.Context, s *Store, key schedule.Key, incarnation str
 	return err
 }
 
-// deleteAt leaves the trace of a record that is at a revision; 0 means that it was never written.
+// deleteAt leaves the trace of a record at a revision; revision 0 means that the record was never written.
 func deleteAt[T any](ctx context.Context, s *Store, key Key[T], revision uint64, note Note) error {
 	watch := begin(ctx, opDelete)
 	err := s.buckets.Delete(ctx, s.bucket(key.schedule), key.name, revision, note)

@@ -8,15 +8,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// LongIndex is how many messages a stream has whose index it takes NATS some hundredths of a second to write.
+// LongIndex is the number of messages from which NATS takes some hundredths of a second to write the index of a stream.
 const LongIndex = 100_000
 
-// Lanes are connections that do nothing but read the streams of shards: shard i has the lane i modulo their number.
+// Lanes are connections that only read the streams of shards. Shard i has lane i modulo the number of lanes.
 //
-// A server answers a read before it takes anything else from the connection that it came by, and nobody reads a stream while the
-// server writes its index, which takes some tenths of a second where there are half a million subjects. By a lane of its own, what
-// waits is that shard, and not the process. But a connection that carries much else takes reads along at less cost. So a lane is used
-// where its shard has many messages, and opened when the first of its shards has. They are safe for concurrent use; nil are none.
+// A server answers the reads of a connection one after the other, and takes nothing else from the connection meanwhile. No stream can be
+// read while the server writes its index, which takes some tenths of a second for half a million subjects. With a lane, only that shard
+// waits, not the whole process. A lane costs more than reads through the busy main connection. So a shard uses its lane only if it has
+// many messages, and a lane is opened when the first of its shards needs it.
+//
+// Lanes are safe for concurrent use. A nil *Lanes means that there are none.
 type Lanes struct {
 	many uint64
 	open func(ctx context.Context, lane int) jetstream.JetStream
@@ -26,22 +28,22 @@ type Lanes struct {
 	lanes   []atomic.Pointer[jetstream.JetStream] // nil until they are needed
 }
 
-// NewLanes returns that many lanes, at least one, for a number of shards, each of which uses its lane while it has so many messages.
-// Open opens a lane. If that fails it tells of it and returns nil; it is called again when a shard is noted the next time.
+// NewLanes returns a number of lanes, at least one, for a number of shards. A shard uses its lane while it has at least many messages.
+// The function open opens a lane. If it fails, it logs the reason and returns nil; it is called again at the next [Lanes.Note].
 func NewLanes(lanes, shards int, many uint64, open func(ctx context.Context, lane int) jetstream.JetStream) *Lanes {
 	return &Lanes{
 		many: many, open: open, used: make([]atomic.Bool, shards), lanes: make([]atomic.Pointer[jetstream.JetStream], lanes),
 	}
 }
 
-// Note takes in how many messages the records of a shard are. It opens the lane of the shard if that is needed now.
+// Note records how many messages the records of a shard take. It opens the lane of the shard if the shard needs one now.
 func (l *Lanes) Note(ctx context.Context, shard int, messages uint64) {
 	if l != nil {
 		l.used[shard].Store(messages >= l.many && l.opened(ctx, l.lane(shard)))
 	}
 }
 
-// opened opens a lane, unless it has been opened before.
+// opened opens a lane unless it is open already, and reports whether it is open now.
 func (l *Lanes) opened(ctx context.Context, lane int) bool {
 	l.opening.Lock()
 	defer l.opening.Unlock()
@@ -56,10 +58,10 @@ func (l *Lanes) opened(ctx context.Context, lane int) bool {
 	return true
 }
 
-// Uses reports whether a shard is read by its lane.
+// Uses reports whether a shard is read through its lane.
 func (l *Lanes) Uses(shard int) bool { return l != nil && l.used[shard].Load() }
 
-// Of returns what a shard is read by: its lane, or js.
+// Of returns the lane of a shard if the shard uses it, else js.
 func (l *Lanes) Of(shard int, js jetstream.JetStream) jetstream.JetStream {
 	if l.Uses(shard) {
 		return *l.lanes[l.lane(shard)].Load()
@@ -69,19 +71,19 @@ func (l *Lanes) Of(shard int, js jetstream.JetStream) jetstream.JetStream {
 
 func (l *Lanes) lane(shard int) int { return shard % len(l.lanes) }
 
-// Readers are those of the shards of an installation. Make them with [NewReaders]. They are safe for concurrent use.
+// Readers read the streams of the shards of an installation. Make them with [NewReaders]. They are safe for concurrent use.
 type Readers struct {
 	lanes  *Lanes
 	main   *Reader
 	byLane sync.Map // of a lane to its *Reader
 }
 
-// NewReaders returns readers by js, and by the lanes of the shards that use them.
+// NewReaders returns readers that read through the lanes of the shards that use them, and through js otherwise.
 func NewReaders(js jetstream.JetStream, lanes *Lanes) *Readers {
 	return &Readers{lanes: lanes, main: NewReader(js)}
 }
 
-// Main returns the reader of what belongs to no shard.
+// Main returns the reader for streams that belong to no shard.
 func (r *Readers) Main() *Reader { return r.main }
 
 // Of returns the reader of a shard.

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// pullBatch is how many messages wait in the client for their turn, at most.
+	// pullBatch is how many messages at most wait in the client.
 	pullBatch = 256
 	// pullHeartbeat is how often NATS says that a pull is still alive.
 	pullHeartbeat = 5 * time.Second
-	// askAgain is how long Next waits until it makes sure that messages have been asked for.
+	// askAgain is how long Next waits before it makes sure that nats.go has asked for messages.
 	askAgain = 100 * time.Millisecond
 )
 
@@ -30,12 +30,12 @@ type NATS struct {
 
 var _ Bus = (*NATS)(nil)
 
-// New returns the bus of a connection. Close it when it is needed no more.
+// New returns the bus of a connection. The caller must close it.
 func New(js jetstream.JetStream) *NATS {
 	return &NATS{js: js, publisher: NewPublisher(js)}
 }
 
-// Or returns a bus if it is set, else that of a connection, which must be set then.
+// Or returns b if it is set, else a new bus for js.
 func Or(b Bus, js jetstream.JetStream) Bus {
 	if b != nil {
 		return b
@@ -78,14 +78,14 @@ func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error
 	if !errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
 		return err
 	}
-	// Why the server has refused is only in the text of the error.
+	// The server gives the reason only in the text of the error.
 	if _, missing := s.GetMsg(ctx, sequence); errors.Is(missing, jetstream.ErrMsgNotFound) {
 		return nil
 	}
 	return err
 }
 
-// handle returns that of a stream, to purge messages with, which goes by the name. It is asked for once.
+// handle returns the handle of a stream for purges, which need only the stream's name. It asks NATS once for each stream.
 func (b *NATS) handle(ctx context.Context, name string) (jetstream.Stream, error) {
 	if known, ok := b.streams.Load(name); ok {
 		return known.(jetstream.Stream), nil
@@ -135,7 +135,7 @@ func (b *NATS) Subjects(ctx context.Context, stream, filter string) (int, error)
 
 // Pull implements [Bus].
 func (b *NATS) Pull(ctx context.Context, stream string, consumer jetstream.ConsumerConfig) (Deliveries, error) {
-	// One that is there is left as it is, since an operator may have tuned it.
+	// Do not update an existing consumer: an operator may have tuned it.
 	c, err := b.js.Consumer(ctx, stream, consumer.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		c, err = b.js.CreateConsumer(ctx, stream, consumer)
@@ -150,15 +150,17 @@ func (b *NATS) Pull(ctx context.Context, stream string, consumer jetstream.Consu
 	return pulled{messages, b}, nil
 }
 
-// pulled is jetstream.MessagesContext with the context as a parameter.
+// pulled is a jetstream.MessagesContext whose Next takes a context.
 type pulled struct {
 	jetstream.MessagesContext
 	bus *NATS
 }
 
-// Next implements [Deliveries]. It begins anew when nothing has come for a moment: nats.go asks for messages as a call begins and as
-// one arrives, except while the goroutine that asks is still at it. Where that is held up until all it has asked for have arrived,
-// as may happen in a burst, the call waits for messages that nobody asks for, until two heartbeats are missing.
+// Next implements [Deliveries]. It calls Next of nats.go again if no message has come for a moment. The reason is a race in nats.go:
+//
+//  1. nats.go asks for more messages when a call begins and when a message arrives, but not while an earlier request is being sent.
+//  2. In a burst, that sending may take until all the messages of the earlier request have arrived.
+//  3. The call then waits for messages that nobody has asked for, until two heartbeats are missing.
 func (p pulled) Next(ctx context.Context) (jetstream.Msg, error) {
 	msg, err := p.MessagesContext.Next(jetstream.NextMaxWait(askAgain))
 	if errors.Is(err, nats.ErrTimeout) {

@@ -15,42 +15,41 @@ import (
 )
 
 const (
-	// readTimeout bounds a read whose context has no earlier deadline: nobody answers while a stream has no leader, or no replica of it can
-	// be reached.
+	// readTimeout bounds a read whose context has no earlier deadline. Nobody answers while a stream has no leader or no reachable
+	// replica.
 	readTimeout = 5 * time.Second
-	// maxBytes is how much one answer may bring before it is cut: it must not fill the buffers of the connection.
+	// maxBytes is the size at which the server cuts an answer. An answer must not fill the buffers of the connection.
 	maxBytes = 1 << 20
 )
 
-// errTorn says that a part of an answer has been lost on its way.
+// errTorn says that a part of an answer was lost on the way.
 var errTorn = errors.New("the answer is not complete: ask again")
 
-// Reader reads from the streams of a connection, from any replica. It has one subscription, for as long as there is a connection. It is
-// safe for concurrent use.
+// Reader reads streams through one connection, from any replica. It keeps one subscription as long as the connection lives. It is safe for
+// concurrent use.
 type Reader struct {
 	js jetstream.JetStream
 
 	mu      sync.Mutex
-	inbox   string // what the subjects of all answers begin with; empty without a subscription
+	inbox   string // the prefix of the subjects of all answers; empty before the first read
 	asked   uint64
 	waiting map[string]*directAnswer // by the last token of the subject
 }
 
-// NewReader returns a reader. It subscribes when it is first used.
+// NewReader returns a reader. It subscribes at its first read.
 func NewReader(js jetstream.JetStream) *Reader {
 	return &Reader{js: js, waiting: map[string]*directAnswer{}}
 }
 
-// Last returns the last message of each subject that matches one of the filters, as one replica has them at one moment, in
-// the order of their sequences. Where more match than it answers for, rest is true: then the messages are some of them, or
-// none.
+// Last returns the last message of each subject that matches one of the filters, in the order of their sequences. All come from one
+// replica at one moment. If more subjects match than the server answers for, rest is true, and the messages are some of them or none.
 func (r *Reader) Last(ctx context.Context, stream string, filters ...string) (found []Message, rest bool, err error) {
 	found, _, rest, err = r.LastUpTo(ctx, stream, filters...)
 	return found, rest, err
 }
 
-// LastUpTo is Last, and also returns the sequence up to which the replica knows the stream: no message up to there is missing. It is
-// 0 where that is not told, as in an answer without messages.
+// LastUpTo is Last, and also returns the sequence up to which the replica knows the stream: no message up to that sequence is missing. The
+// sequence is 0 if the answer does not tell, as in an answer without messages.
 func (r *Reader) LastUpTo(
 	ctx context.Context, stream string, filters ...string,
 ) (found []Message, upTo uint64, rest bool, err error) {
@@ -85,7 +84,7 @@ type answerKind int
 
 const (
 	several answerKind = iota // messages, and a part that marks the end
-	single                    // one message, or a part that says that there is none
+	single                    // one message, or a part that says that there is no message
 )
 
 // ask sends a direct get and returns the whole answer.
@@ -100,7 +99,7 @@ func (r *Reader) ask(ctx context.Context, stream string, of answerKind, get any)
 	return a, a.wait(ctx)
 }
 
-// send sends a direct get. Whoever is done with its answer has it forgotten.
+// send sends a direct get. The caller must pass the answer to forget when it is done with it.
 func (r *Reader) send(stream string, of answerKind, get any) (*directAnswer, error) {
 	body, err := json.Marshal(get)
 	if err != nil {
@@ -118,7 +117,7 @@ func (r *Reader) send(stream string, of answerKind, get any) (*directAnswer, err
 	return a, nil
 }
 
-// expect makes ready for an answer.
+// expect prepares for an answer.
 func (r *Reader) expect(of answerKind) (*directAnswer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +139,7 @@ func (r *Reader) subscribe() error {
 	if err != nil {
 		return err
 	}
-	// Each answer is bounded, and somebody waits for it. To drop some of it would help nobody.
+	// Each answer is bounded and has a caller that waits for it, so no part may be dropped.
 	if err := subscription.SetPendingLimits(-1, -1); err != nil {
 		return errors.Join(err, subscription.Unsubscribe())
 	}
@@ -154,7 +153,7 @@ func (r *Reader) forget(a *directAnswer) {
 	delete(r.waiting, a.token)
 }
 
-// receive takes in a part of an answer. One that nobody waits for any more is dropped.
+// receive adds a part to its answer, and drops parts of forgotten answers.
 func (r *Reader) receive(msg *nats.Msg) {
 	r.mu.Lock()
 	a := r.waiting[msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:]]
@@ -167,7 +166,7 @@ func (r *Reader) receive(msg *nats.Msg) {
 // directAnswer collects the parts of one answer. Only receive adds to it, until done is closed.
 type directAnswer struct {
 	kind  answerKind
-	token string // the last one of the subject that it comes on
+	token string // the last token of the answer's subject
 	parts []*nats.Msg
 	ended bool
 	done  chan struct{}
@@ -178,7 +177,7 @@ func (a *directAnswer) add(msg *nats.Msg) {
 		return
 	}
 	a.parts = append(a.parts, msg)
-	// Without a status it is a stored message, and of several others follow.
+	// A part without a status is a stored message. If several are expected, more parts follow.
 	if a.ended = a.kind == single || statusOf(msg) != ""; a.ended {
 		close(a.done)
 	}
@@ -194,7 +193,7 @@ func (a *directAnswer) wait(ctx context.Context) error {
 	}
 }
 
-// The headers of an answer, and what the last part of one may say.
+// The headers of an answer, and the values of its last part.
 const (
 	headerStatus      = "Status"
 	headerDescription = "Description"
@@ -207,11 +206,11 @@ const (
 	statusTooMany = "413"
 	statusNobody  = "503"
 
-	// descriptionNone tells an answer without messages from one of which a message could not be read.
+	// descriptionNone tells an answer without messages from an answer with a message that the server could not read.
 	descriptionNone = "No Results"
 )
 
-// result makes messages of the parts.
+// result turns the parts into messages.
 func (a *directAnswer) result() (found []Message, rest bool, err error) {
 	last := len(a.parts) - 1
 	end := a.parts[last]
@@ -227,7 +226,7 @@ func (a *directAnswer) result() (found []Message, rest bool, err error) {
 	}
 }
 
-// upTo is the sequence up to which the replica knows the stream; 0 where the answer does not say.
+// upTo is the sequence up to which the replica knows the stream, or 0 if the answer does not tell.
 func (a *directAnswer) upTo() (uint64, error) {
 	text := lastValue(a.parts[len(a.parts)-1], headerUpTo)
 	if text == "" {
@@ -240,7 +239,7 @@ func (a *directAnswer) upTo() (uint64, error) {
 	return sequence, nil
 }
 
-// directRefusal is the error of a part that is neither a message nor says that there is none.
+// directRefusal is the error for a part that is neither a message nor the statement that there is none.
 func directRefusal(part *nats.Msg) error {
 	status := part.Header.Get(headerStatus)
 	if status == statusNobody {
@@ -249,8 +248,8 @@ func directRefusal(part *nats.Msg) error {
 	return fmt.Errorf("the server says %s %s", status, part.Header.Get(headerDescription))
 }
 
-// directMessages checks that the parts follow each other: each names the one before it. A part that got lost must not look like a
-// subject without a message.
+// directMessages checks that the parts follow each other: each part names the part before it. A lost part must not look like a subject
+// without a message.
 func directMessages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest bool, err error) {
 	found = make([]Message, len(parts))
 	previous := "0"
@@ -269,7 +268,8 @@ func directMessages(parts []*nats.Msg, end *nats.Msg) (found []Message, rest boo
 	return found, end.Header.Get(headerPending) != "0", nil
 }
 
-// statusOf is the status of a part that is no message, empty for a message: whoever has stored that may have given it any header.
+// statusOf is the status of a part, and empty for a stored message. The publisher of a message may have given it any header, so a status
+// in a message means nothing.
 func statusOf(part *nats.Msg) string {
 	if lastValue(part, jetstream.SequenceHeader) != "" {
 		return ""
@@ -277,7 +277,7 @@ func statusOf(part *nats.Msg) string {
 	return part.Header.Get(headerStatus)
 }
 
-// lastValue is the value of a header that the server has set: it puts its own behind those that the message was stored with.
+// lastValue is the value of a header that the server has set. The server appends its own values to those of the publisher.
 func lastValue(part *nats.Msg, name string) string {
 	values := part.Header[name]
 	if len(values) == 0 {

@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// maxSide is how many messages Since asks for side by side.
+// maxSide is how many messages Since asks for in parallel.
 const maxSide = 64
 
-// nextRequest is a direct get of the first message from a sequence on, or from a time on. The server would also answer with a batch
-// of messages; but it would count first how many are left in the stream, and go through all its subjects for it, during which it
-// reads nothing else of the connection.
+// nextRequest is a direct get of the first message at or after a sequence or a time. The server could also answer with a batch of
+// messages, but then it first counts the messages that are left. For that it walks through all subjects of the stream, and reads nothing
+// else from the connection meanwhile.
 type nextRequest struct {
 	Sequence  uint64     `json:"seq,omitempty"`
 	StartTime *time.Time `json:"start_time,omitempty"`
 	Next      string     `json:"next_by_subj"`
 }
 
-// Since returns the messages of a stream that have a sequence greater than after, in the order of their sequences, at most
-// limit. What has been replaced meanwhile is passed over. Rest says that there may be more. A replica that lags behind, after
-// what another has answered, returns none.
+// Since returns at most limit messages of a stream with sequences greater than after, in the order of their sequences. It skips messages
+// that were replaced meanwhile. Rest says that there may be more messages. A replica that lags behind an earlier answer returns none.
 func (r *Reader) Since(ctx context.Context, stream string, after uint64, limit int) (found []Message, rest bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -38,7 +37,8 @@ func (r *Reader) Since(ctx context.Context, stream string, after uint64, limit i
 	return found, rest, nil
 }
 
-// side asks for the first messages from each of some sequences on. Rest says that there is one from the last of them on.
+// side asks in parallel for the first message at or after each of several consecutive sequences. Rest says that there is a message at or
+// after the last of them.
 func (r *Reader) side(ctx context.Context, stream string, from uint64, sequences int) (found []Message, rest bool, err error) {
 	answers := make([]*directAnswer, 0, sequences)
 	defer func() {
@@ -61,7 +61,7 @@ func (r *Reader) side(ctx context.Context, stream string, from uint64, sequences
 		case err != nil:
 			return nil, false, err
 		case m == nil:
-			// Another replica may have answered the next request, and have more. What lies between would be missing.
+			// Ignore the later answers: they may come from a replica that knows more, and the messages in between would be missing.
 			return found, false, nil
 		case len(found) == 0 || m.Sequence > found[len(found)-1].Sequence:
 			found = append(found, *m)
@@ -70,7 +70,7 @@ func (r *Reader) side(ctx context.Context, stream string, from uint64, sequences
 	return found, true, nil
 }
 
-// From returns the first message of a stream that was stored at a time or later, by the clock of NATS; nil if there is none.
+// From returns the first message of a stream that was stored at a time or later, by the clock of NATS, or nil if there is none.
 func (r *Reader) From(ctx context.Context, stream string, t time.Time) (*Message, error) {
 	var found *Message
 	a, err := r.ask(ctx, stream, single, nextRequest{StartTime: &t, Next: ">"})
@@ -83,7 +83,7 @@ func (r *Reader) From(ctx context.Context, stream string, t time.Time) (*Message
 	return found, nil
 }
 
-// message is the message of a single answer; nil if there is none.
+// message is the message of a single answer, or nil if there is none.
 func (a *directAnswer) message() (*Message, error) {
 	part := a.parts[0]
 	switch statusOf(part) {
