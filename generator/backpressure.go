@@ -11,40 +11,40 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Under more load than there is room for, what is due would be handed over at once, and would then wait for the invoker one
-// action by one. So while the invoker of a shard is far behind, hand-offs of the shard wait here, within limits: then those of
-// a schedule go together, and cost one message and three records between them.
+// Back-pressure: under overload, due actions handed over at once would wait for the invoker one by one. So while the invoker of a shard is
+// far behind, hand-offs of the shard wait here, within limits. The actions of a schedule then go together in one hand-off, which costs one
+// message and three record writes for all of them.
 const (
-	// lookEvery is how often the pool looks how far behind the invoker is, lookAgain how long after a failure.
+	// lookEvery is how often the pool asks how far behind the invoker is, lookAgain how long it waits after a failure.
 	lookEvery = 250 * time.Millisecond
 	lookAgain = 30 * time.Second
 	lookTime  = time.Second
-	// waitTime is how long a hand-off waits before it is tried again, waitLimit how late it may become that way: within the
-	// shortest catch-up window, and not for ever where no invoker runs.
+	// waitTime is how long a hand-off waits before it is tried again. waitLimit bounds how late that may make it: it stays within the
+	// shortest catch-up window, and does not wait forever if no invoker runs.
 	waitTime  = 250 * time.Millisecond
 	waitLimit = 6 * time.Second
-	// defaultBacklog is how many messages the invoker may have before it in all shards: about a second of work.
+	// defaultBacklog is how many messages of all shards may wait for the invoker: about a second of work.
 	defaultBacklog = 4096
 	leastBacklog   = 256
-	// worthALook is the part of the backlog that must have been handed over since the last look for another one. A pool with
-	// little to do does not look.
+	// worthALook is the part of the backlog that must have been handed over since the last look before the pool looks again. A pool with
+	// little to do never looks.
 	worthALook = 1. / 64
 )
 
-// backpressure is what a pool knows of how far behind the invoker is, by shard. It is safe for concurrent use.
+// backpressure knows how far behind the invoker is in each shard. It is safe for concurrent use.
 type backpressure struct {
 	mu     sync.Mutex
 	shards map[int]*backlog
 	// limit is how many messages make a backlog.
 	limit int
-	// looks lets one look do for all who want one at that moment.
+	// looks shares one look among all callers that want one at the same moment.
 	looks singleflight.Group
 }
 
-// backlog is that of the invoker in one shard.
+// backlog is the invoker's backlog in one shard.
 type backlog struct {
-	next      time.Time // look, not before
-	handedOff int       // since the look before
+	next      time.Time // the earliest time of the next look
+	handedOff int       // the hand-offs since the last look
 	long      bool
 }
 
@@ -58,7 +58,7 @@ func (b *backpressure) shard(shard int) *backlog {
 	return b.shards[shard]
 }
 
-// note counts a hand-off that is about to be made, and reports whether to look first.
+// note counts a hand-off that is about to be made, and reports whether the pool must look first.
 func (b *backpressure) note(shard int, now time.Time) (look bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ func (b *backpressure) note(shard int, now time.Time) (look bool) {
 	return true
 }
 
-// learn notes what a look has shown.
+// learn takes in the result of a look.
 func (b *backpressure) learn(shard, messages int, err error, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +81,7 @@ func (b *backpressure) learn(shard, messages int, err error, now time.Time) {
 	}
 }
 
-// wait returns until when what was due at a time waits; zero if it does not.
+// wait returns until when a hand-off that was due at a time must wait, or zero if it need not wait.
 func (b *backpressure) wait(shard int, due, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,8 +91,8 @@ func (b *backpressure) wait(shard int, due, now time.Time) time.Time {
 	return now.Add(waitTime)
 }
 
-// heldBack returns until when a hand-off that the pool has held to its due time has to wait for the invoker; zero if it has
-// not, or if there is none.
+// heldBack returns until when a hand-off that the pool has held to its due time must wait for the invoker. It returns zero if the hand-off
+// need not wait, or if there is none.
 func (p *Pool) heldBack(ctx context.Context, key schedule.Key, due time.Time) time.Time {
 	now := p.config.Now()
 	if due.IsZero() || now.Before(due) {
@@ -110,7 +110,7 @@ func (p *Pool) heldBack(ctx context.Context, key schedule.Key, due time.Time) ti
 	return until
 }
 
-// look finds out how far behind the invoker of a shard is.
+// look asks how far behind the invoker of a shard is.
 func (p *Pool) look(ctx context.Context, shard int) {
 	stream := p.config.Names.TaskStream(shard)
 	_, _, _ = p.backpressure.looks.Do(stream, func() (any, error) {

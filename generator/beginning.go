@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 )
 
-// createdBy returns the message that a schedule has been created, if it is all that has come and brings the definition.
+// createdBy returns the message that reports the creation of a schedule, if it is the only message and brings the definition along.
 func createdBy(group []loop.Message[wire.Wake]) *loop.Message[wire.Wake] {
 	if len(group) != 1 || group[0].Held || group[0].Body.Created == nil {
 		return nil
@@ -19,15 +19,15 @@ func createdBy(group []loop.Message[wire.Wake]) *loop.Message[wire.Wake] {
 	return &group[0]
 }
 
-// errBegun asks the leader: the schedule has a record already, or a trace of one.
+// errBegun makes the next attempt ask the leader: the schedule already has a record, or the trace of one.
 var errBegun = fmt.Errorf("%w: generator: the schedule is not new", kv.ErrUnconfirmed)
 
-// begin makes the first transition of a schedule without a look at anything: by the definition as it was created. done is
-// false where that is not enough.
+// begin makes the first transition of a schedule. It reads nothing first: the message brings the definition as it was created. The result
+// done is false if that is not enough.
 //
-// What has been done meanwhile shows when the record is inserted: it conflicts with another one, and with the trace of one,
-// which is also what is left of a schedule that was deleted before it had any. A change of the definition that nobody has
-// dealt with yet has a wake of its own, which comes after the record. Nothing is handed over, and nothing told.
+// It notices work of others when it inserts the record: the insert conflicts with another record, and with the trace of a record. A
+// schedule that was deleted before it had a record has left such a trace, too. If the definition was changed meanwhile, that change has a
+// wake of its own, which comes after the record. The transition hands over nothing, and stores no event.
 func (p *Pool) begin(ctx context.Context, a *attempt) (holdUntil time.Time, done bool, err error) {
 	d := a.created.Body.Created
 	decision, err := p.decide(ctx, a, d, wire.GeneratorState{})

@@ -14,9 +14,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// commit hands over what is due, sees that the schedule is looked at again, and writes the record, in this order: a
-// repeated hand-off is harmless, a lost one is an action missed. The timer comes before the record, and not without it: a process
-// that has replaced the timer of another one is refused the record, and arms anew. It returns the revision of the record.
+// commit carries out a decision, and returns the revision of the record. The order matters:
+//
+//  1. It hands over what is due. A repeated hand-off does no harm; a lost one would be a missed action.
+//  2. It arms the timer. A process that has replaced the timer of another process fails at step 3, and arms the timer again.
+//  3. It writes the record.
 func (p *Pool) commit(
 	ctx context.Context, a *attempt, d *wire.Definition, decision Decision, revision uint64, sleep bool,
 ) (uint64, error) {
@@ -39,8 +41,8 @@ func (p *Pool) commit(
 	return next, err
 }
 
-// put writes the record over the one of a revision; 0 means that there was none. A schedule that has been forgotten meanwhile is
-// a conflict.
+// put writes the record over a revision; revision 0 means that there was no record. If the schedule was forgotten meanwhile, the error is
+// kv.ErrConflict.
 func (p *Pool) put(ctx context.Context, d *wire.Definition, state *wire.GeneratorState, revision uint64) (uint64, error) {
 	if revision != 0 {
 		return kv.Put(ctx, p.config.Store, kv.Generator(d.Key()), state, revision)
@@ -50,7 +52,7 @@ func (p *Pool) put(ctx context.Context, d *wire.Definition, state *wire.Generato
 	})
 }
 
-// publish hands over what is due, and what the definition has brought.
+// publish hands over what is due, and the requests that came with the definition.
 func (p *Pool) publish(ctx context.Context, a *attempt, d *wire.Definition, decision Decision) error {
 	if err := p.events.Ensure(ctx, p.config.Now(), decision.Events...); err != nil {
 		return err
@@ -60,14 +62,15 @@ func (p *Pool) publish(ctx context.Context, a *attempt, d *wire.Definition, deci
 			return err
 		}
 	}
-	// One whose guard had fired long before it was stored nobody would look at again, and the schedule would stay open for ever.
+	// If the guard of a request fired long before the request was stored, nothing else wakes the backfiller, and the schedule would stay
+	// open forever.
 	if err := p.wakeBackfiller(ctx, d.Key(), a.pending, &wire.Wake{
 		Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonIdle,
 	}); err != nil {
 		return err
 	}
 	if decision.Updated {
-		// By other policies a start that waits may go. Frontends leave that to this pool, which sees every version.
+		// Other policies may let a waiting start begin. Frontends leave this wake to the generator, which sees every version.
 		if err := p.wakeInvoker(ctx, d); err != nil {
 			return err
 		}
@@ -78,16 +81,16 @@ func (p *Pool) publish(ctx context.Context, a *attempt, d *wire.Definition, deci
 	return p.handOff(ctx, d.Key(), decision.HandOff)
 }
 
-// requestGuard is how long after a crash at the worst moment the backfiller learns of a request.
+// requestGuard is how long after a crash at the worst moment the backfiller hears of a request.
 const requestGuard = 10 * time.Second
 
-// errStoodStill asks for another attempt: a guard may have fired before what it is to guard was written, and the request may have
-// been carried out and forgotten since the generator's record was read.
+// errStoodStill asks for another attempt. This process stood still for so long that the guard may have fired before the guarded record was
+// written. Since the generator's record was read, the request may also have been carried out and forgotten.
 var errStoodStill = fmt.Errorf("%w: generator: stood still before it could make the record of a request", kv.ErrConflict)
 
-// request makes a record of a trigger or backfill that came with a definition, and wakes the backfiller. A record that is
-// there, or was, is that of an earlier attempt. The guard comes first: a schedule that is deleted and created again
-// meanwhile does not know of the requests of the one before, and nobody would ever remove the record.
+// request makes a record of a trigger or backfill that came with a definition, and wakes the backfiller. If the record exists or existed,
+// an earlier attempt has made it. The guard comes first: if the schedule is deleted and created again meanwhile, the new schedule does not
+// know the requests of the old one, and only the guard leads to the removal of the record.
 func (p *Pool) request(ctx context.Context, a *attempt, d *wire.Definition, request *wire.BackfillState) error {
 	shard, names := p.config.Store.ShardOf(d.Key()), p.config.Names
 	subject, guard := names.Backfill(shard, d.Key(), request.ID), names.BackfillTimer(shard, d.Key(), request.ID)
@@ -134,11 +137,12 @@ func (p *Pool) armAt(ctx context.Context, a *attempt, at time.Time) error {
 	return task.Arm(ctx, p.config.Bus, names.DueTimer(shard, a.key), names.Generate(shard, a.key, subjects.WhatDue), at, a.armed)
 }
 
-// soon is when a schedule is looked at again whose timer was armed for a time that may be wrong, and how long that may take to store.
+// soon is when a schedule is looked at again whose timer may be armed for a wrong time. It also bounds how long storing that timer may
+// take.
 const soon = time.Second
 
-// lookAgainSoon arms the timer anew after a transition has failed that had armed it: another process may have done what this one was
-// woken for, and acknowledged the message that both had, so that it does not come again. It does so too when the process is to stop.
+// lookAgainSoon arms the timer again after a failed transition that had armed it. Another process may have done the work meanwhile and
+// acknowledged the message that both processes had, so the message does not come again. It arms the timer even while this process stops.
 func (p *Pool) lookAgainSoon(ctx context.Context, a *attempt) error {
 	if a.armed == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// HandOffLimit is how many due actions one hand-off holds; what else is due in the same range is dropped and counted.
-// It is the size of the invoker's buffer (docs/semantics.md §6).
+// HandOffLimit is how many due actions one hand-off holds. Further actions that are due in the same range are dropped and counted. The
+// limit is the size of the invoker's buffer (docs/semantics.md §6).
 const HandOffLimit = 1000
 
 // futureCount is how many future times describe shows.
@@ -21,22 +21,22 @@ type Input struct {
 	Definition *wire.Definition
 	// Spec is the compiled Definition.Schedule.Spec.
 	Spec *specproc.Spec
-	// Zone says by which rules of its zone Spec was compiled; empty where there are none that may change.
+	// Zone names the time zone rules that Spec was compiled with. It is empty if the spec has no rules that may change.
 	Zone wire.ZoneRules
-	// State is the generator's record; the zero value when there is none.
+	// State is the generator's record, or the zero value if there is none.
 	State wire.GeneratorState
 	// Remaining is how many automated actions are left, if the schedule limits them.
 	Remaining int
-	// LastAction is the newest start's due time. Taken is up to when the invoker has taken over every hand-off: one that
-	// came before an earlier one does not count yet. Busy is whether starts wait or run, or backfills are in progress. All
-	// three matter to an exhausted schedule alone.
+	// These three matter only for an exhausted schedule. LastAction is the due time of the newest start. Taken is the time up to which the
+	// invoker has taken over every hand-off; a hand-off that has overtaken an earlier one does not count yet. Busy says whether starts wait
+	// or run, or backfills are in progress.
 	LastAction, Taken time.Time
 	Busy              bool
 	// Told are versions of the definition whose events have been stored.
 	Told []uint64
-	// Freeze is the newest of the namespace, whether it holds now or not; nil if there was none.
+	// Freeze is the newest freeze of the namespace, whether it holds now or not, or nil if there never was one.
 	Freeze *schedule.Freeze
-	// IdleTime is how long an exhausted schedule stays open; 0 means for ever.
+	// IdleTime is how long an exhausted schedule stays open; 0 means forever.
 	IdleTime time.Duration
 	Now      time.Time
 }
@@ -46,25 +46,24 @@ type Decision struct {
 	// State is the new record; it need not be written unless Changed.
 	State   wire.GeneratorState
 	Changed bool
-	// HandOff goes to the invoker before State is written; nil when nothing is due.
+	// HandOff goes to the invoker before State is written. It is nil if nothing is due.
 	HandOff *wire.Enqueue
-	// WakeAt is when to look again, for the reason given; zero for not before something happens.
+	// WakeAt is when to look again, for the given reason. It is zero if nothing happens without a new message.
 	WakeAt time.Time
 	Reason wire.Reason
-	// Close says that the schedule has been idle for long enough and its definition goes.
+	// Close says that the schedule has been idle for long enough: its definition is to be deleted.
 	Close bool
-	// Requests are the triggers and backfills that the definition has brought since the last decision. They become records
-	// before State is written.
+	// Requests are the triggers and backfills that came with the definition since the last decision. Their records are made before
+	// State is written.
 	Requests []wire.BackfillState
-	// Events tell of what the definition has brought since the last decision. They are stored before State is written.
+	// Events are the events of the changes of the definition since the last decision. They are stored before State is written.
 	Events []schedule.Event
-	// Updated says that this is the first decision about the version of a definition, other than a new one: the invoker
-	// has to see it as well.
+	// Updated says that this is the first decision about a changed version of a definition. The invoker must see the version as well.
 	Updated bool
 }
 
-// Decide works out what is due for one schedule, and when to look again. It is a pure function of its input; the same
-// input always gives the same hand-off, so that a repeat is recognised.
+// Decide works out what is due for one schedule, and when to look again. It is a pure function of its input. The same input always gives
+// the same hand-off, so the invoker recognises a repeat.
 func Decide(in Input) Decision {
 	d := in.Definition
 	state := in.State
@@ -86,7 +85,7 @@ func Decide(in Input) Decision {
 	}
 	state.Mark, state.Version = out.Mark, d.Version
 	if now := latest(begin, in.Now); out.Mark.After(now) {
-		state.Mark = now // behind it lie times that are not to come again; the next update may give others before those
+		state.Mark = now // times before now must not come again, even if the next update gives other times there
 	}
 	if decision.HandOff != nil {
 		if frozen {
@@ -101,7 +100,7 @@ func Decide(in Input) Decision {
 	case out.Next.IsZero() || in.outOfActions():
 		state.IdleDeadline = in.idleDeadline(state.HandedOff)
 		decision.WakeAt, decision.Reason = state.IdleDeadline, wire.ReasonIdle
-		// The record says whose end is to be told of by whoever finds no definition, so it is written first.
+		// Write the record first: whoever finds no definition learns from it whose end to report.
 		settled := !fresh && decision.HandOff == nil && len(decision.Requests) == 0 && len(decision.Events) == 0
 		decision.Close = settled && due(state.IdleDeadline, in.Now)
 	default:
@@ -117,15 +116,15 @@ func Decide(in Input) Decision {
 	return decision
 }
 
-// begin is where the range to process begins: at the mark, or at the last update or unpause where that is later, or where other
-// calendars have come.
+// begin is the beginning of the range to process: the latest of the mark, the last update, the last unpause and the last change of
+// calendars.
 func (in *Input) begin(state wire.GeneratorState) time.Time {
 	return latest(latest(state.Mark, in.replanned(&state)), latest(in.Definition.UpdateTime, in.Definition.ActiveSince))
 }
 
-// replanned returns up to when the calendars before have left out whatever those of now may give; zero where they have not changed since
-// the record was written. The mark does not move over a stretch without times, so the record says it by the next time it knows of. If that
-// has come before the change, what has come since is taken to be due by both.
+// replanned returns the time up to which the old calendars decided, if the calendars have changed since the record was written; otherwise
+// zero. Times up to it that only the new calendars give do not come. The mark does not move over a stretch without times, so the next time
+// in the record tells. If that next time came before the change, times since then count as due by both calendars.
 func (in *Input) replanned(state *wire.GeneratorState) time.Time {
 	d := in.Definition
 	if state.Version >= d.CalendarsVersion {
@@ -139,7 +138,7 @@ func (in *Input) replanned(state *wire.GeneratorState) time.Time {
 		version, since = d.Events[first].Version, d.Events[first].Event.Time
 	}
 	if state.Version+1 < version {
-		return d.ReplanFrom // the record does not say what was due by the version before
+		return d.ReplanFrom // the record does not say what was due by the earlier version
 	}
 	if !state.Next.IsZero() && state.Next.Before(since) {
 		return state.Next.Add(-1)
@@ -159,8 +158,8 @@ func (in *Input) timeRange(from, to time.Time) specproc.Range {
 	}
 }
 
-// passHandedOver returns from, or what lies behind the times after it whose nominal time is not newer than the newest one
-// handed over. Only an update that changes the jitter makes such times: it moves what has been handed over past the mark.
+// passHandedOver returns from, or a later time behind all times that were handed over already. A time was handed over if its nominal time
+// is not newer than the newest nominal time handed over. Only an update that changes the jitter moves such times past the mark.
 func (in *Input) passHandedOver(from, lastNominal time.Time) time.Time {
 	seed := in.Definition.JitterSeed()
 	next, ok := in.Spec.NextDue(from, seed)
@@ -171,14 +170,14 @@ func (in *Input) passHandedOver(from, lastNominal time.Time) time.Time {
 	return from
 }
 
-// outOfActions reports whether the limit is used up. What is handed over does not count before it is executed: its
+// outOfActions reports whether the limit of actions is used up. An action counts when it is executed, not when it is handed over: the
 // overlap policy may drop it, which costs no action.
 func (in *Input) outOfActions() bool {
 	return in.Definition.Schedule.State.LimitedActions && in.Remaining <= 0
 }
 
-// idleDeadline is when an exhausted schedule closes: the idle time after its last sign of life. A hand-off is one, since
-// the invoker may not have got to it yet; and as long as it has not, or something is going on, the schedule is not idle.
+// idleDeadline is when an exhausted schedule closes: the idle time after its last sign of life. A hand-off is a sign of life, since the
+// invoker may not have taken it over yet. While it has not, or while anything is in progress, the schedule is not idle.
 func (in *Input) idleDeadline(handedOff time.Time) time.Time {
 	if in.IdleTime <= 0 {
 		return time.Time{}
@@ -192,8 +191,8 @@ func (in *Input) idleDeadline(handedOff time.Time) time.Time {
 	return last.Add(in.IdleTime)
 }
 
-// future lists the next times after one for describe, but those to skip. Of a limited schedule it lists as many as there
-// will be if all that is handed over now runs.
+// future lists the next times after a time for describe, without the times to skip. For a schedule with limited actions it lists as many
+// times as are left if everything that is handed over now runs.
 func (in *Input) future(after time.Time, handOff *wire.Enqueue) []time.Time {
 	count := futureCount
 	if in.Definition.Schedule.State.LimitedActions {
@@ -211,7 +210,7 @@ func (in *Input) future(after time.Time, handOff *wire.Enqueue) []time.Time {
 	return times
 }
 
-// toStart counts the starts of a hand-off that are not to be skipped.
+// toStart counts the starts of a hand-off that are not marked as skipped.
 func toStart(handOff *wire.Enqueue) int {
 	count := 0
 	if handOff != nil {
@@ -224,13 +223,13 @@ func toStart(handOff *wire.Enqueue) int {
 	return count
 }
 
-// skips reports whether somebody has asked to skip a nominal time. The times to skip are in order.
+// skips reports whether a user has asked to skip a nominal time. The times to skip are sorted.
 func skips(d *wire.Definition, nominal time.Time) bool {
 	_, found := slices.BinarySearchFunc(d.Skips, nominal, time.Time.Compare)
 	return found
 }
 
-// newEvents are those that came with a version later than the given one, and may not be stored yet.
+// newEvents are the events of versions later than the given one. They may not be stored yet.
 func (in *Input) newEvents(version uint64) []schedule.Event {
 	var events []schedule.Event
 	for i := range in.Definition.Events {
@@ -241,7 +240,7 @@ func (in *Input) newEvents(version uint64) []schedule.Event {
 	return events
 }
 
-// newRequests are those that came with a version later than the given one.
+// newRequests are the requests that came with versions later than the given one.
 func newRequests(d *wire.Definition, version uint64) []wire.BackfillState {
 	var requests []wire.BackfillState
 	for i := range d.Requests {
@@ -252,7 +251,7 @@ func newRequests(d *wire.Definition, version uint64) []wire.BackfillState {
 	return requests
 }
 
-// lastNominal is the newest nominal time that a range has settled.
+// lastNominal is the newest nominal time that a range has dealt with.
 func lastNominal(out specproc.Outcome) time.Time {
 	last := latest(out.Missed.Last, latest(out.Dropped.Last, out.Superseded.Last))
 	if len(out.Times) > 0 {
@@ -261,7 +260,7 @@ func lastNominal(out specproc.Outcome) time.Time {
 	return last
 }
 
-// handOff packs what a range gave for the invoker, as the next link of the chain of hand-offs.
+// handOff makes the hand-off of a range's times, as the next link in the chain of hand-offs.
 func handOff(d *wire.Definition, from time.Time, out specproc.Outcome) *wire.Enqueue {
 	if isEmpty(&out) {
 		return nil
@@ -282,8 +281,8 @@ func handOff(d *wire.Definition, from time.Time, out specproc.Outcome) *wire.Enq
 
 func spanOf(t specproc.Tally) wire.Span { return wire.Span{From: t.First, To: t.Last} }
 
-// changed reports whether the record says anything new. A mark that moved over a stretch without times does not count:
-// processing the stretch again gives nothing again.
+// changed reports whether the record says anything new. A mark that moved over a stretch without times does not count, since processing
+// the stretch again gives nothing again.
 func changed(old, state *wire.GeneratorState) bool {
 	return old.Version != state.Version || old.ZoneRules != state.ZoneRules ||
 		!old.Next.Equal(state.Next) || !old.IdleDeadline.Equal(state.IdleDeadline)

@@ -14,21 +14,20 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// forget removes what the generator keeps of a schedule that is gone: its record and its timer. The record says that
-// there is still something to forget, so it goes last; before it the invoker is told, in case that who deleted the
-// schedule did not live to.
+// forget removes the record and the timer of a schedule that is gone. It tells the invoker first, since the process that deleted the
+// schedule may have died before it could. The record goes last, because it says that there is still something to forget.
 //
-// Meanwhile a new schedule of the same ID may have come. Its record then conflicts, and the next attempt arms the timer
-// that this one has removed. Without a record there may be a timer: who armed it was refused the record.
+// Meanwhile a new schedule with the same ID may have been created. Then the removal of the record conflicts, and the next attempt arms the
+// timer again that this one has removed. There may be a timer without a record, if the process that armed it could not write the record.
 //
-// The event of a deletion is for who has deleted it to store, who knows more about it. Its guard stands until that is done, and
-// what comes before leaves the record to it.
+// Whoever deletes the schedule stores its deletion event; they know the reason. The guard of the deletion stands until they have done so.
+// While it stands, other messages leave the record alone.
 func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []wire.Wake) error {
 	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Generator(key)))
 	if err != nil {
 		return err
 	}
-	// Both before the schedule is known to be gone, so that they are not those of a new one.
+	// Read record and timer before making sure that the schedule is gone, so that they cannot belong to a new schedule.
 	timer, err := p.armed(ctx, key)
 	if err != nil {
 		return err
@@ -65,8 +64,8 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key, wakes []wire.Wake) 
 	return kv.Delete(ctx, p.config.Store, kv.Generator(key), record.Revision)
 }
 
-// deletedOnes are the schedules of an ID that were there and are not any more: that of the record, and those that whoever has
-// deleted them names. The record may be of an earlier one. That of a trace in the making (kv.LeaveTrace) names none.
+// deletedOnes returns the incarnations of deleted schedules with one ID: the one in the record, and those that messages about deletions
+// name. The record may belong to an earlier schedule. A record that is about to become a trace (kv.LeaveTrace) names none.
 func deletedOnes(record *wire.GeneratorState, wakes []wire.Wake) []string {
 	all := []string{record.Incarnation}
 	for _, wake := range wakes {
@@ -78,14 +77,14 @@ func deletedOnes(record *wire.GeneratorState, wakes []wire.Wake) []string {
 	return slices.DeleteFunc(slices.Compact(all), func(incarnation string) bool { return incarnation == "" })
 }
 
-// guarded reports whether there is a guard of any version.
+// guarded reports whether the guard of any version is armed.
 func (p *Pool) guarded(ctx context.Context, key schedule.Key) (bool, error) {
 	shard := p.config.Store.ShardOf(key)
 	n, err := p.config.Bus.Subjects(ctx, p.config.Names.TaskStream(shard), p.config.Names.GuardTimers(shard, key))
 	return n > 0, err
 }
 
-// armed is the sequence of the timer of a schedule, 0 if there is none.
+// armed returns the sequence of the timer of a schedule, or 0 if there is none.
 func (p *Pool) armed(ctx context.Context, key schedule.Key) (uint64, error) {
 	shard := p.config.Store.ShardOf(key)
 	timer, err := p.config.Bus.Last(ctx, p.config.Names.TaskStream(shard), p.config.Names.DueTimer(shard, key))
@@ -95,7 +94,7 @@ func (p *Pool) armed(ctx context.Context, key schedule.Key) (uint64, error) {
 	return timer.Sequence, err
 }
 
-// disarm removes that timer and no later one, which may be that of a new schedule of the same ID.
+// disarm removes the timer with that sequence, but no later timer, which may belong to a new schedule with the same ID.
 func (p *Pool) disarm(ctx context.Context, key schedule.Key, timer uint64) error {
 	if timer == 0 {
 		return nil
@@ -108,13 +107,13 @@ func (p *Pool) disarm(ctx context.Context, key schedule.Key, timer uint64) error
 
 // tellInvoker makes the invoker forget a schedule that is gone.
 func (p *Pool) tellInvoker(ctx context.Context, key schedule.Key) error {
-	// Whatever definition a lagging replica still has, it is older than its deletion.
+	// A lagging replica may still have a definition. The version says that any definition is older than the deletion.
 	wake := &wire.Wake{Version: math.MaxUint64, Reason: wire.ReasonDeleted}
 	return task.Publish(ctx, p.config.Bus, p.config.Names.InvokeDeleted(p.config.Store.ShardOf(key), key), wake)
 }
 
-// tellBackfiller makes the backfiller forget the triggers and backfills of a schedule that is gone. Whoever wrote their
-// records may not have lived to wake it.
+// tellBackfiller makes the backfiller forget the triggers and backfills of a schedule that is gone. The process that wrote their records
+// may have died before it could wake the backfiller.
 func (p *Pool) tellBackfiller(ctx context.Context, key schedule.Key) error {
 	requests, err := kv.Backfills(ctx, p.config.Store, key)
 	if err != nil {
@@ -136,15 +135,17 @@ func (p *Pool) wakeBackfiller(
 	return nil
 }
 
-// errClosing asks the leader once more: the definition says now that the schedule is about to be closed.
+// errClosing makes the next attempt ask the leader: the definition now says that the schedule is about to be closed.
 var errClosing = fmt.Errorf("%w: generator: before it closes a schedule", kv.ErrUnconfirmed)
 
-// close ends an exhausted schedule: the definition goes, then all that is kept of it. The trace of the definition says so: whoever
-// finds it tells of the closing, should this process not live to. Nothing is told before, since the deletion may be refused. No request
-// has deleted the schedule, so the last one that has deleted a schedule of the ID is remembered still.
+// close ends an exhausted schedule. It works in steps:
 //
-// The definition has said that before the last look. A trigger or backfill is stored beside it: one that was stored before is seen by
-// that look, and a frontend that has stored one later finds the mark, and takes it away, or finds that the schedule is gone.
+//  1. It marks the definition as closing, and looks at everything once more. It sees each trigger or backfill that was stored before the
+//     mark. A frontend that stores one later finds the mark and removes it, or finds that the schedule is gone.
+//  2. It deletes the definition, which may be refused. The trace of the definition says that the schedule was closed, so another process
+//     can report the closing if this one dies. The trace still names the last deletion of a schedule with this ID by a request.
+//  3. It stores the event of the closing.
+//  4. It forgets the rest.
 func (p *Pool) close(ctx context.Context, definition kv.Record[wire.Definition]) error {
 	if !definition.Value.Closing {
 		marked := definition.Value
@@ -166,8 +167,8 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[wire.Definition])
 	return p.forget(ctx, d.Key(), []wire.Wake{told})
 }
 
-// publishEnding stores the event of an end, unless the history tells of the end of that schedule already: that it was closed, if that is
-// what the trace says, or that it was deleted. The latter names the request, by which a repeat of that is recognised later.
+// publishEnding stores the event of the end of a schedule, unless the history has it already. The schedule was closed if the trace says
+// so, else it was deleted. The event of a deletion names the request, by which a repeat of the request is recognised later.
 func (p *Pool) publishEnding(ctx context.Context, key schedule.Key, incarnation string, wakes []wire.Wake) error {
 	for _, wake := range wakes {
 		if wake.Reason == wire.ReasonDeleted && wake.Incarnation == incarnation && wake.Told {

@@ -7,9 +7,9 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// process processes what there is, from a time up to now. A clock behind its beginning gives an empty range. Of a range
-// that a freeze begins or ends in, it processes the first stretch that gives anything, so that one hand-off tells either of
-// what was frozen or of what was not. The next decision goes on behind it, at once: its time is over.
+// process finds the times from a time up to now. If the clock is behind that time, there are none. If a freeze begins or ends in the
+// range, it processes only up to the first stretch that has any times, so that all actions of a hand-off were frozen, or none. The next
+// decision goes on behind that stretch at once, since its time is over.
 func (in *Input) process(from time.Time) (out specproc.Outcome, frozen bool) {
 	to := latest(from, in.Now)
 	for {
@@ -23,8 +23,8 @@ func (in *Input) process(from time.Time) (out specproc.Outcome, frozen bool) {
 	}
 }
 
-// stretch returns the end of the first part of a range, From exclusive and To inclusive, that lies in a freeze as a whole,
-// or outside of it.
+// stretch returns the end of the first part of a range that lies completely in a freeze or completely outside. The range excludes from, and
+// includes to.
 func stretch(freeze *schedule.Freeze, from, to time.Time) (until time.Time, frozen bool) {
 	if freeze == nil {
 		return to, false
@@ -42,7 +42,7 @@ func stretch(freeze *schedule.Freeze, from, to time.Time) (until time.Time, froz
 	return to, false
 }
 
-// isEmpty reports whether a range has given nothing to hand over.
+// isEmpty reports whether a range has nothing to hand over.
 func isEmpty(out *specproc.Outcome) bool {
 	return len(out.Times) == 0 && out.Missed.Count == 0 && out.Dropped.Count == 0 && out.Superseded.Count == 0
 }

@@ -9,21 +9,24 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// yieldTime is how much longer than the other a process holds its message, when two are at work on one schedule and this one
-// was second: long enough to see what the other has done at the due time.
+// yieldTime is how much longer a process holds its message if another process works on the same schedule and was faster: long enough to
+// see what the other process has done at the due time.
 const yieldTime = 100 * time.Millisecond
 
-// held are the due times that this process holds messages for. If another does the same, both would work out each due time,
-// one of them for nothing, for as long as the schedule is due again within the lead. So who comes second, and finds that
-// the record has gone on past the time it has waited for, lets go of its message: the other has one, or a timer, since those
-// come before the record. Until then it looks after the schedule as well. It may be the same message that both hold, as after
-// an election, so it is given back and not acknowledged: otherwise nothing would wake the schedule should the other die.
+// held are the due times for which this process holds messages. Another process may hold a message for the same schedule. Both would then
+// work out each due time, one of them for nothing, as long as the schedule is due again within the lead. So the slower process lets go of
+// its message:
+//
+//   - It lets go once the record has gone past the due time it has waited for. The faster process has a message or a timer then, since
+//     both come before the record. Until then, both look after the schedule.
+//   - It gives the message back and does not acknowledge it. After an election in NATS, both may hold the same message; acknowledged,
+//     nothing would wake the schedule if the faster process died.
 type held struct {
 	mu  sync.Mutex
 	due map[schedule.Key]time.Time
 }
 
-// note remembers what a message is held for.
+// note remembers the due time that a message is held for.
 func (h *held) note(key schedule.Key, due time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,7 +36,7 @@ func (h *held) note(key schedule.Key, due time.Time) {
 	h.due[key] = due
 }
 
-// take returns the due time that a group of messages has been held for, if nothing has come since; else zero.
+// take returns and forgets the due time that a group of messages was held for. It returns zero if other messages have come since.
 func (h *held) take(key schedule.Key, group []loop.Message[wire.Wake]) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +48,7 @@ func (h *held) take(key schedule.Key, group []loop.Message[wire.Wake]) time.Time
 	return due
 }
 
-// isDone reports whether another process has done what was due at a time that this one has held a message for.
+// isDone reports whether another process has already done what was due at the time for which this process held a message.
 func isDone(due time.Time, state *wire.GeneratorState, decision *Decision) bool {
 	return !due.IsZero() && state.Next.After(due) && decision.HandOff == nil && !decision.Changed
 }

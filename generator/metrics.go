@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// countHandOff counts a hand-off, once the record that tells of it has been stored.
+// countHandOff counts a hand-off after its record has been stored.
 func countHandOff(ctx context.Context, namespace string, e *wire.Enqueue, now time.Time) {
 	if e.DropReason != "" {
 		metrics.Frozen.Add(ctx, e.Dropped, namespace)

@@ -8,18 +8,21 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxShift is how far apart two editions of the time zone data may be about one zone, to be recognised by the next time alone.
+// maxShift is the largest difference between two editions of the time zone data that the next time alone can show.
 const maxShift = 3 * time.Hour
 
-// rezone prepares a decision for what other rules of the zone mean, if the record was made by other ones than those of now.
-// Times that name hours are those of a clock on the wall: each of them comes once. Where the new rules have them later, those that have
-// come already do not come again; where they have them earlier, those that nobody has had yet still come. All else goes by
-// instants, and nothing changes for it. begin is where the range to process begins otherwise; rezone returns where it does.
-// back says that this is earlier, and that what has been handed over is left out already.
+// rezone prepares a decision if the record was made with other time zone rules than today's. Times that name hours follow the clock on the
+// wall, and each of them comes once:
+//
+//   - If the new rules make them later, times that have come already do not come again.
+//   - If the new rules make them earlier, times that have not come yet still come.
+//
+// All other times are instants, which do not change. The argument begin is where the range would begin without a change; rezone returns
+// where it begins now. The result back says that this is earlier, and that the handed-over times are left out already.
 func (in *Input) rezone(state *wire.GeneratorState, begin time.Time) (from time.Time, back bool) {
 	d := in.Definition
 	if state.Version != d.Version && d.UpdateTime.After(state.Mark) {
-		state.Passed = time.Time{} // another spec, perhaps in another zone: it begins with the update
+		state.Passed = time.Time{} // another spec, perhaps in another zone, which begins with the update
 		return begin, false
 	}
 	if from = begin; in.hasOtherZone(state) {
@@ -37,12 +40,12 @@ func (in *Input) rezone(state *wire.GeneratorState, begin time.Time) (from time.
 	return from, false
 }
 
-// hasOtherZone reports whether the record was made by other rules of the zone of the spec.
+// hasOtherZone reports whether the record was made with other rules for the zone of the spec.
 func (in *Input) hasOtherZone(state *wire.GeneratorState) bool {
 	return state.Incarnation == in.Definition.Incarnation && in.Zone.Rules != "" && state.ZoneRules != in.Zone.Rules
 }
 
-// shift returns where a range begins by the new rules.
+// shift returns where a range begins under the new rules.
 func (in *Input) shift(state *wire.GeneratorState, begin time.Time) time.Time {
 	later := in.later(state)
 	switch {
@@ -55,8 +58,8 @@ func (in *Input) shift(state *wire.GeneratorState, begin time.Time) time.Time {
 	return begin
 }
 
-// later is how much later a clock on the wall shows the time of the mark by the new rules than by those of the record. A record
-// of an earlier release does not say by what it was made: then the next time that it gives tells.
+// later is how much later the clock on the wall shows the mark's time under the new rules than under the rules of the record. A record of
+// an earlier release does not name its rules; then the next time in the record tells.
 func (in *Input) later(state *wire.GeneratorState) time.Duration {
 	if state.ZoneRules != "" {
 		return time.Duration(state.ZoneOffset)*time.Second - in.Spec.Offset(state.Mark)
@@ -79,8 +82,8 @@ func (in *Input) later(state *wire.GeneratorState) time.Duration {
 	return least
 }
 
-// back begins a range earlier, for the times that name hours alone: by the new rules, the clock on the wall had shown less at the
-// beginning. It does not go back behind a change of the definition, or the beginning or end of a freeze.
+// back moves the beginning of a range to an earlier time, only for times that name hours: under the new rules, the clock on the wall was
+// behind at the beginning. It does not go back behind a change of the definition, or the beginning or end of a freeze.
 func (in *Input) back(state *wire.GeneratorState, begin time.Time, later time.Duration) time.Time {
 	d := in.Definition
 	from := latest(latest(begin.Add(later), latest(d.CreateTime, in.replanned(state))), latest(d.UpdateTime, d.ActiveSince))
@@ -94,7 +97,7 @@ func (in *Input) back(state *wire.GeneratorState, begin time.Time, later time.Du
 	}
 	spec, last, seed := in.Spec, state.LastNominal, d.JitterSeed()
 	in.Spec = spec.Resumed(clock, others, func(nominal time.Time) bool {
-		// An instant has one run: this is one at which the old rules gave a time as well.
+		// The old rules had a time at the same instant, and an instant has one run.
 		old := nominal.Add(later)
 		same, ok := spec.Next(old.Add(-time.Second), seed)
 		return !nominal.After(last) && ok && same.Nominal.Equal(old)
@@ -102,7 +105,7 @@ func (in *Input) back(state *wire.GeneratorState, begin time.Time, later time.Du
 	return from
 }
 
-// noteZone says in a record by what rules it was made.
+// noteZone notes in a record with which rules it was made.
 func (in *Input) noteZone(state *wire.GeneratorState) {
 	state.ZoneData, state.ZoneRules, state.ZoneOffset = "", "", 0
 	if in.Zone.Rules != "" {
@@ -111,11 +114,11 @@ func (in *Input) noteZone(state *wire.GeneratorState) {
 	}
 }
 
-// rezoned is the event that other rules of the zone have changed the times to come; nil if they have not.
+// rezoned returns the event that new rules of the zone have changed the next times, or nil if they have not.
 func (in *Input) rezoned(decision *Decision) *schedule.Event {
 	before, after, d := &in.State, &decision.State, in.Definition
 	if !in.hasOtherZone(before) || before.Version != d.Version {
-		return nil // a change of the definition tells of itself
+		return nil // a change of the definition has an event of its own
 	}
 	next := after.Future
 	if decision.HandOff != nil && len(decision.HandOff.Starts) > 0 {

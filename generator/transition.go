@@ -13,54 +13,53 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// attempt is one of a transition.
+// attempt is one attempt at a transition.
 type attempt struct {
 	key   schedule.Key
 	wakes []wire.Wake
-	// due is what the messages have been held for, zero if they were not.
+	// due is the due time that the messages were held for; zero if they were not held.
 	due time.Time
-	// routine says that nothing has come but due times. What is done then does not need to be done by the newest definition
-	// or, where something is handed over, is confirmed.
+	// routine says that the messages report only due times. Then the newest definition is not needed; before a hand-off, it is
+	// confirmed.
 	routine bool
-	// created is the message that the schedule has been created, if nothing else has come and it brings the definition.
+	// created is the message that reports the creation of the schedule, if it is the only message and brings the definition along.
 	created *loop.Message[wire.Wake]
-	// again says that there was an attempt before, contested that another process has come first.
+	// again says that there was an attempt before; contested says that another process was faster then.
 	again, contested bool
-	// asked is when the definition was asked for that the decision goes by, or before. What is due later is not decided by it: the
-	// answer may have been on its way for long, and the schedule be paused by then.
+	// asked is when the definition was requested that the decision uses, or earlier. The decision covers nothing that is due later: the
+	// answer may have taken long, and the schedule may have been paused meanwhile.
 	asked time.Time
-	// fired is when the timer fired that has brought one of the messages, by the clock of NATS; zero if none did.
+	// fired is when the timer of one of the messages fired, by the clock of NATS; zero if no message came from a timer.
 	fired time.Time
-	// begun is when the attempt began: before it read anything.
+	// begun is when the attempt began, before it read anything.
 	begun time.Time
-	// pending are the triggers and backfills of a schedule that has nothing else to do.
+	// pending are the open triggers and backfills; they are read only if the schedule has nothing else to do.
 	pending []kv.Key[wire.BackfillState]
-	// known says that the record is as this process has known it, and was not read.
+	// known says that the record comes from this process's memory and was not read.
 	known bool
-	// gone says that the message which has been held is not stored any more, shared that another process may have it as well.
+	// gone says that the held message is no longer stored; shared says that another process may have it, too.
 	gone, shared bool
-	// failure is that of the attempt before.
+	// failure is the error of the attempt before.
 	failure error
-	// letsGo says that the message which has been held is to be left to others.
+	// letsGo says that the held message is left to other processes.
 	letsGo bool
-	// armed is what the timer was armed with, if it was. Until the record is written too, that may be the wrong time, in the place
-	// of the right one of another process.
+	// armed is the wake that the timer was armed with, if it was armed. Until the record is written too, its time may be wrong, and may
+	// have replaced the right time of another process.
 	armed *wire.Wake
 }
 
-// sight is what an attempt has read of a schedule.
+// sight is what an attempt has read about a schedule.
 type sight struct {
 	record     kv.Record[wire.GeneratorState]
 	definition kv.Record[wire.Definition]
-	// wakes are those of the messages, and one that says what the record does: a message that is held may be older than what was last
-	// done for the schedule.
+	// wakes are the wakes of the messages, and one made from the record, since a held message may be older than the record.
 	wakes []wire.Wake
 }
 
-// errGone says that the schedule is not there any more.
+// errGone says that the schedule no longer exists.
 var errGone = errors.New("generator: the schedule is gone")
 
-// transition makes one attempt: it loads, decides, and commits. It returns until when to hold the messages, if that is needed.
+// transition makes one attempt: it loads, decides and commits. It returns until when to hold the messages, or zero to acknowledge them.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	a.begun = p.config.Now()
 	a.asked = a.begun
@@ -83,13 +82,13 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	}
 	holdUntil = p.holdFor(a, decision)
 	if isDone(a.due, &s.record.Value, &decision) && !holdUntil.IsZero() {
-		a.letsGo = true // else there was a timer, which may be the very one that has brought the message: it is armed anew
+		a.letsGo = true // otherwise a timer may have brought the message, and must be armed again
 		return time.Time{}, nil
 	}
 	return p.carryOut(ctx, a, &s, decision, holdUntil)
 }
 
-// load reads the record, and then the definition as the record and the messages say that it is, or newer. It arms guards again.
+// load reads the record, and a definition at least as new as the record and the messages say. It arms guards again that fired too early.
 func (p *Pool) load(ctx context.Context, a *attempt) (s sight, err error) {
 	if s.record, err = p.record(ctx, a); err != nil {
 		return s, err
@@ -109,7 +108,7 @@ func (p *Pool) load(ctx context.Context, a *attempt) (s sight, err error) {
 	return s, nil
 }
 
-// settle decides, and makes sure of what the decision goes by as far as it matters: see confirm and isDelicate.
+// settle decides, and confirms the input of the decision with the leader if that matters; see confirm and isDelicate.
 func (p *Pool) settle(ctx context.Context, a *attempt, s *sight) (Decision, error) {
 	first := s.record.Revision == 0
 	decision, err := p.decide(ctx, a, &s.definition.Value, s.record.Value)
@@ -128,18 +127,19 @@ func (p *Pool) settle(ctx context.Context, a *attempt, s *sight) (Decision, erro
 	return decision, nil
 }
 
-// holdFor is until when to hold the messages, if a timer is not to be armed instead.
+// holdFor returns until when to hold the messages, or zero if a timer is needed instead.
 func (p *Pool) holdFor(a *attempt, decision Decision) time.Time {
-	// The timer of another process is gone, and perhaps the message as well; or the message is for sure; or the other may acknowledge
-	// it when it is done with what it has decided before. Where nothing changes, it has decided the same.
+	// A held message is not enough in three cases. This process has replaced the timer of another one, whose message may be gone too. Or
+	// the message is gone. Or another process shares the message, and may acknowledge it after an earlier decision; if nothing changes
+	// here, it has decided the same.
 	if a.armed != nil || a.gone || a.shared && decision.Changed {
 		return time.Time{}
 	}
 	return p.holdUntil(decision)
 }
 
-// carryOut tells what has become of an earlier schedule of the ID, and closes this one or commits what has been decided. It returns until
-// when to hold the messages.
+// carryOut reports the end of an earlier schedule with the same ID if that is still missing. Then it closes this schedule or commits the
+// decision. It returns until when to hold the messages.
 func (p *Pool) carryOut(ctx context.Context, a *attempt, s *sight, decision Decision, holdUntil time.Time) (time.Time, error) {
 	if before := s.record.Value.Incarnation; before != "" && before != s.definition.Value.Incarnation {
 		if err := p.publishEnding(ctx, a.key, before, a.wakes); err != nil {
@@ -156,7 +156,7 @@ func (p *Pool) carryOut(ctx context.Context, a *attempt, s *sight, decision Deci
 			holdUntil = holdUntil.Add(yieldTime)
 		}
 	}
-	p.definitions.Keep(a.key, s.definition) // before the invoker asks for it
+	p.definitions.Keep(a.key, s.definition) // before the invoker needs it
 	revision, err := p.commit(ctx, a, &s.definition.Value, decision, s.record.Revision, holdUntil.IsZero())
 	if err != nil {
 		return time.Time{}, err
@@ -168,8 +168,8 @@ func (p *Pool) carryOut(ctx context.Context, a *attempt, s *sight, decision Deci
 	return holdUntil, nil
 }
 
-// armGuardsAgain arms the guards once more that have fired before what they guard was there: the version of a definition, or its
-// deletion. d is the zero value if there is none. A guard that names a schedule which is not there any more has nothing to guard.
+// armGuardsAgain arms guards once more that fired before the version or the deletion that they guard was stored. The definition d is the
+// zero value if there is none. A guard that names a schedule that no longer exists has nothing to guard.
 func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []wire.Wake, d *wire.Definition) error {
 	shard, names := p.config.Store.ShardOf(key), p.config.Names
 	for _, wake := range wakes {
@@ -184,11 +184,11 @@ func (p *Pool) armGuardsAgain(ctx context.Context, key schedule.Key, wakes []wir
 	return nil
 }
 
-// recordAge is how long after the next due time that it gives a record may still be as it was last known here.
+// recordAge is how long after its next due time a record from memory is still trusted.
 const recordAge = 2 * time.Second
 
-// record reads the record, unless it is known and nothing else than a due time has come. What is known is old where its next
-// time has passed: another process is looking after the schedule then.
+// record reads the record. It takes the record from memory if the messages report only due times. The memory is too old if its next due
+// time has passed: another process looks after the schedule then.
 func (p *Pool) record(ctx context.Context, a *attempt) (kv.Record[wire.GeneratorState], error) {
 	known, ok := p.records.Get(a.key)
 	a.known = ok && a.routine && !a.again && p.config.Now().Before(known.Value.Next.Add(recordAge))
@@ -203,11 +203,12 @@ func (p *Pool) forgetRecent(key schedule.Key) {
 	p.definitions.Drop(key)
 }
 
-// confirm makes sure that something is handed over by the definition as it is: the replica that was asked may be cut off from
-// the others for a while, and not know yet of a pause or an update that was acknowledged long ago. What an old definition
-// gives must not start any more; and the time up to now would count as done, so that what the new one gives would be lost. The
-// same before a schedule is left alone: no record is written then that would conflict with that of whoever knows more, and the
-// message may be all that wakes it.
+// confirm makes sure that a hand-off follows the current definition. The replica that answered may be cut off from the others, and may not
+// know yet of a pause or update that was acknowledged long ago. Actions of an old definition must not start, and the actions of the new
+// one would be lost, since the time up to now would count as done.
+//
+// It also confirms before a schedule is left alone: then no record is written that could conflict with the record of a process that knows
+// more, and the message may be the only one that wakes the schedule.
 func (p *Pool) confirm(
 	ctx context.Context, a *attempt, definition kv.Record[wire.Definition], decision Decision, state wire.GeneratorState,
 ) (kv.Record[wire.Definition], Decision, error) {
@@ -223,24 +224,25 @@ func (p *Pool) confirm(
 
 // errDelicate asks the leader in two cases:
 //
-//   - before a hand-off that is delicate;
-//   - before what an update brings, where this process has the record from memory: that may be so old that no trace of the first time
-//     is left.
+//   - before a delicate hand-off, see isDelicate;
+//   - before carrying out an update with a record from memory, which may be so old that the traces of an earlier attempt are gone.
 var errDelicate = fmt.Errorf("%w: generator: at a hand-off that no repeat mends", kv.ErrUnconfirmed)
 
-// isDelicate reports whether a hand-off does harm if it is made by an old mark, as a replica shows it that lags behind. What
-// has been handed over since is as a rule the same again, and known. But some of it may be late by now, and be counted as
-// missed although it has been started; and by a new version of the definition it may have another jitter, and be started
-// twice. Where there is no record, the hand-off covers all since the creation, also what an older version has given, and is
-// still on its way to the invoker.
+// isDelicate reports whether a hand-off does harm if its mark is old because a replica lags behind. Usually, such a hand-off only repeats
+// actions that the invoker knows. There are three exceptions:
+//
+//   - An action is late by now. It would count as missed although it was started.
+//   - A new version of the definition has another jitter. The action would be started twice.
+//   - There is no record. The hand-off covers everything since the creation, including actions of an older version that are still on their
+//     way to the invoker.
 func isDelicate(d *Decision, first bool) bool {
 	e := d.HandOff
 	return e != nil && (first || d.Updated || e.Missed+e.Superseded+e.Dropped > 0)
 }
 
-// definition reads the definition, from the leader if there is no record: of a schedule that has been deleted, a lagging
-// replica would bring the record and the timer back. Where nothing else than a due time has come, one that is known will do:
-// it may be long out of date, but nothing is handed over by it.
+// definition reads the definition. If there is no record it asks the leader, since a lagging replica would bring back the record and the
+// timer of a deleted schedule. If the messages report only due times, a definition from memory is enough: it may be out of date, but a
+// hand-off is confirmed first.
 func (p *Pool) definition(
 	ctx context.Context, a *attempt, wakes []wire.Wake, fresh bool,
 ) (kv.Record[wire.Definition], error) {
@@ -254,8 +256,8 @@ func (p *Pool) definition(
 	return kv.DefinitionFor(ctx, p.config.Store, a.key, wakes...)
 }
 
-// decide gathers what the decision needs. The invoker's record is read only for schedules whose actions are limited or
-// that have none left.
+// decide gathers the input of the decision, and makes it. It reads the invoker's record only for schedules with limited actions or without
+// further times.
 func (p *Pool) decide(
 	ctx context.Context, a *attempt, d *wire.Definition, state wire.GeneratorState,
 ) (Decision, error) {
@@ -278,8 +280,8 @@ func (p *Pool) decide(
 	if decision.Reason != wire.ReasonIdle {
 		return decision, nil
 	}
-	// From the leader, since a schedule may be closed on the strength of it. What is not among the backfills any more the invoker has
-	// taken over before.
+	// Ask the leader, since the schedule may be closed because of the answer. The invoker has already taken over every backfill that is
+	// missing here.
 	a.pending, err = kv.Backfills(ctx, p.config.Store, d.Key())
 	if err != nil {
 		return Decision{}, err
@@ -293,7 +295,7 @@ func (p *Pool) decide(
 
 type getInvoker func(context.Context, *kv.Store, kv.Key[wire.InvokerState]) (kv.Record[wire.InvokerState], error)
 
-// readInvoker fills in what the invoker knows: remaining actions, the newest one, whether anything is going on.
+// readInvoker fills in what the invoker knows: the remaining actions, the newest action, and whether anything is in progress.
 func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error {
 	record, err := kv.OrZero(get(ctx, p.config.Store, kv.Invoker(in.Definition.Key())))
 	if err != nil {
@@ -313,7 +315,7 @@ func (p *Pool) readInvoker(ctx context.Context, in *Input, get getInvoker) error
 	return nil
 }
 
-// holdUntil is until when to hold the message, if the next due time is that soon; else a timer does it.
+// holdUntil returns until when to hold the message if the next due time is near enough, or zero if a timer is needed.
 func (p *Pool) holdUntil(decision Decision) time.Time {
 	if decision.Reason == wire.ReasonDue && decision.WakeAt.Sub(p.config.Now()) <= p.config.Lead {
 		return decision.WakeAt

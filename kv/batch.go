@@ -147,8 +147,8 @@ func join(s *Store, parts []*part) (*Batch, error) {
 	return all, nil
 }
 
-// From returns a record of a batch. The batch must have been read with the record's key. If the answer had no room for the record, From reads
-// it by itself. The error is an error of [Get].
+// From returns a record of a batch. The batch must have been read with the record's key. If the answer had no room for the record, From
+// reads it by itself. The error is an error of [Get].
 func From[T any](ctx context.Context, b *Batch, key Key[T]) (Record[T], error) {
 	entry, ok := b.found[key.name]
 	switch {

@@ -28,8 +28,8 @@ type Matching struct {
 }
 
 // Buckets is the storage of a store: the buckets of an installation on NATS ([Open]), or of a simulation. Each write is a compare-and-set.
-// An implementation is safe for concurrent use. It returns [ErrNotFound] and [ErrConflict] where they apply, wrapped or not. After any other
-// error a write may or may not have happened.
+// An implementation is safe for concurrent use. It returns [ErrNotFound] and [ErrConflict] where they apply, wrapped or not. After any
+// other error a write may or may not have happened.
 type Buckets interface {
 	// Get reads an entry from any replica.
 	Get(ctx context.Context, bucket, key string) (Entry, error)

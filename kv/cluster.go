@@ -15,8 +15,9 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Cluster is the bucket for everything that an installation keeps besides its schedules. It is opened at its first use. Its records are JSON;
-// the packages that keep records there own their types; see [GetJSON]. [NewCluster] makes a Cluster, which is safe for concurrent use.
+// Cluster is the bucket for everything that an installation keeps besides its schedules. It is opened at its first use. Its records are
+// JSON; the packages that keep records there own their types; see [GetJSON]. [NewCluster] makes a Cluster, which is safe for concurrent
+// use.
 //
 // If the bucket does not exist, all operations fail with CodeUnavailable. A nil Cluster stands for an installation without the bucket: its
 // operations fail with CodeFailedPrecondition.
@@ -70,8 +71,8 @@ func (c *Cluster) bucket(ctx context.Context) (ClusterBuckets, error) {
 	return open, nil
 }
 
-// GetJSON reads a record from the leader, so it sees every acknowledged write. The error is ErrNotFound, ErrCorrupt or an error of NATS. With
-// ErrCorrupt, the revision of the record is set.
+// GetJSON reads a record from the leader, so it sees every acknowledged write. The error is ErrNotFound, ErrCorrupt or an error of NATS.
+// With ErrCorrupt, the revision of the record is set.
 func GetJSON[T any](ctx context.Context, c *Cluster, key string) (record Record[T], err error) {
 	bucket, err := c.bucket(ctx)
 	if err != nil {

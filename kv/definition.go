@@ -8,9 +8,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DefinitionFor reads the definition that wakes are about. It asks a replica first, which may lag behind. It asks the leader if the replica has no
-// definition, another incarnation, or an older version than a wake names. A zero wake trusts a replica that has a definition, but never one
-// that has none.
+// DefinitionFor reads the definition that wakes are about. It asks a replica first, which may lag behind. It asks the leader if the
+// replica has no definition, another incarnation, or an older version than a wake names. A zero wake trusts a replica that has a
+// definition, but never one that has none.
 func DefinitionFor(ctx context.Context, s *Store, key schedule.Key, wakes ...wire.Wake) (Record[wire.Definition], error) {
 	return RefreshDefinition(ctx, s, key, Record[wire.Definition]{}, wakes...)
 }

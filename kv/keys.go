@@ -15,8 +15,8 @@ const few = 16
 // Keys implements [Buckets]. A watch without data tells existing entries from deleted ones, but it has two gaps:
 //
 //   - It ends after as many entries as there were at its beginning. An entry that is written meanwhile moves to the end of the stream, and
-//     the watch may miss it. So Keys asks the leader for the keys first, and reads each key that the watch has missed. If there are few keys,
-//     it reads each of them and needs no watch.
+//     the watch may miss it. So Keys asks the leader for the keys first, and reads each key that the watch has missed. If there are few
+//     keys, it reads each of them and needs no watch.
 //   - The replica that answers the watch may lag behind. So Keys reads entries again that the watch shows as deleted.
 func (b *natsBuckets) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)

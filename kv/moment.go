@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Some decisions depend on many records at once. The answer of any replica is not good enough for them, and asking the leader for each record
-// takes too long. So the leader tells how far each bucket has come, and answers of replicas that are behind that are read again.
+// Some decisions depend on many records at once. The answer of any replica is not good enough for them, and asking the leader for each
+// record takes too long. So the leader tells how far each bucket has come, and answers of replicas that are behind that are read again.
 
 // Moment is how far the buckets of all shards had come at a moment; see [Now].
 type Moment struct{ newest []uint64 }
@@ -38,14 +38,15 @@ func Now(ctx context.Context, s *Store) (Moment, error) {
 	return m, nil
 }
 
-// behindTries is how often replicas are asked again that turn out to be behind. After that, the leader is asked for each record. behindWait is
-// the pause after the first such answer; it doubles with each further answer.
+// behindTries is how often replicas are asked again that turn out to be behind. After that, the leader is asked for each record.
+// behindWait is the pause after the first such answer; it doubles with each further answer.
 const (
 	behindTries = 5
 	behindWait  = 5 * time.Millisecond
 )
 
-// readSince reads the records of some keys from replicas that know a revision. It leaves records that no such replica has told to the leader.
+// readSince reads the records of some keys from replicas that know a revision. It leaves records that no such replica has told to the
+// leader.
 func (b *Batch) readSince(ctx context.Context, bucket string, revision uint64, keys []string) error {
 	found := make(map[string]Entry, len(keys))
 	for len(keys) > 0 {
@@ -126,8 +127,8 @@ func (b *Batch) readNow(ctx context.Context, bucket string, filters []string) er
 	return b.readCurrent(ctx, bucket, filters, newest)
 }
 
-// PendingBackfills returns the IDs of those of the given triggers and backfills of a schedule that have a record. It sees everything that was
-// acknowledged before the call.
+// PendingBackfills returns the IDs of those of the given triggers and backfills of a schedule that have a record. It sees everything that
+// was acknowledged before the call.
 func PendingBackfills(ctx context.Context, s *Store, key schedule.Key, ids []string) (pending []string, err error) {
 	for some := range slices.Chunk(ids, batchKeys) {
 		batch, names := &Batch{store: s}, []string{Definition(key).name}

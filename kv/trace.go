@@ -13,9 +13,9 @@ import (
 // read, its trace is still there. It is well below subjects.TombstoneAge.
 const TraceAge = 10 * time.Minute
 
-// LeaveTrace leaves the trace of a record that was never written, for a schedule that is gone. Another process may have read the definition
-// before, and may be about to write the first record by [PutFirst] or [Insert]; the trace makes that write fail. If there is a trace already,
-// LeaveTrace does nothing. If the record has just been written, the error is ErrConflict.
+// LeaveTrace leaves the trace of a record that was never written, for a schedule that is gone. Another process may have read the
+// definition before, and may be about to write the first record by [PutFirst] or [Insert]; the trace makes that write fail. If there is a
+// trace already, LeaveTrace does nothing. If the record has just been written, the error is ErrConflict.
 func LeaveTrace[T any](ctx context.Context, s *Store, key Key[T]) error {
 	err := deleteAt(ctx, s, key, 0, Note{})
 	if !errors.Is(err, ErrConflict) {
