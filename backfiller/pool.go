@@ -3,66 +3,37 @@ package backfiller
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
-	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
-	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
-
-// Config sets up a Pool. Zero fields take the defaults they name.
-type Config struct {
-	// Bus is how the pool reaches NATS. Run closes it.
-	Bus   bus.Bus
-	Store *kv.Store
-	Names subjects.Names
-	// Namespaces says how long events are kept; nil says nothing.
-	Namespaces namespaces.Source
-	// Vitals are told how the pool is doing; nil tells nobody.
-	Vitals *loop.Vitals
-	// Logger is slog.Default() by default.
-	Logger *slog.Logger
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
-}
-
-func (c Config) withDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	c.Logger = c.Logger.With("pool", subjects.PoolBackfiller)
-	return c
-}
 
 // Pool is one process's share of the backfiller. Make it with New, run it once.
 type Pool struct {
-	config Config
+	config pool.Config
 	specs  *cache.Specs
 	events *events.Publisher
 }
 
 // New returns a pool that is not running yet.
-func New(config Config) (*Pool, error) {
-	config = config.withDefaults()
-	if config.Bus == nil || config.Store == nil {
-		return nil, errors.New("backfiller: Config.Bus and Config.Store are required")
+func New(config pool.Config) (*Pool, error) {
+	config, err := config.For(subjects.PoolBackfiller)
+	if err != nil {
+		return nil, err
 	}
 	return &Pool{
 		config: config, specs: cache.NewSpecs(cache.DefaultSize),
@@ -71,31 +42,15 @@ func New(config Config) (*Pool, error) {
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
-func (p *Pool) Run(ctx context.Context) error {
-	defer p.config.Bus.Close()
-	return loop.New(loop.Config{
-		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolBackfiller, Shards: p.config.Store.Shards(),
-		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
-		Vitals: p.config.Vitals,
-	}, p).Run(ctx)
-}
+func (p *Pool) Run(ctx context.Context) error { return pool.Run(ctx, p.config, p) }
 
 // Decode implements loop.Handler.
 func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (wire.Wake, error) {
-	var wake wire.Wake
-	err := codec.Unmarshal(msg.Data(), &wake)
-	return wake, err
+	return pool.DecodeWake(msg)
 }
 
-// Handle implements loop.Handler: one step of each request of a schedule that was asked for.
+// Handle implements loop.Handler: one step of each request of a schedule that the messages name.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
-	ctx, span := loop.StartSpan(ctx, key, group)
-	verdict := p.handle(ctx, key, group)
-	telemetry.End(span, verdict.Err())
-	return verdict
-}
-
-func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
 	var ids []string
 	again := false
 	wakes := make([]wire.Wake, len(group))

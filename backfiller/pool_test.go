@@ -24,6 +24,8 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 func TestMain(m *testing.M) { natstest.Main(m) }
@@ -57,7 +59,7 @@ func setup(t *testing.T) *testBundle {
 
 func (b *testBundle) pool() *Pool {
 	b.Helper()
-	p, err := New(Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Logger: natstest.Logger(b)})
+	p, err := New(pool.Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Logger: natstest.Logger(b)})
 	require.NoError(b, err)
 	return p
 }
@@ -173,7 +175,7 @@ func (b *testBundle) invokerTook(source string, span wire.Span, waiting int) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{})
+	_, err := New(pool.Config{})
 	require.ErrorContains(t, err, "Config.Bus and Config.Store are required")
 }
 

@@ -25,6 +25,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // role is what runs until a context ends.
@@ -36,15 +38,15 @@ func pools(conn *nats.Conn, js jetstream.JetStream, store *kv.Store, names subje
 	if err != nil {
 		return nil, err
 	}
-	gen, err := generator.New(generator.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
+	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet}})
 	if err != nil {
 		return nil, err
 	}
-	inv, err := invoker.New(invoker.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
+	inv, err := invoker.New(pool.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
 	if err != nil {
 		return nil, err
 	}
-	back, err := backfiller.New(backfiller.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
+	back, err := backfiller.New(pool.Config{Bus: bus.New(js), Store: store, Names: names, Logger: quiet})
 	return []role{front, gen, inv, back}, err
 }
 

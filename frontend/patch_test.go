@@ -24,6 +24,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 const severalThings = `{"id":"nightly","requestId":"r1","pause":{"note":"maintenance"},"trigger":{"note":"once more"},
@@ -230,9 +232,9 @@ func (in *installation) runPools() {
 	in.t.Helper()
 	_, js := natstest.Connect(in.t, natstest.Shared(in.t))
 	logger := natstest.Logger(in.t)
-	generators, err := generator.New(generator.Config{Bus: bus.New(js), Store: in.store, Names: in.names, Logger: logger})
+	generators, err := generator.New(generator.Config{Config: pool.Config{Bus: bus.New(js), Store: in.store, Names: in.names, Logger: logger}})
 	require.NoError(in.t, err)
-	backfillers, err := backfiller.New(backfiller.Config{Bus: bus.New(js), Store: in.store, Names: in.names, Logger: logger})
+	backfillers, err := backfiller.New(pool.Config{Bus: bus.New(js), Store: in.store, Names: in.names, Logger: logger})
 	require.NoError(in.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	group, ctx := errgroup.WithContext(ctx)

@@ -1,91 +1,55 @@
 package generator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
-	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/loop"
-	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // Config sets up a Pool. Zero fields take the defaults they name.
 type Config struct {
-	// Bus is how the pool reaches NATS. Run closes it.
-	Bus   bus.Bus
-	Store *kv.Store
-	Names subjects.Names
-	// Logger is slog.Default() by default.
-	Logger *slog.Logger
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
-	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
-	Definitions *cache.Records[wire.Definition]
-	// Namespaces says which freezes there are; nil knows of none.
-	Namespaces namespaces.Source
-	// Vitals are told how the pool is doing; nil tells nobody.
-	Vitals *loop.Vitals
+	pool.Config
 	// Lead is how long before the due time the timer fires; the pool waits the rest itself. 2 s by default. The server's
 	// timers are up to 250 ms late, so much less makes actions late. What is due again within the lead needs no timer.
 	Lead time.Duration
 	// MaxBacklog is how many messages of a shard the invoker may have before it until hand-offs of the shard wait, for 6 s at
 	// most: so those of a schedule go together. 4,096 by the number of shards by default, and not less than 256.
 	MaxBacklog int
-	// IdleTime is how long an exhausted schedule stays open; 7 days by default, negative for ever.
+	// IdleTime is how long an exhausted schedule stays open: 7 days by default, forever if negative.
 	IdleTime time.Duration
 }
 
-func (c Config) withDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Lead == 0 {
-		c.Lead = 2 * time.Second
-	}
-	if c.MaxBacklog == 0 && c.Store != nil {
-		c.MaxBacklog = max(defaultBacklog/c.Store.Shards(), leastBacklog)
-	}
-	if c.IdleTime == 0 {
-		c.IdleTime = 7 * 24 * time.Hour
-	}
-	if c.Definitions == nil {
-		c.Definitions = cache.Definitions()
-	}
-	if c.Namespaces == nil {
-		c.Namespaces = namespaces.Fixed(nil)
-	}
-	c.Logger = c.Logger.With("pool", subjects.PoolGenerator)
-	return c
-}
-
-func (c Config) validate() error {
-	if c.Bus == nil || c.Store == nil {
-		return errors.New("generator: Config.Bus and Config.Store are required")
+// complete returns the configuration with its defaults.
+func (c Config) complete() (_ Config, err error) {
+	if c.Config, err = c.Config.For(subjects.PoolGenerator); err != nil {
+		return Config{}, err
 	}
 	if c.Lead < 0 || c.Lead > subjects.TaskAckWait {
-		return fmt.Errorf("generator: Config.Lead is %v, must be 0 to %v", c.Lead, subjects.TaskAckWait)
+		return Config{}, fmt.Errorf("generator: Config.Lead is %v, must be 0 to %v", c.Lead, subjects.TaskAckWait)
 	}
 	if c.MaxBacklog < 0 {
-		return fmt.Errorf("generator: Config.MaxBacklog is %d, must not be negative", c.MaxBacklog)
+		return Config{}, fmt.Errorf("generator: Config.MaxBacklog is %d, must not be negative", c.MaxBacklog)
 	}
-	return nil
+	c.Lead = cmp.Or(c.Lead, 2*time.Second)
+	c.MaxBacklog = cmp.Or(c.MaxBacklog, max(defaultBacklog/c.Store.Shards(), leastBacklog))
+	c.IdleTime = cmp.Or(c.IdleTime, 7*24*time.Hour)
+	return c, nil
 }
 
 // Pool is one process's share of the generator. Make it with New, run it once.
@@ -103,8 +67,8 @@ type Pool struct {
 
 // New returns a pool that is not running yet.
 func New(config Config) (*Pool, error) {
-	config = config.withDefaults()
-	if err := config.validate(); err != nil {
+	config, err := config.complete()
+	if err != nil {
 		return nil, err
 	}
 	return &Pool{
@@ -116,35 +80,25 @@ func New(config Config) (*Pool, error) {
 }
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
-func (p *Pool) Run(ctx context.Context) error {
-	defer p.config.Bus.Close()
-	return loop.New(loop.Config{
-		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolGenerator, Shards: p.config.Store.Shards(),
-		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
-		Vitals: p.config.Vitals,
-	}, p).Run(ctx)
-}
+func (p *Pool) Run(ctx context.Context) error { return pool.Run(ctx, p.config.Config, p) }
 
 // Decode implements loop.Handler.
 func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (wire.Wake, error) {
-	var wake wire.Wake
-	err := codec.Unmarshal(msg.Data(), &wake)
-	return wake, err
+	return pool.DecodeWake(msg)
+}
+
+// Cause implements loop.Causal: the newest message that has not been held.
+func (p *Pool) Cause(group []loop.Message[wire.Wake]) int { return newest(group) }
+
+// Describe implements loop.Describer.
+func (p *Pool) Describe(span *telemetry.Transition, group []loop.Message[wire.Wake]) {
+	if span.IsRecording() {
+		span.SetAttributes(telemetry.AttributeWakeReason.String(string(reasonOf(&group[newest(group)]))))
+	}
 }
 
 // Handle implements loop.Handler: one transition of one schedule.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
-	cause := newest(group)
-	ctx, span := loop.StartSpanOf(ctx, key, group, cause)
-	if span.IsRecording() {
-		span.SetAttributes(telemetry.AttributeWakeReason.String(string(reasonOf(&group[cause]))))
-	}
-	verdict := p.handle(ctx, key, group)
-	telemetry.End(span, verdict.Err())
-	return verdict
-}
-
-func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
 	var holdUntil time.Time
 	one := attempt{
 		key: key, wakes: wakes(group), due: p.held.take(key, group), routine: isRoutine(group), created: createdBy(group),

@@ -25,6 +25,8 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 func TestMain(m *testing.M) { natstest.Main(m) }
@@ -52,7 +54,7 @@ func setup(t *testing.T) *testBundle {
 
 func (b *testBundle) pool(change ...func(*Config)) *Pool {
 	b.Helper()
-	config := Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Logger: natstest.Logger(b)}
+	config := Config{Config: pool.Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Logger: natstest.Logger(b)}}
 	for _, c := range change {
 		c(&config)
 	}
@@ -175,7 +177,7 @@ func TestConfig(t *testing.T) {
 	require.ErrorContains(t, err, "Config.Bus and Config.Store are required")
 	b := setup(t)
 	for _, lead := range []time.Duration{-1, subjects.TaskAckWait + 1} {
-		_, err = New(Config{Bus: bus.New(b.js), Store: b.store, Names: b.names, Lead: lead})
+		_, err = New(Config{Config: pool.Config{Bus: bus.New(b.js), Store: b.store, Names: b.names}, Lead: lead})
 		require.ErrorContains(t, err, "Config.Lead")
 	}
 	p := b.pool(idleAfter(-1))

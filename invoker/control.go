@@ -27,7 +27,7 @@ func (s *session) deliverAll(ctx context.Context, controls []wire.PendingControl
 	}
 	done := make([]bool, len(controls))
 	var group errgroup.Group
-	group.SetLimit(s.config.Concurrency)
+	group.SetLimit(startsAtOnce)
 	for _, lane := range lanes {
 		group.Go(func() error {
 			for _, i := range lane {
@@ -112,7 +112,7 @@ func (p *Pool) disarmReported(
 	if len(reported) > 0 {
 		disarming.Go(func() error {
 			var each errgroup.Group
-			each.SetLimit(p.config.Concurrency)
+			each.SetLimit(startsAtOnce)
 			for _, requestID := range reported {
 				each.Go(func() error { return p.purgeTimeout(ctx, key, requestID) })
 			}

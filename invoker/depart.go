@@ -75,7 +75,7 @@ func (p *Pool) depart(
 	all := Departures(state, policy.OrDefault())
 	over := make([]bool, len(all))
 	var group errgroup.Group
-	group.SetLimit(p.config.Concurrency)
+	group.SetLimit(startsAtOnce)
 	for i := range all {
 		group.Go(func() (err error) {
 			over[i], err = p.end(ctx, key, &all[i])

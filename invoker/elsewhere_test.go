@@ -11,6 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // fasterElsewhere is the bus of a process that is about to start a run when another does. The run is over as soon as this one
@@ -50,8 +52,8 @@ func TestStartedElsewhereAndOver(t *testing.T) {
 		publish: func() { s.publishedBefore(start) },
 		end:     func() { s.finish(s.take(), schedule.StatusCompleted, "") },
 	}
-	pool := s.newPool(func(c *invoker.Config) { c.Bus = faster })
-	s.handle(pool, invoker.Message{Enqueue: &e})
+	invokers := s.newPool(func(c *pool.Config) { c.Bus = faster })
+	s.handle(invokers, invoker.Message{Enqueue: &e})
 	require.Equal(t, schedule.PhaseStarted, s.phase(1))
 	require.Equal(t, []schedule.EventKind{schedule.EventStarted}, s.events(), "it is not tried again")
 }

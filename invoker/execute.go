@@ -36,7 +36,7 @@ func (s *session) perform(ctx context.Context, work Work) (Report, error) {
 	}
 	results := make([]StartReport, len(starts))
 	var group errgroup.Group
-	group.SetLimit(s.config.Concurrency)
+	group.SetLimit(startsAtOnce)
 	for i := range starts {
 		start, since := &starts[i], since
 		if at, fresh := s.fresh[start.RequestID]; fresh {
@@ -157,7 +157,7 @@ func (s *session) earlier(
 ) (found []StartReport, others []wire.BufferedStart, err error) {
 	reports := make([]*StartReport, len(starts)) // of those that are found; their order must not depend on the replies
 	var group errgroup.Group
-	group.SetLimit(s.config.Concurrency)
+	group.SetLimit(startsAtOnce)
 	for i := range starts {
 		group.Go(func() error {
 			result, known, err := s.look(ctx, s.key, &starts[i])

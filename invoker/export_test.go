@@ -2,6 +2,7 @@ package invoker
 
 import (
 	"context"
+	"github.com/carillon-scheduler/carillon/internal/pool"
 	"slices"
 	"time"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // ServePace serves several asks for starts that wait at the same time, and returns what each is given.
-func ServePace(ctx context.Context, config Config, namespace string, rate float64, starts ...int) (given [][]time.Time) {
+func ServePace(ctx context.Context, config pool.Config, namespace string, rate float64, starts ...int) (given [][]time.Time) {
 	t := newThrottle(&config)
 	p := &t.lane(namespace).pace
 	for _, n := range starts {

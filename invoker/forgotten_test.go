@@ -15,6 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // TestForgottenBeforeTheFirstRecord: while a process works by the definition it has read, the schedule is deleted, and
@@ -117,9 +119,9 @@ func TestForgottenWhileAStartIsMade(t *testing.T) {
 	first := s.take()
 	own := bus.New(s.js)
 	t.Cleanup(own.Close)
-	other := s.newPool(func(c *invoker.Config) { c.Bus = cannotPurge{own} })
+	other := s.newPool(func(c *pool.Config) { c.Bus = cannotPurge{own} })
 	calls := 0
-	pool := s.newPool(clock(func() time.Time {
+	invokers := s.newPool(clock(func() time.Time {
 		if calls++; calls == 2 { // the first is before the definition is read
 			require.NoError(t, kv.Delete(t.Context(), s.store, kv.Definition(s.key), definition.Revision))
 			require.ErrorIs(t, other.Handle(t.Context(), s.key, s.group(false, wakeUp)).Err(), nats.ErrTimeout)
@@ -127,7 +129,7 @@ func TestForgottenWhileAStartIsMade(t *testing.T) {
 		return time.Now()
 	}))
 	require.NoError(t, first.msg.DoubleAck(t.Context()))
-	s.handle(pool, invoker.Message{Completion: &schedule.Completion{
+	s.handle(invokers, invoker.Message{Completion: &schedule.Completion{
 		RequestID: first.RequestID, Status: schedule.StatusCompleted, CloseTime: time.Now(),
 	}})
 	require.ElementsMatch(t, []schedule.EventKind{schedule.EventStarted, schedule.EventDeferred, schedule.EventDropped}, s.events())
@@ -152,16 +154,16 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 			definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 			require.NoError(t, err)
 			s.gone(definition, replaced)
-			dies := s.newPool(func(c *invoker.Config) { c.Bus = &diesWhenForgetting{Bus: s.bus()} })
+			dies := s.newPool(func(c *pool.Config) { c.Bus = &diesWhenForgetting{Bus: s.bus()} })
 			require.ErrorIs(t, dies.Handle(t.Context(), s.key, s.group(false, wakeUp)).Err(), nats.ErrTimeout)
 			require.Empty(t, s.record().Starts)
 
 			lagging := cache.Definitions()
 			lagging.Keep(s.key, definition)
-			pool := s.newPool(func(c *invoker.Config) { c.Definitions = lagging })
+			invokers := s.newPool(func(c *pool.Config) { c.Definitions = lagging })
 			group := s.group(false, invoker.Message{Enqueue: &second})
 			group[0].Stored = time.Now()
-			require.NoError(t, pool.Handle(t.Context(), s.key, group).Err())
+			require.NoError(t, invokers.Handle(t.Context(), s.key, group).Err())
 			require.Len(t, s.left(), 1, "the run of before, and no other")
 			require.NotEqual(t, definition.Value.Incarnation, s.record().Incarnation)
 		})

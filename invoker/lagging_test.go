@@ -11,6 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // lagging is a bucket whose replicas have heard of no write of a key since it was frozen.
@@ -34,7 +36,7 @@ func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
-	s.run(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) }))
+	s.run(s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(replica, s.names, 1) }))
 	s.due(1)
 	s.finish(s.take(), schedule.StatusCompleted, "")
 	s.awaitPhase(1, schedule.PhaseCompleted)
@@ -58,13 +60,13 @@ func TestALaggingReplicaPausesNothing(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
-	pool, e := s.newPool(), s.handOff("", 1)
-	s.handle(pool, invoker.Message{Enqueue: &e})
+	invokers, e := s.newPool(), s.handOff("", 1)
+	s.handle(invokers, invoker.Message{Enqueue: &e})
 	failed := completionOf(s.take())
 	failed.Completion.Status = schedule.StatusFailed
 	old, err := buckets.Get(t.Context(), s.names.StateBucket(0), replica.key)
 	require.NoError(t, err)
-	s.handle(pool, failed)
+	s.handle(invokers, failed)
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
 	require.True(t, record.Value.Schedule.State.Paused)
@@ -74,7 +76,7 @@ func TestALaggingReplicaPausesNothing(t *testing.T) {
 	require.NoError(t, err)
 
 	replica.frozen.Store(&old)
-	s.handle(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) }), failed)
+	s.handle(s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(replica, s.names, 1) }), failed)
 	require.Equal(t, record.Value.Version, s.definition().Version)
 	require.False(t, s.definition().Schedule.State.Paused)
 }
@@ -87,14 +89,14 @@ func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Definition(s.key).String()}
-	pool := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(replica, s.names, 1) })
+	invokers := s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(replica, s.names, 1) })
 	start := s.start(1)
 
 	old, err := buckets.Get(t.Context(), s.names.StateBucket(0), replica.key)
 	require.NoError(t, err)
 	replica.frozen.Store(&old)
 	require.NoError(t, kv.Delete(t.Context(), s.store, kv.Definition(s.key), old.Revision))
-	s.handle(pool, invoker.Message{Completion: &schedule.Completion{
+	s.handle(invokers, invoker.Message{Completion: &schedule.Completion{
 		RequestID: start.RequestID, Status: schedule.StatusCompleted,
 	}})
 	_, err = kv.GetLeader(t.Context(), s.store, kv.Invoker(s.key))

@@ -11,6 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // atTheWrite is the buckets of a process to which something happens just before it writes a key for the first time. Dies says
@@ -61,7 +63,7 @@ func (s *site) resultWriter(dies bool, before func()) *invoker.Pool {
 	buckets, err := kv.OpenBuckets(s.t.Context(), s.js, s.names, 1)
 	require.NoError(s.t, err)
 	on := &atTheWrite{Buckets: buckets, key: kv.Result(s.key).String(), before: before, dies: dies}
-	return s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(on, s.names, 1) })
+	return s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(on, s.names, 1) })
 }
 
 // ended is a run in progress, and the message that it has completed.
@@ -133,7 +135,7 @@ func TestForgettingSparesTheResultOfANewSchedule(t *testing.T) {
 	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
 	s.gone(definition, false)
-	forgets := s.newPool(func(c *invoker.Config) {
+	forgets := s.newPool(func(c *pool.Config) {
 		c.Bus = &atThePurge{Bus: s.bus(), before: func() {
 			next := definition.Value
 			next.Incarnation = "inc-of-another"

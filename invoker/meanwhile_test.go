@@ -15,6 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // gate is something that one party waits for and another brings about.
@@ -72,11 +74,11 @@ func TestTheLastResultIsReadWhileTheRecordIsWritten(t *testing.T) {
 	gated := &readFirst{
 		Buckets: buckets, record: kv.Invoker(s.key).String(), result: kv.Result(s.key).String(), asked: newGate(),
 	}
-	pool := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(gated, s.names, 1) })
-	_, run := s.startAndHold(pool)
+	invokers := s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(gated, s.names, 1) })
+	_, run := s.startAndHold(invokers)
 	ended := completionOf(run)
 	ended.Completion.Result = []byte(`"one"`)
-	s.handle(pool, ended)
+	s.handle(invokers, ended)
 	require.True(t, s.record().HasResult)
 
 	gated.asked = newGate()
@@ -85,7 +87,7 @@ func TestTheLastResultIsReadWhileTheRecordIsWritten(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	e := s.handOff("", 2)
-	require.NoError(t, pool.Handle(ctx, s.key, s.group(false, invoker.Message{Enqueue: &e})).Err())
+	require.NoError(t, invokers.Handle(ctx, s.key, s.group(false, invoker.Message{Enqueue: &e})).Err())
 	require.JSONEq(t, `"one"`, string(s.take().LastSuccess))
 	require.EqualValues(t, 1, gated.reads.Load())
 }
@@ -131,16 +133,16 @@ func TestARunDoesNotWaitForTheEventsBefore(t *testing.T) {
 			s := newSite(t)
 			own := bus.New(s.js)
 			t.Cleanup(own.Close)
-			pool := s.newPool()
+			invokers := s.newPool()
 			e := s.handOff(schedule.OverlapBufferAll, 1, 2)
-			s.handle(pool, invoker.Message{Enqueue: &e})
+			s.handle(invokers, invoker.Message{Enqueue: &e})
 			first := s.take()
 			require.NoError(t, first.msg.DoubleAck(t.Context()))
 
 			gated := &eventsLast{
 				Bus: own, events: s.names.Prefix() + ".event.", runs: s.names.Prefix() + ".action.", begun: newGate(), failing: failing,
 			}
-			other := s.newPool(func(c *invoker.Config) { c.Bus = gated })
+			other := s.newPool(func(c *pool.Config) { c.Bus = gated })
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			ended := completionOf(first)

@@ -181,7 +181,7 @@ func (p *Pool) sourceKnown(
 func (p *Pool) lookAtSources(ctx context.Context, key schedule.Key, state *wire.InvokerState, in *Input) error {
 	var mu sync.Mutex
 	var group errgroup.Group
-	group.SetLimit(p.config.Concurrency)
+	group.SetLimit(startsAtOnce)
 	for source := range state.Sources {
 		if source == schedule.SourceAuto {
 			continue

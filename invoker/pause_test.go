@@ -13,6 +13,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // TestAPauseOnFailureThatNobodyIsWokenFor: the process dies when it has written the pause. Its guard wakes the generator a moment later.
@@ -20,15 +22,15 @@ func TestAPauseOnFailureThatNobodyIsWokenFor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pauseOnFailure)
 	guard := s.names.GuardTimer(0, s.key, 2)
-	pool := s.newPool(func(c *invoker.Config) {
+	invokers := s.newPool(func(c *pool.Config) {
 		c.Bus = wakesNoGenerator{Bus: s.bus(), wake: s.names.GenerateWake(0, s.key, 2)}
 	})
 	e := s.handOff("", 1)
-	s.handle(pool, invoker.Message{Enqueue: &e})
+	s.handle(invokers, invoker.Message{Enqueue: &e})
 	run := s.take()
 	failed := completionOf(run)
 	failed.Completion.Status = schedule.StatusFailed
-	require.ErrorIs(t, pool.Handle(t.Context(), s.key, s.group(false, failed)).Err(), nats.ErrTimeout)
+	require.ErrorIs(t, invokers.Handle(t.Context(), s.key, s.group(false, failed)).Err(), nats.ErrTimeout)
 	require.True(t, s.definition().Schedule.State.Paused)
 	stream, err := s.js.Stream(t.Context(), s.names.TaskStream(0))
 	require.NoError(t, err)

@@ -14,6 +14,8 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // waits is a site with schedules that the test handles in turn, by a clock that it sets.
@@ -24,10 +26,10 @@ type waits struct {
 	pool *invoker.Pool
 }
 
-func newWaits(t *testing.T, limits schedule.NamespaceLimits, changes ...func(*invoker.Config)) *waits {
+func newWaits(t *testing.T, limits schedule.NamespaceLimits, changes ...func(*pool.Config)) *waits {
 	t.Helper()
 	w := &waits{site: newSite(t), now: time.Now()}
-	all := append([]func(*invoker.Config){under(limitedBy(limits)), clock(func() time.Time { return w.now })}, changes...)
+	all := append([]func(*pool.Config){under(limitedBy(limits)), clock(func() time.Time { return w.now })}, changes...)
 	w.pool = w.newPool(all...)
 	return w
 }
@@ -116,7 +118,7 @@ func (b *deafBus) Subjects(ctx context.Context, stream, filter string) (int, err
 func TestStartsWaitWhereRunsCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	deaf := &deafBus{deaf: true}
-	w := newWaits(t, schedule.NamespaceLimits{MaxPendingRuns: 8}, func(c *invoker.Config) {
+	w := newWaits(t, schedule.NamespaceLimits{MaxPendingRuns: 8}, func(c *pool.Config) {
 		deaf.Bus = c.Bus
 		c.Bus = deaf
 	})
@@ -134,7 +136,7 @@ func TestAPaceServesInOrder(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	now := time.Now()
-	config := invoker.Config{Store: s.store, Names: s.names, Now: func() time.Time { return now }}
+	config := pool.Config{Store: s.store, Names: s.names, Now: func() time.Time { return now }}
 	given := invoker.ServePace(t.Context(), config, "default", 1, 10, 10, 10)
 	require.Len(t, given[0], 10)
 	require.Len(t, given[1], 10)
@@ -167,10 +169,10 @@ func TestRoomOutlivesAConflict(t *testing.T) {
 		_, err := kv.Put(t.Context(), s.store, kv.Invoker(s.key), &other, 0)
 		require.NoError(t, err)
 	}}
-	pool := s.newPool(under(limitedBy(schedule.NamespaceLimits{MaxPendingRuns: 1})), clock(func() time.Time { return now }),
-		func(c *invoker.Config) { c.Bus = counting })
+	invokers := s.newPool(under(limitedBy(schedule.NamespaceLimits{MaxPendingRuns: 1})), clock(func() time.Time { return now }),
+		func(c *pool.Config) { c.Bus = counting })
 	e := s.handOff("", 1)
-	s.handle(pool, invoker.Message{Enqueue: &e})
+	s.handle(invokers, invoker.Message{Enqueue: &e})
 	require.Nil(t, counting.happens)
 	require.Equal(t, 1, s.queued())
 }

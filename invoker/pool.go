@@ -1,67 +1,27 @@
 package invoker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/loop"
-	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
-
-// Config sets up a Pool. Zero fields take the defaults they name.
-type Config struct {
-	// Bus is how the pool reaches NATS. Run closes it.
-	Bus   bus.Bus
-	Store *kv.Store
-	Names subjects.Names
-	// Logger is slog.Default() by default.
-	Logger *slog.Logger
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
-	// Definitions are the definitions that this process has read last, for all of its pools; the pool has its own by default.
-	Definitions *cache.Records[wire.Definition]
-	// Namespaces says what limits and freezes there are; nil knows of none.
-	Namespaces namespaces.Source
-	// Vitals are told how the pool is doing; nil tells nobody.
-	Vitals *loop.Vitals
-	// Concurrency is how many starts of one schedule are executed side by side; 64 by default.
-	Concurrency int
-}
-
-func (c Config) withDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Concurrency == 0 {
-		c.Concurrency = 64
-	}
-	if c.Definitions == nil {
-		c.Definitions = cache.Definitions()
-	}
-	if c.Namespaces == nil {
-		c.Namespaces = namespaces.Fixed(nil)
-	}
-	c.Logger = flood.Limit(c.Logger.With("pool", subjects.PoolInvoker)) // clients choose how many starts there are
-	return c
-}
 
 // publishedSize is for how many schedules a pool remembers that their outbox has been published.
 const publishedSize = 65536
@@ -72,7 +32,7 @@ const leftSize = 8192
 
 // Pool is one process's share of the invoker. Make it with New, run it once.
 type Pool struct {
-	config Config
+	config pool.Config
 	events *events.Publisher
 	// published holds how far this process has published outboxes. Without it, every transition would publish the events of
 	// the one before again.
@@ -86,11 +46,13 @@ type Pool struct {
 }
 
 // New returns a pool that is not running yet.
-func New(config Config) (*Pool, error) {
-	config = config.withDefaults()
-	if config.Bus == nil || config.Store == nil {
-		return nil, errors.New("invoker: Config.Bus and Config.Store are required")
+func New(config pool.Config) (*Pool, error) {
+	config.Concurrency = cmp.Or(config.Concurrency, schedulesAtOnce)
+	config, err := config.For(subjects.PoolInvoker)
+	if err != nil {
+		return nil, err
 	}
+	config.Logger = flood.Limit(config.Logger) // clients choose how many starts there are
 	known, err := lru.New[schedule.Key, published](publishedSize)
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
@@ -107,30 +69,23 @@ func New(config Config) (*Pool, error) {
 	}, nil
 }
 
+// startsAtOnce is how many starts of one schedule are executed in parallel.
+const startsAtOnce = 64
+
 // schedulesAtOnce is how many schedules a process makes transitions of at once. Each waits for several answers of NATS, one
 // after the other: half as many could not keep two cores busy, and twice as many start runs faster than they end.
 const schedulesAtOnce = 128
 
 // Run works until ctx ends, then gives back what it holds and returns nil.
-func (p *Pool) Run(ctx context.Context) error {
-	defer p.config.Bus.Close()
-	return loop.New(loop.Config{
-		Bus: p.config.Bus, Names: p.config.Names, Pool: subjects.PoolInvoker, Shards: p.config.Store.Shards(),
-		Logger: p.config.Logger, Now: p.config.Now, Namespaces: p.config.Namespaces,
-		Vitals: p.config.Vitals, Concurrency: schedulesAtOnce,
-	}, p).Run(ctx)
+func (p *Pool) Run(ctx context.Context) error { return pool.Run(ctx, p.config, p) }
+
+// Describe implements loop.Describer: it says which runs have ended.
+func (p *Pool) Describe(span *telemetry.Transition, group []loop.Message[Message]) {
+	describe(span, group)
 }
 
 // Handle implements loop.Handler: the transitions of one schedule that a group of messages leads to.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
-	ctx, span := loop.StartSpan(ctx, key, group)
-	describe(span, group)
-	verdict := p.handle(ctx, key, group)
-	telemetry.End(span, verdict.Err())
-	return verdict
-}
-
-func (p *Pool) handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
 	a := attempt{key: key, group: group, left: p.takeLeft(key), published: func() {}}
 	defer func() { a.published() }()
 	var holdUntil time.Time

@@ -21,12 +21,14 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // These tests arrange what a process has left behind that died at some point, and let another take its messages.
 
-func clock(now func() time.Time) func(*invoker.Config) {
-	return func(c *invoker.Config) { c.Now = now }
+func clock(now func() time.Time) func(*pool.Config) {
+	return func(c *pool.Config) { c.Now = now }
 }
 
 // publishedBefore puts the start request of an earlier attempt into the action stream.
@@ -204,7 +206,7 @@ func TestDiedAfterThePause(t *testing.T) {
 		buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 		require.NoError(t, err)
 		bucket := &dying{Buckets: buckets, key: kv.Invoker(s.key).String()}
-		stop := s.run(s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(bucket, s.names, 1) }))
+		stop := s.run(s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(bucket, s.names, 1) }))
 		s.due(1)
 		run := s.take()
 		s.idle()
@@ -277,9 +279,9 @@ func TestEventsOfAnotherIncarnation(t *testing.T) {
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	overtaken.Buckets = buckets
-	pool := s.newPool(func(c *invoker.Config) { c.Store = kv.NewStore(overtaken, s.names, 1) })
+	invokers := s.newPool(func(c *pool.Config) { c.Store = kv.NewStore(overtaken, s.names, 1) })
 	e := s.handOff("", 1, 2, 3)
-	s.handle(pool, invoker.Message{Enqueue: &e})
+	s.handle(invokers, invoker.Message{Enqueue: &e})
 	require.Len(t, s.events(), 3)
 
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
@@ -298,7 +300,7 @@ func TestEventsOfAnotherIncarnation(t *testing.T) {
 		_, err = kv.Put(t.Context(), s.store, kv.Invoker(s.key), &state, record.Revision)
 		require.NoError(t, err)
 	}
-	s.handle(pool, wakeUp)
+	s.handle(invokers, wakeUp)
 	require.Contains(t, s.events(), schedule.EventSkipped)
 }
 

@@ -89,7 +89,7 @@ func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []wire.Buffer
 	var mu sync.Mutex
 	taken := map[string]bool{}
 	var group errgroup.Group
-	group.SetLimit(p.config.Concurrency)
+	group.SetLimit(startsAtOnce)
 	for i := range starts {
 		if starts[i].Phase != schedule.PhaseReady {
 			continue

@@ -16,6 +16,8 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // heldUp is a bus on which something happens before the first run is published.
@@ -37,7 +39,7 @@ func (h *heldUp) PublishOnce(ctx context.Context, msg *nats.Msg) (bool, error) {
 func (s *site) heldUpPool(workflowID string, before func()) *invoker.Pool {
 	own := bus.New(s.js)
 	s.t.Cleanup(own.Close)
-	return s.newPool(func(c *invoker.Config) {
+	return s.newPool(func(c *pool.Config) {
 		c.Bus = &heldUp{Bus: own, action: s.names.Action("default", "q", workflowID), before: before}
 	})
 }
@@ -126,13 +128,13 @@ func TestStoodStillAfterItGaveUp(t *testing.T) {
 			return s.queued() == 1
 		})
 	}
-	pool := s.newPool(clock(func() time.Time {
+	invokers := s.newPool(clock(func() time.Time {
 		if asleep.Load() {
 			return time.Now().Add(3 * time.Minute)
 		}
 		return time.Now()
-	}), func(c *invoker.Config) { c.Bus = &afterAnchor{Bus: own, anchor: s.names.ActionAnchor(), after: after} })
-	s.handle(pool, invoker.Message{Enqueue: &second})
+	}), func(c *pool.Config) { c.Bus = &afterAnchor{Bus: own, anchor: s.names.ActionAnchor(), after: after} })
+	s.handle(invokers, invoker.Message{Enqueue: &second})
 	require.True(t, asleep.Load())
 	require.Equal(t, schedule.PhaseStarted, s.phase(2), "it has begun, and must not count as given up")
 	require.Equal(t, []schedule.EventKind{schedule.EventStarted, schedule.EventStarted}, s.events())

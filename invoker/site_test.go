@@ -22,6 +22,8 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // patience is how long a test waits for what must happen.
@@ -80,19 +82,19 @@ func runTimeout(d time.Duration) func(*wire.Definition) {
 	return func(def *wire.Definition) { def.Schedule.Action.RunTimeout = schedule.Duration(d) }
 }
 
-func (s *site) newPool(changes ...func(*invoker.Config)) *invoker.Pool {
+func (s *site) newPool(changes ...func(*pool.Config)) *invoker.Pool {
 	s.t.Helper()
 	_, js := natstest.Connect(s.t, natstest.Shared(s.t))
-	config := invoker.Config{Bus: bus.New(js), Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}
+	config := pool.Config{Bus: bus.New(js), Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}
 	for _, change := range changes {
 		change(&config)
 	}
-	pool, err := invoker.New(config)
+	invokers, err := invoker.New(config)
 	require.NoError(s.t, err)
-	return pool
+	return invokers
 }
 
-// run runs a pool, or a loop around one, until the end of the test or until stop is called.
+// run runs a invokers, or a loop around one, until the end of the test or until stop is called.
 func (s *site) run(role interface{ Run(context.Context) error }) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -15,6 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // askAgain is how soon a start asks again that waits for runs to end, or for a limit that cannot be looked up: about.
@@ -40,7 +42,7 @@ type lane struct {
 	pending pending
 }
 
-func newThrottle(config *Config) *throttle {
+func newThrottle(config *pool.Config) *throttle {
 	return &throttle{
 		store: config.Store, bus: config.Bus, names: config.Names, log: config.Logger, now: config.Now, lanes: map[string]*lane{},
 	}

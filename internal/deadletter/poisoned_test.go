@@ -18,6 +18,8 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // generate runs a generator that gives a message up after three deliveries.
@@ -25,7 +27,7 @@ func (b *testBundle) generate() *kv.Store {
 	b.Helper()
 	store, err := kv.Open(b.Context(), b.js, b.names, 1)
 	require.NoError(b, err)
-	pool, err := generator.New(generator.Config{Bus: natstest.Bus(b, b.js), Store: store, Names: b.names, Logger: natstest.Logger(b)})
+	pool, err := generator.New(generator.Config{Config: pool.Config{Bus: natstest.Bus(b, b.js), Store: store, Names: b.names, Logger: natstest.Logger(b)}})
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

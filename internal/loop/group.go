@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -296,8 +297,19 @@ func (l *Loop[M]) handle(ctx context.Context, key schedule.Key, items []*item[M]
 		}
 	}()
 	begin := l.config.Now()
-	verdict = l.handler.Handle(ctx, key, messages)
+	verdict = l.transition(ctx, key, messages)
 	l.metrics.handled(l.config.Now().Sub(begin), verdict)
+	return verdict
+}
+
+// transition calls the handler within a span.
+func (l *Loop[M]) transition(ctx context.Context, key schedule.Key, group []Message[M]) Verdict {
+	ctx, span := l.startSpan(ctx, key, group)
+	if d, ok := l.handler.(Describer[M]); ok {
+		d.Describe(span, group)
+	}
+	verdict := l.handler.Handle(ctx, key, group)
+	telemetry.End(span, verdict.err)
 	return verdict
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
+	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -33,6 +34,19 @@ type Handler[M any] interface {
 type Patient[M any] interface {
 	// MayWait reports whether a message may. It is called with the loop locked.
 	MayWait(body M) bool
+}
+
+// Causal is a [Handler] that chooses the message whose trace a transition continues. A message that has been held begins a new trace then: of
+// a schedule that is due every second, one message is held forever.
+type Causal[M any] interface {
+	// Cause returns the index of that message.
+	Cause(group []Message[M]) int
+}
+
+// Describer is a [Handler] that adds to the span of a transition.
+type Describer[M any] interface {
+	// Describe adds to the spans what the messages say.
+	Describe(span *telemetry.Transition, group []Message[M])
 }
 
 // Config sets up a Loop. Zero fields take the defaults they name.

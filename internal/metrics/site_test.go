@@ -27,6 +27,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // site is an installation with all roles in this process.
@@ -67,11 +69,11 @@ func (s *site) run() {
 		Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Index: index, Logger: logger,
 	})
 	require.NoError(s, err)
-	gen, err := generator.New(generator.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
 	require.NoError(s, err)
-	inv, err := invoker.New(invoker.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
-	back, err := backfiller.New(backfiller.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s, err)
 	watcher, err := taskqueue.New(taskqueue.Config{JS: s.js, Names: s.names, Period: 50 * time.Millisecond, Logger: logger})
 	require.NoError(s, err)

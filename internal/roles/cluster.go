@@ -29,6 +29,8 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // Cluster is an installation that is set up and open. It has a constructor for each role.
@@ -137,10 +139,7 @@ func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error)
 // Generator returns the role that finds out what is due. It also repairs and sweeps what is stored about schedules.
 func (c *Cluster) Generator() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
-	pool, err := generator.New(generator.Config{
-		Bus: bus.New(c.JS), Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
-		Vitals: vitals,
-	})
+	generators, err := generator.New(generator.Config{Config: c.pool(table, vitals)})
 	if err != nil {
 		return Role{}, err
 	}
@@ -152,7 +151,7 @@ func (c *Cluster) Generator() (Role, error) {
 	if err != nil {
 		return Role{}, err
 	}
-	run := together(informed(table, pool.Run), together(scrubber.Run, zones.Run))
+	run := together(informed(table, generators.Run), together(scrubber.Run, zones.Run))
 	return c.watched(Role{Name: "generator", Run: run, Checks: poolChecks(table, vitals)}), nil
 }
 
@@ -164,10 +163,7 @@ func (c *Cluster) checks() consistency.Config {
 // Invoker returns the role that starts what is due. It also watches the task queues.
 func (c *Cluster) Invoker() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
-	pool, err := invoker.New(invoker.Config{
-		Bus: bus.New(c.JS), Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
-		Vitals: vitals,
-	})
+	invokers, err := invoker.New(c.pool(table, vitals))
 	if err != nil {
 		return Role{}, err
 	}
@@ -175,20 +171,26 @@ func (c *Cluster) Invoker() (Role, error) {
 	if err != nil {
 		return Role{}, err
 	}
-	run := informed(table, together(pool.Run, watcher.Run))
+	run := informed(table, together(invokers.Run, watcher.Run))
 	return c.watched(Role{Name: "invoker", Run: run, Checks: poolChecks(table, vitals)}), nil
 }
 
 // Backfiller returns the role that works on manual requests.
 func (c *Cluster) Backfiller() (Role, error) {
 	table, vitals := c.table(), &loop.Vitals{}
-	pool, err := backfiller.New(backfiller.Config{
-		Bus: bus.New(c.JS), Store: c.store, Names: c.Names, Logger: c.options.Logger, Namespaces: table, Vitals: vitals,
-	})
+	backfillers, err := backfiller.New(c.pool(table, vitals))
 	if err != nil {
 		return Role{}, err
 	}
-	return c.watched(Role{Name: "backfiller", Run: informed(table, pool.Run), Checks: poolChecks(table, vitals)}), nil
+	return c.watched(Role{Name: "backfiller", Run: informed(table, backfillers.Run), Checks: poolChecks(table, vitals)}), nil
+}
+
+// pool configures the pool of one role.
+func (c *Cluster) pool(table *namespaces.Table, vitals *loop.Vitals) pool.Config {
+	return pool.Config{
+		Bus: bus.New(c.JS), Store: c.store, Names: c.Names, Logger: c.options.Logger, Definitions: c.definitions, Namespaces: table,
+		Vitals: vitals,
+	}
 }
 
 // table returns the table of the namespaces for one role.

@@ -13,6 +13,8 @@ import (
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 const (
@@ -88,6 +90,9 @@ func (w *world) start(number int, role, name string) {
 func (n *node) program() func(context.Context) {
 	store := kv.NewStore(n, n.world.names, shards)
 	log := slog.New(slog.DiscardHandler)
+	shell := pool.Config{
+		Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, Namespaces: n.world, Definitions: n.definitions,
+	}
 	switch n.role {
 	case roleFrontend:
 		n.api = frontend.NewLocal(frontend.LocalConfig{
@@ -100,16 +105,12 @@ func (n *node) program() func(context.Context) {
 		return func(ctx context.Context) { n.api.RunJobs(ctx, n.ids.prefix) }
 	case roleGenerator:
 		return runs(generator.New(generator.Config{
-			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, MaxBacklog: n.world.plan.MaxBacklog,
-			Namespaces: n.world, Definitions: n.definitions, IdleTime: n.world.plan.IdleTime,
+			Config: shell, MaxBacklog: n.world.plan.MaxBacklog, IdleTime: n.world.plan.IdleTime,
 		}))
 	case roleInvoker:
-		return runs(invoker.New(invoker.Config{
-			Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now, Namespaces: n.world,
-			Definitions: n.definitions,
-		}))
+		return runs(invoker.New(shell))
 	case roleBackfiller:
-		return runs(backfiller.New(backfiller.Config{Bus: n, Store: store, Names: n.world.names, Logger: log, Now: n.now}))
+		return runs(backfiller.New(shell))
 	case roleScrubber:
 		return runs(consistency.NewScrubber(n.scrubs()))
 	case roleChecker:

@@ -22,6 +22,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // TestBesideALaterRelease runs the pools of this release beside those of a later one, of the same format version: all it
@@ -64,11 +66,11 @@ func (l *laterRelease) run(s *system) {
 
 	front, err := frontend.New(frontend.Config{Conn: conn, JS: js, Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)
-	gen, err := generator.New(generator.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger}})
 	require.NoError(t, err)
-	inv, err := invoker.New(invoker.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(pool.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)
-	back, err := backfiller.New(backfiller.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(pool.Config{Bus: newBus(), Store: store, Names: s.names, Logger: logger})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	roles := []interface{ Run(context.Context) error }{front, gen, inv, back}

@@ -23,7 +23,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 	t.Parallel()
 	pool := []string{
 		"schedule", "specproc", "specproc/prose", "subjects", "kv", "internal/apitext", "internal/codec", "internal/suggest", "internal/wire",
-		"internal/bus", "internal/cache", "internal/loop", "internal/task", "internal/telemetry",
+		"internal/bus", "internal/cache", "internal/loop", "internal/pool", "internal/task", "internal/telemetry",
 		"internal/deadletter", "internal/events", "internal/flood", "internal/metrics", "internal/namespaces",
 	}
 	allowed := map[string][]string{
@@ -54,15 +54,17 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"internal/jobs":              {"schedule", "kv", "internal/metrics", "subjects"},
 		"internal/metrics":           {"schedule", "subjects"},
 		"internal/natsstats":         {"subjects", "internal/metrics"},
-		"internal/presence":          {"subjects", "internal/zonedata"},
-		"internal/probe":             {},
-		"internal/search":            {"schedule", "subjects", "kv", "internal/bus", "internal/metrics", "internal/search/query", "internal/codec", "internal/wire"},
-		"internal/search/query":      {"schedule", "internal/suggest"},
-		"internal/task":              {"schedule", "internal/codec", "internal/metrics", "internal/telemetry", "internal/wire", "subjects"},
-		"internal/workerbus":         {"internal/bus"},
-		"internal/yamltext":          {},
-		"internal/zonedata":          {},
-		"worker/workertest":          {"schedule", "worker"},
+		"internal/pool": {"subjects", "kv", "internal/bus", "internal/cache", "internal/codec", "internal/loop", "internal/namespaces",
+			"internal/wire"},
+		"internal/presence":     {"subjects", "internal/zonedata"},
+		"internal/probe":        {},
+		"internal/search":       {"schedule", "subjects", "kv", "internal/bus", "internal/metrics", "internal/search/query", "internal/codec", "internal/wire"},
+		"internal/search/query": {"schedule", "internal/suggest"},
+		"internal/task":         {"schedule", "internal/codec", "internal/metrics", "internal/telemetry", "internal/wire", "subjects"},
+		"internal/workerbus":    {"internal/bus"},
+		"internal/yamltext":     {},
+		"internal/zonedata":     {},
+		"worker/workertest":     {"schedule", "worker"},
 	}
 	imports := listImports(t, "Imports")
 	for name, may := range allowed {

@@ -29,6 +29,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 	"github.com/carillon-scheduler/carillon/worker"
+
+	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 func TestMain(m *testing.M) {
@@ -86,11 +88,11 @@ func (s *system) start() {
 	logger := natstest.Logger(s.t)
 	front, err := frontend.New(frontend.Config{Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
-	gen, err := generator.New(generator.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	gen, err := generator.New(generator.Config{Config: pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger}})
 	require.NoError(s.t, err)
-	inv, err := invoker.New(invoker.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	inv, err := invoker.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
-	back, err := backfiller.New(backfiller.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
+	back, err := backfiller.New(pool.Config{Bus: bus.New(s.js), Store: s.store, Names: s.names, Logger: logger})
 	require.NoError(s.t, err)
 
 	ctx, cancel := context.WithCancel(context.Background())
