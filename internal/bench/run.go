@@ -47,7 +47,7 @@ type Config struct {
 	RawDuration time.Duration
 	// Patience is how long nothing may happen before what has not happened counts as missed; 20 s by default.
 	Patience time.Duration
-	// Pace begins what paces the heap of a process of this program, until stop returns; a restart begins it anew. Nil: that is
+	// Pace begins to return memory as a process of this program does, until stop returns; a restart begins it anew. Nil: that is
 	// left to Go.
 	Pace func(context.Context) (stop func())
 	// Version is that of this program.
@@ -94,7 +94,7 @@ type session struct {
 	*installation
 	profiler *profiler
 	result   *Result
-	// unpace ends the pacing of the heap.
+	// unpace stops returning memory.
 	unpace func()
 
 	// answer is what each run returns, if that is not nothing.

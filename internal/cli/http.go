@@ -102,17 +102,17 @@ func (a *app) observed(
 	return run(log, health)
 }
 
-// paceHeap keeps the memory of the process small while there is little to do, until stop returns, unless GOGC says how that is to be.
-func (a *app) paceHeap(ctx context.Context) (stop func()) {
+// returnMemory returns unused memory to the system while the process has little to do, until stop is called. It does nothing if GOGC is set.
+func (a *app) returnMemory(ctx context.Context) (stop func()) {
 	if _, set := a.env.LookupEnv("GOGC"); set {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var pacing sync.WaitGroup
-	pacing.Go(func() { heap.Pace(ctx) })
+	var returning sync.WaitGroup
+	returning.Go(func() { heap.GiveBack(ctx) })
 	return func() {
 		cancel()
-		pacing.Wait()
+		returning.Wait()
 	}
 }
 

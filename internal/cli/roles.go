@@ -71,7 +71,7 @@ func (a *app) runAlone(
 	build func(*slog.Logger, *roles.Connection) (roles.Role, error),
 ) error {
 	return a.observed(ctx, name, o, []string{name}, func(log *slog.Logger, health *probe.Health) error {
-		defer a.paceHeap(ctx)()
+		defer a.returnMemory(ctx)()
 		a.logUnused(ctx, log)
 		conn, err := a.connectRole(ctx, log, name)
 		if err != nil {

@@ -116,7 +116,7 @@ func (a *app) runServer(ctx context.Context, o *serverOptions) error {
 		return err
 	}
 	return a.observed(ctx, "server", o.http, o.roles(), func(log *slog.Logger, health *probe.Health) error {
-		defer a.paceHeap(ctx)()
+		defer a.returnMemory(ctx)()
 		a.logUnused(ctx, log)
 		if o.unused != "" {
 			log.WarnContext(ctx, o.unused)

@@ -2,8 +2,6 @@ package heap
 
 import (
 	"context"
-	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 	"time"
@@ -11,62 +9,49 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mebibyte = 1 << 20
 
-// TestPaceGivesBackAndRestores is about the whole process, and runs beside no other test.
-func TestPaceGivesBackAndRestores(t *testing.T) {
-	before := debug.SetGCPercent(77)
-	defer debug.SetGCPercent(before)
+// TestGiveBack is about the whole process, and runs beside no other test.
+func TestGiveBack(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		Pace(ctx)
+		GiveBack(ctx)
 	}()
 	waste(256 * mebibyte)
 	require.Greater(t, held(), uint64(64*mebibyte))
-	assert.Eventually(t, func() bool { return held() < 32*mebibyte }, time.Minute, 100*time.Millisecond)
+	assert.Eventually(t, func() bool { return held() < 32*mebibyte }, 2*time.Minute, 100*time.Millisecond)
 	stop()
 	<-ended
-	assert.Equal(t, 77, debug.SetGCPercent(77))
 }
 
-// TestPaceBeginsCollections is about the whole process, and runs beside no other test: with a little to do, collections are begun
-// here, not by Go.
-func TestPaceBeginsCollections(t *testing.T) {
-	live := make([]byte, 256*mebibyte)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		Pace(ctx)
-	}()
-	begin := collections()
-	for deadline := time.Now().Add(time.Minute); collections().forced < begin.forced+2 && time.Now().Before(deadline); {
-		waste(mebibyte)
-		require.NoError(t, sleep.For(ctx, 50*time.Millisecond))
+// TestRest: memory is given back once a minute at most, after twelve quiet seconds, and only if a third more is held than is in use.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	spare := usage{live: 300, held: 400}
+	for name, c := range map[string]struct {
+		rest      rest
+		now       usage
+		allocated uint64
+		want      bool
+	}{
+		"quiet for long enough":  {rest{quiet: calm - interval, since: between}, spare, 6, true},
+		"not quiet for so long":  {rest{quiet: calm - 2*interval, since: between}, spare, 6, false},
+		"busy":                   {rest{quiet: time.Hour, since: between}, spare, 7, false},
+		"just given back":        {rest{quiet: time.Hour, since: between - 2*interval}, spare, 0, false},
+		"a minute ago":           {rest{quiet: time.Hour, since: between - interval}, spare, 0, true},
+		"hardly anything unused": {rest{quiet: time.Hour, since: between}, usage{live: 300, held: 399}, 0, false},
+	} {
+		require.Equal(t, c.want, c.rest.next(c.now, c.allocated), name)
+		if c.want {
+			require.Zero(t, c.rest.since, name)
+		}
 	}
-	end := collections()
-	assert.GreaterOrEqual(t, end.forced, begin.forced+2)
-	assert.Less(t, end.automatic-begin.automatic, end.forced-begin.forced, "where looks came too late")
-	stop()
-	<-ended
-	runtime.KeepAlive(live)
-}
-
-// cycles counts collections by who began them.
-type cycles struct{ automatic, forced uint64 }
-
-func collections() cycles {
-	samples := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}, {Name: "/gc/cycles/forced:gc-cycles"}}
-	metrics.Read(samples)
-	return cycles{samples[0].Value.Uint64(), samples[1].Value.Uint64()}
 }
 
 // waste allocates what nobody needs afterwards.
