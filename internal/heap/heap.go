@@ -21,12 +21,14 @@ const (
 	interval = 4 * time.Second
 	// calm is how long a process must have little to do before it gives memory back.
 	calm = 3 * interval
+	// leastLoad is how much a process must allocate in an interval to have anything to do, in bytes.
+	leastLoad = 1 << 20
 	// between is the least time from one giving back to the next: each is a collection.
 	between = time.Minute
 )
 
-// GiveBack gives memory back to the system whenever the process has had little to do for twelve seconds and holds much that is not
-// in use, once a minute at most, until ctx ends. It is for the whole process, and must not run twice at a time. How often Go
+// GiveBack gives memory back to the system whenever the process has had little to do for twelve seconds, after much to do or while it
+// holds much that is not in use, once a minute at most, until ctx ends. It is for the whole process, and must not run twice at a time. How often Go
 // collects it leaves to Go, and to GOGC and GOMEMLIMIT.
 func GiveBack(ctx context.Context) {
 	r := rest{since: between}
@@ -66,20 +68,25 @@ func measure() usage {
 type rest struct {
 	// quiet is how long there has been little to do, since how long ago memory was given back.
 	quiet, since time.Duration
+	// loaded says that there was much to do since then. What was in use at the last collection may be unused by now.
+	loaded bool
 }
 
-// next takes in what is in use now, and what has been allocated in the last interval. It reports whether to give memory back. Little
-// to do is to allocate less than a fiftieth of what is in use; NATS allocates a tenth when it writes the index of a large stream,
-// every two minutes.
+// next takes in what is in use now, and what has been allocated in the last interval. It reports whether to give memory back: if there has
+// been little to do for a while, and there was much before or much is held that is not in use.
+//
+// Little is less than a fiftieth of what is in use, or than a mebibyte. NATS allocates a tenth when it writes the index of a large
+// stream, every two minutes. Much is a third.
 func (r *rest) next(now usage, allocated uint64) bool {
 	r.since += interval
 	r.quiet += interval
-	if allocated > now.live/50 {
+	if allocated >= max(now.live/50, leastLoad) {
 		r.quiet = 0
+		r.loaded = r.loaded || allocated >= now.live/3
 	}
-	if r.quiet < calm || r.since < between || now.held < now.live+now.live/3 {
+	if r.quiet < calm || r.since < between || !r.loaded && now.held < now.live+now.live/3 {
 		return false
 	}
-	r.since = 0
+	*r = rest{quiet: r.quiet}
 	return true
 }
