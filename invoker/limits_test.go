@@ -177,6 +177,7 @@ func TestAFreezeThatComesAndGoes(t *testing.T) {
 	s.run(s.newPool(under(now)))
 	s.due(1)
 	s.finish(s.take(), schedule.StatusCompleted, "")
+	s.idle() // the next start must not meet the run
 	now.set(schedule.Namespace{Name: "default", Freeze: &schedule.Freeze{Reason: "moving", From: time.Now()}})
 	s.due(2)
 	s.idle()
@@ -184,6 +185,7 @@ func TestAFreezeThatComesAndGoes(t *testing.T) {
 	s.request(wire.BackfillState{ID: "b", Trigger: &schedule.Trigger{}})
 	s.deliver(s.manual("b", 100))
 	s.finish(s.take(), schedule.StatusCompleted, "")
+	s.idle() // the next start must not meet the run
 	now.set(schedule.Namespace{Name: "default", Freeze: &schedule.Freeze{Reason: "moving", From: s.at(1000), Until: s.at(2000)}})
 	s.due(3)
 	require.Equal(t, s.at(3).UTC(), s.take().NominalTime.UTC())

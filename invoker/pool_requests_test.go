@@ -85,6 +85,7 @@ func TestATriggerReplacesPartOfTheAction(t *testing.T) {
 			require.Equal(t, test.headers, run.Headers)
 			require.Equal(t, test.memo, run.Memo)
 			s.finish(run, schedule.StatusCompleted, "")
+			s.idle() // the next start must not meet the run
 			s.due(2)
 			run = s.take()
 			require.JSONEq(t, `{"a":1}`, string(run.Input), "that run alone")
