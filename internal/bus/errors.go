@@ -12,6 +12,9 @@ const (
 	CodeNoPeers jetstream.ErrorCode = 10005
 	// CodeNotLeader: the server is no longer the leader.
 	CodeNotLeader jetstream.ErrorCode = 10009
+	// CodeConsumerNotMade: the server failed to make a consumer. This happens to one that is made again right after its deletion: the server
+	// may still be writing the state of the deleted one to the same file. The next attempt succeeds.
+	CodeConsumerNotMade jetstream.ErrorCode = 10012
 	// CodeNoRoom: a server or account has no more bytes to reserve.
 	CodeNoRoom jetstream.ErrorCode = 10047
 	// CodeNotExpectedStream: the message expects one stream, but another stream has its subject.

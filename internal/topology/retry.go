@@ -77,7 +77,8 @@ func transient(err error) bool {
 		return false
 	}
 	switch api.ErrorCode {
-	case bus.CodeNoPeers, bus.CodeNotLeader, bus.CodeSubjectsOverlap, bus.CodeStreamOffline, bus.CodeMoveInProgress:
+	case bus.CodeNoPeers, bus.CodeNotLeader, bus.CodeConsumerNotMade, bus.CodeSubjectsOverlap, bus.CodeStreamOffline,
+		bus.CodeMoveInProgress:
 		return true
 	case jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return false

@@ -109,8 +109,16 @@ func (p *pair) makeAnew(configs []jetstream.StreamConfig) {
 
 func (p *pair) addConsumer(stream string, config jetstream.ConsumerConfig, ackWait time.Duration) {
 	config.AckWait = ackWait
-	server, err := p.js.CreateOrUpdateConsumer(p.test.Context(), stream, config)
-	p.require.NoError(err)
+	var server jetstream.Consumer
+	natstest.Eventually(p.test, natstest.Patience, "the server has made consumer "+config.Durable, func() (made bool) {
+		var err error
+		server, err = p.js.CreateOrUpdateConsumer(p.test.Context(), stream, config)
+		if bus.CodeOf(err) == bus.CodeConsumerNotMade {
+			return false
+		}
+		p.require.NoError(err)
+		return true
+	})
 	p.model.AddConsumer(stream, config)
 	p.consumers = append(p.consumers, consumer{stream, config.Durable, server})
 }
