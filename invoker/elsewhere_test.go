@@ -9,10 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
-
-	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // fasterElsewhere is the bus of a process that is about to start a run when another does. The run is over as soon as this one

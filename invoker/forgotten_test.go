@@ -11,12 +11,11 @@ import (
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
+	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
-
-	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // TestForgottenBeforeTheFirstRecord: while a process works by the definition it has read, the schedule is deleted, and

@@ -8,11 +8,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
-
-	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // atTheWrite is the buckets of a process to which something happens just before it writes a key for the first time. Dies says

@@ -10,11 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/bus"
+	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/schedule"
-
-	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // TestAPauseOnFailureThatNobodyIsWokenFor: the process dies when it has written the pause. Its guard wakes the generator a moment later.

@@ -14,13 +14,12 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/loop"
+	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
-
-	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // publishedSize is for how many schedules a pool remembers that their outbox has been published.
@@ -69,7 +68,7 @@ func New(config pool.Config) (*Pool, error) {
 	}, nil
 }
 
-// startsAtOnce is how many starts of one schedule are executed in parallel.
+// startsAtOnce is how many starts of one schedule are executed in parallel. Its controls, purges and departures have the same bound.
 const startsAtOnce = 64
 
 // schedulesAtOnce is how many schedules a process makes transitions of at once. Each waits for several answers of NATS, one

@@ -65,7 +65,7 @@ func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 	s.installation = nil
 	own := s.host.external == nil
 	s.host.stop()
-	s.unpace()
+	s.stopReturning()
 	s.beginHeap(ctx)
 	began = time.Now()
 	if own {

@@ -47,9 +47,9 @@ type Config struct {
 	RawDuration time.Duration
 	// Patience is how long nothing may happen before what has not happened counts as missed; 20 s by default.
 	Patience time.Duration
-	// Pace begins to return memory as a process of this program does, until stop returns; a restart begins it anew. Nil: that is
+	// ReturnMemory begins to return memory as a process of this program does, until stop returns; a restart begins it anew. Nil: that is
 	// left to Go.
-	Pace func(context.Context) (stop func())
+	ReturnMemory func(context.Context) (stop func())
 	// Version is that of this program.
 	Version string
 	Logger  *slog.Logger
@@ -73,8 +73,8 @@ func (c Config) withDefaults() Config {
 	if c.Patience == 0 {
 		c.Patience = 20 * time.Second
 	}
-	if c.Pace == nil {
-		c.Pace = func(context.Context) func() { return func() {} }
+	if c.ReturnMemory == nil {
+		c.ReturnMemory = func(context.Context) func() { return func() {} }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -94,8 +94,8 @@ type session struct {
 	*installation
 	profiler *profiler
 	result   *Result
-	// unpace stops returning memory.
-	unpace func()
+	// stopReturning stops returning memory.
+	stopReturning func()
 
 	// answer is what each run returns, if that is not nothing.
 	answer string
@@ -118,7 +118,7 @@ func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Res
 		return nil, err
 	}
 	s.beginHeap(ctx)
-	defer func() { s.unpace() }()
+	defer func() { s.stopReturning() }()
 	ctx, s.fail = context.WithCancelCause(ctx)
 	defer s.fail(nil)
 	defer func() {
@@ -142,7 +142,7 @@ func (s *session) beginHeap(ctx context.Context) {
 	runtime.GC()
 	debug.FreeOSMemory()
 	resetPeak()
-	s.unpace = s.config.Pace(ctx)
+	s.stopReturning = s.config.ReturnMemory(ctx)
 }
 
 // open starts NATS and the installation.

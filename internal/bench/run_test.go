@@ -52,7 +52,7 @@ func TestEveryScenario(t *testing.T) {
 			}
 			c := config(t)
 			begun, ended := 0, 0
-			c.Pace = func(context.Context) func() { begun++; return func() { ended++ } }
+			c.ReturnMemory = func(context.Context) func() { begun++; return func() { ended++ } }
 			r, err := Run(t.Context(), scenario, tiny(scenario), c)
 			require.NoError(t, err)
 			checkResult(t, r)
@@ -60,7 +60,7 @@ func TestEveryScenario(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, left, "the data is removed")
 			assert.Equal(t, begun, ended)
-			assert.Equal(t, scenario.Name == "recover", begun == 2, "what paces the heap begins anew with a restart, paced %d times", begun)
+			assert.Equal(t, scenario.Name == "recover", begun == 2, "memory is returned by a new process after a restart, begun %d times", begun)
 		})
 	}
 }

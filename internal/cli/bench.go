@@ -184,7 +184,7 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 		a.warnUnused()
 		o.Dial = a.global.dialOwner
 	}
-	o.Version, o.Logger, o.Pace = readBuild().semantic(), a.logger(), a.returnMemory
+	o.Version, o.Logger, o.ReturnMemory = readBuild().semantic(), a.logger(), a.returnMemory
 	// As in a server, or the traces would cost nothing here.
 	return a.observed(cmd.Context(), "bench", o.http, nil, func(*slog.Logger, *probe.Health) error {
 		return run(cmd.Context())

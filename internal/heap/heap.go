@@ -27,9 +27,9 @@ const (
 	between = time.Minute
 )
 
-// GiveBack gives memory back to the system whenever the process has had little to do for twelve seconds, after much to do or while it
-// holds much that is not in use, once a minute at most, until ctx ends. It is for the whole process, and must not run twice at a time. How often Go
-// collects it leaves to Go, and to GOGC and GOMEMLIMIT.
+// GiveBack gives memory back to the system, until ctx ends, whenever the process has had little to do for twelve seconds. There must have
+// been much to do before, or much of the memory must be unused. GiveBack does so once a minute at most. It is for the whole process, and
+// must not run twice at a time. How often Go collects is left to Go, and to GOGC and GOMEMLIMIT.
 func GiveBack(ctx context.Context) {
 	r := rest{since: between}
 	for last := measure(); sleep.For(ctx, interval) == nil; {

@@ -304,7 +304,12 @@ func (l *Loop[M]) handle(ctx context.Context, key schedule.Key, items []*item[M]
 
 // transition calls the handler within a span.
 func (l *Loop[M]) transition(ctx context.Context, key schedule.Key, group []Message[M]) Verdict {
-	ctx, span := l.startSpan(ctx, key, group)
+	var span *telemetry.Transition
+	if c, ok := l.handler.(Causal[M]); ok {
+		ctx, span = StartSpanOf(ctx, key, group, c.Cause(group))
+	} else {
+		ctx, span = StartSpan(ctx, key, group)
+	}
 	if d, ok := l.handler.(Describer[M]); ok {
 		d.Describe(span, group)
 	}

@@ -9,14 +9,6 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// startSpan begins the span of a transition, see [StartSpan] and [StartSpanOf].
-func (l *Loop[M]) startSpan(ctx context.Context, key schedule.Key, group []Message[M]) (context.Context, *telemetry.Transition) {
-	if c, ok := l.handler.(Causal[M]); ok {
-		return StartSpanOf(ctx, key, group, c.Cause(group))
-	}
-	return StartSpan(ctx, key, group)
-}
-
 // StartSpan begins the span of a transition that a group of messages leads to. It continues the trace of the newest that bears
 // one; those of the others have a span of their own, and links. Messages that have been held come last: they have been dealt
 // with, and their traces already have a transition. End it by [telemetry.End].

@@ -37,7 +37,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-	// Definitions caches the definitions that the process has read last, for all its pools. By default the pool has its own cache.
+	// Definitions caches the definitions that the process has read last, for all its pools. By default the pool has its own cache. The
+	// backfiller needs none.
 	Definitions *cache.Records[wire.Definition]
 	// Namespaces says which limits and freezes the namespaces have, and how long events are kept. By default there are none, and events
 	// are kept as long as the stream keeps them.

@@ -19,11 +19,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/codec"
 	"github.com/carillon-scheduler/carillon/internal/natstest"
+	"github.com/carillon-scheduler/carillon/internal/pool"
 	"github.com/carillon-scheduler/carillon/internal/topology"
 	"github.com/carillon-scheduler/carillon/invoker"
 	"github.com/carillon-scheduler/carillon/kv"
-
-	"github.com/carillon-scheduler/carillon/internal/pool"
 )
 
 // TestBesideALaterRelease runs the pools of this release beside those of a later one, of the same format version: all it
