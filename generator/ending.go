@@ -167,8 +167,9 @@ func (p *Pool) close(ctx context.Context, definition kv.Record[wire.Definition])
 	return p.forget(ctx, d.Key(), []wire.Wake{told})
 }
 
-// publishEnding stores the event of the end of a schedule, unless the history has it already. The schedule was closed if the trace says
-// so, else it was deleted. The event of a deletion names the request, by which a repeat of the request is recognised later.
+// publishEnding stores the event of the end of a schedule, unless the history has it already. Later schedules with the same ID may have
+// ended since then, so the event need not be the last of its kind. The schedule was closed if the trace says so; otherwise it was deleted.
+// The event of a deletion names the request, by which a repeat of the request is recognised later.
 func (p *Pool) publishEnding(ctx context.Context, key schedule.Key, incarnation string, wakes []wire.Wake) error {
 	for _, wake := range wakes {
 		if wake.Reason == wire.ReasonDeleted && wake.Incarnation == incarnation && wake.Told {
@@ -178,7 +179,7 @@ func (p *Pool) publishEnding(ctx context.Context, key schedule.Key, incarnation 
 	closed := p.closed(key, incarnation)
 	deleted := p.ending(key, schedule.EventDeleted, wire.DeletedEventID(incarnation))
 	for _, event := range []*schedule.Event{&closed, &deleted} {
-		if stored, err := p.events.IsLast(ctx, event); stored || err != nil {
+		if stored, err := p.events.IsStored(ctx, event); stored || err != nil {
 			return err
 		}
 	}

@@ -278,7 +278,7 @@ func TestADeletionIsToldOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		stored schedule.EventKind
-		id     string
+		ids    []string
 		wake   wire.Wake
 		want   int
 	}{
@@ -287,13 +287,21 @@ func TestADeletionIsToldOnce(t *testing.T) {
 		"the wake says so":              {wake: wire.Wake{Reason: wire.ReasonDeleted, Told: true}},
 		"the wake is of an earlier one": {wake: wire.Wake{Incarnation: "earlier", Reason: wire.ReasonDeleted, Told: true}, want: 1},
 		"the history says so": {
-			stored: schedule.EventDeleted, id: wire.DeletedEventID("of-s"), wake: wire.Wake{Reason: wire.ReasonDeleted}, want: 1,
+			stored: schedule.EventDeleted, ids: []string{wire.DeletedEventID("of-s")}, wake: wire.Wake{Reason: wire.ReasonDeleted}, want: 1,
+		},
+		"it was deleted, and so were later ones": {
+			stored: schedule.EventDeleted, ids: []string{wire.DeletedEventID("of-s"), wire.DeletedEventID("next"), wire.DeletedEventID("last")},
+			wake: wire.Wake{Reason: wire.ReasonGuard}, want: 3,
 		},
 		"it was closed": {
-			stored: schedule.EventClosed, id: wire.ClosedEventID("of-s"), wake: wire.Wake{Reason: wire.ReasonDue},
+			stored: schedule.EventClosed, ids: []string{wire.ClosedEventID("of-s")}, wake: wire.Wake{Reason: wire.ReasonDue},
+		},
+		"it was closed, and so was the next one": {
+			stored: schedule.EventClosed, ids: []string{wire.ClosedEventID("of-s"), wire.ClosedEventID("next")},
+			wake: wire.Wake{Reason: wire.ReasonGuard},
 		},
 		"an earlier one was closed": {
-			stored: schedule.EventClosed, id: wire.ClosedEventID("earlier"), wake: wire.Wake{Reason: wire.ReasonDue}, want: 1,
+			stored: schedule.EventClosed, ids: []string{wire.ClosedEventID("earlier")}, wake: wire.Wake{Reason: wire.ReasonDue}, want: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -305,9 +313,9 @@ func TestADeletionIsToldOnce(t *testing.T) {
 			p := b.pool()
 			b.handle(p, "s", wire.Wake{Incarnation: incarnation, Version: 1, Reason: wire.ReasonCreated})
 			require.NoError(t, kv.Delete(t.Context(), b.store, kv.Definition(key), d.Revision))
-			if test.stored != "" {
+			for _, id := range test.ids {
 				require.NoError(t, p.events.Publish(t.Context(), schedule.Event{
-					ID: test.id, Time: time.Now(), Namespace: key.Namespace, ScheduleID: key.ID, Kind: test.stored,
+					ID: id, Time: time.Now(), Namespace: key.Namespace, ScheduleID: key.ID, Kind: test.stored,
 				}))
 			}
 			wake := test.wake

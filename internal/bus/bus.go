@@ -40,6 +40,9 @@ type Bus interface {
 	PublishAll(ctx context.Context, msgs []*nats.Msg) error
 	// Last returns the last message of a subject from the leader of the stream; ErrNone if there is none.
 	Last(ctx context.Context, stream, subject string) (Message, error)
+	// Next returns the first message of a subject at or after a sequence, which is 1 or more, from the leader of the stream; ErrNone if
+	// there is none.
+	Next(ctx context.Context, stream, subject string, from uint64) (Message, error)
 	// Remove removes a message. It is no error if the message is gone already.
 	Remove(ctx context.Context, stream string, sequence uint64) error
 	// Purge removes the messages of a subject.

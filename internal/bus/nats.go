@@ -68,6 +68,11 @@ func (b *NATS) Last(ctx context.Context, stream, subject string) (Message, error
 	return LeaderLast(ctx, b.js, stream, subject)
 }
 
+// Next implements [Bus].
+func (b *NATS) Next(ctx context.Context, stream, subject string, from uint64) (Message, error) {
+	return LeaderNext(ctx, b.js, stream, subject, from)
+}
+
 // Remove implements [Bus].
 func (b *NATS) Remove(ctx context.Context, stream string, sequence uint64) error {
 	s, err := b.js.Stream(ctx, stream)

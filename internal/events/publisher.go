@@ -91,6 +91,28 @@ func (p *Publisher) EnsureOne(ctx context.Context, event *schedule.Event) error 
 	return p.Publish(ctx, *event)
 }
 
+// IsStored reports whether an event is stored, however many events of its kind and schedule came later. It reads all of them unless the
+// event is the last one.
+func (p *Publisher) IsStored(ctx context.Context, event *schedule.Event) (bool, error) {
+	if last, err := p.IsLast(ctx, event); last || err != nil {
+		return last, err
+	}
+	subject := p.names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind)
+	for from := uint64(1); ; {
+		stored, err := p.bus.Next(ctx, p.names.EventStream(), subject, from)
+		if errors.Is(err, bus.ErrNone) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if stored.Header.Get(nats.MsgIdHdr) == event.ID {
+			return true, nil
+		}
+		from = stored.Sequence + 1
+	}
+}
+
 // IsLast reports whether an event is the last one of its kind and schedule.
 func (p *Publisher) IsLast(ctx context.Context, event *schedule.Event) (bool, error) {
 	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}

@@ -138,6 +138,18 @@ func (n *node) Last(ctx context.Context, stream, subject string) (bus.Message, e
 	})
 }
 
+// Next implements bus.Bus.
+func (n *node) Next(ctx context.Context, stream, subject string, from uint64) (bus.Message, error) {
+	return ask(ctx, n, whatLast, subject+" from "+strconv.FormatUint(from, 10), func(time.Time) (bus.Message, error) {
+		for _, m := range n.world.server.Messages(stream, subject) {
+			if m.Sequence >= from {
+				return bus.Message{Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
+			}
+		}
+		return bus.Message{}, bus.ErrNone
+	})
+}
+
 // Remove implements bus.Bus.
 func (n *node) Remove(ctx context.Context, stream string, sequence uint64) error {
 	return n.do(ctx, whatRemove, stream+" "+strconv.FormatUint(sequence, 10), func(time.Time) error {

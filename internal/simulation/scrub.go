@@ -227,14 +227,7 @@ func (s streams) Since(
 
 // Next implements consistency.Streams.
 func (s streams) Next(ctx context.Context, stream, filter string, from uint64) (bus.Message, error) {
-	return ask(ctx, s.node, whatLast, filter+" from "+strconv.FormatUint(from, 10), func(time.Time) (bus.Message, error) {
-		for _, m := range s.node.world.server.Messages(stream, filter) {
-			if m.Sequence >= from {
-				return bus.Message{Sequence: m.Sequence, Header: m.Header, Data: m.Data}, nil
-			}
-		}
-		return bus.Message{}, bus.ErrNone
-	})
+	return s.node.Next(ctx, stream, filter, from)
 }
 
 func replicated(m *jsmodel.Message) bus.Message {
