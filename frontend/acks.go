@@ -57,12 +57,12 @@ func (a *acks) take(ctx context.Context, ack *nats.Msg) {
 	parsed, err := a.config.Names.ParseWorkerAck(ack.Subject)
 	leaves := bytes.Equal(ack.Data, ackWorking) || bytes.HasPrefix(ack.Data, ackNegative)
 	if err != nil || !a.mayAnswer(ack.Reply) || !leaves && !ends(ack.Data) {
-		a.config.Logger.Warn("acknowledgement of a worker is none", "subject", ack.Subject, "error", err)
+		a.config.Logger.WarnContext(ctx, "acknowledgement of a worker is none", "subject", ack.Subject, "error", err)
 		return
 	}
 	if leaves && ack.Reply == "" {
 		if err := a.config.Conn.Publish(parsed.Subject, ack.Data); err != nil {
-			a.config.Logger.Warn("acknowledgement of a worker not passed on", "subject", ack.Subject, "error", err)
+			a.config.Logger.WarnContext(ctx, "acknowledgement of a worker not passed on", "subject", ack.Subject, "error", err)
 		}
 		return
 	}
@@ -72,7 +72,7 @@ func (a *acks) take(ctx context.Context, ack *nats.Msg) {
 		ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 		defer cancel()
 		if err := a.pass(ctx, ack, parsed, leaves); err != nil {
-			a.config.Logger.Warn("acknowledgement of a worker not passed on", "subject", ack.Subject, "error", err)
+			a.config.Logger.WarnContext(ctx, "acknowledgement of a worker not passed on", "subject", ack.Subject, "error", err)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.GuardDelay, DefaultGuardDelay)
 	setDefault(&c.Names, subjects.Default())
 	if c.Now == nil {
-		c.Now = time.Now
+		c.Now = time.Now //permit:time.Now the default
 	}
 	if c.NewID == nil {
 		c.NewID = uuid.NewString

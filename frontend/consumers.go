@@ -39,7 +39,7 @@ func (f *Frontend) makeConsumers(ctx context.Context) (stop func(), err error) {
 			err = request.Respond(answer)
 		}
 		if err != nil {
-			f.config.Logger.Warn("a worker that asks for its consumer is not answered", "subject", request.Subject, "error", err)
+			f.config.Logger.WarnContext(ctx, "a worker that asks for its consumer is not answered", "subject", request.Subject, "error", err)
 		}
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (f *Frontend) makeConsumer(ctx context.Context, subject string) consumerMad
 		made.ConsumerInfo = consumer.CachedInfo()
 		return made
 	}
-	f.config.Logger.Warn("the consumer of a task queue cannot be made", "namespace", namespace, "task_queue", queue, "error", err)
+	f.config.Logger.WarnContext(ctx, "the consumer of a task queue cannot be made", "namespace", namespace, "task_queue", queue, "error", err)
 	if !errors.As(err, &made.Error) {
 		made.Error = &jetstream.APIError{Code: 503, Description: err.Error()}
 	}

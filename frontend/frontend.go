@@ -174,7 +174,7 @@ func statsOf(endpoints []*endpoint, name string) any {
 // drain ends the service: first no request comes any more, then all that have come are inside the gate, then they leave.
 // When the time for that is over, what is still inside is aborted.
 func (f *Frontend) drain(service micro.Service, abort context.CancelFunc) {
-	limit, cancel := context.WithTimeout(context.Background(), f.config.DrainTimeout)
+	limit, cancel := context.WithTimeout(context.Background(), f.config.DrainTimeout) //permit:context.Background the run is over
 	defer cancel()
 	if err := errors.Join(service.Stop(), f.awaitArrived(limit)); err != nil {
 		f.config.Logger.Warn("requests that have just arrived may be refused", "error", err)
@@ -217,7 +217,7 @@ func (f *Frontend) awaitArrived(ctx context.Context) error {
 // flush sees the last replies off, should the connection be closed next.
 func (f *Frontend) flush() {
 	const limit = time.Second
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit) //permit:context.Background the run is over
 	defer cancel()
 	if err := f.config.Conn.FlushWithContext(ctx); err != nil {
 		f.config.Logger.Warn("last replies may not have been sent", "error", err)

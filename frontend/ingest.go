@@ -34,7 +34,7 @@ func (f *Frontend) takeReports(ctx context.Context) (stop func(), err error) {
 		in.running.Go(func() {
 			defer func() { <-in.turns }()
 			if err := in.store(ctx, report); err != nil {
-				f.config.Logger.Warn("report of a worker not stored", "subject", report.Subject, "error", err)
+				f.config.Logger.WarnContext(ctx, "report of a worker not stored", "subject", report.Subject, "error", err)
 			}
 		})
 	})

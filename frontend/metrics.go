@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/internal/metrics"
@@ -18,8 +17,8 @@ func (e *endpoint) count(took time.Duration, failure *schedule.Error) {
 	if failure != nil {
 		code = string(failure.Code)
 	}
-	metrics.APIRequests.Add(context.Background(), 1, method, code)
-	metrics.APIDuration.RecordTime(context.Background(), took, method)
+	metrics.APIRequests.Add(metrics.Untraced(), 1, method, code)
+	metrics.APIDuration.RecordTime(metrics.Untraced(), took, method)
 }
 
 // method is what metrics call the endpoint: "schedule.create".

@@ -41,7 +41,7 @@ func describe(t *telemetry.Transition, group []loop.Message[Message]) {
 // causeOf is what a start continues that a message hands over: the span in which the transition takes it over, or the message
 // itself where nobody records that.
 func causeOf(ctx context.Context, header nats.Header) string {
-	cause := telemetry.Extract(context.Background(), header)
+	cause := telemetry.Extract(context.Background(), header) //permit:context.Background nothing of ctx but what the header says
 	transition, ok := trace.SpanFromContext(ctx).(*telemetry.Transition)
 	if !ok {
 		return telemetry.Traceparent(cause)

@@ -39,7 +39,8 @@ func openBuckets(
 	ctx context.Context, js jetstream.JetStream, names []string, lanes *bus.Lanes,
 ) (*natsBuckets, error) {
 	b := &natsBuckets{
-		js: js, publisher: bus.NewPublisher(js), lanes: lanes, readers: bus.NewReaders(js, lanes), opened: time.Now(),
+		js: js, publisher: bus.NewPublisher(js), lanes: lanes, readers: bus.NewReaders(js, lanes),
+		opened: time.Now(), //permit:time.Now it measures NATS
 		shards: make(map[string]*shardBucket, len(names)),
 	}
 	for shard, name := range names {

@@ -30,7 +30,7 @@ type replicas struct {
 // is reports whether the bucket has one replica, as far as is known. Now and then one caller asks NATS; the other callers do not wait for
 // the answer.
 func (s *singleReplica) is(ctx context.Context, bucket jetstream.KeyValue) bool {
-	if known := s.known.Load(); known != nil && time.Now().Before(known.until) {
+	if known := s.known.Load(); known != nil && time.Now().Before(known.until) { //permit:time.Now the age of an answer of NATS
 		return known.single
 	}
 	if !s.asking.TryLock() {
@@ -42,6 +42,7 @@ func (s *singleReplica) is(ctx context.Context, bucket jetstream.KeyValue) bool 
 		return false
 	}
 	s.heard(ctx, status)
-	s.known.Store(&replicas{single: status.Config().Replicas == 1, until: time.Now().Add(singleAge)})
+	until := time.Now().Add(singleAge) //permit:time.Now the age of an answer of NATS
+	s.known.Store(&replicas{single: status.Config().Replicas == 1, until: until})
 	return s.known.Load().single
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func ParseCron(text string) (CronExpression, error) {
 
 // messageOf returns the message of an *Error without a path.
 func messageOf(err error) string {
-	if e, ok := err.(*Error); ok {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message
 	}
 	return err.Error()
@@ -280,7 +281,7 @@ func structuredAll(comment string, calendars ...Calendar) ([]StructuredCalendar,
 
 // atRoot moves the path of an *Error into its message: the fields of an expression have names, but no paths.
 func atRoot(err error) error {
-	e, ok := err.(*Error)
+	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Field == "" {
 		return err
 	}

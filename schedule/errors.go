@@ -85,8 +85,8 @@ func CodeOf(err error) Code {
 // that is empty becomes path, one that begins with "[" is joined without a dot. Prefix returns nil for nil, and any
 // error that is not itself an *Error as it is. The error passed in is not changed.
 func Prefix(path string, err error) error {
-	var e *Error
-	if !errors.As(err, &e) || error(e) != err {
+	e, itself := any(err).(*Error)
+	if !itself {
 		return err
 	}
 	prefixed := *e

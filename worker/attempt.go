@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -135,7 +136,7 @@ func (e *executor) leave(a *attempt, cause error) {
 	left, keepsSlot := e.strays.add(a.out)
 	a.held.slotKept = keepsSlot
 	attrs := append(a.held.attrs(), keyAttempt, a.held.delivery, keyReason, cause, keyHandlersLeft, left)
-	if cause == ErrTerminated { // it has had no time to return
+	if errors.Is(cause, ErrTerminated) { // it has had no time to return
 		e.log.DebugContext(a.ctx, "handler of a terminated run is left", attrs...)
 		return
 	}

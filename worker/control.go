@@ -44,7 +44,7 @@ func (w *Worker) applyStored(ctx context.Context, h *held) {
 		return
 	}
 	if err := w.findControl(ctx, h); err != nil {
-		w.others.Warn("controls cannot be read, the run goes ahead", append(h.attrs(), keyError, err)...)
+		w.others.WarnContext(ctx, "controls cannot be read, the run goes ahead", append(h.attrs(), keyError, err)...)
 	}
 }
 
@@ -82,7 +82,7 @@ func (w *Worker) findControls(ctx context.Context) bool {
 	slices.SortFunc(runs, func(a, b *held) int { return cmp.Compare(a.request.RequestID, b.request.RequestID) })
 	for _, h := range runs {
 		if err := w.findControl(ctx, h); err != nil {
-			w.others.Warn("controls cannot be read, will try again", append(h.attrs(), keyError, err)...)
+			w.others.WarnContext(ctx, "controls cannot be read, will try again", append(h.attrs(), keyError, err)...)
 			return false
 		}
 	}
@@ -91,7 +91,7 @@ func (w *Worker) findControls(ctx context.Context) bool {
 
 // findControl applies the control of a run, if there is one.
 func (w *Worker) findControl(ctx context.Context, h *held) error {
-	if w.applyHeard(h) == ErrTerminated {
+	if errors.Is(w.applyHeard(h), ErrTerminated) {
 		return nil // after a cancel there may have been a terminate
 	}
 	subject := w.names.Control(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)

@@ -44,7 +44,7 @@ func failureOf(err error) (failure *schedule.Failure, final bool) {
 
 // causeType returns the failure type of an error that is nothing but why a handler's context has ended, else nothing.
 func causeType(err error) string {
-	switch err { // of a pointer type each, so that comparing is safe
+	switch any(err) { // itself: an error around one of these says more than it
 	case ErrCanceled:
 		return TypeCanceled
 	case ErrRunTimeout, ErrTaskTimeout, ErrHeartbeatTimeout:
@@ -68,7 +68,7 @@ func errorType(err error) string {
 	for ; err != nil; err = errors.Unwrap(err) {
 		name := strings.TrimPrefix(reflect.TypeOf(err).String(), "*")
 		pkg, _, _ := strings.Cut(name, ".")
-		if _, marked := err.(*nonRetryableError); !marked && pkg != "fmt" && pkg != "errors" {
+		if _, marked := any(err).(*nonRetryableError); !marked && pkg != "fmt" && pkg != "errors" {
 			return name
 		}
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -98,7 +99,7 @@ func newHeld(ctx context.Context, msg jetstream.Msg, request schedule.ActionRequ
 // control applies a cancel or terminate. A terminate also overrules an earlier cancel.
 func (h *held) control(cause error) {
 	h.cancel(cause)
-	if cause == ErrTerminated {
+	if errors.Is(cause, ErrTerminated) {
 		h.terminate()
 	}
 }

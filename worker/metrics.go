@@ -9,7 +9,7 @@ import (
 
 // observe shows whether the worker is connected, until stop is called.
 func (w *Worker) observe() (stop func()) {
-	metrics.DeadLetters.Begin(context.Background(), deadLetterSource)
+	metrics.DeadLetters.Begin(metrics.Untraced(), deadLetterSource)
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
 		o.Bool(metrics.WorkerConnected, w.bus.Connected(), w.config.Namespace, w.config.TaskQueue)
 	}, metrics.WorkerConnected)
@@ -18,17 +18,17 @@ func (w *Worker) observe() (stop func()) {
 // countArrival counts a run that comes again.
 func (w *Worker) countArrival(deliveries uint64) {
 	if deliveries > 1 {
-		metrics.WorkerRedelivered.Add(context.Background(), 1, w.config.Namespace, w.config.TaskQueue)
+		metrics.WorkerRedelivered.Add(metrics.Untraced(), 1, w.config.Namespace, w.config.TaskQueue)
 	}
 }
 
 func (w *Worker) countExecuting(change int) {
-	metrics.WorkerExecuting.Add(context.Background(), change, w.config.Namespace, w.config.TaskQueue)
+	metrics.WorkerExecuting.Add(metrics.Untraced(), change, w.config.Namespace, w.config.TaskQueue)
 }
 
 // countAttempt counts an attempt whose handler has returned or was left.
 func (w *Worker) countAttempt(v *verdict, took time.Duration) {
-	ctx, outcome := context.Background(), v.outcome()
+	ctx, outcome := metrics.Untraced(), v.outcome()
 	metrics.WorkerAttempts.Add(ctx, 1, w.config.Namespace, w.config.TaskQueue, outcome)
 	metrics.WorkerAttemptDuration.RecordTime(ctx, took, w.config.Namespace, w.config.TaskQueue, outcome)
 }

@@ -115,7 +115,7 @@ func (w *Worker) retry(ctx context.Context, what string, call func(context.Conte
 			return nil
 		}
 		if attempt%10 == 1 && ctx.Err() == nil {
-			w.log.Warn(what, keyError, err)
+			w.log.WarnContext(ctx, what, keyError, err)
 		}
 		if w.bus.Closed() || sleep.For(ctx, ioBackoff(attempt)) != nil {
 			return err

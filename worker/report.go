@@ -63,7 +63,7 @@ func (w *Worker) acknowledge(ctx context.Context, msg jetstream.Msg) {
 		}
 	}
 	// A redelivery to this worker will be acknowledged again; a terminated run's request may be gone with its consumer.
-	w.others.Warn("acknowledgement not confirmed", keySubject, msg.Subject(), keyError, err)
+	w.others.WarnContext(ctx, "acknowledgement not confirmed", keySubject, msg.Subject(), keyError, err)
 }
 
 func doubleAck(ctx context.Context, msg jetstream.Msg) error {

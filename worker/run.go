@@ -171,11 +171,11 @@ func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstr
 		return w.bus.Publish(ctx, letter)
 	})
 	if err != nil {
-		w.others.Warn("dead letter not stored, will try again", keySubject, msg.Subject(), keyError, err)
+		w.others.WarnContext(ctx, "dead letter not stored, will try again", keySubject, msg.Subject(), keyError, err)
 		_ = msg.NakWithDelay(deadLetterRetry)
 		return
 	}
 	metrics.DeadLetters.Add(ctx, 1, deadLetterSource)
-	w.others.Error("message is a dead letter", keySubject, msg.Subject(), keyReason, reason)
+	w.others.ErrorContext(ctx, "message is a dead letter", keySubject, msg.Subject(), keyReason, reason)
 	_ = msg.TermWithReason("dead letter") // if it is lost, there will be two letters
 }

@@ -42,7 +42,7 @@ func (s *strays) add(out <-chan returned) (count int, keepsSlot bool) {
 }
 
 func (s *strays) change(by int) int {
-	metrics.HandlersLeft.Add(context.Background(), by)
+	metrics.HandlersLeft.Add(metrics.Untraced(), by)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count += by

@@ -54,7 +54,7 @@ func (t Trial) Execute(ctx context.Context) TrialResult {
 	h := newHeld(context.WithoutCancel(ctx), nil, t.Request, t.Attempt)
 	defer h.cancel(nil)
 	h.previous, h.onHeartbeat = t.LastHeartbeat, t.OnHeartbeat
-	final, endFinal := context.WithCancel(context.Background())
+	final, endFinal := context.WithCancel(context.Background()) //permit:context.Background it outlives ctx, as in a worker that stops
 	defer endFinal()
 	defer context.AfterFunc(ctx, func() { endTrial(h, context.Cause(ctx), final, endFinal) })()
 	result := t.decide(ctx, final, h)
@@ -67,7 +67,8 @@ func (t Trial) Execute(ctx context.Context) TrialResult {
 // decide goes the way of Worker.attempt.
 func (t Trial) decide(ctx, final context.Context, h *held) TrialResult {
 	e := executor{
-		now: time.Now, log: t.Logger, strays: newStrays(make(chan struct{}, 1)), maxResult: func() int { return MaxResultBytes },
+		now: time.Now, //permit:time.Now a trial is in real time
+		log: t.Logger, strays: newStrays(make(chan struct{}, 1)), maxResult: func() int { return MaxResultBytes },
 	}
 	v := before(&t.Request, arrival{
 		delivery: t.Attempt, cause: context.Cause(ctx), stopping: ctx.Err() != nil, types: []string{t.Request.Type}, now: e.now(),

@@ -91,7 +91,7 @@ func NewOn(bus workerbus.Bus, config Config) (*Worker, error) {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	w := &Worker{
-		config: config, names: names, bus: bus, now: time.Now,
+		config: config, names: names, bus: bus, now: time.Now, //permit:time.Now tests replace it
 		log:      config.Logger.With(keyNamespace, config.Namespace, keyTaskQueue, config.TaskQueue),
 		handlers: map[string]Handler{},
 		ready:    make(chan struct{}),

@@ -20,10 +20,10 @@ const (
 
 // patiently repeats a step that does no harm when it is done twice, as long as it fails for a reason that passes.
 func patiently(ctx context.Context, step func() error) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(patience) //permit:time.Now how long NATS may take
 	for {
 		err := step()
-		if err == nil || !passing(err) || ctx.Err() != nil || time.Now().After(deadline) {
+		if err == nil || !passing(err) || ctx.Err() != nil || time.Now().After(deadline) { //permit:time.Now how long NATS may take
 			return err
 		}
 		if err := sleep.For(ctx, patienceDelay); err != nil {

@@ -65,7 +65,7 @@ type Lost struct {
 // restore that fails removes what it has made; the backup stays as it is.
 func Restore(ctx context.Context, config RestoreConfig, dir string) (Summary, error) {
 	if config.Now == nil {
-		config.Now = time.Now
+		config.Now = time.Now //permit:time.Now the default
 	}
 	manifest, err := Read(dir)
 	if err != nil {

@@ -90,7 +90,7 @@ func obey(ctx context.Context, log *slog.Logger, node *natsserver.Server, signal
 			}
 		}
 		if err := node.StepDown(); err != nil {
-			log.Warn("not stepped down", "error", err) // there may be no other leader just now
+			log.WarnContext(ctx, "not stepped down", "error", err) // there may be no other leader just now
 		}
 	}
 }

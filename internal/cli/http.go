@@ -95,7 +95,7 @@ func (a *app) observed(
 		handler := probe.NewHandler(probe.Options{Health: health, Metrics: telemetry.Metrics(), Pprof: o.pprof})
 		server := probe.Serve(listener, handler, log)
 		defer server.Close()
-		log.Info("answering HTTP", "address", listener.Addr().String(), "pprof", o.pprof)
+		log.InfoContext(ctx, "answering HTTP", "address", listener.Addr().String(), "pprof", o.pprof)
 	}
 	defer closeTelemetry(ctx, log, telemetry)
 	defer health.Stopped()
@@ -118,6 +118,6 @@ func (a *app) returnMemory(ctx context.Context) (stop func()) {
 
 func closeTelemetry(ctx context.Context, log *slog.Logger, telemetry *sdk.Telemetry) {
 	if err := telemetry.Shutdown(context.WithoutCancel(ctx)); err != nil {
-		log.Warn("the last traces or metrics may not have been exported", "error", err)
+		log.WarnContext(ctx, "the last traces or metrics may not have been exported", "error", err)
 	}
 }

@@ -84,8 +84,8 @@ func (a *app) runAlone(
 			return err
 		}
 		health.AllNeed(conn.Waits)
-		log.Info("running", "role", role.Name, "nats", conn.ConnectedUrlRedacted(), "prefix", a.global.prefix)
-		defer log.Info("stopped", "role", role.Name)
+		log.InfoContext(ctx, "running", "role", role.Name, "nats", conn.ConnectedUrlRedacted(), "prefix", a.global.prefix)
+		defer log.InfoContext(ctx, "stopped", "role", role.Name)
 		stages := roles.Observed(health, roles.Stage{role}, roles.Stage{conn.Role()})
 		return roles.Supervise(ctx, log, grace, stages...)
 	})

@@ -67,7 +67,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Logger = slog.Default()
 	}
 	if c.Now == nil {
-		c.Now = time.Now
+		c.Now = time.Now //permit:time.Now the default
 	}
 	return c, nil
 }

@@ -71,7 +71,7 @@ func newAttempt(r *Runner, job Job, revision uint64) *attempt {
 		// A burst of a tenth of a second hides how coarse timers are, and nothing else.
 		limiter: rate.NewLimiter(rate.Limit(perSecond), max(perSecond/10, 1)), settled: make(chan settlement),
 	}
-	a.going, a.abort = context.WithCancel(context.Background())
+	a.going, a.abort = context.WithCancel(context.Background()) //permit:context.Background an attempt ends by its own rules
 	a.begin, a.stop = context.WithCancel(a.going)
 	return a
 }

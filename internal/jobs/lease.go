@@ -32,7 +32,7 @@ func (a *attempt) keep() error {
 
 // save writes the record with a last change, unless that fails.
 func (a *attempt) save(change func(*Job)) error {
-	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout) //permit:context.Background written after an abort too
 	defer cancel()
 	for {
 		job := a.job

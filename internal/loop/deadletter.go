@@ -39,7 +39,7 @@ func (l *Loop[M]) deadLetter(work context.Context, raw jetstream.Msg, cause erro
 	l.metrics.settled(deadLettered)
 	l.config.Logger.ErrorContext(ctx, "message is a dead letter", "subject", raw.Subject(), "reason", cause)
 	if err := raw.TermWithReason("dead letter"); err != nil {
-		l.config.Logger.Debug("terminate", "subject", raw.Subject(), "error", err)
+		l.config.Logger.DebugContext(ctx, "terminate", "subject", raw.Subject(), "error", err)
 	}
 	l.announce(work, letter, reported)
 }

@@ -85,7 +85,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	if c.Now == nil {
-		c.Now = time.Now
+		c.Now = time.Now //permit:time.Now the default
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = 64
@@ -316,7 +316,7 @@ func (l *Loop[M]) stop(cancelWork context.CancelFunc) {
 	timer := time.AfterFunc(l.config.DrainTimeout, cancelWork)
 	defer timer.Stop()
 	l.running.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit) //permit:context.Background the run is over
 	defer cancel()
 	if err := l.config.Bus.Flush(ctx); err != nil {
 		l.config.Logger.Debug("acknowledgements may be lost, they are repeated after the acknowledgement wait", "error", err)

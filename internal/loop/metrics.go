@@ -26,15 +26,15 @@ func (o outcome) String() string {
 type instruments struct{ pool string }
 
 func (i instruments) settled(o outcome) {
-	metrics.PoolMessages.Add(context.Background(), 1, i.pool, o.String())
+	metrics.PoolMessages.Add(metrics.Untraced(), 1, i.pool, o.String())
 	if o == deadLettered {
-		metrics.DeadLetters.Add(context.Background(), 1, i.pool)
+		metrics.DeadLetters.Add(metrics.Untraced(), 1, i.pool)
 	}
 }
 
 func (i instruments) arrived(deliveries uint64) {
 	if deliveries > 1 {
-		metrics.PoolRedelivered.Add(context.Background(), 1, i.pool)
+		metrics.PoolRedelivered.Add(metrics.Untraced(), 1, i.pool)
 	}
 }
 
@@ -48,12 +48,12 @@ func (i instruments) handled(took time.Duration, v Verdict) {
 	case !v.rest.IsZero():
 		outcome = metrics.TransitionRest
 	}
-	metrics.PoolTransition.RecordTime(context.Background(), took, i.pool, outcome)
+	metrics.PoolTransition.RecordTime(metrics.Untraced(), took, i.pool, outcome)
 }
 
 // observe begins the counters, and shows how many messages are in flight until stop is called.
 func (i instruments) observe(inFlight func() int) (stop func()) {
-	metrics.BeginPool(context.Background(), i.pool)
+	metrics.BeginPool(metrics.Untraced(), i.pool)
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
 		o.Gauge(metrics.PoolInFlight, float64(inFlight()), i.pool)
 	}, metrics.PoolInFlight)

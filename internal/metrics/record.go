@@ -7,6 +7,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
+// Untraced is the context of a measurement that belongs to no span.
+func Untraced() context.Context {
+	return context.Background() //permit:context.Background this is the one place for all measurements
+}
+
 // Counter counts what happens.
 type Counter struct {
 	Instrument

@@ -45,13 +45,13 @@ func (l *logger) Errorf(format string, args ...any) {
 
 // write logs a line, unless there have been too many of its kind.
 func (l *logger) write(level slog.Level, line string) {
-	leftOut, allowed := l.limit.Allow(kindOf(line), time.Now())
+	leftOut, allowed := l.limit.Allow(kindOf(line), time.Now()) //permit:time.Now the rate of real lines
 	switch {
 	case !allowed:
 	case leftOut > 0:
-		l.log.Log(context.Background(), level, line, "left_out", leftOut)
+		l.log.Log(context.Background(), level, line, "left_out", leftOut) //permit:context.Background NATS logs without one
 	default:
-		l.log.Log(context.Background(), level, line)
+		l.log.Log(context.Background(), level, line) //permit:context.Background NATS logs without one
 	}
 }
 

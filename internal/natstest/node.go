@@ -175,7 +175,7 @@ func runNode(text string) int {
 		return 1
 	}
 	defer server.Shutdown()
-	fmt.Println(nodeReady)
+	_, _ = fmt.Fprintln(os.Stdout, nodeReady)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }

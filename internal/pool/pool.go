@@ -61,7 +61,7 @@ func (c Config) For(role string) (Config, error) {
 		c.Logger = slog.Default()
 	}
 	if c.Now == nil {
-		c.Now = time.Now
+		c.Now = time.Now //permit:time.Now the default
 	}
 	if c.Definitions == nil {
 		c.Definitions = cache.Definitions()

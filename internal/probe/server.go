@@ -45,7 +45,7 @@ func Serve(listener net.Listener, handler http.Handler, log *slog.Logger) *Serve
 
 // Close ends the server, and cuts off what is still being answered after a moment.
 func (s *Server) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit) //permit:context.Background the process is at its end
 	defer cancel()
 	if s.server.Shutdown(ctx) != nil {
 		_ = s.server.Close() // a profile that is being taken, for example

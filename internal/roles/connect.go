@@ -96,11 +96,11 @@ func open(log *slog.Logger, lost slog.Level, name string, dial Dial, options ...
 // await waits until NATS has answered. It closes the connection if that fails.
 func (c *Connection) await(ctx context.Context) error {
 	if !c.IsConnected() {
-		c.log.Warn("waiting for NATS", "servers", c.Servers())
+		c.log.WarnContext(ctx, "waiting for NATS", "servers", c.Servers())
 	}
 	select {
 	case <-c.connected:
-		c.log.Debug("connected to NATS",
+		c.log.DebugContext(ctx, "connected to NATS",
 			"name", c.Opts.Name, "server", c.ConnectedUrlRedacted(), "version", c.ConnectedServerVersion())
 		return nil
 	case <-c.closed:
@@ -137,7 +137,7 @@ func ownInboxes(prefix string) nats.Option {
 // logHandlers log that a connection is lost, at the given level, and that it is back, at that level or below. Errors that
 // NATS reports are logged at a bounded rate: other processes can cause thousands in a second.
 func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
-	ctx, limited := context.Background(), flood.Limit(log)
+	ctx, limited := context.Background(), flood.Limit(log) //permit:context.Background NATS calls back without one
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(conn *nats.Conn, err error) {
 			if !conn.IsClosed() && err != nil {

@@ -55,7 +55,7 @@ func Supervise(ctx context.Context, log *slog.Logger, grace time.Duration, stage
 	case e := <-early:
 		failure = e.failure()
 	}
-	deadline := time.Now().Add(grace)
+	deadline := time.Now().Add(grace) //permit:time.Now how long the process may take to stop
 	for _, stage := range started {
 		failure = errors.Join(failure, stage.stop(log, max(time.Until(deadline), minGrace)))
 	}

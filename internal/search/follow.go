@@ -89,7 +89,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err := f.followDefinitions(ctx, pause); err != nil {
 			return err
 		}
-		begin := time.Now()
+		begin := time.Now() //permit:time.Now how long reading takes
 		if err := f.untilDone(ctx, f.catchUp); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) e
 		} else {
 			f.rest(ctx, settle)
 		}
-		begin := time.Now()
+		begin := time.Now() //permit:time.Now how long reading takes
 		if err := f.untilDone(ctx, f.followHints); err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (f *follower) news(ctx context.Context) ([]bool, error) {
 // it goes. Where there is much to read, half of the time is for others.
 func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bool) error {
 	for rest := true; rest; {
-		batch := time.Now()
+		batch := time.Now() //permit:time.Now how long reading takes
 		var found []bus.Message
 		var err error
 		if rest = news; rest {

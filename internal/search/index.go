@@ -88,7 +88,7 @@ func New(config Config) (*Index, error) {
 		config.Logger = slog.Default()
 	}
 	if config.Now == nil {
-		config.Now = time.Now
+		config.Now = time.Now //permit:time.Now the default
 	}
 	return &Index{
 		config: config, log: config.Logger.With("component", "search"), readers: bus.NewReaders(config.JS, config.Lanes),
@@ -177,7 +177,7 @@ func (x *Index) serve(ctx context.Context, dir string, kept bool) error {
 	defer func() {
 		x.use(nil)
 		if err := db.close(); err != nil {
-			x.log.Warn("search index did not close", "error", err)
+			x.log.WarnContext(ctx, "search index did not close", "error", err)
 		}
 	}()
 	f, err := newFollower(ctx, x, db)

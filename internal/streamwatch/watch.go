@@ -159,7 +159,7 @@ func (w *Watch) look(ctx context.Context) {
 // suspects reports whether messages have been without acknowledgement lately.
 func (w *Watch) suspects() bool {
 	if count := w.config.Unanswered(); count != w.unanswered {
-		w.unanswered, w.suspected = count, time.Now()
+		w.unanswered, w.suspected = count, time.Now() //permit:time.Now it measures NATS
 	}
 	return !w.suspected.IsZero() && time.Since(w.suspected) < suspectFor
 }

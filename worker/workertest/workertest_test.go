@@ -231,12 +231,12 @@ func TestLogsAndMiddleware(t *testing.T) {
 	var logs bytes.Buffer
 	middleware := func(next worker.Handler) worker.Handler {
 		return func(ctx context.Context, run *worker.Run) (any, error) {
-			worker.Logger(ctx).Info("outside")
+			worker.Logger(ctx).InfoContext(ctx, "outside")
 			return next(ctx, run)
 		}
 	}
 	workertest.Run(t, func(ctx context.Context, _ *worker.Run) (any, error) {
-		worker.Logger(ctx).Info("inside")
+		worker.Logger(ctx).InfoContext(ctx, "inside")
 		return nil, nil
 	}, workertest.Request{
 		Middleware: []worker.Middleware{middleware}, Logger: slog.New(slog.NewTextHandler(&logs, nil)), Type: "charge",

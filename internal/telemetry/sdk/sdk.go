@@ -51,7 +51,7 @@ func Setup(ctx context.Context, o Options) (*Telemetry, error) {
 		o.Logger = slog.Default()
 	}
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
-	otel.SetErrorHandler(newErrorLog(o.Logger, time.Now))
+	otel.SetErrorHandler(newErrorLog(o.Logger, time.Now)) //permit:time.Now tests replace it
 	otel.SetLogger(logr.FromSlogHandler(o.Logger.Handler()))
 	settings, err := readSettings(os.Getenv)
 	if err != nil {
