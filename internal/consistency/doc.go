@@ -13,6 +13,6 @@
 //
 // A [ZoneSweeper] looks for one thing alone, and fast: for times that were worked out by other rules of a time zone.
 //
-// The package talks to NATS alone, and needs no process of Carillon. It may import schedule, subjects, kv and internal
-// packages, and none of the pools.
+// The package talks to NATS alone, and needs no process of Carillon. It may import schedule, specproc, subjects, kv
+// and internal packages, and none of the pools.
 package consistency

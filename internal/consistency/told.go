@@ -9,6 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/specproc"
 )
 
 // mostTold bounds how many events are read to find the first one about an automated action. There may be as many before it as a backfill
@@ -17,7 +18,6 @@ const mostTold = 1000
 
 // untold reports whether the event history of a schedule is whole, and the first automated action it tells of, if it tells of any, was
 // due after a time. The invoker tells of every action, and of its first one before any record that is begun anew tells of another.
-// Where jitter makes the nominal times of what was given up straddle that time, it says no.
 func (r *reader) untold(ctx context.Context, d *wire.Definition, until time.Time) (bool, error) {
 	created, err := r.nextEvent(ctx, d, r.names.Event(d.Key(), schedule.EventCreated), 1, func(*schedule.Event) bool { return true })
 	if err != nil || created.sequence == 0 {
@@ -32,9 +32,23 @@ func (r *reader) untold(ctx context.Context, d *wire.Definition, until time.Time
 	case first.sequence == 0:
 		return first.end, nil
 	case first.event.Actual.IsZero():
-		return first.event.First.After(until), nil
+		return first.event.First.After(until) || dueAfter(d, first.event.First, until), nil
 	}
 	return first.event.Actual.After(until), nil
+}
+
+// dueAfter reports whether the action of a nominal time was due after another time. What was given up is told of by nominal times, and
+// jitter makes it due later. The answer is no if the spec has been replaced since the creation, or does not know the nominal time.
+func dueAfter(d *wire.Definition, nominal, after time.Time) bool {
+	if d.UpdateTime.After(d.CreateTime) {
+		return false
+	}
+	spec, err := specproc.CompileWith(d.Schedule.Spec, d.NamedCalendars())
+	if err != nil {
+		return false
+	}
+	at, found := spec.Next(nominal.Add(-time.Second), d.JitterSeed())
+	return found && at.Nominal.Equal(nominal) && at.Actual.After(after)
 }
 
 // told is an event as it is stored.
