@@ -16,8 +16,8 @@ import (
 // bound is how many starts of backfills may wait or run at once (docs/semantics.md §6).
 const bound = 450
 
-// shop is several backfills of one schedule and the invoker's buffer they share.
-type shop struct {
+// harness has several backfills of one schedule and the buffer of the invoker that they share.
+type harness struct {
 	t          require.TestingT
 	definition *wire.Definition
 	spec       *specproc.Spec
@@ -33,8 +33,8 @@ type shop struct {
 	completed map[string]schedule.Event
 }
 
-func newShop(t require.TestingT) *shop {
-	s := &shop{
+func newHarness(t require.TestingT) *harness {
+	s := &harness{
 		t: t, now: now, requests: map[string]*wire.BackfillState{},
 		taken: map[string][]time.Time{}, completed: map[string]schedule.Event{},
 	}
@@ -43,21 +43,21 @@ func newShop(t require.TestingT) *shop {
 	return s
 }
 
-func (s *shop) define(d *wire.Definition) {
+func (s *harness) define(d *wire.Definition) {
 	spec, err := specproc.Compile(d.Schedule.Spec)
 	require.NoError(s.t, err)
 	s.definition, s.spec = d, spec
 }
 
 // request adds a backfill of so many minutes.
-func (s *shop) request(id string, from, count int) {
+func (s *harness) request(id string, from, count int) {
 	s.requests[id] = &wire.BackfillState{
 		Incarnation: "i", ID: id, RequestTime: now, Range: &schedule.BackfillRange{Start: minutes(from), End: minutes(from + count - 1)},
 	}
 }
 
 // decide makes a decision about a request and carries it out; if it dies, without writing the record.
-func (s *shop) decide(id string, dies bool) {
+func (s *harness) decide(id string, dies bool) {
 	got := Decide(Input{Definition: s.definition, Spec: s.spec, State: *s.requests[id], Invoker: s.invoker, Now: s.now})
 	if got.HandOff != nil {
 		s.onTheWay = append(s.onTheWay, got.HandOff)
@@ -74,7 +74,7 @@ func (s *shop) decide(id string, dies bool) {
 }
 
 // take applies all hand-offs that are on their way, as the invoker does: what a range covers, it takes once.
-func (s *shop) take() {
+func (s *harness) take() {
 	for _, e := range s.onTheWay {
 		if _, known := s.requests[e.Source]; !known {
 			continue // it is over
@@ -100,11 +100,11 @@ func (s *shop) take() {
 }
 
 // drain ends the first starts in the buffer.
-func (s *shop) drain(count int) {
+func (s *harness) drain(count int) {
 	s.invoker.Starts = s.invoker.Starts[min(count, len(s.invoker.Starts)):]
 }
 
-func (s *shop) finish() {
+func (s *harness) finish() {
 	for round := 0; len(s.requests) > 0; round++ {
 		require.Less(s.t, round, 5000, "some never end: %v", s.requests)
 		for _, id := range s.ids() {
@@ -116,7 +116,7 @@ func (s *shop) finish() {
 }
 
 // ids lists the open requests, in order.
-func (s *shop) ids() []string {
+func (s *harness) ids() []string {
 	var ids []string
 	for i := range schedule.MaxBackfills {
 		if id := fmt.Sprint("b", i); s.requests[id] != nil {
@@ -131,7 +131,7 @@ func (s *shop) ids() []string {
 func TestManyBackfillsShareTheBuffer(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := newShop(t)
+		s := newHarness(t)
 		counts := map[string]int{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "backfills") {
 			id, count := fmt.Sprint("b", i), rapid.IntRange(1, 400).Draw(t, "count")
@@ -169,7 +169,7 @@ func TestManyBackfillsShareTheBuffer(t *testing.T) {
 // TestAHundredAtOnce come in together, before the invoker has heard of any of them.
 func TestAHundredAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newHarness(t)
 	for i := range schedule.MaxBackfills {
 		s.request(fmt.Sprint("b", i), 1000*i, 1000)
 	}
@@ -193,7 +193,7 @@ func TestAHundredAtOnce(t *testing.T) {
 func TestUpdatesDuringABackfill(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := newShop(t)
+		s := newHarness(t)
 		s.request("b0", 0, rapid.IntRange(1, 1500).Draw(t, "count"))
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			if len(s.requests) == 0 {

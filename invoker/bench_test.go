@@ -12,11 +12,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// busy is a desk with as many starts running and waiting as backfills may have at most, and more.
-func busy(b *testing.B) (k *desk, starts []wire.BufferedStart) {
+// busy is a harness with as many starts running and waiting as backfills may have at most, and more.
+func busy(b *testing.B) (k *harness, starts []wire.BufferedStart) {
 	b.Helper()
 	const each = 450
-	k = newDesk(b, limit(each), policy(schedule.OverlapBufferAll))
+	k = newHarness(b, limit(each), policy(schedule.OverlapBufferAll))
 	seconds := make([]int, 2*each)
 	for i := range seconds {
 		seconds[i] = i + 1
@@ -101,9 +101,9 @@ func BenchmarkTransitionOfABusySchedule(b *testing.B) {
 
 // ordinary is a schedule that is due every second, of which ten runs are over and so many in progress. All that it has told
 // of is published.
-func ordinary(b *testing.B, running int) *desk {
+func ordinary(b *testing.B, running int) *harness {
 	b.Helper()
-	k := newDesk(b, policy(schedule.OverlapAllowAll))
+	k := newHarness(b, policy(schedule.OverlapAllowAll))
 	for n := range invoker.RecentLimit + running {
 		k.now = second(n + 1)
 		k.due(n + 1)

@@ -13,22 +13,22 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-func (k *desk) endRun(n int, kind schedule.ControlKind) {
+func (k *harness) endRun(n int, kind schedule.ControlKind) {
 	k.transition(invoker.Input{Ends: []wire.EndRun{{
-		Incarnation: "inc", Kind: kind, RequestID: k.id(n), Reason: "stuck", Identity: "ann@desk",
+		Incarnation: "inc", Kind: kind, RequestID: k.id(n), Reason: "stuck", Identity: "ann@harness",
 	}}})
 }
 
 func TestCancelByHand(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.running(1)
 	k.endRun(1, schedule.ControlCancel)
 	require.Len(t, k.state.Controls, 1)
-	assert.Equal(t, "asked to cancel by ann@desk: stuck", k.state.Controls[0].Reason)
+	assert.Equal(t, "asked to cancel by ann@harness: stuck", k.state.Controls[0].Reason)
 	event := k.news[0]
 	assert.Equal(t, "1 cancel_requested", k.events())
-	assert.Equal(t, "ann@desk", event.Identity)
+	assert.Equal(t, "ann@harness", event.Identity)
 	assert.Equal(t, "stuck", event.Reason)
 	assert.Empty(t, event.Overlap, "no policy has decided")
 
@@ -44,7 +44,7 @@ func TestCancelByHand(t *testing.T) {
 
 func TestTerminateByHand(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.running(1)
 	k.endRun(1, schedule.ControlCancel)
 	k.endRun(1, schedule.ControlTerminate)
@@ -53,7 +53,7 @@ func TestTerminateByHand(t *testing.T) {
 	assert.Equal(t, "1 completed", k.events())
 	run := k.find(1)
 	assert.Equal(t, schedule.StatusTerminated, run.Status)
-	assert.Equal(t, "terminated by ann@desk: stuck", run.Failure.Message)
+	assert.Equal(t, "terminated by ann@harness: stuck", run.Failure.Message)
 	k.endRun(1, schedule.ControlCancel)
 	assert.Equal(t, map[string]int{"unknown_request": 1}, k.last.Ignored, "it is over")
 }
@@ -61,7 +61,7 @@ func TestTerminateByHand(t *testing.T) {
 // TestByHandMakesRoom: what waits for the run starts when it is over.
 func TestByHandMakesRoom(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferOne))
+	k := newHarness(t, policy(schedule.OverlapBufferOne))
 	k.running(1)
 	k.due(2)
 	k.endRun(1, schedule.ControlTerminate)
@@ -71,7 +71,7 @@ func TestByHandMakesRoom(t *testing.T) {
 
 func TestByHandOfAnother(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferOne))
+	k := newHarness(t, policy(schedule.OverlapBufferOne))
 	k.running(1)
 	k.due(2)
 	k.events()

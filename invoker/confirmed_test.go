@@ -27,7 +27,7 @@ func TestAHandOffOfAMomentAgoHasAskedForTheDefinition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newInstallation(t)
 			now := time.Now()
 			pool := s.newPool(clock(func() time.Time { return now }))
 			first, second := s.handOff("", 1), s.handOff("", 2)
@@ -47,7 +47,7 @@ func TestAHandOffOfAMomentAgoHasAskedForTheDefinition(t *testing.T) {
 }
 
 // pauseUnnoticed pauses the schedule and wakes nobody.
-func (s *site) pauseUnnoticed() {
+func (s *installation) pauseUnnoticed() {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(s.t, err)
@@ -61,7 +61,7 @@ func (s *site) pauseUnnoticed() {
 // since.
 func TestACompletionThatLetsAStartGo(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapBufferOne))
+	s := newInstallation(t, policy(schedule.OverlapBufferOne))
 	pool := s.newPool()
 	first, second := s.handOff("", 1), s.handOff("", 2)
 	s.handle(pool, invoker.Message{Enqueue: &first})

@@ -11,9 +11,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// limited is a desk in a namespace whose limit gives room at some milliseconds from now on, and says to ask again in a second.
-func limited(t *testing.T, slots func() []int, changes ...func(*wire.Definition)) *desk {
-	k := newDesk(t, changes...)
+// limited is a harness in a namespace whose limit gives room at some milliseconds from now on, and says to ask again in a second.
+func limited(t *testing.T, slots func() []int, changes ...func(*wire.Definition)) *harness {
+	k := newHarness(t, changes...)
 	k.bounds.Room = &invoker.Room{DelayedBy: schedule.DelayActionRate}
 	k.ask = func(int) *invoker.Room {
 		room := &invoker.Room{Asked: true, DelayedBy: schedule.DelayActionRate, AskAt: k.now.Add(time.Second)}
@@ -27,7 +27,7 @@ func limited(t *testing.T, slots func() []int, changes ...func(*wire.Definition)
 
 func slots(ms ...int) func() []int { return func() []int { return ms } }
 
-func (k *desk) after(d time.Duration) {
+func (k *harness) after(d time.Duration) {
 	k.now = k.now.Add(d)
 	k.transition(invoker.Input{})
 }
@@ -72,17 +72,17 @@ func TestAutomatedStartsAreGivenRoomFirst(t *testing.T) {
 func TestWhatBecomesOfADelayedStart(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		happens func(k *desk)
+		happens func(k *harness)
 		events  string
 	}{
-		"limit lifted":     {func(k *desk) { k.bounds.Room = nil }, ""},
-		"paused":           {func(k *desk) { k.d.Schedule.State.Paused = true }, "-1 dropped"},
-		"frozen":           {func(k *desk) { k.bounds.Freeze = &schedule.Freeze{Reason: "move", From: k.now} }, "-1 dropped"},
-		"past its window":  {func(k *desk) { k.now = k.now.Add(20 * time.Second) }, "-1 missed"},
-		"too late to use":  {func(k *desk) { k.now = k.now.Add(invoker.StaleSlot + time.Second) }, ""},
-		"another by skip":  {func(k *desk) { k.due(1) }, "1 skipped"},
-		"another ends it":  {func(k *desk) { k.dueUnder(schedule.OverlapCancelOther, 1) }, "-1 skipped"},
-		"nothing, so long": {func(*desk) {}, ""},
+		"limit lifted":     {func(k *harness) { k.bounds.Room = nil }, ""},
+		"paused":           {func(k *harness) { k.d.Schedule.State.Paused = true }, "-1 dropped"},
+		"frozen":           {func(k *harness) { k.bounds.Freeze = &schedule.Freeze{Reason: "move", From: k.now} }, "-1 dropped"},
+		"past its window":  {func(k *harness) { k.now = k.now.Add(20 * time.Second) }, "-1 missed"},
+		"too late to use":  {func(k *harness) { k.now = k.now.Add(invoker.StaleSlot + time.Second) }, ""},
+		"another by skip":  {func(k *harness) { k.due(1) }, "1 skipped"},
+		"another ends it":  {func(k *harness) { k.dueUnder(schedule.OverlapCancelOther, 1) }, "-1 skipped"},
+		"nothing, so long": {func(*harness) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func TestARunThatIsRefusedMakesRoomForNobody(t *testing.T) {
 
 func TestFrozen(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.running(-9)
 	k.due(-8)
 	require.Equal(t, "-9 started, -8 deferred", k.phases())

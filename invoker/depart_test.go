@@ -19,7 +19,7 @@ import (
 )
 
 // deleted deletes the schedule with a policy for its runs, as the frontend does, and waits until it is forgotten.
-func (s *site) deleted(policy schedule.RunsPolicy) {
+func (s *installation) deleted(policy schedule.RunsPolicy) {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(s.t, err)
@@ -29,7 +29,7 @@ func (s *site) deleted(policy schedule.RunsPolicy) {
 	})
 }
 
-func (s *site) send(subject string, message any) {
+func (s *installation) send(subject string, message any) {
 	s.t.Helper()
 	body, err := codec.Marshal(message)
 	require.NoError(s.t, err)
@@ -37,7 +37,7 @@ func (s *site) send(subject string, message any) {
 }
 
 // left are the workflow IDs of the runs in the action stream.
-func (s *site) left() (workflows []string) {
+func (s *installation) left() (workflows []string) {
 	s.t.Helper()
 	for _, msg := range s.history(s.names.ActionStream()) {
 		var request schedule.ActionRequest
@@ -49,7 +49,7 @@ func (s *site) left() (workflows []string) {
 }
 
 // controls are what has been asked of runs, by workflow ID.
-func (s *site) controls() map[string]schedule.ControlKind {
+func (s *installation) controls() map[string]schedule.ControlKind {
 	s.t.Helper()
 	all := map[string]schedule.ControlKind{}
 	for _, msg := range s.history(s.names.ControlStream()) {
@@ -61,7 +61,7 @@ func (s *site) controls() map[string]schedule.ControlKind {
 }
 
 // ends are the statuses of the runs whose end the history tells of, by workflow ID.
-func (s *site) ends() map[string]schedule.Status {
+func (s *installation) ends() map[string]schedule.Status {
 	s.t.Helper()
 	all := map[string]schedule.Status{}
 	for _, msg := range s.history(s.names.EventStream()) {
@@ -75,7 +75,7 @@ func (s *site) ends() map[string]schedule.Status {
 }
 
 // forgotten waits until there is no record of the schedule.
-func (s *site) forgotten() {
+func (s *installation) forgotten() {
 	s.t.Helper()
 	natstest.Eventually(s.t, patience, "the schedule is forgotten", func() bool {
 		_, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(s.key))
@@ -130,7 +130,7 @@ func TestRunsOfADeletedSchedule(t *testing.T) {
 }
 
 // messages are the subjects of the messages of the task stream that match a filter.
-func (s *site) messages(filter string) (subjects []string) {
+func (s *installation) messages(filter string) (subjects []string) {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), s.names.TaskStream(0))
 	require.NoError(s.t, err)
@@ -148,7 +148,7 @@ func TestRunsOfAReplacedSchedule(t *testing.T) {
 	for _, policy := range []schedule.RunsPolicy{"", schedule.RunsLeave, schedule.RunsTerminate} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newInstallation(t)
 			stop := s.run(s.newPool())
 			s.deliver(s.handOff(schedule.OverlapAllowAll, 1, 2))
 			s.awaitPhase(2, schedule.PhaseStarted)
@@ -174,7 +174,7 @@ func TestRunsOfAReplacedSchedule(t *testing.T) {
 // TestAskedToEndThenDeleted: what a run has been asked for before its schedule is deleted reaches it all the same.
 func TestAskedToEndThenDeleted(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	stop := s.run(s.newPool())
 	s.due(1)
 	s.awaitPhase(1, schedule.PhaseStarted)

@@ -43,7 +43,7 @@ func (b *fasterElsewhere) Last(ctx context.Context, stream, subject string) (bus
 // TestStartedElsewhereAndOver: who finds the own run in the way of the own start has started it, whatever has become of it since.
 func TestStartedElsewhereAndOver(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	e := s.handOff("", 1)
 	start := e.Starts[0]
 	faster := &fasterElsewhere{

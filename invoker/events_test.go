@@ -14,7 +14,7 @@ import (
 )
 
 // told returns the events since the last call, by number and kind.
-func (k *desk) told() map[string]schedule.Event {
+func (k *harness) told() map[string]schedule.Event {
 	told := map[string]schedule.Event{}
 	for _, e := range k.news {
 		one := k.news
@@ -28,7 +28,7 @@ func (k *desk) told() map[string]schedule.Event {
 
 func TestSkippedOnRequest(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, actions(2))
+	k := newHarness(t, actions(2))
 	e := k.handOff(schedule.SourceAuto, "", 1, 2)
 	e.Starts[0].Skip = true
 	k.transition(traced(e))
@@ -54,7 +54,7 @@ func TestSkippedOnRequest(t *testing.T) {
 // TestASkippedStartNeedsNoRoom: a full buffer drops it no more than it would have to take it.
 func TestASkippedStartNeedsNoRoom(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.running(-900)
 	seconds := make([]int, invoker.BufferLimit)
 	for i := range seconds {
@@ -70,7 +70,7 @@ func TestASkippedStartNeedsNoRoom(t *testing.T) {
 
 func TestCountedEventsSayFromWhenToWhen(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	e := k.handOff(schedule.SourceAuto, "", 9)
 	e.Missed, e.MissedSpan = 2, wire.Span{From: second(1), To: second(2)}
 	e.Superseded, e.SupersededSpan = 3, wire.Span{From: second(3), To: second(5)}
@@ -94,9 +94,9 @@ func TestCountedEventsSayFromWhenToWhen(t *testing.T) {
 
 func TestWhatEventsSayOfAStart(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	e := k.handOff("b", schedule.OverlapBufferOne, 1)
-	e.Starts[0].Identity = "ann@desk"
+	e.Starts[0].Identity = "ann@harness"
 	k.transition(traced(e))
 	k.work(invoker.Accepted)
 	k.now = second(3)
@@ -104,7 +104,7 @@ func TestWhatEventsSayOfAStart(t *testing.T) {
 	told := k.told()
 	for name, event := range told {
 		require.Equal(t, "b", event.Source, name)
-		require.Equal(t, "ann@desk", event.Identity, name)
+		require.Equal(t, "ann@harness", event.Identity, name)
 		require.True(t, event.Manual, name)
 		require.Equal(t, "trace-of-b", event.Trace, name)
 	}
@@ -132,7 +132,7 @@ func TestEventsNameThePolicy(t *testing.T) {
 	for p, want := range tests {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, policy(p))
+			k := newHarness(t, policy(p))
 			k.running(1)
 			k.due(2, 3)
 			have := map[string]schedule.OverlapPolicy{}
@@ -172,7 +172,7 @@ func TestOutcomes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t)
+			k := newHarness(t)
 			k.running(1)
 			c := test.completion
 			c.RequestID, c.Attempt, c.Worker, c.StartTime, c.CloseTime = k.id(1), 3, "w", k.now, k.now
@@ -211,7 +211,7 @@ func TestAnUpdateReachesWhatIsDeferred(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, policy(schedule.OverlapBufferAll))
+			k := newHarness(t, policy(schedule.OverlapBufferAll))
 			k.running(1)
 			k.due(2, 3)
 			k.events()
@@ -227,7 +227,7 @@ func TestAnUpdateReachesWhatIsDeferred(t *testing.T) {
 // TestPausedStartsAreDroppedWhenTheyWouldStart: a pause is not the end of what waits, only of what it would start.
 func TestPausedStartsAreDroppedWhenTheyWouldStart(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.running(1)
 	k.due(2)
 	k.trigger(3, "")
@@ -246,7 +246,7 @@ func TestPausedStartsAreDroppedWhenTheyWouldStart(t *testing.T) {
 
 func TestWorkIsBounded(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	seconds := make([]int, 3*invoker.RoundLimit)
 	for i := range seconds {
 		seconds[i] = i + 1
@@ -279,7 +279,7 @@ func TestWorkIsBounded(t *testing.T) {
 // TestWhatIsToBeTerminatedIsNotStarted: however long the delivery takes.
 func TestWhatIsToBeTerminatedIsNotStarted(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapTerminateOther))
+	k := newHarness(t, policy(schedule.OverlapTerminateOther))
 	k.due(1)
 	k.due(2)
 	require.Empty(t, invoker.WorkOf(&k.state, k.now).Starts)

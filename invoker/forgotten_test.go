@@ -22,7 +22,7 @@ import (
 // another process forgets it, which has no record yet. None comes into being.
 func TestForgottenBeforeTheFirstRecord(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
 	e := s.handOff("", 1)
@@ -46,7 +46,7 @@ func TestForgottenBeforeTheFirstRecord(t *testing.T) {
 // leaves no record of the first, and tells nothing under the IDs of events that have been told.
 func TestNoRecordOfAScheduleThatWasReplaced(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
 	e := s.handOff(schedule.OverlapAllowAll, 1)
@@ -74,7 +74,7 @@ func TestNoRecordOfAScheduleThatWasReplaced(t *testing.T) {
 // TestFirstRecordAfterAnEarlierSchedule of the same ID, of which there is a trace.
 func TestFirstRecordAfterAnEarlierSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	require.NoError(t, kv.LeaveTrace(t.Context(), s.store, kv.Invoker(s.key)))
 	require.NoError(t, kv.LeaveTrace(t.Context(), s.store, kv.Invoker(s.key)), "there is one")
 	e := s.handOff("", 1)
@@ -107,7 +107,7 @@ func (a *atThePurge) Purge(ctx context.Context, stream, subject string) error {
 // the same event IDs.
 func TestForgottenWhileAStartIsMade(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, keepOriginal, func(d *wire.Definition) { d.Schedule.Policies.Overlap = schedule.OverlapBufferAll })
+	s := newInstallation(t, keepOriginal, func(d *wire.Definition) { d.Schedule.Policies.Overlap = schedule.OverlapBufferAll })
 	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
 	e := s.handOff("", 1, 2)
@@ -145,7 +145,7 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 	for name, replaced := range map[string]bool{"deleted": false, "replaced": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, policy(schedule.OverlapBufferAll))
+			s := newInstallation(t, policy(schedule.OverlapBufferAll))
 			first, second := s.handOff("", 1), s.handOff("", 2)
 			s.put(s.afterHandOff(first))
 			s.publishedBefore(first.Starts[0])
@@ -170,7 +170,7 @@ func TestNothingBeginsOnWhatIsBeingForgotten(t *testing.T) {
 }
 
 // gone deletes the definition, and puts that of another schedule of the same ID in its place if it is to be replaced.
-func (s *site) gone(definition kv.Record[wire.Definition], replaced bool) {
+func (s *installation) gone(definition kv.Record[wire.Definition], replaced bool) {
 	s.t.Helper()
 	key := kv.Definition(s.key)
 	require.NoError(s.t, kv.DeleteNoting(s.t.Context(), s.store, key, definition.Revision, kv.Note{Runs: schedule.RunsLeave}))
@@ -184,7 +184,7 @@ func (s *site) gone(definition kv.Record[wire.Definition], replaced bool) {
 }
 
 // bus is one that is closed after the test.
-func (s *site) bus() bus.Bus {
+func (s *installation) bus() bus.Bus {
 	own := bus.New(s.js)
 	s.t.Cleanup(own.Close)
 	return own

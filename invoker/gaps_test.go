@@ -26,22 +26,22 @@ const (
 // dueTimes is what hand-offs are made of: the times of a spec, and the fate that each has had from the first hand-off that
 // has brought it.
 type dueTimes struct {
-	*desk
+	*harness
 	spec  *specproc.Spec
 	times []specproc.Time
 	fates map[time.Time]string // by nominal time
 }
 
 func newDueTimes(t require.TestingT, every int, jitter, length time.Duration) *dueTimes {
-	d := &dueTimes{desk: newDesk(t, policy(schedule.OverlapAllowAll)), fates: map[time.Time]string{}}
-	d.desk.d.Schedule.Spec = schedule.Spec{
+	d := &dueTimes{harness: newHarness(t, policy(schedule.OverlapAllowAll)), fates: map[time.Time]string{}}
+	d.harness.d.Schedule.Spec = schedule.Spec{
 		Intervals: []schedule.Interval{{Every: schedule.Duration(every) * schedule.Duration(time.Second)}},
 		Jitter:    schedule.Duration(jitter),
 	}
 	var err error
-	d.spec, err = specproc.CompileDefinition(&d.desk.d)
+	d.spec, err = specproc.CompileDefinition(&d.harness.d)
 	require.NoError(t, err)
-	for at := range d.spec.Between(origin, origin.Add(length), d.desk.d.JitterSeed()) {
+	for at := range d.spec.Between(origin, origin.Add(length), d.harness.d.JitterSeed()) {
 		d.times = append(d.times, at)
 	}
 	return d
@@ -69,7 +69,7 @@ func (d *dueTimes) handOff(from, to time.Time, missed, superseded, started int) 
 			count(&e.Superseded, &e.SupersededSpan, at, fateSuperseded)
 		case i < missed+superseded+started:
 			fates[at.Nominal.UTC()] = fateStarted
-			e.Starts = append(e.Starts, wire.NewStart(&d.desk.d, schedule.SourceAuto, at.Nominal, at.Actual))
+			e.Starts = append(e.Starts, wire.NewStart(&d.harness.d, schedule.SourceAuto, at.Nominal, at.Actual))
 		default:
 			count(&e.Dropped, &e.DroppedSpan, at, fateDropped)
 		}

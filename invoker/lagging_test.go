@@ -31,7 +31,7 @@ func (l *lagging) Get(ctx context.Context, bucket, key string) (kv.Entry, error)
 // TestALaggingReplicaLosesNoCompletion: to a replica that does not know of the run, its completion is one of nobody.
 func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
@@ -55,7 +55,7 @@ func TestALaggingReplicaLosesNoCompletion(t *testing.T) {
 // unpaused the schedule since, and the failure comes again.
 func TestALaggingReplicaPausesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(d *wire.Definition) { d.Schedule.Policies.PauseOnFailure = true })
+	s := newInstallation(t, func(d *wire.Definition) { d.Schedule.Policies.PauseOnFailure = true })
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Invoker(s.key).String()}
@@ -84,7 +84,7 @@ func TestALaggingReplicaPausesNothing(t *testing.T) {
 // a record, which nobody would ever remove.
 func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	replica := &lagging{Buckets: buckets, key: kv.Definition(s.key).String()}
@@ -105,7 +105,7 @@ func TestALaggingReplicaBringsNoDeletedScheduleBack(t *testing.T) {
 // TestAResultIsNotLeftBehind: it was written while another process forgot the schedule, and the record was in vain.
 func TestAResultIsNotLeftBehind(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	start := s.start(1)
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)

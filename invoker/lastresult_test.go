@@ -57,7 +57,7 @@ func (a *atTheWrite) GetLeader(ctx context.Context, bucket, key string) (kv.Entr
 }
 
 // resultWriter is a pool to which something happens before it writes the last result. It dies then, or goes on.
-func (s *site) resultWriter(dies bool, before func()) *invoker.Pool {
+func (s *installation) resultWriter(dies bool, before func()) *invoker.Pool {
 	s.t.Helper()
 	buckets, err := kv.OpenBuckets(s.t.Context(), s.js, s.names, 1)
 	require.NoError(s.t, err)
@@ -66,7 +66,7 @@ func (s *site) resultWriter(dies bool, before func()) *invoker.Pool {
 }
 
 // ended is a run in progress, and the message that it has completed.
-func (s *site) ended(n int, result string) invoker.Message {
+func (s *installation) ended(n int, result string) invoker.Message {
 	s.t.Helper()
 	e := s.handOff("", n)
 	s.handle(s.newPool(), invoker.Message{Enqueue: &e})
@@ -75,7 +75,7 @@ func (s *site) ended(n int, result string) invoker.Message {
 	return message
 }
 
-func (s *site) result() (wire.Result, bool) {
+func (s *installation) result() (wire.Result, bool) {
 	s.t.Helper()
 	record, err := kv.OrZero(kv.GetLeader(s.t.Context(), s.store, kv.Result(s.key)))
 	require.NoError(s.t, err)
@@ -90,7 +90,7 @@ func TestNoResultOfAScheduleThatIsForgotten(t *testing.T) {
 	for name, results := range map[string]int{"the first": 0, "a later one": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newInstallation(t)
 			for n := range results {
 				s.handle(s.newPool(), s.ended(n+1, `"before"`))
 			}
@@ -112,7 +112,7 @@ func TestNoResultOfAScheduleThatIsForgotten(t *testing.T) {
 // created, which has a result of its own by the time. The first process goes on.
 func TestTheResultOfANewScheduleIsSpared(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	completed := s.ended(1, `"old"`)
 	goesOn := s.resultWriter(false, func() {
 		definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
@@ -129,7 +129,7 @@ func TestTheResultOfANewScheduleIsSpared(t *testing.T) {
 // TestForgettingSparesTheResultOfANewSchedule: it is written while a process is about to remove that of the one before.
 func TestForgettingSparesTheResultOfANewSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.handle(s.newPool(), s.ended(1, `"old"`))
 	definition, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestForgettingSparesTheResultOfANewSchedule(t *testing.T) {
 // TestTheFirstResultAfterAnEarlierSchedule of the same ID, of whose result there is a trace.
 func TestTheFirstResultAfterAnEarlierSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	require.NoError(t, kv.LeaveTrace(t.Context(), s.store, kv.Result(s.key)))
 	s.handle(s.newPool(), s.ended(1, `"new"`))
 	result, _ := s.result()

@@ -46,7 +46,7 @@ func limitedBy(limits schedule.NamespaceLimits) namespaces.Source {
 }
 
 // turnTo stores a schedule of another name, or namespace, and turns to it.
-func (s *site) turnTo(namespace, id string) {
+func (s *installation) turnTo(namespace, id string) {
 	s.t.Helper()
 	s.key = s.define(id, func(d *wire.Definition) {
 		d.Namespace = namespace
@@ -56,7 +56,7 @@ func (s *site) turnTo(namespace, id string) {
 }
 
 // backfillOf hands over so many manual starts.
-func (s *site) backfillOf(starts int) {
+func (s *installation) backfillOf(starts int) {
 	s.t.Helper()
 	s.request(wire.BackfillState{ID: "b-" + s.key.ID, Range: &schedule.BackfillRange{}})
 	var seconds []int
@@ -73,7 +73,7 @@ type arrival struct {
 }
 
 // arrivals waits for so many runs of a namespace, and returns them by time.
-func (s *site) arrivals(namespace string, runs int) []arrival {
+func (s *installation) arrivals(namespace string, runs int) []arrival {
 	s.t.Helper()
 	consumer, err := s.js.CreateConsumer(s.t.Context(), s.names.ActionStream(), s.names.WorkerConsumer(namespace, "q"))
 	require.NoError(s.t, err)
@@ -95,7 +95,7 @@ func (s *site) arrivals(namespace string, runs int) []arrival {
 func TestActionsPerSecond(t *testing.T) {
 	t.Parallel()
 	const rate, each = 50, 60
-	s := newSite(t)
+	s := newInstallation(t)
 	source := limitedBy(schedule.NamespaceLimits{ActionsPerSecond: rate})
 	began := time.Now()
 	for _, id := range []string{"a", "b", "c"} {
@@ -123,7 +123,7 @@ func TestActionsPerSecond(t *testing.T) {
 }
 
 // ready are the runs of a namespace that have been started.
-func (s *site) ready(namespace string) []string {
+func (s *installation) ready(namespace string) []string {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), s.names.ActionStream())
 	require.NoError(s.t, err)
@@ -140,7 +140,7 @@ func (s *site) ready(namespace string) []string {
 func TestMaxPendingRuns(t *testing.T) {
 	t.Parallel()
 	const most, each = 8, 10
-	s := newSite(t)
+	s := newInstallation(t)
 	s.run(s.newPool(under(limitedBy(schedule.NamespaceLimits{MaxPendingRuns: most}))))
 	for _, id := range []string{"a", "b"} {
 		s.turnTo("default", id)
@@ -171,7 +171,7 @@ func TestMaxPendingRuns(t *testing.T) {
 // TestAFreezeThatComesAndGoes: automated starts are dropped as long as it holds, those of people are not.
 func TestAFreezeThatComesAndGoes(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	now := &rules{}
 	s.run(s.newPool(under(now)))
 	s.due(1)
@@ -194,7 +194,7 @@ func TestAFreezeThatComesAndGoes(t *testing.T) {
 // TestStartsWaitWhereTheRateCannotBeLookedUp, and everything else goes on.
 func TestStartsWaitWhereTheRateCannotBeLookedUp(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	broken := &brokenRates{}
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func (b *brokenRates) Create(ctx context.Context, bucket, key string, data []byt
 // TestARunThatIsOverMakesRoom as soon as the runs are counted again: what was admitted counts apart only until it is published.
 func TestARunThatIsOverMakesRoom(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	now := time.Now()
 	pool := s.newPool(under(limitedBy(schedule.NamespaceLimits{MaxPendingRuns: 1})), clock(func() time.Time { return now }))
 	for n := range 3 {

@@ -67,7 +67,7 @@ func (r *readFirst) Update(ctx context.Context, bucket, key string, data []byte,
 // before has returned.
 func TestTheLastResultIsReadWhileTheRecordIsWritten(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
 	gated := &readFirst{
@@ -129,7 +129,7 @@ func TestARunDoesNotWaitForTheEventsBefore(t *testing.T) {
 	for name, failing := range map[string]bool{"published": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newInstallation(t)
 			own := bus.New(s.js)
 			t.Cleanup(own.Close)
 			invokers := s.newPool()
@@ -161,7 +161,7 @@ func TestARunDoesNotWaitForTheEventsBefore(t *testing.T) {
 }
 
 // kindsOf are the kinds of the events, each once, that are of some kinds.
-func (s *site) kindsOf(kinds ...schedule.EventKind) (found []schedule.EventKind) {
+func (s *installation) kindsOf(kinds ...schedule.EventKind) (found []schedule.EventKind) {
 	for _, kind := range s.events() {
 		for _, wanted := range kinds {
 			if kind == wanted {

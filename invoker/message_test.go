@@ -96,7 +96,7 @@ func FuzzDecodeCompletion(f *testing.F) {
 		}
 		require.Equal(t, "r1", c.RequestID)
 		require.True(t, c.Status.Valid())
-		k := newDesk(t, pauseOnFailure)
+		k := newHarness(t, pauseOnFailure)
 		k.running(1)
 		c.RequestID = k.find(1).RequestID
 		k.transition(invoker.Input{Completions: []schedule.Completion{*c}})

@@ -17,7 +17,7 @@ import (
 
 // model drives one schedule through whatever may happen to it, and keeps the books beside it.
 type model struct {
-	*desk
+	*harness
 	t *rapid.T
 	// mails are the hand-offs made so far. Any of them may come, in any order, any number of times.
 	mails []wire.Enqueue
@@ -43,7 +43,7 @@ func TestAnySequenceKeepsTheBooks(t *testing.T) {
 			t: t, taken: map[string]time.Time{}, brought: map[string]bool{}, fate: map[string][]schedule.EventKind{},
 			ready: map[string]int{}, withdrawn: map[string]bool{},
 		}
-		m.desk = newDesk(t, policy(p), limit(rapid.IntRange(0, 3).Draw(t, "limit")),
+		m.harness = newHarness(t, policy(p), limit(rapid.IntRange(0, 3).Draw(t, "limit")),
 			catchup(rapid.SampledFrom([]time.Duration{0, 10 * time.Second}).Draw(t, "window")))
 		m.d.Schedule.Policies.PauseOnFailure = rapid.Bool().Draw(t, "pause on failure")
 		if rapid.Bool().Draw(t, "limited") {
@@ -329,7 +329,7 @@ func covers(spans []wire.Span, at time.Time) bool {
 func TestEveryOrderOfHandOffsGivesTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		k := newDesk(t, policy(schedule.OverlapAllowAll))
+		k := newHarness(t, policy(schedule.OverlapAllowAll))
 		var mails []wire.Enqueue
 		total := rapid.IntRange(1, 6).Draw(t, "hand-offs")
 		for i := range total {

@@ -84,12 +84,12 @@ func keepsRate(t require.TestingT, starts []time.Time, rate float64, more time.D
 
 // contender is a schedule among others that want to start more than they may.
 type contender struct {
-	*desk
+	*harness
 	wakes  time.Time
 	starts []time.Time
 }
 
-// step makes a transition, and starts what is ready. It leaves out what a desk checks: there are many steps.
+// step makes a transition, and starts what is ready. It leaves out what a harness checks: there are many steps.
 func (c *contender) step(now time.Time, in invoker.Input) {
 	c.now, in.Bounds = now, c.bounds
 	out := invoker.Transition(&c.d, c.state, in, now)
@@ -150,7 +150,7 @@ type contest struct {
 func newContest(t require.TestingT, rate float64, schedules int) *contest {
 	c := &contest{now: origin}
 	for range schedules {
-		one := &contender{desk: newDesk(t, policy(schedule.OverlapAllowAll))}
+		one := &contender{harness: newHarness(t, policy(schedule.OverlapAllowAll))}
 		one.bounds.Room = &invoker.Room{DelayedBy: schedule.DelayActionRate}
 		one.ask = func(starts int) *invoker.Room {
 			var slots []time.Time
@@ -168,7 +168,7 @@ func (c *contender) handOver(starts int) {
 	for i := range starts {
 		seconds = append(seconds, i-starts)
 	}
-	c.step(c.now, traced(c.desk.handOff(schedule.SourceAuto, "", seconds...)))
+	c.step(c.now, traced(c.harness.handOff(schedule.SourceAuto, "", seconds...)))
 }
 
 func (c *contest) next() *contender {

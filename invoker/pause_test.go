@@ -19,7 +19,7 @@ import (
 // TestAPauseOnFailureThatNobodyIsWokenFor: the process dies when it has written the pause. Its guard wakes the generator a moment later.
 func TestAPauseOnFailureThatNobodyIsWokenFor(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, pauseOnFailure)
+	s := newInstallation(t, pauseOnFailure)
 	guard := s.names.GuardTimer(0, s.key, 2)
 	invokers := s.newPool(func(c *pool.Config) {
 		c.Bus = wakesNoGenerator{Bus: s.bus(), wake: s.names.GenerateWake(0, s.key, 2)}

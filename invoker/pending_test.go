@@ -17,9 +17,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// waits is a site with schedules that the test handles in turn, by a clock that it sets.
+// waits is an installation with schedules that the test handles in turn, by a clock that it sets.
 type waits struct {
-	*site
+	*installation
 	now time.Time
 	// pool is the process at work.
 	pool *invoker.Pool
@@ -27,7 +27,7 @@ type waits struct {
 
 func newWaits(t *testing.T, limits schedule.NamespaceLimits, changes ...func(*pool.Config)) *waits {
 	t.Helper()
-	w := &waits{site: newSite(t), now: time.Now()}
+	w := &waits{installation: newInstallation(t), now: time.Now()}
 	all := append([]func(*pool.Config){under(limitedBy(limits)), clock(func() time.Time { return w.now })}, changes...)
 	w.pool = w.newPool(all...)
 	return w
@@ -133,7 +133,7 @@ func TestStartsWaitWhereRunsCannotBeCounted(t *testing.T) {
 // not enough for all.
 func TestAPaceServesInOrder(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	now := time.Now()
 	config := pool.Config{Store: s.store, Names: s.names, Now: func() time.Time { return now }}
 	given := invoker.ServePace(t.Context(), config, "default", 1, 10, 10, 10)
@@ -161,7 +161,7 @@ func (b *whileItCounts) Subjects(ctx context.Context, stream, filter string) (in
 // goes on with that, and does not ask for more.
 func TestRoomOutlivesAConflict(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	now := time.Now()
 	counting := &whileItCounts{Bus: s.bus(), happens: func() {
 		other := wire.InvokerState{Incarnation: s.definition().Incarnation, LimitVersion: s.definition().LimitVersion}

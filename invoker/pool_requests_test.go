@@ -20,7 +20,7 @@ import (
 )
 
 // request stores the record of a trigger or backfill.
-func (s *site) request(state wire.BackfillState) (revision uint64) {
+func (s *installation) request(state wire.BackfillState) (revision uint64) {
 	s.t.Helper()
 	state.Incarnation = s.definition().Incarnation
 	revision, err := kv.Put(s.t.Context(), s.store, kv.Backfill(s.key, state.ID), &state, 0)
@@ -29,7 +29,7 @@ func (s *site) request(state wire.BackfillState) (revision uint64) {
 }
 
 // manual is a hand-off of a trigger or backfill, complete with its one batch.
-func (s *site) manual(source string, seconds ...int) wire.Enqueue {
+func (s *installation) manual(source string, seconds ...int) wire.Enqueue {
 	d := s.definition()
 	e := wire.Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: source, Complete: true,
@@ -42,7 +42,7 @@ func (s *site) manual(source string, seconds ...int) wire.Enqueue {
 }
 
 // pending reports whether a message waits on a subject of the task stream.
-func (s *site) pending(subject string) bool {
+func (s *installation) pending(subject string) bool {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), s.names.TaskStream(0))
 	require.NoError(s.t, err)
@@ -98,7 +98,7 @@ func TestATriggerReplacesPartOfTheAction(t *testing.T) {
 // TestWithoutItsTriggerAStartIsRefused: it would run with an input that nobody has asked for.
 func TestWithoutItsTriggerAStartIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, runTimeout(time.Hour))
+	s := newInstallation(t, runTimeout(time.Hour))
 	revision := s.request(wire.BackfillState{ID: "b", Trigger: &schedule.Trigger{Input: json.RawMessage("2")}})
 	e := s.manual("b", 1)
 	e.Starts[0].Overridden = true
@@ -113,7 +113,7 @@ func TestWithoutItsTriggerAStartIsRefused(t *testing.T) {
 	require.Contains(t, last.Reason, "trigger")
 }
 
-func (s *site) lastEvent() schedule.Event {
+func (s *installation) lastEvent() schedule.Event {
 	s.t.Helper()
 	history := s.history(s.names.EventStream())
 	var event schedule.Event
@@ -164,7 +164,7 @@ func TestCanceledBeforeItsFirstHandOff(t *testing.T) {
 // TestTheLastSuccessIsLeftOutWhereItDoesNotFit: a large action leaves no room for a large result.
 func TestTheLastSuccessIsLeftOutWhereItDoesNotFit(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	most := int(s.js.Conn().MaxPayload())
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestTheLastSuccessIsLeftOutWhereItDoesNotFit(t *testing.T) {
 // TestAnAutomatedStartWaitsForOneRound: hundreds of manual starts are ready when it becomes due.
 func TestAnAutomatedStartWaitsForOneRound(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll))
+	s := newInstallation(t, policy(schedule.OverlapAllowAll))
 	const total = 450
 	seconds := make([]int, total)
 	for i := range seconds {
@@ -302,7 +302,7 @@ func TestAnUpdateIsAppliedByABareWake(t *testing.T) {
 // TestProcessesTakeTurns: each finds starts that another has made ready and left, or is about to publish.
 func TestProcessesTakeTurns(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll))
+	s := newInstallation(t, policy(schedule.OverlapAllowAll))
 	pools := []*invoker.Pool{s.newPool(), s.newPool(), s.newPool()}
 	seconds := make([]int, 3*invoker.RoundLimit)
 	for i := range seconds {
@@ -327,7 +327,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 func pointer[T any](v T) *T { return &v }
 
 // rebuilt are the counters that the event history gives.
-func (s *site) rebuilt() wire.Counters {
+func (s *installation) rebuilt() wire.Counters {
 	s.t.Helper()
 	var counters wire.Counters
 	for _, msg := range s.history(s.names.EventStream()) {
@@ -342,7 +342,7 @@ func (s *site) rebuilt() wire.Counters {
 // not those they have published themselves.
 func TestLeftOverEventsDoNotPileUp(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll))
+	s := newInstallation(t, policy(schedule.OverlapAllowAll))
 	pools := []*invoker.Pool{s.newPool(), s.newPool()}
 	for n := range 10 {
 		e := s.handOff("", n+1)
@@ -353,7 +353,7 @@ func TestLeftOverEventsDoNotPileUp(t *testing.T) {
 }
 
 // dueElsewhere writes what another process makes of a hand-off, before it executes anything.
-func (s *site) dueElsewhere(second int) {
+func (s *installation) dueElsewhere(second int) {
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(s.key))
 	require.NoError(s.t, err)
 	in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: s.handOff("", second)}}}
@@ -366,7 +366,7 @@ func (s *site) dueElsewhere(second int) {
 // begin anew.
 func TestARoundIsRecordedWhateverElseHappens(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll), limit(5))
+	s := newInstallation(t, policy(schedule.OverlapAllowAll), limit(5))
 	e := s.handOff("", 1, 2, 3)
 	var other sync.Once
 	pool := s.newPool(clock(func() time.Time {

@@ -84,7 +84,7 @@ func TestAHandOffTwiceStartsOnce(t *testing.T) {
 // TestPoolsCompete: pools in several processes get the messages of one schedule at the same time.
 func TestPoolsCompete(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll))
+	s := newInstallation(t, policy(schedule.OverlapAllowAll))
 	for range 3 {
 		s.run(s.newPool())
 	}
@@ -175,7 +175,7 @@ func TestGarbageIsADeadLetter(t *testing.T) {
 
 func TestACorruptRecordHarmsNoOtherSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	pool := s.newPool()
 	s.run(loop.New(loop.Config{
 		Bus: natstest.Bus(t, s.js), Names: s.names, Pool: subjects.PoolInvoker, Shards: 1, Logger: natstest.Logger(t), MaxDeliveries: 2,

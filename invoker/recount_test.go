@@ -30,7 +30,7 @@ func TestGivenUpOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, policy(schedule.OverlapAllowAll))
+			k := newHarness(t, policy(schedule.OverlapAllowAll))
 			k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
 			spec, err := specproc.Compile(k.d.Schedule.Spec)
 			require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestGivenUpOnce(t *testing.T) {
 // that others have settled in part. It is believed.
 func TestGivenUpByAnotherSpec(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	k.d.Version, k.d.LimitVersion = 2, 2
 	k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(2 * time.Second)}}}
 	spec, err := specproc.Compile(k.d.Schedule.Spec)
@@ -91,7 +91,7 @@ func TestGivenUpByAnotherSpec(t *testing.T) {
 // TestRecountAfterACalendarChanged: by the calendar that there is now, other times may be due than were handed over.
 func TestRecountAfterACalendarChanged(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	k.d.Schedule.Spec = schedule.Spec{
 		Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}, ExcludeCalendarsNamed: []string{"freeze"},
 	}
@@ -125,7 +125,7 @@ func giveUp(e *wire.Enqueue, last int) {
 // update then moves their times by another jitter behind what has been covered.
 func TestHandedOverBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	handOff := func(version uint64, from, to int, nominals ...int) {
 		e := wire.Enqueue{
 			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: wire.Span{From: second(from), To: second(to)},
@@ -183,7 +183,7 @@ func TestHandedOverOnceByAnyVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, policy(schedule.OverlapAllowAll))
+			k := newHarness(t, policy(schedule.OverlapAllowAll))
 			for _, h := range test.hands {
 				e := wire.Enqueue{
 					Incarnation: "inc", Version: h.version, Source: schedule.SourceAuto,
@@ -220,7 +220,7 @@ func TestGivenUpBeforeAnUpdate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, policy(schedule.OverlapAllowAll))
+			k := newHarness(t, policy(schedule.OverlapAllowAll))
 			first := wire.Enqueue{
 				Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: origin, To: second(3)},
 			}
@@ -244,7 +244,7 @@ func TestGivenUpBeforeAnUpdate(t *testing.T) {
 // TestTheFirstHandOffIsOvertakenByAnUpdate: nothing is known of its times, though there is no gap in what is covered.
 func TestTheFirstHandOffIsOvertakenByAnUpdate(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	handOff := func(version uint64, from, to int, nominals ...int) {
 		e := wire.Enqueue{
 			Incarnation: "inc", Version: version, Source: schedule.SourceAuto, Span: wire.Span{From: second(from), To: second(to)},
@@ -263,7 +263,7 @@ func TestTheFirstHandOffIsOvertakenByAnUpdate(t *testing.T) {
 // TestGivenUpOnceAfterAnUpdate is the same for what is given up by the time it is handed over again.
 func TestGivenUpOnceAfterAnUpdate(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	k.d.Schedule.Spec = schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}}
 	spec, err := specproc.Compile(k.d.Schedule.Spec)
 	require.NoError(t, err)
@@ -284,7 +284,7 @@ func TestGivenUpOnceAfterAnUpdate(t *testing.T) {
 // counted again.
 func TestGivenUpOnceByAnotherJitter(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	every := []schedule.Interval{{Every: schedule.Duration(time.Second)}}
 	first := wire.Enqueue{
 		Incarnation: "inc", Version: 1, Source: schedule.SourceAuto, Span: wire.Span{From: origin, To: origin},

@@ -31,7 +31,7 @@ func clock(now func() time.Time) func(*pool.Config) {
 }
 
 // publishedBefore puts the start request of an earlier attempt into the action stream.
-func (s *site) publishedBefore(start wire.BufferedStart) {
+func (s *installation) publishedBefore(start wire.BufferedStart) {
 	s.t.Helper()
 	body, err := json.Marshal(&schedule.ActionRequest{
 		RequestID: start.RequestID, Callback: s.names.Callback(0, s.key, "q", start.RequestID), NominalTime: start.Nominal,
@@ -44,7 +44,7 @@ func (s *site) publishedBefore(start wire.BufferedStart) {
 
 func TestDiedBeforeTheStartWasPublished(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	e := s.handOff("", 1)
 	s.put(s.afterHandOff(e))
 	s.deliver(e)
@@ -60,7 +60,7 @@ func TestDiedBeforeTheStartWasPublished(t *testing.T) {
 
 func TestDiedBeforeTheStartWasRecorded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	e := s.handOff("", 1)
 	s.put(s.afterHandOff(e))
 	s.publishedBefore(e.Starts[0])
@@ -81,7 +81,7 @@ func TestCompletedBeforeTheStartWasRecorded(t *testing.T) {
 	for name, attempt := range map[string]int{"first attempt": 1, "backoff just over": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newInstallation(t)
 			e := s.handOff("", 1)
 			state := s.afterHandOff(e)
 			state.Starts[0].Attempt = attempt
@@ -105,7 +105,7 @@ func TestCompletedBeforeTheStartWasRecorded(t *testing.T) {
 // before this one looks for it.
 func TestCompletedByAnotherProcess(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.put(s.afterHandOff(s.handOff("", 1)))
 	var calls atomic.Int32
 	pool := s.newPool(clock(func() time.Time {
@@ -121,7 +121,7 @@ func TestCompletedByAnotherProcess(t *testing.T) {
 }
 
 // completeElsewhere writes what another process makes of the completion of all that is ready.
-func (s *site) completeElsewhere() {
+func (s *installation) completeElsewhere() {
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(s.key))
 	require.NoError(s.t, err)
 	var in invoker.Input
@@ -137,7 +137,7 @@ func (s *site) completeElsewhere() {
 // starts the run, which ends.
 func TestASuspendedProcess(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	e := s.handOff("", 1)
 	var asleep atomic.Bool
 	pool := s.newPool(clock(func() time.Time {
@@ -159,7 +159,7 @@ func TestASuspendedProcess(t *testing.T) {
 // TestASuspendedProcessBehindItsTimer: the same, where the process has armed the timeout timer of the run just before.
 func TestASuspendedProcessBehindItsTimer(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, runTimeout(time.Hour))
+	s := newInstallation(t, runTimeout(time.Hour))
 	e := s.handOff("", 1)
 	timer := s.names.TimeoutTimer(0, s.key, e.Starts[0].RequestID)
 	stream, err := s.js.Stream(t.Context(), s.names.TaskStream(0))
@@ -201,7 +201,7 @@ func (d *dying) Update(ctx context.Context, bucket, key string, value []byte, la
 func TestDiedAfterThePause(t *testing.T) {
 	t.Parallel()
 	for _, unpaused := range []bool{false, true} {
-		s := newSite(t, pauseOnFailure)
+		s := newInstallation(t, pauseOnFailure)
 		buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 		require.NoError(t, err)
 		bucket := &dying{Buckets: buckets, key: kv.Invoker(s.key).String()}
@@ -238,7 +238,7 @@ func TestDiedAfterThePause(t *testing.T) {
 // next message hours later must not publish them again, when JetStream has forgotten their IDs.
 func TestEventsLongAgoAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	natstest.ForgetSoon(t, s.js, s.names.EventStream())
 
 	anHourAgo := clock(func() time.Time { return time.Now().Add(-time.Hour) })
@@ -273,7 +273,7 @@ func TestEventsLongAgoAreNotRepeated(t *testing.T) {
 // one says nothing of those of the next, which another process has left.
 func TestEventsOfAnotherIncarnation(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll))
+	s := newInstallation(t, policy(schedule.OverlapAllowAll))
 	overtaken := &overtakenBuckets{}
 	buckets, err := kv.OpenBuckets(t.Context(), s.js, s.names, 1)
 	require.NoError(t, err)
@@ -318,7 +318,7 @@ func (b *overtakenBuckets) Update(ctx context.Context, bucket, key string, value
 }
 
 // awaitForgetful waits until the event stream has forgotten the message IDs it knows now.
-func (s *site) awaitForgetful() {
+func (s *installation) awaitForgetful() {
 	s.t.Helper()
 	subject := s.names.Event(schedule.Key{Namespace: "default", ID: "probe"}, schedule.EventDeferred)
 	publish := func() bool {
@@ -336,7 +336,7 @@ func (s *site) awaitForgetful() {
 // TestAResultLeftByAnAttemptCutShort: the result was written, the record was not.
 func TestAResultLeftByAnAttemptCutShort(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	left := wire.Result{Incarnation: "inc-nightly", Success: json.RawMessage("1"), CloseTime: s.at(1)}
 	_, err := kv.Put(t.Context(), s.store, kv.Result(s.key), &left, 0)
 	require.NoError(t, err)
@@ -353,7 +353,7 @@ func TestAResultLeftByAnAttemptCutShort(t *testing.T) {
 // TestControlsLeftBehind: a terminate that was decided is delivered by whoever comes next.
 func TestControlsLeftBehind(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapTerminateOther))
+	s := newInstallation(t, policy(schedule.OverlapTerminateOther))
 	e := s.handOff("", 1)
 	state := s.afterHandOff(e)
 	second := s.handOff("", 2)
@@ -375,7 +375,7 @@ func TestControlsLeftBehind(t *testing.T) {
 // have published it since, so it looks; then it goes on.
 func TestTheRestOfARoundMuchLater(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll))
+	s := newInstallation(t, policy(schedule.OverlapAllowAll))
 	seconds := make([]int, invoker.RoundLimit+2)
 	for i := range seconds {
 		seconds[i] = i + 1

@@ -35,7 +35,7 @@ func (h *heldUp) PublishOnce(ctx context.Context, msg *nats.Msg) (bool, error) {
 }
 
 // heldUpPool is a pool to which something happens before it publishes the first run of a workflow ID.
-func (s *site) heldUpPool(workflowID string, before func()) *invoker.Pool {
+func (s *installation) heldUpPool(workflowID string, before func()) *invoker.Pool {
 	own := bus.New(s.js)
 	s.t.Cleanup(own.Close)
 	return s.newPool(func(c *pool.Config) {
@@ -44,7 +44,7 @@ func (s *site) heldUpPool(workflowID string, before func()) *invoker.Pool {
 }
 
 // usedUp makes the action stream know the message ID of a start, as a process does that gives it up.
-func (s *site) usedUp(start wire.BufferedStart) {
+func (s *installation) usedUp(start wire.BufferedStart) {
 	s.t.Helper()
 	msg := &nats.Msg{Subject: s.names.ActionAnchor(), Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	_, err := s.js.PublishMsg(s.t.Context(), msg, jetstream.WithMsgID(start.RequestID))
@@ -55,7 +55,7 @@ func (s *site) usedUp(start wire.BufferedStart) {
 // refused and gives the start up. The run that was in its way ends, and then the first one goes on.
 func TestWhatIsRefusedIsStartedByNobody(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll), keepOriginal)
+	s := newInstallation(t, policy(schedule.OverlapAllowAll), keepOriginal)
 	first := s.handOff("", 1)
 	s.handle(s.newPool(), invoker.Message{Enqueue: &first})
 	run := s.take()
@@ -73,7 +73,7 @@ func TestWhatIsRefusedIsStartedByNobody(t *testing.T) {
 // TestARefusalThatComesAfterTheRun: the process that is refused finds that another has published the start meanwhile.
 func TestARefusalThatComesAfterTheRun(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll), keepOriginal)
+	s := newInstallation(t, policy(schedule.OverlapAllowAll), keepOriginal)
 	e := s.handOff("", 1)
 	state := s.afterHandOff(e)
 	state.Starts[0].Attempt = invoker.MaxAttempts
@@ -110,7 +110,7 @@ func (a *afterAnchor) PublishOnce(ctx context.Context, msg *nats.Msg) (bool, err
 // which has read the record as it was, starts the run meanwhile, and has not recorded it yet.
 func TestStoodStillAfterItGaveUp(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, policy(schedule.OverlapAllowAll), keepOriginal)
+	s := newInstallation(t, policy(schedule.OverlapAllowAll), keepOriginal)
 	natstest.ForgetSoon(t, s.js, s.names.ActionStream())
 	first := s.handOff("", 1)
 	s.handle(s.newPool(), invoker.Message{Enqueue: &first})
@@ -142,7 +142,7 @@ func TestStoodStillAfterItGaveUp(t *testing.T) {
 // TestDiedBeforeTheRefusalWasRecorded: the next process does not take it for a run of its own.
 func TestDiedBeforeTheRefusalWasRecorded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	e := s.handOff("", 1)
 	s.put(s.afterHandOff(e))
 	s.usedUp(e.Starts[0])
@@ -158,7 +158,7 @@ func TestARetryThatIsTooLate(t *testing.T) {
 	for name, published := range map[string]bool{"never stored": false, "stored": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, catchup(10*time.Second))
+			s := newInstallation(t, catchup(10*time.Second))
 			e := s.handOff("", 1)
 			in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: e}}}
 			state := invoker.Transition(s.definition(), wire.InvokerState{}, in, s.at(1)).State
@@ -178,7 +178,7 @@ func TestARetryThatIsTooLate(t *testing.T) {
 }
 
 // leftBehind is a record with a start that waits, one that is ready, and one that is ready and was published.
-func (s *site) leftBehind() {
+func (s *installation) leftBehind() {
 	s.t.Helper()
 	e := s.handOff(schedule.OverlapAllowAll, 1, 2, 3)
 	state := s.afterHandOff(e)
@@ -196,7 +196,7 @@ var farewell = []schedule.EventKind{schedule.EventDropped, schedule.EventDropped
 // heard of the deletion. The history tells what has become of all that was in the buffer of the first.
 func TestReplacedBeforeItWasForgotten(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.leftBehind()
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestReplacedBeforeItWasForgotten(t *testing.T) {
 // TestForgottenWithRunsThatWereNotRecorded: the history does not say that what was published was given up.
 func TestForgottenWithRunsThatWereNotRecorded(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.leftBehind()
 	record, err := kv.GetLeader(t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestTerminatedBeforeItWasForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newInstallation(t)
 			e := s.handOff("", 1)
 			state := s.afterHandOff(e)
 			require.Equal(t, schedule.PhaseReady, state.Starts[0].Phase)

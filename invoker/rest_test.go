@@ -33,7 +33,7 @@ func TestRestsWithSomeRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, policy(schedule.OverlapAllowAll))
+			s := newInstallation(t, policy(schedule.OverlapAllowAll))
 			now := time.Now()
 			pool := s.newPool(clock(func() time.Time { return now }))
 			group := s.group(false)

@@ -11,10 +11,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-func (k *desk) wake() string { return strings.Join(invoker.SourcesToWake(&k.state), " ") }
+func (k *harness) wake() string { return strings.Join(invoker.SourcesToWake(&k.state), " ") }
 
 // backfill hands over a batch of a backfill.
-func (k *desk) backfill(source string, complete bool, overlap schedule.OverlapPolicy, seconds ...int) {
+func (k *harness) backfill(source string, complete bool, overlap schedule.OverlapPolicy, seconds ...int) {
 	e := k.handOff(source, overlap, seconds...)
 	e.Complete = complete
 	k.transition(traced(e))
@@ -22,11 +22,11 @@ func (k *desk) backfill(source string, complete bool, overlap schedule.OverlapPo
 
 func TestProgressOfASource(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	first, second := k.handOff("b", "", 1, 2), k.handOff("b", "", 3)
 	second.Complete = true
 	for _, order := range [][]wire.Enqueue{{first, second}, {second, first}} {
-		k := newDesk(t, policy(schedule.OverlapBufferAll))
+		k := newHarness(t, policy(schedule.OverlapBufferAll))
 		k.transition(traced(order...))
 		progress := k.state.Sources["b"]
 		require.Equal(t, 1, progress.LastCount, "of the newest, in whatever order they come")
@@ -49,7 +49,7 @@ func TestProgressOfASource(t *testing.T) {
 
 func TestSourcesAreWokenWhenItIsUseful(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	require.Empty(t, k.wake())
 	k.backfill("b", false, "", 1, 2, 3, 4)
 	for _, n := range []int{1, 2} {
@@ -74,7 +74,7 @@ func TestSourcesAreWokenWhenItIsUseful(t *testing.T) {
 
 func TestSourcesAreWokenWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.running(-900)
 	seconds := make([]int, 500)
 	for i := range seconds {
@@ -102,7 +102,7 @@ func TestSourcesAreWokenWhenThereIsRoom(t *testing.T) {
 
 func TestWithdrawnSource(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.due(1)
 	k.backfill("b", false, "", 2, 3)
 	k.trigger(4, "")
@@ -135,7 +135,7 @@ func TestWithdrawnSource(t *testing.T) {
 // TestWithdrawnWithItsFirstHandOff: the backfill was canceled before anything of it arrived.
 func TestWithdrawnWithItsFirstHandOff(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	in := traced(k.handOff("b", "", 1, 2))
 	in.Withdrawn = []string{"b"}
 	k.transition(in)

@@ -16,7 +16,7 @@ import (
 
 func TestLifeOfAStart(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.due(1)
 	require.Equal(t, "1 ready", k.phases())
 	start := k.find(1)
@@ -41,7 +41,7 @@ func TestLifeOfAStart(t *testing.T) {
 func TestHandOffsAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	span := func(from, to int, starts ...int) wire.Enqueue {
-		k := newDesk(t)
+		k := newHarness(t)
 		e := wire.Enqueue{
 			Incarnation: "inc", Source: schedule.SourceAuto, Span: wire.Span{From: second(from), To: second(to)},
 		}
@@ -105,14 +105,14 @@ func TestHandOffsAreTakenOnce(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			apart := newDesk(t, policy(schedule.OverlapAllowAll))
+			apart := newHarness(t, policy(schedule.OverlapAllowAll))
 			for _, e := range test.in {
 				apart.transition(traced(e))
 			}
-			together := newDesk(t, policy(schedule.OverlapAllowAll))
+			together := newHarness(t, policy(schedule.OverlapAllowAll))
 			together.transition(traced(test.in...))
 			require.Equal(t, test.repeats, together.last.Ignored["repeat"])
-			for _, k := range []*desk{apart, together} {
+			for _, k := range []*harness{apart, together} {
 				have := map[string]bool{}
 				for _, s := range k.state.Starts {
 					have[fmt.Sprint(number(s.Nominal))] = true
@@ -136,7 +136,7 @@ func TestHandOffsAreTakenOnce(t *testing.T) {
 
 func TestARepeatChangesNothing(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	e := k.handOff(schedule.SourceAuto, "", 1)
 	k.transition(traced(e))
 	k.work(invoker.Accepted)
@@ -151,7 +151,7 @@ func TestARepeatChangesNothing(t *testing.T) {
 // TestAnUpdatedDefinitionDoesNotStartAgain: after an update the same time has another request ID. Coverage tells.
 func TestAnUpdatedDefinitionDoesNotStartAgain(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	k.due(1)
 	k.d.Version++
 	k.handed = map[string]time.Time{}
@@ -162,7 +162,7 @@ func TestAnUpdatedDefinitionDoesNotStartAgain(t *testing.T) {
 // TestAHandOffAfterItsSourceIsForgotten: nothing is known any more of what the source has handed over, but the run is.
 func TestAHandOffAfterItsSourceIsForgotten(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	e := k.handOff("b1", "", 1)
 	k.transition(traced(e))
 	k.work(invoker.Accepted)
@@ -181,7 +181,7 @@ func TestAHandOffAfterItsSourceIsForgotten(t *testing.T) {
 
 func TestSourcesAreApart(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	k.due(1)
 	k.trigger(1, "")
 	require.Len(t, k.state.Starts, 2)
@@ -196,7 +196,7 @@ func TestSourcesAreApart(t *testing.T) {
 
 func TestIncarnations(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll), actions(3))
+	k := newHarness(t, policy(schedule.OverlapBufferAll), actions(3))
 	k.running(1)
 	k.due(2)
 	k.events()
@@ -218,7 +218,7 @@ func TestIncarnations(t *testing.T) {
 
 func TestBufferLimit(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.running(-900)
 	seconds := make([]int, invoker.BufferLimit+5)
 	for i := range seconds {
@@ -270,14 +270,14 @@ func TestOverlapPolicies(t *testing.T) {
 	for p, test := range tests {
 		t.Run("policy "+string(p), func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, policy(p))
+			k := newHarness(t, policy(p))
 			k.running(1)
 			k.due(2, 3)
 			require.Equal(t, test.phases, k.phases())
 			require.Equal(t, test.events, k.events())
 			require.EqualValues(t, strings.Count(test.events, "skipped"), k.state.Counters.OverlapSkipped)
 
-			byStart := newDesk(t, policy(schedule.OverlapAllowAll))
+			byStart := newHarness(t, policy(schedule.OverlapAllowAll))
 			byStart.running(1)
 			byStart.dueUnder(p, 2, 3)
 			if p != "" {
@@ -289,7 +289,7 @@ func TestOverlapPolicies(t *testing.T) {
 
 func TestDeferredStartsReturn(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.running(1)
 	k.due(2, 3)
 	k.events()
@@ -303,7 +303,7 @@ func TestDeferredStartsReturn(t *testing.T) {
 
 func TestStartsOfOneMoment(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	in := traced(k.handOff(schedule.SourceAuto, "", 1))
 	in.Enqueues = append(in.Enqueues,
 		traced(k.handOff("b2", schedule.OverlapCancelOther, 2)).Enqueues[0],
@@ -339,7 +339,7 @@ func TestDeadline(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, catchup(test.window), actions(1))
+			k := newHarness(t, catchup(test.window), actions(1))
 			k.now = second(1).Add(test.late)
 			k.due(1)
 			if !test.missed {
@@ -361,7 +361,7 @@ func TestAStartThatMayNotExecuteCostsNoOtherItsPlace(t *testing.T) {
 	t.Parallel()
 	t.Run("late", func(t *testing.T) {
 		t.Parallel()
-		k := newDesk(t, catchup(10*time.Second))
+		k := newHarness(t, catchup(10*time.Second))
 		k.now = second(20)
 		k.due(1, 2, 19)
 		require.Equal(t, "19 ready", k.phases())
@@ -369,14 +369,14 @@ func TestAStartThatMayNotExecuteCostsNoOtherItsPlace(t *testing.T) {
 	})
 	t.Run("late, and would have replaced one in time", func(t *testing.T) {
 		t.Parallel()
-		k := newDesk(t, catchup(10*time.Second))
+		k := newHarness(t, catchup(10*time.Second))
 		k.now = second(20)
 		k.transition(traced(k.handOff("b15", "", 15), k.handOff(schedule.SourceAuto, schedule.OverlapCancelOther, 1)))
 		require.Equal(t, "15 ready", k.phases())
 	})
 	t.Run("late, and would have ended a run", func(t *testing.T) {
 		t.Parallel()
-		k := newDesk(t, catchup(10*time.Second), policy(schedule.OverlapTerminateOther))
+		k := newHarness(t, catchup(10*time.Second), policy(schedule.OverlapTerminateOther))
 		k.running(1)
 		k.now = second(20)
 		k.due(2)
@@ -386,14 +386,14 @@ func TestAStartThatMayNotExecuteCostsNoOtherItsPlace(t *testing.T) {
 	})
 	t.Run("paused", func(t *testing.T) {
 		t.Parallel()
-		k := newDesk(t, paused)
+		k := newHarness(t, paused)
 		k.transition(traced(k.handOff(schedule.SourceAuto, "", 1), k.handOff("b2", schedule.OverlapSkip, 2)))
 		require.Equal(t, "2 ready", k.phases())
 		require.Equal(t, "1 dropped", k.events())
 	})
 	t.Run("no actions left", func(t *testing.T) {
 		t.Parallel()
-		k := newDesk(t, actions(0), policy(schedule.OverlapCancelOther))
+		k := newHarness(t, actions(0), policy(schedule.OverlapCancelOther))
 		k.trigger(1, "")
 		k.work(invoker.Accepted)
 		k.due(2)
@@ -405,7 +405,7 @@ func TestAStartThatMayNotExecuteCostsNoOtherItsPlace(t *testing.T) {
 
 func TestLimitedActions(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, actions(2), policy(schedule.OverlapAllowAll))
+	k := newHarness(t, actions(2), policy(schedule.OverlapAllowAll))
 	k.due(1, 2, 3)
 	require.Equal(t, "1 ready, 2 ready", k.phases(), "the first in order")
 	require.Equal(t, "3 dropped", k.events())
@@ -426,7 +426,7 @@ func TestLimitedActions(t *testing.T) {
 // TestLimitedActionsInOrder: a start beside the others does not take the action of one before it.
 func TestLimitedActionsInOrder(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, actions(1))
+	k := newHarness(t, actions(1))
 	e := k.handOff(schedule.SourceAuto, "", 1, 2)
 	e.Starts[1].Overlap = schedule.OverlapAllowAll
 	k.transition(traced(e))
@@ -435,7 +435,7 @@ func TestLimitedActionsInOrder(t *testing.T) {
 
 func TestBackoff(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.due(1)
 	waits := []int{1, 2, 4, 8, 16, 32, 60, 60, 60}
 	for i, wait := range waits {
@@ -466,7 +466,7 @@ func TestBackoff(t *testing.T) {
 
 func TestARetryThatComesTooLate(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, catchup(10*time.Second))
+	k := newHarness(t, catchup(10*time.Second))
 	k.due(1)
 	k.now = second(5)
 	k.work(invoker.Failed)
@@ -482,7 +482,7 @@ func TestARetryThatComesTooLate(t *testing.T) {
 
 func TestARefusedStartIsDropped(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.due(1, 2)
 	k.events()
 	k.work(invoker.Refused)
@@ -493,7 +493,7 @@ func TestARefusedStartIsDropped(t *testing.T) {
 
 func TestAStartThatIsOverWaitsForItsCompletion(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.due(1)
 	k.work(invoker.Over)
 	require.False(t, k.last.Changed)
@@ -509,7 +509,7 @@ func TestAStartThatIsOverWaitsForItsCompletion(t *testing.T) {
 
 func TestReportsOfOtherStartsAreIgnored(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.running(1)
 	for _, id := range []string{k.id(1), "unknown"} {
 		k.apply(invoker.Report{Starts: []invoker.StartReport{{RequestID: id, Result: invoker.Refused}}})
@@ -519,7 +519,7 @@ func TestReportsOfOtherStartsAreIgnored(t *testing.T) {
 
 func TestCompletionsThatSayNothingNew(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapBufferAll))
+	k := newHarness(t, policy(schedule.OverlapBufferAll))
 	k.running(1)
 	k.due(2)
 	done := k.completion(1, schedule.StatusCompleted)
@@ -537,7 +537,7 @@ func TestCompletionsThatSayNothingNew(t *testing.T) {
 // TestCompletionsOfAnotherQueueAreIgnored: what the permissions of a worker let it say does not end the runs of others.
 func TestCompletionsOfAnotherQueueAreIgnored(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.running(1)
 	forged := k.completion(1, schedule.StatusFailed)
 	forged.TaskQueue = "another"
@@ -554,7 +554,7 @@ func TestCompletionsOfAnotherQueueAreIgnored(t *testing.T) {
 func TestCloseTimes(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{{}, second(9999)} {
-		k := newDesk(t)
+		k := newHarness(t)
 		k.running(1)
 		k.now = second(7)
 		c := k.completion(1, schedule.StatusFailed)
@@ -568,7 +568,7 @@ func TestCloseTimes(t *testing.T) {
 // TestRecentStartsOfOneGroup: which of them closed last counts, whatever the order in which they are heard of.
 func TestRecentStartsOfOneGroup(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	k.running(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 	var in invoker.Input
 	for i, n := range []int{5, 12, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11} {
@@ -586,7 +586,7 @@ func TestRecentStartsOfOneGroup(t *testing.T) {
 
 func TestRecentStarts(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapAllowAll))
+	k := newHarness(t, policy(schedule.OverlapAllowAll))
 	k.running(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 	for i, n := range []int{3, 12, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11} {
 		k.now = second(100 + i)
@@ -603,14 +603,14 @@ func TestRecentStarts(t *testing.T) {
 // are kept. Idle schedules are closed by it.
 func TestTheNewestActionIsRemembered(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(*desk){
-		"as it is": func(*desk) {},
+	for name, write := range map[string]func(*harness){
+		"as it is": func(*harness) {},
 		// As an earlier release writes it, which does not know the field.
-		"a process of an earlier release in between": func(k *desk) { k.state.LastDue = time.Time{} },
+		"a process of an earlier release in between": func(k *harness) { k.state.LastDue = time.Time{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, policy(schedule.OverlapAllowAll))
+			k := newHarness(t, policy(schedule.OverlapAllowAll))
 			k.running(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 50)
 			require.Equal(t, second(50), k.state.LastAction())
 			k.complete(50, schedule.StatusCompleted)
@@ -634,7 +634,7 @@ func TestPauseOnFailure(t *testing.T) {
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			t.Parallel()
-			k := newDesk(t, pauseOnFailure, policy(schedule.OverlapBufferAll))
+			k := newHarness(t, pauseOnFailure, policy(schedule.OverlapBufferAll))
 			k.running(1)
 			k.due(2)
 			k.trigger(3, "")
@@ -668,7 +668,7 @@ func TestPauseOnFailure(t *testing.T) {
 
 func TestPauseOnFailureNoteIsBounded(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, pauseOnFailure)
+	k := newHarness(t, pauseOnFailure)
 	k.running(1)
 	c := k.completion(1, schedule.StatusFailed)
 	c.Failure.Message = strings.Repeat("ü", 5000)
@@ -682,7 +682,7 @@ func TestPauseOnFailureNoteIsBounded(t *testing.T) {
 
 func TestCancelOther(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapCancelOther))
+	k := newHarness(t, policy(schedule.OverlapCancelOther))
 	k.running(1)
 	run := k.find(1)
 	k.due(2)
@@ -707,7 +707,7 @@ func TestCancelOther(t *testing.T) {
 
 func TestTerminateOther(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapTerminateOther))
+	k := newHarness(t, policy(schedule.OverlapTerminateOther))
 	k.running(1)
 	k.due(2)
 	require.Equal(t, schedule.ControlTerminate, k.state.Controls[0].Kind)
@@ -724,7 +724,7 @@ func TestTerminateOther(t *testing.T) {
 // TestTerminateGoesFirst: one start cancels, another terminates, and there are two runs to choose from.
 func TestTerminateGoesFirst(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, limit(2))
+	k := newHarness(t, limit(2))
 	k.running(1, 2)
 	e := k.handOff(schedule.SourceAuto, schedule.OverlapCancelOther, 3, 4)
 	e.Starts[1].Overlap = schedule.OverlapTerminateOther
@@ -733,7 +733,7 @@ func TestTerminateGoesFirst(t *testing.T) {
 	require.Equal(t, schedule.ControlCancel, k.find(2).Ending)
 	require.Len(t, k.state.Controls, 2)
 
-	one := newDesk(t)
+	one := newHarness(t)
 	one.running(1)
 	one.transition(traced(e))
 	require.Equal(t, schedule.ControlTerminate, one.find(1).Ending)
@@ -742,7 +742,7 @@ func TestTerminateGoesFirst(t *testing.T) {
 
 func TestACanceledRunMayStillBeTerminated(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapCancelOther))
+	k := newHarness(t, policy(schedule.OverlapCancelOther))
 	k.running(1)
 	k.due(2)
 	k.work(invoker.Accepted)
@@ -755,7 +755,7 @@ func TestACanceledRunMayStillBeTerminated(t *testing.T) {
 // TestTerminateBeforeTheStart: the run to end is ready but has not been accepted yet.
 func TestTerminateBeforeTheStart(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapTerminateOther))
+	k := newHarness(t, policy(schedule.OverlapTerminateOther))
 	k.due(1)
 	k.due(2)
 	require.Equal(t, "1 ready, 2 deferred", k.phases())
@@ -769,7 +769,7 @@ func TestTerminateBeforeTheStart(t *testing.T) {
 
 func TestTimedOut(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	k.running(1)
 	k.complete(1, schedule.StatusTimedOut)
 	require.Equal(t, "1 completed", k.phases())
@@ -782,7 +782,7 @@ func TestTimedOut(t *testing.T) {
 
 func TestConcurrencyLimit(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, limit(3), policy(schedule.OverlapBufferAll))
+	k := newHarness(t, limit(3), policy(schedule.OverlapBufferAll))
 	k.due(1, 2, 3, 4, 5)
 	require.Equal(t, "1 ready, 2 ready, 3 ready, 4 deferred, 5 deferred", k.phases())
 	k.work(invoker.Accepted)
@@ -794,7 +794,7 @@ func TestConcurrencyLimit(t *testing.T) {
 	k.complete(3, schedule.StatusCompleted)
 	require.Equal(t, schedule.PhaseReady, k.find(4).Phase)
 
-	k = newDesk(t, limit(2), policy(schedule.OverlapCancelOther))
+	k = newHarness(t, limit(2), policy(schedule.OverlapCancelOther))
 	k.running(1, 2)
 	k.due(3)
 	require.Equal(t, schedule.ControlCancel, k.find(1).Ending, "the oldest")
@@ -803,7 +803,7 @@ func TestConcurrencyLimit(t *testing.T) {
 
 func TestOneGroupDoesAllOfIt(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t, policy(schedule.OverlapSkip))
+	k := newHarness(t, policy(schedule.OverlapSkip))
 	k.running(1)
 	in := traced(k.handOff(schedule.SourceAuto, "", 2))
 	in.Completions = []schedule.Completion{k.completion(1, schedule.StatusCompleted)}
@@ -813,7 +813,7 @@ func TestOneGroupDoesAllOfIt(t *testing.T) {
 
 func TestWorkOf(t *testing.T) {
 	t.Parallel()
-	k := newDesk(t)
+	k := newHarness(t)
 	require.True(t, invoker.WorkOf(&k.state, k.now).Empty())
 	assert.True(t, invoker.RetryAt(&k.state, k.now).IsZero())
 	k.due(1)

@@ -14,7 +14,7 @@ import (
 )
 
 // group is one of messages as the loop has it.
-func (s *site) group(held bool, bodies ...invoker.Message) []loop.Message[invoker.Message] {
+func (s *installation) group(held bool, bodies ...invoker.Message) []loop.Message[invoker.Message] {
 	var group []loop.Message[invoker.Message]
 	for _, body := range bodies {
 		group = append(group, loop.Message[invoker.Message]{Task: subjects.Task{Key: s.key}, Body: body, Held: held})
@@ -22,7 +22,7 @@ func (s *site) group(held bool, bodies ...invoker.Message) []loop.Message[invoke
 	return group
 }
 
-func (s *site) revision() uint64 {
+func (s *installation) revision() uint64 {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(s.key))
 	require.NoError(s.t, err)
@@ -31,7 +31,7 @@ func (s *site) revision() uint64 {
 
 // startAndHold hands one start over. The run is in its queue when the pool asks to hold the message, and the record says
 // only that it was about to be.
-func (s *site) startAndHold(pool *invoker.Pool) (message invoker.Message, run taken) {
+func (s *installation) startAndHold(pool *invoker.Pool) (message invoker.Message, run taken) {
 	s.t.Helper()
 	e := s.handOff("", 1)
 	message = invoker.Message{Enqueue: &e}
@@ -51,7 +51,7 @@ var whole = []schedule.EventKind{schedule.EventStarted, schedule.EventCompleted}
 // TestAStartIsRecordedWithItsCompletion: one write tells of both.
 func TestAStartIsRecordedWithItsCompletion(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	pool := s.newPool()
 	handOff, run := s.startAndHold(pool)
 	before := s.revision()
@@ -67,7 +67,7 @@ func TestAStartIsRecordedWithItsCompletion(t *testing.T) {
 // TestAStartIsRecordedWithoutItsCompletion when the time to wait for it is over.
 func TestAStartIsRecordedWithoutItsCompletion(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	pool := s.newPool()
 	handOff, _ := s.startAndHold(pool)
 	require.Equal(t, loop.Done(), pool.Handle(t.Context(), s.key, s.group(true, handOff)))
@@ -82,7 +82,7 @@ func TestAnotherProcessIsFasterThanTheNews(t *testing.T) {
 	for name, completed := range map[string]bool{"of a start": false, "of a run that is over": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newInstallation(t)
 			pool, other := s.newPool(), s.newPool()
 			handOff, run := s.startAndHold(pool)
 			want, phase := whole[:1], schedule.PhaseStarted

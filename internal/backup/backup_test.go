@@ -24,7 +24,7 @@ import (
 // TestTimersAndRunsGoOn: what was to happen later happens, and a run that was in a worker's hands runs.
 func TestTimersAndRunsGoOn(t *testing.T) {
 	t.Parallel()
-	old := connectSite(t, natstest.Server(t), natstest.Names(t))
+	old := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	old.start(topology.Settings{Shards: 2}, &ledger{work: func(ctx context.Context, _ *worker.Run) error {
 		<-ctx.Done()
 		return ctx.Err()
@@ -46,7 +46,7 @@ func TestTimersAndRunsGoOn(t *testing.T) {
 	assert.Len(t, manifest.Streams, 13)
 	old.stop()
 
-	restored := connectSite(t, natstest.Server(t), old.names)
+	restored := connectInstallation(t, natstest.Server(t), old.names)
 	summary := restored.restore(dir, backup.RestoreConfig{})
 	assert.Equal(t, 3, summary.Schedules)
 	assert.Equal(t, 13, summary.Streams)
@@ -70,7 +70,7 @@ func TestTimersAndRunsGoOn(t *testing.T) {
 // TestResumeFrom: what was due between the backup and the time to go on from does not run, and is accounted for.
 func TestResumeFrom(t *testing.T) {
 	t.Parallel()
-	old := connectSite(t, natstest.Server(t), natstest.Names(t))
+	old := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	before := &ledger{}
 	old.start(topology.Settings{Shards: 2}, before)
 	old.create("tick", every(time.Second, schedule.OverlapAllowAll))
@@ -81,7 +81,7 @@ func TestResumeFrom(t *testing.T) {
 	natstest.Eventually(t, natstest.Patience, "it has gone on", func() bool { return before.of("tick") > known+2 })
 	old.stop()
 
-	restored := connectSite(t, natstest.Server(t), old.names)
+	restored := connectInstallation(t, natstest.Server(t), old.names)
 	for name, at := range map[string]time.Time{
 		"in the future": time.Now().Add(time.Hour), "is before the moment of the backup": manifest.Moment.Add(-time.Minute),
 	} {
@@ -120,7 +120,7 @@ func requests(runs []ran) []string {
 // TestRestoreRefuses where there is an installation, or one that runs.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
-	s := connectSite(t, natstest.Server(t), natstest.Names(t))
+	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	s.open(topology.Settings{Shards: 1})
 	dir, _ := s.backup()
 
@@ -130,7 +130,7 @@ func TestRestoreRefuses(t *testing.T) {
 	refused(t, s, dir, backup.RestoreConfig{Prefix: "other"}, "the backup is of prefix "+s.names.Prefix()+", not other")
 	refused(t, s, dir+"-no", backup.RestoreConfig{}, "holds no backup: it has no manifest.json")
 
-	other := connectSite(t, natstest.Server(t), s.names)
+	other := connectInstallation(t, natstest.Server(t), s.names)
 	refused(t, other, dir, backup.RestoreConfig{Replicas: 3}, "each replica needs a NATS server of its own")
 	assert.Empty(t, other.streams(), "a restore that fails leaves nothing")
 	_, err = backup.Restore(t.Context(), backup.RestoreConfig{JS: other.js, Replicas: 2}, dir)
@@ -152,7 +152,7 @@ func TestRestoreRefuses(t *testing.T) {
 	assert.Len(t, other.streams(), 10)
 }
 
-func refused(t *testing.T, s *site, dir string, config backup.RestoreConfig, want string) {
+func refused(t *testing.T, s *installation, dir string, config backup.RestoreConfig, want string) {
 	t.Helper()
 	config.JS = s.js
 	_, err := backup.Restore(t.Context(), config, dir)
@@ -162,7 +162,7 @@ func refused(t *testing.T, s *site, dir string, config backup.RestoreConfig, wan
 }
 
 // streams are the names of the streams of the server.
-func (s *site) streams() []string {
+func (s *installation) streams() []string {
 	s.Helper()
 	var names []string
 	lister := s.js.StreamNames(s.Context())
@@ -176,7 +176,7 @@ func (s *site) streams() []string {
 // TestDamage: whatever is wrong with a backup shows before anything is restored.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	s := connectSite(t, natstest.Server(t), natstest.Names(t))
+	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	s.open(topology.Settings{Shards: 1})
 	dir, _ := s.backup()
 	snapshot := s.names.ActionStream() + ".snapshot"
@@ -221,7 +221,7 @@ func replace(old, by string) func([]byte) []byte {
 // TestABackupThatFailsLeavesNothing, neither does a restore.
 func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := connectSite(t, natstest.Server(t), natstest.Names(t))
+	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	s.open(topology.Settings{Shards: 1})
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -238,7 +238,7 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	assert.Empty(t, left)
 
 	dir, _ := s.backup()
-	other := connectSite(t, natstest.Server(t), s.names)
+	other := connectInstallation(t, natstest.Server(t), s.names)
 	ctx, cancel = context.WithCancel(t.Context())
 	_, err = backup.Restore(ctx, backup.RestoreConfig{JS: other.js, Progress: func(step string, _, _ int) {
 		if step == "reconcile" {
@@ -250,7 +250,7 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 
 	// Somebody who starts a process in the middle of it keeps what that has made. (A server of its own: one removes the
 	// folder of all streams a moment after the last of them was deleted, also if the next is just being created.)
-	other = connectSite(t, natstest.Server(t), s.names)
+	other = connectInstallation(t, natstest.Server(t), s.names)
 	config := jetstream.KeyValueConfig{Bucket: s.names.ClusterBucket()}
 	_, err = backup.Restore(t.Context(), backup.RestoreConfig{JS: other.js, Progress: func(step string, _, _ int) {
 		if step == "reconcile" {

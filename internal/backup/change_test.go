@@ -19,7 +19,7 @@ import (
 // is done as far as they tell enough, and else named, and taken out of the history.
 func TestChangesInTheLastMoment(t *testing.T) {
 	t.Parallel()
-	old := connectSite(t, natstest.Server(t), natstest.Names(t))
+	old := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	before := &ledger{}
 	old.start(topology.Settings{Shards: 1}, before)
 	for _, id := range []string{"early", "updated", "paused", "deleted", "triggered", "held"} {
@@ -44,7 +44,7 @@ func TestChangesInTheLastMoment(t *testing.T) {
 	require.NoError(t, err)
 	old.stop()
 
-	restored := connectSite(t, natstest.Server(t), old.names)
+	restored := connectInstallation(t, natstest.Server(t), old.names)
 	summary := restored.restore(dir, backup.RestoreConfig{})
 	var lost []string
 	for _, l := range summary.Lost {
@@ -82,7 +82,7 @@ func TestChangesInTheLastMoment(t *testing.T) {
 }
 
 // change makes a change of each kind, and waits until all there is to them has happened.
-func (s *site) change(l *ledger) {
+func (s *installation) change(l *ledger) {
 	s.Helper()
 	ctx := s.Context()
 	_, err := s.client.Update(ctx, schedule.UpdateRequest{ID: "updated", Schedule: every(2*time.Hour, schedule.OverlapSkip)})

@@ -24,12 +24,12 @@ func TestClusterUnderLoad(t *testing.T) {
 // TestReplicasMayChange from one server to three and back.
 func TestReplicasMayChange(t *testing.T) {
 	t.Parallel()
-	single := connectSite(t, natstest.Server(t), natstest.Names(t))
+	single := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	single.open(topology.Settings{Shards: 1})
 	dir, manifest := single.backup()
 	require.Equal(t, 1, manifest.Replicas)
 
-	cluster := connectSite(t, natstest.Cluster(t, 3).URLs(), single.names)
+	cluster := connectInstallation(t, natstest.Cluster(t, 3).URLs(), single.names)
 	cluster.restore(dir, backup.RestoreConfig{Replicas: 3})
 	cluster.open(topology.Settings{})
 	require.Equal(t, 3, cluster.facts.Replicas)
@@ -37,7 +37,7 @@ func TestReplicasMayChange(t *testing.T) {
 	dir, manifest = cluster.backup()
 	require.Equal(t, 3, manifest.Replicas)
 
-	again := connectSite(t, natstest.Server(t), single.names)
+	again := connectInstallation(t, natstest.Server(t), single.names)
 	again.restore(dir, backup.RestoreConfig{Replicas: 1})
 	again.open(topology.Settings{})
 	require.Equal(t, 1, again.facts.Replicas)
@@ -45,7 +45,7 @@ func TestReplicasMayChange(t *testing.T) {
 }
 
 // replicated checks the replicas of all streams.
-func (s *site) replicated(want int) {
+func (s *installation) replicated(want int) {
 	s.Helper()
 	for _, name := range s.streams() {
 		stream, err := s.js.Stream(s.Context(), name)

@@ -46,7 +46,7 @@ func makeEarlier(t *testing.T, dir string, without []string, subjects map[string
 // TestRestoreOfABackupOfAnEarlierRelease: what that had no streams for gets them, and what it had stored is there.
 func TestRestoreOfABackupOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
-	s := connectSite(t, natstest.Server(t), natstest.Names(t))
+	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
 	s.open(topology.Settings{Shards: 1})
 	prefix, control := s.names.Prefix(), s.names.Control("default", "q", "w")
 	_, err := s.js.Publish(t.Context(), control, []byte("cancel"))
@@ -58,7 +58,7 @@ func TestRestoreOfABackupOfAnEarlierRelease(t *testing.T) {
 		s.names.DeadLetterStream(): {prefix + ".dlq.>"},
 	})
 
-	other := connectSite(t, natstest.Server(t), s.names)
+	other := connectInstallation(t, natstest.Server(t), s.names)
 	other.restore(dir, backup.RestoreConfig{})
 	stream, err := other.js.Stream(t.Context(), s.names.ControlStream())
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ var policies = []schedule.OverlapPolicy{
 
 // underLoad takes an installation from one place to another, which is made when the first is of no use any more.
 func underLoad[T server](t *testing.T, from T, to func() T, settings topology.Settings) {
-	old := connectSite(t, from, natstest.Names(t))
+	old := connectInstallation(t, from, natstest.Names(t))
 	before := &ledger{work: uneven}
 	old.start(settings, before)
 	ids := old.load()
@@ -54,7 +54,7 @@ func underLoad[T server](t *testing.T, from T, to func() T, settings topology.Se
 	dir, manifest := old.backupUnder(before)
 	old.stop()
 	old.conn.Close()
-	restored := connectSite(t, to(), old.names)
+	restored := connectInstallation(t, to(), old.names)
 	summary := restored.restore(dir, backup.RestoreConfig{})
 	assert.Positive(t, summary.Deferred+summary.Started+summary.Completed, "the records were behind the events")
 	assert.Empty(t, summary.Lost)
@@ -101,7 +101,7 @@ func uneven(ctx context.Context, run *worker.Run) error {
 }
 
 // load creates schedules of all policies, some of them with a backfill or a trigger, and returns their IDs.
-func (s *site) load() []string {
+func (s *installation) load() []string {
 	s.Helper()
 	var ids []string
 	for _, policy := range policies {
@@ -123,7 +123,7 @@ func (s *site) load() []string {
 }
 
 // backupUnder makes a backup, each step of which waits for a few more runs.
-func (s *site) backupUnder(l *ledger) (string, *backup.Manifest) {
+func (s *installation) backupUnder(l *ledger) (string, *backup.Manifest) {
 	s.Helper()
 	dir := s.TempDir() + "/backup"
 	m, err := backup.Create(s.Context(), backup.CreateConfig{
@@ -138,7 +138,7 @@ func (s *site) backupUnder(l *ledger) (string, *backup.Manifest) {
 }
 
 // history returns the runs that have ended, and the starts that are known, and whose end no event tells.
-func (s *site) history() (completed, pending map[string]bool) {
+func (s *installation) history() (completed, pending map[string]bool) {
 	s.Helper()
 	completed, pending = map[string]bool{}, map[string]bool{}
 	page := s.events(everything)
@@ -163,7 +163,7 @@ func (s *site) history() (completed, pending map[string]bool) {
 var everything events.Query
 
 // events reads the history. A cluster that is busy may not have made the consumer when it is asked for messages.
-func (s *site) events(query events.Query) (page events.Page) {
+func (s *installation) events(query events.Query) (page events.Page) {
 	s.Helper()
 	natstest.Eventually(s, natstest.Patience, "the history can be read", func() (ok bool) {
 		var err error
@@ -174,7 +174,7 @@ func (s *site) events(query events.Query) (page events.Page) {
 }
 
 // audit compares what the events say with the specs.
-func (s *site) audit(ids []string) {
+func (s *installation) audit(ids []string) {
 	s.Helper()
 	for _, id := range ids {
 		description := s.describe(id)
@@ -190,7 +190,7 @@ func (s *site) audit(ids []string) {
 }
 
 // consistent checks that all that is stored goes together.
-func (s *site) consistent() {
+func (s *installation) consistent() {
 	s.Helper()
 	checker, err := consistency.New(s.Context(), consistency.Config{
 		JS: s.js, Names: s.names, Shards: s.facts.Shards, Pause: 2 * time.Second,

@@ -27,7 +27,7 @@ const (
 func TestBusySystemIsConsistent(t *testing.T) {
 	t.Parallel()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
-	newSiteOn(t, conn, js, 1, busyPause).isConsistentWhileBusy(40)
+	newInstallationOn(t, conn, js, 1, busyPause).isConsistentWhileBusy(40)
 }
 
 // TestBusyClusterIsConsistent does the same where replicas lag behind their leaders.
@@ -35,11 +35,11 @@ func TestBusyClusterIsConsistent(t *testing.T) {
 	t.Parallel()
 	cluster := natstest.Cluster(t, 3)
 	conn, js := natstest.Connect(t, cluster.URLs())
-	newSiteOn(t, conn, js, 3, busyPause).isConsistentWhileBusy(10)
+	newInstallationOn(t, conn, js, 3, busyPause).isConsistentWhileBusy(10)
 }
 
 // isConsistentWhileBusy checks again and again while everything moves. A scrubber, which would mend, looks as well.
-func (s *site) isConsistentWhileBusy(schedules int) {
+func (s *installation) isConsistentWhileBusy(schedules int) {
 	s.Helper()
 	s.work()
 	policies := schedule.OverlapPolicies()
@@ -71,7 +71,7 @@ func (s *site) isConsistentWhileBusy(schedules int) {
 
 // disturb changes schedules, triggers and backfills, deletes and creates, until ctx ends. The last request is carried out all
 // the same.
-func (s *site) disturb(ctx context.Context, schedules int) {
+func (s *installation) disturb(ctx context.Context, schedules int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprint("busy-", n%schedules)
 		end := time.Now().Truncate(time.Second)

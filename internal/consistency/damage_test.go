@@ -23,7 +23,7 @@ import (
 )
 
 // started makes a schedule with a run that waits for a worker.
-func started(s *site, id string, change ...func(*schedule.CreateRequest)) (schedule.Key, wire.BufferedStart) {
+func started(s *installation, id string, change ...func(*schedule.CreateRequest)) (schedule.Key, wire.BufferedStart) {
 	s.Helper()
 	key := s.create(id, time.Hour, change...)
 	s.trigger(id)
@@ -40,14 +40,14 @@ func started(s *site, id string, change ...func(*schedule.CreateRequest)) (sched
 	return key, start
 }
 
-func (s *site) unqueue(key schedule.Key, start wire.BufferedStart) {
+func (s *installation) unqueue(key schedule.Key, start wire.BufferedStart) {
 	s.Helper()
 	s.purge(s.names.ActionStream(), s.names.Action(key.Namespace, start.TaskQueue, start.WorkflowID))
 }
 
 func TestStartWithoutARun(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key, start := started(s, "a")
 	require.Empty(t, s.finds(false), "it is queued")
 	s.unqueue(key, start)
@@ -60,7 +60,7 @@ func TestStartWithoutARun(t *testing.T) {
 
 func TestLostRunWithATimeout(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key := s.create("a", time.Hour, func(r *schedule.CreateRequest) { r.Action.RunTimeout = schedule.Duration(time.Hour) })
 	s.trigger("a")
 	s.eventually("it runs", func() bool { return len(s.describe("a").Info.RunningWorkflows) == 1 })
@@ -80,7 +80,7 @@ func unpublished(start *wire.BufferedStart) {
 }
 
 // plantStart makes the run of a new schedule a start that has got no further than a phase, and nobody looks after.
-func (s *site) plantStart(id string, phase schedule.Phase) {
+func (s *installation) plantStart(id string, phase schedule.Phase) {
 	s.Helper()
 	key, start := started(s, id)
 	s.unqueue(key, start)
@@ -95,7 +95,7 @@ func (s *site) plantStart(id string, phase schedule.Phase) {
 
 func TestReadyStartThatNobodyTries(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.plantStart("a", schedule.PhaseReady)
 	s.mends(consistency.StartsStalled)
 	s.work()
@@ -104,14 +104,14 @@ func TestReadyStartThatNobodyTries(t *testing.T) {
 
 func TestDeferredStartThatWaitsForNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.plantStart("a", schedule.PhaseDeferred)
 	s.mends(consistency.StartsStalled)
 	s.work()
 	s.eventually("it has run", func() bool { return s.ran("a") == 1 })
 }
 
-func (s *site) completion(key schedule.Key, start wire.BufferedStart) *nats.Msg {
+func (s *installation) completion(key schedule.Key, start wire.BufferedStart) *nats.Msg {
 	s.Helper()
 	body, err := json.Marshal(&schedule.Completion{
 		RequestID: start.RequestID, RunID: start.RunID, Status: schedule.StatusCompleted, CloseTime: time.Now(),
@@ -122,7 +122,7 @@ func (s *site) completion(key schedule.Key, start wire.BufferedStart) *nats.Msg 
 	}
 }
 
-func (s *site) plantDeadCompletion(id string) wire.BufferedStart {
+func (s *installation) plantDeadCompletion(id string) wire.BufferedStart {
 	s.Helper()
 	key, start := started(s, id)
 	s.writeLetter(s.names.DeadLetter(subjects.PoolInvoker), s.completion(key, start), s.names.TaskStream(s.shard(key)), 999999)
@@ -132,14 +132,14 @@ func (s *site) plantDeadCompletion(id string) wire.BufferedStart {
 
 func TestCompletionThatIsADeadLetter(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	start := s.plantDeadCompletion("a")
 	s.mends(consistency.CompletionDead)
 	s.completes("a", start)
 }
 
 // writeLetter makes a dead letter of a message, on a subject.
-func (s *site) writeLetter(subject string, msg *nats.Msg, stream string, sequence uint64) {
+func (s *installation) writeLetter(subject string, msg *nats.Msg, stream string, sequence uint64) {
 	s.Helper()
 	for name, value := range map[string]string{
 		deadletter.HeaderReason: "no good", deadletter.HeaderDeliveries: "10", deadletter.HeaderSubject: msg.Subject,
@@ -152,7 +152,7 @@ func (s *site) writeLetter(subject string, msg *nats.Msg, stream string, sequenc
 	require.NoError(s, err)
 }
 
-func (s *site) plantDeadRequest(id string) {
+func (s *installation) plantDeadRequest(id string) {
 	s.Helper()
 	key, start := started(s, id)
 	stream, err := s.js.Stream(s.Context(), s.names.ActionStream())
@@ -166,7 +166,7 @@ func (s *site) plantDeadRequest(id string) {
 
 func TestStartRequestThatIsADeadLetter(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.plantDeadRequest("a")
 	found := s.finds(false)
 	require.Equal(t, []consistency.Kind{consistency.RequestDead}, kindsOf(found))
@@ -180,7 +180,7 @@ func TestStartRequestThatIsADeadLetter(t *testing.T) {
 
 // plantPassedOver loses a completion as a server might: while it is stored, the consumer does not want it, and goes on to a
 // later message.
-func (s *site) plantPassedOver(id string) wire.BufferedStart {
+func (s *installation) plantPassedOver(id string) wire.BufferedStart {
 	s.Helper()
 	key, start := started(s, id)
 	s.unqueue(key, start)
@@ -205,7 +205,7 @@ func (s *site) plantPassedOver(id string) wire.BufferedStart {
 
 func TestCompletionThatItsConsumerHasPassedOver(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	start := s.plantPassedOver("a")
 	s.mends(consistency.TaskStranded)
 	s.completes("a", start)
@@ -213,7 +213,7 @@ func TestCompletionThatItsConsumerHasPassedOver(t *testing.T) {
 
 func TestRecordsThatCannotBeMended(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key, _ := started(s, "a")
 	other := s.create("b", time.Hour)
 	truncate(s, key, kv.Invoker(key))
@@ -242,7 +242,7 @@ func TestRecordsThatCannotBeMended(t *testing.T) {
 
 func TestTruncatedResultAndBackfill(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.work()
 	key := s.create("a", time.Hour)
 	s.trigger("a")
@@ -256,7 +256,7 @@ func TestTruncatedResultAndBackfill(t *testing.T) {
 }
 
 // plantBackfills makes three triggers that nobody looks after: of a schedule, of an earlier one of its ID, and of none.
-func (s *site) plantBackfills(key, gone schedule.Key) {
+func (s *installation) plantBackfills(key, gone schedule.Key) {
 	s.Helper()
 	definition, err := kv.GetLeader(s.Context(), s.store, kv.Definition(key))
 	require.NoError(s, err)
@@ -274,7 +274,7 @@ func (s *site) plantBackfills(key, gone schedule.Key) {
 
 func TestBackfillsThatNobodyLooksAfter(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.work()
 	key, gone := s.create("a", time.Hour), schedule.Key{Namespace: "default", ID: "gone"}
 	s.plantBackfills(key, gone)
@@ -284,7 +284,7 @@ func TestBackfillsThatNobodyLooksAfter(t *testing.T) {
 }
 
 // plantSource makes the invoker keep room for a backfill that is over.
-func (s *site) plantSource(id string) schedule.Key {
+func (s *installation) plantSource(id string) schedule.Key {
 	s.Helper()
 	key, _ := started(s, id)
 	put(s, kv.Invoker(key), func(i *wire.InvokerState) {
@@ -296,7 +296,7 @@ func (s *site) plantSource(id string) schedule.Key {
 
 func TestSourceOfABackfillThatIsOver(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.plantSource("a")
 	s.mends(consistency.SourceStale)
 }
@@ -304,7 +304,7 @@ func TestSourceOfABackfillThatIsOver(t *testing.T) {
 // leftovers are schedules that are gone, and what is left of them.
 type leftovers struct{ records, timers, result schedule.Key }
 
-func (s *site) plantLeftovers() leftovers {
+func (s *installation) plantLeftovers() leftovers {
 	s.Helper()
 	left := leftovers{
 		schedule.Key{Namespace: "default", ID: "records"}, schedule.Key{Namespace: "default", ID: "ti.mers"},
@@ -330,7 +330,7 @@ func (s *site) plantLeftovers() leftovers {
 }
 
 // areGone waits until all that has to go is gone, and checks that the rest is not.
-func (s *site) areGone(left leftovers) {
+func (s *installation) areGone(left leftovers) {
 	s.Helper()
 	s.eventually("all of it is gone", func() bool {
 		return isGone(s, kv.Generator(left.records)) && isGone(s, kv.Invoker(left.records)) &&
@@ -348,7 +348,7 @@ func (s *site) areGone(left leftovers) {
 
 func TestWhatIsLeftOfADeletedSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	left := s.plantLeftovers()
 	s.mends(consistency.RecordOrphaned, consistency.RecordOrphaned, consistency.RecordOrphaned,
 		consistency.TimerOrphaned, consistency.TimerOrphaned)
@@ -357,7 +357,7 @@ func TestWhatIsLeftOfADeletedSchedule(t *testing.T) {
 
 func TestNamespace(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	for i, namespace := range []string{"one", "two"} {
 		key := schedule.Key{Namespace: namespace, ID: fmt.Sprint(i)}
 		put(s, kv.Result(key), func(r *wire.Result) { r.Incarnation = "i" })
@@ -373,7 +373,7 @@ func TestNamespace(t *testing.T) {
 // been created in between.
 func TestWakeForAScheduleThatIsBackAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key := s.create("a", time.Hour)
 	shard := s.shard(key)
 	due := s.names.DueTimer(shard, key)

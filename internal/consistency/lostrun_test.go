@@ -20,7 +20,7 @@ type holder struct {
 	stop  func()
 }
 
-func (s *site) hold() holder {
+func (s *installation) hold() holder {
 	s.Helper()
 	conn, _ := natstest.Connect(s, natstest.Shared(s))
 	w, err := worker.New(conn, worker.Config{TaskQueue: "q", Prefix: s.names.Prefix(), DrainTimeout: -1, Logger: natstest.Logger(s)})
@@ -52,7 +52,7 @@ func waiting(r *schedule.CreateRequest) { r.Policies.LostRuns = schedule.LostRun
 // TestRunThatAWorkerHas is not lost, whatever has become of its request.
 func TestRunThatAWorkerHas(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	holder := s.hold()
 	key, start := started(s, "a", skipping)
 	require.Equal(t, start.RunID, <-holder.begun)
@@ -69,7 +69,7 @@ func TestRunThatAWorkerHas(t *testing.T) {
 
 func TestScrubberAsksTheWorkers(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	holder := s.hold()
 	key, start := started(s, "a", skipping)
 	require.Equal(t, start.RunID, <-holder.begun)
@@ -90,7 +90,7 @@ func TestScrubberAsksTheWorkers(t *testing.T) {
 // TestLostRunThatIsWaitedFor is named and not mended: a person changes the policy, or reports for the worker.
 func TestLostRunThatIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key, start := started(s, "a", waiting)
 	other, otherStart := started(s, "b", waiting)
 	s.unqueue(key, start)

@@ -20,7 +20,7 @@ import (
 )
 
 // scrubber returns one that hurries. Without a logger it has that of the test.
-func (s *site) scrubber(logger *slog.Logger) *consistency.Scrubber {
+func (s *installation) scrubber(logger *slog.Logger) *consistency.Scrubber {
 	s.Helper()
 	config := s.config()
 	if logger != nil {
@@ -36,7 +36,7 @@ func (s *site) scrubber(logger *slog.Logger) *consistency.Scrubber {
 // TestScrubbersMend: two at once mend what they find. What makes a schedule stand still has a test of its own.
 func TestScrubbersMend(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key, lost := started(s, "lost")
 	s.unqueue(key, lost)
 	s.plantStart("ready", schedule.PhaseReady)
@@ -67,7 +67,7 @@ func TestScrubbersMend(t *testing.T) {
 // TestScrubberLeavesToPeople what only they can decide, and tells them of it.
 func TestScrubberLeavesToPeople(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.plantDeadCompletion("completion")
 	s.plantDeadRequest("request")
 	result := s.create("result", time.Hour)

@@ -14,7 +14,7 @@ import (
 // TestAThousandSchedules finds nothing among many, and logs how long that takes: a second or two on two busy cores.
 func TestAThousandSchedules(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	var group errgroup.Group
 	group.SetLimit(32)
 	for i := range 1000 {

@@ -23,7 +23,7 @@ type standstill struct {
 	// period is what the schedule has once it is mended.
 	period time.Duration
 	// plant does it to a schedule that has run, and that nothing wakes any more.
-	plant func(*site, schedule.Key)
+	plant func(*installation, schedule.Key)
 	kinds []consistency.Kind
 }
 
@@ -32,21 +32,21 @@ func standstills() []standstill {
 	one := func(kinds ...consistency.Kind) []consistency.Kind { return kinds }
 	return []standstill{
 		{"lost-hand-off", period, loseHandOff, one(consistency.DueTimerMissing, consistency.HandOffLost)},
-		{"no-timer", period, func(*site, schedule.Key) {}, one(consistency.DueTimerMissing)},
-		{"no-generator", period, func(s *site, key schedule.Key) { remove(s, kv.Generator(key)) }, one(consistency.GeneratorMissing)},
-		{"truncated-generator", period, func(s *site, key schedule.Key) { truncate(s, key, kv.Generator(key)) },
+		{"no-timer", period, func(*installation, schedule.Key) {}, one(consistency.DueTimerMissing)},
+		{"no-generator", period, func(s *installation, key schedule.Key) { remove(s, kv.Generator(key)) }, one(consistency.GeneratorMissing)},
+		{"truncated-generator", period, func(s *installation, key schedule.Key) { truncate(s, key, kv.Generator(key)) },
 			one(consistency.RecordDamaged)},
-		{"no-invoker", period, func(s *site, key schedule.Key) { remove(s, kv.Invoker(key)) },
+		{"no-invoker", period, func(s *installation, key schedule.Key) { remove(s, kv.Invoker(key)) },
 			one(consistency.DueTimerMissing, consistency.InvokerMissing)},
 		// The event history tells how far the two had come.
-		{"neither", period, func(s *site, key schedule.Key) { remove(s, kv.Generator(key)); remove(s, kv.Invoker(key)) },
+		{"neither", period, func(s *installation, key schedule.Key) { remove(s, kv.Generator(key)); remove(s, kv.Invoker(key)) },
 			one(consistency.GeneratorMissing)},
 		{"unseen-change", time.Second, changeUnseen, one(consistency.ChangeUnseen)},
 	}
 }
 
 // loseHandOff lets the generator believe that it has handed over the next action.
-func loseHandOff(s *site, key schedule.Key) {
+func loseHandOff(s *installation, key schedule.Key) {
 	s.Helper()
 	var next time.Time
 	put(s, kv.Generator(key), func(g *wire.GeneratorState) { next = g.Next })
@@ -57,7 +57,7 @@ func loseHandOff(s *site, key schedule.Key) {
 }
 
 // changeUnseen changes a definition and tells nobody.
-func changeUnseen(s *site, key schedule.Key) {
+func changeUnseen(s *installation, key schedule.Key) {
 	s.Helper()
 	put(s, kv.Definition(key), func(d *wire.Definition) {
 		d.Version++
@@ -70,7 +70,7 @@ func changeUnseen(s *site, key schedule.Key) {
 }
 
 // standStill plants damage in a schedule each.
-func (s *site) standStill(all []standstill) {
+func (s *installation) standStill(all []standstill) {
 	s.Helper()
 	for _, damage := range all {
 		s.create(damage.id, period)
@@ -85,7 +85,7 @@ func (s *site) standStill(all []standstill) {
 }
 
 // goOn waits until the schedules have run some more times, and checks that they have left out nothing.
-func (s *site) goOn(all []standstill) {
+func (s *installation) goOn(all []standstill) {
 	s.Helper()
 	before := map[string]int{}
 	for _, damage := range all {
@@ -101,7 +101,7 @@ func (s *site) goOn(all []standstill) {
 
 func TestRepairOfSchedulesThatStandStill(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.work()
 	all := standstills()
 	s.standStill(all)
@@ -122,7 +122,7 @@ func TestRepairOfSchedulesThatStandStill(t *testing.T) {
 // and nothing is left out after it.
 func TestLostHandOffOfAPausedSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.work()
 	key := s.create("a", period)
 	s.eventually("it runs", func() bool { return s.ran(key.ID) > 0 })
@@ -156,7 +156,7 @@ func TestLostHandOffOfAPausedSchedule(t *testing.T) {
 // TestLostFirstHandOff: the invoker's record does not tell what it has never been given, but the event history does.
 func TestLostFirstHandOff(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.work()
 	first := map[string]time.Time{}
 	silent := func(id string) schedule.Key {
@@ -193,7 +193,7 @@ func TestLostFirstHandOff(t *testing.T) {
 
 func TestScrubberMendsSchedulesThatStandStill(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.work()
 	all := standstills()[1:]
 	s.standStill(all)
@@ -204,7 +204,7 @@ func TestScrubberMendsSchedulesThatStandStill(t *testing.T) {
 
 func TestGeneratorThatHasNeverSeenTheSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	s.work()
 	key := schedule.Key{Namespace: "default", ID: "a"}
 	put(s, kv.Definition(key), func(d *wire.Definition) {

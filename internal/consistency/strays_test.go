@@ -11,7 +11,7 @@ import (
 )
 
 // leave deletes a schedule and leaves its runs alone.
-func (s *site) leave(key schedule.Key) {
+func (s *installation) leave(key schedule.Key) {
 	s.Helper()
 	require.NoError(s, s.api.DeleteVersion(s.Context(), schedule.DeleteRequest{ID: key.ID, Runs: schedule.RunsLeave}))
 }
@@ -19,7 +19,7 @@ func (s *site) leave(key schedule.Key) {
 // TestQueuedRunOfADeletedSchedule is found, whether the ID is free or has another schedule, and goes if a person asks.
 func TestQueuedRunOfADeletedSchedule(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	gone, of := started(s, "a")
 	s.leave(gone)
 	anew, _ := started(s, "b")
@@ -33,7 +33,7 @@ func TestQueuedRunOfADeletedSchedule(t *testing.T) {
 // TestRunOfADeletedScheduleThatAWorkerHas goes on. It is found when its worker has lost it.
 func TestRunOfADeletedScheduleThatAWorkerHas(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	holder := s.hold()
 	key, start := started(s, "a")
 	require.Equal(t, start.RunID, <-holder.begun)

@@ -28,14 +28,14 @@ type sweep struct {
 	Done   bool   `json:"done"`
 }
 
-func (s *site) sweeper() *consistency.ZoneSweeper {
+func (s *installation) sweeper() *consistency.ZoneSweeper {
 	s.Helper()
 	z, err := consistency.NewZoneSweeper(consistency.ZoneSweeperConfig{Config: s.config(), Pause: 50 * time.Millisecond})
 	require.NoError(s, err)
 	return z
 }
 
-func (s *site) sweep() (record kv.Record[sweep]) {
+func (s *installation) sweep() (record kv.Record[sweep]) {
 	s.Helper()
 	record, err := kv.OrZero(kv.GetJSON[sweep](s.Context(), kv.NewCluster(s.js, s.names), subjects.KeyZoneSweep))
 	require.NoError(s, err)
@@ -43,7 +43,7 @@ func (s *site) sweep() (record kv.Record[sweep]) {
 }
 
 // zoned makes a daily schedule of a zone and waits until the generator knows it.
-func (s *site) zoned(id, zone string) schedule.Key {
+func (s *installation) zoned(id, zone string) schedule.Key {
 	s.Helper()
 	key := s.create(id, time.Hour, func(r *schedule.CreateRequest) {
 		r.Spec = schedule.Spec{Cron: []string{"0 9 * * *"}, TimeZone: zone}
@@ -52,7 +52,7 @@ func (s *site) zoned(id, zone string) schedule.Key {
 	return key
 }
 
-func (s *site) generator(key schedule.Key) kv.Record[wire.GeneratorState] {
+func (s *installation) generator(key schedule.Key) kv.Record[wire.GeneratorState] {
 	s.Helper()
 	record, err := kv.OrZero(kv.GetLeader(s.Context(), s.store, kv.Generator(key)))
 	require.NoError(s, err)
@@ -60,14 +60,14 @@ func (s *site) generator(key schedule.Key) kv.Record[wire.GeneratorState] {
 }
 
 // outdate makes the record of the generator one of other rules.
-func (s *site) outdate(keys ...schedule.Key) {
+func (s *installation) outdate(keys ...schedule.Key) {
 	s.Helper()
 	for _, key := range keys {
 		put(s, kv.Generator(key), func(g *wire.GeneratorState) { g.ZoneRules, g.ZoneData = "older", "2025a" })
 	}
 }
 
-func (s *site) follows(key schedule.Key) bool {
+func (s *installation) follows(key schedule.Key) bool {
 	g := s.generator(key).Value
 	return g.ZoneRules != "older" && g.ZoneData == zonedata.Current().Version()
 }
@@ -75,7 +75,7 @@ func (s *site) follows(key schedule.Key) bool {
 // TestZoneSweep: of several sweepers one brings all schedules to the rules, and leaves alone what follows them already.
 func TestZoneSweep(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	var outdated []schedule.Key
 	for i := range 20 { // more than are read at once
 		outdated = append(outdated, s.zoned(fmt.Sprintf("berlin%d", i), "Europe/Berlin"))
@@ -96,7 +96,7 @@ func TestZoneSweep(t *testing.T) {
 // TestZoneSweepIsTakenOver from a process that is gone.
 func TestZoneSweepIsTakenOver(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key := s.zoned("berlin", "Europe/Berlin")
 	s.outdate(key)
 	left := sweep{Rules: zonedata.Current().Digest(), By: "gone", Shard: s.shard(key)}
@@ -111,7 +111,7 @@ func TestZoneSweepIsTakenOver(t *testing.T) {
 // TestZoneSweepWaitsForTheLastGenerator with other rules: what that one has brought back meanwhile is found.
 func TestZoneSweepWaitsForTheLastGenerator(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newInstallation(t)
 	key := s.zoned("berlin", "Europe/Berlin")
 	ctx, leave := context.WithCancel(context.Background())
 	var other errgroup.Group

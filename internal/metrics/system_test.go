@@ -15,7 +15,7 @@ import (
 // TestSystem runs schedules over NATS and compares the metrics with what the schedules say of themselves. It is not parallel:
 // what it counts must not be counted by others.
 func TestSystem(t *testing.T) {
-	s := newSite(t)
+	s := newInstallation(t)
 	require.NoError(t, metrics.Watch([]schedule.Key{{Namespace: "default", ID: "ticks"}}))
 	defer func() { require.NoError(t, metrics.Watch(nil)) }()
 	retry := &schedule.RetryPolicy{MaximumAttempts: 2, InitialInterval: schedule.Duration(10 * time.Millisecond)}
@@ -41,7 +41,7 @@ func TestSystem(t *testing.T) {
 	requireCatalogued(t, s.collect())
 }
 
-func (s *site) requireRuns() {
+func (s *installation) requireRuns() {
 	s.Helper()
 	s.eventually("what the metrics count is what the schedules count", func(c collected) bool {
 		ticks, overlaps := s.info("ticks"), s.info("overlaps")
@@ -69,7 +69,7 @@ func (s *site) requireRuns() {
 	})
 }
 
-func (s *site) requireQueues() {
+func (s *installation) requireQueues() {
 	s.Helper()
 	s.eventually("the backlog shows", func(c collected) bool {
 		nobody := []string{"namespace", "default", "task_queue", "nobody"}
@@ -82,7 +82,7 @@ func (s *site) requireQueues() {
 	})
 }
 
-func (s *site) requireOthers() {
+func (s *installation) requireOthers() {
 	s.Helper()
 	c := s.collect()
 	s.eventually("the index is up to date", func(now collected) bool {

@@ -42,16 +42,16 @@ func (n *notes) String() string {
 	return n.text.String()
 }
 
-// site is an installation with an index that is kept in a folder.
-type site struct {
+// onDisk is an installation with an index that is kept in a folder.
+type onDisk struct {
 	*installation
 	dir string
 }
 
-func newSite(t *testing.T) *site { return &site{install(t), t.TempDir()} }
+func newOnDisk(t *testing.T) *onDisk { return &onDisk{install(t), t.TempDir()} }
 
 // start runs the index, and returns what it logs.
-func (s *site) start(t *testing.T, changes ...func(*search.Config)) (index *search.Index, stop func(), log *notes) {
+func (s *onDisk) start(t *testing.T, changes ...func(*search.Config)) (index *search.Index, stop func(), log *notes) {
 	t.Helper()
 	config, log := s.config(), &notes{}
 	config.Dir, config.Logger = s.dir, slog.New(slog.NewTextHandler(log, nil))
@@ -63,7 +63,7 @@ func (s *site) start(t *testing.T, changes ...func(*search.Config)) (index *sear
 }
 
 // built runs the index until it has found these, and stops it.
-func (s *site) built(t *testing.T, want ...string) {
+func (s *onDisk) built(t *testing.T, want ...string) {
 	t.Helper()
 	index, stop, _ := s.start(t)
 	eventually(t, index, "", want...)
@@ -71,7 +71,7 @@ func (s *site) built(t *testing.T, want ...string) {
 }
 
 // purge removes all trace of a record, as time does.
-func (s *site) purge(name string, key schedule.Key) {
+func (s *onDisk) purge(name string, key schedule.Key) {
 	s.t.Helper()
 	bucket := s.names.StateBucket(s.store.ShardOf(key))
 	stream, err := s.js.Stream(s.t.Context(), "KV_"+bucket)
@@ -80,7 +80,7 @@ func (s *site) purge(name string, key schedule.Key) {
 }
 
 // reset makes the buckets anew, as the restore of a backup of nothing does.
-func (s *site) reset() {
+func (s *onDisk) reset() {
 	s.t.Helper()
 	buckets := s.names.Buckets(s.facts.Shards)[1:]
 	for _, bucket := range buckets {
@@ -93,7 +93,7 @@ const anew = "built anew"
 
 func TestIndexGoesOnAfterARestart(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newOnDisk(t)
 	s.define("kept")
 	s.define("deleted", attribute("x", "1"))
 	s.built(t, "deleted", "kept")
@@ -111,24 +111,24 @@ func TestIndexIsBuiltAnew(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		// between is what happens while the index is stopped; a schedule "after" is made in any case.
-		between func(*site)
+		between func(*onDisk)
 		change  func(*search.Config)
 		want    []string
 		reason  string
 	}{
 		"the file is lost": {
-			between: func(s *site) { require.NoError(s.t, os.RemoveAll(s.dir)) },
+			between: func(s *onDisk) { require.NoError(s.t, os.RemoveAll(s.dir)) },
 			want:    []string{"after", "before"},
 		},
 		"the file is damaged": {
-			between: func(s *site) {
+			between: func(s *onDisk) {
 				file := filepath.Join(s.dir, "search.db")
 				require.NoError(s.t, os.WriteFile(file, bytes.Repeat([]byte("damage"), 10_000), 0o600))
 			},
 			want: []string{"after", "before"}, reason: "not a database",
 		},
 		"the file is cut short": {
-			between: func(s *site) { require.NoError(s.t, os.Truncate(filepath.Join(s.dir, "search.db"), 8192)) },
+			between: func(s *onDisk) { require.NoError(s.t, os.Truncate(filepath.Join(s.dir, "search.db"), 8192)) },
 			want:    []string{"after", "before"}, reason: anew,
 		},
 		"it is that of another installation": {
@@ -136,17 +136,17 @@ func TestIndexIsBuiltAnew(t *testing.T) {
 			want:   []string{"after", "before"}, reason: "another version or installation",
 		},
 		"traces of deletions may have gone": {
-			between: func(s *site) { s.purge(kv.Definition(key("before")).String(), key("before")) },
+			between: func(s *onDisk) { s.purge(kv.Definition(key("before")).String(), key("before")) },
 			change: func(c *search.Config) {
 				c.Now = func() time.Time { return time.Now().Add(subjects.TombstoneAge) }
 			},
 			want: []string{"after"}, reason: "nobody has read",
 		},
 		"the buckets end before the cursor": {
-			between: (*site).reset, want: []string{"after"}, reason: "gone back",
+			between: (*onDisk).reset, want: []string{"after"}, reason: "gone back",
 		},
 		"the buckets have other messages than before": {
-			between: func(s *site) {
+			between: func(s *onDisk) {
 				s.reset()
 				for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 					s.define(id)
@@ -157,7 +157,7 @@ func TestIndexIsBuiltAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newOnDisk(t)
 			s.define("before")
 			s.built(t, "before")
 			if test.between != nil {
@@ -177,7 +177,7 @@ func TestIndexIsBuiltAnew(t *testing.T) {
 // TestOneProcessHasTheFolder starts another index in the folder of one that runs.
 func TestOneProcessHasTheFolder(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newOnDisk(t)
 	s.define("a")
 	first, stop, _ := s.start(t)
 	eventually(t, first, "", "a")

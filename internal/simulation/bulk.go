@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// In some plans people do one thing to many schedules, which frontends carry out in the background. What is drawn for that comes from a
+// In some plans callers do one thing to many schedules, which frontends carry out in the background. What is drawn for that comes from a
 // stream of its own.
 
 // bulkStart is the verb that starts a bulk operation.
@@ -27,9 +27,9 @@ func (p *SystemPlan) bulks(rng *rand.Rand) {
 }
 
 // bulks plans the bulk operations. With a rate of up to ten no two schedules are begun at the same moment: they would race for IDs.
-func (p *people) bulks() {
+func (p *callers) bulks() {
 	w := p.world
-	m := &people{world: w, rng: rand.New(rand.NewPCG(w.seed, streamBulk)), begin: p.begin}
+	m := &callers{world: w, rng: rand.New(rand.NewPCG(w.seed, streamBulk)), begin: p.begin}
 	operations := []schedule.BulkOperation{
 		schedule.BulkPause, schedule.BulkUnpause, schedule.BulkUnpause, schedule.BulkTrigger, schedule.BulkTrigger, schedule.BulkDelete,
 	}
@@ -109,7 +109,7 @@ func (b *bulk) kind() schedule.EventKind {
 	return schedule.EventDeleted
 }
 
-// takeApart adds to what people have asked for what bulk operations have: of each schedule what the request for that one would.
+// takeApart adds to what callers have asked for what bulk operations have: of each schedule what the request for that one would.
 func (w *world) takeApart() {
 	for _, b := range w.bulksStarted() {
 		for i := range w.plan.Schedules {

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// In some plans there are named calendars, which schedules leave out, and which people create, change and delete. What is drawn for them
+// In some plans there are named calendars, which schedules leave out, and which callers create, change and delete. What is drawn for them
 // comes from a stream of its own.
 
 // calendarsEach are the names that calendars may have in a namespace.
@@ -37,20 +37,20 @@ const (
 	calendarDelete = aboutCalendars + "delete"
 )
 
-// calendars draws for some plans how often people ask for something about a calendar.
+// calendars draws for some plans how often callers ask for something about a calendar.
 func (p *SystemPlan) calendars(rng *rand.Rand) {
 	if rng.IntN(6) == 0 {
 		p.Calendars = 2 + rng.IntN(10)
 	}
 }
 
-// calendars plans what people ask for about calendars. They are there before the schedules are, as a rule.
-func (p *people) calendars() {
+// calendars plans what callers ask for about calendars. They are there before the schedules are, as a rule.
+func (p *callers) calendars() {
 	w := p.world
 	if w.plan.Calendars == 0 {
 		return
 	}
-	m := &people{world: w, rng: rand.New(rand.NewPCG(w.seed, streamCalendars)), begin: p.begin}
+	m := &callers{world: w, rng: rand.New(rand.NewPCG(w.seed, streamCalendars)), begin: p.begin}
 	names := w.plan.calendarNames()
 	for _, name := range names {
 		w.ask(p.begin.Add(between(m.rng, 10*time.Millisecond, 20*time.Millisecond)), request{verb: calendarCreate, id: name, draw: m.rng.Uint64()})
@@ -79,7 +79,7 @@ func (p *people) calendars() {
 // calendarBody is what a request about a calendar says: windows around now, seldom all of the day; and the conflict token of the
 // calendar, another one, or none.
 func (w *world) calendarBody(r *request, now time.Time) map[string]any {
-	m := &people{world: w, rng: rand.New(rand.NewPCG(r.draw, streamCalendars))}
+	m := &callers{world: w, rng: rand.New(rand.NewPCG(r.draw, streamCalendars))}
 	body := map[string]any{}
 	if r.verb != calendarDelete {
 		var windows, dates []any
@@ -109,7 +109,7 @@ func (w *world) nameCalendars(id string, spec map[string]any, draw uint64) {
 	if w.plan.Calendars == 0 {
 		return
 	}
-	m := &people{rng: rand.New(rand.NewPCG(w.seed^draw, streamCalendars))}
+	m := &callers{rng: rand.New(rand.NewPCG(w.seed^draw, streamCalendars))}
 	if m.one(3) {
 		return
 	}

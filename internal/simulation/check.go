@@ -156,7 +156,7 @@ func (w *world) check() []Finding {
 	return findings
 }
 
-// checkSchedule compares what there is of a schedule, and what its events say, with its spec, with what people have asked
+// checkSchedule compares what there is of a schedule, and what its events say, with its spec, with what callers have asked
 // for, and with what the world has seen.
 func (w *world) checkSchedule(id string) []Finding {
 	d, ok := w.stored(id)

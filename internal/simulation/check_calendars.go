@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// checkCalendars looks at the calendars in the end: what people have asked for is what they hold, and the schedules that name them go
+// checkCalendars looks at the calendars in the end: what callers have asked for is what they hold, and the schedules that name them go
 // by that.
 func (w *world) checkCalendars(find func(kind, id, format string, args ...any)) {
 	for _, r := range w.replies {

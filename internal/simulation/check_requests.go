@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// requests: what people have asked for, and were told is done, has been done.
+// requests: what callers have asked for, and were told is done, has been done.
 func (c *checker) requests() {
 	if c.isReplaced(c.id) {
 		return // what one schedule was asked for, another of the same ID does not do

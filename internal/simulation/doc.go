@@ -24,14 +24,14 @@
 //   - code of runs fails, and is tried again, or goes on though it was asked to stop
 //   - in a third of the seeds one worker is a model (model.go), which breaks docs/worker-protocol.md with some runs: it never comes
 //     back, or reports twice with different statuses
-//   - people create, update, pause, unpause, trigger, backfill, cancel, skip, delete and create again in between, and ask
+//   - callers create, update, pause, unpause, trigger, backfill, cancel, skip, delete and create again in between, and ask
 //     once more, under the same request ID, for what they have no answer to
 //   - updates change all parts of a spec, the action, the policies and the limit of actions, with a conflict token that is right,
 //     old, or not there (change.go); triggers and backfills replace the policy and parts of the action, or come with the creation;
 //     runs are canceled and terminated by hand, and deletes asked twice (people_more.go)
-//   - in a sixth of the seeds schedules leave out named calendars, which people create, change and delete (calendars.go); now and then a
+//   - in a sixth of the seeds schedules leave out named calendars, which callers create, change and delete (calendars.go); now and then a
 //     schedule is updated at the same moment
-//   - in a sixth of the seeds people pause, unpause, trigger or delete many schedules by one bulk operation (bulk.go), which the real
+//   - in a sixth of the seeds callers pause, unpause, trigger or delete many schedules by one bulk operation (bulk.go), which the real
 //     runners of background jobs carry out
 //   - the namespace is frozen for a while, and limits its starts and runs, in a quarter of the seeds by other limits now and then; all
 //     processes know that at once
@@ -83,7 +83,7 @@
 //
 // What can only be told in the end is compared in the end, against a reading of the spec that shares no code with the product
 // (spec.go): what became of actions by each version of the definition, and which versions requests with a conflict token were
-// carried out on (check_actions.go, check_spans.go, check_changes.go); what was skipped (check_skips.go); that no schedule is closed too early (check_closed.go); that runs have events, and nothing begins that was given up (check_begun.go); what people have asked for (check_requests.go); what runs were told, and the
+// carried out on (check_actions.go, check_spans.go, check_changes.go); what was skipped (check_skips.go); that no schedule is closed too early (check_closed.go); that runs have events, and nothing begins that was given up (check_begun.go); what callers have asked for (check_requests.go); what runs were told, and the
 // results of those before them (check_contents.go); what calendars hold, that none is deleted that a schedule uses, that schedules go by the
 // newest in the end, and that nothing comes in hindsight which a calendar had left out (check_calendars.go); that a bulk operation is done to each schedule, once, and counts that (bulk.go); and by internal/audit (check_audit.go). Where nothing goes wrong, code begins
 // within a second, and each message is delivered once (check_timely.go, TestWithoutFaults). That the rate of a namespace is kept, and holds

@@ -10,9 +10,9 @@ type Plan struct {
 	Schedules int
 	// Often says that the schedules are due every second or two.
 	Often bool `json:",omitzero"`
-	// Duration is how long things go wrong and people change things; after it all that is under way must come to an end.
+	// Duration is how long things go wrong and callers change things; after it all that is under way must come to an end.
 	Duration time.Duration
-	// Requests is how many requests people make.
+	// Requests is how many requests callers make.
 	Requests int
 
 	// Crash is the chance that a process is killed before, and after, a call of it takes effect.
@@ -82,7 +82,7 @@ func PlanOf(seed uint64) Plan {
 func (p *Plan) jam(rng *rand.Rand) {
 	p.HeldUp, p.Redelivered = 0.5+0.3*rng.Float64(), 0.5+0.3*rng.Float64()
 	p.Often, p.Freezes = true, 3
-	p.Requests /= 8 // what people change is not looked at so closely
+	p.Requests /= 8 // what callers change is not looked at so closely
 }
 
 // Each matter draws from a stream of numbers of its own, so that a plan with one kind of fault less is still much the same
@@ -90,7 +90,7 @@ func (p *Plan) jam(rng *rand.Rand) {
 const (
 	streamNetwork uint64 = iota
 	streamPlan
-	streamPeople
+	streamCallers
 	streamFaults
 	streamChanges
 	streamMore

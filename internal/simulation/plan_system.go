@@ -25,7 +25,7 @@ type SystemPlan struct {
 	IdleTime time.Duration `json:",omitzero"`
 	// Volume is of what there is very much: more than is done in one go. It is empty as a rule.
 	Volume volume `json:",omitzero"`
-	// Calendars is how often people ask for something about a named calendar; 0 means that there are none.
+	// Calendars is how often callers ask for something about a named calendar; 0 means that there are none.
 	Calendars int `json:",omitzero"`
 	// Bulks is how many bulk operations there are.
 	Bulks int `json:",omitzero"`

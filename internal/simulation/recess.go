@@ -122,13 +122,13 @@ func (w *world) isTooOld(c *call) bool {
 	return c.node.standstill && (c.identified || w.plan.Absent == absentOne && (c.what == whatCreate || c.what == whatUpdate))
 }
 
-// resume plans what people ask for when they are back: all schedules are created that are not there any more.
-func (p *people) resume() {
+// resume plans what callers ask for when they are back: all schedules are created that are not there any more.
+func (p *callers) resume() {
 	w := p.world
 	if w.plan.Recess == 0 {
 		return
 	}
-	m := &people{world: w, rng: rand.New(rand.NewPCG(w.seed, streamTrap)), begin: p.begin}
+	m := &callers{world: w, rng: rand.New(rand.NewPCG(w.seed, streamTrap)), begin: p.begin}
 	m.draws = m.rng
 	for i := range w.plan.Schedules {
 		at := w.recess.to.Add(between(m.rng, 0, 8*time.Second))

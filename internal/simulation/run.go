@@ -39,7 +39,7 @@ func Run(t *testing.T, seed uint64, plan Plan) (report Report) {
 		w := newWorld(seed, plan)
 		begin := time.Now()
 		w.boot(begin)
-		w.people(begin)
+		w.callers(begin)
 		w.arrange()
 		w.run(begin.Add(plan.Duration + plan.Recess + drainLimit))
 		if !w.quiet() {

@@ -82,5 +82,5 @@ var simplifications = []func(*Plan){
 	func(p *Plan) { p.Duration = max(p.Duration-5*time.Second, shortest) },
 }
 
-// shortest is the shortest time in which something may go wrong: people begin within 5 s.
+// shortest is the shortest time in which something may go wrong: callers begin within 5 s.
 const shortest = 8 * time.Second

@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// In some plans there is more to do at once than is done in one go, so that the limits of docs/semantics.md §6 are met: several people ask for
+// In some plans there is more to do at once than is done in one go, so that the limits of docs/semantics.md §6 are met: several callers ask for
 // backfills of hundreds of times at the same moment, or no generator runs while s0 goes on being due, every second, until more is due
 // than one hand-off holds. The world counts where a limit was met, so that a test can tell whether that was so.
 
@@ -90,9 +90,9 @@ func (p *Plan) have(v volume, rng *rand.Rand) {
 	}
 }
 
-// volume plans what people ask for that is very much.
-func (p *people) volume() {
-	m := &people{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamVolume)), begin: p.begin}
+// volume plans what callers ask for that is very much.
+func (p *callers) volume() {
+	m := &callers{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamVolume)), begin: p.begin}
 	switch p.world.plan.Volume {
 	case volumeBackfills:
 		m.backfillTogether()
@@ -102,7 +102,7 @@ func (p *people) volume() {
 }
 
 // backfillTogether plans backfills of some hundred times each. There are times for as many before the world begins.
-func (p *people) backfillTogether() {
+func (p *callers) backfillTogether() {
 	at, within := p.begin.Add(between(p.rng, 5*time.Second, 8*time.Second)), time.Second
 	if p.one(2) {
 		within = 20 * time.Millisecond // so that the invoker has them all at once
@@ -113,7 +113,7 @@ func (p *people) backfillTogether() {
 }
 
 // backfillMany plans a backfill of so many times. There are times for as many before the world begins.
-func (p *people) backfillMany(at time.Time, times int) {
+func (p *callers) backfillMany(at time.Time, times int) {
 	end := p.begin.Add(-time.Minute).UTC().Truncate(time.Second)
 	body := map[string]any{"end": end.Format(time.RFC3339), "overlap": string(schedule.OverlapAllowAll)}
 	if p.one(3) {
@@ -139,8 +139,8 @@ func (w *world) volumeOf(r *request) map[string]any {
 
 // heap makes s0 one that is due every second, throughout the recess as well. Where there is to be a backlog, one run after the other
 // begins as a rule: so nearly all that was missed must wait, and what is due then finds the buffer full.
-func (p *people) heap(body map[string]any) {
-	m := &people{rng: rand.New(rand.NewPCG(p.world.seed, streamBacklog))}
+func (p *callers) heap(body map[string]any) {
+	m := &callers{rng: rand.New(rand.NewPCG(p.world.seed, streamBacklog))}
 	spec := map[string]any{
 		"intervals": []any{map[string]any{"every": "1s"}},
 		"endTime":   p.world.moment(p.world.plan.Duration).UTC().Truncate(time.Second).Format(time.RFC3339),
@@ -168,7 +168,7 @@ func (p *people) heap(body map[string]any) {
 
 // relieve plans a backfill for which there is no room behind all that waits after the recess; and that all of it may begin at once, or
 // nothing is to begin any more.
-func (p *people) relieve() {
+func (p *callers) relieve() {
 	p.backfillMany(p.world.recess.to.Add(between(p.rng, 3*time.Second, 12*time.Second)), 60+p.rng.IntN(100))
 	at := p.world.recess.to.Add(between(p.rng, 12*time.Second, 25*time.Second))
 	if p.one(4) {

@@ -24,7 +24,7 @@ import (
 // waits, and then carries out the next event. What comes when is drawn from the seed.
 type world struct {
 	seed   uint64
-	rng    *rand.Rand // of what happens on the way; people and planned faults have their own
+	rng    *rand.Rand // of what happens on the way; callers and planned faults have their own
 	plan   Plan
 	names  subjects.Names
 	server *jsmodel.Server
@@ -69,7 +69,7 @@ type world struct {
 	checks   checks
 	losses   losses
 
-	// asking counts the requests of people, unanswered those without an answer yet.
+	// asking counts the requests of callers, unanswered those without an answer yet.
 	asking, unanswered int
 	tries              int        // of all requests
 	replies            []*request // those that have been answered

@@ -30,8 +30,8 @@ const patience = natstest.Patience
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// site is an installation in which the test plays every role but the invoker.
-type site struct {
+// installation is a Carillon in which the test plays every role but the invoker.
+type installation struct {
 	t     *testing.T
 	names subjects.Names
 	js    jetstream.JetStream
@@ -43,9 +43,9 @@ type site struct {
 	handed time.Time
 }
 
-func newSite(t *testing.T, changes ...func(*wire.Definition)) *site {
+func newInstallation(t *testing.T, changes ...func(*wire.Definition)) *installation {
 	t.Helper()
-	s := &site{t: t, names: natstest.Names(t), began: time.Now().Truncate(time.Second).Add(-time.Hour)}
+	s := &installation{t: t, names: natstest.Names(t), began: time.Now().Truncate(time.Second).Add(-time.Hour)}
 	_, s.js = natstest.Connect(t, natstest.Shared(t))
 	facts, err := topology.Ensure(t.Context(), s.js, s.names, topology.Settings{Shards: 1})
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func newSite(t *testing.T, changes ...func(*wire.Definition)) *site {
 }
 
 // define stores a schedule.
-func (s *site) define(id string, changes ...func(*wire.Definition)) schedule.Key {
+func (s *installation) define(id string, changes ...func(*wire.Definition)) schedule.Key {
 	s.t.Helper()
 	d := wire.Definition{
 		Namespace: "default", ID: id, Incarnation: "inc-" + id, Version: 1, LimitVersion: 1, CreateTime: s.began,
@@ -81,7 +81,7 @@ func runTimeout(d time.Duration) func(*wire.Definition) {
 	return func(def *wire.Definition) { def.Schedule.Action.RunTimeout = schedule.Duration(d) }
 }
 
-func (s *site) newPool(changes ...func(*pool.Config)) *invoker.Pool {
+func (s *installation) newPool(changes ...func(*pool.Config)) *invoker.Pool {
 	s.t.Helper()
 	_, js := natstest.Connect(s.t, natstest.Shared(s.t))
 	config := pool.Config{Bus: bus.New(js), Store: s.store, Names: s.names, Logger: natstest.Logger(s.t)}
@@ -94,7 +94,7 @@ func (s *site) newPool(changes ...func(*pool.Config)) *invoker.Pool {
 }
 
 // run runs a invokers, or a loop around one, until the end of the test or until stop is called.
-func (s *site) run(role interface{ Run(context.Context) error }) (stop func()) {
+func (s *installation) run(role interface{ Run(context.Context) error }) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- role.Run(ctx) }()
@@ -110,22 +110,22 @@ func (s *site) run(role interface{ Run(context.Context) error }) (stop func()) {
 	return stop
 }
 
-func running(t *testing.T, changes ...func(*wire.Definition)) *site {
+func running(t *testing.T, changes ...func(*wire.Definition)) *installation {
 	t.Helper()
-	s := newSite(t, changes...)
+	s := newInstallation(t, changes...)
 	s.run(s.newPool())
 	return s
 }
 
 // at is the n-th second of the starts of the test.
-func (s *site) at(n int) time.Time { return s.began.Add(time.Duration(n) * time.Second) }
+func (s *installation) at(n int) time.Time { return s.began.Add(time.Duration(n) * time.Second) }
 
 // start is the start of that second, as the generator makes it.
-func (s *site) start(n int) wire.BufferedStart {
+func (s *installation) start(n int) wire.BufferedStart {
 	return wire.NewStart(s.definition(), schedule.SourceAuto, s.at(n), s.at(n))
 }
 
-func (s *site) definition() *wire.Definition {
+func (s *installation) definition() *wire.Definition {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Definition(s.key))
 	require.NoError(s.t, err)
@@ -133,7 +133,7 @@ func (s *site) definition() *wire.Definition {
 }
 
 // handOff is the next one of the chain, up to the last of the seconds.
-func (s *site) handOff(overlap schedule.OverlapPolicy, seconds ...int) wire.Enqueue {
+func (s *installation) handOff(overlap schedule.OverlapPolicy, seconds ...int) wire.Enqueue {
 	d := s.definition()
 	e := wire.Enqueue{
 		Incarnation: d.Incarnation, Version: d.Version, Source: schedule.SourceAuto,
@@ -148,23 +148,23 @@ func (s *site) handOff(overlap schedule.OverlapPolicy, seconds ...int) wire.Enqu
 	return e
 }
 
-func (s *site) deliver(e wire.Enqueue) {
+func (s *installation) deliver(e wire.Enqueue) {
 	s.t.Helper()
 	body, err := codec.Marshal(&e)
 	require.NoError(s.t, err)
 	s.publish(s.names.InvokeEnqueue(0, s.key, e.Source, e.Span), body)
 }
 
-func (s *site) due(seconds ...int) { s.t.Helper(); s.deliver(s.handOff("", seconds...)) }
+func (s *installation) due(seconds ...int) { s.t.Helper(); s.deliver(s.handOff("", seconds...)) }
 
-func (s *site) wake() {
+func (s *installation) wake() {
 	s.t.Helper()
 	body, err := codec.Marshal(&wire.Wake{Reason: wire.ReasonRetry})
 	require.NoError(s.t, err)
 	s.publish(s.names.InvokeWake(0, s.key), body)
 }
 
-func (s *site) publish(subject string, body []byte) {
+func (s *installation) publish(subject string, body []byte) {
 	s.t.Helper()
 	msg := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{"traceparent": {traceparent}}}
 	_, err := s.js.PublishMsg(s.t.Context(), msg)
@@ -178,7 +178,7 @@ type taken struct {
 }
 
 // take waits for the next start request.
-func (s *site) take() taken {
+func (s *installation) take() taken {
 	s.t.Helper()
 	msg, err := s.queue.Next(jetstream.FetchMaxWait(patience))
 	require.NoError(s.t, err, "no start request")
@@ -188,7 +188,7 @@ func (s *site) take() taken {
 }
 
 // report publishes a completion, as a worker does before it acknowledges.
-func (s *site) report(requestID, callback string, status schedule.Status, result string) {
+func (s *installation) report(requestID, callback string, status schedule.Status, result string) {
 	s.t.Helper()
 	c := schedule.Completion{RequestID: requestID, Status: status, CloseTime: time.Now().UTC()}
 	if result != "" {
@@ -199,14 +199,14 @@ func (s *site) report(requestID, callback string, status schedule.Status, result
 	s.publish(callback, body)
 }
 
-func (s *site) finish(run taken, status schedule.Status, result string) {
+func (s *installation) finish(run taken, status schedule.Status, result string) {
 	s.t.Helper()
 	s.report(run.RequestID, run.Callback, status, result)
 	require.NoError(s.t, run.msg.DoubleAck(s.t.Context()))
 }
 
 // queued is how many start requests wait or are being worked on.
-func (s *site) queued() int {
+func (s *installation) queued() int {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), s.names.ActionStream())
 	require.NoError(s.t, err)
@@ -215,9 +215,9 @@ func (s *site) queued() int {
 	return runs
 }
 
-func (s *site) record() wire.InvokerState { return s.recordOf(s.key) }
+func (s *installation) record() wire.InvokerState { return s.recordOf(s.key) }
 
-func (s *site) recordOf(key schedule.Key) wire.InvokerState {
+func (s *installation) recordOf(key schedule.Key) wire.InvokerState {
 	s.t.Helper()
 	record, err := kv.GetLeader(s.t.Context(), s.store, kv.Invoker(key))
 	if !errors.Is(err, kv.ErrNotFound) {
@@ -227,7 +227,7 @@ func (s *site) recordOf(key schedule.Key) wire.InvokerState {
 }
 
 // phase is that of the start of a second, "" if there is none.
-func (s *site) phase(n int) schedule.Phase {
+func (s *installation) phase(n int) schedule.Phase {
 	s.t.Helper()
 	for _, start := range known(pointer(s.record())) {
 		if start.Nominal.Equal(s.at(n)) {
@@ -237,13 +237,13 @@ func (s *site) phase(n int) schedule.Phase {
 	return ""
 }
 
-func (s *site) awaitPhase(n int, phase schedule.Phase) {
+func (s *installation) awaitPhase(n int, phase schedule.Phase) {
 	s.t.Helper()
 	natstest.Eventually(s.t, patience, "a start is "+string(phase), func() bool { return s.phase(n) == phase })
 }
 
 // idle waits until the invoker has acknowledged everything that was sent to it.
-func (s *site) idle() {
+func (s *installation) idle() {
 	s.t.Helper()
 	for _, name := range []string{s.names.TaskStream(0), s.names.CallbackStream(0)} {
 		consumer, err := s.js.Consumer(s.t.Context(), name, subjects.PoolInvoker)
@@ -266,20 +266,20 @@ func (s *site) idle() {
 }
 
 // put writes the record as a process would have that died after.
-func (s *site) put(state wire.InvokerState) {
+func (s *installation) put(state wire.InvokerState) {
 	s.t.Helper()
 	_, err := kv.Put(s.t.Context(), s.store, kv.Invoker(s.key), &state, 0)
 	require.NoError(s.t, err)
 }
 
 // afterHandOff is the record that the first transition for a hand-off leads to.
-func (s *site) afterHandOff(e wire.Enqueue) wire.InvokerState {
+func (s *installation) afterHandOff(e wire.Enqueue) wire.InvokerState {
 	in := invoker.Input{Enqueues: []invoker.Traced[wire.Enqueue]{{Body: e, Trace: traceparent}}}
 	return invoker.Transition(s.definition(), wire.InvokerState{}, in, time.Now()).State
 }
 
 // handle makes a pool handle messages, and nothing else, without a loop; what it holds it gets once more.
-func (s *site) handle(pool *invoker.Pool, bodies ...invoker.Message) {
+func (s *installation) handle(pool *invoker.Pool, bodies ...invoker.Message) {
 	group := s.group(false, bodies...)
 	verdict := pool.Handle(s.t.Context(), s.key, group)
 	for verdict.IsHold() {
@@ -293,7 +293,7 @@ func (s *site) handle(pool *invoker.Pool, bodies ...invoker.Message) {
 var wakeUp = invoker.Message{Wake: &wire.Wake{Reason: wire.ReasonRetry}}
 
 // history is everything in a stream.
-func (s *site) history(name string) []*jetstream.RawStreamMsg {
+func (s *installation) history(name string) []*jetstream.RawStreamMsg {
 	s.t.Helper()
 	stream, err := s.js.Stream(s.t.Context(), name)
 	require.NoError(s.t, err)
@@ -310,7 +310,7 @@ func (s *site) history(name string) []*jetstream.RawStreamMsg {
 }
 
 // events are those in the stream, by ID and in order, after a check that no ID is there twice.
-func (s *site) events() (kinds []schedule.EventKind) {
+func (s *installation) events() (kinds []schedule.EventKind) {
 	s.t.Helper()
 	seen := map[string]bool{}
 	for _, msg := range s.history(s.names.EventStream()) {

@@ -30,8 +30,8 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// site is an installation with all roles in this process.
-type site struct {
+// installation is a Carillon with all roles in this process.
+type installation struct {
 	*testing.T
 	conn    *nats.Conn
 	js      jetstream.JetStream
@@ -43,9 +43,9 @@ type site struct {
 	release chan struct{}
 }
 
-func newSite(t *testing.T) *site {
+func newInstallation(t *testing.T) *installation {
 	t.Helper()
-	s := &site{T: t, names: natstest.Names(t), collect: since(t), release: make(chan struct{})}
+	s := &installation{T: t, names: natstest.Names(t), collect: since(t), release: make(chan struct{})}
 	s.conn, s.js = natstest.Connect(t, natstest.Shared(t))
 	t.Cleanup(natsstats.ObserveConns(func() []*nats.Conn { return []*nats.Conn{s.conn} }))
 	_, err := topology.Ensure(t.Context(), s.js, s.names, topology.Settings{Shards: 1})
@@ -59,7 +59,7 @@ func newSite(t *testing.T) *site {
 }
 
 // run runs the roles until the test ends.
-func (s *site) run() {
+func (s *installation) run() {
 	s.Helper()
 	logger := natstest.Logger(s)
 	index, err := search.New(search.Config{JS: s.js, Names: s.names, Shards: 1, Dir: s.TempDir(), Logger: logger})
@@ -89,7 +89,7 @@ func (s *site) run() {
 	<-front.Ready()
 }
 
-func (s *site) worker() *worker.Worker {
+func (s *installation) worker() *worker.Worker {
 	s.Helper()
 	w, err := worker.New(s.conn, worker.Config{TaskQueue: "q", Prefix: s.names.Prefix(), Logger: natstest.Logger(s)})
 	require.NoError(s, err)
@@ -107,7 +107,7 @@ func (s *site) worker() *worker.Worker {
 }
 
 // create creates a schedule whose action is due every so often.
-func (s *site) create(id string, every time.Duration, action schedule.Action) {
+func (s *installation) create(id string, every time.Duration, action schedule.Action) {
 	s.Helper()
 	_, err := s.client.Create(s.Context(), schedule.CreateRequest{ID: id, Schedule: schedule.Schedule{
 		Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(every)}}},
@@ -116,18 +116,18 @@ func (s *site) create(id string, every time.Duration, action schedule.Action) {
 	require.NoError(s, err)
 }
 
-func (s *site) trigger(id string) {
+func (s *installation) trigger(id string) {
 	s.Helper()
 	_, err := s.client.Trigger(s.Context(), schedule.TriggerRequest{ID: id})
 	require.NoError(s, err)
 }
 
-func (s *site) pause(id string) {
+func (s *installation) pause(id string) {
 	s.Helper()
 	require.NoError(s, s.client.Pause(s.Context(), id, ""))
 }
 
-func (s *site) info(id string) schedule.Info {
+func (s *installation) info(id string) schedule.Info {
 	s.Helper()
 	d, err := s.client.Describe(s.Context(), id)
 	require.NoError(s, err)
@@ -135,7 +135,7 @@ func (s *site) info(id string) schedule.Info {
 }
 
 // eventually waits until a condition about the metrics holds.
-func (s *site) eventually(what string, is func(c collected) bool) {
+func (s *installation) eventually(what string, is func(c collected) bool) {
 	s.Helper()
 	natstest.Eventually(s, natstest.Patience, what, func() bool { return is(s.collect()) })
 }

@@ -59,10 +59,10 @@ var overlapPolicies = []schedule.OverlapPolicy{
 	schedule.OverlapCancelOther, schedule.OverlapTerminateOther,
 }
 
-// people plans what people ask for.
-func (w *world) people(begin time.Time) {
-	p := &people{
-		world: w, rng: rand.New(rand.NewPCG(w.seed, streamPeople)), draws: rand.New(rand.NewPCG(w.seed, streamChanges)), begin: begin,
+// callers plans what callers ask for.
+func (w *world) callers(begin time.Time) {
+	p := &callers{
+		world: w, rng: rand.New(rand.NewPCG(w.seed, streamCallers)), draws: rand.New(rand.NewPCG(w.seed, streamChanges)), begin: begin,
 	}
 	for i := range w.plan.Schedules {
 		id := w.plan.scheduleID(i)
@@ -100,18 +100,18 @@ func (w *world) people(begin time.Time) {
 	}
 }
 
-// people draws what people ask for.
-type people struct {
+// callers draws what callers ask for.
+type callers struct {
 	world *world
 	rng   *rand.Rand
 	draws *rand.Rand // of what is changed, and how
 	begin time.Time
 }
 
-func (p *people) one(of int) bool { return p.rng.IntN(of) == 0 }
+func (p *callers) one(of int) bool { return p.rng.IntN(of) == 0 }
 
 // definition is what a schedule of the simulation looks like. It ends with the time in which things go wrong.
-func (p *people) definition(policy schedule.OverlapPolicy, at time.Time) map[string]any {
+func (p *callers) definition(policy schedule.OverlapPolicy, at time.Time) map[string]any {
 	end := p.world.moment(p.world.plan.Duration).UTC().Truncate(time.Second)
 	spec := map[string]any{"intervals": p.intervals(), "endTime": end.Format(time.RFC3339)}
 	if p.one(3) {
@@ -138,7 +138,7 @@ func (p *people) definition(policy schedule.OverlapPolicy, at time.Time) map[str
 	return body
 }
 
-func (p *people) intervals() []any {
+func (p *callers) intervals() []any {
 	every := 1 + p.rng.IntN(10)
 	if p.world.plan.Often {
 		every = 1 + every%2
@@ -146,7 +146,7 @@ func (p *people) intervals() []any {
 	return []any{map[string]any{"every": fmt.Sprintf("%ds", every)}}
 }
 
-func (p *people) action() map[string]any {
+func (p *callers) action() map[string]any {
 	action := map[string]any{"type": "t", "taskQueue": taskQueue}
 	if p.one(3) {
 		action["runTimeout"] = fmt.Sprintf("%ds", 2+p.rng.IntN(8))
@@ -157,7 +157,7 @@ func (p *people) action() map[string]any {
 	return action
 }
 
-func (p *people) policies(policy schedule.OverlapPolicy) map[string]any {
+func (p *callers) policies(policy schedule.OverlapPolicy) map[string]any {
 	policies := map[string]any{"overlap": string(policy)}
 	if p.one(4) {
 		policies["concurrencyLimit"] = 2 + p.rng.IntN(2)
@@ -177,8 +177,8 @@ func (p *people) policies(policy schedule.OverlapPolicy) map[string]any {
 	return policies
 }
 
-// anyRequest draws something that people do.
-func (p *people) anyRequest(id string) request {
+// anyRequest draws something that callers do.
+func (p *callers) anyRequest(id string) request {
 	switch p.rng.IntN(11) {
 	case 0:
 		return request{verb: "pause", id: id, body: map[string]any{"note": "maintenance"}}

@@ -30,8 +30,8 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// site is an installation on one server or cluster, with all roles and a worker.
-type site struct {
+// installation is a Carillon on one server or cluster, with all roles and a worker.
+type installation struct {
 	testing.TB
 	conn   *nats.Conn
 	js     jetstream.JetStream
@@ -46,9 +46,9 @@ type site struct {
 // server is one server, or the URLs of a cluster.
 type server interface{ string | *natsserver.Server }
 
-// connectSite connects to where an installation is, or will be.
-func connectSite[T server](t testing.TB, to T, names subjects.Names) *site {
-	s := &site{TB: t, names: names}
+// connectInstallation connects to the place of an installation, which need not be there yet.
+func connectInstallation[T server](t testing.TB, to T, names subjects.Names) *installation {
+	s := &installation{TB: t, names: names}
 	s.conn, s.js = natstest.Connect(t, to)
 	var err error
 	s.client, err = client.New(s.conn, client.Config{Prefix: names.Prefix()})
@@ -58,7 +58,7 @@ func connectSite[T server](t testing.TB, to T, names subjects.Names) *site {
 }
 
 // start sets the installation up, if it is new, and runs it.
-func (s *site) start(settings topology.Settings, ledger *ledger) {
+func (s *installation) start(settings topology.Settings, ledger *ledger) {
 	s.Helper()
 	s.open(settings)
 	logger := natstest.Logger(s)
@@ -90,7 +90,7 @@ func (s *site) start(settings topology.Settings, ledger *ledger) {
 }
 
 // open sets the installation up, if it is new.
-func (s *site) open(settings topology.Settings) {
+func (s *installation) open(settings topology.Settings) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
@@ -102,7 +102,7 @@ func (s *site) open(settings topology.Settings) {
 }
 
 // stop ends the roles and waits for them.
-func (s *site) stop() {
+func (s *installation) stop() {
 	if s.cancel == nil {
 		return
 	}
@@ -113,13 +113,13 @@ func (s *site) stop() {
 	}
 }
 
-func (s *site) create(id string, sched schedule.Schedule) {
+func (s *installation) create(id string, sched schedule.Schedule) {
 	s.Helper()
 	_, err := s.client.Create(s.Context(), schedule.CreateRequest{ID: id, Schedule: sched})
 	require.NoError(s, err)
 }
 
-func (s *site) describe(id string) schedule.Description {
+func (s *installation) describe(id string) schedule.Description {
 	s.Helper()
 	d, err := s.client.Describe(s.Context(), id)
 	require.NoError(s, err)
@@ -127,7 +127,7 @@ func (s *site) describe(id string) schedule.Description {
 }
 
 // backup makes a backup in a folder of the test.
-func (s *site) backup() (string, *backup.Manifest) {
+func (s *installation) backup() (string, *backup.Manifest) {
 	s.Helper()
 	dir := filepath.Join(s.TempDir(), "backup")
 	m, err := backup.Create(s.Context(), backup.CreateConfig{JS: s.js, Names: s.names, Facts: s.facts, Version: "test"}, dir)
@@ -135,7 +135,7 @@ func (s *site) backup() (string, *backup.Manifest) {
 	return dir, m
 }
 
-func (s *site) restore(dir string, config backup.RestoreConfig) backup.Summary {
+func (s *installation) restore(dir string, config backup.RestoreConfig) backup.Summary {
 	s.Helper()
 	config.JS = s.js
 	summary, err := backup.Restore(s.Context(), config, dir)
@@ -144,7 +144,7 @@ func (s *site) restore(dir string, config backup.RestoreConfig) backup.Summary {
 	return summary
 }
 
-// every is a schedule that records on the queue of the site.
+// every is a schedule that records on the queue of the installation.
 func every(d time.Duration, overlap schedule.OverlapPolicy) schedule.Schedule {
 	return schedule.Schedule{
 		Spec:     schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(d)}}},

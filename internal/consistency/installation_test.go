@@ -35,8 +35,8 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = natstest.Patience
 
-// site is an installation with every role but the worker.
-type site struct {
+// installation is a Carillon with every role but the worker.
+type installation struct {
 	*testing.T
 	conn    *nats.Conn
 	js      jetstream.JetStream
@@ -50,16 +50,16 @@ type site struct {
 	runs map[string]map[time.Time]int // how often which nominal time of which schedule has run
 }
 
-// newSite is for damage that nothing but a check touches, so that a moment is enough to confirm it.
-func newSite(t *testing.T) *site {
+// newInstallation makes an installation for damage that only a check touches, so that a moment is enough to confirm it.
+func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
-	return newSiteOn(t, conn, js, 1, 100*time.Millisecond)
+	return newInstallationOn(t, conn, js, 1, 100*time.Millisecond)
 }
 
-func newSiteOn(t *testing.T, conn *nats.Conn, js jetstream.JetStream, replicas int, pause time.Duration) *site {
+func newInstallationOn(t *testing.T, conn *nats.Conn, js jetstream.JetStream, replicas int, pause time.Duration) *installation {
 	t.Helper()
-	s := &site{T: t, conn: conn, js: js, pause: pause, names: natstest.Names(t), runs: map[string]map[time.Time]int{}}
+	s := &installation{T: t, conn: conn, js: js, pause: pause, names: natstest.Names(t), runs: map[string]map[time.Time]int{}}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	_, err := topology.Ensure(ctx, js, s.names, topology.Settings{Shards: 2, Replicas: replicas})
@@ -75,13 +75,13 @@ func newSiteOn(t *testing.T, conn *nats.Conn, js jetstream.JetStream, replicas i
 	return s
 }
 
-func (s *site) config() consistency.Config {
+func (s *installation) config() consistency.Config {
 	return consistency.Config{
 		JS: s.js, Names: s.names, Shards: 2, Pause: s.pause, Logger: natstest.Logger(s), Identity: "test",
 	}
 }
 
-func (s *site) startRoles() {
+func (s *installation) startRoles() {
 	s.Helper()
 	logger := natstest.Logger(s)
 	front, err := frontend.New(frontend.Config{Conn: s.conn, JS: s.js, Store: s.store, Names: s.names, Logger: logger})
@@ -101,7 +101,7 @@ func (s *site) startRoles() {
 }
 
 // background runs functions until the end of the test.
-func (s *site) background(runs ...func(context.Context) error) {
+func (s *installation) background(runs ...func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range runs {
@@ -114,7 +114,7 @@ func (s *site) background(runs ...func(context.Context) error) {
 }
 
 // work runs a worker on the queue "q" that notes what runs.
-func (s *site) work() {
+func (s *installation) work() {
 	s.Helper()
 	w, err := worker.New(s.conn, worker.Config{TaskQueue: "q", Prefix: s.names.Prefix(), Logger: natstest.Logger(s)})
 	require.NoError(s, err)
@@ -131,7 +131,7 @@ func (s *site) work() {
 }
 
 // ran is how many runs a schedule has had. Each has run once.
-func (s *site) ran(id string) int {
+func (s *installation) ran(id string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for nominal, times := range s.runs[id] {
@@ -141,7 +141,7 @@ func (s *site) ran(id string) int {
 }
 
 // leftOutNothing checks that every action from the first to the last has run.
-func (s *site) leftOutNothing(id string, period time.Duration) {
+func (s *installation) leftOutNothing(id string, period time.Duration) {
 	s.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,13 +157,13 @@ func (s *site) leftOutNothing(id string, period time.Duration) {
 	assert.Len(s, s.runs[id], int(last.Sub(first)/period)+1, "%s: actions from the first to the last", id)
 }
 
-func (s *site) eventually(what string, holds func() bool) {
+func (s *installation) eventually(what string, holds func() bool) {
 	s.Helper()
 	natstest.Eventually(s, patience, what, holds)
 }
 
 // create makes a schedule that records on the queue "q".
-func (s *site) create(id string, every time.Duration, change ...func(*schedule.CreateRequest)) schedule.Key {
+func (s *installation) create(id string, every time.Duration, change ...func(*schedule.CreateRequest)) schedule.Key {
 	s.Helper()
 	request := schedule.CreateRequest{ID: id, Schedule: schedule.Schedule{
 		Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(every)}}},
@@ -184,14 +184,14 @@ func (s *site) create(id string, every time.Duration, change ...func(*schedule.C
 	return key
 }
 
-func (s *site) trigger(id string) {
+func (s *installation) trigger(id string) {
 	s.Helper()
 	_, err := s.api.Trigger(s.Context(), schedule.TriggerRequest{ID: id})
 	require.NoError(s, err)
 }
 
 // completes waits until a run has completed.
-func (s *site) completes(id string, start wire.BufferedStart) {
+func (s *installation) completes(id string, start wire.BufferedStart) {
 	s.Helper()
 	s.eventually("it has completed", func() bool {
 		run, err := s.api.Run(s.Context(), id, start.RunID)
@@ -200,7 +200,7 @@ func (s *site) completes(id string, start wire.BufferedStart) {
 }
 
 // failsAsLost waits until a run has failed, and checks why.
-func (s *site) failsAsLost(id string, start wire.BufferedStart) {
+func (s *installation) failsAsLost(id string, start wire.BufferedStart) {
 	s.Helper()
 	var run schedule.RunReply
 	s.eventually("the run has failed", func() bool {
@@ -212,17 +212,17 @@ func (s *site) failsAsLost(id string, start wire.BufferedStart) {
 	require.Equal(s, schedule.FailureLost, run.Run.Failure.Type)
 }
 
-func (s *site) describe(id string) schedule.Description {
+func (s *installation) describe(id string) schedule.Description {
 	s.Helper()
 	d, err := s.api.Describe(s.Context(), id)
 	require.NoError(s, err)
 	return d
 }
 
-func (s *site) shard(key schedule.Key) int { return s.store.ShardOf(key) }
+func (s *installation) shard(key schedule.Key) int { return s.store.ShardOf(key) }
 
 // there reports whether a stream has messages on a subject.
-func (s *site) there(stream, subject string) bool {
+func (s *installation) there(stream, subject string) bool {
 	s.Helper()
 	info, err := s.js.Stream(s.Context(), stream)
 	require.NoError(s, err)
@@ -232,7 +232,7 @@ func (s *site) there(stream, subject string) bool {
 }
 
 // purge removes the messages of a subject.
-func (s *site) purge(stream, subject string) {
+func (s *installation) purge(stream, subject string) {
 	s.Helper()
 	handle, err := s.js.Stream(s.Context(), stream)
 	require.NoError(s, err)
@@ -240,7 +240,7 @@ func (s *site) purge(stream, subject string) {
 }
 
 // silence removes the due timer of a schedule while it waits there, so that nothing wakes the generator.
-func (s *site) silence(key schedule.Key) {
+func (s *installation) silence(key schedule.Key) {
 	s.Helper()
 	stream, shard := s.names.TaskStream(s.shard(key)), s.shard(key)
 	timer, tasks := s.names.DueTimer(shard, key), s.names.Generate(shard, key, "*")
@@ -255,7 +255,7 @@ func (s *site) silence(key schedule.Key) {
 }
 
 // wake wakes the generator.
-func (s *site) wake(key schedule.Key) {
+func (s *installation) wake(key schedule.Key) {
 	s.Helper()
 	body, err := codec.Marshal(&wire.Wake{Reason: wire.ReasonRetry})
 	require.NoError(s, err)
@@ -264,7 +264,7 @@ func (s *site) wake(key schedule.Key) {
 }
 
 // finds checks for inconsistencies, and mends them if asked to.
-func (s *site) finds(repair bool) []consistency.Finding {
+func (s *installation) finds(repair bool) []consistency.Finding {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
@@ -280,7 +280,7 @@ func (s *site) finds(repair bool) []consistency.Finding {
 
 // mends checks that there is just what is expected, as soon as the pools are done with what was asked of them, and that all of it can
 // be mended.
-func (s *site) mends(kinds ...consistency.Kind) {
+func (s *installation) mends(kinds ...consistency.Kind) {
 	s.Helper()
 	s.eventually("just that is found", func() bool {
 		found := kindsOf(s.finds(false))
@@ -304,7 +304,7 @@ func kindsOf(findings []consistency.Finding) []consistency.Kind {
 }
 
 // put writes a record over what is there.
-func put[T any](s *site, key kv.Key[T], change func(*T)) {
+func put[T any](s *installation, key kv.Key[T], change func(*T)) {
 	s.Helper()
 	record, err := kv.OrZero(kv.GetLeader(s.Context(), s.store, key))
 	require.NoError(s, err)
@@ -314,7 +314,7 @@ func put[T any](s *site, key kv.Key[T], change func(*T)) {
 }
 
 // remove removes a record.
-func remove[T any](s *site, key kv.Key[T]) {
+func remove[T any](s *installation, key kv.Key[T]) {
 	s.Helper()
 	record, err := kv.GetLeader(s.Context(), s.store, key)
 	require.NoError(s, err)
@@ -322,13 +322,13 @@ func remove[T any](s *site, key kv.Key[T]) {
 }
 
 // isGone reports whether there is no such record.
-func isGone[T any](s *site, key kv.Key[T]) bool {
+func isGone[T any](s *installation, key kv.Key[T]) bool {
 	_, err := kv.GetLeader(s.Context(), s.store, key)
 	return errors.Is(err, kv.ErrNotFound)
 }
 
 // truncate cuts a record in half.
-func truncate[T any](s *site, key schedule.Key, record kv.Key[T]) {
+func truncate[T any](s *installation, key schedule.Key, record kv.Key[T]) {
 	s.Helper()
 	bucket, err := s.js.KeyValue(s.Context(), s.names.StateBucket(s.shard(key)))
 	require.NoError(s, err)

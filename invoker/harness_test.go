@@ -20,8 +20,8 @@ var origin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func second(n int) time.Time { return origin.Add(time.Duration(n) * time.Second) }
 
-// desk drives the pure functions by hand. Starts go by the second, counted from origin, at which they are due.
-type desk struct {
+// harness calls the pure functions of the invoker by hand. Starts go by the second, counted from origin, at which they are due.
+type harness struct {
 	t     require.TestingT
 	d     wire.Definition
 	state wire.InvokerState
@@ -37,8 +37,8 @@ type desk struct {
 	ask    func(starts int) *invoker.Room
 }
 
-func newDesk(t require.TestingT, changes ...func(*wire.Definition)) *desk {
-	d := &desk{
+func newHarness(t require.TestingT, changes ...func(*wire.Definition)) *harness {
+	d := &harness{
 		t: t, now: origin, handed: map[string]time.Time{}, seen: map[string]bool{},
 		d: wire.Definition{
 			Namespace: "default", ID: "nightly", Incarnation: "inc", CreateTime: origin, Version: 1, LimitVersion: 1,
@@ -73,17 +73,17 @@ func actions(n int) func(*wire.Definition) {
 	}
 }
 
-func (k *desk) start(source string, n int, overlap schedule.OverlapPolicy) wire.BufferedStart {
+func (k *harness) start(source string, n int, overlap schedule.OverlapPolicy) wire.BufferedStart {
 	s := wire.NewStart(&k.d, source, second(n), second(n))
 	s.Overlap = overlap
 	return s
 }
 
-func (k *desk) id(n int) string { return k.start(schedule.SourceAuto, n, "").RequestID }
+func (k *harness) id(n int) string { return k.start(schedule.SourceAuto, n, "").RequestID }
 
 // handOff is the next one of a source, up to the last of the seconds; without any, the empty one by which a source makes
 // itself known.
-func (k *desk) handOff(source string, overlap schedule.OverlapPolicy, seconds ...int) wire.Enqueue {
+func (k *harness) handOff(source string, overlap schedule.OverlapPolicy, seconds ...int) wire.Enqueue {
 	from, ok := k.handed[source]
 	if !ok {
 		from = second(-1000)
@@ -109,22 +109,22 @@ func traced(hands ...wire.Enqueue) invoker.Input {
 }
 
 // due hands over automated starts, under the schedule's policy.
-func (k *desk) due(seconds ...int) { k.dueUnder("", seconds...) }
+func (k *harness) due(seconds ...int) { k.dueUnder("", seconds...) }
 
-func (k *desk) dueUnder(overlap schedule.OverlapPolicy, seconds ...int) {
+func (k *harness) dueUnder(overlap schedule.OverlapPolicy, seconds ...int) {
 	k.transition(traced(k.handOff(schedule.SourceAuto, overlap, seconds...)))
 }
 
 // trigger hands over one manual start.
-func (k *desk) trigger(n int, overlap schedule.OverlapPolicy) {
+func (k *harness) trigger(n int, overlap schedule.OverlapPolicy) {
 	k.transition(traced(k.handOff("b"+strconv.Itoa(n), overlap, n)))
 }
 
-func (k *desk) complete(n int, status schedule.Status) {
+func (k *harness) complete(n int, status schedule.Status) {
 	k.transition(invoker.Input{Completions: []schedule.Completion{k.completion(n, status)}})
 }
 
-func (k *desk) completion(n int, status schedule.Status) schedule.Completion {
+func (k *harness) completion(n int, status schedule.Status) schedule.Completion {
 	c := schedule.Completion{RequestID: k.find(n).RequestID, Status: status, CloseTime: k.now}
 	if status != schedule.StatusCompleted {
 		c.Failure = &schedule.Failure{Message: "boom"}
@@ -132,7 +132,7 @@ func (k *desk) completion(n int, status schedule.Status) schedule.Completion {
 	return c
 }
 
-func (k *desk) transition(in invoker.Input) {
+func (k *harness) transition(in invoker.Input) {
 	in.Bounds = k.bounds
 	if asks := invoker.Transition(&k.d, k.state, in, k.now).Asks; asks > 0 {
 		in.Bounds.Room = k.ask(asks)
@@ -141,7 +141,7 @@ func (k *desk) transition(in invoker.Input) {
 }
 
 // work executes everything there is, with one result.
-func (k *desk) work(result invoker.Result) {
+func (k *harness) work(result invoker.Result) {
 	work := invoker.WorkOf(&k.state, k.now)
 	report := invoker.Report{Delivered: slices.Clone(work.Controls)}
 	for _, s := range work.Starts {
@@ -150,14 +150,14 @@ func (k *desk) work(result invoker.Result) {
 	k.apply(report)
 }
 
-func (k *desk) apply(report invoker.Report) {
+func (k *harness) apply(report invoker.Report) {
 	k.pure(func(state wire.InvokerState) invoker.Outcome {
 		return invoker.Apply(&k.d, state, report, k.bounds, k.now)
 	})
 }
 
 // pure makes a step twice and checks that it gives the same twice, leaves its input alone, and what holds of any outcome.
-func (k *desk) pure(step func(wire.InvokerState) invoker.Outcome) {
+func (k *harness) pure(step func(wire.InvokerState) invoker.Outcome) {
 	before := dump(k.state)
 	out := step(k.state)
 	require.Equal(k.t, before, dump(k.state), "the input has been changed")
@@ -180,7 +180,7 @@ func (k *desk) pure(step func(wire.InvokerState) invoker.Outcome) {
 }
 
 // checkRecord checks what holds of any record, also after it has been stored.
-func (k *desk) checkRecord(state *wire.InvokerState) {
+func (k *harness) checkRecord(state *wire.InvokerState) {
 	data, err := codec.Marshal(state)
 	require.NoError(k.t, err)
 	var stored wire.InvokerState
@@ -231,7 +231,7 @@ func known(state *wire.InvokerState) []wire.BufferedStart {
 }
 
 // find returns the start of a second, of whatever source.
-func (k *desk) find(n int) wire.BufferedStart {
+func (k *harness) find(n int) wire.BufferedStart {
 	for _, s := range known(&k.state) {
 		if s.Nominal.Equal(second(n)) {
 			return s
@@ -241,7 +241,7 @@ func (k *desk) find(n int) wire.BufferedStart {
 }
 
 // phases lists the starts as "3 ready".
-func (k *desk) phases() string {
+func (k *harness) phases() string {
 	var all []string
 	for _, s := range known(&k.state) {
 		all = append(all, fmt.Sprintf("%d %s", number(s.Nominal), s.Phase))
@@ -250,7 +250,7 @@ func (k *desk) phases() string {
 }
 
 // events lists what has happened since the last call as "3 started".
-func (k *desk) events() string {
+func (k *harness) events() string {
 	var all []string
 	for _, e := range k.news {
 		text := string(e.Kind)
@@ -269,7 +269,7 @@ func (k *desk) events() string {
 func number(t time.Time) int { return int(t.Sub(origin) / time.Second) }
 
 // running brings automated starts to the phase started, whatever else there is.
-func (k *desk) running(seconds ...int) {
+func (k *harness) running(seconds ...int) {
 	k.due(seconds...)
 	k.work(invoker.Accepted)
 	for _, n := range seconds {

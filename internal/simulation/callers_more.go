@@ -10,15 +10,15 @@ import (
 )
 
 // more plans further requests, of kinds that say more: a part of the number that a plan has.
-func (p *people) more() {
-	m := &people{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamMore)), begin: p.begin}
+func (p *callers) more() {
+	m := &callers{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamMore)), begin: p.begin}
 	for range p.world.plan.Requests / 3 {
 		id := m.world.plan.scheduleID(m.rng.IntN(m.world.plan.Schedules))
 		m.world.ask(m.world.moment(between(m.rng, 5*time.Second, m.world.plan.Duration)), m.oneMore(id))
 	}
 }
 
-func (p *people) oneMore(id string) request {
+func (p *callers) oneMore(id string) request {
 	switch p.rng.IntN(6) {
 	case 0, 1:
 		return request{verb: "trigger", id: id, body: p.trigger()}
@@ -37,7 +37,7 @@ func (p *people) oneMore(id string) request {
 }
 
 // trigger is one with an overlap policy of its own, or that replaces parts of the action.
-func (p *people) trigger() map[string]any {
+func (p *callers) trigger() map[string]any {
 	body := map[string]any{}
 	p.overlap(body)
 	if p.one(2) {
@@ -55,22 +55,22 @@ func (p *people) trigger() map[string]any {
 	return body
 }
 
-func (p *people) overlap(body map[string]any) {
+func (p *callers) overlap(body map[string]any) {
 	if p.one(2) {
 		body["overlap"] = string(overlapPolicies[p.rng.IntN(len(overlapPolicies))])
 	}
 }
 
 // backfill is one of up to a minute of the last two.
-func (p *people) backfill() map[string]any {
+func (p *callers) backfill() map[string]any {
 	from := p.begin.Add(-between(p.rng, time.Second, 2*time.Minute)).UTC().Truncate(time.Second)
 	to := from.Add(between(p.rng, 0, time.Minute)).Truncate(time.Second)
 	return map[string]any{"start": from.Format(time.RFC3339), "end": to.Format(time.RFC3339)}
 }
 
 // initial adds to a create request what is to be started at once.
-func (p *people) initial(body map[string]any) {
-	draws := &people{rng: p.draws, begin: p.begin}
+func (p *callers) initial(body map[string]any) {
+	draws := &callers{rng: p.draws, begin: p.begin}
 	if draws.one(5) {
 		body["triggerNow"] = true
 	}
@@ -81,7 +81,7 @@ func (p *people) initial(body map[string]any) {
 
 // deleteAgain asks once more for what has been deleted to be: under the same request ID, which spares another schedule that has
 // come since, or under another one.
-func (p *people) deleteAgain(at time.Time, id, requestID string) {
+func (p *callers) deleteAgain(at time.Time, id, requestID string) {
 	later := at.Add(between(p.draws, 0, 10*time.Second))
 	switch p.draws.IntN(3) {
 	case 0:
