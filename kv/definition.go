@@ -15,11 +15,11 @@ func DefinitionFor(ctx context.Context, s *Store, key schedule.Key, wakes ...wir
 	return RefreshDefinition(ctx, s, key, Record[wire.Definition]{}, wakes...)
 }
 
-// RefreshDefinition is DefinitionFor for a caller that holds an earlier read; see [Refresh].
+// RefreshDefinition is DefinitionFor for a caller that holds an earlier read; see [refresh].
 func RefreshDefinition(
 	ctx context.Context, s *Store, key schedule.Key, known Record[wire.Definition], wakes ...wire.Wake,
 ) (Record[wire.Definition], error) {
-	record, err := Refresh(ctx, s, Definition(key), known)
+	record, err := refresh(ctx, s, Definition(key), known)
 	switch {
 	case errors.Is(err, ErrNotFound):
 	case err != nil:

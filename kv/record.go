@@ -43,15 +43,15 @@ func GetLeader[T any](ctx context.Context, s *Store, key Key[T]) (Record[T], err
 	return decode[T](key.name, entry, err)
 }
 
-// Refresh is Get for a caller that holds an earlier read. If the revision is unchanged, it returns known and decodes nothing.
-func Refresh[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
+// refresh is Get for a caller that holds an earlier read. If the revision is unchanged, it returns known and decodes nothing.
+func refresh[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
 	watch := begin(ctx, opGet)
 	entry, err := s.buckets.Get(ctx, s.bucket(key.schedule), key.name)
 	watch.end(ctx, err)
 	return refreshed(key, known, entry, err)
 }
 
-// RefreshLeader is GetLeader for a caller that holds an earlier read; see [Refresh].
+// RefreshLeader is GetLeader for a caller that holds an earlier read; see [refresh].
 func RefreshLeader[T any](ctx context.Context, s *Store, key Key[T], known Record[T]) (Record[T], error) {
 	watch := begin(ctx, opGetLeader)
 	entry, err := s.buckets.GetLeader(ctx, s.bucket(key.schedule), key.name)

@@ -61,8 +61,8 @@ const (
 	ParamActive    = "active"
 )
 
-// MaxSchedules bounds the schedules of one run.
-const MaxSchedules = 1_000_000
+// maxSchedules bounds the schedules of one run.
+const maxSchedules = 1_000_000
 
 // maxResultBytes bounds what each run returns: what a worker takes, less the quotation marks.
 const maxResultBytes = worker.MaxResultBytes - 2
@@ -98,13 +98,13 @@ func (s Scenario) Check(p Parameters) error {
 		name              string
 		value, least, max int
 	}{
-		{ParamSchedules, p.Schedules, 1, MaxSchedules},
+		{ParamSchedules, p.Schedules, 1, maxSchedules},
 		{ParamActions, p.Actions, 1, 1_000_000},
 		{ParamRuns, p.Runs, 1, 4_000},
 		{ParamClients, p.Clients, 1, 1_000},
 		{ParamResult, p.ResultBytes, 0, maxResultBytes},
 		{ParamRate, p.Rate, 0, 100_000},
-		{ParamDormant, p.Dormant, 0, MaxSchedules},
+		{ParamDormant, p.Dormant, 0, maxSchedules},
 		{ParamActive, p.Active, 1, 10_000},
 	} {
 		if s.takes(bound.name) && (bound.value < bound.least || bound.value > bound.max) {

@@ -9,7 +9,7 @@ import (
 // is a second opinion, which knows neither the ledger nor the requests; what it finds is a problem like any other. But
 // it takes the time of a pause or an update at its word, and so misses times just before, or wonders at times just after,
 // which nobody can be sure of.
-func auditAll(e *Evidence, uncertain map[dueTime]bool) []Problem {
+func auditAll(e *evidence, uncertain map[dueTime]bool) []Problem {
 	events := map[string][]schedule.Event{}
 	for i := range e.Events {
 		id := e.Events[i].ScheduleID

@@ -85,8 +85,8 @@ const (
 // OK reports whether everything is as it has to be.
 func (f *Findings) OK() bool { return len(f.Problems) == 0 }
 
-// Check compares the evidence with what the specs and the acknowledged requests ask for. It is a pure function.
-func Check(e *Evidence) Findings {
+// check compares the evidence with what the specs and the acknowledged requests ask for. It is a pure function.
+func check(e *evidence) Findings {
 	f := Findings{Repeated: map[string]int{}, Problems: []Problem{}, uncertain: map[dueTime]bool{}}
 	for _, id := range scheduleIDs(e.Requests) {
 		c := newCase(e, id, &f)
@@ -121,7 +121,7 @@ func (f *Findings) count(kind string) {
 	}
 }
 
-func scheduleIDs(requests []Request) []string {
+func scheduleIDs(requests []request) []string {
 	seen := map[string]bool{}
 	for i := range requests {
 		seen[requests[i].ID] = true
@@ -165,9 +165,9 @@ type run struct {
 // scheduleCase is one schedule with everything that concerns it.
 type scheduleCase struct {
 	id          string
-	evidence    *Evidence
+	evidence    *evidence
 	findings    *Findings
-	requests    []Request
+	requests    []request
 	events      []schedule.Event
 	fates       map[startKey]*fate
 	sources     map[string]bool // those with an action of which there is account
@@ -178,7 +178,7 @@ type scheduleCase struct {
 	described   bool
 }
 
-func newCase(e *Evidence, id string, f *Findings) *scheduleCase {
+func newCase(e *evidence, id string, f *Findings) *scheduleCase {
 	c := &scheduleCase{
 		id: id, evidence: e, findings: f,
 		fates: map[startKey]*fate{}, sources: map[string]bool{}, runs: map[string]*run{},
@@ -220,7 +220,7 @@ func eventNumber(id string) int {
 
 // created reports whether the creation was acknowledged. Of a schedule without that nothing is promised.
 func (c *scheduleCase) created() bool {
-	return slices.ContainsFunc(c.requests, func(r Request) bool { return r.Verb == Create && r.Acknowledged() })
+	return slices.ContainsFunc(c.requests, func(r request) bool { return r.Verb == Create && r.Acknowledged() })
 }
 
 // read notes what an event says about an action.

@@ -120,15 +120,15 @@ func (c *scheduleCase) markUnsure(times []due) {
 
 // changes are the periods of pauses and updates, each from when the first request was sent. One whose outcome is unknown
 // never ends.
-func (c *scheduleCase) changes() []Period {
-	var changes []Period
+func (c *scheduleCase) changes() []period {
+	var changes []period
 	for i := range c.requests {
 		r := &c.requests[i]
 		switch r.Verb {
 		case Update:
-			changes = append(changes, Period{From: r.Sent, To: r.Answered})
+			changes = append(changes, period{From: r.Sent, To: r.Answered})
 		case Pause:
-			changes = append(changes, Period{From: r.Sent})
+			changes = append(changes, period{From: r.Sent})
 		case Unpause:
 			if n := len(changes); n > 0 && r.Acknowledged() {
 				changes[n-1].To = r.Answered
@@ -152,13 +152,13 @@ func (c *scheduleCase) checkPauses(times []due) {
 }
 
 // pauses are the periods in which the schedule was certainly paused.
-func (c *scheduleCase) pauses() []Period {
-	var pauses []Period
+func (c *scheduleCase) pauses() []period {
+	var pauses []period
 	for i := range c.requests {
 		switch r := &c.requests[i]; r.Verb {
 		case Pause:
 			if r.Acknowledged() {
-				pauses = append(pauses, Period{From: r.Answered})
+				pauses = append(pauses, period{From: r.Answered})
 			}
 		case Unpause:
 			if n := len(pauses); n > 0 && pauses[n-1].To.IsZero() {

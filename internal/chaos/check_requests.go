@@ -35,7 +35,7 @@ func (c *scheduleCase) checkRequests() {
 }
 
 // checkTold wants the event history to know the request, once.
-func (c *scheduleCase) checkTold(r *Request) {
+func (c *scheduleCase) checkTold(r *request) {
 	told := 0
 	for i := range c.events {
 		if e := &c.events[i]; e.Kind == eventOf[r.Verb] && e.RequestID == r.RequestID {
@@ -52,7 +52,7 @@ func (c *scheduleCase) checkTold(r *Request) {
 
 // checkBackfill wants account of every time of the range. Only schedules that are not updated are backfilled, so the spec
 // is that of the creation.
-func (c *scheduleCase) checkBackfill(r *Request) {
+func (c *scheduleCase) checkBackfill(r *request) {
 	versions := c.versions()
 	if len(versions) != 1 {
 		return
@@ -141,15 +141,15 @@ const (
 
 // checkLedger looks for runs whose code began again. That may be after the worker which began it was killed, or suspended
 // for longer than its lease; and after a fault of NATS, which may have taken the lease, or the acknowledgement, away.
-func checkLedger(e *Evidence, f *Findings) {
-	begins := map[string][]*Note{}
+func checkLedger(e *evidence, f *Findings) {
+	begins := map[string][]*note{}
 	for i := range e.Ledger {
 		if note := &e.Ledger[i]; !note.End {
 			begins[note.RequestID] = append(begins[note.RequestID], note)
 		}
 	}
 	for requestID, notes := range begins {
-		slices.SortFunc(notes, func(a, b *Note) int { return a.At.Compare(b.At) })
+		slices.SortFunc(notes, func(a, b *note) int { return a.At.Compare(b.At) })
 		for i := 1; i < len(notes); i++ {
 			reason := e.reason(notes[i-1], notes[i])
 			if reason != "" {
@@ -169,7 +169,7 @@ func checkLedger(e *Evidence, f *Findings) {
 const recovery = 20 * time.Second
 
 // reason says why the code of a run may have begun again, or nothing if there is no reason.
-func (e *Evidence) reason(first, again *Note) string {
+func (e *evidence) reason(first, again *note) string {
 	life := e.Lives[first.Life]
 	if !life.To.IsZero() && !life.To.After(again.At) {
 		return afterWorkerLost

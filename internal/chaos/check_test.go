@@ -17,14 +17,14 @@ var began = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 func second(n int) time.Time { return began.Add(time.Duration(n) * time.Second) }
 
 // scene makes the evidence of one schedule.
-type scene struct{ Evidence }
+type scene struct{ evidence }
 
 func newScene() *scene {
-	s := &scene{Evidence{
+	s := &scene{evidence{
 		Namespace: "default", Schedules: map[string]schedule.Description{"s": {}},
-		Lives: map[string]Life{"w": {Period: Period{From: began}}, "v": {Period: Period{From: began}}},
+		Lives: map[string]life{"w": {period: period{From: began}}, "v": {period: period{From: began}}},
 	}}
-	s.ask(Request{Operation: Operation{Verb: Create, Schedule: everyTen(0)}, Since: began})
+	s.ask(request{operation: operation{Verb: Create, Schedule: everyTen(0)}, Since: began})
 	return s
 }
 
@@ -39,7 +39,7 @@ func everyTen(phase int) schedule.Schedule {
 }
 
 // ask adds an acknowledged request and its event; without another time, it was sent and answered at once.
-func (s *scene) ask(r Request) {
+func (s *scene) ask(r request) {
 	r.ID, r.RequestID = "s", fmt.Sprintf("request-%d", len(s.Requests))
 	if r.Sent.IsZero() {
 		r.Sent, r.Answered = began, began
@@ -70,7 +70,7 @@ func (s *scene) run(source, requestID string, nominal time.Time) {
 
 // code adds what the code of a run notes.
 func (s *scene) code(life, requestID string, at time.Time) {
-	n := Note{Life: life, At: at, ScheduleID: "s", RequestID: requestID, Nominal: at}
+	n := note{Life: life, At: at, ScheduleID: "s", RequestID: requestID, Nominal: at}
 	s.Ledger = append(s.Ledger, n)
 	n.At, n.End = at.Add(time.Second), true
 	s.Ledger = append(s.Ledger, n)
@@ -91,7 +91,7 @@ func TestCheckOfACleanRun(t *testing.T) {
 	s.tell(schedule.Event{
 		Kind: schedule.EventDropped, Source: schedule.SourceAuto, Count: 1, First: second(60), Last: second(60), Reason: "full",
 	})
-	f := Check(&s.Evidence)
+	f := check(&s.evidence)
 	require.Empty(t, f.Problems)
 	require.Equal(t, 6, f.Expected)
 	require.Equal(t, 4, f.Started)
@@ -131,12 +131,12 @@ func TestCheckFinds(t *testing.T) {
 		},
 		"a trigger without effect": {
 			runs: all, want: kindLost,
-			change: func(s *scene) { s.ask(Request{Operation: Operation{Verb: Trigger}, Source: "t"}) },
+			change: func(s *scene) { s.ask(request{operation: operation{Verb: Trigger}, Source: "t"}) },
 		},
 		"a trigger of which no event tells": {
 			runs: all, want: kindLost,
 			change: func(s *scene) {
-				s.ask(Request{Operation: Operation{Verb: Trigger}, Source: "t"})
+				s.ask(request{operation: operation{Verb: Trigger}, Source: "t"})
 				s.Events = s.Events[:len(s.Events)-1]
 				s.run("t", "t-1", second(33))
 			},
@@ -144,7 +144,7 @@ func TestCheckFinds(t *testing.T) {
 		"a trigger that is told twice": {
 			runs: all, want: kindDoubled,
 			change: func(s *scene) {
-				s.ask(Request{Operation: Operation{Verb: Trigger}, Source: "t"})
+				s.ask(request{operation: operation{Verb: Trigger}, Source: "t"})
 				s.tell(s.Events[len(s.Events)-1])
 				s.run("t", "t-1", second(33))
 			},
@@ -167,7 +167,7 @@ func TestCheckFinds(t *testing.T) {
 		"a pause that is gone": {
 			runs: all, want: kindLost,
 			change: func(s *scene) {
-				s.ask(Request{Operation: Operation{Verb: Pause}, Sent: second(70), Answered: second(70)})
+				s.ask(request{operation: operation{Verb: Pause}, Sent: second(70), Answered: second(70)})
 			},
 		},
 		"a run at a time that is none": {
@@ -215,7 +215,7 @@ func TestCheckFinds(t *testing.T) {
 			if test.change != nil {
 				test.change(s)
 			}
-			f := Check(&s.Evidence)
+			f := check(&s.evidence)
 			require.Len(t, f.Problems, 1, "%v", f.Problems)
 			require.Equal(t, test.want, f.Problems[0].Kind)
 			require.Equal(t, 1, f.Missed+f.Doubled+f.Lost+f.Unexpected+f.Overlapped+f.Miscounted)
@@ -224,9 +224,9 @@ func TestCheckFinds(t *testing.T) {
 }
 
 // backfill asks for the two times before the creation.
-func backfill() Request {
-	return Request{
-		Operation: Operation{Verb: Backfill, Range: schedule.BackfillRange{Start: began.Add(-20 * time.Second), End: began.Add(-1)}},
+func backfill() request {
+	return request{
+		operation: operation{Verb: Backfill, Range: schedule.BackfillRange{Start: began.Add(-20 * time.Second), End: began.Add(-1)}},
 		Source:    "b",
 	}
 }
@@ -238,12 +238,12 @@ func TestCodeMayBeginAgain(t *testing.T) {
 		change func(*scene)
 		reason string
 	}{
-		"killed":    {func(s *scene) { s.Lives["w"] = Life{Period: Period{began, second(31)}} }, afterWorkerLost},
-		"suspended": {func(s *scene) { s.Lives["w"] = Life{Suspended: []Period{{second(29), second(31)}}} }, afterWorkerLost},
-		"outage":    {func(s *scene) { s.Outages = []Period{{second(5), second(15)}} }, afterOutage},
+		"killed":    {func(s *scene) { s.Lives["w"] = life{period: period{began, second(31)}} }, afterWorkerLost},
+		"suspended": {func(s *scene) { s.Lives["w"] = life{Suspended: []period{{second(29), second(31)}}} }, afterWorkerLost},
+		"outage":    {func(s *scene) { s.Outages = []period{{second(5), second(15)}} }, afterOutage},
 		"late": {func(s *scene) {
-			s.Lives["w"] = Life{Period: Period{began, second(50)}, Suspended: []Period{{second(1), second(2)}}}
-			s.Outages = []Period{{second(50), second(51)}}
+			s.Lives["w"] = life{period: period{began, second(50)}, Suspended: []period{{second(1), second(2)}}}
+			s.Outages = []period{{second(50), second(51)}}
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestCodeMayBeginAgain(t *testing.T) {
 			s.runs(10, 20, 30, 40, 50, 60)
 			s.code("v", "auto-30", second(41))
 			test.change(s)
-			f := Check(&s.Evidence)
+			f := check(&s.evidence)
 			if test.reason == "" {
 				require.Equal(t, 1, f.Doubled)
 				return
@@ -269,9 +269,9 @@ func TestTimesAroundAPause(t *testing.T) {
 	pausedFrom := func(runs ...int) Findings {
 		s := newScene()
 		s.runs(runs...)
-		s.ask(Request{Operation: Operation{Verb: Pause}, Sent: second(35), Answered: second(36)})
-		s.ask(Request{Operation: Operation{Verb: Unpause}, Sent: second(54), Answered: second(55)})
-		return Check(&s.Evidence)
+		s.ask(request{operation: operation{Verb: Pause}, Sent: second(35), Answered: second(36)})
+		s.ask(request{operation: operation{Verb: Unpause}, Sent: second(54), Answered: second(55)})
+		return check(&s.evidence)
 	}
 	require.Empty(t, pausedFrom(10, 20, 30, 60).Problems)
 	f := pausedFrom(10, 20, 60)
@@ -287,10 +287,10 @@ func TestTimesAroundAnUpdate(t *testing.T) {
 	updated := func(runs ...int) Findings {
 		s := newScene()
 		s.runs(runs...)
-		s.ask(Request{
-			Operation: Operation{Verb: Update, Schedule: everyTen(5)}, Sent: second(32), Answered: second(34), Since: second(33),
+		s.ask(request{
+			operation: operation{Verb: Update, Schedule: everyTen(5)}, Sent: second(32), Answered: second(34), Since: second(33),
 		})
-		return Check(&s.Evidence)
+		return check(&s.evidence)
 	}
 	require.Empty(t, updated(10, 20, 30, 35, 45, 55).Problems)
 	require.Empty(t, updated(10, 20, 35, 45, 55).Problems)
@@ -304,10 +304,10 @@ func TestTimesWhileAnUpdateIsStored(t *testing.T) {
 	updated := func(answered int, runs ...int) Findings {
 		s := newScene()
 		s.runs(runs...)
-		s.ask(Request{
-			Operation: Operation{Verb: Update, Schedule: everyTen(5)}, Sent: second(28), Answered: second(answered), Since: second(29),
+		s.ask(request{
+			operation: operation{Verb: Update, Schedule: everyTen(5)}, Sent: second(28), Answered: second(answered), Since: second(29),
 		})
-		return Check(&s.Evidence)
+		return check(&s.evidence)
 	}
 	require.Empty(t, updated(36, 10, 20, 30, 35, 45, 55).Problems)
 	require.Empty(t, updated(36, 10, 20, 45, 55).Problems)
@@ -323,9 +323,9 @@ func TestTimeThatAnUpdateMakesLater(t *testing.T) {
 	s.runs(10, 40) // with jitter, the new version makes the time at 40 s later
 	jittered := everyTen(0)
 	jittered.Spec.Jitter = schedule.Duration(10 * time.Second)
-	s.ask(Request{Operation: Operation{Verb: Update, Schedule: jittered}, Sent: second(42), Answered: second(42), Since: second(42)})
+	s.ask(request{operation: operation{Verb: Update, Schedule: jittered}, Sent: second(42), Answered: second(42), Since: second(42)})
 	var again []time.Time
-	c := newCase(&s.Evidence, "s", &Findings{uncertain: map[dueTime]bool{}})
+	c := newCase(&s.evidence, "s", &Findings{uncertain: map[dueTime]bool{}})
 	for _, due := range c.dueTimes() {
 		if due.Nominal.Equal(second(40)) {
 			again = append(again, due.Actual)
@@ -335,7 +335,7 @@ func TestTimeThatAnUpdateMakesLater(t *testing.T) {
 		}
 	}
 	require.Len(t, again, 2, "the jitter is meant to move the time past the update")
-	f := Check(&s.Evidence)
+	f := check(&s.evidence)
 	require.Empty(t, f.Problems)
 	require.Equal(t, 2, f.Uncertain, "those at 20 and 30 s")
 }
@@ -346,11 +346,11 @@ func TestRequestsWithoutAnAnswer(t *testing.T) {
 	s := newScene()
 	s.runs(10, 20, 30, 40, 50, 60)
 	s.Requests = append(s.Requests,
-		Request{Operation: Operation{Verb: Trigger, ID: "s", RequestID: "t"}, Sent: second(5)},
-		Request{Operation: Operation{Verb: Pause, ID: "s", RequestID: "p"}, Sent: second(5), Answered: second(6), Refused: "no"},
-		Request{Operation: Operation{Verb: Create, ID: "other"}, Sent: second(5)},
+		request{operation: operation{Verb: Trigger, ID: "s", RequestID: "t"}, Sent: second(5)},
+		request{operation: operation{Verb: Pause, ID: "s", RequestID: "p"}, Sent: second(5), Answered: second(6), Refused: "no"},
+		request{operation: operation{Verb: Create, ID: "other"}, Sent: second(5)},
 	)
-	require.Empty(t, Check(&s.Evidence).Problems)
+	require.Empty(t, check(&s.evidence).Problems)
 }
 
 // TestOrderOfTheStreamDoesNotMatter where events of one moment were stored the other way round.
@@ -360,7 +360,7 @@ func TestOrderOfTheStreamDoesNotMatter(t *testing.T) {
 	s.runs(10, 20, 30, 40, 50, 60)
 	n := len(s.Events)
 	s.Events[n-1], s.Events[n-2] = s.Events[n-2], s.Events[n-1]
-	require.Empty(t, Check(&s.Evidence).Problems)
+	require.Empty(t, check(&s.evidence).Problems)
 }
 
 // TestAuditIsAsked as well, and its findings count unless nobody can be sure of the time.
@@ -372,8 +372,8 @@ func TestAuditIsAsked(t *testing.T) {
 	d := s.Schedules["s"]
 	d.ID, d.Schedule, d.Info.CreateTime = "s", everyTen(0), began
 	s.Schedules["s"] = d
-	f := Check(&s.Evidence)
+	f := check(&s.evidence)
 	require.Equal(t, 1, f.Missed)
 	require.Equal(t, 1, f.Unexplained, "%v", f.Problems)
-	require.Empty(t, auditAll(&s.Evidence, map[dueTime]bool{{"s", second(30).Unix()}: true}))
+	require.Empty(t, auditAll(&s.evidence, map[dueTime]bool{{"s", second(30).Unix()}: true}))
 }

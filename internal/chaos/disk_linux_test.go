@@ -27,7 +27,7 @@ func TestFullDisks(t *testing.T) {
 	}
 	until(t, store)
 	for _, node := range nodeNames() {
-		require.NoError(t, in.begin(&Fault{Kind: FillDisk, Victims: []string{node}}))
+		require.NoError(t, in.begin(&fault{Kind: FillDisk, Victims: []string{node}}))
 	}
 	until(t, func(ctx context.Context) error {
 		if store(ctx) == nil {
@@ -36,7 +36,7 @@ func TestFullDisks(t *testing.T) {
 		return nil
 	})
 	for _, node := range nodeNames() {
-		require.NoError(t, in.end(&Fault{Kind: FillDisk, Victims: []string{node}}))
+		require.NoError(t, in.end(&fault{Kind: FillDisk, Victims: []string{node}}))
 	}
 	acknowledged := stored
 	until(t, store)

@@ -3,7 +3,7 @@
 // schedules of every overlap policy fire and people change them. At the end, what the workers noted of every run and the
 // event history are compared with what the specs of the schedules ask for.
 //
-// What happens when, and to whom, follows from a seed ([NewPlan], [NewWorkload]); what came of it is judged by [Check].
+// What happens when, and to whom, follows from a seed ([newPlan], [newWorkload]); what came of it is judged by [check].
 // Both are pure. [Run] is the shell around them: processes, a proxy between the nodes, the clock.
 //
 // The package may import client, worker and specproc, and what it takes to run NATS. Only the command line imports it.

@@ -6,28 +6,28 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Evidence is all that is known about a run at its end.
-type Evidence struct {
+// evidence is all that is known about a run at its end.
+type evidence struct {
 	Namespace string
 	// Now is when it was gathered.
 	Now time.Time
 	// Requests are what was asked of the API, in the order in which it was sent.
-	Requests []Request
+	Requests []request
 	// Events are the event history, in the order of the stream, each once.
 	Events []schedule.Event
 	// Ledger is what the code of the actions noted, in the order of time for each life.
-	Ledger []Note
+	Ledger []note
 	// Lives are those of the processes, by [Note.Life].
-	Lives map[string]Life
+	Lives map[string]life
 	// Outages are when a fault of NATS was in effect.
-	Outages []Period
+	Outages []period
 	// Schedules are as describe shows them at the end.
 	Schedules map[string]schedule.Description
 }
 
-// Request is a request to the API and what came of it.
-type Request struct {
-	Operation
+// request is a request to the API and what came of it.
+type request struct {
+	operation
 	// Sent is when it was first sent, Answered when it was acknowledged, which is zero if that never was.
 	Sent, Answered time.Time
 	// Refused is the error of one that was understood and refused.
@@ -38,10 +38,10 @@ type Request struct {
 }
 
 // Acknowledged reports whether the request has been accepted.
-func (r *Request) Acknowledged() bool { return !r.Answered.IsZero() && r.Refused == "" }
+func (r *request) Acknowledged() bool { return !r.Answered.IsZero() && r.Refused == "" }
 
-// Note is what the code of an action notes when it begins and when it ends.
-type Note struct {
+// note is what the code of an action notes when it begins and when it ends.
+type note struct {
 	// Life names the life of the worker process.
 	Life string    `json:"-"`
 	At   time.Time `json:"at"`
@@ -54,22 +54,22 @@ type Note struct {
 	Attempt    int       `json:"attempt"`
 }
 
-// Life is one life of a process, from its start to its end.
-type Life struct {
+// life is one life of a process, from its start to its end.
+type life struct {
 	Process string `json:"process"`
 	Number  int    `json:"number"`
-	Period
+	period
 	// Suspended are when it was suspended.
-	Suspended []Period `json:"suspended,omitempty"`
+	Suspended []period `json:"suspended,omitempty"`
 }
 
-// Period is a stretch of time. A zero To means that it has not ended.
-type Period struct {
+// period is a stretch of time. A zero To means that it has not ended.
+type period struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to,omitzero"`
 }
 
 // overlaps reports whether the period has a moment in common with the time from one instant to another.
-func (p Period) overlaps(from, to time.Time) bool {
+func (p period) overlaps(from, to time.Time) bool {
 	return !p.From.After(to) && (p.To.IsZero() || !p.To.Before(from))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/child"
 )
 
-// The hidden commands of the program that run a node and a worker of an installation. The node takes a [NodeConfig] as JSON
+// The hidden commands of the program that run a node and a worker of an installation. The node takes a [nodeConfig] as JSON
 // for its argument, the worker the path of its ledger.
 const (
 	NodeCommand   = "chaos-node"
@@ -90,7 +90,7 @@ func (in *installation) prepare(ctx context.Context) error {
 	}
 	var urls []string
 	for i, name := range names {
-		config := NodeConfig{
+		config := nodeConfig{
 			Dir: in.dataDir(name), Name: name, Port: ports[i], RoutesPort: ports[len(names)+i],
 		}
 		urls = append(urls, fmt.Sprintf("nats://%s:%d", nodeHost, config.Port))
@@ -116,7 +116,7 @@ func (in *installation) prepare(ctx context.Context) error {
 	return nil
 }
 
-func (in *installation) addNode(config NodeConfig) error {
+func (in *installation) addNode(config nodeConfig) error {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (in *installation) crashed(name string, err error) {
 }
 
 // begin makes a fault happen.
-func (in *installation) begin(f *Fault) error {
+func (in *installation) begin(f *fault) error {
 	switch f.Kind {
 	case KillRole, KillRoles, KillNode, KillNodes:
 		in.setDown(true, f.Victims)
@@ -215,7 +215,7 @@ func (in *installation) begin(f *Fault) error {
 }
 
 // end undoes a fault.
-func (in *installation) end(f *Fault) error {
+func (in *installation) end(f *fault) error {
 	switch f.Kind {
 	case KillRole, KillRoles, KillNode, KillNodes:
 		return in.start(f.Victims...)
@@ -271,8 +271,8 @@ func (in *installation) heal() error {
 }
 
 // lives returns the lives of all processes by name.
-func (in *installation) lives() map[string]Life {
-	lives := map[string]Life{}
+func (in *installation) lives() map[string]life {
+	lives := map[string]life{}
 	for name, p := range in.processes {
 		for i, life := range p.history() {
 			lives[lifeName(name, i)] = life

@@ -74,7 +74,7 @@ func TestFullNodesRefuseToStore(t *testing.T) {
 	}
 	until(t, store)
 	for _, node := range nodeNames() { // one of them leads the stream
-		require.NoError(t, in.begin(&Fault{Kind: FillQuota, Victims: []string{node}}))
+		require.NoError(t, in.begin(&fault{Kind: FillQuota, Victims: []string{node}}))
 	}
 	until(t, func(ctx context.Context) error {
 		var refused *jetstream.APIError
@@ -86,7 +86,7 @@ func TestFullNodesRefuseToStore(t *testing.T) {
 		return nil
 	})
 	for _, node := range nodeNames() {
-		require.NoError(t, in.end(&Fault{Kind: FillQuota, Victims: []string{node}}))
+		require.NoError(t, in.end(&fault{Kind: FillQuota, Victims: []string{node}}))
 	}
 	until(t, store)
 	require.Empty(t, in.exits(), "a signal has ended a node")
@@ -96,7 +96,7 @@ func TestFullNodesRefuseToStore(t *testing.T) {
 func TestNodeThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	in, js := cluster(t, false)
-	fault := &Fault{Kind: CutNode, Victims: nodeNames()[:1]}
+	fault := &fault{Kind: CutNode, Victims: nodeNames()[:1]}
 	inTouch := func(ctx context.Context) (bool, error) {
 		stream, err := js.Stream(ctx, "S")
 		if err != nil {

@@ -31,7 +31,7 @@ func (j *journal) note(what string, err error) {
 }
 
 // evidence writes what a judgement was made from.
-func (j *journal) evidence(e *Evidence) {
+func (j *journal) evidence(e *evidence) {
 	for name, value := range map[string]any{"requests": e.Requests, "events": e.Events, "lives": e.Lives, "schedules": e.Schedules} {
 		text, err := json.MarshalIndent(value, "", " ")
 		if err == nil {

@@ -53,7 +53,7 @@ func (l ledger) run(ctx context.Context, run *worker.Run) (any, error) {
 
 // note appends one line, in one write.
 func (l ledger) note(run *worker.Run, end bool, cause error) error {
-	n := Note{
+	n := note{
 		At: time.Now().UTC(), End: end, ScheduleID: run.ScheduleID, RequestID: run.RequestID,
 		Nominal: run.NominalTime, Attempt: run.Attempt,
 	}
@@ -69,13 +69,13 @@ func (l ledger) note(run *worker.Run, end bool, cause error) error {
 }
 
 // readLedgers reads what the workers noted in a folder.
-func readLedgers(dir string) ([]Note, error) {
+func readLedgers(dir string) ([]note, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+ledgerSuffix))
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(paths)
-	var notes []Note
+	var notes []note
 	for _, path := range paths {
 		life := strings.TrimSuffix(filepath.Base(path), ledgerSuffix)
 		if notes, err = appendLedger(notes, path, life); err != nil {
@@ -85,7 +85,7 @@ func readLedgers(dir string) ([]Note, error) {
 	return notes, nil
 }
 
-func appendLedger(notes []Note, path, life string) ([]Note, error) {
+func appendLedger(notes []note, path, life string) ([]note, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func appendLedger(notes []Note, path, life string) ([]Note, error) {
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		note := Note{Life: life}
+		note := note{Life: life}
 		err := json.Unmarshal(lines.Bytes(), &note)
 		switch {
 		case err == nil:

@@ -23,7 +23,7 @@ func TestLedgers(t *testing.T) {
 	notes, err := readLedgers(dir)
 	require.NoError(t, err)
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	require.Equal(t, []Note{
+	require.Equal(t, []note{
 		{Life: "worker-0.0", At: at, RequestID: "r"}, {Life: "worker-0.0", At: at.Add(time.Second), RequestID: "r", End: true},
 		{Life: "worker-0.1", At: at, RequestID: "r"},
 	}, notes)

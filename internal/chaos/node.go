@@ -18,8 +18,8 @@ import (
 // a link that is cut: of each other they know the address that a connection came from, and there nobody listens.
 const nodeHost = "127.0.0.2"
 
-// NodeConfig is what a NATS node needs to know. It is handed to its process as JSON.
-type NodeConfig struct {
+// nodeConfig is what a NATS node needs to know. It is handed to its process as JSON.
+type nodeConfig struct {
 	Dir, Name        string
 	Port, RoutesPort int
 	// Routes are the links to the other nodes.
@@ -35,12 +35,12 @@ const (
 // nodeStart bounds the start of a node, on a machine that is busy.
 const nodeStart = time.Minute
 
-// RunNode runs a NATS node until ctx ends. Text is a [NodeConfig] as JSON. Signals tell it that its storage is full, and that
+// RunNode runs a NATS node until ctx ends. Text is a [nodeConfig] as JSON. Signals tell it that its storage is full, and that
 // it is not any more.
 func RunNode(ctx context.Context, log *slog.Logger, text string) error {
 	signals, stop := fillSignals() // first, since they would end the process
 	defer stop()
-	var config NodeConfig
+	var config nodeConfig
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		return fmt.Errorf("the configuration of the node: %w", err)
 	}

@@ -31,8 +31,8 @@ const (
 	FillDisk Kind = "fill_disk"
 )
 
-// OfNATS reports whether a fault is one of the NATS cluster, and not of the roles.
-func (k Kind) OfNATS() bool {
+// ofNATS reports whether a fault is one of the NATS cluster, and not of the roles.
+func (k Kind) ofNATS() bool {
 	return slices.Contains([]Kind{KillNode, KillNodes, SuspendNode, CutNode, CutLink, FillQuota, FillDisk}, k)
 }
 
@@ -50,15 +50,15 @@ const (
 	workerRole   = "worker"
 )
 
-// Fault is one fault. Begin and End count from the beginning of the run.
-type Fault struct {
+// fault is one fault. Begin and End count from the beginning of the run.
+type fault struct {
 	Kind       Kind
 	Begin, End time.Duration
 	// Victims are names of processes: one or more that are killed or suspended, the node or the two nodes that are cut off.
 	Victims []string
 }
 
-func (f *Fault) String() string {
+func (f *fault) String() string {
 	return fmt.Sprintf("%s %v for %s", f.Kind, f.Victims, (f.End - f.Begin).Round(time.Millisecond))
 }
 
@@ -106,30 +106,30 @@ type track struct {
 // firstFault is when the first fault begins at the earliest.
 const firstFault = 2 * time.Second
 
-// NewPlan works out all faults of a run, in the order in which they begin. Faults of NATS never overlap: the cluster keeps
+// newPlan works out all faults of a run, in the order in which they begin. Faults of NATS never overlap: the cluster keeps
 // a majority, unless all nodes are meant. Of the roles there are two series, one for the first process of each and one for
 // the second, so that at times both are away. Disks are filled if asked for. The same arguments always give the same plan.
-func NewPlan(seed uint64, duration time.Duration, fillDisks bool) []Fault {
+func newPlan(seed uint64, duration time.Duration, fillDisks bool) []fault {
 	nodes := nodeTrack()
 	if fillDisks {
 		disk := card{FillDisk, span{3 * time.Second, 14 * time.Second}, oneNode}
 		nodes.deck = append(nodes.deck, disk, disk)
 	}
-	var plan []Fault
+	var plan []fault
 	for i, t := range []track{nodes, roleTrack(0), roleTrack(1)} {
 		plan = append(plan, t.play(rand.New(rand.NewPCG(seed, uint64(i+1))), duration)...)
 	}
-	slices.SortStableFunc(plan, func(a, b Fault) int { return cmp.Compare(a.Begin, b.Begin) })
+	slices.SortStableFunc(plan, func(a, b fault) int { return cmp.Compare(a.Begin, b.Begin) })
 	return plan
 }
 
-func (t *track) play(random *rand.Rand, duration time.Duration) []Fault {
-	var faults []Fault
+func (t *track) play(random *rand.Rand, duration time.Duration) []fault {
+	var faults []fault
 	at := firstFault + t.gap.choose(random)/2
 	for {
 		for _, i := range random.Perm(len(t.deck)) {
 			c := t.deck[i]
-			f := Fault{Kind: c.kind, Begin: at, End: at + c.length.choose(random), Victims: c.victims(random)}
+			f := fault{Kind: c.kind, Begin: at, End: at + c.length.choose(random), Victims: c.victims(random)}
 			at = f.End + t.gap.choose(random)
 			if f.Begin >= duration {
 				return faults
@@ -185,12 +185,12 @@ func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(fr
 // step is the beginning or the end of a fault.
 type step struct {
 	at    time.Duration
-	fault *Fault
+	fault *fault
 	begin bool
 }
 
 // steps are the beginnings and ends of all faults in order; of those at the same time, ends come first.
-func steps(plan []Fault) []step {
+func steps(plan []fault) []step {
 	var all []step
 	for i := range plan {
 		f := &plan[i]

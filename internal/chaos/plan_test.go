@@ -16,8 +16,8 @@ func TestPlanFollowsFromItsSeed(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		duration := time.Duration(rapid.IntRange(10, 1800).Draw(t, "seconds")) * time.Second
 		disks := rapid.Bool().Draw(t, "disks")
-		plan := NewPlan(seed, duration, disks)
-		require.Equal(t, plan, NewPlan(seed, duration, disks))
+		plan := newPlan(seed, duration, disks)
+		require.Equal(t, plan, newPlan(seed, duration, disks))
 		var nodesFree time.Duration
 		for i, f := range plan {
 			require.LessOrEqual(t, firstFault, f.Begin)
@@ -27,7 +27,7 @@ func TestPlanFollowsFromItsSeed(t *testing.T) {
 			if i > 0 {
 				require.LessOrEqual(t, plan[i-1].Begin, f.Begin, "in order")
 			}
-			if f.Kind.OfNATS() {
+			if f.Kind.ofNATS() {
 				require.LessOrEqual(t, nodesFree, f.Begin, "faults of NATS do not overlap")
 				nodesFree = f.End
 			}
@@ -37,14 +37,14 @@ func TestPlanFollowsFromItsSeed(t *testing.T) {
 
 func TestPlansOfDifferentSeedsDiffer(t *testing.T) {
 	t.Parallel()
-	require.NotEqual(t, NewPlan(1, time.Minute, false), NewPlan(2, time.Minute, false))
+	require.NotEqual(t, newPlan(1, time.Minute, false), newPlan(2, time.Minute, false))
 }
 
 // TestLongPlanHasEveryKind and hits every process.
 func TestLongPlanHasEveryKind(t *testing.T) {
 	t.Parallel()
 	kinds, victims := map[Kind]int{}, map[string]int{}
-	for _, f := range NewPlan(1, 10*time.Minute, true) {
+	for _, f := range newPlan(1, 10*time.Minute, true) {
 		kinds[f.Kind]++
 		for _, victim := range f.Victims {
 			victims[victim]++
@@ -60,10 +60,10 @@ func TestLongPlanHasEveryKind(t *testing.T) {
 
 func TestStepsAreInOrder(t *testing.T) {
 	t.Parallel()
-	plan := NewPlan(3, 2*time.Minute, false)
+	plan := newPlan(3, 2*time.Minute, false)
 	all := steps(plan)
 	require.Len(t, all, 2*len(plan))
-	open := map[*Fault]bool{}
+	open := map[*fault]bool{}
 	for i, s := range all {
 		if i > 0 {
 			require.LessOrEqual(t, all[i-1].at, s.at)

@@ -28,7 +28,7 @@ type process struct {
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	ended chan struct{}
-	lives []Life
+	lives []life
 }
 
 // start begins a new life, unless the process lives.
@@ -49,7 +49,7 @@ func (p *process) start() error {
 	if err := p.launch.Start(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
-	p.lives = append(p.lives, Life{Process: p.name, Number: number, Period: Period{From: time.Now()}})
+	p.lives = append(p.lives, life{Process: p.name, Number: number, period: period{From: time.Now()}})
 	p.cmd, p.ended = cmd, make(chan struct{})
 	go p.watch(cmd, p.ended)
 	return nil
@@ -95,7 +95,7 @@ func (p *process) kill() {
 func (p *process) suspend() error {
 	return p.tell(func(process *os.Process) error {
 		life := &p.lives[len(p.lives)-1]
-		life.Suspended = append(life.Suspended, Period{From: time.Now()})
+		life.Suspended = append(life.Suspended, period{From: time.Now()})
 		return suspend(process)
 	})
 }
@@ -121,19 +121,19 @@ func (p *process) tell(signal func(*os.Process) error) error {
 	return nil
 }
 
-func endSuspension(life *Life, at time.Time) {
+func endSuspension(life *life, at time.Time) {
 	if n := len(life.Suspended); n > 0 && life.Suspended[n-1].To.IsZero() {
 		life.Suspended[n-1].To = at
 	}
 }
 
 // history returns the lives so far.
-func (p *process) history() []Life {
+func (p *process) history() []life {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lives := make([]Life, len(p.lives))
+	lives := make([]life, len(p.lives))
 	for i, life := range p.lives {
-		life.Suspended = append([]Period(nil), life.Suspended...)
+		life.Suspended = append([]period(nil), life.Suspended...)
 		lives[i] = life
 	}
 	return lives

@@ -36,7 +36,7 @@ func TestReportForPeople(t *testing.T) {
 // TestReportAsJSON has the keys that are promised, with an empty list for nothing, and no folder where nothing is kept.
 func TestReportAsJSON(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(Report{Findings: Check(&Evidence{}), Faults: map[Kind]int{}})
+	text, err := json.Marshal(Report{Findings: check(&evidence{}), Faults: map[Kind]int{}})
 	require.NoError(t, err)
 	var object map[string]any
 	require.NoError(t, json.Unmarshal(text, &object))

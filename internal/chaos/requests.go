@@ -24,16 +24,16 @@ const (
 // caller makes the requests of a workload and remembers what came of them.
 type caller struct {
 	client *client.Client
-	lanes  [lanes]chan *Request
+	lanes  [lanes]chan *request
 
 	mu       sync.Mutex
-	requests []*Request
+	requests []*request
 }
 
-func newCaller(api *client.Client, operations []Operation) *caller {
+func newCaller(api *client.Client, operations []operation) *caller {
 	c := &caller{client: api}
 	for i := range c.lanes {
-		c.lanes[i] = make(chan *Request, len(operations)) // so that handing over never waits
+		c.lanes[i] = make(chan *request, len(operations)) // so that handing over never waits
 	}
 	return c
 }
@@ -52,10 +52,10 @@ func (c *caller) run(ctx context.Context) {
 }
 
 // request hands over an operation, and done says that there will be no other.
-func (c *caller) request(o Operation) {
+func (c *caller) request(o operation) {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(o.ID)) // it does not fail
-	c.lanes[hash.Sum32()%lanes] <- &Request{Operation: o}
+	c.lanes[hash.Sum32()%lanes] <- &request{operation: o}
 }
 
 func (c *caller) done() {
@@ -65,7 +65,7 @@ func (c *caller) done() {
 }
 
 // make makes one request until it is answered.
-func (c *caller) make(ctx context.Context, r *Request) {
+func (c *caller) make(ctx context.Context, r *request) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -90,7 +90,7 @@ func again(err error) bool {
 		errors.Is(err, context.Canceled)
 }
 
-func (c *caller) answered(r *Request, answer Request, err error) {
+func (c *caller) answered(r *request, answer request, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.Answered, r.Source, r.Since = time.Now(), answer.Source, answer.Since
@@ -100,7 +100,7 @@ func (c *caller) answered(r *Request, answer Request, err error) {
 }
 
 // call makes a request once. The answer has the fields that the reply tells.
-func (c *caller) call(ctx context.Context, r *Request) (answer Request, err error) {
+func (c *caller) call(ctx context.Context, r *request) (answer request, err error) {
 	var d schedule.Description
 	switch r.Verb {
 	case Create:
@@ -127,14 +127,14 @@ func (c *caller) call(ctx context.Context, r *Request) (answer Request, err erro
 }
 
 // all returns what was asked for so far, in the order in which it was sent.
-func (c *caller) all() []Request {
+func (c *caller) all() []request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	requests := make([]Request, len(c.requests))
+	requests := make([]request, len(c.requests))
 	for i, r := range c.requests {
 		requests[i] = *r
 	}
-	slices.SortStableFunc(requests, func(a, b Request) int { return a.Sent.Compare(b.Sent) })
+	slices.SortStableFunc(requests, func(a, b request) int { return a.Sent.Compare(b.Sent) })
 	return requests
 }
 

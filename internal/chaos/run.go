@@ -89,7 +89,7 @@ type trial struct {
 
 	mu      sync.Mutex
 	faults  map[Kind]int
-	outages []Period
+	outages []period
 	now     []string // the faults in effect
 }
 
@@ -115,7 +115,7 @@ func (r *trial) setUp(ctx context.Context) error {
 // endure makes the requests and the faults, at their times.
 func (r *trial) endure(ctx context.Context) error {
 	r.began = time.Now()
-	operations := NewWorkload(r.config.Seed, r.config.Schedules, r.config.Duration, r.began.Add(r.config.Duration))
+	operations := newWorkload(r.config.Seed, r.config.Schedules, r.config.Duration, r.began.Add(r.config.Duration))
 	r.caller = newCaller(r.observer.client, operations)
 	calls, stop := context.WithCancel(ctx)
 	r.stopCalls, r.calls = stop, make(chan struct{})
@@ -123,7 +123,7 @@ func (r *trial) endure(ctx context.Context) error {
 		defer close(r.calls)
 		r.caller.run(calls)
 	}()
-	err := r.follow(ctx, operations, steps(NewPlan(r.config.Seed, r.config.Duration, r.config.FillDisks)))
+	err := r.follow(ctx, operations, steps(newPlan(r.config.Seed, r.config.Duration, r.config.FillDisks)))
 	r.caller.done()
 	if err != nil {
 		r.endCalls()
@@ -138,7 +138,7 @@ func (r *trial) endCalls() {
 }
 
 // follow goes through the operations and the steps of the faults, both in order of time.
-func (r *trial) follow(ctx context.Context, operations []Operation, steps []step) error {
+func (r *trial) follow(ctx context.Context, operations []operation, steps []step) error {
 	for second := time.Duration(0); ; {
 		at := r.config.Duration
 		if len(operations) > 0 {
@@ -180,21 +180,21 @@ func (r *trial) take(s step) error {
 	r.mu.Lock()
 	r.faults[s.fault.Kind]++
 	r.now = append(r.now, name)
-	if s.fault.Kind.OfNATS() {
-		r.outages = append(r.outages, Period{From: time.Now()})
+	if s.fault.Kind.ofNATS() {
+		r.outages = append(r.outages, period{From: time.Now()})
 	}
 	r.mu.Unlock()
 	r.journal.note("begin "+name, nil)
 	return r.installation.begin(s.fault)
 }
 
-func (r *trial) ended(f *Fault, name string) {
+func (r *trial) ended(f *fault, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if i := slices.Index(r.now, name); i >= 0 {
 		r.now = slices.Delete(r.now, i, i+1)
 	}
-	if f.Kind.OfNATS() {
+	if f.Kind.ofNATS() {
 		r.outages[len(r.outages)-1].To = time.Now() // they never overlap
 	}
 	r.journal.note("end "+name, nil)
@@ -255,7 +255,7 @@ func (r *trial) settle(ctx context.Context) (*Report, error) {
 
 // rest is how much is going on at a moment.
 type rest struct {
-	evidence    *Evidence
+	evidence    *evidence
 	findings    Findings
 	busy, open  int
 	events, ran int
@@ -296,12 +296,12 @@ func (r *trial) look(ctx context.Context) (rest, error) {
 	r.mu.Lock()
 	outages := slices.Clone(r.outages)
 	r.mu.Unlock()
-	e := &Evidence{
+	e := &evidence{
 		Namespace: r.observer.client.Namespace(), Now: time.Now(), Requests: r.caller.all(), Events: r.observer.told, Ledger: ledger,
 		Lives: r.installation.lives(), Outages: outages, Schedules: all,
 	}
 	return rest{
-		evidence: e, findings: Check(e), busy: busy, open: r.caller.open(), events: len(e.Events), ran: len(ledger),
+		evidence: e, findings: check(e), busy: busy, open: r.caller.open(), events: len(e.Events), ran: len(ledger),
 	}, nil
 }
 

@@ -31,8 +31,8 @@ const (
 	Update   Verb = "update"
 )
 
-// Operation is one request that will be made.
-type Operation struct {
+// operation is one request that will be made.
+type operation struct {
 	// At counts from the beginning of the run.
 	At   time.Duration
 	Verb Verb
@@ -62,19 +62,19 @@ type work struct {
 // alone.
 const restlessEvery = 4
 
-// NewWorkload works out the requests of a run in order: the schedules are created in its first part, and then triggered,
+// newWorkload works out the requests of a run in order: the schedules are created in its first part, and then triggered,
 // backfilled, paused, unpaused and updated. Nothing is due after end. The same arguments always give the same requests.
-func NewWorkload(seed uint64, schedules int, duration time.Duration, end time.Time) []Operation {
+func newWorkload(seed uint64, schedules int, duration time.Duration, end time.Time) []operation {
 	w := workload{random: rand.New(rand.NewPCG(seed, 100)), duration: duration, end: end.UTC().Truncate(time.Second)}
 	creation := min(duration/4, 20*time.Second)
 	for i := range schedules {
 		id := fmt.Sprintf("%s%04d", idPrefix, i)
 		sched := w.schedule(i)
 		created := creation * time.Duration(i) / time.Duration(schedules)
-		w.add(Operation{At: created, Verb: Create, ID: id, Schedule: sched})
+		w.add(operation{At: created, Verb: Create, ID: id, Schedule: sched})
 		w.live(i, id, sched, created)
 	}
-	slices.SortStableFunc(w.operations, func(a, b Operation) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(w.operations, func(a, b operation) int { return cmp.Compare(a.At, b.At) })
 	for i := range w.operations {
 		w.operations[i].RequestID = fmt.Sprintf("chaos-%d-%s-%d", seed, w.operations[i].Verb, i)
 	}
@@ -85,10 +85,10 @@ type workload struct {
 	random     *rand.Rand
 	duration   time.Duration
 	end        time.Time
-	operations []Operation
+	operations []operation
 }
 
-func (w *workload) add(o Operation) { w.operations = append(w.operations, o) }
+func (w *workload) add(o operation) { w.operations = append(w.operations, o) }
 
 // schedule makes the i-th schedule. Each overlap policy has as many as the others.
 func (w *workload) schedule(i int) schedule.Schedule {
@@ -147,7 +147,7 @@ func (w *workload) live(i int, id string, sched schedule.Schedule, created time.
 // request triggers or backfills.
 func (w *workload) request(id string, sched schedule.Schedule, at time.Duration) {
 	if w.random.IntN(3) > 0 {
-		w.add(Operation{At: at, Verb: Trigger, ID: id, Overlap: pick(w.random, append([]schedule.OverlapPolicy{""}, policies...))})
+		w.add(operation{At: at, Verb: Trigger, ID: id, Overlap: pick(w.random, append([]schedule.OverlapPolicy{""}, policies...))})
 		return
 	}
 	from := w.end.Add(-24*time.Hour - time.Duration(w.random.IntN(3600))*time.Second)
@@ -156,7 +156,7 @@ func (w *workload) request(id string, sched schedule.Schedule, at time.Duration)
 	if sched.Policies.Overlap == schedule.OverlapBufferAll {
 		overlap = schedule.OverlapBufferAll // of the others the runs are too long for a queue of them
 	}
-	w.add(Operation{At: at, Verb: Backfill, ID: id, Range: schedule.BackfillRange{Start: from, End: to, Overlap: overlap}})
+	w.add(operation{At: at, Verb: Backfill, ID: id, Range: schedule.BackfillRange{Start: from, End: to, Overlap: overlap}})
 }
 
 // change updates, or pauses and later unpauses. It returns when the schedule is at peace again.
@@ -164,13 +164,13 @@ func (w *workload) change(id string, sched schedule.Schedule, at, last time.Dura
 	if w.random.IntN(3) == 0 {
 		every := time.Duration(4+w.random.IntN(9)) * time.Second
 		sched.Spec, sched.Action.Input = w.spec(every), w.input(every, sched.Policies.Overlap)
-		w.add(Operation{At: at, Verb: Update, ID: id, Schedule: sched})
+		w.add(operation{At: at, Verb: Update, ID: id, Schedule: sched})
 		return at
 	}
 	until := at + span{3 * time.Second, 15 * time.Second}.choose(w.random)
-	w.add(Operation{At: at, Verb: Pause, ID: id})
+	w.add(operation{At: at, Verb: Pause, ID: id})
 	if until < last { // else it ends paused, and has to be found so
-		w.add(Operation{At: until, Verb: Unpause, ID: id})
+		w.add(operation{At: until, Verb: Unpause, ID: id})
 	}
 	return until
 }

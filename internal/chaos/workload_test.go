@@ -12,8 +12,8 @@ import (
 func TestWorkloadFollowsFromItsSeed(t *testing.T) {
 	t.Parallel()
 	end := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	require.Equal(t, NewWorkload(7, 50, time.Minute, end), NewWorkload(7, 50, time.Minute, end))
-	require.NotEqual(t, NewWorkload(7, 50, time.Minute, end), NewWorkload(8, 50, time.Minute, end))
+	require.Equal(t, newWorkload(7, 50, time.Minute, end), newWorkload(7, 50, time.Minute, end))
+	require.NotEqual(t, newWorkload(7, 50, time.Minute, end), newWorkload(8, 50, time.Minute, end))
 }
 
 // TestWorkloadIsValid and holds every verb and every policy; each schedule is created before anything else is asked of it,
@@ -26,7 +26,7 @@ func TestWorkloadIsValid(t *testing.T) {
 	created, requestIDs := map[string]bool{}, map[string]bool{}
 	paused := map[string]bool{}
 	var last time.Duration
-	for _, o := range NewWorkload(1, 60, duration, end) {
+	for _, o := range newWorkload(1, 60, duration, end) {
 		verbs[o.Verb]++
 		require.LessOrEqual(t, last, o.At)
 		require.Less(t, o.At, duration)

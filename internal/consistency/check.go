@@ -244,7 +244,7 @@ func (c *Checker) lookAtShard(ctx context.Context, shard int, namespace string) 
 		if err != nil {
 			return nil, err
 		}
-		return Inspect(s), nil
+		return inspect(s), nil
 	})
 	return len(keys), found, err
 }
@@ -259,7 +259,7 @@ func (c *Checker) look(ctx context.Context, key schedule.Key) ([]Finding, error)
 	if err != nil {
 		return nil, err
 	}
-	return Inspect(s), nil
+	return inspect(s), nil
 }
 
 // lookAgain returns, after a pause, those findings that are still so.

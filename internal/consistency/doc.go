@@ -3,7 +3,7 @@
 // that the next step depends on, or left behind that nobody would ever look at again, it says so, and mends it
 // (docs/consistency.md).
 //
-// [Inspect] decides, as a pure function of a [Snapshot]. To mend is to wake the pool that owns what is wrong, wherever its
+// [inspect] decides, as a pure function of a [Snapshot]. To mend is to wake the pool that owns what is wrong, wherever its
 // ordinary work mends it; only where it cannot is a record touched, with a compare-and-set. Any number of processes may
 // inspect and mend at once.
 //

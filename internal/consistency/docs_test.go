@@ -30,7 +30,7 @@ func TestTableOfTheDocs(t *testing.T) {
 	for _, test := range inspections() {
 		s := healthy()
 		test.change(&s)
-		for _, f := range Inspect(s) {
+		for _, f := range inspect(s) {
 			if found[f.Kind] == nil {
 				found[f.Kind] = map[bool]bool{}
 			}

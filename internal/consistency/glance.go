@@ -13,7 +13,7 @@ import (
 // wait for their time, and all is well with them.
 func (c *Checker) glance(ctx context.Context, key schedule.Key) ([]Finding, error) {
 	s, told, err := c.reader.glance(ctx, key)
-	if err != nil || told && len(Inspect(s)) == 0 {
+	if err != nil || told && len(inspect(s)) == 0 {
 		return nil, err
 	}
 	return c.look(ctx, key)

@@ -11,8 +11,8 @@ import (
 // overdue is how long after its time a timer is taken for one that will not fire. An election of NATS takes seconds.
 const overdue = time.Minute
 
-// Inspect says what is inconsistent in a snapshot. It is a pure function.
-func Inspect(s Snapshot) []Finding {
+// inspect says what is inconsistent in a snapshot. It is a pure function.
+func inspect(s Snapshot) []Finding {
 	in := inspector{Snapshot: s}
 	in.unreadable()
 	in.tasks()

@@ -196,7 +196,7 @@ func TestInspect(t *testing.T) {
 			s := healthy()
 			test.change(&s)
 			var kinds []Kind
-			for _, f := range Inspect(s) {
+			for _, f := range inspect(s) {
 				kinds = append(kinds, f.Kind)
 				assert.Equal(t, s.Key, f.Key())
 				assert.NotEmpty(t, f.What)
@@ -215,7 +215,7 @@ func TestRebuiltGenerator(t *testing.T) {
 		s := healthy()
 		s.Generator = Stored[wire.GeneratorState]{Revision: 9, Err: errors.New("cut")}
 		change(&s)
-		found := Inspect(s)
+		found := inspect(s)
 		require.Len(t, found, 1)
 		assert.True(t, found[0].Automatic())
 		return found[0].mend
@@ -239,12 +239,12 @@ func TestConfirmed(t *testing.T) {
 	t.Parallel()
 	s := healthy()
 	s.Timers, s.Runs["r1"] = nil, Run{}
-	first := Inspect(s)
+	first := inspect(s)
 	require.Len(t, first, 3)
-	require.Len(t, confirmed(first, Inspect(s)), 3)
+	require.Len(t, confirmed(first, inspect(s)), 3)
 	s.Generator.Revision++
 	kinds := []Kind{}
-	for _, f := range confirmed(first, Inspect(s)) {
+	for _, f := range confirmed(first, inspect(s)) {
 		kinds = append(kinds, f.Kind)
 	}
 	require.Equal(t, []Kind{RunLost, BackfillStalled}, kinds)
@@ -256,12 +256,12 @@ func TestLostHandOffWhileTheGeneratorGoesOn(t *testing.T) {
 	t.Parallel()
 	s := healthy()
 	s.Generator.Value.HandedOff = next
-	first := Inspect(s)
+	first := inspect(s)
 	s.Generator.Revision++
 	s.Generator.Value.HandedOff = next.Add(time.Second)
-	require.Len(t, confirmed(first, Inspect(s)), 1)
+	require.Len(t, confirmed(first, inspect(s)), 1)
 	s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].To = next
-	require.Empty(t, confirmed(first, Inspect(s)), "that has arrived; the next one is another")
+	require.Empty(t, confirmed(first, inspect(s)), "that has arrived; the next one is another")
 }
 
 // TestFirstHandOffLost: the generator begins at the creation again, whatever has come since.
@@ -270,7 +270,7 @@ func TestFirstHandOffLost(t *testing.T) {
 	s := healthy()
 	s.Invoker.Value.Sources[schedule.SourceAuto].Covered[0].From = created.Add(time.Minute)
 	s.Untold = true
-	found := Inspect(s)
+	found := inspect(s)
 	require.Len(t, found, 1)
 	assert.False(t, found[0].Automatic())
 	put := found[0].mend.(putGenerator)
@@ -298,13 +298,13 @@ func TestRepairBringsNothingBack(t *testing.T) {
 		change(&s)
 		s.Definition.Value.CalendarsVersion, s.Definition.Value.ReplanTime = 2, replanned
 		s.Definition.Value.ReplanFrom = replanned
-		found := Inspect(s)
+		found := inspect(s)
 		require.Len(t, found, 1, name)
 		put := found[0].mend.(putGenerator)
 		assert.Equal(t, replanned, put.state.Mark, name)
 		assert.Equal(t, created.Add(time.Minute), put.state.HandedOff, name)
 		s.Definition.Value.ReplanFrom = created
-		put = Inspect(s)[0].mend.(putGenerator)
+		put = inspect(s)[0].mend.(putGenerator)
 		assert.Equal(t, created.Add(time.Minute), put.state.Mark, name)
 	}
 }
@@ -314,14 +314,14 @@ func TestMoved(t *testing.T) {
 	t.Parallel()
 	s := healthy()
 	s.Timers, s.Runs["r1"] = nil, Run{}
-	findings := Inspect(s)
-	require.Empty(t, moved(findings, Inspect(s)), "they are the same")
+	findings := inspect(s)
+	require.Empty(t, moved(findings, inspect(s)), "they are the same")
 	s.Generator.Revision++
-	again := moved(findings, Inspect(s))
+	again := moved(findings, inspect(s))
 	require.Len(t, again, 1)
 	require.Equal(t, DueTimerMissing, again[0].Kind)
 
-	review(findings, append(confirmed(findings, Inspect(s)), again...))
+	review(findings, append(confirmed(findings, inspect(s)), again...))
 	for i := range findings {
 		require.False(t, findings[i].Repaired, findings[i].Kind)
 		require.Equal(t, stillSo, findings[i].Problem)

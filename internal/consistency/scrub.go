@@ -14,8 +14,8 @@ import (
 
 // The defaults of [ScrubberConfig].
 const (
-	DefaultPeriod = 10 * time.Minute
-	DefaultRate   = 4
+	defaultPeriod = 10 * time.Minute
+	defaultRate   = 4
 )
 
 const (
@@ -32,9 +32,9 @@ const maxSuspects = 1000
 type ScrubberConfig struct {
 	Config
 	// Period is from the beginning of one pass to that of the next, at least. The first begins at a random time within it.
-	// Default: [DefaultPeriod].
+	// Default: [defaultPeriod].
 	Period time.Duration
-	// Rate is how many schedules are looked at in a second. Default: [DefaultRate].
+	// Rate is how many schedules are looked at in a second. Default: [defaultRate].
 	Rate float64
 	// Rand draws when the first pass begins, and in which order shards are looked at. Default: one that nobody can foresee.
 	Rand *rand.Rand
@@ -64,10 +64,10 @@ func NewScrubber(config ScrubberConfig) (*Scrubber, error) {
 		return nil, err
 	}
 	if config.Period <= 0 {
-		config.Period = DefaultPeriod
+		config.Period = defaultPeriod
 	}
 	if config.Rate <= 0 {
-		config.Rate = DefaultRate
+		config.Rate = defaultRate
 	}
 	if config.Rand == nil {
 		config.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))

@@ -20,8 +20,8 @@ import (
 
 // The defaults of [ZoneSweeperConfig].
 const (
-	DefaultZoneRate  = 1000
-	DefaultZonePause = 30 * time.Second
+	defaultZoneRate  = 1000
+	defaultZonePause = 30 * time.Second
 )
 
 const (
@@ -36,10 +36,10 @@ const (
 // ZoneSweeperConfig is what a [ZoneSweeper] needs, beside what a [Checker] does.
 type ZoneSweeperConfig struct {
 	Config
-	// Rate is how many schedules are looked at in a second, at most; one that is woken counts as [zoneWake]. Default: [DefaultZoneRate].
+	// Rate is how many schedules are looked at in a second, at most; one that is woken counts as [zoneWake]. Default: [defaultZoneRate].
 	Rate float64
 	// Pause is between two passes, and after an error. Three of them are how long a process that sweeps may be silent before another takes
-	// over. Default: [DefaultZonePause].
+	// over. Default: [defaultZonePause].
 	Pause time.Duration
 	// Rules is the digest of the time zone data by which this process goes, Data its version. Default: those of zonedata.Current.
 	Rules, Data string
@@ -71,10 +71,10 @@ func NewZoneSweeper(config ZoneSweeperConfig) (*ZoneSweeper, error) {
 		return nil, errors.New("consistency: a sweep needs Config.JS")
 	}
 	if config.Pause <= 0 {
-		config.Pause = DefaultZonePause
+		config.Pause = defaultZonePause
 	}
 	if config.Rate <= 0 {
-		config.Rate = DefaultZoneRate
+		config.Rate = defaultZoneRate
 	}
 	config.Logger = config.Logger.With("component", "zone sweep")
 	return &ZoneSweeper{config: config, self: uuid.NewString(), cluster: kv.NewCluster(config.JS, config.Names)}, nil

@@ -68,7 +68,7 @@ func (p *Publisher) ensure(ctx context.Context, now time.Time, since func(*sched
 	missing := make([]schedule.Event, 0, len(events))
 	for i := range events {
 		if now.Sub(since(&events[i])) > subjects.DuplicateWindow/2 { // by then the stream may have forgotten the ID
-			stored, err := p.IsLast(ctx, &events[i])
+			stored, err := p.isLast(ctx, &events[i])
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (p *Publisher) ensure(ctx context.Context, now time.Time, since func(*sched
 // EnsureOne stores an event that another process may have stored already, nobody knows how long ago, unless it is the last one of its
 // kind and schedule.
 func (p *Publisher) EnsureOne(ctx context.Context, event *schedule.Event) error {
-	stored, err := p.IsLast(ctx, event)
+	stored, err := p.isLast(ctx, event)
 	if err != nil || stored {
 		return err
 	}
@@ -94,7 +94,7 @@ func (p *Publisher) EnsureOne(ctx context.Context, event *schedule.Event) error 
 // IsStored reports whether an event is stored, however many events of its kind and schedule came later. It reads all of them unless the
 // event is the last one.
 func (p *Publisher) IsStored(ctx context.Context, event *schedule.Event) (bool, error) {
-	if last, err := p.IsLast(ctx, event); last || err != nil {
+	if last, err := p.isLast(ctx, event); last || err != nil {
 		return last, err
 	}
 	subject := p.names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind)
@@ -113,8 +113,8 @@ func (p *Publisher) IsStored(ctx context.Context, event *schedule.Event) (bool, 
 	}
 }
 
-// IsLast reports whether an event is the last one of its kind and schedule.
-func (p *Publisher) IsLast(ctx context.Context, event *schedule.Event) (bool, error) {
+// isLast reports whether an event is the last one of its kind and schedule.
+func (p *Publisher) isLast(ctx context.Context, event *schedule.Event) (bool, error) {
 	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
 	last, err := p.bus.Last(ctx, p.names.EventStream(), p.names.Event(key, event.Kind))
 	if errors.Is(err, bus.ErrNone) {

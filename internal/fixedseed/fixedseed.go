@@ -19,8 +19,8 @@ import (
 	_ "pgregory.net/rapid"
 )
 
-// Seed is the seed of all property tests which are not told another one.
-const Seed = "1"
+// seed is the seed of all property tests which are not told another one.
+const seed = "1"
 
 const seedFlag = "rapid.seed"
 
@@ -29,7 +29,7 @@ func init() {
 	if f.Value.String() != f.DefValue || f.DefValue != "0" { // the environment has chosen
 		return
 	}
-	if err := flag.Set(seedFlag, Seed); err != nil {
+	if err := flag.Set(seedFlag, seed); err != nil {
 		panic(fmt.Sprintf("set -%s: %v", seedFlag, err))
 	}
 }

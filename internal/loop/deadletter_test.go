@@ -25,7 +25,7 @@ import (
 func TestPermanentErrorsEndAsDeadLetters(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]error{
-		"marked":  fmt.Errorf("seen from above: %w", Permanent(errors.New("no good"))),
+		"marked":  fmt.Errorf("seen from above: %w", permanent(errors.New("no good"))),
 		"corrupt": fmt.Errorf("no good: %w", codec.ErrFormat),
 		"invalid": schedule.Invalid("spec", "is no good"),
 	} {
@@ -130,7 +130,7 @@ func TestMessageStaysWhileTheDeadLetterStreamIsAway(t *testing.T) {
 	b.run(config, func(_ context.Context, key schedule.Key, group []Message[string]) Verdict {
 		j.add(key, group)
 		if key.ID == "broken" {
-			return Retry(Permanent(errors.New("broken")))
+			return Retry(permanent(errors.New("broken")))
 		}
 		return Done()
 	})
@@ -150,7 +150,7 @@ func TestLetterAsLargeAsNATSAllows(t *testing.T) {
 	config := b.config()
 	config.MaxDeliveries = 1
 	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict {
-		return Retry(Permanent(errors.New("no good")))
+		return Retry(permanent(errors.New("no good")))
 	})
 	body := bytes.Repeat([]byte("x"), int(b.js.Conn().MaxPayload()))
 	b.publishMsg("a", "0", nil, body)
@@ -183,7 +183,7 @@ func TestDeadLetterIsInTheHistoryOfItsSchedule(t *testing.T) {
 	config := b.config()
 	config.MaxDeliveries, config.Now = 1, func() time.Time { return at }
 	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict {
-		return Retry(Permanent(errors.New("no\ngood")))
+		return Retry(permanent(errors.New("no\ngood")))
 	})
 	_, err := b.js.Publish(t.Context(), b.names.Generate(0, keyOf("a"), "x")+".too.long", []byte("of no schedule"))
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestLettersDoNotWaitForTheEventStream(t *testing.T) {
 	config := b.config()
 	config.MaxDeliveries, config.Concurrency = 1, 1
 	b.run(config, func(context.Context, schedule.Key, []Message[string]) Verdict {
-		return Retry(Permanent(errors.New("no good")))
+		return Retry(permanent(errors.New("no good")))
 	})
 	begin := time.Now()
 	const count = 20

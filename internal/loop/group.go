@@ -293,7 +293,7 @@ func (l *Loop[M]) handle(ctx context.Context, key schedule.Key, items []*item[M]
 		if p := recover(); p != nil {
 			l.config.Logger.ErrorContext(ctx, "handler panicked", "namespace", key.Namespace, "schedule_id", key.ID,
 				"panic", p, "stack", string(debug.Stack()))
-			verdict = Retry(Permanent(fmt.Errorf("panic: %v", p)))
+			verdict = Retry(permanent(fmt.Errorf("panic: %v", p)))
 		}
 	}()
 	begin := l.config.Now()

@@ -68,13 +68,13 @@ func (v Verdict) IsHold() bool { return !v.until.IsZero() }
 func (v Verdict) Err() error { return v.err }
 
 // Retry gives the group back for a later attempt, by this or another process. Permanent errors count: after
-// Config.MaxDeliveries the message goes to the dead letter stream. An error is permanent if [Permanent] made it, or if it
+// Config.MaxDeliveries the message goes to the dead letter stream. An error is permanent if [permanent] made it, or if it
 // says that what is stored cannot be read or is not valid. Before that counts, each message of a group is handled alone,
 // so that one which cannot be handled does not take others along.
 func Retry(err error) Verdict { return Verdict{err: err} }
 
-// Permanent marks an error that another attempt is unlikely to cure.
-func Permanent(err error) error { return permanentError{err} }
+// permanent marks an error that another attempt is unlikely to cure.
+func permanent(err error) error { return permanentError{err} }
 
 type permanentError struct{ error }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// ClockChange is a day on which the clocks of a zone may change, such as 2024-03-10.
-type ClockChange struct {
+// clockChange is a day on which the clocks of a zone may change, such as 2024-03-10.
+type clockChange struct {
 	Zone, Date string
 }
 
 // ClockChanges are nights worth testing: gaps and repeats of an hour, of half an hour and of a whole day, at and away
 // from midnight, east and west of Greenwich, and a day in a zone without any.
-var ClockChanges = []ClockChange{
+var ClockChanges = []clockChange{
 	{"America/New_York", "2024-03-10"}, {"America/New_York", "2024-11-03"},
 	{"Europe/London", "2024-03-31"}, {"Europe/London", "2024-10-27"},
 	{"Europe/Berlin", "2024-10-27"}, {"Australia/Sydney", "2024-04-07"},

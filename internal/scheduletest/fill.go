@@ -17,7 +17,7 @@ func Fill(t *rapid.T, v reflect.Value) {
 		*target = AnyTime(t)
 		return
 	case *json.RawMessage:
-		*target = AnyJSON(t)
+		*target = anyJSON(t)
 		return
 	}
 	switch v.Kind() {
@@ -35,7 +35,7 @@ func Fill(t *rapid.T, v reflect.Value) {
 	case reflect.Map:
 		fillMap(t, v)
 	case reflect.String:
-		v.SetString(AnyText(t))
+		v.SetString(anyText(t))
 	case reflect.Bool:
 		v.SetBool(rapid.Bool().Draw(t, "bool"))
 	case reflect.Int, reflect.Int64:
@@ -69,12 +69,12 @@ func fillMap(t *rapid.T, v reflect.Value) {
 		if value.Type() == reflect.TypeFor[json.RawMessage]() && value.IsNil() {
 			value.SetBytes([]byte("null"))
 		}
-		v.SetMapIndex(reflect.ValueOf(AnyText(t)), value)
+		v.SetMapIndex(reflect.ValueOf(anyText(t)), value)
 	}
 }
 
-// AnyText favours what YAML might take for something other than text.
-func AnyText(t *rapid.T) string {
+// anyText favours what YAML might take for something other than text.
+func anyText(t *rapid.T) string {
 	return rapid.OneOf(
 		rapid.String(),
 		rapid.StringOf(rapid.SampledFrom([]rune("a \n\t:-#'\"\\|>%@&*!{}[],?~0\u00a0\u0085\u2028\ufeff\x00\x7f🙂"))),
@@ -95,8 +95,8 @@ func AnyTime(t *rapid.T) time.Time {
 	return time.Unix(seconds, rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC()
 }
 
-// AnyJSON returns a compact JSON text, or nil.
-func AnyJSON(t *rapid.T) json.RawMessage {
+// anyJSON returns a compact JSON text, or nil.
+func anyJSON(t *rapid.T) json.RawMessage {
 	if rapid.Bool().Draw(t, "none") {
 		return nil
 	}
@@ -117,7 +117,7 @@ func anyJSONValue(t *rapid.T, depth int) any {
 	case kind == 2:
 		return json.Number(rapid.StringMatching(`-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,5})?([eE][+-]?[0-9]{1,4})?`).Draw(t, "number"))
 	case kind == 3 || depth == 0:
-		return AnyText(t)
+		return anyText(t)
 	case kind == 4:
 		list := make([]any, rapid.IntRange(0, 2).Draw(t, "length"))
 		for i := range list {
@@ -127,7 +127,7 @@ func anyJSONValue(t *rapid.T, depth int) any {
 	}
 	object := map[string]any{}
 	for range rapid.IntRange(0, 2).Draw(t, "entries") {
-		object[AnyText(t)] = anyJSONValue(t, depth-1)
+		object[anyText(t)] = anyJSONValue(t, depth-1)
 	}
 	return object
 }

@@ -62,13 +62,13 @@ func Named() map[string]schedule.NamedCalendar {
 // Spec has every field set.
 func Spec() schedule.Spec {
 	return schedule.Spec{
-		Calendars:                  []schedule.Calendar{Calendar()},
-		StructuredCalendars:        []schedule.StructuredCalendar{Structured()},
+		Calendars:                  []schedule.Calendar{calendar()},
+		StructuredCalendars:        []schedule.StructuredCalendar{structured()},
 		Intervals:                  []schedule.Interval{{Every: schedule.Duration(time.Hour), Phase: schedule.Duration(90 * time.Second)}},
 		Cron:                       []string{"30 9 * * mon-fri"},
 		At:                         []time.Time{Whole(9)},
-		ExcludeCalendars:           []schedule.Calendar{Calendar()},
-		ExcludeStructuredCalendars: []schedule.StructuredCalendar{Structured()},
+		ExcludeCalendars:           []schedule.Calendar{calendar()},
+		ExcludeStructuredCalendars: []schedule.StructuredCalendar{structured()},
 		ExcludeDates:               []schedule.DateRange{"2026-12-24/2026-12-26"},
 		Blackouts:                  []schedule.Blackout{{From: At(3), To: At(4)}},
 		ExcludeCalendarsNamed:      []string{"holidays"},
@@ -90,16 +90,16 @@ func zoneData() []byte {
 	return append(data, "UTC\x00"...)
 }
 
-// Calendar has every field set.
-func Calendar() schedule.Calendar {
+// calendar has every field set.
+func calendar() schedule.Calendar {
 	return schedule.Calendar{
 		Second: "1", Minute: "2-4", Hour: "9", DayOfMonth: "*/2", Month: "jan-jun", Year: "2026", DayOfWeek: "mon-fri",
 		Comment: "office hours",
 	}
 }
 
-// Structured has every field set.
-func Structured() schedule.StructuredCalendar {
+// structured has every field set.
+func structured() schedule.StructuredCalendar {
 	return schedule.StructuredCalendar{
 		Second:     []schedule.Range{{Start: 1, End: 30, Step: 2}},
 		Minute:     []schedule.Range{{Start: 2, End: 30, Step: 2}},
@@ -121,13 +121,13 @@ func Structured() schedule.StructuredCalendar {
 
 // Run is a run that has ended, as it comes back from a record.
 func Run() *schedule.Run {
-	start := Start()
+	start := start()
 	run := wire.NewRun(&start)
 	return &run
 }
 
-// Start has every field set.
-func Start() wire.BufferedStart {
+// start has every field set.
+func start() wire.BufferedStart {
 	return wire.BufferedStart{
 		RequestID:    "sched-auto-1",
 		WorkflowID:   "daily-report-2026-03-01T09:00:00Z",
@@ -153,54 +153,54 @@ func Start() wire.BufferedStart {
 		Overridden:   true,
 		RunAttempt:   3,
 		Worker:       "host-1",
-		Outcome:      Outcome(),
+		Outcome:      outcome(),
 	}
 }
 
-// Event has every field set.
-func Event() schedule.Event {
+// event has every field set.
+func event() schedule.Event {
 	return schedule.Event{
 		ID: "i1-7", Time: At(9), Namespace: "default", ScheduleID: "daily", Kind: schedule.EventCompleted,
 		RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", Nominal: Whole(9), Actual: At(9), Manual: true,
 		Status: schedule.StatusTimedOut, CodeTime: At(10), CloseTime: At(11), Attempt: 3, Worker: "host-1", Count: 2, Reason: "too slow", Trace: "00-1-2-01",
 		First: Whole(1), Last: Whole(2), Source: "b1", Overlap: schedule.OverlapSkip, TaskQueue: "reports", Identity: "ann@desk",
-		Outcome: Outcome(),
+		Outcome: outcome(),
 	}
 }
 
-// Outcome has every field set.
-func Outcome() schedule.Outcome {
-	return schedule.Outcome{Result: json.RawMessage(`{"rows":7}`), ResultBytes: 10, Failure: Failure()}
+// outcome has every field set.
+func outcome() schedule.Outcome {
+	return schedule.Outcome{Result: json.RawMessage(`{"rows":7}`), ResultBytes: 10, Failure: failure()}
 }
 
-// Trigger has every field set.
-func Trigger() *schedule.Trigger {
+// trigger has every field set.
+func trigger() *schedule.Trigger {
 	return &schedule.Trigger{
 		Overlap: schedule.OverlapAllowAll, Note: "once more", Input: json.RawMessage(`{"format":"pdf"}`),
 		Headers: map[string]string{"team": "finance"}, Memo: map[string]json.RawMessage{"ticket": json.RawMessage(`4711`)},
 	}
 }
 
-// Definition has every field set.
-func Definition() *wire.Definition {
+// definition has every field set.
+func definition() *wire.Definition {
 	return &wire.Definition{
 		Namespace: "default", ID: "daily", Incarnation: "0b8d7f8e-3f0c-4c3e-9d1f-000000000001", Version: 4, LimitVersion: 3,
 		Schedule: Schedule(), RequestID: "create-1", CreateTime: At(1), UpdateTime: At(2), ActiveSince: At(3),
-		PausedBy: "ann@desk", PauseTime: At(4), Skips: []time.Time{Whole(9)}, Requests: []wire.BackfillState{Backfill()},
+		PausedBy: "ann@desk", PauseTime: At(4), Skips: []time.Time{Whole(9)}, Requests: []wire.BackfillState{*backfill()},
 		Calendars: map[string]wire.CalendarCopy{"holidays": {
 			Incarnation: "c1", Version: 2, Edition: "e2", Dates: []schedule.DateRange{"2026-12-25"}, Windows: []schedule.Blackout{{From: At(5), To: At(6)}},
 		}},
 		CalendarsVersion: 4, ReplanTime: At(5), ReplanFrom: At(4),
-		Events:      []wire.DefinitionEvent{{Version: 3, Event: Event()}},
+		Events:      []wire.DefinitionEvent{{Version: 3, Event: event()}},
 		Applied:     []wire.AppliedRequest{{RequestID: "r1", Version: 4}},
 		Predecessor: &wire.Deletion{Incarnation: "inc-0", RequestID: "r0"}, PredecessorClosed: "inc-0", Closing: true,
 	}
 }
 
-// Backfill has every field set.
-func Backfill() wire.BackfillState {
-	return wire.BackfillState{
-		Incarnation: "i1", ID: "b1", RequestTime: At(1), Trigger: Trigger(),
+// backfill has every field set.
+func backfill() *wire.BackfillState {
+	return &wire.BackfillState{
+		Incarnation: "i1", ID: "b1", RequestTime: At(1), Trigger: trigger(),
 		Range: &schedule.BackfillRange{Start: At(2), End: At(3), Overlap: schedule.OverlapSkip, Note: "the lost day"},
 		Mark:  At(2), Handed: 50, Total: 70, TotalVersion: 4, Attempt: 2, Done: true, Trace: "00-1-2-01",
 		Identity: "ann@desk", RequestID: "r1", Version: 4, Canceled: true, CanceledBy: "bob@desk",
@@ -208,21 +208,16 @@ func Backfill() wire.BackfillState {
 	}
 }
 
-// Failure has every field set.
-func Failure() *schedule.Failure {
+// failure has every field set.
+func failure() *schedule.Failure {
 	return &schedule.Failure{Message: "no such report", Type: "NotFound", Details: json.RawMessage(`{"report":7}`)}
-}
-
-func backfill() *wire.BackfillState {
-	b := Backfill()
-	return &b
 }
 
 // Records is a filled value of each record and message that is stored, by the name of its golden file.
 func Records() map[string]any {
 	span := wire.Span{From: At(8), To: At(9)}
 	return map[string]any{
-		"definition": Definition(),
+		"definition": definition(),
 		"generator": &wire.GeneratorState{
 			Incarnation: "i1", Mark: At(3), HandedOff: At(2), Version: 4, Next: At(4), Future: []time.Time{At(4), At(5)},
 			IdleDeadline: At(6), LastNominal: Whole(3),
@@ -230,7 +225,7 @@ func Records() map[string]any {
 		},
 		"invoker": &wire.InvokerState{
 			Incarnation: "i1",
-			Starts:      []wire.BufferedStart{Start()},
+			Starts:      []wire.BufferedStart{start()},
 			Ended:       wire.EndedRuns(nil).With(Run(), 10), LastDue: At(7),
 			Controls: []wire.PendingControl{{
 				Kind: schedule.ControlTerminate, RequestID: "sched-auto-1", WorkflowID: "daily-1", RunID: "run-1", TaskQueue: "reports",
@@ -242,15 +237,15 @@ func Records() map[string]any {
 			},
 			LimitVersion: 3, LimitUsed: 2, HasResult: true, AskAt: At(14),
 			Counters: wire.Counters{Actions: 9, MissedCatchup: 8, OverlapSkipped: 7, BufferDropped: 6, SkippedOnRequest: 5},
-			Outbox:   []schedule.Event{Event()}, EventSequence: 12, Abandoned: true,
+			Outbox:   []schedule.Event{event()}, EventSequence: 12, Abandoned: true,
 		},
 		"backfill": backfill(),
 		"result": &wire.Result{
-			Incarnation: "i1", Success: json.RawMessage(`[1,2]`), Failure: Failure(), CloseTime: At(9),
+			Incarnation: "i1", Success: json.RawMessage(`[1,2]`), Failure: failure(), CloseTime: At(9),
 		},
-		"wake": &wire.Wake{Incarnation: "i1", Version: 4, Reason: wire.ReasonDue, Told: true, Runs: schedule.RunsCancel, Created: Definition(), GuardAgain: schedule.Duration(time.Second)},
+		"wake": &wire.Wake{Incarnation: "i1", Version: 4, Reason: wire.ReasonDue, Told: true, Runs: schedule.RunsCancel, Created: definition(), GuardAgain: schedule.Duration(time.Second)},
 		"enqueue": &wire.Enqueue{
-			Incarnation: "i1", Version: 4, Source: schedule.SourceAuto, Span: span, Starts: []wire.BufferedStart{Start()},
+			Incarnation: "i1", Version: 4, Source: schedule.SourceAuto, Span: span, Starts: []wire.BufferedStart{start()},
 			Missed: 3, Dropped: 4, DropReason: "frozen", Superseded: 5, MissedSpan: span, DroppedSpan: span, SupersededSpan: span, Complete: true,
 		},
 	}

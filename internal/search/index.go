@@ -23,8 +23,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// DefaultInterval is the default of [Config.Interval].
-const DefaultInterval = time.Second
+// defaultInterval is the default of [Config.Interval].
+const defaultInterval = time.Second
 
 // retryDelay is how long the index waits after something has failed.
 const retryDelay = 2 * time.Second
@@ -79,7 +79,7 @@ func New(config Config) (*Index, error) {
 		return nil, schedule.Invalid("interval", "%s is negative", config.Interval)
 	}
 	if config.Interval == 0 {
-		config.Interval = DefaultInterval
+		config.Interval = defaultInterval
 	}
 	if config.Names.Prefix() == "" {
 		config.Names = subjects.Default()

@@ -18,8 +18,8 @@ import (
 
 // The defaults of [Config].
 const (
-	DefaultPeriod    = 15 * time.Second
-	DefaultThreshold = time.Minute
+	defaultPeriod    = 15 * time.Second
+	defaultThreshold = time.Minute
 )
 
 // Config is what a [Watcher] needs. JS is required; the zero value of every other field is its default.
@@ -47,10 +47,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.Names = subjects.Default()
 	}
 	if c.Period <= 0 {
-		c.Period = DefaultPeriod
+		c.Period = defaultPeriod
 	}
 	if c.Threshold <= 0 {
-		c.Threshold = DefaultThreshold
+		c.Threshold = defaultThreshold
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -26,8 +26,8 @@ const (
 	DestinationOther Destination = "other"
 )
 
-// DestinationOf returns the destination of a subject.
-func DestinationOf(subject string) Destination {
+// destinationOf returns the destination of a subject.
+func destinationOf(subject string) Destination {
 	_, rest, _ := strings.Cut(subject, ".") // a prefix has no dots
 	kind, rest, _ := strings.Cut(rest, ".")
 	if kind == "task" {

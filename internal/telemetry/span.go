@@ -38,7 +38,7 @@ func startPublish(ctx context.Context, tracer trace.Tracer, subject string) (con
 	if isOff(tracer) {
 		return ctx, noop.Span{}
 	}
-	o := of(publishing, DestinationOf(subject))
+	o := of(publishing, destinationOf(subject))
 	ctx, span := tracer.Start(ctx, o.name, o.options...)
 	if span.IsRecording() {
 		span.SetAttributes(subjectAttributes(subject)...)

@@ -55,7 +55,7 @@ func TestDestinations(t *testing.T) {
 		"":                                                            DestinationOther,
 		"carillon.task.0":                                             DestinationOther,
 	} {
-		assert.Equal(t, want, DestinationOf(subject), subject)
+		assert.Equal(t, want, destinationOf(subject), subject)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestATransitionIsLinkedToItsOtherMessages(t *testing.T) {
 func TestLinksAreBounded(t *testing.T) {
 	t.Parallel()
 	tracer, ended := recorded()
-	messages := make([]Message, 3*MaxLinks)
+	messages := make([]Message, 3*maxLinks)
 	for i := range messages {
 		messages[i].Header = nats.Header{HeaderTraceparent: {fmt.Sprintf("%s%016x-01", other[:36], i+1)}}
 	}
@@ -128,7 +128,7 @@ func TestLinksAreBounded(t *testing.T) {
 	span.End()
 	all := ended()
 	require.Len(t, all, len(messages)+1)
-	assert.Len(t, all[len(messages)].Links(), MaxLinks)
+	assert.Len(t, all[len(messages)].Links(), maxLinks)
 }
 
 func TestAPublishSaysWhere(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// MaxLinks is how many links the span of a transition gets at most.
-const MaxLinks = 64
+// maxLinks is how many links the span of a transition gets at most.
+const maxLinks = 64
 
 // Message is what a transition processes: where it came from, and its headers.
 type Message struct {
@@ -86,7 +86,7 @@ func (t *Transition) join(ctx context.Context, tracer trace.Tracer, key schedule
 			span.SetAttributes(ScheduleAttributes(key)...)
 			span.AddLink(trace.Link{SpanContext: t.SpanContext()})
 		}
-		if len(t.others) < MaxLinks {
+		if len(t.others) < maxLinks {
 			t.AddLink(trace.Link{SpanContext: at})
 		}
 		t.others[traceparent] = span

@@ -16,9 +16,9 @@ const (
 	lastYear  = 2100
 )
 
-// Fingerprint returns twelve hexadecimal digits that are equal for zones with the same offsets from UTC at every instant from
+// fingerprint returns twelve hexadecimal digits that are equal for zones with the same offsets from UTC at every instant from
 // 2000 to 2100, whatever their names. It takes about 50 µs.
-func Fingerprint(location *time.Location) string {
+func fingerprint(location *time.Location) string {
 	hash := sha256.New()
 	at := time.Date(firstYear, 1, 1, 0, 0, 0, 0, time.UTC)
 	end := time.Date(lastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -157,12 +157,12 @@ func (d *Data) zone(name string) (*zone, error) {
 	if err != nil {
 		return nil, err
 	}
-	z := &zone{location: location, fingerprint: sync.OnceValue(func() string { return Fingerprint(location) })}
+	z := &zone{location: location, fingerprint: sync.OnceValue(func() string { return fingerprint(location) })}
 	known, _ := d.loaded.LoadOrStore(name, z)
 	return known.(*zone), nil
 }
 
-// Fingerprint returns that of a zone (see the function Fingerprint), remembered; "" for UTC and for a name that is not known.
+// Fingerprint returns that of a zone (see [fingerprint]), remembered; "" for UTC and for a name that is not known.
 func (d *Data) Fingerprint(name string) string {
 	if name == "" || name == "UTC" {
 		return ""
@@ -190,7 +190,7 @@ func (d *Data) sum() string {
 		key := sha256.Sum256(content)
 		if _, seen := known[key]; !seen { // the names of one zone have the same content
 			if location, err := time.LoadLocationFromTZData(name, content); err == nil {
-				known[key] = Fingerprint(location)
+				known[key] = fingerprint(location)
 			}
 		}
 		_, _ = hash.Write([]byte(name + " " + known[key] + "\n")) // it never fails

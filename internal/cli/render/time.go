@@ -12,13 +12,13 @@ func Relative(t, now time.Time) string {
 	case distance.Abs() < time.Second:
 		return "now"
 	case distance < 0:
-		return Span(-distance) + " ago"
+		return span(-distance) + " ago"
 	}
-	return "in " + Span(distance)
+	return "in " + span(distance)
 }
 
-// Span writes a positive duration in one unit, rounded down: "45s", "3m", "5h", "12d".
-func Span(d time.Duration) string {
+// span writes a positive duration in one unit, rounded down: "45s", "3m", "5h", "12d".
+func span(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)

@@ -96,17 +96,17 @@ func atom(t *rapid.T) query.Expr {
 	case form == "null":
 		return query.IsNull{Field: field, Negated: negated}
 	case form == "in":
-		values := rapid.SliceOfN(Value(field, kind), 1, 3).Draw(t, "values")
+		values := rapid.SliceOfN(value(field, kind), 1, 3).Draw(t, "values")
 		if field.Source != query.BuiltIn {
-			values = append(values, Value(field, query.Int).Draw(t, "other"))
+			values = append(values, value(field, query.Int).Draw(t, "other"))
 		}
 		return query.In{Field: field, Values: values, Negated: negated}
 	case form == "between" && kind != query.Boolean:
 		return query.Between{
-			Field: field, Low: Value(field, kind).Draw(t, "low"), High: Value(field, kind).Draw(t, "high"), Negated: negated,
+			Field: field, Low: value(field, kind).Draw(t, "low"), High: value(field, kind).Draw(t, "high"), Negated: negated,
 		}
 	}
-	return query.Compare{Field: field, Op: op(field, kind).Draw(t, "op"), Value: Value(field, kind).Draw(t, "value")}
+	return query.Compare{Field: field, Op: op(field, kind).Draw(t, "op"), Value: value(field, kind).Draw(t, "value")}
 }
 
 func fields() *rapid.Generator[query.Field] {
@@ -130,8 +130,8 @@ func op(field query.Field, kind query.Kind) *rapid.Generator[query.Op] {
 	return rapid.SampledFrom(ops)
 }
 
-// Value makes a value of a type that a field may be compared with.
-func Value(field query.Field, kind query.Kind) *rapid.Generator[query.Value] {
+// value makes a value of a type that a field may be compared with.
+func value(field query.Field, kind query.Kind) *rapid.Generator[query.Value] {
 	return rapid.Custom(func(t *rapid.T) query.Value {
 		switch kind {
 		case query.Int:
