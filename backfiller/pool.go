@@ -61,7 +61,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		guard := guardOf(id, group)
-		err := kv.Attempt(func(bool) error { return p.step(ctx, key, id, wakes, guard, again) })
+		err := kv.RetryConflicts(func(bool) error { return p.step(ctx, key, id, wakes, guard, again) })
 		if err != nil {
 			return loop.Retry(err)
 		}

@@ -252,7 +252,7 @@ func newRequests(d *wire.Definition, version uint64) []wire.BackfillState {
 }
 
 // lastNominal is the newest nominal time that a range has dealt with.
-func lastNominal(out specproc.Outcome) time.Time {
+func lastNominal(out specproc.RangeResult) time.Time {
 	last := latest(out.Missed.Last, latest(out.Dropped.Last, out.Superseded.Last))
 	if len(out.Times) > 0 {
 		last = latest(last, out.Times[len(out.Times)-1].Nominal)
@@ -261,7 +261,7 @@ func lastNominal(out specproc.Outcome) time.Time {
 }
 
 // handOff makes the hand-off of a range's times, as the next link in the chain of hand-offs.
-func handOff(d *wire.Definition, from time.Time, out specproc.Outcome) *wire.Enqueue {
+func handOff(d *wire.Definition, from time.Time, out specproc.RangeResult) *wire.Enqueue {
 	if isEmpty(&out) {
 		return nil
 	}

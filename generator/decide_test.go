@@ -583,7 +583,7 @@ func TestLastNominalOfAnOutcome(t *testing.T) {
 	t.Parallel()
 	given := specproc.Tally{Count: 2, First: at(1), Last: at(5)}
 	starts := []specproc.Time{{Nominal: at(2)}, {Nominal: at(4)}}
-	for name, out := range map[string]specproc.Outcome{
+	for name, out := range map[string]specproc.RangeResult{
 		"missed":     {Missed: given, Times: starts},
 		"superseded": {Superseded: given, Times: starts},
 		"dropped":    {Dropped: given, Times: starts},

@@ -10,7 +10,7 @@ import (
 // process finds the times from a time up to now. If the clock is behind that time, there are none. If a freeze begins or ends in the
 // range, it processes only up to the first stretch that has any times, so that all actions of a hand-off were frozen, or none. The next
 // decision goes on behind that stretch at once, since its time is over.
-func (in *Input) process(from time.Time) (out specproc.Outcome, frozen bool) {
+func (in *Input) process(from time.Time) (out specproc.RangeResult, frozen bool) {
 	to := latest(from, in.Now)
 	for {
 		r := in.timeRange(from, to)
@@ -43,7 +43,7 @@ func stretch(freeze *schedule.Freeze, from, to time.Time) (until time.Time, froz
 }
 
 // isEmpty reports whether a range has nothing to hand over.
-func isEmpty(out *specproc.Outcome) bool {
+func isEmpty(out *specproc.RangeResult) bool {
 	return len(out.Times) == 0 && out.Missed.Count == 0 && out.Dropped.Count == 0 && out.Superseded.Count == 0
 }
 

@@ -13,21 +13,21 @@ import (
 // see what the other process has done at the due time.
 const yieldTime = 100 * time.Millisecond
 
-// held are the due times for which this process holds messages. Another process may hold a message for the same schedule. Both would then
-// work out each due time, one of them for nothing, as long as the schedule is due again within the lead. So the slower process lets go of
-// its message:
+// heldWakes are the due times for which this process holds messages. Another process may hold a message for the same schedule. Both would
+// then work out each due time, one of them for nothing, as long as the schedule is due again within the lead. So the slower process lets go
+// of its message:
 //
 //   - It lets go once the record has gone past the due time it has waited for. The faster process has a message or a timer then, since
 //     both come before the record. Until then, both look after the schedule.
 //   - It gives the message back and does not acknowledge it. After an election in NATS, both may hold the same message; acknowledged,
 //     nothing would wake the schedule if the faster process died.
-type held struct {
+type heldWakes struct {
 	mu  sync.Mutex
 	due map[schedule.Key]time.Time
 }
 
 // note remembers the due time that a message is held for.
-func (h *held) note(key schedule.Key, due time.Time) {
+func (h *heldWakes) note(key schedule.Key, due time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.due == nil {
@@ -37,7 +37,7 @@ func (h *held) note(key schedule.Key, due time.Time) {
 }
 
 // take returns and forgets the due time that a group of messages was held for. It returns zero if other messages have come since.
-func (h *held) take(key schedule.Key, group []loop.Message[wire.Wake]) time.Time {
+func (h *heldWakes) take(key schedule.Key, group []loop.Message[wire.Wake]) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	due := h.due[key]

@@ -56,7 +56,7 @@ type Pool struct {
 	config Config
 	specs  *cache.Specs
 	events *events.Publisher
-	held   held
+	held   heldWakes
 	// backpressure is what it knows of the invoker.
 	backpressure backpressure
 	// records and definitions are as they were last known here.
@@ -108,7 +108,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	if until := p.heldBack(ctx, key, one.due); !until.IsZero() {
 		return loop.Hold(until)
 	}
-	err := kv.Attempt(func(again bool) (err error) {
+	err := kv.RetryConflicts(func(again bool) (err error) {
 		one.contested = again && !errors.Is(one.failure, kv.ErrUnconfirmed)
 		one.again = again
 		holdUntil, one.failure = p.transition(ctx, &one)

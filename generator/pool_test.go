@@ -417,7 +417,7 @@ func TestScheduleDoesNotCloseBeforeItsActionIsTaken(t *testing.T) {
 	b.put(d, record.Revision)
 
 	step := func() (open bool) {
-		err := kv.Attempt(func(bool) error {
+		err := kv.RetryConflicts(func(bool) error {
 			_, err := p.transition(t.Context(), &attempt{key: d.Key(), again: true})
 			return err
 		})

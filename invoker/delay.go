@@ -19,7 +19,7 @@ type Bounds struct {
 type Room struct {
 	// DelayedBy is the limit that keeps starts waiting for which there is no room.
 	DelayedBy schedule.DelayReason
-	// Asked says that this answers Outcome.Asks. Otherwise only those may start that have been given a time before.
+	// Asked says that this answers Decision.Asks. Otherwise only those may start that have been given a time before.
 	Asked bool
 	// Slots are from when on starts may begin that have asked, in order; what has passed means now. AskAt is when the others
 	// may ask again.

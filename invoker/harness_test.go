@@ -31,7 +31,7 @@ type harness struct {
 	// news are the events since they were last looked at, seen the IDs of all.
 	news []schedule.Event
 	seen map[string]bool
-	last invoker.Outcome
+	last invoker.Decision
 	// bounds are what the namespace allows, ask answers who asks for room.
 	bounds invoker.Bounds
 	ask    func(starts int) *invoker.Room
@@ -137,7 +137,7 @@ func (k *harness) transition(in invoker.Input) {
 	if asks := invoker.Transition(&k.d, k.state, in, k.now).Asks; asks > 0 {
 		in.Bounds.Room = k.ask(asks)
 	}
-	k.pure(func(state wire.InvokerState) invoker.Outcome { return invoker.Transition(&k.d, state, in, k.now) })
+	k.pure(func(state wire.InvokerState) invoker.Decision { return invoker.Transition(&k.d, state, in, k.now) })
 }
 
 // work executes everything there is, with one result.
@@ -151,13 +151,13 @@ func (k *harness) work(result invoker.Result) {
 }
 
 func (k *harness) apply(report invoker.Report) {
-	k.pure(func(state wire.InvokerState) invoker.Outcome {
+	k.pure(func(state wire.InvokerState) invoker.Decision {
 		return invoker.Apply(&k.d, state, report, k.bounds, k.now)
 	})
 }
 
 // pure makes a step twice and checks that it gives the same twice, leaves its input alone, and what holds of any outcome.
-func (k *harness) pure(step func(wire.InvokerState) invoker.Outcome) {
+func (k *harness) pure(step func(wire.InvokerState) invoker.Decision) {
 	before := dump(k.state)
 	out := step(k.state)
 	require.Equal(k.t, before, dump(k.state), "the input has been changed")

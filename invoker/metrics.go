@@ -16,7 +16,7 @@ func countIgnored(ctx context.Context, reason string, count int) {
 }
 
 // countStored counts what a record tells that has just been stored over another, with its new events.
-func (s *session) countStored(ctx context.Context, out *Outcome, fresh []schedule.Event) {
+func (s *session) countStored(ctx context.Context, out *Decision, fresh []schedule.Event) {
 	metrics.Begin(ctx, s.key.Namespace)
 	c := count{key: s.key, watched: metrics.IsWatched(s.key)}
 	for i := range fresh {

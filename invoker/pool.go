@@ -88,7 +88,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	a := attempt{key: key, group: group, left: p.takeLeft(key), published: func() {}}
 	defer func() { a.published() }()
 	var holdUntil time.Time
-	err := kv.Attempt(func(again bool) (err error) {
+	err := kv.RetryConflicts(func(again bool) (err error) {
 		a.again = again
 		holdUntil, err = p.transition(ctx, &a)
 		return err
@@ -234,17 +234,17 @@ func (p *Pool) leaveGone(ctx context.Context, a *attempt) error {
 }
 
 // decide gathers what the decision needs, and makes it. Where nothing is to be written, or a pause, the leader must have been asked.
-func (p *Pool) decide(ctx context.Context, a *attempt, s *session) (Outcome, error) {
+func (p *Pool) decide(ctx context.Context, a *attempt, s *session) (Decision, error) {
 	definition, record := &s.definition.Value, &s.record.Value
 	in, err := p.input(ctx, a.key, a.group, record)
 	if err != nil {
-		return Outcome{}, err
+		return Decision{}, err
 	}
 	if in.Spec, err = recountingSpec(definition, in); err != nil {
-		return Outcome{}, err
+		return Decision{}, err
 	}
 	if err := p.leaveBehind(ctx, a, definition, record); err != nil {
-		return Outcome{}, err
+		return Decision{}, err
 	}
 	in.Report, in.Bounds = a.left.report, s.bounds
 	out := Transition(definition, *record, in, p.config.Now())
@@ -253,7 +253,7 @@ func (p *Pool) decide(ctx context.Context, a *attempt, s *session) (Outcome, err
 		out = Transition(definition, *record, in, p.config.Now())
 	}
 	if (!out.Changed || out.Pause != nil) && !a.again {
-		return Outcome{}, errNothing
+		return Decision{}, errNothing
 	}
 	return out, nil
 }

@@ -95,7 +95,7 @@ func (s *session) shard() int { return s.config.Store.ShardOf(s.key) }
 
 // commit writes what a transition has led to. First what a repeat of the messages would do again unharmed (the pause,
 // the last result), then the record. Its events stay in it until they are published, which is left to execute.
-func (s *session) commit(ctx context.Context, out Outcome) error {
+func (s *session) commit(ctx context.Context, out Decision) error {
 	for reason, count := range out.Ignored {
 		countIgnored(ctx, reason, count)
 		s.config.Logger.DebugContext(ctx, "messages ignored", "namespace", s.key.Namespace, "schedule_id", s.key.ID,
@@ -185,7 +185,7 @@ func (s *session) stillThere(ctx context.Context) error {
 }
 
 // writeResult brings the record of the last result up to date.
-func (s *session) writeResult(ctx context.Context, out *Outcome) error {
+func (s *session) writeResult(ctx context.Context, out *Decision) error {
 	if len(out.Ended) == 0 {
 		return nil
 	}

@@ -51,8 +51,8 @@ type Traced[T any] struct {
 	Trace string
 }
 
-// Outcome is what a transition leads to, beside what WorkOf finds in the new state.
-type Outcome struct {
+// Decision is what a transition leads to, beside what WorkOf finds in the new state.
+type Decision struct {
 	// State is the new record; it need not be written unless Changed.
 	State   wire.InvokerState
 	Changed bool
@@ -70,7 +70,7 @@ type Outcome struct {
 }
 
 // Transition applies what has come in, then settles which starts are ready. It is a pure function.
-func Transition(d *wire.Definition, state wire.InvokerState, in Input, now time.Time) Outcome {
+func Transition(d *wire.Definition, state wire.InvokerState, in Input, now time.Time) Decision {
 	m := newMachine(d, state, now, incoming(in.Enqueues))
 	m.spec, m.bounds = in.Spec, in.Bounds
 	m.report(in.Report)
@@ -91,16 +91,16 @@ func Transition(d *wire.Definition, state wire.InvokerState, in Input, now time.
 		m.finish(source)
 	}
 	m.settle()
-	return m.outcome()
+	return m.decision()
 }
 
 // Apply records what came of the work of a state, then settles which starts are ready now. It is a pure function.
-func Apply(d *wire.Definition, state wire.InvokerState, report Report, bounds Bounds, now time.Time) Outcome {
+func Apply(d *wire.Definition, state wire.InvokerState, report Report, bounds Bounds, now time.Time) Decision {
 	m := newMachine(d, state, now, 0)
 	m.bounds = bounds
 	m.report(report)
 	m.settle()
-	return m.outcome()
+	return m.decision()
 }
 
 // incoming is how many starts hand-offs bring.
@@ -132,7 +132,7 @@ type machine struct {
 	bounds     Bounds
 	slots      []time.Time // those of bounds that nobody has yet
 	placeless  int         // delayed starts without a time
-	out        Outcome
+	out        Decision
 	// index has the positions of the starts by request ID, once they have been asked for.
 	index map[string]int
 }
@@ -154,7 +154,7 @@ func newMachine(d *wire.Definition, state wire.InvokerState, now time.Time, room
 	return m
 }
 
-func (m *machine) outcome() Outcome {
+func (m *machine) decision() Decision {
 	m.retain()
 	m.compact()
 	m.out.State = m.state

@@ -9,18 +9,18 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxAttempts is how often Attempt calls a transition.
+// maxAttempts is how often RetryConflicts calls a transition.
 const maxAttempts = 5
 
-// Attempt calls a transition again as long as it returns one of these errors, five times at most:
+// RetryConflicts calls a transition again as long as it returns one of these errors, five times at most:
 //
 //   - [ErrConflict]: another process was faster. The transition begins again with what that process has written.
 //   - [ErrUnconfirmed]: a replica's answer is not enough. The transition begins again with the leader's answer.
 //
 // The argument again is true from the second call on. Reads must then ask the leader, because a replica that was behind may still be
-// behind. If the last call fails with one of these errors too, Attempt returns an error with its text that does not wrap it, so that no
-// caller tries again by itself.
-func Attempt(transition func(again bool) error) error {
+// behind. If the last call fails with one of these errors too, RetryConflicts returns an error with its text that does not wrap it, so that
+// no caller tries again by itself.
+func RetryConflicts(transition func(again bool) error) error {
 	var last error
 	for try := range maxAttempts {
 		last = transition(try > 0)
@@ -31,8 +31,8 @@ func Attempt(transition func(again bool) error) error {
 	return errors.New("kv: gave up after " + strconv.Itoa(maxAttempts) + " attempts; the last one: " + last.Error())
 }
 
-// Load reads a record for a transition of [Attempt]: from any replica at first, and from the leader if again is true. A record that does
-// not exist is a zero record.
+// Load reads a record for a transition of [RetryConflicts]: from any replica at first, and from the leader if again is true. A record that
+// does not exist is a zero record.
 func Load[T any](ctx context.Context, s *Store, key Key[T], again bool) (Record[T], error) {
 	if again {
 		return OrZero(GetLeader(ctx, s, key))

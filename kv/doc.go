@@ -10,7 +10,7 @@
 // The [Cluster] is a bucket of its own for everything that an installation keeps besides its schedules.
 //
 // Errors are [ErrNotFound], [ErrConflict] or [ErrCorrupt], or come from NATS; the caller may try again after the latter. Callers pass
-// [ErrUnconfirmed] to [Attempt]; no function here returns it. The pools decide who owns which record.
+// [ErrUnconfirmed] to [RetryConflicts]; no function here returns it. The pools decide who owns which record.
 //
 // The package may import schedule, subjects, internal/bus, internal/codec, internal/metrics and internal/wire. It must never hold a
 // decision about schedules, nor a cache.

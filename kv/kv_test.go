@@ -298,7 +298,7 @@ func TestDefinitionForAsksTheLeaderWhenItMust(t *testing.T) {
 	assert.ErrorIs(t, err, kv.ErrCorrupt)
 }
 
-func TestAttempt(t *testing.T) {
+func TestRetryConflicts(t *testing.T) {
 	t.Parallel()
 	conflict, unconfirmed := fmt.Errorf("wrapped: %w", kv.ErrConflict), fmt.Errorf("before that: %w", kv.ErrUnconfirmed)
 	for name, test := range map[string]struct {
@@ -320,7 +320,7 @@ func TestAttempt(t *testing.T) {
 		},
 	} {
 		calls := 0
-		err := kv.Attempt(func(again bool) error {
+		err := kv.RetryConflicts(func(again bool) error {
 			assert.Equal(t, calls > 0, again, name)
 			calls++
 			return test.errs[calls-1]

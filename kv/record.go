@@ -13,7 +13,7 @@ var (
 	ErrNotFound = errors.New("kv: record not found")
 	// ErrConflict: another writer has changed the record since it was read, or the record to create exists already.
 	ErrConflict = errors.New("kv: record has another revision")
-	// ErrUnconfirmed: a replica's answer is not enough for the intended change; the leader must confirm it. A transition of [Attempt]
+	// ErrUnconfirmed: a replica's answer is not enough for the intended change; the leader must confirm it. A transition of [RetryConflicts]
 	// returns it to begin again. Unlike a conflict, it does not mean that another process was faster.
 	ErrUnconfirmed = errors.New("kv: a replica says so, and the leader has not confirmed it")
 	// ErrCorrupt: the record cannot be decoded. Trying again does not help.

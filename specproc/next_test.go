@@ -157,7 +157,7 @@ func TestSpecsWithoutTimes(t *testing.T) {
 			_, ok = s.NextDue(around, "")
 			require.False(t, ok)
 			out := s.ProcessTimeRange(Range{From: around, To: around.AddDate(100, 0, 0), Limit: 10})
-			require.Equal(t, Outcome{Mark: around.AddDate(100, 0, 0)}, out)
+			require.Equal(t, RangeResult{Mark: around.AddDate(100, 0, 0)}, out)
 		})
 	}
 }

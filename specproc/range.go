@@ -30,8 +30,8 @@ type Range struct {
 	Seed string
 }
 
-// Outcome is what came of processing a Range.
-type Outcome struct {
+// RangeResult is what came of processing a Range.
+type RangeResult struct {
 	// Times are due and to be buffered, in order: at most Limit.
 	Times []Time
 	// Mark is the new high water mark: everything up to it is dealt with, and the next range begins there.
@@ -61,8 +61,8 @@ type Outcome struct {
 // Two ranges that meet give together what the range from the first From to the last To gives, as long as the limit does
 // not bind, the same times lie within the window and none is superseded. Missed and dropped times are counted by the
 // day, so that a long outage costs a few milliseconds a year; memory is bounded by Limit.
-func (s *Spec) ProcessTimeRange(r Range) Outcome {
-	var out Outcome
+func (s *Spec) ProcessTimeRange(r Range) RangeResult {
+	var out RangeResult
 	switch {
 	case !r.To.After(r.From):
 		out.Mark = r.From
@@ -83,7 +83,7 @@ func (s *Spec) ProcessTimeRange(r Range) Outcome {
 }
 
 // processManual takes times up to the limit and stops there.
-func (s *Spec) processManual(r *Range, out *Outcome) {
+func (s *Spec) processManual(r *Range, out *RangeResult) {
 	out.Mark = r.From
 	for t := range s.Between(r.From, r.To, r.Seed) {
 		if len(out.Times) == r.Limit {
@@ -97,7 +97,7 @@ func (s *Spec) processManual(r *Range, out *Outcome) {
 }
 
 // processAutomated counts what is too late, takes times up to the limit, and counts the rest.
-func (s *Spec) processAutomated(r *Range, out *Outcome) {
+func (s *Spec) processAutomated(r *Range, out *RangeResult) {
 	out.Mark = r.To
 	from := latest(r.From, r.UpdateTime.Add(-1))
 	tooLate := r.To.Add(-r.CatchupWindow).Add(-1)

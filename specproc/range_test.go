@@ -36,7 +36,7 @@ func TestProcessTimeRange(t *testing.T) {
 		want []string
 		mark time.Time
 		next time.Time
-		// missed, dropped and superseded count; truncated as in Outcome.
+		// missed, dropped and superseded count; truncated as in RangeResult.
 		missed, dropped, superseded int
 		truncated                   bool
 	}{

@@ -77,7 +77,7 @@ func (h *history) step(t *rapid.T) {
 	}
 }
 
-func (h *history) keep(out invoker.Outcome) {
+func (h *history) keep(out invoker.Decision) {
 	h.events = append(h.events, out.State.Outbox...)
 	h.state = out.State
 	h.state.Outbox = nil

@@ -95,8 +95,8 @@ func (s *settlement) shard(ctx context.Context, buckets kv.Buckets, shard int, k
 	return group.Wait()
 }
 
-// held are the records of a schedule, at their revisions.
-type held struct {
+// records are the records of a schedule, at their revisions.
+type records struct {
 	key        schedule.Key
 	definition kv.Record[wire.Definition]
 	generator  kv.Record[wire.GeneratorState]
@@ -132,8 +132,8 @@ func (s *settlement) schedule(ctx context.Context, key schedule.Key, backfills [
 	return s.wake(ctx, h)
 }
 
-func (s *settlement) read(ctx context.Context, key schedule.Key, backfills []string) (*held, error) {
-	h := &held{key: key, backfills: map[string]kv.Record[wire.BackfillState]{}}
+func (s *settlement) read(ctx context.Context, key schedule.Key, backfills []string) (*records, error) {
+	h := &records{key: key, backfills: map[string]kv.Record[wire.BackfillState]{}}
 	var failed [3]error
 	h.definition, failed[0] = kv.OrZero(kv.GetLeader(ctx, s.store, kv.Definition(key)))
 	h.generator, failed[1] = kv.OrZero(kv.GetLeader(ctx, s.store, kv.Generator(key)))
@@ -147,7 +147,7 @@ func (s *settlement) read(ctx context.Context, key schedule.Key, backfills []str
 	return h, err
 }
 
-func (s *settlement) known(h *held) (*known, error) {
+func (s *settlement) known(h *records) (*known, error) {
 	spec, err := s.specs.Get(&h.definition.Value)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (s *settlement) known(h *held) (*known, error) {
 }
 
 // carryOut writes what is to change. Nobody else writes, so that no write can conflict.
-func (s *settlement) carryOut(ctx context.Context, h *held, p *plan) error {
+func (s *settlement) carryOut(ctx context.Context, h *records, p *plan) error {
 	for _, sequence := range p.Withdraw {
 		if err := s.withdraw(ctx, sequence); err != nil {
 			return fmt.Errorf("withdraw a start request: %w", err)
@@ -255,7 +255,7 @@ func (s *settlement) writeResult(ctx context.Context, key schedule.Key, p *plan)
 
 // wake makes all pools look at a schedule. Their timers may be gone: one that was set anew while the snapshot was under way
 // is in no backup.
-func (s *settlement) wake(ctx context.Context, h *held) error {
+func (s *settlement) wake(ctx context.Context, h *records) error {
 	shard, names := s.store.ShardOf(h.key), s.names
 	wake := &wire.Wake{Reason: wire.ReasonRetry}
 	wakes := []string{names.Generate(shard, h.key, subjects.WhatGuard)}

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Outcome is what came of trying whether a stream takes writes.
-type Outcome struct {
+// ProbeResult is what came of trying whether a stream takes writes.
+type ProbeResult struct {
 	// Missing says that there is no such stream.
 	Missing bool
 	// Refused is why the stream takes no writes, in the words of NATS; empty if it takes them, or has not answered.
@@ -19,7 +19,7 @@ type Outcome struct {
 }
 
 // OK reports whether the stream takes writes.
-func (o Outcome) OK() bool { return o == Outcome{} }
+func (o ProbeResult) OK() bool { return o == ProbeResult{} }
 
 // nowhere is a subject on which no stream ever has a message.
 const nowhere = "carillon-probe.nowhere"
@@ -28,7 +28,7 @@ const nowhere = "carillon-probe.nowhere"
 const probeLimit = 3 * time.Second
 
 // Probe tries whether a stream takes writes. It stores nothing, and removes nothing.
-func Probe(ctx context.Context, js jetstream.JetStream, stream string) Outcome {
+func Probe(ctx context.Context, js jetstream.JetStream, stream string) ProbeResult {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	s, err := js.Stream(ctx, stream)
@@ -38,11 +38,11 @@ func Probe(ctx context.Context, js jetstream.JetStream, stream string) Outcome {
 	var refusal *jetstream.APIError
 	switch {
 	case err == nil:
-		return Outcome{}
+		return ProbeResult{}
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return Outcome{Missing: true}
+		return ProbeResult{Missing: true}
 	case errors.As(err, &refusal) && refusal.Code >= 500 && refusal.Code != 503:
-		return Outcome{Refused: refusal.Description}
+		return ProbeResult{Refused: refusal.Description}
 	}
-	return Outcome{Silent: true}
+	return ProbeResult{Silent: true}
 }

@@ -57,7 +57,7 @@ type Watch struct {
 
 	mu     sync.Mutex
 	silent error // why the names are not known
-	bad    map[string]Outcome
+	bad    map[string]ProbeResult
 }
 
 // New returns a watch that has not looked yet.
@@ -65,7 +65,7 @@ func New(config Config) *Watch {
 	if config.Every == 0 {
 		config.Every = defaultEvery
 	}
-	w := &Watch{config: config, turn: make(chan struct{}, 1), unanswered: config.Unanswered(), bad: map[string]Outcome{}}
+	w := &Watch{config: config, turn: make(chan struct{}, 1), unanswered: config.Unanswered(), bad: map[string]ProbeResult{}}
 	for _, bucket := range config.Names.Buckets(config.Shards) {
 		w.streams = append(w.streams, subjects.BucketStream(bucket))
 	}
@@ -104,27 +104,27 @@ func (w *Watch) Waits() string {
 		return fmt.Sprintf("JetStream to answer, which has a quorum and its data: %v", w.silent)
 	}
 	for _, stream := range w.streams {
-		if outcome, is := w.bad[stream]; is {
-			return explain(w.config.Names, stream, outcome, len(w.bad)-1)
+		if result, is := w.bad[stream]; is {
+			return explain(w.config.Names, stream, result, len(w.bad)-1)
 		}
 	}
 	return ""
 }
 
 // explain says what is wrong with a stream, and with how many others.
-func explain(names subjects.Names, stream string, outcome Outcome, others int) string {
+func explain(names subjects.Names, stream string, result ProbeResult, others int) string {
 	and := ""
 	if others > 0 {
 		and = fmt.Sprintf("; there is something wrong with %d more, see carillon cluster health", others)
 	}
 	title := "stream " + stream
 	switch {
-	case outcome.Missing:
+	case result.Missing:
 		return fmt.Sprintf("%s, which is gone: %s%s", title, topology.WhenMissing(names, stream), and)
-	case outcome.Silent:
+	case result.Silent:
 		return fmt.Sprintf("%s, which does not acknowledge what is stored: see whether it has a leader%s", title, and)
 	}
-	return fmt.Sprintf("%s, to which NATS refuses all writes since one has failed (%s): %s%s", title, outcome.Refused, WhenRefused, and)
+	return fmt.Sprintf("%s, to which NATS refuses all writes since one has failed (%s): %s%s", title, result.Refused, WhenRefused, and)
 }
 
 // WhenRefused says what to do about a stream that takes no writes.
@@ -150,9 +150,9 @@ func (w *Watch) look(ctx context.Context) {
 	if err != nil {
 		return // nothing else would be answered
 	}
-	outcomes := w.try(ctx, w.due(suspects, missing), missing)
+	results := w.try(ctx, w.due(suspects, missing), missing)
 	if ctx.Err() == nil {
-		w.note(outcomes, suspects)
+		w.note(results, suspects)
 	}
 }
 
@@ -196,45 +196,45 @@ func (w *Watch) due(suspects bool, missing []string) []string {
 }
 
 // try tries streams side by side, those that are there.
-func (w *Watch) try(ctx context.Context, streams, missing []string) map[string]Outcome {
+func (w *Watch) try(ctx context.Context, streams, missing []string) map[string]ProbeResult {
 	var mu sync.Mutex
-	outcomes := map[string]Outcome{}
+	results := map[string]ProbeResult{}
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for _, stream := range streams {
 		group.Go(func() error {
-			outcome := Outcome{Missing: true}
+			result := ProbeResult{Missing: true}
 			if !slices.Contains(missing, stream) {
-				outcome = Probe(ctx, w.config.JS, stream)
+				result = Probe(ctx, w.config.JS, stream)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			outcomes[stream] = outcome
+			results[stream] = result
 			return nil
 		})
 	}
 	_ = group.Wait() // none returns an error
-	return outcomes
+	return results
 }
 
 // note keeps what was found. Silence says something only where messages stay without acknowledgement: the process may lack the
 // permission to try.
-func (w *Watch) note(outcomes map[string]Outcome, suspects bool) {
+func (w *Watch) note(results map[string]ProbeResult, suspects bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for stream, outcome := range outcomes {
+	for stream, result := range results {
 		_, was := w.bad[stream]
 		switch {
-		case outcome.OK() || outcome.Silent && !suspects:
+		case result.OK() || result.Silent && !suspects:
 			delete(w.bad, stream)
 			if was {
 				w.config.Logger.Info("the stream takes writes again", "stream", stream)
 			}
 			continue
 		case !was:
-			w.config.Logger.Error("the stream takes no writes", "stream", stream, "reason", explain(w.config.Names, stream, outcome, 0))
+			w.config.Logger.Error("the stream takes no writes", "stream", stream, "reason", explain(w.config.Names, stream, result, 0))
 		}
-		w.bad[stream] = outcome
+		w.bad[stream] = result
 	}
 }
 
