@@ -231,6 +231,8 @@ func (f moduleFile) at(node ast.Node) string {
 	return path.Join(f.dir, filepath.Base(at.Filename)) + ":" + strconv.Itoa(at.Line)
 }
 
+func (f moduleFile) lineOf(pos token.Pos) int { return f.set.Position(pos).Line }
+
 // usesInto adds what the file uses of other packages of the module, and which names it selects from values.
 func (f moduleFile) usesInto(exports map[string]*exported, selected map[string]map[string]bool) {
 	imported := map[string]string{}
