@@ -1,6 +1,10 @@
 package invoker
 
-import "github.com/carillon-scheduler/carillon/schedule"
+import (
+	"math"
+
+	"github.com/carillon-scheduler/carillon/schedule"
+)
 
 // Overlap is what the overlap policies are applied to.
 type Overlap struct {
@@ -51,35 +55,38 @@ func Resolve(o Overlap) Resolution {
 	return r
 }
 
-// collide applies the policy of a start for which there is no room.
-func (r *Resolution) collide(i int, policy schedule.OverlapPolicy, running int) {
-	switch policy {
-	case schedule.OverlapBufferOne:
-		if len(r.Kept) == 0 {
-			r.Kept = append(r.Kept, i)
-			return
-		}
-	case schedule.OverlapBufferAll:
-		r.Kept = append(r.Kept, i)
-		return
-	case schedule.OverlapCancelOther, schedule.OverlapTerminateOther:
-		r.end(i, policy, running)
-		return
-	}
-	r.Skipped = append(r.Skipped, i)
+// collisions says what a policy does with a start for which there is no room. schedule.OverlapAllowAll needs none, and is not here.
+var collisions = map[schedule.OverlapPolicy]collision{
+	schedule.OverlapSkip:           {},
+	schedule.OverlapBufferOne:      {keeps: 1},
+	schedule.OverlapBufferAll:      {keeps: math.MaxInt},
+	schedule.OverlapCancelOther:    {ends: func(r *Resolution) { r.Cancel++ }},
+	schedule.OverlapTerminateOther: {ends: func(r *Resolution) { r.Terminate++ }},
 }
 
-// end makes room for a start: by ending a run, or, where nothing runs yet, in place of a chosen one.
-func (r *Resolution) end(i int, policy schedule.OverlapPolicy, running int) {
-	switch {
-	case running == 0:
+// collision is a row of [collisions].
+type collision struct {
+	// keeps is how many starts may wait. Those beyond are skipped.
+	keeps int
+	// ends counts a run that is to be ended, so that the start gets its room; nil if the policy ends no run.
+	ends func(*Resolution)
+}
+
+// collide applies the policy of a start for which there is no room.
+func (r *Resolution) collide(i int, policy schedule.OverlapPolicy, running int) {
+	switch c := collisions[policy]; {
+	case c.ends != nil && running == 0:
 		r.Replaced = append(r.Replaced, r.Chosen[0])
 		r.Chosen = append(r.Chosen[1:], i)
-		return
-	case policy == schedule.OverlapCancelOther:
-		r.Cancel++
+	case c.ends != nil:
+		c.ends(r)
+		r.Kept = append(r.Kept, i)
+	case len(r.Kept) < c.keeps:
+		r.Kept = append(r.Kept, i)
 	default:
-		r.Terminate++
+		r.Skipped = append(r.Skipped, i)
 	}
-	r.Kept = append(r.Kept, i)
 }
+
+// endsOthers reports whether a policy ends runs to make room.
+func endsOthers(policy schedule.OverlapPolicy) bool { return collisions[policy].ends != nil }

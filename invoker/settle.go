@@ -78,7 +78,7 @@ func (m *machine) contenders() ([]*wire.BufferedStart, Overlap) {
 func (m *machine) dropUnfit(waiting []*wire.BufferedStart, r *Resolution) bool {
 	acting := slices.Concat(r.Beside, r.Chosen)
 	for _, i := range r.Kept {
-		if p := m.policy(waiting[i]); p == schedule.OverlapCancelOther || p == schedule.OverlapTerminateOther {
+		if endsOthers(m.policy(waiting[i])) {
 			acting = append(acting, i)
 		}
 	}

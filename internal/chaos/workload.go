@@ -47,10 +47,7 @@ type operation struct {
 }
 
 // policies are all overlap policies.
-var policies = []schedule.OverlapPolicy{
-	schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll,
-	schedule.OverlapCancelOther, schedule.OverlapTerminateOther, schedule.OverlapAllowAll,
-}
+var policies = schedule.OverlapPolicies()
 
 // work is the input of an action: how long its code runs.
 type work struct {

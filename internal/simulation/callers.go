@@ -53,7 +53,7 @@ func (r *request) isForgotten(now time.Time) bool {
 	return slices.Contains([]string{"trigger", "backfill", "volume", "delete"}, r.verb) && now.Sub(r.from) > remembered
 }
 
-// overlapPolicies are those of the schedules.
+// overlapPolicies are all overlap policies. Seeds depend on their order: a new one goes to the end.
 var overlapPolicies = []schedule.OverlapPolicy{
 	schedule.OverlapAllowAll, schedule.OverlapSkip, schedule.OverlapBufferOne, schedule.OverlapBufferAll,
 	schedule.OverlapCancelOther, schedule.OverlapTerminateOther,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
@@ -339,6 +340,11 @@ func requireRate(t *testing.T, report *Report, limit float64) {
 }
 
 // TestEveryPoolIsSimulated: a pool that is in no world would be tested by none.
+func TestEveryOverlapPolicyIsSimulated(t *testing.T) {
+	t.Parallel()
+	require.ElementsMatch(t, schedule.OverlapPolicies(), overlapPolicies)
+}
+
 func TestEveryPoolIsSimulated(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, subjects.Pools(), []string{roleGenerator, roleInvoker, roleBackfiller})
