@@ -51,4 +51,6 @@
 //
 // Everybody may import this package. It must never reach around the API: it knows subjects and headers, and neither
 // streams nor buckets. Events are part of the API: their subjects are where they are published.
+//
+// The package may import schedule, subjects, internal/apitext and internal/telemetry.
 package client

@@ -4,4 +4,6 @@
 // installations.
 //
 // There is nothing here but tests, and no package may import it.
+//
+// Its tests may import everything. The package imports nothing of Carillon.
 package deploy

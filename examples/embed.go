@@ -1,4 +1,6 @@
 // Package examples holds schedules to learn from, and to start with.
+//
+// The package imports nothing of Carillon.
 package examples
 
 import _ "embed"

@@ -44,7 +44,7 @@
 //
 // # Who may use it
 //
-// Only cmd imports this package; callers of the API use package client, or any NATS client. It imports schedule, subjects,
-// kv, specproc and internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in
-// the invoker and in schedule.
+// Only cmd imports this package; callers of the API use package client, or any NATS client. It imports schedule,
+// subjects, kv, specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a
+// rule of validation: those live in the invoker and in schedule.
 package frontend

@@ -44,4 +44,6 @@
 // of its whole day, as a set of 1,440 words: sources in, excludes out, first one left. After some days without any, what
 // made them so is remembered, and days of the same kind are passed over a month at a time, so that a spec whose every
 // time is excluded is found to be empty within milliseconds.
+//
+// The package may import schedule and internal/wire.
 package specproc

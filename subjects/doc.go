@@ -5,6 +5,6 @@
 // A schedule's namespace stands at a fixed place in every subject, so that NATS permissions can fence a client or a
 // worker into one namespace and one task queue. User-chosen words become one token each by [Escape].
 //
-// The package is pure but for the types it takes from nats.go; it may import schedule and nothing else of Carillon.
-// Creating what it names is the task of internal/topology.
+// The package is pure but for the types it takes from nats.go; it may import schedule and internal/wire, and nothing
+// else of Carillon. Creating what it names is the task of internal/topology.
 package subjects

@@ -1,4 +1,6 @@
 // Command carillon is the scheduler: its server, each of its roles, and its command line client.
+//
+// The program may import internal/cli and internal/zonedata.
 package main
 
 import (

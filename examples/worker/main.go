@@ -5,6 +5,8 @@
 //	go run ./examples/worker
 //	carillon schedule create invoice --every 1m --type charge --task-queue billing --input '{"customer": "ann", "cents": 1999}'
 //	carillon schedule create export --every 10s --type export --task-queue billing
+//
+// The program may import worker, and nothing else of Carillon.
 package main
 
 import (

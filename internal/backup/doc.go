@@ -10,6 +10,6 @@
 // goes before it is read, and what replaces it is behind the end. For the records of schedules that would be fatal. What
 // is copied after the snapshot, up to a moment when there is no more, makes it whole; see tail.go.
 //
-// The package talks to NATS alone. It may import schedule, subjects, kv, internal packages, and the pure functions of
-// generator and invoker.
+// The package talks to NATS alone. It may import schedule, specproc, subjects, kv, internal packages, and the pure
+// functions of generator and invoker.
 package backup

@@ -11,4 +11,6 @@
 // tell of it, so that counting costs nothing while it is measured.
 //
 // What is worked out of the samples (ledger, latencies, result) is pure. The package is for the command line and its tests.
+//
+// The package may import everything but the command line.
 package bench

@@ -6,5 +6,6 @@
 // What happens when, and to whom, follows from a seed ([newPlan], [newWorkload]); what came of it is judged by [check].
 // Both are pure. [Run] is the shell around them: processes, a proxy between the nodes, the clock.
 //
-// The package may import client, worker and specproc, and what it takes to run NATS. Only the command line imports it.
+// The package may import client, worker, schedule, specproc, subjects and internal packages. Only the command line
+// imports it.
 package chaos

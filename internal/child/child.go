@@ -2,6 +2,8 @@
 // is to outlive it. The caller waits for each of them and tells it to end.
 //
 // It must not know what the processes are for. Only the packages that run installations of their own import it.
+//
+// The package imports nothing of Carillon.
 package child
 
 import (

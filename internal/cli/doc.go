@@ -14,4 +14,6 @@
 // other schedulers are read by internal/importer.
 //
 // Only the binary imports this package and the ones below it. They hold no decision about schedules.
+//
+// The package may import everything.
 package cli

@@ -3,6 +3,8 @@
 // A client or a worker that is refused something may try again thousands of times in a second, and each attempt was a line: 159 MB of
 // warnings have been seen after five seconds. Lines about what an operator does, or about the process itself, do not go through this
 // package: each of them is needed.
+//
+// The package imports nothing of Carillon.
 package flood
 
 import (

@@ -1,5 +1,7 @@
 // Package golden compares what a test made with a file under testdata. Run the tests with -update to write the files
 // anew, and read the difference before committing it. Only tests import this package.
+//
+// The package imports nothing of Carillon.
 package golden
 
 import (

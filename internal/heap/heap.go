@@ -5,6 +5,8 @@
 //
 // It is for the processes of Carillon (package cli). Libraries must not import it: what a process does with its memory is not theirs
 // to say.
+//
+// The package imports nothing of Carillon.
 package heap
 
 import (

@@ -6,4 +6,6 @@
 //
 // Everything here is pure: text in, schedules, notes and problems out. The command line reads the files and prints.
 // Nothing here may import the command line, a client, or what stores schedules.
+//
+// The package may import schedule and internal/apitext.
 package importer

@@ -20,7 +20,7 @@
 // A runner that is stopped gives its jobs back, and another takes them at once. Of one that died the lease must run out
 // first, after [Lease]. A job of a kind that a runner does not know is left for one that does.
 //
-// What a runner has to do about a job, and what becomes of the job, are pure functions (job.go, decide.go); store.go reads
-// and writes records; runner.go and attempt.go are the loops. The package imports schedule, kv, internal/metrics and
-// internal/sleep, and knows nothing of what the jobs do.
+// What a runner has to do about a job, and what becomes of the job, are pure functions (job.go, decide.go); store.go
+// reads and writes records; runner.go and attempt.go are the loops. The package imports schedule, subjects, kv and
+// internal/metrics, and knows nothing of what the jobs do.
 package jobs

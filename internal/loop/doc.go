@@ -14,4 +14,7 @@
 // never by two groups of one process at a time, but possibly by another process.
 //
 // The package knows subjects and schedule, not what the pools do. It must never hold a decision about schedules.
+//
+// The package may import schedule, subjects, internal/bus, internal/codec, internal/deadletter, internal/events,
+// internal/flood, internal/metrics, internal/namespaces and internal/telemetry.
 package loop

@@ -11,5 +11,5 @@
 // alone. So counters are off by a few after a crash: the event history, and the counters of each schedule, are exact.
 //
 // docs/metrics.md is made from the catalogue: go test ./internal/metrics -run Page -update. Everything is safe for concurrent
-// use. The package imports nothing of Carillon but schedule and subjects.
+// use. The package imports schedule and subjects, and nothing else of Carillon.
 package metrics

@@ -3,4 +3,6 @@
 //
 // A record is a schedule.Namespace as JSON, under the key "namespace.<name>" of the cluster bucket. Only frontends write it.
 // It may be imported by the pools and the frontend.
+//
+// The package may import kv, schedule and subjects.
 package namespaces

@@ -5,4 +5,6 @@
 // before it is acknowledged unless told otherwise, one process to a data folder, a log that goes to slog. It knows
 // nothing of schedules: the streams and buckets are made by internal/topology. The command line and the tests import
 // it; a pool must never do so, since it works the same on a NATS cluster elsewhere.
+//
+// The package may import schedule and internal/flood.
 package natsserver

@@ -9,4 +9,6 @@
 // which also finds goroutines the tests leave behind.
 //
 // Only tests import this package: it links the testing package, and whatever it starts ends with the test.
+//
+// The package may import schedule, subjects, internal/bus and internal/natsserver.
 package natstest

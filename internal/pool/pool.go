@@ -7,6 +7,9 @@
 // A pool adds what its messages are, the transition that they lead to, and what it knows of schedules. The loop (internal/loop) adds
 // grouping, retries, dead letters and spans. The package must never hold a decision about schedules, nor a rule of one pool. Only the
 // pools and the code that composes them import it.
+//
+// The package may import kv, subjects, internal/bus, internal/cache, internal/codec, internal/loop,
+// internal/namespaces and internal/wire.
 package pool
 
 import (

@@ -1,5 +1,7 @@
 // Package presence lets each process of an installation say what it is to whoever asks: its roles, its version and its time zone
 // data. Nobody asks while nobody looks, so it costs nothing.
+//
+// The package may import subjects and internal/zonedata.
 package presence
 
 import (

@@ -8,4 +8,7 @@
 //
 // [Index.List], [Index.Count] and [Index.IDs] answer queries of package query. They read the index alone, and say how far
 // it is behind.
+//
+// The package may import kv, schedule, subjects, internal/bus, internal/codec, internal/metrics,
+// internal/search/query and internal/wire.
 package search

@@ -2,4 +2,6 @@
 // processes killed in the middle of their work. What ran is compared with what the specs say.
 //
 // There is nothing here but tests.
+//
+// The package may import everything.
 package systemtest

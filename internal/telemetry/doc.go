@@ -11,4 +11,6 @@
 // These functions use the OpenTelemetry API alone and hold no state. Package sdk beneath installs a tracer provider, once for
 // each process, if spans are exported. A process without one makes no spans, begins no traces, and passes on the trace context it was
 // given.
+//
+// The package may import schedule and subjects.
 package telemetry

@@ -7,4 +7,6 @@
 // The package only builds: reading and writing the records of schedules is the task of kv, and consuming is that of the
 // pools. The consumers of workers are not made here, for only workers know their task queues. Whoever runs a role
 // imports this package; the domain and the pure parts must not.
+//
+// The package may import schedule, subjects, internal/bus, internal/namespaces and internal/task.
 package topology

@@ -1,4 +1,6 @@
 // Package yamltext finds the documents of a YAML text, so that each can be read, bounded and named by itself.
+//
+// The package imports nothing of Carillon.
 package yamltext
 
 import (

@@ -15,7 +15,7 @@
 // Whoever may create schedules decides what these actions do, with the rights of the worker's process. So http reaches no
 // private address, nats none of the installation's own subjects, and exec no program that is not listed.
 //
-// The package imports worker, schedule, subjects and internal/telemetry; only commands import it.
+// The package imports worker, schedule, subjects, internal/apitext and internal/telemetry; only commands import it.
 package builtin
 
 import (

@@ -35,4 +35,6 @@
 //	})
 //
 // Handlers that do real I/O do not belong in there; see the documentation of testing/synctest.
+//
+// The package may import schedule and worker.
 package workertest

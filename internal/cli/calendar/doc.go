@@ -2,4 +2,6 @@
 // of the spec. Days on which the clocks change are marked and explained below.
 //
 // [Count] counts and [Draw] draws; both are pure. A day is counted in one step, however many times are in it.
+//
+// The package may import specproc and internal/cli/render.
 package calendar

@@ -9,4 +9,6 @@
 //
 // [Apply] is called once, after the command line has been parsed and before the command runs. A flag set by any of the
 // sources counts as changed, so a command can tell "given" from "default" without knowing the source; [SourceOf] knows it.
+//
+// The package imports nothing of Carillon.
 package flagconf

@@ -7,4 +7,6 @@
 //
 // Actions that were due before the process began are caught up: the view shows each once, when it has ended, and sums
 // them up for each schedule when the last has.
+//
+// The package may import schedule, subjects and internal/cli/render.
 package live

@@ -4,5 +4,6 @@
 // Everything is a pure function of its arguments: the caller gives the clock, the zone and whether to use colours. The
 // output is for people. Programs use the JSON and YAML of the API, which other code makes.
 //
-// The package imports the types that it shows, and never a client, the pools or the flags. Only the command line imports it.
+// The package imports the types that it shows, of schedule, specproc/prose and internal packages, and never a client,
+// the pools or the flags. Only the command line imports it.
 package render

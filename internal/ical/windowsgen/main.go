@@ -2,6 +2,8 @@
 //
 // The table is that of CLDR, as the newest release of github.com/thlib/go-timezone-local has it. That library compiles the
 // table on Windows alone, so its source is read here. Only go generate runs this command.
+//
+// The program imports nothing of Carillon.
 package main
 
 import (

@@ -3,7 +3,8 @@
 // [Parse] reads YAML or JSON as Kubernetes does, and an expression as its parser, robfig/cron, does. An expression that means
 // something else to Carillon is written in other words. [NoteClockChanges] finds where the two differ when the clocks change.
 //
-// Both are pure. The package imports schedule, specproc, and the importer's entries. It must not import a client of Kubernetes.
+// Both are pure. The package imports schedule, specproc, internal/importer, internal/apitext and internal/yamltext. It
+// must not import a client of Kubernetes.
 package cronjob
 
 import (

@@ -1,6 +1,7 @@
 // Package crontab turns the lines of a crontab into schedules with the built-in action exec. It reads the file as cronie does.
 //
-// [Parse] is pure. The package imports schedule, the names of the built-in actions, and the importer's entries.
+// [Parse] is pure. The package imports schedule, worker/builtin for the names of its actions, internal/importer and
+// internal/apitext.
 package crontab
 
 import (

@@ -1,4 +1,6 @@
 // Package importertest draws what importers read, for tests by properties. Only tests import it.
+//
+// The package imports nothing of Carillon.
 package importertest
 
 import (

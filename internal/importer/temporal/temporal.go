@@ -1,7 +1,7 @@
 // Package temporal turns schedules of Temporal into schedules. It reads the JSON that Temporal's command line prints.
 //
-// [Parse] is pure. The package imports schedule and the importer's entries. It must not import the SDK of Temporal: the JSON
-// form of its API is all that is needed.
+// [Parse] is pure. The package imports schedule, internal/importer and internal/apitext. It must not import the SDK of
+// Temporal: the JSON form of its API is all that is needed.
 package temporal
 
 import (

@@ -16,4 +16,6 @@
 //     are given back: those come again when the time for their acknowledgement is over. It depends on a race in the server.
 //
 // It may be imported by internal/simulation and tests, and must never become part of the product.
+//
+// The package imports nothing of Carillon.
 package jsmodel

@@ -11,4 +11,6 @@
 // The same disk can be full for a while: see [Disk.Fill].
 //
 // It needs Linux and /dev/fuse, and may be imported by tests alone.
+//
+// The package imports nothing of Carillon.
 package powerloss

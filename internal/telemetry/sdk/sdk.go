@@ -5,6 +5,8 @@
 // What is exported, where to and how is said by the environment variables of OpenTelemetry, which docs/observability.md
 // lists. A process that exports nothing keeps nothing: its spans get valid identifiers, so that traces connect across
 // processes, and its metrics are not counted.
+//
+// The package imports nothing of Carillon.
 package sdk
 
 import (

@@ -5,6 +5,8 @@
 //
 // It needs apt-get (without -package), dpkg-deb and zic. The package holds the sources of all zones and of their earlier names,
 // also where Debian ships the latter in tzdata-legacy: zic compiles both. The same package gives the same file.
+//
+// The program may import internal/zonedata, and nothing else of Carillon.
 package main
 
 import (

@@ -1,4 +1,6 @@
 // Package querygen makes random queries for tests. Its names and values are few, so that queries find something.
+//
+// The package may import internal/search/query, and nothing else of Carillon.
 package querygen
 
 import (
