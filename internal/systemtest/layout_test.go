@@ -178,6 +178,14 @@ func TestLibrariesAreLight(t *testing.T) {
 	}
 }
 
+// TestToolsAreNoDependencies keeps linters out of go.mod, which everyone who imports a library of ours reads: they are in .ci/tools.
+func TestToolsAreNoDependencies(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	require.NoError(t, err)
+	assert.NotRegexp(t, `(?m)^tool\b|golang.org/x/tools`, string(text))
+}
+
 // TestPropertiesHaveFixedSeeds: every run of the tests tries the same examples.
 func TestPropertiesHaveFixedSeeds(t *testing.T) {
 	t.Parallel()
