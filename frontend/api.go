@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
@@ -39,11 +41,11 @@ type api struct {
 	rateLimits *rateLimits
 	peers      *peers
 	jobs       *jobs.Store
-	cluster    *kv.Cluster   // holds the calendars
-	index      *search.Index // nil where there is none
-	keys       *keyLists     // exact
+	cluster    *kv.Cluster       // holds the calendars
+	index      *search.Index     // nil where there is none
+	keys       *listing.KeyLists // exact
 	// keysAndTraces also has keys of schedules that are gone.
-	keysAndTraces *keyLists
+	keysAndTraces *listing.KeyLists
 	rooms         *rooms
 	events        *events.Publisher
 	specs         *cache.Specs
@@ -107,3 +109,8 @@ func (a *api) replace(
 
 // errTooManyOthers is that of a request whose write was refused [maxWrites] times.
 var errTooManyOthers = schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
+
+// origin returns what a request says about itself.
+func (a *api) origin(ctx context.Context, requestID string) request.Origin {
+	return request.OriginOf(ctx, a.now(), requestID)
+}

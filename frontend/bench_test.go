@@ -67,7 +67,7 @@ func BenchmarkRequest(b *testing.B) {
 
 // BenchmarkDecide: what a create, a trigger and an update write, and what describe makes of the records.
 func BenchmarkDecide(b *testing.B) {
-	create := &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: asked.requestID}
+	create := &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: asked.RequestID}
 	def := newDefinition(key, create, asked, "i1")
 	generator := wire.GeneratorState{Incarnation: "i1", Version: 1, Mark: noon}
 	invoker := wire.InvokerState{Incarnation: "i1"}
@@ -86,7 +86,7 @@ func BenchmarkDecide(b *testing.B) {
 	}{
 		{"create", func() { newDefinition(key, create, asked, "i1") }},
 		{"trigger", func() {
-			request := newTrigger("i1", triggerID("i1", asked.requestID), schedule.Trigger{}, asked)
+			request := newTrigger("i1", triggerID("i1", asked.RequestID), schedule.Trigger{}, asked)
 			request.Requested(key)
 		}},
 		{"update", func() {

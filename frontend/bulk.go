@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -58,7 +60,7 @@ func bulkID(namespace, requestID string) string {
 	return uuid.NewSHA1(requestSpace, []byte("bulk/"+namespace+"/"+requestID)).String()
 }
 
-func newBulk(namespace, id string, req *schedule.StartBulkRequest, total int, from origin) (jobs.Job, error) {
+func newBulk(namespace, id string, req *schedule.StartBulkRequest, total int, from request.Origin) (jobs.Job, error) {
 	task := req.BulkTask
 	task.IDs = slices.Compact(slices.Sorted(slices.Values(task.IDs)))
 	parameters, err := json.Marshal(task)
@@ -71,7 +73,7 @@ func newBulk(namespace, id string, req *schedule.StartBulkRequest, total int, fr
 	}
 	return jobs.Job{
 		Namespace: namespace, ID: id, Kind: kind + string(task.Operation), Parameters: parameters,
-		Identity: from.identity, CreateTime: from.now, Rate: cmp.Or(req.Rate, schedule.DefaultBulkRate), Total: total,
+		Identity: from.Identity, CreateTime: from.Now, Rate: cmp.Or(req.Rate, schedule.DefaultBulkRate), Total: total,
 	}, nil
 }
 
@@ -146,7 +148,7 @@ func (a *api) cancelBulk(
 		return schedule.BulkDescription{}, err
 	}
 	from := a.origin(ctx, "")
-	job, err := a.jobs.Cancel(ctx, namespace, req.JobID, from.identity, from.now)
+	job, err := a.jobs.Cancel(ctx, namespace, req.JobID, from.Identity, from.Now)
 	switch {
 	case errors.Is(err, jobs.ErrNone):
 		return schedule.BulkDescription{}, errNoBulk(namespace, req.JobID)
@@ -164,7 +166,7 @@ func (a *api) cancelBulk(
 func (a *api) listBulk(
 	ctx context.Context, namespace string, req *schedule.ListBulkRequest,
 ) (schedule.ListBulkReply, error) {
-	after, err := decodePageToken(req.PageToken)
+	after, err := listing.DecodePageToken(req.PageToken)
 	if err != nil {
 		return schedule.ListBulkReply{}, err
 	}
@@ -173,13 +175,13 @@ func (a *api) listBulk(
 		return schedule.ListBulkReply{}, err
 	}
 	reply := schedule.ListBulkReply{Operations: []schedule.BulkDescription{}}
-	size := cmp.Or(req.PageSize, defaultPageSize)
+	size := cmp.Or(req.PageSize, listing.DefaultPageSize)
 	for i := range all {
 		if after != "" && listPosition(&all[i]) >= after {
 			continue
 		}
 		if len(reply.Operations) == size {
-			reply.NextPageToken = encodePageToken(listPosition(&all[i-1]))
+			reply.NextPageToken = listing.EncodePageToken(listPosition(&all[i-1]))
 			break
 		}
 		described, err := describeBulk(&all[i])

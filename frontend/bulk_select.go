@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -24,11 +25,11 @@ func (a *api) selected(
 
 // existing returns the schedules with a prefix.
 func (a *api) existing(ctx context.Context, namespace, prefix, after string, limit int) ([]string, error) {
-	keys, err := a.keys.of(ctx, namespace)
+	keys, err := a.keys.Of(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	page, _ := pageKeys(keys, prefix, after, limit)
+	page, _ := listing.Keys(keys, prefix, after, limit)
 	ids := make([]string, len(page))
 	for i, key := range page {
 		ids[i] = key.ID

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -45,7 +46,7 @@ func (w bulkWork) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcom
 			return jobs.Outcome{}, err
 		}
 	}
-	outcome, err := w.operate(withIdentity(ctx, job.Identity), job, &task, id)
+	outcome, err := w.operate(request.WithIdentity(ctx, job.Identity), job, &task, id)
 	if err == nil {
 		return outcome, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -34,19 +35,19 @@ type calendar struct {
 }
 
 // newCalendar returns the calendar that a create request writes.
-func newCalendar(req *schedule.CreateCalendarRequest, from origin, incarnation, edition string) calendar {
+func newCalendar(req *schedule.CreateCalendarRequest, from request.Origin, incarnation, edition string) calendar {
 	return calendar{
 		NamedCalendar: req.NamedCalendar, Incarnation: incarnation, Version: 1, Edition: edition,
-		CreateTime: from.now, Identity: from.identity, RequestID: req.RequestID,
+		CreateTime: from.Now, Identity: from.Identity, RequestID: req.RequestID,
 	}
 }
 
 // updated returns the calendar that an update leads to. One that says the same again makes no new version: no schedule has
 // to be planned anew for it.
-func (c calendar) updated(req *schedule.UpdateCalendarRequest, from origin, edition string) calendar {
+func (c calendar) updated(req *schedule.UpdateCalendarRequest, from request.Origin, edition string) calendar {
 	if !c.SameEntries(req.NamedCalendar) {
 		c.NamedCalendar, c.Version, c.Edition = req.NamedCalendar, c.Version+1, edition
-		c.UpdateTime, c.Identity = from.now, from.identity
+		c.UpdateTime, c.Identity = from.Now, from.Identity
 	}
 	c.Deleting = time.Time{}
 	if req.RequestID != "" {

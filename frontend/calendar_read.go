@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -71,7 +72,7 @@ func (a *api) listCalendars(ctx context.Context, namespace string, req *schedule
 	if req.Query != "" {
 		return calendarsReply{}, schedule.Invalid("query", "is for schedules: leave it out")
 	}
-	after, err := decodePageToken(req.PageToken)
+	after, err := listing.DecodePageToken(req.PageToken)
 	if err != nil {
 		return calendarsReply{}, err
 	}
@@ -83,21 +84,21 @@ func (a *api) listCalendars(ctx context.Context, namespace string, req *schedule
 	for i, name := range names {
 		keys[i] = schedule.Key{Namespace: namespace, ID: name}
 	}
-	p := page{keys: keys, prefix: req.Prefix, after: after, size: cmp.Or(req.PageSize, defaultPageSize), more: true}
-	some := p.next(0)
+	p := listing.Page{Keys: keys, Prefix: req.Prefix, After: after, Size: cmp.Or(req.PageSize, listing.DefaultPageSize), More: true}
+	some := p.Next(0)
 	entries, err := a.calendarEntries(ctx, some)
 	if err != nil {
 		return calendarsReply{}, err
 	}
 	for i, entry := range entries {
 		if entry != nil {
-			p.add(some[i].ID, entry)
+			p.Add(some[i].ID, entry)
 		}
 	}
-	p.cut(a.maxReply() - listOverhead)
-	reply := calendarsReply{Calendars: rawMessages(p.entries)}
-	if p.more {
-		reply.NextPageToken = encodePageToken(p.after)
+	p.Cut(a.maxReply() - listing.ReplyOverhead)
+	reply := calendarsReply{Calendars: p.Entries()}
+	if p.More {
+		reply.NextPageToken = listing.EncodePageToken(p.After)
 	}
 	return reply, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -97,7 +98,7 @@ func (a *api) updateCalendar(
 		if current.hasApplied(req.RequestID) {
 			return a.describeStored(ctx, namespace, &current)
 		}
-		if err := checkToken("calendar", current.Version, req.ConflictToken); err != nil {
+		if err := request.CheckToken("calendar", current.Version, req.ConflictToken); err != nil {
 			return schedule.CalendarDescription{}, err
 		}
 		next := current.updated(req, a.origin(ctx, req.RequestID), a.newID())
@@ -133,7 +134,7 @@ func (a *api) deleteCalendar(
 		if err != nil {
 			return schedule.Empty{}, err
 		}
-		if err := checkToken("calendar", record.Value.Version, req.ConflictToken); err != nil {
+		if err := request.CheckToken("calendar", record.Value.Version, req.ConflictToken); err != nil {
 			return schedule.Empty{}, err
 		}
 		marked := record.Value
@@ -228,7 +229,7 @@ const (
 // usersOf returns the IDs of the first schedules that name a calendar, about maxUsers at most. None that did when it was called goes
 // unseen, whatever replicas know.
 func (a *api) usersOf(ctx context.Context, namespace, name string) ([]string, error) {
-	keys, err := a.keysAndTraces.of(ctx, namespace)
+	keys, err := a.keysAndTraces.Of(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}

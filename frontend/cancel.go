@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -87,7 +88,7 @@ func (a *api) cancelPatched(ctx context.Context, def *wire.Definition, req *sche
 }
 
 func markCanceled(ctx context.Context, record *wire.BackfillState, req *schedule.CancelBackfillRequest) {
-	record.Canceled, record.CanceledBy, record.CancelRequestID = true, identityOf(ctx), req.RequestID
+	record.Canceled, record.CanceledBy, record.CancelRequestID = true, request.IdentityOf(ctx), req.RequestID
 }
 
 // patched returns the request of a definition that has no record yet.

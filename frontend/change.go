@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -59,8 +60,8 @@ func (a *api) change(ctx context.Context, c change) (wire.Definition, error) {
 }
 
 // decide makes the edit of a definition that a change asks for.
-func (a *api) decide(ctx context.Context, c *change, current wire.Definition, from origin) (*edit, error) {
-	if err := checkToken("schedule", current.Version, c.token); err != nil {
+func (a *api) decide(ctx context.Context, c *change, current wire.Definition, from request.Origin) (*edit, error) {
+	if err := request.CheckToken("schedule", current.Version, c.token); err != nil {
 		return nil, err
 	}
 	facts, err := a.facts(ctx, &current, c)

@@ -163,7 +163,7 @@ func (a *api) repeatCreate(
 
 func (a *api) afterCreate(ctx context.Context, def *wire.Definition, req *schedule.CreateRequest) {
 	from, key := a.origin(ctx, req.RequestID), def.Key()
-	from.now = def.CreateTime // of a repeat, too: it tells what the first one has done
+	from.Now = def.CreateTime // of a repeat, too: it tells what the first one has done
 	events := []schedule.Event{changeEvent(def, schedule.EventCreated, 1, "", from)}
 	var effects []effect
 	requests := initialRequests(def, req, from)

@@ -3,21 +3,22 @@ package frontend
 import (
 	"fmt"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // newDefinition returns the definition that a create request writes.
 func newDefinition(
-	key schedule.Key, req *schedule.CreateRequest, from origin, incarnation string,
+	key schedule.Key, req *schedule.CreateRequest, from request.Origin, incarnation string,
 ) wire.Definition {
 	def := wire.Definition{
 		Namespace: key.Namespace, ID: key.ID,
 		Incarnation: incarnation, Version: 1, LimitVersion: 1,
-		Schedule: req.Schedule, RequestID: req.RequestID, CreateTime: from.now,
+		Schedule: req.Schedule, RequestID: req.RequestID, CreateTime: from.Now,
 	}
 	if def.Schedule.State.Paused {
-		def.PausedBy, def.PauseTime = from.identity, from.now
+		def.PausedBy, def.PauseTime = from.Identity, from.Now
 	}
 	created := changeEvent(&def, schedule.EventCreated, def.Version, "", from)
 	def.Events = []wire.DefinitionEvent{{Version: def.Version, Event: created}}
@@ -33,19 +34,6 @@ func checkRepeat(def *wire.Definition, req *schedule.CreateRequest) error {
 	return &schedule.Error{
 		Code: schedule.CodeAlreadyExists, Field: "id",
 		Message: fmt.Sprintf("namespace %q has a schedule %q already", def.Namespace, def.ID),
-	}
-}
-
-// checkToken refuses a request that was made from another version of a thing, a schedule say, than the one there is. No token
-// means whatever there is.
-func checkToken(thing string, version, token uint64) error {
-	if token == 0 || token == version {
-		return nil
-	}
-	return &schedule.Error{
-		Code: schedule.CodeFailedPrecondition, Field: "conflictToken",
-		Message: fmt.Sprintf("%d is stale, the %s has been changed since and is at %d: "+
-			"describe it again and look whether the change still fits", token, thing, version),
 	}
 }
 

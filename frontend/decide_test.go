@@ -2,13 +2,13 @@ package frontend
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -19,7 +19,7 @@ var (
 )
 
 // asked is the origin of a request at noon.
-var asked = origin{now: noon, identity: "ann@desk", requestID: "r1", trace: "00-trace"}
+var asked = request.Origin{Now: noon, Identity: "ann@desk", RequestID: "r1", Trace: "00-trace"}
 
 func TestNewDefinition(t *testing.T) {
 	t.Parallel()
@@ -64,19 +64,6 @@ func TestCheckRepeat(t *testing.T) {
 				assert.EqualError(t, err, `id: namespace "default" has a schedule "nightly" already`)
 			}
 		})
-	}
-}
-
-func TestCheckToken(t *testing.T) {
-	t.Parallel()
-	def := &wire.Definition{Version: 7}
-	require.NoError(t, checkToken("schedule", def.Version, 0))
-	require.NoError(t, checkToken("schedule", def.Version, 7))
-	for _, stale := range []uint64{6, 8} {
-		err := checkToken("schedule", def.Version, stale)
-		assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
-		assert.ErrorContains(t, err, fmt.Sprintf("conflictToken: %d is stale", stale))
-		assert.ErrorContains(t, err, "is at 7: describe it again")
 	}
 }
 
@@ -156,21 +143,4 @@ func TestEvents(t *testing.T) {
 	want.ID, want.Kind, want.Reason, want.Source = "i1-backfill_requested-b1", schedule.EventBackfillRequested, "gap", "b1"
 	want.First, want.Last = noon, noon.Add(1)
 	assert.Equal(t, want, backfill.Requested(def.Key()))
-}
-
-func TestCleanIdentity(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]string{
-		"":                             "",
-		" ann@desk ":                   "ann@desk",
-		"Ännchen Müller":               "Ännchen Müller",
-		"two\r\nlines\x00\x7f":         "two  lines",
-		"a\u202eb":                     "a b",
-		"bad \xff byte":                "bad \uFFFD byte",
-		strings.Repeat("x", 300):       strings.Repeat("x", 255),
-		"x" + strings.Repeat("ü", 200): "x" + strings.Repeat("ü", 127),
-		strings.Repeat("ü", 200):       strings.Repeat("ü", 127),
-	} {
-		assert.Equal(t, want, cleanIdentity(header))
-	}
 }

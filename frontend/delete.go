@@ -3,6 +3,7 @@ package frontend
 import (
 	"context"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -22,7 +23,7 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 		if repeated = current.Value.Predecessor.By(req.RequestID); repeated {
 			return nil, nil
 		}
-		if err := checkToken("schedule", current.Value.Version, req.ConflictToken); err != nil {
+		if err := request.CheckToken("schedule", current.Value.Version, req.ConflictToken); err != nil {
 			return nil, err
 		}
 		deleted = current.Value
@@ -58,7 +59,7 @@ func (a *api) repeatDelete(ctx context.Context, key schedule.Key, requestID stri
 	return err
 }
 
-func (a *api) afterDelete(ctx context.Context, def *wire.Definition, runs schedule.RunsPolicy, from origin) {
+func (a *api) afterDelete(ctx context.Context, def *wire.Definition, runs schedule.RunsPolicy, from request.Origin) {
 	key := def.Key()
 	wake := wire.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: wire.ReasonDeleted}
 	forget := wake

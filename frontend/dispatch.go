@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -84,7 +85,7 @@ func (f *Frontend) serve(ctx context.Context, c *call) {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
 	ctx = telemetry.Extract(ctx, nats.Header(c.request.Headers()))
-	ctx = withIdentity(ctx, c.request.Headers().Get(schedule.HeaderIdentity))
+	ctx = request.WithIdentity(ctx, c.request.Headers().Get(schedule.HeaderIdentity))
 	ctx, span := telemetry.StartRequest(ctx, trace.SpanKindServer, c.request.Subject())
 	defer span.End()
 

@@ -38,13 +38,14 @@
 //
 // # Inside
 //
-// What a request makes of a schedule is decided by pure functions (decide.go, describe.go, page.go) and by [edit], which is
-// as pure; [api] does the reading and writing around them, a file for each verb; [Frontend] is the service around that:
-// subjects, formats, schemas, concurrency, time limits, errors, an orderly stop.
+// What a request makes of a schedule is decided by pure functions (decide.go, describe.go) and by [edit], which is as pure. [api] does the
+// reading and writing around them, with a file for each verb. [Frontend] is the service around that: subjects, formats, schemas,
+// concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every request says about
+// itself, and frontend/internal/listing makes pages.
 //
 // # Who may use it
 //
-// Only cmd imports this package; callers of the API use package client, or any NATS client. It imports schedule,
-// subjects, kv, specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a
+// Only cmd imports this package; callers of the API use package client, or any NATS client. It imports
+// frontend/internal/listing, frontend/internal/request, schedule, subjects, kv, specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a
 // rule of validation: those live in the invoker and in schedule.
 package frontend

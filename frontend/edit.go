@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -29,13 +30,13 @@ type edit struct {
 	// reason is why the generator is woken.
 	reason wire.Reason
 
-	from  origin
+	from  request.Origin
 	facts facts
 }
 
 // beginEdit begins with a new version, without what is settled: every accepted request counts, also where it changes
 // nothing else.
-func beginEdit(current wire.Definition, from origin, facts facts) *edit {
+func beginEdit(current wire.Definition, from request.Origin, facts facts) *edit {
 	e := &edit{next: current, reason: wire.ReasonUpdated, from: from, facts: facts}
 	if facts.generator.Incarnation != current.Incarnation {
 		e.facts.generator = wire.GeneratorState{} // that of an earlier schedule of the same ID
@@ -44,9 +45,9 @@ func beginEdit(current wire.Definition, from origin, facts facts) *edit {
 	e.next.Skips = skipsToCome(&current, &e.facts.generator)
 	e.next.Requests = openRequests(&current, &e.facts.generator)
 	e.next.Events = openEvents(&current, &e.facts.generator)
-	if from.requestID != "" {
+	if from.RequestID != "" {
 		applied := append(slices.Clone(current.Applied), wire.AppliedRequest{
-			RequestID: from.requestID, Version: e.next.Version,
+			RequestID: from.RequestID, Version: e.next.Version,
 		})
 		e.next.Applied = applied[max(0, len(applied)-wire.MaxApplied):]
 	}
@@ -71,7 +72,7 @@ func appliedAs(def *wire.Definition, requestID string) (version uint64, ok bool)
 // left of limited actions is counted from the new number.
 func (e *edit) replace(s schedule.Schedule) {
 	paused := e.next.Schedule.State.Paused
-	e.next.Schedule, e.next.UpdateTime, e.next.LimitVersion = s, e.from.now, e.next.Version
+	e.next.Schedule, e.next.UpdateTime, e.next.LimitVersion = s, e.from.Now, e.next.Version
 	e.next.Calendars = e.facts.calendars
 	switch {
 	case s.State.Paused && !paused:
@@ -102,11 +103,11 @@ func (e *edit) unpause(note schedule.Note) {
 	e.say(schedule.EventUnpaused, note.Note)
 }
 
-func (e *edit) notePaused() { e.next.PausedBy, e.next.PauseTime = e.from.identity, e.from.now }
+func (e *edit) notePaused() { e.next.PausedBy, e.next.PauseTime = e.from.Identity, e.from.Now }
 
 // noteUnpaused also forgets who paused the schedule: the next pause may be one of the invoker.
 func (e *edit) noteUnpaused() {
-	e.next.ActiveSince = e.from.now
+	e.next.ActiveSince = e.from.Now
 	e.next.PausedBy, e.next.PauseTime = "", time.Time{}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -135,13 +136,13 @@ func TestEditRemembersTheNewestRequests(t *testing.T) {
 	def := stored()
 	for i := range wire.MaxApplied + 3 {
 		from := asked
-		from.requestID = fmt.Sprint(i)
+		from.RequestID = fmt.Sprint(i)
 		before := slices.Clone(def.Applied)
 		next := beginEdit(def, from, facts{}).next
 		assert.Equal(t, before, def.Applied, "the argument must not change")
 		def = next
 	}
-	def = beginEdit(def, origin{}, facts{}).next
+	def = beginEdit(def, request.Origin{}, facts{}).next
 	require.Len(t, def.Applied, wire.MaxApplied)
 	_, ok := appliedAs(&def, "2")
 	assert.False(t, ok)
@@ -229,20 +230,20 @@ func TestEditSkipsDelayedTimes(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, due.Actual.After(due.Nominal))
 	from := asked
-	from.now = due.Actual.Add(-time.Millisecond)
+	from.Now = due.Actual.Add(-time.Millisecond)
 	for _, skip := range []schedule.Skip{{Count: 1}, {Times: []time.Time{due.Nominal}}} {
 		e := beginEdit(def, from, facts{times: times{spec, def.JitterSeed()}})
 		require.NoError(t, e.skip(skip))
 		assert.Equal(t, []time.Time{due.Nominal}, e.next.Skips)
 	}
-	from.now = due.Actual
+	from.Now = due.Actual
 	e := beginEdit(def, from, facts{times: times{spec, def.JitterSeed()}})
 	require.NoError(t, e.skip(schedule.Skip{Count: 1}))
 	assert.Equal(t, []time.Time{due.Nominal.Add(time.Hour)}, e.next.Skips)
 	assert.Error(t, e.skip(schedule.Skip{Times: []time.Time{due.Nominal}}))
 
 	// It has been handed over, and a later jitter cannot bring it back.
-	from.now = due.Actual.Add(-time.Millisecond)
+	from.Now = due.Actual.Add(-time.Millisecond)
 	e = beginEdit(def, from, facts{
 		times:     times{spec, def.JitterSeed()},
 		generator: wire.GeneratorState{Incarnation: "i1", LastNominal: due.Nominal},
@@ -261,7 +262,7 @@ func TestReplanFrom(t *testing.T) {
 	require.NoError(t, err)
 	hour := func(h int) time.Time { return noon.Add(time.Duration(h) * time.Hour) }
 	from := asked
-	from.now = hour(4).Add(time.Minute)
+	from.Now = hour(4).Add(time.Minute)
 	for name, test := range map[string]struct {
 		mark, updated, unpaused, replanned time.Time
 		want                               time.Time
@@ -270,7 +271,7 @@ func TestReplanFrom(t *testing.T) {
 		"updated since":                   {mark: hour(1), updated: hour(2), want: hour(3).Add(-1)},
 		"unpaused since":                  {mark: hour(1), updated: hour(2), unpaused: hour(3), want: hour(4).Add(-1)},
 		"replanned since":                 {mark: hour(1), replanned: hour(2).Add(time.Second), want: hour(3).Add(-1)},
-		"nothing was due":                 {mark: hour(4), want: from.now},
+		"nothing was due":                 {mark: hour(4), want: from.Now},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -450,8 +451,8 @@ func TestEditSkipsAreTimesToCome(t *testing.T) {
 		def.Schedule.Spec.Jitter = schedule.Duration(time.Duration(rapid.IntRange(0, 5000).Draw(t, "jitter")) * time.Second)
 		from := asked
 		for range rapid.IntRange(1, 6).Draw(t, "requests") {
-			from.now = from.now.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "pause")))
-			mark := from.now.Add(-time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "behind")))
+			from.Now = from.Now.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "pause")))
+			mark := from.Now.Add(-time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "behind")))
 			spec, err := specproc.Compile(def.Schedule.Spec)
 			require.NoError(t, err)
 			e := beginEdit(def, from, facts{
@@ -467,7 +468,7 @@ func TestEditSkipsAreTimesToCome(t *testing.T) {
 				t0 := noon.Add(time.Duration(rapid.Int64Range(-3600, 7200).Draw(t, "time")) * time.Second)
 				err := e.skip(schedule.Skip{Times: []time.Time{t0}})
 				at, ok := spec.Next(t0.Add(-time.Second), def.JitterSeed())
-				isTime := ok && at.Nominal.Equal(t0) && at.Actual.After(from.now)
+				isTime := ok && at.Nominal.Equal(t0) && at.Actual.After(from.Now)
 				require.Equal(t, isTime, err == nil, "%v", err)
 			}
 			require.True(t, slices.IsSortedFunc(e.next.Skips, time.Time.Compare))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/task"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -56,7 +57,7 @@ func (a *api) endRun(
 	return schedule.EndRunReply{Run: run}, task.Publish(ctx, a.bus, a.names.InvokeEnd(a.store.ShardOf(key), key, kind, run.RequestID),
 		&wire.EndRun{
 			Incarnation: definition.Value.Incarnation, Version: definition.Value.Version,
-			Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: identityOf(ctx),
+			Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: request.IdentityOf(ctx),
 		})
 }
 

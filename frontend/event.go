@@ -4,13 +4,14 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // changeEvent says what happened to a definition, which that made version. Its ID is the same for every attempt to tell it.
 func changeEvent(
-	def *wire.Definition, kind schedule.EventKind, version uint64, reason string, from origin,
+	def *wire.Definition, kind schedule.EventKind, version uint64, reason string, from request.Origin,
 ) schedule.Event {
 	event := newEvent(def, kind, strconv.FormatUint(version, 10), from)
 	event.Reason = reason
@@ -18,15 +19,15 @@ func changeEvent(
 }
 
 // newEvent names an event by what distinguishes it from others of its kind.
-func newEvent(def *wire.Definition, kind schedule.EventKind, name string, from origin) schedule.Event {
+func newEvent(def *wire.Definition, kind schedule.EventKind, name string, from request.Origin) schedule.Event {
 	return schedule.Event{
 		ID:   def.Incarnation + "-" + string(kind) + "-" + name,
-		Time: from.now, Namespace: def.Namespace, ScheduleID: def.ID, Kind: kind,
-		RequestID: from.requestID, Identity: from.identity, Trace: from.trace,
+		Time: from.Now, Namespace: def.Namespace, ScheduleID: def.ID, Kind: kind,
+		RequestID: from.RequestID, Identity: from.Identity, Trace: from.Trace,
 	}
 }
 
-func deletedEvent(def *wire.Definition, from origin) schedule.Event {
+func deletedEvent(def *wire.Definition, from request.Origin) schedule.Event {
 	event := newEvent(def, schedule.EventDeleted, "", from)
 	event.ID = wire.DeletedEventID(def.Incarnation)
 	return event

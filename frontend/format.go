@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -61,7 +62,7 @@ func acceptable(header string, fallback *bodyFormat) (*bodyFormat, error) {
 	if strings.TrimSpace(header) == "" {
 		return fallback, nil
 	}
-	for choice := range strings.SplitSeq(cut(header, maxAccept), ",") {
+	for choice := range strings.SplitSeq(request.Cut(header, maxAccept), ",") {
 		switch media := mediaType(choice); {
 		case formats[media] != nil:
 			return formats[media], nil
@@ -85,5 +86,5 @@ func brief(text string) string {
 	if len(text) <= most {
 		return text
 	}
-	return cut(text, most) + "…"
+	return request.Cut(text, most) + "…"
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
@@ -58,7 +59,7 @@ func New(config Config) (*Frontend, error) {
 			cluster:    cluster,
 			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster)},
 			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger, acts: acts,
-			keys: newKeyLists(config.Store, kv.Schedules), keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
+			keys: listing.NewKeyLists(config.Store, kv.Schedules), keysAndTraces: listing.NewKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: cache.NewSpecs(specCacheSize),
 			warned: newWarned(),
 			types: newTypesSeen(config.Now, func(ctx context.Context, of actionType) (taskqueue.Types, error) {
@@ -74,7 +75,7 @@ func New(config Config) (*Frontend, error) {
 		turns: make(chan struct{}, config.Concurrency),
 		ready: make(chan struct{}),
 	}
-	count := namespaces.Counter{AtMost: f.api.countAtMost, List: f.api.keys.of}
+	count := namespaces.Counter{AtMost: f.api.countAtMost, List: f.api.keys.Of}
 	f.api.places = namespaces.NewPlaces(cluster, count, config.Now)
 	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -30,7 +31,7 @@ func (a *api) history(ctx context.Context, namespace string, req *schedule.Histo
 	query := events.Query{
 		Key: schedule.Key{Namespace: namespace, ID: req.ID}, Kinds: req.Kinds, From: req.From, To: req.To,
 	}
-	size := cmp.Or(req.PageSize, defaultPageSize)
+	size := cmp.Or(req.PageSize, listing.DefaultPageSize)
 	if req.Newest {
 		page, err := a.eventReader().Newest(ctx, query, size)
 		if err != nil {
@@ -54,8 +55,8 @@ func (a *api) historyPage(page *events.Page) (historyReply, error) {
 		return historyReply{}, err
 	}
 	// An event is far smaller than a message, so that at least one fits.
-	fits := fitPage(entries, a.maxReply()-listOverhead)
-	reply := historyReply{Events: rawMessages(entries[:fits])}
+	fits := listing.Fit(entries, a.maxReply()-listing.ReplyOverhead)
+	reply := historyReply{Events: listing.RawMessages(entries[:fits])}
 	if fits < len(entries) || page.More {
 		next := page.Next
 		if fits > 0 && fits < len(entries) {
@@ -72,19 +73,19 @@ func (a *api) newestPage(page *events.Page) (historyReply, error) {
 	if err != nil {
 		return historyReply{}, err
 	}
-	for fitPage(entries, a.maxReply()-listOverhead) < len(entries) {
+	for listing.Fit(entries, a.maxReply()-listing.ReplyOverhead) < len(entries) {
 		entries = entries[1:]
 	}
-	return historyReply{Events: rawMessages(entries)}, nil
+	return historyReply{Events: listing.RawMessages(entries)}, nil
 }
 
 func encodeHistoryToken(after uint64) string {
-	return encodePageToken(historyToken + strconv.FormatUint(after, 10))
+	return listing.EncodePageToken(historyToken + strconv.FormatUint(after, 10))
 }
 
 // decodeHistoryToken reverses encodeHistoryToken. The empty token stands for the first page.
 func decodeHistoryToken(token string) (after uint64, err error) {
-	text, err := decodePageToken(token)
+	text, err := listing.DecodePageToken(token)
 	if err != nil || text == "" {
 		return 0, err
 	}
@@ -107,13 +108,4 @@ func encodeEach[T any](list []T, of func(*T) any) ([][]byte, error) {
 		}
 	}
 	return encoded, nil
-}
-
-// rawMessages is never nil, so that it is an empty list in JSON and not null.
-func rawMessages(encoded [][]byte) []json.RawMessage {
-	list := make([]json.RawMessage, len(encoded))
-	for i := range encoded {
-		list[i] = encoded[i]
-	}
-	return list
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -52,7 +53,7 @@ func (e *edit) setLabel(label *schedule.Label) error {
 			memo = map[string]json.RawMessage{}
 		}
 		memo[label.Name] = value
-		reason = fmt.Sprintf("label %s set to %q", label.Name, cut(*label.Value, maxShownLabel))
+		reason = fmt.Sprintf("label %s set to %q", label.Name, request.Cut(*label.Value, maxShownLabel))
 	}
 	e.next.Schedule.Action.Memo = memo
 	if err := e.next.Schedule.Validate(); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
@@ -43,8 +45,8 @@ type Local struct {
 func NewLocal(config LocalConfig) *Local {
 	a := &api{
 		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger, acts: config.Logger,
-		cluster: config.Cluster, jobs: jobs.NewStore(config.Cluster), keys: newKeyLists(config.Store, kv.Schedules),
-		keysAndTraces: newKeyLists(config.Store, kv.SchedulesAndTraces),
+		cluster: config.Cluster, jobs: jobs.NewStore(config.Cluster), keys: listing.NewKeyLists(config.Store, kv.Schedules),
+		keysAndTraces: listing.NewKeyLists(config.Store, kv.SchedulesAndTraces),
 		rooms:         newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: cache.NewSpecs(specCacheSize),
 		warned: newWarned(),
 		now:    config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
@@ -77,5 +79,5 @@ func (l *Local) Answer(ctx context.Context, namespace, verb, identity string, bo
 	}
 	ctx, cancel := context.WithTimeout(ctx, DefaultRequestTimeout)
 	defer cancel()
-	return handler.answer(withIdentity(ctx, identity), namespace, body, apitext.DecodeJSON)
+	return handler.answer(request.WithIdentity(ctx, identity), namespace, body, apitext.DecodeJSON)
 }

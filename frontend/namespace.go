@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // newNamespace returns the namespace that a create request writes.
-func newNamespace(name string, req *schedule.CreateNamespaceRequest, from origin) schedule.Namespace {
+func newNamespace(name string, req *schedule.CreateNamespaceRequest, from request.Origin) schedule.Namespace {
 	return schedule.Namespace{
 		Name: name, Description: req.Description, Limits: req.Limits, Version: 1,
-		CreateTime: from.now, CreatedBy: from.identity, RequestID: req.RequestID,
+		CreateTime: from.Now, CreatedBy: from.Identity, RequestID: req.RequestID,
 	}
 }
 
 // nextNamespace returns the next version of a namespace, as whoever asks for it gets it to change.
-func nextNamespace(current schedule.Namespace, from origin) schedule.Namespace {
+func nextNamespace(current schedule.Namespace, from request.Origin) schedule.Namespace {
 	current.Version++
-	current.UpdateTime, current.UpdatedBy, current.RequestID = from.now, from.identity, from.requestID
+	current.UpdateTime, current.UpdatedBy, current.RequestID = from.Now, from.Identity, from.RequestID
 	return current
 }
 
@@ -29,15 +30,15 @@ func isRepeat(current *schedule.Namespace, requestID string) bool {
 }
 
 // newFreeze returns the freeze that a request asks for. One that goes on begins when it began.
-func newFreeze(current *schedule.Freeze, req *schedule.FreezeNamespaceRequest, from origin) (*schedule.Freeze, error) {
-	freeze := &schedule.Freeze{Reason: req.Reason, By: from.identity, From: from.now, Until: req.Until.UTC()}
+func newFreeze(current *schedule.Freeze, req *schedule.FreezeNamespaceRequest, from request.Origin) (*schedule.Freeze, error) {
+	freeze := &schedule.Freeze{Reason: req.Reason, By: from.Identity, From: from.Now, Until: req.Until.UTC()}
 	if req.For > 0 {
-		freeze.Until = from.now.Add(req.For.Std())
+		freeze.Until = from.Now.Add(req.For.Std())
 	}
-	if !freeze.Until.IsZero() && !freeze.Until.After(from.now) {
+	if !freeze.Until.IsZero() && !freeze.Until.After(from.Now) {
 		return nil, schedule.Invalid("until", "%s is past: use a time to come, or leave it out", format(freeze.Until))
 	}
-	if current.Covers(from.now) {
+	if current.Covers(from.Now) {
 		freeze.From = current.From
 	}
 	return freeze, nil

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/internal/sleep"
@@ -41,7 +43,7 @@ func (a *api) deleteNamespace(
 		return schedule.NamespaceDescription{}, schedule.Errorf(schedule.CodeFailedPrecondition,
 			"the namespace %q cannot be deleted: every installation has it", name)
 	}
-	keys, err := a.keys.of(ctx, name)
+	keys, err := a.keys.Of(ctx, name)
 	if err == nil {
 		keys, err = a.withoutDeleted(ctx, keys)
 	}
@@ -57,7 +59,7 @@ func (a *api) deleteNamespace(
 	}
 	d, err := a.changeNamespace(ctx, name, namespaceChange{
 		what: "namespace marked for deletion", requestID: req.RequestID, token: req.ConflictToken,
-		edit: func(next *schedule.Namespace, _ origin) error {
+		edit: func(next *schedule.Namespace, _ request.Origin) error {
 			next.Deleting = true
 			return nil
 		},
@@ -103,7 +105,7 @@ func (a *api) startRemoval(
 	}
 	job := jobs.Job{
 		Parameters: parameters,
-		Namespace:  name, ID: a.newID(), Kind: kindRemoval, Identity: identityOf(ctx), CreateTime: a.now(),
+		Namespace:  name, ID: a.newID(), Kind: kindRemoval, Identity: request.IdentityOf(ctx), CreateTime: a.now(),
 		Rate: removalRate, Total: schedules,
 	}
 	_, err = a.jobs.Create(ctx, job)
@@ -111,7 +113,7 @@ func (a *api) startRemoval(
 }
 
 func (a *api) cancelJob(ctx context.Context, namespace, id string) {
-	_, err := a.jobs.Cancel(ctx, namespace, id, identityOf(ctx), a.now())
+	_, err := a.jobs.Cancel(ctx, namespace, id, request.IdentityOf(ctx), a.now())
 	if err != nil && !errors.Is(err, jobs.ErrEnded) && !errors.Is(err, jobs.ErrNone) {
 		a.log.WarnContext(ctx, "background job not canceled", "namespace", namespace, "job_id", id, "error", err)
 	}
@@ -140,11 +142,11 @@ func (r *removal) Next(ctx context.Context, job *jobs.Job, after string, limit i
 	case !record.Deleting:
 		return nil, schedule.Errorf(schedule.CodeFailedPrecondition, "the namespace is not to be deleted after all")
 	}
-	keys, err := r.api.keys.of(ctx, job.Namespace)
+	keys, err := r.api.keys.Of(ctx, job.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	page, _ := pageKeys(keys, "", after, limit)
+	page, _ := listing.Keys(keys, "", after, limit)
 	ids := make([]string, len(page))
 	for i, key := range page {
 		ids[i] = key.ID
@@ -157,7 +159,7 @@ func (r *removal) Next(ctx context.Context, job *jobs.Job, after string, limit i
 
 // Do deletes one schedule, or the namespace itself.
 func (r *removal) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outcome, error) {
-	ctx = withIdentity(ctx, job.Identity)
+	ctx = request.WithIdentity(ctx, job.Identity)
 	if id == lastItem {
 		return jobs.Outcome{}, r.finish(ctx, job)
 	}
@@ -189,7 +191,7 @@ func (r *removal) finish(ctx context.Context, job *jobs.Job) error {
 	if sleep.For(ctx, record.UpdateTime.Add(r.settle).Sub(r.api.now())) != nil {
 		return errNotYet
 	}
-	keys, err := r.api.keys.of(ctx, job.Namespace)
+	keys, err := r.api.keys.Of(ctx, job.Namespace)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -19,7 +20,7 @@ func (a *api) describeNamespace(
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	keys, err := a.keys.of(ctx, name)
+	keys, err := a.keys.Of(ctx, name)
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
@@ -55,7 +56,7 @@ func (a *api) listNamespaces(
 			"the list is not that of one namespace: its subject is %s",
 			a.names.API(subjects.NoNamespace, subjects.ThingNamespace, "list"))
 	}
-	after, err := decodePageToken(req.PageToken)
+	after, err := listing.DecodePageToken(req.PageToken)
 	if err != nil {
 		return schedule.ListNamespacesReply{}, err
 	}
@@ -68,7 +69,7 @@ func (a *api) listNamespaces(
 		first++
 	}
 	names = names[first:]
-	records, err := a.namespaces.records.Read(ctx, names[:min(len(names), cmp.Or(req.PageSize, defaultPageSize))])
+	records, err := a.namespaces.records.Read(ctx, names[:min(len(names), cmp.Or(req.PageSize, listing.DefaultPageSize))])
 	if err != nil {
 		return schedule.ListNamespacesReply{}, err
 	}
@@ -88,9 +89,9 @@ func (a *api) namespacePage(names []string, records []schedule.Namespace) (sched
 		}
 		entries = append(entries, entry)
 	}
-	page.Namespaces = page.Namespaces[:fitPage(entries, a.maxReply()-listOverhead)]
+	page.Namespaces = page.Namespaces[:listing.Fit(entries, a.maxReply()-listing.ReplyOverhead)]
 	if n := len(page.Namespaces); n > 0 && page.Namespaces[n-1].Name != names[len(names)-1] {
-		page.NextPageToken = encodePageToken(page.Namespaces[n-1].Name)
+		page.NextPageToken = listing.EncodePageToken(page.Namespaces[n-1].Name)
 	}
 	return page, nil
 }

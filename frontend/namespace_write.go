@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -51,7 +52,7 @@ func (a *api) updateNamespace(
 ) (schedule.NamespaceDescription, error) {
 	return a.changeNamespace(ctx, name, namespaceChange{
 		what: "namespace updated", requestID: req.RequestID, token: req.ConflictToken,
-		edit: func(next *schedule.Namespace, _ origin) error {
+		edit: func(next *schedule.Namespace, _ request.Origin) error {
 			next.Description, next.Limits = req.Description, req.Limits
 			return nil
 		},
@@ -63,7 +64,7 @@ func (a *api) freezeNamespace(
 ) (schedule.NamespaceDescription, error) {
 	return a.changeNamespace(ctx, name, namespaceChange{
 		what: "namespace frozen", requestID: req.RequestID,
-		edit: func(next *schedule.Namespace, from origin) (err error) {
+		edit: func(next *schedule.Namespace, from request.Origin) (err error) {
 			next.Freeze, err = newFreeze(next.Freeze, req, from)
 			return err
 		},
@@ -75,13 +76,13 @@ func (a *api) unfreezeNamespace(
 ) (schedule.NamespaceDescription, error) {
 	return a.changeNamespace(ctx, name, namespaceChange{
 		what: "namespace unfrozen", requestID: req.RequestID,
-		edit: func(next *schedule.Namespace, from origin) error {
-			if !next.Freeze.Covers(from.now) {
+		edit: func(next *schedule.Namespace, from request.Origin) error {
+			if !next.Freeze.Covers(from.Now) {
 				return errNothingToDo
 			}
 			// It is kept: who looks late at what was due in it must not catch it up.
 			over := *next.Freeze
-			over.Until = from.now
+			over.Until = from.Now
 			next.Freeze = &over
 			return nil
 		},
@@ -98,7 +99,7 @@ type namespaceChange struct {
 	requestID string
 	token     uint64
 	// edit decides. It is called again after a conflict.
-	edit func(next *schedule.Namespace, from origin) error
+	edit func(next *schedule.Namespace, from request.Origin) error
 }
 
 // changeNamespace writes the next version of a namespace, and returns it. For a repeat of a request, and where there is nothing
@@ -133,14 +134,14 @@ func (a *api) changeNamespace(
 }
 
 // decideNamespace returns the version of a namespace that a change leads to.
-func decideNamespace(current *namespaces.Record, c *namespaceChange, from origin) (schedule.Namespace, error) {
+func decideNamespace(current *namespaces.Record, c *namespaceChange, from request.Origin) (schedule.Namespace, error) {
 	if isRepeat(&current.Namespace, c.requestID) {
 		return schedule.Namespace{}, errNothingToDo
 	}
 	if current.Deleting {
 		return schedule.Namespace{}, errDeleting(current.Name)
 	}
-	if err := checkToken("namespace", current.Version, c.token); err != nil {
+	if err := request.CheckToken("namespace", current.Version, c.token); err != nil {
 		return schedule.Namespace{}, err
 	}
 	next := nextNamespace(current.Namespace, from)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -18,8 +19,6 @@ import (
 const (
 	// listReaders bounds how many schedules of a page are made ready at once: most take no more than what was read.
 	listReaders = 16
-	// listOverhead is what the body of a list reply has beside its entries: a page token above all.
-	listOverhead = 1024
 	// maxRounds bounds how often a page is filled up where many schedules are gone. Then it is not full.
 	maxRounds = 10
 )
@@ -90,44 +89,44 @@ func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequ
 	if req.Query != "" {
 		return a.search(ctx, namespace, req)
 	}
-	after, err := decodePageToken(req.PageToken)
+	after, err := listing.DecodePageToken(req.PageToken)
 	if err != nil {
 		return listReply{}, err
 	}
-	keys, err := a.keysAndTraces.of(ctx, namespace)
+	keys, err := a.keysAndTraces.Of(ctx, namespace)
 	if err != nil {
 		return listReply{}, err
 	}
-	p := page{keys: keys, prefix: req.Prefix, after: after, size: cmp.Or(req.PageSize, defaultPageSize), more: true}
+	p := listing.Page{Keys: keys, Prefix: req.Prefix, After: after, Size: cmp.Or(req.PageSize, listing.DefaultPageSize), More: true}
 	least := 0
 	for range maxRounds {
-		if p.full() {
+		if p.IsFull() {
 			break
 		}
 		if err := a.fill(ctx, &p, least); err != nil {
 			return listReply{}, err
 		}
-		least = defaultPageSize // where some are gone, more may be
+		least = listing.DefaultPageSize // where some are gone, more may be
 	}
-	p.cut(a.maxReply() - listOverhead)
-	reply := listReply{Schedules: rawMessages(p.entries)}
-	if p.more {
-		reply.NextPageToken = encodePageToken(p.after)
+	p.Cut(a.maxReply() - listing.ReplyOverhead)
+	reply := listReply{Schedules: p.Entries()}
+	if p.More {
+		reply.NextPageToken = listing.EncodePageToken(p.After)
 	}
 	return reply, nil
 }
 
 // fill looks at the keys that come next, at least so many, and adds to a page what there is. Some may be traces of
 // schedules that are gone.
-func (a *api) fill(ctx context.Context, p *page, least int) error {
-	keys := p.next(least)
+func (a *api) fill(ctx context.Context, p *listing.Page, least int) error {
+	keys := p.Next(least)
 	entries, err := a.entries(ctx, keys)
 	if err != nil {
 		return err
 	}
 	for i, entry := range entries {
 		if entry != nil {
-			p.add(keys[i].ID, entry)
+			p.Add(keys[i].ID, entry)
 		}
 	}
 	return nil
@@ -169,7 +168,7 @@ func (a *api) entry(ctx context.Context, batch *kv.Batch, key schedule.Key) ([]b
 	if err != nil {
 		return nil, err
 	}
-	if fitPage([][]byte{entry}, a.maxReply()-listOverhead) == 0 {
+	if listing.Fit([][]byte{entry}, a.maxReply()-listing.ReplyOverhead) == 0 {
 		a.logFor(key).ErrorContext(ctx, "schedule left out of a list", "error", "it is larger than a NATS message may be")
 		return nil, nil
 	}
@@ -181,10 +180,10 @@ func (a *api) count(ctx context.Context, namespace string, req *schedule.CountRe
 	if req.Query != "" {
 		return a.countFound(ctx, namespace, req)
 	}
-	keys, err := a.keys.of(ctx, namespace)
+	keys, err := a.keys.Of(ctx, namespace)
 	if err != nil {
 		return schedule.CountReply{}, err
 	}
-	page, _ := pageKeys(keys, req.Prefix, "", len(keys))
+	page, _ := listing.Keys(keys, req.Prefix, "", len(keys))
 	return schedule.CountReply{Count: len(page)}, nil
 }

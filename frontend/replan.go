@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -108,7 +110,7 @@ func (w replanWork) Next(ctx context.Context, job *jobs.Job, after string, limit
 	if newest == nil || err != nil {
 		return nil, err
 	}
-	keys, err := w.api.keys.of(ctx, job.Namespace)
+	keys, err := w.api.keys.Of(ctx, job.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (w replanWork) Next(ctx context.Context, job *jobs.Job, after string, limit
 	}
 	var ids []string
 	for until := w.api.now().Add(replanLook); len(ids) < limit; {
-		some, more := pageKeys(keys, "", after, replanBatch)
+		some, more := listing.Keys(keys, "", after, replanBatch)
 		if len(some) == 0 {
 			break
 		}
@@ -177,7 +179,7 @@ func (w replanWork) Do(ctx context.Context, job *jobs.Job, id string) (jobs.Outc
 	if newest == nil {
 		return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "the calendar has changed again, or is gone"}, nil
 	}
-	changed, err := w.api.replan(withIdentity(ctx, job.Identity), schedule.Key{Namespace: job.Namespace, ID: id}, newest)
+	changed, err := w.api.replan(request.WithIdentity(ctx, job.Identity), schedule.Key{Namespace: job.Namespace, ID: id}, newest)
 	switch {
 	case schedule.CodeOf(err) == schedule.CodeNotFound:
 		return jobs.Outcome{Result: jobs.ItemSkipped, Reason: "the schedule is gone"}, nil
@@ -232,7 +234,7 @@ func (e *edit) replan(newest *calendar) {
 		}
 	}
 	e.next.ReplanFrom = e.replanFrom()
-	e.next.Calendars, e.next.CalendarsVersion, e.next.ReplanTime = calendars, e.next.Version, e.from.now
+	e.next.Calendars, e.next.CalendarsVersion, e.next.ReplanTime = calendars, e.next.Version, e.from.Now
 	e.say(schedule.EventReplanned, "calendar "+newest.Name)
 }
 
@@ -244,8 +246,8 @@ func (e *edit) replanFrom() time.Time {
 		from = append(from, d.ReplanFrom)
 	}
 	due, ok := e.facts.times.spec.NextDue(slices.MaxFunc(from, time.Time.Compare), e.facts.times.seed)
-	if !ok || !due.Actual.Before(e.from.now) {
-		return e.from.now
+	if !ok || !due.Actual.Before(e.from.Now) {
+		return e.from.Now
 	}
 	return due.Actual.Add(-1)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -36,31 +37,31 @@ func backfillID(incarnation, requestID string) string {
 }
 
 // newTrigger returns the record of a request for one start now.
-func newTrigger(incarnation, id string, trigger schedule.Trigger, from origin) wire.BackfillState {
+func newTrigger(incarnation, id string, trigger schedule.Trigger, from request.Origin) wire.BackfillState {
 	request := newRequest(incarnation, id, from)
 	request.Trigger = &trigger
 	return request
 }
 
 // newBackfill returns the record of a request for the starts of a range.
-func newBackfill(incarnation, id string, r schedule.BackfillRange, from origin) wire.BackfillState {
+func newBackfill(incarnation, id string, r schedule.BackfillRange, from request.Origin) wire.BackfillState {
 	r.Start, r.End = r.Start.UTC(), r.End.UTC()
 	request := newRequest(incarnation, id, from)
 	request.Range = &r
 	return request
 }
 
-func newRequest(incarnation, id string, from origin) wire.BackfillState {
+func newRequest(incarnation, id string, from request.Origin) wire.BackfillState {
 	return wire.BackfillState{
-		Incarnation: incarnation, ID: id, RequestTime: from.now,
-		Trace: from.trace, Identity: from.identity, RequestID: from.requestID,
+		Incarnation: incarnation, ID: id, RequestTime: from.Now,
+		Trace: from.Trace, Identity: from.Identity, RequestID: from.RequestID,
 	}
 }
 
 // newRequests returns the records of a trigger, if there is one, and of backfills. Their IDs derive from the name of the
 // request that asks for all of them, which may be empty for that of a create.
 func newRequests(
-	incarnation, name string, trigger *schedule.Trigger, ranges []schedule.BackfillRange, from origin,
+	incarnation, name string, trigger *schedule.Trigger, ranges []schedule.BackfillRange, from request.Origin,
 ) []wire.BackfillState {
 	var requests []wire.BackfillState
 	if trigger != nil {
@@ -74,7 +75,7 @@ func newRequests(
 }
 
 // initialRequests returns the records of what a create request asks to be started.
-func initialRequests(def *wire.Definition, req *schedule.CreateRequest, from origin) []wire.BackfillState {
+func initialRequests(def *wire.Definition, req *schedule.CreateRequest, from request.Origin) []wire.BackfillState {
 	requests := newRequests(def.Incarnation, "", nil, req.Backfills, from)
 	if req.TriggerNow {
 		trigger := newTrigger(def.Incarnation, initialTriggerID(def), schedule.Trigger{}, from)

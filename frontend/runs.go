@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -46,7 +47,7 @@ func (a *api) runs(ctx context.Context, namespace string, req *schedule.RunsRequ
 	if err != nil {
 		return runsReply{}, err
 	}
-	return runsReply{Runs: rawMessages(entries[:fitPage(entries, a.maxReply()-listOverhead)])}, nil
+	return runsReply{Runs: listing.RawMessages(entries[:listing.Fit(entries, a.maxReply()-listing.ReplyOverhead)])}, nil
 }
 
 // ownRuns returns the runs that the invoker's record has. They are not known of a schedule that is gone, nor without ID.
@@ -250,8 +251,8 @@ func (a *api) run(ctx context.Context, namespace string, req *schedule.RunReques
 	if err != nil {
 		return runReply{}, err
 	}
-	fits := fitPage(entries, a.maxReply()-listOverhead-len(encoded))
-	return runReply{Run: run, Events: rawMessages(entries[:fits])}, nil
+	fits := listing.Fit(entries, a.maxReply()-listing.ReplyOverhead-len(encoded))
+	return runReply{Run: run, Events: listing.RawMessages(entries[:fits])}, nil
 }
 
 func errNoRun(key schedule.Key, name string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -54,7 +55,7 @@ func (a *api) search(ctx context.Context, namespace string, req *schedule.ListRe
 	if a.index == nil {
 		return listReply{}, errNoIndex
 	}
-	size := cmp.Or(req.PageSize, defaultPageSize)
+	size := cmp.Or(req.PageSize, listing.DefaultPageSize)
 	// A further page goes on with what the first one began.
 	behind := req.PageToken == "" && !a.index.Await(ctx, indexWait)
 	found, upTo, err := a.index.List(ctx, namespace, req.Prefix, q, after, size+1)
@@ -68,10 +69,10 @@ func (a *api) search(ctx context.Context, namespace string, req *schedule.ListRe
 	if err != nil {
 		return listReply{}, err
 	}
-	if fits := fitPage(entries, a.maxReply()-listOverhead); fits < len(entries) {
+	if fits := listing.Fit(entries, a.maxReply()-listing.ReplyOverhead); fits < len(entries) {
 		entries, found, more = entries[:fits], kept[:fits], true // each fits by itself, or it would have been left out
 	}
-	reply.Schedules = rawMessages(entries)
+	reply.Schedules = listing.RawMessages(entries)
 	if more {
 		reply.NextPageToken = token.encode(found[len(found)-1])
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/search"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -68,9 +69,9 @@ func TestSearchTokenRefusesWhatItDoesNotMake(t *testing.T) {
 		_, err := token.decode(text)
 		require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeInvalidArgument}, "%v", data)
 	}
-	_, err := token.decode(encodePageToken("a"))
+	_, err := token.decode(listing.EncodePageToken("a"))
 	require.ErrorContains(t, err, "is not a token of an earlier reply to a query")
-	_, err = decodePageToken(token.encode(search.Position{ID: "a"}))
+	_, err = listing.DecodePageToken(token.encode(search.Position{ID: "a"}))
 	require.Error(t, err)
 }
 

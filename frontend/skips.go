@@ -81,10 +81,10 @@ func (e *edit) saySpan(kind schedule.EventKind, all []time.Time, reason string) 
 // settled is up to when the times of the spec have been dealt with, or will be before anybody can skip them. Actual times
 // count.
 func (e *edit) settled() time.Time {
-	if e.facts.generator.Mark.After(e.from.now) {
+	if e.facts.generator.Mark.After(e.from.Now) {
 		return e.facts.generator.Mark
 	}
-	return e.from.now
+	return e.from.Now
 }
 
 // nextTimes returns the next nominal times that are not to be skipped already, at most count.

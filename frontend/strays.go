@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/task"
@@ -31,7 +32,7 @@ func (a *api) endStray(
 		return schedule.EndRunReply{}, missing
 	}
 	end := &wire.EndRun{
-		Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: identityOf(ctx),
+		Kind: kind, RequestID: run.RequestID, Reason: req.Reason, Identity: request.IdentityOf(ctx),
 		WorkflowID: run.WorkflowID, RunID: run.RunID, TaskQueue: run.TaskQueue,
 	}
 	subject := a.names.InvokeEnd(a.store.ShardOf(key), key, kind, run.RequestID)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
@@ -45,9 +46,9 @@ func (a *api) backfill(
 // request writes the record of a trigger or backfill, wakes the backfiller, and returns its ID. The definition is read from
 // the leader: a record with the incarnation of a schedule that has just been replaced would be dropped, though answered.
 func (a *api) request(
-	ctx context.Context, key schedule.Key, from origin, newRecord func(incarnation string) wire.BackfillState,
+	ctx context.Context, key schedule.Key, from request.Origin, newRecord func(incarnation string) wire.BackfillState,
 ) (string, error) {
-	look := !a.rooms.has(key, from.now)
+	look := !a.rooms.has(key, from.Now)
 	asked := requested{}
 	if !look {
 		asked.record = newRecord(a.rooms.incarnationOf(key))
@@ -62,7 +63,7 @@ func (a *api) request(
 	}
 	taken, half := false, false
 	if !look {
-		taken, half = a.rooms.take(key, record.ID, from.now)
+		taken, half = a.rooms.take(key, record.ID, from.Now)
 	}
 	if !taken {
 		if err := a.admit(ctx, def, asked.pending, record.ID, look); err != nil {

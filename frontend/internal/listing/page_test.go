@@ -1,4 +1,4 @@
-package frontend
+package listing
 
 import (
 	"encoding/base64"
@@ -48,7 +48,7 @@ func TestPageKeys(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			page, more := pageKeys(all, test.prefix, test.after, test.size)
+			page, more := Keys(all, test.prefix, test.after, test.size)
 			assert.Equal(t, test.want, append([]schedule.Key{}, page...))
 			assert.Equal(t, test.more, more)
 		})
@@ -62,12 +62,12 @@ func TestPagesTogetherAreTheWhole(t *testing.T) {
 		prefix := rapid.StringMatching(`[ab]{0,2}`).Draw(t, "prefix")
 		size := rapid.IntRange(1, 5).Draw(t, "size")
 		keys := sortedKeys(ids)
-		whole, _ := pageKeys(keys, prefix, "", len(keys)+1)
+		whole, _ := Keys(keys, prefix, "", len(keys)+1)
 
 		var pages []schedule.Key
 		for after, more := "", true; more; {
 			var page []schedule.Key
-			page, more = pageKeys(keys, prefix, after, size)
+			page, more = Keys(keys, prefix, after, size)
 			pages = append(pages, page...)
 			if len(page) > 0 {
 				after = page[len(page)-1].ID
@@ -80,27 +80,27 @@ func TestPagesTogetherAreTheWhole(t *testing.T) {
 func TestPageToken(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"a", "büro/1", "with space", "\xff"} {
-		after, err := decodePageToken(encodePageToken(id))
+		after, err := DecodePageToken(EncodePageToken(id))
 		require.NoError(t, err)
 		assert.Equal(t, id, after)
 	}
-	after, err := decodePageToken("")
+	after, err := DecodePageToken("")
 	require.NoError(t, err)
 	assert.Empty(t, after)
-	assert.LessOrEqual(t, len(encodePageToken(string(make([]byte, schedule.MaxIDBytes)))), schedule.MaxPageTokenBytes)
+	assert.LessOrEqual(t, len(EncodePageToken(string(make([]byte, schedule.MaxIDBytes)))), schedule.MaxPageTokenBytes)
 }
 
 func TestPageTokenRefused(t *testing.T) {
 	t.Parallel()
 	for name, token := range map[string]string{
 		"no base64":       "?",
-		"no ID":           encodePageToken(""),
+		"no ID":           EncodePageToken(""),
 		"another version": base64.RawURLEncoding.EncodeToString([]byte("\x02a")),
 		"an ID":           "nightly",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := decodePageToken(token)
+			_, err := DecodePageToken(token)
 			var e *schedule.Error
 			require.ErrorAs(t, err, &e)
 			assert.Equal(t, schedule.CodeInvalidArgument, e.Code)
@@ -112,10 +112,10 @@ func TestPageTokenRefused(t *testing.T) {
 func TestFitPage(t *testing.T) {
 	t.Parallel()
 	entries := [][]byte{[]byte("1234"), nil, []byte("1234")}
-	assert.Equal(t, 3, fitPage(entries, 11))
-	assert.Equal(t, 2, fitPage(entries, 10))
-	assert.Equal(t, 0, fitPage(entries, 4))
-	assert.Equal(t, 0, fitPage(nil, 4))
+	assert.Equal(t, 3, Fit(entries, 11))
+	assert.Equal(t, 2, Fit(entries, 10))
+	assert.Equal(t, 0, Fit(entries, 4))
+	assert.Equal(t, 0, Fit(nil, 4))
 }
 
 func sortedKeys(ids []string) []schedule.Key { return keysOf(slices.Sorted(slices.Values(ids))...) }

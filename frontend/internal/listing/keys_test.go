@@ -1,4 +1,4 @@
-package frontend
+package listing
 
 import (
 	"context"
@@ -34,11 +34,11 @@ func (b *slowBuckets) Keys(ctx context.Context, _, _ string) ([]string, error) {
 	}
 }
 
-// listBench is keyLists of slow buckets, and what those have been given who asked.
+// listBench is KeyLists of slow buckets, and what those have been given who asked.
 type listBench struct {
 	*testing.T
 	buckets *slowBuckets
-	lists   *keyLists
+	lists   *KeyLists
 	mu      sync.Mutex
 	replies map[string]int // how many got which list, or which error
 }
@@ -47,7 +47,7 @@ type listBench struct {
 func withSlowLists(t *testing.T, test func(b *listBench)) {
 	synctest.Test(t, func(t *testing.T) {
 		buckets := &slowBuckets{begun: make(chan struct{}), reply: make(chan []string)}
-		lists := newKeyLists(kv.NewStore(buckets, subjects.Default(), 1), kv.Schedules)
+		lists := NewKeyLists(kv.NewStore(buckets, subjects.Default(), 1), kv.Schedules)
 		test(&listBench{T: t, buckets: buckets, lists: lists, replies: map[string]int{}})
 	})
 }
@@ -56,7 +56,7 @@ func withSlowLists(t *testing.T, test func(b *listBench)) {
 func (b *listBench) ask(ctx context.Context, several int) {
 	for range several {
 		go func() {
-			keys, err := b.lists.of(ctx, "default")
+			keys, err := b.lists.Of(ctx, "default")
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			switch {

@@ -1,4 +1,4 @@
-package frontend
+package listing
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// keyLists lists the keys of namespaces, which costs the more the more schedules there are, whatever is asked for of them.
+// KeyLists lists the keys of namespaces, which costs the more the more schedules there are, whatever is asked for of them.
 // Requests that come while a list is made wait for the next one and share it: what was there when a request came is in its
 // list, and many requests take no more lists than there is time for. It is safe for concurrent use.
-type keyLists struct {
+type KeyLists struct {
 	list  func(ctx context.Context, s *kv.Store, namespace string) ([]schedule.Key, error)
 	store *kv.Store
 
@@ -21,11 +21,11 @@ type keyLists struct {
 	busy map[string]chan struct{} // of each namespace, full while a list is made
 }
 
-// newKeyLists returns the lists that list makes, such as [kv.Schedules].
-func newKeyLists(
+// NewKeyLists returns the lists that list makes, such as [kv.Schedules].
+func NewKeyLists(
 	store *kv.Store, list func(ctx context.Context, s *kv.Store, namespace string) ([]schedule.Key, error),
-) *keyLists {
-	return &keyLists{list: list, store: store, next: map[string]*keyList{}, busy: map[string]chan struct{}{}}
+) *KeyLists {
+	return &KeyLists{list: list, store: store, next: map[string]*keyList{}, busy: map[string]chan struct{}{}}
 }
 
 // keyList is a list in the making. The first that asks for it makes it.
@@ -35,8 +35,8 @@ type keyList struct {
 	err  error
 }
 
-// of returns the keys of a namespace, ordered by ID. They are shared: nobody may change them.
-func (l *keyLists) of(ctx context.Context, namespace string) ([]schedule.Key, error) {
+// Of returns the keys of a namespace, ordered by ID. They are shared: nobody may change them.
+func (l *KeyLists) Of(ctx context.Context, namespace string) ([]schedule.Key, error) {
 	for {
 		list, first := l.join(namespace)
 		if first {
@@ -56,7 +56,7 @@ func (l *keyLists) of(ctx context.Context, namespace string) ([]schedule.Key, er
 }
 
 // join returns the next list of a namespace, and whether the caller is the first that asks for it.
-func (l *keyLists) join(namespace string) (list *keyList, first bool) {
+func (l *KeyLists) join(namespace string) (list *keyList, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if list := l.next[namespace]; list != nil {
@@ -71,7 +71,7 @@ func (l *keyLists) join(namespace string) (list *keyList, first bool) {
 }
 
 // make waits for the list before, and makes this one, which nobody can join any more by then.
-func (l *keyLists) make(ctx context.Context, namespace string, list *keyList) {
+func (l *KeyLists) make(ctx context.Context, namespace string, list *keyList) {
 	defer close(list.done)
 	l.mu.Lock()
 	busy := l.busy[namespace]
