@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -41,7 +42,8 @@ type api struct {
 	rateLimits *rateLimits
 	peers      *peers
 	jobs       *jobs.Store
-	cluster    *kv.Cluster       // holds the calendars
+	cluster    *kv.Cluster // holds the calendars
+	calendars  *calendars.Service
 	index      *search.Index     // nil where there is none
 	keys       *listing.KeyLists // exact
 	// keysAndTraces also has keys of schedules that are gone.
@@ -113,4 +115,12 @@ var errTooManyOthers = schedule.Errorf(schedule.CodeUnavailable, "the schedule i
 // origin returns what a request says about itself.
 func (a *api) origin(ctx context.Context, requestID string) request.Origin {
 	return request.OriginOf(ctx, a.now(), requestID)
+}
+
+// newCalendars returns what carries out the verbs about calendars, on what the api has.
+func (a *api) newCalendars() *calendars.Service {
+	return calendars.New(calendars.Config{
+		Cluster: a.cluster, Store: a.store, Jobs: a.jobs, Keys: a.keys, KeysAndTraces: a.keysAndTraces, Logger: a.log,
+		Now: a.now, NewID: a.newID, GuardDelay: a.guardDelay, MaxReply: a.maxReply,
+	})
 }

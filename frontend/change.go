@@ -88,7 +88,7 @@ func (a *api) facts(ctx context.Context, def *wire.Definition, c *change) (f fac
 		}
 	}
 	if c.spec != nil {
-		if f.calendars, err = a.calendarsOf(ctx, def.Namespace, c.spec); err != nil {
+		if f.calendars, err = a.calendars.Of(ctx, def.Namespace, c.spec); err != nil {
 			return f, err
 		}
 	}

@@ -35,7 +35,7 @@ func (a *api) createNow(
 	}
 	key, from := schedule.Key{Namespace: namespace, ID: req.ID}, a.origin(ctx, req.RequestID)
 	def := newDefinition(key, req, from, a.newID())
-	calendars, err := a.calendarsOf(ctx, namespace, &req.Spec)
+	calendars, err := a.calendars.Of(ctx, namespace, &req.Spec)
 	if err != nil {
 		return a.repeatOr(ctx, key, req, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -60,7 +61,7 @@ func describe(
 			UpdateTime:          def.UpdateTime,
 			Skips:               skipsToCome(def, &generator),
 			IdleDeadline:        generator.IdleDeadline,
-			Calendars:           usesOf(def),
+			Calendars:           calendars.UsesOf(def),
 			ReplanTime:          def.ReplanTime,
 		},
 	}

@@ -34,18 +34,18 @@
 // # Calendars
 //
 // A definition keeps what the named calendars hold that its spec names, so that whatever is computed from it needs nothing else.
-// When a calendar changes, background jobs write the definitions anew that use it (replan.go says how none is left out).
+// When a calendar changes, background jobs write the definitions anew that use it (frontend/internal/calendars says how none is left out).
 //
 // # Inside
 //
 // What a request makes of a schedule is decided by pure functions (decide.go, describe.go) and by [edit], which is as pure. [api] does the
 // reading and writing around them, with a file for each verb. [Frontend] is the service around that: subjects, formats, schemas,
 // concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every request says about
-// itself, and frontend/internal/listing makes pages.
+// itself, frontend/internal/listing makes pages, and frontend/internal/calendars serves the named calendars.
 //
 // # Who may use it
 //
 // Only cmd imports this package; callers of the API use package client, or any NATS client. It imports
-// frontend/internal/listing, frontend/internal/request, schedule, subjects, kv, specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a
-// rule of validation: those live in the invoker and in schedule.
+// frontend/internal/calendars, frontend/internal/listing, frontend/internal/request, schedule, subjects, kv, specproc, specproc/prose and
+// internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
 package frontend

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -282,7 +283,7 @@ func TestReplanFrom(t *testing.T) {
 			}
 			generator := wire.GeneratorState{Incarnation: def.Incarnation, Version: 3, Mark: test.mark}
 			e := beginEdit(def, from, facts{times: times{spec, def.JitterSeed()}, generator: generator})
-			e.replan(&calendar{NamedCalendar: schedule.NamedCalendar{Name: "c"}})
+			e.replan(&calendars.Calendar{NamedCalendar: schedule.NamedCalendar{Name: "c"}})
 			require.Equal(t, test.want, e.next.ReplanFrom.UTC())
 		})
 	}

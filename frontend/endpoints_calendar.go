@@ -10,26 +10,26 @@ func (a *api) calendarEndpoints() []*endpoint {
 	return []*endpoint{
 		{
 			thing: subjects.ThingCalendar, verb: "create", summary: "Create a named calendar; idempotent by requestId",
-			handle:  writes(a.createCalendar),
+			handle:  writes(a.calendars.Create),
 			request: "{name, dates?, windows?, requestId?}", reply: describedCalendar,
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "update",
 			summary: "Replace dates and windows, and plan all schedules anew that use the calendar; idempotent by requestId",
-			handle:  writes(a.updateCalendar),
+			handle:  writes(a.calendars.Update),
 			request: "{name, dates?, windows?, conflictToken?, requestId?}", reply: describedCalendar,
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "delete", summary: "Delete a calendar that no schedule uses; idempotent by requestId",
-			handle: writes(a.deleteCalendar), request: "{name, conflictToken?, requestId?}", reply: "{}",
+			handle: writes(a.calendars.Delete), request: "{name, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "describe", summary: "Describe a calendar",
-			handle: reads(a.describeCalendar), request: "{name}", reply: describedCalendar,
+			handle: reads(a.calendars.Describe), request: "{name}", reply: describedCalendar,
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "list", summary: "List the calendars of the namespace by name",
-			handle: reads(a.listCalendars), request: "{pageSize?, pageToken?, prefix?}", reply: "{calendars, nextPageToken?}",
+			handle: reads(a.calendars.List), request: "{pageSize?, pageToken?, prefix?}", reply: "{calendars, nextPageToken?}",
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -18,7 +19,7 @@ func (a *api) works() map[string]jobs.Work {
 			works[queryKind+string(operation)] = bulkWork{a}
 		}
 	}
-	works[kindReplan] = replanWork{a}
+	works[calendars.KindReplan] = a.calendars.Work(a.replan)
 	return works
 }
 

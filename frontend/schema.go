@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -67,11 +68,11 @@ func replySchema(t reflect.Type) (*jsonschema.Schema, error) {
 
 // publishedAs are the types that callers know of the replies whose lists are encoded already.
 var publishedAs = map[reflect.Type]reflect.Type{
-	reflect.TypeFor[listReply]():      reflect.TypeFor[schedule.ListReply](),
-	reflect.TypeFor[calendarsReply](): reflect.TypeFor[schedule.ListCalendarsReply](),
-	reflect.TypeFor[historyReply]():   reflect.TypeFor[schedule.HistoryReply](),
-	reflect.TypeFor[runsReply]():      reflect.TypeFor[schedule.RunsReply](),
-	reflect.TypeFor[runReply]():       reflect.TypeFor[schedule.RunReply](),
+	reflect.TypeFor[listReply]():           reflect.TypeFor[schedule.ListReply](),
+	reflect.TypeFor[calendars.ListReply](): reflect.TypeFor[schedule.ListCalendarsReply](),
+	reflect.TypeFor[historyReply]():        reflect.TypeFor[schedule.HistoryReply](),
+	reflect.TypeFor[runsReply]():           reflect.TypeFor[schedule.RunsReply](),
+	reflect.TypeFor[runReply]():            reflect.TypeFor[schedule.RunReply](),
 }
 
 // schemaOf returns the schema of a type. Types of a name of their own stand in it once, under $defs.

@@ -37,7 +37,7 @@ func (a *api) preview(
 	if req.ID == "" {
 		spec.Jitter = 0 // it depends on the schedule
 	}
-	copies, err := a.calendarsOf(ctx, namespace, &spec)
+	copies, err := a.calendars.Of(ctx, namespace, &spec)
 	if err != nil {
 		return schedule.TimesReply{}, err
 	}

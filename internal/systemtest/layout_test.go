@@ -35,8 +35,11 @@ func TestDependenciesPointDownwards(t *testing.T) {
 		"generator":      pool,
 		"invoker":        pool,
 		"backfiller":     pool,
-		"frontend": append([]string{"frontend/internal/listing", "frontend/internal/request", "internal/topology", "internal/taskqueue", "internal/jobs",
+		"frontend": append([]string{"frontend/internal/calendars", "frontend/internal/listing", "frontend/internal/request",
+			"internal/topology", "internal/taskqueue", "internal/jobs",
 			"internal/natsstats", "internal/search", "internal/search/query"}, pool...),
+		"frontend/internal/calendars": {"frontend/internal/listing", "frontend/internal/request", "schedule", "subjects", "kv",
+			"internal/apitext", "internal/jobs", "internal/wire"},
 		"frontend/internal/listing": {"schedule", "kv"},
 		"frontend/internal/request": {"schedule", "internal/telemetry"},
 

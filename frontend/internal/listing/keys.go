@@ -9,9 +9,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// KeyLists lists the keys of namespaces, which costs the more the more schedules there are, whatever is asked for of them.
-// Requests that come while a list is made wait for the next one and share it: what was there when a request came is in its
-// list, and many requests take no more lists than there is time for. It is safe for concurrent use.
+// KeyLists lists the keys of namespaces. A list costs more the more schedules there are, whatever the request needs of it. So requests that
+// come while a list is being made wait for the next list and share it. A list has every schedule that existed when its request came, and
+// many requests make no more lists than there is time for. KeyLists is safe for concurrent use.
 type KeyLists struct {
 	list  func(ctx context.Context, s *kv.Store, namespace string) ([]schedule.Key, error)
 	store *kv.Store
@@ -21,21 +21,22 @@ type KeyLists struct {
 	busy map[string]chan struct{} // of each namespace, full while a list is made
 }
 
-// NewKeyLists returns the lists that list makes, such as [kv.Schedules].
+// NewKeyLists returns lists that are made by the function list, [kv.Schedules] for example.
 func NewKeyLists(
 	store *kv.Store, list func(ctx context.Context, s *kv.Store, namespace string) ([]schedule.Key, error),
 ) *KeyLists {
 	return &KeyLists{list: list, store: store, next: map[string]*keyList{}, busy: map[string]chan struct{}{}}
 }
 
-// keyList is a list in the making. The first that asks for it makes it.
+// keyList is a list in the making. The first caller that asks for it makes it.
 type keyList struct {
 	done chan struct{}
 	keys []schedule.Key
 	err  error
 }
 
-// Of returns the keys of a namespace, ordered by ID. They are shared: nobody may change them.
+// Of returns the keys of a namespace, ordered by ID. Callers share them and must not change them. The error is the error of the list, or
+// the error of ctx.
 func (l *KeyLists) Of(ctx context.Context, namespace string) ([]schedule.Key, error) {
 	for {
 		list, first := l.join(namespace)
@@ -48,14 +49,14 @@ func (l *KeyLists) Of(ctx context.Context, namespace string) ([]schedule.Key, er
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		// Whoever has made it may have had less time than others.
+		// The caller that made the list may have had less time than this one.
 		if !errors.Is(list.err, context.Canceled) && !errors.Is(list.err, context.DeadlineExceeded) {
 			return list.keys, list.err
 		}
 	}
 }
 
-// join returns the next list of a namespace, and whether the caller is the first that asks for it.
+// join returns the next list of a namespace, and whether the caller is the first to ask for it.
 func (l *KeyLists) join(namespace string) (list *keyList, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +71,7 @@ func (l *KeyLists) join(namespace string) (list *keyList, first bool) {
 	return list, true
 }
 
-// make waits for the list before, and makes this one, which nobody can join any more by then.
+// make waits until the list before is made, and then makes this one. From then on nobody can join it.
 func (l *KeyLists) make(ctx context.Context, namespace string, list *keyList) {
 	defer close(list.done)
 	l.mu.Lock()

@@ -62,10 +62,10 @@ func (p *Page) Cut(limit int) {
 	}
 }
 
-// Keys cuts one page from keys, which are ordered by ID: the first size keys with the prefix and an ID greater than
-// after. More says that others follow.
+// Keys cuts one page from keys, which are ordered by ID: the first size keys that have the prefix and an ID greater than after. More says
+// that others follow.
 //
-// A page begins after an ID and not at a number, so schedules that come and go elsewhere neither repeat nor hide others.
+// A page begins after an ID and not at a number. So schedules that are created or deleted meanwhile neither repeat nor hide others.
 func Keys(keys []schedule.Key, prefix, after string, size int) (page []schedule.Key, more bool) {
 	if after < prefix {
 		keys = keys[lowerBound(keys, prefix):]

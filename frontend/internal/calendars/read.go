@@ -1,4 +1,4 @@
-package frontend
+package calendars
 
 import (
 	"cmp"
@@ -18,18 +18,18 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// calendar reads a calendar as it was last written.
-func (a *api) calendar(ctx context.Context, namespace, name string) (kv.Record[calendar], error) {
-	record, err := kv.GetJSON[calendar](ctx, a.cluster, subjects.CalendarKey(namespace, name))
+// get reads a calendar as it was last written.
+func (s *Service) get(ctx context.Context, namespace, name string) (kv.Record[Calendar], error) {
+	record, err := kv.GetJSON[Calendar](ctx, s.config.Cluster, subjects.CalendarKey(namespace, name))
 	if errors.Is(err, kv.ErrNotFound) {
 		return record, errNoCalendar(namespace, name)
 	}
 	return record, err
 }
 
-// calendarNames returns the names of the calendars of a namespace, in order.
-func (a *api) calendarNames(ctx context.Context, namespace string) ([]string, error) {
-	keys, err := a.cluster.Keys(ctx, subjects.CalendarKeys(namespace))
+// names returns the names of the calendars of a namespace, in order.
+func (s *Service) names(ctx context.Context, namespace string) ([]string, error) {
+	keys, err := s.config.Cluster.Keys(ctx, subjects.CalendarKeys(namespace))
 	if err != nil {
 		return nil, err
 	}
@@ -44,41 +44,41 @@ func (a *api) calendarNames(ctx context.Context, namespace string) ([]string, er
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// describeCalendar tells of a calendar, and of the schedules that are planned anew by it.
-func (a *api) describeCalendar(
+// Describe returns a calendar, and how far the re-planning of its schedules has come.
+func (s *Service) Describe(
 	ctx context.Context, namespace string, req *schedule.CalendarRequest,
 ) (schedule.CalendarDescription, error) {
-	record, err := a.calendar(ctx, namespace, req.Name)
+	record, err := s.get(ctx, namespace, req.Name)
 	if err != nil {
 		return schedule.CalendarDescription{}, err
 	}
-	return a.describeStored(ctx, namespace, &record.Value)
+	return s.describeStored(ctx, namespace, &record.Value)
 }
 
 // describeStored adds to a calendar how far its re-planning has come.
-func (a *api) describeStored(ctx context.Context, namespace string, c *calendar) (schedule.CalendarDescription, error) {
-	replan, err := a.replanOf(ctx, namespace, c.Edition)
+func (s *Service) describeStored(ctx context.Context, namespace string, c *Calendar) (schedule.CalendarDescription, error) {
+	replan, err := s.replanOf(ctx, namespace, c.Edition)
 	return c.describe(namespace, replan), err
 }
 
-// calendarsReply is a schedule.ListCalendarsReply whose entries are encoded already, as those of listReply are.
-type calendarsReply struct {
+// ListReply is a schedule.ListCalendarsReply whose entries are already encoded.
+type ListReply struct {
 	Calendars     []json.RawMessage `json:"calendars"`
 	NextPageToken string            `json:"nextPageToken,omitempty"`
 }
 
-// listCalendars reads one page.
-func (a *api) listCalendars(ctx context.Context, namespace string, req *schedule.ListRequest) (calendarsReply, error) {
+// List returns one page of the calendars of a namespace, by name.
+func (s *Service) List(ctx context.Context, namespace string, req *schedule.ListRequest) (ListReply, error) {
 	if req.Query != "" {
-		return calendarsReply{}, schedule.Invalid("query", "is for schedules: leave it out")
+		return ListReply{}, schedule.Invalid("query", "is for schedules: leave it out")
 	}
 	after, err := listing.DecodePageToken(req.PageToken)
 	if err != nil {
-		return calendarsReply{}, err
+		return ListReply{}, err
 	}
-	names, err := a.calendarNames(ctx, namespace)
+	names, err := s.names(ctx, namespace)
 	if err != nil {
-		return calendarsReply{}, err
+		return ListReply{}, err
 	}
 	keys := make([]schedule.Key, len(names))
 	for i, name := range names {
@@ -86,37 +86,37 @@ func (a *api) listCalendars(ctx context.Context, namespace string, req *schedule
 	}
 	p := listing.Page{Keys: keys, Prefix: req.Prefix, After: after, Size: cmp.Or(req.PageSize, listing.DefaultPageSize), More: true}
 	some := p.Next(0)
-	entries, err := a.calendarEntries(ctx, some)
+	entries, err := s.entries(ctx, some)
 	if err != nil {
-		return calendarsReply{}, err
+		return ListReply{}, err
 	}
 	for i, entry := range entries {
 		if entry != nil {
 			p.Add(some[i].ID, entry)
 		}
 	}
-	p.Cut(a.maxReply() - listing.ReplyOverhead)
-	reply := calendarsReply{Calendars: p.Entries()}
+	p.Cut(s.config.MaxReply() - listing.ReplyOverhead)
+	reply := ListReply{Calendars: p.Entries()}
 	if p.More {
 		reply.NextPageToken = listing.EncodePageToken(p.After)
 	}
 	return reply, nil
 }
 
-// calendarEntries reads the calendars of a page, in the same order. The entry of one that has gone meanwhile is nil, and so is
-// that of one that cannot be read: describe says what is wrong with it.
-func (a *api) calendarEntries(ctx context.Context, keys []schedule.Key) ([][]byte, error) {
+// entries reads the calendars of a page, in the same order. The entry is nil if the calendar was deleted meanwhile or cannot be read;
+// describe says what is wrong with the latter.
+func (s *Service) entries(ctx context.Context, keys []schedule.Key) ([][]byte, error) {
 	entries := make([][]byte, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listReaders)
 	for i, key := range keys {
 		group.Go(func() error {
-			record, err := a.calendar(ctx, key.Namespace, key.ID)
+			record, err := s.get(ctx, key.Namespace, key.ID)
 			switch {
 			case schedule.CodeOf(err) == schedule.CodeNotFound:
 				return nil
 			case errors.Is(err, kv.ErrCorrupt):
-				a.log.ErrorContext(ctx, "calendar left out of a list", "namespace", key.Namespace, "calendar", key.ID, "error", err)
+				s.config.Logger.ErrorContext(ctx, "calendar left out of a list", "namespace", key.Namespace, "calendar", key.ID, "error", err)
 				return nil
 			case err != nil:
 				return err
@@ -128,9 +128,9 @@ func (a *api) calendarEntries(ctx context.Context, keys []schedule.Key) ([][]byt
 	return entries, group.Wait()
 }
 
-// calendarsOf returns the calendars that a spec names, as they were last written, in the form that a definition keeps them
-// in. One that does not exist is an error that says which ones do.
-func (a *api) calendarsOf(
+// Of returns the calendars that a spec names, as they were last written, in the form in which a definition keeps them. It returns nil if
+// the spec names none. If one does not exist, the error says which calendars there are.
+func (s *Service) Of(
 	ctx context.Context, namespace string, spec *schedule.Spec,
 ) (map[string]wire.CalendarCopy, error) {
 	if len(spec.ExcludeCalendarsNamed) == 0 {
@@ -138,23 +138,23 @@ func (a *api) calendarsOf(
 	}
 	calendars := map[string]wire.CalendarCopy{}
 	for _, name := range spec.ExcludeCalendarsNamed {
-		record, err := a.calendar(ctx, namespace, name)
+		record, err := s.get(ctx, namespace, name)
 		switch {
 		case schedule.CodeOf(err) == schedule.CodeNotFound:
-			return nil, a.missingCalendar(ctx, namespace, spec)
+			return nil, s.missingCalendar(ctx, namespace, spec)
 		case err != nil:
 			return nil, err
-		case record.Value.isDeleting(a.now()):
+		case record.Value.isDeleting(s.config.Now()):
 			return nil, schedule.Errorf(schedule.CodeUnavailable, "calendar %q is being deleted: try again in a moment", name)
 		}
-		calendars[name] = record.Value.copy()
+		calendars[name] = record.Value.Copy()
 	}
 	return calendars, nil
 }
 
-// missingCalendar says which calendars there are, for a spec that names another one.
-func (a *api) missingCalendar(ctx context.Context, namespace string, spec *schedule.Spec) error {
-	names, err := a.calendarNames(ctx, namespace)
+// missingCalendar returns the error for a spec that names a calendar which does not exist.
+func (s *Service) missingCalendar(ctx context.Context, namespace string, spec *schedule.Spec) error {
+	names, err := s.names(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -168,10 +168,10 @@ func (a *api) missingCalendar(ctx context.Context, namespace string, spec *sched
 	return schedule.Errorf(schedule.CodeUnavailable, "a calendar of the spec was created at the same moment: try again")
 }
 
-// definitions reads those of the schedules that are there, as they were at a moment or later. One that cannot be read is left out and
-// logged: nothing can be computed from it, with or without calendars.
-func (a *api) definitions(ctx context.Context, m kv.Moment, keys []schedule.Key) ([]wire.Definition, error) {
-	batch, err := kv.ReadDefinitions(ctx, a.store, m, keys...)
+// definitions reads the definitions of those schedules that exist, as they were at a moment or later. It leaves out and logs a definition
+// that cannot be read, because nothing can be computed from it, with or without calendars.
+func (s *Service) definitions(ctx context.Context, m kv.Moment, keys []schedule.Key) ([]wire.Definition, error) {
+	batch, err := kv.ReadDefinitions(ctx, s.config.Store, m, keys...)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,8 @@ func (a *api) definitions(ctx context.Context, m kv.Moment, keys []schedule.Key)
 		switch {
 		case errors.Is(err, kv.ErrNotFound):
 		case errors.Is(err, kv.ErrCorrupt):
-			a.logFor(key).ErrorContext(ctx, "schedule left out of a search for users of a calendar", "error", err)
+			s.config.Logger.ErrorContext(ctx, "schedule left out of a search for users of a calendar", "namespace", key.Namespace,
+				"schedule_id", key.ID, "error", err)
 		case err != nil:
 			return nil, err
 		default:

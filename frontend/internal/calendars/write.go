@@ -1,4 +1,4 @@
-package frontend
+package calendars
 
 import (
 	"context"
@@ -18,58 +18,58 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// createCalendar writes a new calendar. Schedules may name it already, if one of its name was deleted at the moment when they
-// were created: they are looked for.
-func (a *api) createCalendar(
+// Create writes a new calendar. Schedules may already name it if an earlier calendar with this name was deleted at the moment when they
+// were created. The re-planning finds them.
+func (s *Service) Create(
 	ctx context.Context, namespace string, req *schedule.CreateCalendarRequest,
 ) (schedule.CalendarDescription, error) {
-	if err := a.checkRoomForCalendar(ctx, namespace, req); err != nil {
+	if err := s.checkRoom(ctx, namespace, req); err != nil {
 		return schedule.CalendarDescription{}, err
 	}
-	created := newCalendar(req, a.origin(ctx, req.RequestID), a.newID(), a.newID())
-	_, err := a.putCalendar(ctx, namespace, &created, 0)
+	created := newCalendar(req, request.OriginOf(ctx, s.config.Now(), req.RequestID), s.config.NewID(), s.config.NewID())
+	_, err := s.put(ctx, namespace, &created, 0)
 	if errors.Is(err, kv.ErrConflict) {
-		return a.repeatCreateCalendar(ctx, namespace, req)
+		return s.repeatCreate(ctx, namespace, req)
 	}
 	if err != nil {
 		return schedule.CalendarDescription{}, err
 	}
-	return a.describeStored(ctx, namespace, &created)
+	return s.describeStored(ctx, namespace, &created)
 }
 
-// putCalendar writes a new version of a calendar, and has the schedules that use it planned anew. That is arranged for before,
-// so that it is done whatever happens to this frontend.
-func (a *api) putCalendar(ctx context.Context, namespace string, next *calendar, revision uint64) (uint64, error) {
-	if err := a.arrangeReplan(ctx, namespace, next); err != nil {
+// put writes a new version of a calendar and starts the re-planning of the schedules that use it. The last job of the re-planning is made
+// before the calendar is written, so that it happens whatever happens to this frontend.
+func (s *Service) put(ctx context.Context, namespace string, next *Calendar, revision uint64) (uint64, error) {
+	if err := s.arrangeReplan(ctx, namespace, next); err != nil {
 		return 0, err
 	}
-	revision, err := kv.PutJSON(ctx, a.cluster, subjects.CalendarKey(namespace, next.Name), next, revision)
+	revision, err := kv.PutJSON(ctx, s.config.Cluster, subjects.CalendarKey(namespace, next.Name), next, revision)
 	if err != nil {
 		return 0, err
 	}
-	a.startReplan(ctx, namespace, next)
+	s.startReplan(ctx, namespace, next)
 	return revision, nil
 }
 
-// checkRoomForCalendar refuses a calendar where there are enough. Requests that arrive together may pass the limit by their
-// number. One that is there already is left to whoever finds the conflict.
-func (a *api) checkRoomForCalendar(ctx context.Context, namespace string, req *schedule.CreateCalendarRequest) error {
-	keys, err := a.calendarNames(ctx, namespace)
+// checkRoom refuses a new calendar if the namespace has as many as it may have. Requests that arrive together may exceed the limit by
+// their number. A calendar that already exists is not refused here: the write will find the conflict.
+func (s *Service) checkRoom(ctx context.Context, namespace string, req *schedule.CreateCalendarRequest) error {
+	keys, err := s.names(ctx, namespace)
 	if err != nil || len(keys) < schedule.MaxCalendars {
 		return err
 	}
-	if _, err := a.calendar(ctx, namespace, req.Name); err == nil {
+	if _, err := s.get(ctx, namespace, req.Name); err == nil {
 		return nil
 	}
 	return schedule.Errorf(schedule.CodeResourceExhausted,
 		"namespace %q has %d calendars: at most %d are accepted, delete some first", namespace, len(keys), schedule.MaxCalendars)
 }
 
-// repeatCreateCalendar answers a create request for a name that is taken.
-func (a *api) repeatCreateCalendar(
+// repeatCreate answers a create request for a name that is taken.
+func (s *Service) repeatCreate(
 	ctx context.Context, namespace string, req *schedule.CreateCalendarRequest,
 ) (schedule.CalendarDescription, error) {
-	record, err := a.calendar(ctx, namespace, req.Name)
+	record, err := s.get(ctx, namespace, req.Name)
 	switch {
 	case schedule.CodeOf(err) == schedule.CodeNotFound:
 		return schedule.CalendarDescription{}, schedule.Errorf(schedule.CodeUnavailable,
@@ -82,55 +82,55 @@ func (a *api) repeatCreateCalendar(
 			Message: fmt.Sprintf("namespace %q has a calendar %q already", namespace, req.Name),
 		}
 	}
-	return a.describeStored(ctx, namespace, &record.Value)
+	return s.describeStored(ctx, namespace, &record.Value)
 }
 
-// updateCalendar replaces what a calendar holds.
-func (a *api) updateCalendar(
+// Update replaces the entries of a calendar.
+func (s *Service) Update(
 	ctx context.Context, namespace string, req *schedule.UpdateCalendarRequest,
 ) (schedule.CalendarDescription, error) {
 	for range maxWrites {
-		record, err := a.calendar(ctx, namespace, req.Name)
+		record, err := s.get(ctx, namespace, req.Name)
 		if err != nil {
 			return schedule.CalendarDescription{}, err
 		}
 		current := record.Value
 		if current.hasApplied(req.RequestID) {
-			return a.describeStored(ctx, namespace, &current)
+			return s.describeStored(ctx, namespace, &current)
 		}
 		if err := request.CheckToken("calendar", current.Version, req.ConflictToken); err != nil {
 			return schedule.CalendarDescription{}, err
 		}
-		next := current.updated(req, a.origin(ctx, req.RequestID), a.newID())
+		next := current.updated(req, request.OriginOf(ctx, s.config.Now(), req.RequestID), s.config.NewID())
 		if next.Version == current.Version {
-			_, err = kv.PutJSON(ctx, a.cluster, subjects.CalendarKey(namespace, req.Name), &next, record.Revision)
+			_, err = kv.PutJSON(ctx, s.config.Cluster, subjects.CalendarKey(namespace, req.Name), &next, record.Revision)
 		} else {
-			_, err = a.putCalendar(ctx, namespace, &next, record.Revision)
+			_, err = s.put(ctx, namespace, &next, record.Revision)
 		}
 		switch {
 		case err == nil:
-			return a.describeStored(ctx, namespace, &next)
+			return s.describeStored(ctx, namespace, &next)
 		case !errors.Is(err, kv.ErrConflict):
 			return schedule.CalendarDescription{}, err
 		}
 	}
-	return schedule.CalendarDescription{}, errCalendarContended
+	return schedule.CalendarDescription{}, errContended
 }
 
-var errCalendarContended = schedule.Errorf(schedule.CodeUnavailable,
+var errContended = schedule.Errorf(schedule.CodeUnavailable,
 	"the calendar is being changed by too many others: try again")
 
-// deleteCalendar removes a calendar that no schedule uses. It is marked first, so that none begins to while they are looked
-// through; one whose request had been worked on before that keeps what the calendar held.
-func (a *api) deleteCalendar(
+// Delete removes a calendar that no schedule uses. It marks the calendar first, so that no schedule begins to use it while Delete looks
+// for users. A schedule whose request had already read the calendar keeps the contents.
+func (s *Service) Delete(
 	ctx context.Context, namespace string, req *schedule.DeleteCalendarRequest,
 ) (schedule.Empty, error) {
 	key := subjects.CalendarKey(namespace, req.Name)
-	if repeated, err := a.hasDeletedCalendar(ctx, namespace, req); err != nil || repeated {
+	if repeated, err := s.hasDeleted(ctx, namespace, req); err != nil || repeated {
 		return schedule.Empty{}, err
 	}
 	for range maxWrites {
-		record, err := a.calendar(ctx, namespace, req.Name)
+		record, err := s.get(ctx, namespace, req.Name)
 		if err != nil {
 			return schedule.Empty{}, err
 		}
@@ -138,54 +138,54 @@ func (a *api) deleteCalendar(
 			return schedule.Empty{}, err
 		}
 		marked := record.Value
-		marked.Deleting = a.now().UTC()
-		revision, err := kv.PutJSON(ctx, a.cluster, key, &marked, record.Revision)
+		marked.Deleting = s.config.Now().UTC()
+		revision, err := kv.PutJSON(ctx, s.config.Cluster, key, &marked, record.Revision)
 		if err == nil {
-			err = a.deleteUnused(ctx, namespace, &marked, revision)
+			err = s.deleteUnused(ctx, namespace, &marked, revision)
 		}
 		if err == nil {
-			a.noteDeletedCalendar(ctx, namespace, req)
+			s.noteDeleted(ctx, namespace, req)
 		}
 		if !errors.Is(err, kv.ErrConflict) {
 			return schedule.Empty{}, err
 		}
 	}
-	return schedule.Empty{}, errCalendarContended
+	return schedule.Empty{}, errContended
 }
 
-// hasDeletedCalendar reports whether a request was the last to delete a calendar of that name.
-func (a *api) hasDeletedCalendar(
+// hasDeleted reports whether this request was the last to delete a calendar with this name.
+func (s *Service) hasDeleted(
 	ctx context.Context, namespace string, req *schedule.DeleteCalendarRequest,
 ) (bool, error) {
 	if req.RequestID == "" {
 		return false, nil
 	}
-	last, err := kv.OrZero(kv.GetJSON[string](ctx, a.cluster, subjects.DeletedCalendarKey(namespace, req.Name)))
+	last, err := kv.OrZero(kv.GetJSON[string](ctx, s.config.Cluster, subjects.DeletedCalendarKey(namespace, req.Name)))
 	return last.Value == req.RequestID, err
 }
 
-// noteDeletedCalendar remembers the request that has deleted a calendar, for as long as a deleted record leaves a trace.
-func (a *api) noteDeletedCalendar(ctx context.Context, namespace string, req *schedule.DeleteCalendarRequest) {
+// noteDeleted remembers which request has deleted a calendar, as long as a deleted record leaves a trace.
+func (s *Service) noteDeleted(ctx context.Context, namespace string, req *schedule.DeleteCalendarRequest) {
 	if req.RequestID == "" {
 		return
 	}
-	err := kv.PutJSONFor(ctx, a.cluster, subjects.DeletedCalendarKey(namespace, req.Name), &req.RequestID, subjects.TombstoneAge)
+	err := kv.PutJSONFor(ctx, s.config.Cluster, subjects.DeletedCalendarKey(namespace, req.Name), &req.RequestID, subjects.TombstoneAge)
 	if err != nil {
-		a.log.WarnContext(ctx, "a repeat of the request that deleted a calendar will not be known", "namespace", namespace,
+		s.config.Logger.WarnContext(ctx, "a repeat of the request that deleted a calendar will not be known", "namespace", namespace,
 			"calendar", req.Name, "error", err)
 	}
 }
 
-// deleteUnused removes a calendar that has been marked, or the mark if a schedule uses it.
-func (a *api) deleteUnused(ctx context.Context, namespace string, marked *calendar, revision uint64) error {
+// deleteUnused removes a marked calendar. If a schedule uses the calendar, it removes the mark instead.
+func (s *Service) deleteUnused(ctx context.Context, namespace string, marked *Calendar, revision uint64) error {
 	key := subjects.CalendarKey(namespace, marked.Name)
-	users, err := a.usersOf(ctx, namespace, marked.Name)
+	users, err := s.usersOf(ctx, namespace, marked.Name)
 	if err == nil && len(users) == 0 {
-		return a.cluster.Delete(ctx, key, revision)
+		return s.config.Cluster.Delete(ctx, key, revision)
 	}
 	marked.Deleting = time.Time{}
-	if _, unmarkErr := kv.PutJSON(context.WithoutCancel(ctx), a.cluster, key, marked, revision); unmarkErr != nil {
-		a.log.WarnContext(ctx, "mark of a calendar not removed, it goes by itself", "namespace", namespace,
+	if _, unmarkErr := kv.PutJSON(context.WithoutCancel(ctx), s.config.Cluster, key, marked, revision); unmarkErr != nil {
+		s.config.Logger.WarnContext(ctx, "mark of a calendar not removed, it goes by itself", "namespace", namespace,
 			"calendar", marked.Name, "after", deleteTime, "error", unmarkErr)
 	}
 	if err != nil {
@@ -195,7 +195,7 @@ func (a *api) deleteUnused(ctx context.Context, namespace string, marked *calend
 		"calendar %q is used by %s: take it out of excludeCalendarsNamed there first", marked.Name, someOf(users))
 }
 
-// maxUsers is how many users of a calendar are looked for, shownUsers how many are named.
+// maxUsers is how many users of a calendar are looked for; shownUsers is how many an error names.
 const (
 	maxUsers   = 100
 	shownUsers = 3
@@ -219,21 +219,21 @@ func someOf(ids []string) string {
 	return fmt.Sprintf("the schedules %s and many more", names)
 }
 
-// usersBatch is how many definitions are read at once to look for users of a calendar, usersReaders how many such reads go on
-// side by side.
+// usersBatch is how many definitions one read brings when users of a calendar are looked for; usersReaders is how many such reads run in
+// parallel.
 const (
 	usersBatch   = 1000
 	usersReaders = 4
 )
 
-// usersOf returns the IDs of the first schedules that name a calendar, about maxUsers at most. None that did when it was called goes
-// unseen, whatever replicas know.
-func (a *api) usersOf(ctx context.Context, namespace, name string) ([]string, error) {
-	keys, err := a.keysAndTraces.Of(ctx, namespace)
+// usersOf returns the IDs of the first schedules that name a calendar, about maxUsers at most. It sees every schedule that named the
+// calendar when usersOf was called, even if a replica lags behind.
+func (s *Service) usersOf(ctx context.Context, namespace, name string) ([]string, error) {
+	keys, err := s.config.KeysAndTraces.Of(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	now, err := kv.Now(ctx, a.store)
+	now, err := kv.Now(ctx, s.config.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (a *api) usersOf(ctx context.Context, namespace, name string) ([]string, er
 			if total.Load() >= maxUsers {
 				return nil
 			}
-			definitions, err := a.definitions(groupCtx, now, some)
+			definitions, err := s.definitions(groupCtx, now, some)
 			for d := range definitions {
 				if usesCalendar(&definitions[d], name) {
 					found[i] = append(found[i], definitions[d].ID)
