@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// apartConfig has the installation in one account and a worker in another, which finds that JetStream by a prefix.
+// apartConfig puts the installation into one account and a worker into another. The worker finds the installation's JetStream by a prefix.
 const apartConfig = `accounts {
   CARILLON {
     jetstream: enabled
@@ -48,8 +48,8 @@ const apartConfig = `accounts {
   }
 }`
 
-// TestAccountApart: a worker and a client of another account than that of the installation work through its imports, by flag, variable or
-// context. What needs all of JetStream says that it cannot.
+// TestAccountApart: a worker and a client in another account than the installation work through its imports. The prefix comes from a flag,
+// a variable or a context. A command that needs all of JetStream says that it cannot run there.
 func TestAccountApart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// errBench is the error of a run whose figures are worth nothing, errBenchInterrupted that of one that has none.
+// errBench ends a run whose figures are worthless, errBenchInterrupted a run that has no figures.
 var (
 	errBench            = errors.New("actions were missed, or ran twice, early or without being due")
 	errBenchInterrupted = errors.New("the run was interrupted: nothing has been measured")
@@ -58,7 +58,7 @@ missed or doubled. See docs/performance/README.md.`,
 	return cmd
 }
 
-// benchHelper is the command that the NATS server of a run with processes of its own executes.
+// benchHelper is the hidden command that runs the NATS server of a run with --processes.
 func (a *app) benchHelper() *cobra.Command {
 	return &cobra.Command{
 		Use: bench.NATSCommand + " DIR SYNC", Short: "Run the NATS server of a bench", Hidden: true, Args: exactly("DIR", "SYNC"),
@@ -159,10 +159,10 @@ func (o *benchOptions) define(cmd *cobra.Command) {
 	o.http.define(cmd)
 }
 
-// runBench prepares what is the same for all scenarios.
+// runBench does what all scenarios need before they run.
 func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Context) error) error {
 	if !cmd.Flags().Changed(flagLogLevel) {
-		a.global.logLevel = "error" // warnings of a busy machine would run through the progress
+		a.global.logLevel = "error" // warnings about a busy machine would garble the progress
 	}
 	if o.Concurrency < 1 {
 		return usagef("--concurrency: %d is out of range: use 1 or more", o.Concurrency)
@@ -173,7 +173,7 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 	if err := a.warnOfPlace(cmd, false, benchFlags...); err != nil {
 		return err
 	}
-	o.Processes = o.Processes && !a.global.isExternal() // processes have a NATS server of their own
+	o.Processes = o.Processes && !a.global.isExternal() // the processes use their own NATS server
 	if o.Worker != bench.WorkerTogether && (o.Processes || a.global.isExternal()) {
 		return usagef("--worker: %s needs the embedded server", o.Worker)
 	}
@@ -185,7 +185,7 @@ func (a *app) runBench(cmd *cobra.Command, o *benchOptions, run func(context.Con
 		o.Dial = a.global.dialOwner
 	}
 	o.Version, o.Logger, o.ReturnMemory = readBuild().semantic(), a.logger(), a.returnMemory
-	// As in a server, or the traces would cost nothing here.
+	// Traces are recorded as in a server; otherwise they would cost nothing here.
 	return a.observed(cmd.Context(), "bench", o.http, nil, func(*slog.Logger, *probe.Health) error {
 		return run(cmd.Context())
 	})
@@ -217,7 +217,7 @@ func (a *app) benchOne(ctx context.Context, scenario bench.Scenario, p bench.Par
 	result, err := bench.Run(ctx, scenario, p, config)
 	progress.end()
 	if err != nil && ctx.Err() != nil {
-		return errBenchInterrupted // other commands have done what they were told then
+		return errBenchInterrupted // other commands treat an interrupt as success
 	}
 	if err != nil {
 		return err

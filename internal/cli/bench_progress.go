@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// benchProgress shows what a measurement is about: on a terminal as a bar in one line that is written over, elsewhere in a
-// line for each thing that is done. It is safe for concurrent use.
+// benchProgress shows what a measurement is doing: on a terminal as a bar in one line that is overwritten, elsewhere as one line for each
+// finished step. It is safe for concurrent use.
 type benchProgress struct {
 	out      io.Writer
 	now      func() time.Time
@@ -23,7 +23,7 @@ type benchProgress struct {
 
 const (
 	barWidth = 30
-	// barPause is how often a bar is drawn at most: drawing takes time from what is measured.
+	// barPause is the least time between two drawings of a bar: drawing takes time away from the measurement.
 	barPause = 200 * time.Millisecond
 )
 

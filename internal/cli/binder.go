@@ -13,8 +13,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// binder defines flags that fill in a request. Only the flags that were given are applied, in the order of their
-// definition, so that they replace what a file has set before and leave the rest alone.
+// binder defines flags that fill in a request. It applies only the flags that were given, in the order of their definition. They replace
+// what a file has set, and leave the rest alone.
 type binder struct {
 	flags   *pflag.FlagSet
 	applies []func() error
@@ -36,7 +36,7 @@ func (b *binder) apply() error {
 	return nil
 }
 
-// onGiven runs set when the flag was given, and names the flag in its error.
+// onGiven runs set if the flag was given. It adds the name of the flag to the error.
 func (b *binder) onGiven(name string, set func() error) {
 	flag := b.flags.Lookup(name)
 	b.bound = append(b.bound, flag)
@@ -51,7 +51,7 @@ func (b *binder) onGiven(name string, set func() error) {
 	})
 }
 
-// exclusive lets the stronger of some settings count. It is called before they are defined.
+// exclusive declares that some flags exclude each other: the one from the stronger source counts. Call it before defining them.
 func (b *binder) exclusive(stderr io.Writer, all ...string) {
 	b.applies = append(b.applies, func() error { return alternatives(all).choose(stderr, b.flags) })
 }
@@ -80,7 +80,7 @@ func (b *binder) duration(name, usage string, to *schedule.Duration) {
 	parsed(b, name, usage, to, schedule.ParseDuration)
 }
 
-// input defines the flags of the input of an action.
+// input defines the flags for the input of an action.
 func (b *binder) input(env Env, to *json.RawMessage, usage string) {
 	b.exclusive(env.Stderr, "input", "input-file")
 	parsed(b, "input", usage+" as `JSON`, @FILE, or @- for standard input", to, env.jsonReader())
@@ -92,7 +92,7 @@ func (b *binder) overlap(to *schedule.OverlapPolicy, usage string) {
 	oneOf(b, "overlap", usage, to, schedule.OverlapPolicies()...)
 }
 
-// oneOf defines a flag that takes one of some words.
+// oneOf defines a flag that takes one of a few words.
 func oneOf[T ~string](b *binder, name, usage string, to *T, accepted ...T) {
 	words := make([]string, len(accepted))
 	for i, word := range accepted {

@@ -107,7 +107,7 @@ func (s *selectionFlags) define(cmd *cobra.Command) {
 	})
 }
 
-// check takes the arguments of a command for IDs.
+// check reads the arguments of a command as schedule IDs.
 func (s *selectionFlags) check(cmd *cobra.Command, args []string) error {
 	s.IDs = args
 	err := alternatives{"query", "id-prefix", "all"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)

@@ -133,7 +133,7 @@ func (f *bulkFlags) labelFlag() (*schedule.Label, error) {
 	return &schedule.Label{Name: name, Value: &value}, nil
 }
 
-// bulk shows what will be done, asks, starts it, and waits where it is to.
+// bulk shows what will be done, asks for confirmation, starts the operation, and waits for its end if a flag says so.
 func (a *app) bulk(ctx context.Context, flags *bulkFlags) error {
 	return a.callAPI(ctx, "", func(ctx context.Context, api *client.Client) error {
 		preview := flags.request

@@ -90,7 +90,7 @@ func TestBulkEndToEnd(t *testing.T) {
 	server.stopped(t)
 }
 
-// testBulkReports looks at the newest operation, of which a schedule has failed.
+// testBulkReports reads the reports about the newest operation, which failed for one schedule.
 func testBulkReports(t *testing.T, c cli) {
 	stdout, _ := c.bulk(ExitOK, "list", "-q")
 	id := strings.Fields(stdout)[0]

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// bulkPoll is how often the progress of a bulk operation is looked at.
+	// bulkPoll is the pause between two looks at the progress of a bulk operation.
 	bulkPoll = 500 * time.Millisecond
 	// shownFailures is how many failures are printed at the end of a wait.
 	shownFailures = 10
 )
 
-// waitForBulk shows the progress of a bulk operation until it is over, and fails if one of its schedules has. For programs it
-// prints the description at the end.
+// waitForBulk shows the progress of a bulk operation until it is over. It fails if one of the schedules has failed. For programs it prints
+// the description at the end.
 func (a *app) waitForBulk(ctx context.Context, api *client.Client, output outputFlag, started schedule.StartBulkReply) error {
 	meter := newMeter(io.Discard, false)
 	if output.forPeople() {
@@ -44,8 +44,8 @@ func (a *app) waitForBulk(ctx context.Context, api *client.Client, output output
 	return err
 }
 
-// followBulk calls a function with a bulk operation again and again, until it is over, which is the last time. It asks instead
-// of listening, so that nothing can be missed while NATS is away.
+// followBulk polls a bulk operation until it is over, and calls a function with what it reads. The last call gets the finished operation.
+// Polling misses nothing while NATS is away.
 func followBulk(
 	ctx context.Context, api *client.Client, jobID string, show func(*schedule.BulkDescription) error,
 ) (schedule.BulkDescription, error) {
@@ -86,7 +86,7 @@ func printFailures(w io.Writer, operation *schedule.BulkDescription) error {
 	return err
 }
 
-// bulkError is what a bulk operation that is over means for the exit code.
+// bulkError turns the outcome of a finished bulk operation into an error, and so into the exit code.
 func bulkError(operation *schedule.BulkDescription) error {
 	switch {
 	case operation.Status == schedule.BulkFailed:

@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// clockSlack is how far the clocks of frontends and NATS may be apart for an event to be found by its time at once. At the end
-// everything is looked through once more, with ten times as much.
+// clockSlack is how far the clocks of frontends and NATS may differ without delaying an event: a look goes back this far before the newest
+// event. The last look goes back ten times as far, before the start of the operation.
 const clockSlack = 5 * time.Second
 
 func (a *app) bulkWatchCommand() *cobra.Command {
@@ -35,8 +35,8 @@ where there was nothing to do have no event.`,
 	return cmd
 }
 
-// watchBulk prints the events of a bulk operation until it is over. They are read from the event history, which has all of them
-// also where this command comes late.
+// watchBulk prints the events of a bulk operation until it is over. It reads them from the event history, which still has all of them if
+// this command starts late.
 func (a *app) watchBulk(ctx context.Context, api *client.Client, output eventOutput, jobID string) error {
 	printer := a.eventPrinter(a.env.Stdout, output, render.EventClock, true)
 	report := bulkReport{api: api, jobID: jobID, printer: &printer, seen: map[string]bool{}}
@@ -69,7 +69,7 @@ type bulkReport struct {
 	newest time.Time
 }
 
-// goOn prints what has come since. When the operation is over, nothing comes any more, and everything is looked through.
+// goOn prints the new events. Once the operation is over, no more will come, and goOn reads all events again.
 func (r *bulkReport) goOn(ctx context.Context, operation *schedule.BulkDescription) error {
 	from := operation.CreateTime.Add(-10 * clockSlack)
 	if !operation.Ended() && !r.newest.IsZero() {

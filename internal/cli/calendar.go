@@ -34,7 +34,7 @@ docs/calendars.md says more.`,
 	return cmd
 }
 
-// calendarsFor lets the shell complete the name of a calendar, as idsFor does the ID of a schedule.
+// calendarsFor lets the shell complete the name of a calendar. It is idsFor for calendars.
 func (a *app) calendarsFor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -72,7 +72,7 @@ func (a *app) callCalendars(ctx context.Context, name string, call func(context.
 	return a.explainCalendar(name, call(ctx, api))
 }
 
-// explainCalendar adds to an error of the API what can be done about it.
+// explainCalendar adds to an API error a hint at what to do.
 func (a *app) explainCalendar(name string, err error) error {
 	code, field := schedule.CodeOf(err), fieldOf(err)
 	switch {

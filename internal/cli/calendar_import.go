@@ -88,7 +88,7 @@ func (a *app) readICal(path string, flags *calendarImportFlags) (calendar schedu
 	return schedule.NamedCalendar{Name: flags.name, Dates: contents.Dates, Windows: contents.Windows}, nil
 }
 
-// importCalendar creates or updates a calendar, or shows what that would be.
+// importCalendar creates or updates a calendar, or only shows what it would do.
 func (a *app) importCalendar(
 	ctx context.Context, api *client.Client, output outputFlag, calendar schedule.NamedCalendar, dryRun bool,
 ) error {

@@ -13,14 +13,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// holidays is an iCalendar file with a day of each year, and a window of the next one.
+// holidays is an iCalendar file with a yearly holiday, and a window in the following year.
 func holidays(year int) string {
 	text := "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nUID:1\nDTSTART;VALUE=DATE:20001225\nRRULE:FREQ=YEARLY\nEND:VEVENT\n" +
 		"BEGIN:VEVENT\nUID:2\nDTSTART:%d0301T120000\nDURATION:PT2H\nEND:VEVENT\nEND:VCALENDAR\n"
 	return fmt.Sprintf(text, year+1)
 }
 
-// calendars runs calendar commands against a server, with files.
+// calendars runs calendar commands with files against a server.
 type calendars struct {
 	t     *testing.T
 	nats  string
@@ -77,7 +77,7 @@ func TestCalendarsEndToEnd(t *testing.T) {
 		return len(d.Info.FutureActionTimes) > 0 && d.Info.FutureActionTimes[0].Day() != tomorrow.Day() &&
 			d.Info.FutureActionTimes[1].Day() != tomorrow.Day()
 	})
-	natstest.Eventually(t, patience, "the calendar counts the schedule", func() bool { // a moment after it was planned anew
+	natstest.Eventually(t, patience, "the calendar counts the schedule", func() bool { // this happens a moment after replanning
 		return strings.Contains(c.ok("describe", "office"), "1 planned anew so far, not done yet")
 	})
 	assert.Contains(t, schedules.ok("audit", "daily"), "daily: all explained")

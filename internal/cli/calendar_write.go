@@ -20,7 +20,7 @@ type namedCalendarFlags struct {
 	binder
 }
 
-// calendarFile is what a file may hold: the request of create or update, or the answer of describe, which has more.
+// calendarFile is what a file may hold: the request of create or update, or the answer of describe, which has more fields.
 type calendarFile struct {
 	schedule.UpdateCalendarRequest
 	Namespace string          `json:"namespace,omitempty"`
@@ -41,7 +41,7 @@ func (f *namedCalendarFlags) define(cmd *cobra.Command) {
 	})
 }
 
-// request returns what a command line asks for a calendar to be, over what it holds.
+// request returns the calendar that a command line asks for, given what the calendar holds now.
 func (f *namedCalendarFlags) request(namespace, name string, current schedule.NamedCalendar) (
 	request schedule.UpdateCalendarRequest, err error,
 ) {
@@ -78,7 +78,7 @@ func (f *namedCalendarFlags) read(namespace string) (file calendarFile, err erro
 	return file, nil
 }
 
-// named checks the arguments: the name, which a file may have instead.
+// named checks the arguments. The name may be missing if there is a file, which can hold it.
 func (f *namedCalendarFlags) named(cmd *cobra.Command, args []string) error {
 	if f.file != "" && len(args) == 0 {
 		return nil
@@ -148,7 +148,7 @@ anew in the background; "carillon calendar describe" shows how far that has come
 	return cmd
 }
 
-// updateCalendar changes what flags name of a calendar as it is, or replaces it by a file.
+// updateCalendar changes what the flags name in the stored calendar, or replaces the calendar with a file.
 func (a *app) updateCalendar(
 	ctx context.Context, api *client.Client, flags *namedCalendarFlags, name string,
 ) (schedule.CalendarDescription, error) {

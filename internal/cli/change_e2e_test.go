@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// refused runs a command that fails, and returns what it prints.
+// refused runs a command that must fail, and returns what it prints.
 func (c cli) refused(wantCode int, want string, args ...string) (stdout string) {
 	c.t.Helper()
 	code, stdout, stderr := c.run(args...)
@@ -26,7 +26,7 @@ func (c cli) refused(wantCode int, want string, args ...string) (stdout string) 
 	return stdout
 }
 
-// document reads a text that is one JSON document and nothing else.
+// document reads a text that must be exactly one JSON document.
 func document[T any](t *testing.T, text string) (value T) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), &value), text)
@@ -60,7 +60,7 @@ func TestUpdateEndToEnd(t *testing.T) {
 	server.stopped(t)
 }
 
-// testUpdateMeanwhile changes a schedule while a change of it is worked out: when that reads its input.
+// testUpdateMeanwhile changes a schedule while an update of it is being computed: at the moment when the update reads its input.
 func testUpdateMeanwhile(t *testing.T, c cli) {
 	t.Helper()
 	p := &process{env: map[string]string{"CARILLON_NATS": c.nats}}
@@ -94,7 +94,7 @@ func keptText(t *testing.T, stderr string) string {
 	return string(text)
 }
 
-// script writes a shell script that is an editor, and returns its path. Within, $1 is the file to edit and $dir a folder.
+// script writes a shell script that acts as the editor, and returns its path. In the script, $1 is the file to edit and $dir a folder.
 func script(t *testing.T, text string) (path, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -122,7 +122,7 @@ func TestEditEndToEnd(t *testing.T) {
 	assert.Equal(t, ExitOK, code)
 	assert.Equal(t, "x", document[schedule.Description](t, stdout).ID)
 
-	// The first time it writes nonsense; the second time, with the error on top, it mends it.
+	// The first time, the editor writes nonsense. The second time it sees the error at the top and corrects the text.
 	mends, dir := script(t, `if grep -q '^# error: ' "$1"; then cp "$1" "$dir/seen"; sed -i s/evry/every/ "$1"
 		else sed -i 's/every: .*/evry: 15m/' "$1"; fi`)
 	code, stdout, stderr = c.edit(mends, "x")
@@ -149,7 +149,7 @@ func TestEditEndToEnd(t *testing.T) {
 	server.stopped(t)
 }
 
-// testEditMeanwhile changes a schedule while somebody has it in an editor.
+// testEditMeanwhile changes a schedule while somebody else has it open in an editor.
 func testEditMeanwhile(t *testing.T, c cli) {
 	t.Helper()
 	waits, dir := script(t, `sed -i s/15m/5m/ "$1"; touch "$dir/open"; while [ ! -e "$dir/go" ]; do sleep 0.05; done`)
@@ -181,7 +181,7 @@ func testEditMeanwhile(t *testing.T, c cli) {
 	assert.Equal(t, "every 5m", c.words("x"), "the text goes over it, as the hint says")
 }
 
-// words returns what a schedule says of its times.
+// words returns the interval in the description of a schedule.
 func (c cli) words(id string) string {
 	c.t.Helper()
 	return regexp.MustCompile(`every +\S+`).FindString(strings.ReplaceAll(c.ok("describe", id), "every  ", "every "))

@@ -19,14 +19,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// noon is the clock of the tests of what a command line means.
+// noon is the clock of the tests that read command lines.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 600, time.UTC)
 
 func TestTimeParser(t *testing.T) {
 	t.Parallel()
 	at := timeParser(func() time.Time { return noon })
 	for text, want := range map[string]string{
-		"+10m":                      "2026-01-02T12:10:01Z", // never earlier than asked for
+		"+10m":                      "2026-01-02T12:10:01Z", // rounded up: never earlier than requested
 		"-24h":                      "2026-01-01T12:00:00Z",
 		"2030-01-31T10:00:00+01:00": "2030-01-31T09:00:00Z",
 	} {
@@ -167,7 +167,7 @@ func TestPatchFlags(t *testing.T) {
 	}
 }
 
-// update returns the request that a command line of schedule update makes of a file.
+// update returns the request that a command line of schedule update builds from a file.
 func (p *process) update(t *testing.T, id string, args ...string) (schedule.UpdateRequest, error) {
 	t.Helper()
 	flags := updateFlags{createFlags{env: p.Env()}}
@@ -213,7 +213,7 @@ func TestUpdateOver(t *testing.T) {
 	cmd := &cobra.Command{Use: "update"}
 	flags.define(cmd)
 	require.NoError(t, cmd.ParseFlags([]string{"--every", "5s", "--retry-backoff", "3"}))
-	for range 2 { // it is worked out anew when somebody else was faster
+	for range 2 { // after a conflict, the flags are applied again
 		got, err := flags.over(cmd, current)
 		require.NoError(t, err)
 		assert.Equal(t, schedule.Spec{Intervals: every(5 * time.Second), TimeZone: "Europe/Berlin"}, got.Spec)

@@ -24,7 +24,7 @@ import (
 // chaosOptions are the flags of the chaos command.
 type chaosOptions struct {
 	chaos.Config
-	// seed is empty for one by chance.
+	// seed is empty if a random one is to be chosen.
 	seed string
 	json bool
 }
@@ -76,7 +76,7 @@ func (a *app) chaosHelpers() []*cobra.Command {
 	}
 }
 
-// check completes the options and refuses what cannot be.
+// check completes the options and refuses impossible ones.
 func (o *chaosOptions) check() (err error) {
 	if o.Seed = rand.Uint64N(1_000_000); o.seed != "" {
 		if o.Seed, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
@@ -94,7 +94,7 @@ func (o *chaosOptions) check() (err error) {
 	return nil
 }
 
-// errChaos is the error of a run that has found something, errChaosInterrupted that of one that was not let come to its end.
+// errChaos ends a run that has found problems, errChaosInterrupted a run that could not finish.
 var (
 	errChaos            = errors.New("the run has found problems")
 	errChaosInterrupted = errors.New("the run was interrupted: nothing has been checked")
@@ -117,7 +117,7 @@ func (a *app) runChaos(ctx context.Context, o *chaosOptions) (err error) {
 	report, err := chaos.Run(ctx, o.Config)
 	progress.end()
 	if err != nil && ctx.Err() != nil {
-		err = errChaosInterrupted // other commands have done what they were told then; this one has checked nothing
+		err = errChaosInterrupted // other commands treat an interrupt as success; this one has checked nothing
 	}
 	if temporary && (err == nil && report.OK() || ctx.Err() != nil) {
 		err = errors.Join(err, os.RemoveAll(o.Dir))
@@ -125,7 +125,7 @@ func (a *app) runChaos(ctx context.Context, o *chaosOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if !report.OK() { // else it is gone, or where the user wanted it; a report to keep should name no folder of a machine
+	if !report.OK() { // the folder matters only if something was found; a report worth keeping names no local folder
 		report.Dir = o.Dir
 	}
 	return errors.Join(a.printChaos(report, o.json), chaosError(report))
@@ -160,10 +160,10 @@ func (a *app) printChaos(report *chaos.Report, asJSON bool) error {
 	return err
 }
 
-// chaosQuiet is how often a line is written where no one watches.
+// chaosQuiet is the pause between two lines if the output is no terminal.
 const chaosQuiet = 10 * time.Second
 
-// chaosProgress shows what is going on: on a terminal in one line that changes, elsewhere in a line every ten seconds.
+// chaosProgress shows what is going on: on a terminal in one line that changes, elsewhere in a new line every ten seconds.
 type chaosProgress struct {
 	app  *app
 	live bool
@@ -195,7 +195,7 @@ func (p *chaosProgress) end() {
 
 func (p *chaosProgress) write(text string) { _, _ = io.WriteString(p.app.env.Stderr, text) }
 
-// runChaosWorker runs a worker as the worker command does, whose actions note in a ledger that they run.
+// runChaosWorker runs a worker like the worker command. Its actions record their runs in a ledger.
 func (a *app) runChaosWorker(ctx context.Context, ledger string) (err error) {
 	closeLedger := func() error { return nil }
 	defer func() { err = errors.Join(err, closeLedger()) }()

@@ -36,7 +36,7 @@ func TestChaosRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// TestChaosProcessesAreNotForPeople keeps the commands of the processes out of the help.
+// TestChaosProcessesAreNotForPeople: the help does not list the commands of the helper processes.
 func TestChaosProcessesAreNotForPeople(t *testing.T) {
 	t.Parallel()
 	var p process

@@ -17,9 +17,9 @@ import (
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Color says that Stdout is a terminal that may be coloured.
+	// Color says that Stdout is a terminal that shows colours.
 	Color bool
-	// Width returns how many columns the terminal has that Stdout is; 0 if it is none.
+	// Width returns the number of columns of the terminal that Stdout is, or 0 if Stdout is no terminal.
 	Width func() int
 	// LookupEnv is like os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
@@ -27,7 +27,7 @@ type Env struct {
 	ReadFile func(path string) ([]byte, error)
 	// Now is the clock.
 	Now func() time.Time
-	// Zone is the zone that times are shown in where the schedule does not give one.
+	// Zone is the zone for times whose schedule gives no zone.
 	Zone *time.Location
 	// UseZones is like zonedata.Use.
 	UseZones func(*zonedata.Data)
@@ -37,7 +37,7 @@ type Env struct {
 func Main(ctx context.Context, env Env, args []string) int {
 	a := &app{env: env}
 	root := a.rootCommand()
-	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // never nil, or cobra would take the arguments of the process
 	return report(env.Stderr, root.ExecuteContext(ctx))
 }
 
@@ -55,13 +55,13 @@ func (env Env) readInput(path string) ([]byte, error) {
 	return env.ReadFile(path)
 }
 
-// canAsk reports whether somebody sits at the terminal who can be asked.
+// canAsk reports whether the program can ask somebody at a terminal.
 func (a *app) canAsk() bool {
 	file, ok := a.env.Stdin.(*os.File)
 	return ok && isTerminal(file)
 }
 
-// ask asks whoever sits at the terminal a question, and returns an error unless the answer is yes.
+// ask asks the person at the terminal a question. It returns an error unless the answer is yes.
 func (a *app) ask(question string) error {
 	_, _ = fmt.Fprintf(a.env.Stderr, "%s [y/N] ", question)
 	line, err := bufio.NewReader(a.env.Stdin).ReadString('\n')

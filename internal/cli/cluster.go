@@ -48,8 +48,8 @@ func (a *app) callCluster(ctx context.Context, call func(context.Context, jetstr
 	return call(ctx, js, facts)
 }
 
-// clusterFacts reads what all processes of the installation agree on. Other than topology.Ensure it sets up nothing: a
-// wrong prefix is more likely than a new installation.
+// clusterFacts reads the settings that all processes of the installation share. Unlike topology.Ensure it creates nothing: a wrong prefix
+// is more likely than a new installation.
 func (a *app) clusterFacts(ctx context.Context, js jetstream.JetStream) (topology.Facts, error) {
 	name := a.global.names.ClusterBucket()
 	bucket, err := js.KeyValue(ctx, name)

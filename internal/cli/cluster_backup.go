@@ -58,7 +58,7 @@ func writeBackup(w io.Writer, dir string, m *backup.Manifest) error {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// steps shows on a terminal which step of a backup or restore is under way; elsewhere it shows nothing.
+// steps shows the current step of a backup or restore on a terminal. Elsewhere it shows nothing.
 type steps struct {
 	out   io.Writer
 	shown bool

@@ -46,7 +46,7 @@ func TestClusterBackupUsage(t *testing.T) {
 	assert.Equal(t, "error: "+folder+" holds no backup: it has no manifest.json\n", p.stderr.String())
 }
 
-// TestClusterBackupAndRestore takes a server from one data folder to another.
+// TestClusterBackupAndRestore moves an installation from one data folder to another.
 func TestClusterBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
@@ -105,7 +105,7 @@ func TestWriteSummary(t *testing.T) {
 	}
 }
 
-// TestSteps shows one line that is written over.
+// TestSteps: the steps share one line, which is overwritten.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

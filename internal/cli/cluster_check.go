@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
-// clusterCheck is the flags of cluster check.
+// clusterCheck holds the flags of cluster check.
 type clusterCheck struct {
 	repair bool
 	pause  time.Duration
@@ -78,7 +78,7 @@ func (a *app) checkCluster(ctx context.Context, check clusterCheck, namespace st
 	return report, err
 }
 
-// writeReport writes one line for each inconsistency, and one for all.
+// writeReport writes one line for each inconsistency, and a summary line.
 func writeReport(w io.Writer, report *consistency.Report, repair bool) error {
 	if len(report.Findings) > 0 {
 		rows := [][]string{{"SCHEDULE", "KIND", "WHAT"}}
@@ -107,7 +107,7 @@ func verdict(report *consistency.Report, repair bool) string {
 	return found
 }
 
-// repairText is what --repair does, has done, or could not do about a finding.
+// repairText says what --repair would do, has done, or could not do about a finding.
 func repairText(f *consistency.Finding) string {
 	switch {
 	case f.Repaired:
@@ -120,7 +120,7 @@ func repairText(f *consistency.Finding) string {
 	return "--repair: " + f.Repair
 }
 
-// leftOver is the error of a check that leaves something inconsistent.
+// leftOver returns an error if the check leaves an inconsistency.
 func leftOver(report *consistency.Report, repair bool) error {
 	open, repairable := report.Open(), 0
 	for i := range report.Findings {

@@ -58,7 +58,7 @@ with --strict if there is a warning.`,
 	return cmd
 }
 
-// printHealth prints the checks; one a line as jsonl, which is for lists.
+// printHealth prints the checks; as jsonl, a format for lists, it prints one check per line.
 func (a *app) printHealth(output outputFlag, answer *healthAnswer) error {
 	if output.format == outputJSONL {
 		return a.print(output, answer.Checks, nil)
@@ -66,7 +66,7 @@ func (a *app) printHealth(output outputFlag, answer *healthAnswer) error {
 	return a.print(output, answer, func(w io.Writer) error { return render.Health(w, answer.Checks, a.view()) })
 }
 
-// healthError is the error of an installation that is not well; the checks have said why.
+// healthError is the error for an unhealthy installation. The checks have already printed the reasons.
 func healthError(status diagnosis.Status, strict bool) error {
 	switch {
 	case status == diagnosis.Failed:
@@ -77,7 +77,7 @@ func healthError(status diagnosis.Status, strict bool) error {
 	return nil
 }
 
-// gatherFacts asks NATS how the installation is.
+// gatherFacts asks NATS about the state of the installation.
 func (a *app) gatherFacts(ctx context.Context) (*diagnosis.Facts, error) {
 	conn, js, err := a.connectOwner()
 	if err != nil {

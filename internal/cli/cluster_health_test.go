@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// cluster runs a command of the group "cluster".
+// cluster runs a subcommand of "cluster".
 func (c cli) cluster(args ...string) (code int, stdout, stderr string) {
 	p := process{env: map[string]string{"CARILLON_NATS": c.nats}}
 	code = p.run(c.t.Context(), append([]string{"cluster"}, args...)...)

@@ -50,7 +50,7 @@ no process makes one anew by itself.`,
 	return cmd
 }
 
-// recreate makes streams and buckets anew in a data folder, if there is one, or in NATS.
+// recreate makes streams and buckets again: in the data folder if one is given, otherwise in NATS.
 func (a *app) recreate(ctx context.Context, data string, wanted []string) error {
 	js, done, err := a.connectRestore(ctx, data)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *app) recreate(ctx context.Context, data string, wanted []string) error 
 	return topology.Recreate(ctx, js, a.global.names, facts, wanted)
 }
 
-// atLeastOne demands one argument or more.
+// atLeastOne requires one or more arguments.
 func atLeastOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

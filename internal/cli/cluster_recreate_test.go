@@ -9,7 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// TestClusterRecreate makes a stream anew under a server that runs, and a bucket in the data of one that does not start without it.
+// TestClusterRecreate recreates a stream under a running server, and a bucket in the data folder of a server that does not start without
+// it.
 func TestClusterRecreate(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// clusterRestore is the flags of cluster restore.
+// clusterRestore holds the flags of cluster restore.
 type clusterRestore struct {
 	data       string
 	replicas   int
@@ -88,7 +88,7 @@ func (a *app) resumeTime(text string) (time.Time, error) {
 	return timeParser(a.env.Now)(text)
 }
 
-// restore restores into a data folder, if there is one, or into NATS.
+// restore restores into the data folder if one is given, otherwise into NATS.
 func (a *app) restore(ctx context.Context, data string, config backup.RestoreConfig, dir string) (backup.Summary, error) {
 	js, done, err := a.connectRestore(ctx, data)
 	if err != nil {
@@ -136,7 +136,7 @@ func explainRestore(err error) error {
 	return err
 }
 
-// writeSummary says what was restored, and what was done so that it goes together.
+// writeSummary says what was restored, and what was adapted to make it fit together.
 func writeSummary(w io.Writer, s *backup.Summary) error {
 	if _, err := fmt.Fprintf(w, "restored %s as of %s: %s in %s\n", s.Prefix, s.Moment.Format(time.RFC3339),
 		plural(s.Schedules, "schedule"), plural(s.Streams, "stream")); err != nil {

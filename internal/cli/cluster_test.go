@@ -59,7 +59,7 @@ func TestClusterOfNobody(t *testing.T) {
 	require.ErrorIs(t, err, jetstream.ErrBucketNotFound, "a check sets up nothing")
 }
 
-// ruins is an installation without a process, and with schedules that are not what they should be.
+// ruins is an installation without processes whose stored schedules are damaged.
 type ruins struct {
 	*testing.T
 	url   string
@@ -131,7 +131,7 @@ func TestClusterCheck(t *testing.T) {
 	assert.False(t, report.Findings[0].Repairable)
 }
 
-// corrupt leaves an invoker's record that cannot be read.
+// corrupt stores an invoker's record that cannot be read.
 func (r *ruins) corrupt(key schedule.Key) {
 	conn, err := nats.Connect(r.url)
 	require.NoError(r, err)
