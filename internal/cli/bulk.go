@@ -107,7 +107,7 @@ func (s *selectionFlags) define(cmd *cobra.Command) {
 	})
 }
 
-// check reads the arguments of a command as schedule IDs.
+// check takes the arguments as schedule IDs. It requires exactly one way of selecting schedules.
 func (s *selectionFlags) check(cmd *cobra.Command, args []string) error {
 	s.IDs = args
 	err := alternatives{"query", "id-prefix", "all"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)

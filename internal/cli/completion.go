@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// completionTime bounds how long a person who presses the tab key waits for IDs.
+	// completionTime bounds how long a person who presses the tab key waits.
 	completionTime = time.Second
-	// completions is how many IDs are offered.
+	// completions is the greatest number of IDs offered.
 	completions = 100
 )
 
-// takesID finds the commands whose first argument is the ID of a schedule that is there.
+// takesID matches the usage of a command whose first argument is the ID of an existing schedule.
 var takesID = regexp.MustCompile(`^\S+ (ID|\[ID)`)
 
-// takesRun finds those whose second is one of its runs.
+// takesRun matches the usage of a command whose second argument is a run of that schedule.
 var takesRun = regexp.MustCompile(`^\S+ ID RUN`)
 
 // completeIDs lets the shell complete the IDs of schedules.
@@ -37,8 +37,12 @@ func (a *app) completeIDs(cmd *cobra.Command) {
 	}
 }
 
-// idsFor lists the schedules whose ID begins with what has been typed, with their times as descriptions, or after that, where
-// the command takes one, the runs in progress. Without a server, or if it is slow, there are none.
+// idsFor completes the arguments of a command.
+//
+//  1. First argument: the schedules whose ID begins with the typed text, with their times as descriptions.
+//  2. Second argument, if the command takes a run: the newest runs of that schedule.
+//
+// If the server is missing or slow, it offers nothing.
 func (a *app) idsFor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	offer := scheduleIDs
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCompletionOfIDs: the shell is offered the schedules that begin as typed, wherever an ID is expected.
+// TestCompletionOfIDs: wherever a command expects an ID, the shell offers the schedules that begin with the typed text.
 func TestCompletionOfIDs(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir(), "--no-worker")

@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// connectOptions are the flags that say which NATS to use, and who one is there.
+// connectOptions are the flags that say which NATS to use, and as which user.
 type connectOptions struct {
 	nats    string
 	context string
@@ -27,22 +27,22 @@ type connectOptions struct {
 	tlsCA, tlsCert, tlsKey             string
 	inboxPrefix, jsAPIPrefix           string
 
-	// contextAPIPrefix is the JetStream API prefix of the context, once there is a connection.
+	// contextAPIPrefix is the JetStream API prefix of the context. It is set once there is a connection.
 	contextAPIPrefix atomic.Pointer[string]
 
-	// called is what a flag is called by the source that sets it, and unused says which settings do not count.
+	// called has the name of each flag in the words of the source that sets it. unused says which settings do not count.
 	called map[string]string
 	unused []string
 }
 
-// What a connection is made with, and by whom.
+// The settings of a connection that exclude each other: which server, and which user.
 var (
 	serverFlags   = alternatives{"nats", "context"}
 	identityFlags = alternatives{"creds", "nkey", "user password", "token"}
 )
 
-// settle lets the strongest sources count, before any connection. Contradictions are left to check: the server command may need no
-// other server.
+// settle lets the strongest source of each setting count. It runs before any connection. It leaves contradictions to check, since the
+// server command may need no other server.
 func (o *connectOptions) settle(flags *pflag.FlagSet) {
 	for _, all := range []alternatives{serverFlags, identityFlags} {
 		kept, unused := all.settle(flags)
@@ -74,7 +74,7 @@ func (o *connectOptions) define(flags *pflag.FlagSet) {
 		"as a worker in a NATS account of its own, find the JetStream of the installation under `PREFIX`; $JS.API if not given")
 }
 
-// check refuses what contradicts itself.
+// check refuses contradictory settings.
 func (o *connectOptions) check() error {
 	var identities []string
 	for _, flag := range []struct{ name, value string }{
@@ -99,7 +99,7 @@ func (o *connectOptions) check() error {
 	return nil
 }
 
-// isExternal reports whether a NATS is named that is to be used, and none to be embedded.
+// isExternal reports whether the settings name a NATS server, so that none is embedded.
 func (o *connectOptions) isExternal() bool { return o.nats != "" || o.context != "" }
 
 // where says for people which NATS is used if none is embedded.
@@ -113,7 +113,7 @@ func (o *connectOptions) where() string {
 	return redact(o.nats)
 }
 
-// apiPrefix is what the subjects of the JetStream API begin with, empty for $JS.API. It may be asked for once there is a connection.
+// apiPrefix is the beginning of the subjects of the JetStream API; empty means $JS.API. It is known once there is a connection.
 func (o *connectOptions) apiPrefix() string {
 	if of := o.contextAPIPrefix.Load(); o.jsAPIPrefix == "" && of != nil {
 		return *of
@@ -121,8 +121,8 @@ func (o *connectOptions) apiPrefix() string {
 	return o.jsAPIPrefix
 }
 
-// dialOwner connects what needs all of JetStream, which nobody has from another account than that of the installation. It is a
-// roles.Dial.
+// dialOwner connects a command that needs all of JetStream. It refuses a connection from another account than the installation's, where no
+// user has that. It is a roles.Dial.
 func (o *connectOptions) dialOwner(options ...nats.Option) (*nats.Conn, error) {
 	conn, err := o.dial(options...)
 	if err != nil {
@@ -161,7 +161,7 @@ func (o *connectOptions) dial(options ...nats.Option) (*nats.Conn, error) {
 	return conn, err
 }
 
-// options are what connecting takes, beside the server.
+// options returns the options of the connection, without the server.
 func (o *connectOptions) options() ([]nats.Option, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (o *connectOptions) options() ([]nats.Option, error) {
 		if file == "" {
 			continue
 		}
-		if _, err := os.Stat(file); err != nil { // nats.go says only when it connects, and then every time
+		if _, err := os.Stat(file); err != nil { // nats.go would report it only on connecting, and then every time
 			return nil, err
 		}
 	}
@@ -201,17 +201,17 @@ func (o *connectOptions) options() ([]nats.Option, error) {
 	return all, nil
 }
 
-// warnUnused says which settings of the connection do not count.
+// warnUnused prints which settings of the connection do not count.
 func (a *app) warnUnused() {
 	for _, text := range a.global.unused {
 		_, _ = fmt.Fprintln(a.env.Stderr, "warning: "+text)
 	}
 }
 
-// connectClient connects a command that asks the API and ends.
+// connectClient connects a command that makes a request to the API and then ends.
 func (a *app) connectClient() (*nats.Conn, error) { return a.connectCommand(a.global.dial) }
 
-// connectOwner connects a command that looks at streams and ends.
+// connectOwner connects a command that reads or changes streams and then ends.
 func (a *app) connectOwner() (*nats.Conn, jetstream.JetStream, error) {
 	conn, err := a.connectCommand(a.global.dialOwner)
 	if err != nil {
@@ -234,7 +234,7 @@ func (a *app) connectCommand(dial roles.Dial) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// explain says what can be done about a connection that has failed.
+// explain adds to the error of a failed connection a hint at what to do.
 func (o *connectOptions) explain(err error) error {
 	where := o.where()
 	switch usage := (*usageError)(nil); {
@@ -250,7 +250,7 @@ func (o *connectOptions) explain(err error) error {
 	return fmt.Errorf("connect to NATS at %s: %w", where, err)
 }
 
-// redact hides the secrets in URLs: a password, or a token, which stands alone.
+// redact hides the secrets in URLs: a password after a user name, or a token on its own.
 func redact(urls string) string {
 	list := strings.Split(urls, ",")
 	for i, text := range list {

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// TestConnect: every way to say who one is, with mutual TLS, against a server that asks.
+// TestConnect tries every kind of credentials, with mutual TLS, against a server that demands them.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	ca := natstest.NewAuthority(t)
@@ -94,7 +94,7 @@ func TestConnectUsage(t *testing.T) {
 	}
 }
 
-// TestServerIsNotExposed without somebody having said so.
+// TestServerIsNotExposed: a server is open to other machines only if somebody has asked for that.
 func TestServerIsNotExposed(t *testing.T) {
 	t.Parallel()
 	var p process

@@ -43,7 +43,7 @@ func (a *app) callLetters(ctx context.Context, call func(context.Context, *deadl
 	return explainLetters(call(ctx, deadletter.NewReader(js, a.global.names).As(a.identity())))
 }
 
-// explainLetters adds to an error what can be done about it.
+// explainLetters adds to an error a hint at what to do.
 func explainLetters(err error) error {
 	if schedule.CodeOf(err) == schedule.CodeNotFound {
 		return withHint(err, "carillon dlq list shows the dead letters")
@@ -51,7 +51,7 @@ func explainLetters(err error) error {
 	return err
 }
 
-// letterFilter is the flags that choose dead letters.
+// letterFilter holds the flags that choose dead letters.
 type letterFilter struct{ pool, schedule string }
 
 func (f *letterFilter) define(cmd *cobra.Command) {
@@ -63,8 +63,8 @@ func (f *letterFilter) define(cmd *cobra.Command) {
 	})
 }
 
-// filter is what the flags say. The namespace counts when somebody has chosen it: else it would hide what is about none,
-// and what is about others, from a person who looks for what is wrong.
+// filter returns the filter that the flags describe. The namespace counts only if the user has chosen it or has named a schedule. Otherwise
+// a person who looks for a fault would not see letters of other namespaces, or of no namespace.
 func (a *app) filter(cmd *cobra.Command, f letterFilter) deadletter.Filter {
 	filter := deadletter.Filter{Pool: f.pool, ScheduleID: f.schedule}
 	if f.schedule != "" || cmd.Flags().Changed("namespace") {
@@ -73,7 +73,7 @@ func (a *app) filter(cmd *cobra.Command, f letterFilter) deadletter.Filter {
 	return filter
 }
 
-// letterChoice is the letters that a command is about: some by number, or all that a filter chooses.
+// letterChoice says which letters a command is about: some by number, or all that a filter chooses.
 type letterChoice struct {
 	all bool
 	letterFilter
@@ -86,7 +86,7 @@ func (c *letterChoice) define(cmd *cobra.Command) {
 	c.letterFilter.define(cmd)
 }
 
-// numbers reads the arguments, none of which means all.
+// numbers reads the arguments as numbers. No numbers means all letters, which needs --all.
 func (c *letterChoice) numbers(cmd *cobra.Command, args []string) ([]deadletter.Number, error) {
 	err := alternatives{"all pool schedule"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)
 	if err == nil && !c.all && len(args) == 0 {

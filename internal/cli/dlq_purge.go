@@ -60,7 +60,7 @@ replay" sends them again instead.`,
 	return cmd
 }
 
-// purge removes letters by their numbers, or those that a filter chooses where there are none.
+// purge removes the letters with the given numbers, or without any, the letters that a filter chooses.
 func purge(
 	ctx context.Context, reader *deadletter.Reader, numbers []deadletter.Number, filter deadletter.Filter,
 ) (count int, err error) {

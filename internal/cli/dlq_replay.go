@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/deadletter"
 )
 
-// maxReplayErrors is how many errors of one command are shown; a thousand letters may fail for one reason.
+// maxReplayErrors bounds the errors that one command shows: a thousand letters may fail for the same reason.
 const maxReplayErrors = 10
 
 func (a *app) dlqReplayCommand() *cobra.Command {
@@ -55,7 +55,7 @@ out letters that any worker may have written.`,
 	return cmd
 }
 
-// listNumbers returns the letters that a filter chooses, and apart from them those that do not prove where they come from.
+// listNumbers returns the letters that a filter chooses. It returns separately the letters that do not prove their origin.
 func listNumbers(
 	ctx context.Context, reader *deadletter.Reader, filter deadletter.Filter,
 ) (numbers, unproven []deadletter.Number, err error) {
@@ -70,7 +70,7 @@ func listNumbers(
 	return numbers, unproven, err
 }
 
-// tellLeftOut names letters that a person has to look at.
+// tellLeftOut names the letters that were left out, for a person to examine.
 func tellLeftOut(w io.Writer, unproven []deadletter.Number) error {
 	if len(unproven) == 0 {
 		return nil
@@ -89,7 +89,7 @@ func tellLeftOut(w io.Writer, unproven []deadletter.Number) error {
 	return err
 }
 
-// replayAll sends the oldest first, as the messages came, and goes on when one fails.
+// replayAll sends the messages again, the oldest first, in their original order. It goes on when one fails.
 func replayAll(
 	ctx context.Context, replay func(context.Context, deadletter.Number) (deadletter.Replayed, error), numbers []deadletter.Number,
 ) ([]deadletter.Replayed, error) {

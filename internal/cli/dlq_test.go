@@ -59,7 +59,7 @@ func TestDLQUsage(t *testing.T) {
 	}
 }
 
-// letters is an installation without a process, and the commands that deal with its dead letters.
+// letters is an installation without running processes, and the dlq commands.
 type letters struct {
 	*testing.T
 	url   string
@@ -77,7 +77,7 @@ func setupLetters(t *testing.T) *letters {
 	return l
 }
 
-// wake stores a letter of the generator about a wake of a schedule; n is the place of that in its stream.
+// wake stores a generator's dead letter about a wake of a schedule; n is the position of the wake in its stream.
 func (l *letters) wake(key schedule.Key, n int) {
 	l.Helper()
 	body, err := codec.Marshal(&wire.Wake{Version: uint64(n), Reason: wire.ReasonDue})
@@ -116,7 +116,7 @@ func (l *letters) fails(wantCode int, line, want string) {
 	assert.Equal(l, want, stderr)
 }
 
-// listed are the numbers of the letters that a list shows.
+// listed returns the numbers of the letters that dlq list shows.
 func (l *letters) listed(flags string) []string {
 	l.Helper()
 	var list []deadletter.Letter
@@ -128,7 +128,7 @@ func (l *letters) listed(flags string) []string {
 	return numbers
 }
 
-// TestDLQ goes through the commands without any process of Carillon.
+// TestDLQ runs all dlq commands without any process of Carillon.
 func TestDLQ(t *testing.T) {
 	t.Parallel()
 	l := setupLetters(t)
@@ -184,7 +184,7 @@ func TestDLQShowsSomeOfManyErrors(t *testing.T) {
 	assert.True(t, strings.HasSuffix(stderr, "\nerror: and 3 more\n"), stderr)
 }
 
-// TestDLQLeavesOutWhatMayBeForged: --all sends nothing that any worker may have written, and goes on with the others.
+// TestDLQLeavesOutWhatMayBeForged: replay --all does not send letters that any worker may have written. It sends the others.
 func TestDLQLeavesOutWhatMayBeForged(t *testing.T) {
 	t.Parallel()
 	l := setupLetters(t)

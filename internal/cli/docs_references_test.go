@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDecisions compares the index of docs/decisions with its pages: the numbers have no gap, each decision stands on the
-// page that the index names, under the same title, and each entry says what an entry has to say.
+// TestDecisions compares the index of docs/decisions with its pages. The numbers have no gap, each decision is on the page that the index
+// names, under the same title, and each entry has all the parts that an entry needs.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(repository, "docs/decisions")
@@ -58,7 +58,7 @@ func anchorOf(heading string) string {
 	return strings.ReplaceAll(kept, " ", "-")
 }
 
-// TestCitations makes sure that the sections of docs/semantics.md which the code cites exist.
+// TestCitations makes sure that the code cites only existing sections of docs/semantics.md.
 func TestCitations(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(repository, "docs/semantics.md"))
@@ -81,10 +81,10 @@ func TestCitations(t *testing.T) {
 	assert.Greater(t, cited, 20)
 }
 
-// TestNamedTestsExist makes sure that every test which a page names as its proof exists.
+// TestNamedTestsExist makes sure that every test exists that a page names as its proof.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
-	exists, named := make(map[string]bool), make(map[string]string) // the second: name to the page that names it
+	exists, named := make(map[string]bool), make(map[string]string) // named: from the test to the page that names it
 	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)[A-Z]\w*)\(`)
 	name := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`")
 	require.NoError(t, fs.WalkDir(os.DirFS(repository), ".", func(path string, entry fs.DirEntry, err error) error {

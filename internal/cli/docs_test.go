@@ -28,7 +28,7 @@ func TestSettingsPage(t *testing.T) {
 	golden.Section(t, filepath.Join(repository, "docs/configuration.md"), "settings", settingsPage(t))
 }
 
-// settingsPage is a table for the global flags and one for each command with flags of its own.
+// settingsPage returns the page: a table for the global flags, and one for each command that has flags of its own.
 func settingsPage(t *testing.T) string {
 	root := (&app{}).rootCommand()
 	page := settingsTable("All commands", root.PersistentFlags())
@@ -67,7 +67,7 @@ func readme(t *testing.T) string {
 	return string(text)
 }
 
-// blocks returns the code blocks of a language.
+// blocks returns the code blocks in a language.
 func blocks(text, language string) []string {
 	var found []string
 	for _, match := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -95,8 +95,8 @@ func TestReadmeCommands(t *testing.T) {
 	server.stopped(t)
 }
 
-// runExample runs a command line. The editor changes nothing, and what runs until it is stopped is stopped as soon as it
-// shows something.
+// runExample runs a command line. The editor in use changes nothing. A command that runs until it is stopped is stopped as soon as it
+// prints something.
 func runExample(t *testing.T, line, url string) {
 	t.Helper()
 	args := append(shellWords(line)[1:], "--nats", url)
@@ -112,7 +112,7 @@ func runExample(t *testing.T, line, url string) {
 	assert.Equal(t, ExitOK, p.run(ctx, args...), "%s\n%s", line, p.stderr.String())
 }
 
-// shellWords splits a command line at spaces outside single quotes, the only quotes of the README.
+// shellWords splits a command line at spaces outside single quotes. The README uses no other quotes.
 func shellWords(line string) []string {
 	var words []string
 	for _, match := range regexp.MustCompile(`'([^']*)'|(\S+)`).FindAllStringSubmatch(line, -1) {
@@ -137,7 +137,7 @@ func TestReadmeWorkerCompiles(t *testing.T) {
 	require.NoError(t, err, string(output))
 }
 
-// TestLinksOfThePages makes sure that pages link to files that exist.
+// TestLinksOfThePages makes sure that the pages link only to existing files.
 func TestLinksOfThePages(t *testing.T) {
 	t.Parallel()
 	var pages []string
@@ -151,7 +151,7 @@ func TestLinksOfThePages(t *testing.T) {
 	for _, page := range append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "deploy/README.md") {
 		text, err := os.ReadFile(filepath.Join(repository, page))
 		require.NoError(t, err)
-		prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(text), "") // a program may look like a link
+		prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(text), "") // code may look like a link
 		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(prose, -1) {
 			if strings.Contains(link[1], "://") {
 				continue

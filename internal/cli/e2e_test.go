@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// patience bounds every wait, on a machine that is busy with other tests.
+// patience bounds every wait. It allows for a machine that is busy with other tests.
 const patience = natstest.Patience
 
 // daemon is a command that runs until it is told to stop.
@@ -30,7 +30,7 @@ func startDaemon(t *testing.T, args ...string) *daemon {
 	return startDaemonIn(t, nil, args...)
 }
 
-// startDaemonIn starts one with environment variables.
+// startDaemonIn starts a daemon with environment variables.
 func startDaemonIn(t *testing.T, env map[string]string, args ...string) *daemon {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -42,7 +42,7 @@ func startDaemonIn(t *testing.T, env map[string]string, args ...string) *daemon 
 	}()
 	t.Cleanup(func() {
 		cancel()
-		<-ended // it writes to its folder until then
+		<-ended // until then it writes to its folder
 		if t.Failed() {
 			t.Logf("%s wrote:\n%s%s", args[0], d.stdout.String(), d.stderr.String())
 		}
@@ -50,7 +50,7 @@ func startDaemonIn(t *testing.T, env map[string]string, args ...string) *daemon 
 	return d
 }
 
-// stopped tells the daemon to stop and checks that it does so in order.
+// stopped tells the daemon to stop and checks that it stops cleanly.
 func (d *daemon) stopped(t *testing.T) {
 	t.Helper()
 	d.stop()
@@ -115,7 +115,7 @@ func (c cli) describe(id string) schedule.Description {
 	return d
 }
 
-// until describes a schedule until something holds.
+// until describes a schedule repeatedly until a condition holds.
 func (c cli) until(id, what string, holds func(schedule.Description) bool) schedule.Description {
 	c.t.Helper()
 	var d schedule.Description
@@ -182,7 +182,7 @@ func TestServerEndToEnd(t *testing.T) {
 	server.stopped(t)
 }
 
-// TestDemo watches the demo, stops it, and watches it continue.
+// TestDemo watches the demo, stops it, restarts it, and checks that it continues.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -202,7 +202,7 @@ func TestDemo(t *testing.T) {
 	assert.Empty(t, server.stderr.String())
 }
 
-// TestRolesApart runs every role as a process of its own, two of each, against a NATS server that is none of theirs.
+// TestRolesApart runs every role in processes of its own, two for each role, on a separate NATS server.
 func TestRolesApart(t *testing.T) {
 	t.Parallel()
 	nats := natstest.Server(t)

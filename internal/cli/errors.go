@@ -13,13 +13,13 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 )
 
-// runError marks an error of a command that had begun to run. Any other error that comes out of cobra is one of usage.
+// runError marks an error of a command that had begun to run. All other errors that cobra returns are usage errors.
 type runError struct{ err error }
 
 func (e *runError) Error() string { return e.err.Error() }
 func (e *runError) Unwrap() error { return e.err }
 
-// usageError marks an error of usage that only shows while a command runs, such as a flag that cannot be parsed.
+// usageError marks a usage error that shows only while a command runs, such as a flag value that cannot be parsed.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -27,7 +27,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// hintError adds to an error what its reader may do next.
+// hintError adds to an error a hint at what the user may do next.
 type hintError struct {
 	err  error
 	hint string
@@ -40,7 +40,7 @@ func withHint(err error, format string, args ...any) error {
 	return &hintError{err, fmt.Sprintf(format, args...)}
 }
 
-// report writes an error for people, one line and perhaps a hint, and returns the exit code it stands for.
+// report writes an error for people: one line, and a hint if there is one. It returns the exit code for the error.
 func report(w io.Writer, err error) int {
 	if err == nil {
 		return ExitOK
@@ -53,8 +53,8 @@ func report(w io.Writer, err error) int {
 	return exitCode(err)
 }
 
-// markRunErrors tells the errors of all commands apart from those that cobra finds before one runs. A command that ends
-// because its context did has done what it was told.
+// markRunErrors marks the errors that the commands return, so that they differ from the errors that cobra finds before a command runs. A
+// command that ends because its context is canceled has succeeded.
 func markRunErrors(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -70,7 +70,7 @@ func markRunErrors(cmd *cobra.Command) {
 	}
 }
 
-// flagError puts what pflag finds into the words of this program.
+// flagError rewrites an error of pflag in the words of this program.
 func flagError(cmd *cobra.Command, err error) error {
 	help := fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())
 	var unknown *pflag.NotExistError

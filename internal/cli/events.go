@@ -12,10 +12,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// outputWide is a table with more in it.
+// outputWide is a table with more columns.
 const outputWide = "wide"
 
-// eventOutput is how a command prints events, each as it comes: there may be any number of them.
+// eventOutput says how a command prints events. It prints each one as it arrives, since their number has no bound.
 type eventOutput struct {
 	format string
 	quiet  bool
@@ -38,14 +38,14 @@ type eventPrinter struct {
 	lines  render.EventLines
 }
 
-// eventPrinter returns a printer of events of one schedule, or of several. The layout is one of render.
+// eventPrinter returns a printer for the events of one schedule, or of several. The layout is one of the layouts of package render.
 func (a *app) eventPrinter(out io.Writer, output eventOutput, layout string, several bool) eventPrinter {
 	return eventPrinter{out: out, output: output, lines: render.EventLines{
 		Layout: layout, Zone: a.env.Zone, Schedule: several, Wide: output.format == outputWide, Color: a.env.Color,
 	}}
 }
 
-// line writes a line for people alone.
+// line writes a line, but only in the formats for people.
 func (p *eventPrinter) line(text string) error {
 	if p.output.quiet || p.output.format != outputTable && p.output.format != outputWide {
 		return nil
@@ -64,7 +64,7 @@ func (p *eventPrinter) event(event *schedule.Event) error {
 	}
 	format := p.output.format
 	if format == outputJSON {
-		format = outputJSONL // the end of a list that grows is never written
+		format = outputJSONL // a growing list has no end that could be written
 	}
 	text, err := encodeAs(format, event)
 	if err != nil {
@@ -87,7 +87,7 @@ func atMostOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// optional returns the argument of atMostOne; empty if it was not given.
+// optional returns the argument that atMostOne allows; empty if it was not given.
 func optional(args []string) string {
 	if len(args) == 0 {
 		return ""

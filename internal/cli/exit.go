@@ -10,28 +10,28 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// The exit codes. Scripts go by them: a code never changes its meaning.
+// The exit codes. Scripts depend on them: a code never changes its meaning.
 const (
 	ExitOK = 0
-	// ExitFailure: the command was understood, and failed for a reason that has no code of its own.
+	// ExitFailure: the command was understood, and failed for a reason without a code of its own.
 	ExitFailure = 1
-	// ExitUsage: the command line, an environment variable, a file or what they say is wrong. Nothing was done.
+	// ExitUsage: something is wrong in the command line, an environment variable or a file. Nothing was done.
 	ExitUsage = 2
-	// ExitNotFound: what the command is about does not exist.
+	// ExitNotFound: the object of the command does not exist.
 	ExitNotFound = 3
-	// ExitConflict: it exists already, has been changed by somebody else, or is in no state for what was asked.
+	// ExitConflict: the object exists already, somebody else has changed it, or its state does not allow the request.
 	ExitConflict = 4
-	// ExitUnavailable: no NATS server or frontend answers, or not in time.
+	// ExitUnavailable: no NATS server or frontend answers in time.
 	ExitUnavailable = 5
-	// ExitDenied: NATS does not let the caller in, or not do this.
+	// ExitDenied: NATS refuses the connection, or does not permit the request.
 	ExitDenied = 6
 	// ExitLimit: a limit is reached.
 	ExitLimit = 7
-	// ExitPartly: an import took what it could and left the rest out. It names all of that.
+	// ExitPartly: an import converted some entries, left the others out, and named all those it left out.
 	ExitPartly = 8
 )
 
-// exits says for people what the exit codes mean, in their order.
+// exits explains the exit codes for people, in order.
 var exits = []string{
 	ExitOK:          "done",
 	ExitFailure:     "failed: the command was understood, and the error says what went wrong",
@@ -54,7 +54,7 @@ var exitOfCode = map[schedule.Code]int{
 	schedule.CodeResourceExhausted:  ExitLimit,
 }
 
-// exitCode returns the exit code that an error stands for. What cobra finds before a command runs is wrong usage.
+// exitCode returns the exit code for an error. An error that cobra finds before a command runs is a usage error.
 func exitCode(err error) int {
 	var run *runError
 	var usage *usageError

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestExitCodes pins the codes down: scripts go by them.
+// TestExitCodes pins the codes down: scripts depend on them.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	options := connectOptions{}

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// suggestTime bounds how long an error about an unknown ID waits for the IDs that there are.
+	// suggestTime bounds how long an error about an unknown ID waits for the list of known IDs.
 	suggestTime = time.Second
-	// suggestAmong is among how many of them the nearest is looked for.
+	// suggestAmong is the number of known IDs that a suggestion is chosen from.
 	suggestAmong = 200
 )
 
-// explain adds to an error of the API what can be done about it. The ID is that of the schedule asked about; empty for none.
+// explain adds to an API error a hint at what to do. The ID names the schedule that the request was about; it is empty if there was none.
 func (a *app) explain(ctx context.Context, api *client.Client, id string, err error) error {
 	switch schedule.CodeOf(err) {
 	case schedule.CodeNotFound:
@@ -39,7 +39,7 @@ func (a *app) explain(ctx context.Context, api *client.Client, id string, err er
 	return err
 }
 
-// fieldRun is the field that an error names about a run.
+// fieldRun is the field name in an error about a run.
 const fieldRun = "run"
 
 func (a *app) explainNotFound(ctx context.Context, api *client.Client, id string, err error) error {
@@ -57,7 +57,7 @@ func (a *app) explainNotFound(ctx context.Context, api *client.Client, id string
 		nearestID(ctx, api, id), a.global.namespace)
 }
 
-// nearestID suggests the schedule that was probably meant: one that begins alike, or else one of the first there are.
+// nearestID suggests the schedule that the user probably meant: one with the same first letter, otherwise one of the first in the list.
 func nearestID(ctx context.Context, api *client.Client, id string) string {
 	if id == "" {
 		return ""
@@ -81,21 +81,21 @@ func nearestID(ctx context.Context, api *client.Client, id string) string {
 	return ""
 }
 
-// nearestNamespace suggests the namespace that was probably meant instead of one that is not there.
+// nearestNamespace suggests the namespace that the user probably meant, in place of one that does not exist.
 func nearestNamespace(ctx context.Context, api *client.Client, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTime)
 	defer cancel()
 	var known []string
 	for namespace, err := range api.Namespaces(ctx) {
 		if err != nil || namespace.Name == name {
-			return "" // it is another that is not there
+			return "" // the error was about another namespace
 		}
 		known = append(known, namespace.Name)
 	}
 	return didYouMean(name, known)
 }
 
-// didYouMean is the beginning of a hint; empty if nothing known is near.
+// didYouMean returns the beginning of a hint; it is empty if no known name is similar.
 func didYouMean(name string, known []string) string {
 	suggestion, near := strings.CutPrefix(flagconf.Suggest(name, known, ""), "; ")
 	if !near {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestErrorsSayWhatIsMeant about things that are not there.
+// TestErrorsSayWhatIsMeant: an error about an unknown name suggests the name that was probably meant.
 func TestErrorsSayWhatIsMeant(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())

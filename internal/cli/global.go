@@ -34,10 +34,10 @@ type globalOptions struct {
 	logLevel  string
 	logFormat string
 	noColor   bool
-	// zoneinfo is the path of time zone data to use instead of that of the binary.
+	// zoneinfo is the path of time zone data that replaces the data in the binary.
 	zoneinfo string
 
-	// names are made of prefix by check.
+	// names are derived from the prefix by check.
 	names subjects.Names
 }
 
@@ -59,7 +59,7 @@ func (o *globalOptions) define(root *cobra.Command) {
 	flags.VisitAll(func(flag *pflag.Flag) { annotate(flag, globalGroup) })
 }
 
-// check refuses what no NATS cluster could answer to.
+// check refuses names that no NATS cluster could have.
 func (o *globalOptions) check() (err error) {
 	if o.names, err = subjects.New(o.prefix); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (o *globalOptions) check() (err error) {
 	return schedule.ValidateNamespace(o.namespace)
 }
 
-// useZones replaces the time zone data of this process, if other data is asked for.
+// useZones replaces the time zone data of this process if the user has named other data.
 func (a *app) useZones() error {
 	if a.global.zoneinfo == "" {
 		return nil
@@ -83,7 +83,7 @@ func (a *app) useZones() error {
 // logger returns the log of a command.
 func (a *app) logger() *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(strings.ToUpper(a.global.logLevel))) // the flag takes nothing else
+	_ = level.UnmarshalText([]byte(strings.ToUpper(a.global.logLevel))) // the flag accepts only valid levels
 	options := &slog.HandlerOptions{Level: level}
 	if a.global.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(a.env.Stderr, options))
@@ -91,15 +91,15 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.env.Stderr, options))
 }
 
-// identity says who asks, in the event history.
+// identity is the name of the requester in the event history.
 func (a *app) identity() string { return cmp.Or(a.global.identity, operator()) }
 
-// operator is who uses this program, as far as the machine knows.
+// operator is the user of this program, as far as the machine knows.
 func operator() string {
 	name := "unknown"
 	if current, err := user.Current(); err == nil {
 		name = current.Username
 	}
-	host, _ := os.Hostname() // without one the name has to do
+	host, _ := os.Hostname() // without a host name, the user name must do
 	return name + "@" + cmp.Or(host, "unknown")
 }

@@ -91,7 +91,7 @@ func printCommands(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// printFlags writes the flags under their headings, in the order they were defined, the global ones last.
+// printFlags writes the flags under their headings, in the order of their definition. The global flags come last.
 func printFlags(w io.Writer, cmd *cobra.Command) {
 	var groups []string
 	byGroup := map[string][]*pflag.Flag{}
@@ -158,7 +158,7 @@ func flagHelp(flag *pflag.Flag) string {
 	return usage + " [" + flagconf.EnvName(flag.Name) + "]"
 }
 
-// wrap breaks text into lines of at most width characters where it can.
+// wrap breaks text into lines of at most width characters, where it can.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -19,10 +19,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/telemetry/sdk"
 )
 
-// httpGroup is the heading of these flags, and of those that say what is shown.
+// httpGroup is the help heading of these flags, and of the flags that say what to show.
 const httpGroup = "Health and metrics"
 
-// httpOptions are the flags that say where a process shows how it is doing.
+// httpOptions are the flags that say where a process reports its health and metrics.
 type httpOptions struct {
 	address string
 	pprof   bool
@@ -37,7 +37,7 @@ func (o *httpOptions) define(cmd *cobra.Command) {
 	})
 }
 
-// check refuses what contradicts itself, or is no address.
+// check refuses contradictory flags and invalid addresses.
 func (o *httpOptions) check() error {
 	if o.address == "" {
 		if o.pprof {
@@ -70,8 +70,8 @@ func (o *httpOptions) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// observed runs a process of some roles, and shows meanwhile how they are doing: from before they begin, so that a process that
-// waits for NATS says so, until they have ended. What is traced and counted is exported as the environment says.
+// observed runs the roles of a process and reports their health. It reports from before the roles begin, so that a process that waits for
+// NATS says so, until they have ended. It exports traces and metrics as the environment variables say.
 func (a *app) observed(
 	ctx context.Context, service string, o httpOptions, roleNames []string, run func(*slog.Logger, *probe.Health) error,
 ) error {
@@ -90,7 +90,7 @@ func (a *app) observed(
 		return &usageError{err}
 	}
 	health := probe.NewHealth(ctx, roleNames...)
-	health.AllWait(roles.WaitForNATS) // which comes first
+	health.AllWait(roles.WaitForNATS) // a connection comes first
 	if listener != nil {
 		handler := probe.NewHandler(probe.Options{Health: health, Metrics: telemetry.Metrics(), Pprof: o.pprof})
 		server := probe.Serve(listener, handler, log)

@@ -18,13 +18,13 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
-// observer asks a process for what it shows of itself.
+// observer asks a process for its health and metrics.
 type observer struct {
 	t   *testing.T
 	url string
 }
 
-// httpOf waits until a process answers HTTP.
+// httpOf waits until a process answers HTTP requests.
 func httpOf(t *testing.T, d *daemon) observer {
 	t.Helper()
 	address := regexp.MustCompile(`answering HTTP" address=(\S+)`)
@@ -48,7 +48,7 @@ func (o observer) get(path string) (code int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// health asks for both reports, and wants them to say what their codes do.
+// health asks for both health reports. Their contents must agree with their status codes.
 func (o observer) health() (healthy, ready bool, report probe.Report) {
 	o.t.Helper()
 	code, _ := o.get("/healthz")
@@ -60,7 +60,8 @@ func (o observer) health() (healthy, ready bool, report probe.Report) {
 	return healthy, ready, report
 }
 
-// until waits for a process to be ready or not, which is never a reason to end it.
+// until waits for a process to be ready, or not ready. In both cases the process must count as healthy: being unready is no reason to kill
+// it.
 func (o observer) until(wantReady bool, what string) (report probe.Report) {
 	o.t.Helper()
 	natstest.Eventually(o.t, patience, what, func() bool {
@@ -72,7 +73,7 @@ func (o observer) until(wantReady bool, what string) (report probe.Report) {
 	return report
 }
 
-// TestHealthOfTheRoles over a life of NATS: it is not there yet, is, goes away and comes back.
+// TestHealthOfTheRoles: NATS is not there yet, comes up, goes away and comes back.
 func TestHealthOfTheRoles(t *testing.T) {
 	t.Parallel()
 	node := natstest.Cluster(t, 1).Node(0)
@@ -104,7 +105,7 @@ func TestHealthOfTheRoles(t *testing.T) {
 	}
 }
 
-// TestServerShowsItself: health, metrics and profiles of all roles.
+// TestServerShowsItself: a server reports health, metrics and profiles of all roles.
 func TestServerShowsItself(t *testing.T) {
 	t.Parallel()
 	server, _ := startServer(t, "--data", t.TempDir(), "--log-level", "info", "--http", "127.0.0.1:0", "--pprof")

@@ -32,7 +32,7 @@ are written, and the exit code is 8 then, or 2 if nothing is left.`,
 	return cmd
 }
 
-// importFlags are those of every import.
+// importFlags are the flags that all imports share.
 type importFlags struct{ importer.Options }
 
 func (f *importFlags) define(cmd *cobra.Command) {
@@ -50,9 +50,9 @@ func (f *importFlags) check() error {
 	return nil
 }
 
-// leftOutError says which entries an import has left out.
+// leftOutError names the entries that an import has left out.
 type leftOutError struct {
-	// problems name each of them, with the reason; total counts all entries.
+	// problems name each left-out entry with the reason; total counts all entries.
 	problems []string
 	total    int
 }
@@ -68,7 +68,7 @@ func (e *leftOutError) Error() string {
 	return fmt.Sprintf("%s\n%d %s left out, of %d", strings.Join(e.problems, "\n"), len(e.problems), are, e.total)
 }
 
-// writeImported prints the schedules that can be applied, and names all that cannot.
+// writeImported prints the schedules that can be applied, and names the others.
 func (a *app) writeImported(flags *importFlags, all []importer.Entry) error {
 	if err := flags.check(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *app) writeImported(flags *importFlags, all []importer.Entry) error {
 	return &left
 }
 
-// printImported writes the documents, what was left out in comments on top, and the notes once more to standard error.
+// printImported writes the documents. Comments at the top name what was left out. The notes also go to standard error.
 func (a *app) printImported(flags *importFlags, all []importer.Entry, documents []string, left *leftOutError) error {
 	var out strings.Builder
 	for _, problem := range left.problems {
@@ -129,7 +129,7 @@ func anyInHostZone(all []importer.Entry) bool {
 	return false
 }
 
-// comment makes a text fit on one line of a comment, whatever is in it.
+// comment fits any text into one line of a comment.
 func comment(text string) string {
 	var line strings.Builder
 	for _, r := range strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ") {

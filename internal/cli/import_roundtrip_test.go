@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/importer/importertest"
 )
 
-// TestImportRoundTrips: what an import writes of any file can be applied, and nothing of it has changed when it is applied
-// once more, or exported and applied. Every line is written, or named.
+// TestImportRoundTrips: the output of an import can be applied, whatever the file. Applying it again changes nothing, and neither does
+// exporting and applying the schedules. Every line of the file is either converted or named.
 func TestImportRoundTrips(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir(), "--no-worker")
@@ -30,7 +30,7 @@ func TestImportRoundTrips(t *testing.T) {
 	server.stopped(t)
 }
 
-// requireRoundTrip imports a text, with IDs that begin with the prefix.
+// requireRoundTrip imports a text. The IDs begin with the prefix.
 func requireRoundTrip(t *testing.T, c cli, prefix, text, kind string, flags ...string) {
 	t.Helper()
 	written, p := runImport(t, text, append([]string{kind, "-", "--id-prefix", prefix}, flags...)...)

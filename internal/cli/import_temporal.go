@@ -49,7 +49,7 @@ to Temporal, and either to Carillon: it becomes a calendar that keeps the meanin
 	return cmd
 }
 
-// idOfFile is the ID that the name of a file suggests; empty for standard input.
+// idOfFile returns the ID that the name of a file suggests; it is empty for standard input.
 func idOfFile(path string) string {
 	if path == "-" {
 		return ""

@@ -19,7 +19,7 @@ func temporalFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// TestImportTemporal compares the whole of what is written, and applies it in thought.
+// TestImportTemporal compares the whole output with a golden file, and checks that apply could read it.
 func TestImportTemporal(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"nightly", "stream", "list"} {

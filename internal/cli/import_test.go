@@ -14,17 +14,17 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/golden"
 )
 
-// importNow is when the imports of the tests take place: what they say of changes of the clock depends on it.
+// importNow is the time of the imports in the tests. Their notes about clock changes depend on it.
 var importNow = time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
 
-// runImport runs an import of a text, and returns what it wrote, as one page, and the process.
+// runImport imports a text. It returns the process and all of its output as one page.
 func runImport(t testing.TB, text string, args ...string) (string, *process) {
 	p := &process{stdin: text, now: importNow}
 	code := p.run(t.Context(), append([]string{"import"}, args...)...)
 	return fmt.Sprintf("%s=== standard error, exit code %d\n%s", p.stdout.String(), code, p.stderr.String()), p
 }
 
-// TestImportFiles compares all that is written about files, and reads it as apply does.
+// TestImportFiles compares the whole output about files with golden files, and reads it as apply does.
 func TestImportFiles(t *testing.T) {
 	t.Parallel()
 	for kind, command := range map[string][]string{
@@ -51,7 +51,7 @@ func TestImportFiles(t *testing.T) {
 	}
 }
 
-// requireReadable reads a file as apply does and returns its IDs. An empty one is none.
+// requireReadable reads a file as apply does and returns its IDs. An empty file has none.
 func requireReadable(t testing.TB, text string) []string {
 	if text == "" {
 		return nil
@@ -76,7 +76,7 @@ SHELL = /bin/bash
 @daily /usr/bin/backup
 `
 
-// TestImportIsWhatApplyReads, with IDs that are told apart.
+// TestImportIsWhatApplyReads: apply can read every import, and the IDs are distinct.
 func TestImportIsWhatApplyReads(t *testing.T) {
 	t.Parallel()
 	_, p := runImport(t, crontabText, "crontab", "-", "--id-prefix", "cron-", "--task-queue", "shell")
@@ -86,7 +86,7 @@ func TestImportIsWhatApplyReads(t *testing.T) {
 	assert.Equal(t, []string{"cron-backup", "cron-curl", "cron-backup-2"}, requireReadable(t, p.stdout.String()))
 }
 
-// TestImportExitCodes: an import says by its exit code whether it left something out, and names all of that.
+// TestImportExitCodes: the exit code of an import tells whether it left something out. The import names everything it left out.
 func TestImportExitCodes(t *testing.T) {
 	t.Parallel()
 	const good, bad = "0 5 * * * /opt/a\n", "@reboot /opt/b\n99 2 * * * x\n"
@@ -123,7 +123,7 @@ func TestImportExitCodes(t *testing.T) {
 	assert.Equal(t, []string{"b"}, requireReadable(t, p.stdout.String()))
 }
 
-// TestComment: whatever stands in a file, the comment about it is one line of valid YAML.
+// TestComment: whatever text a file contains, a comment about it is one line of valid YAML.
 func TestComment(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, `a b\a\u200b �é`, comment("a\r\n b\a\u200b\t\xff\u00e9"))
