@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/bulk"
 	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
@@ -44,6 +45,7 @@ type api struct {
 	jobs       *jobs.Store
 	cluster    *kv.Cluster // holds the calendars
 	calendars  *calendars.Service
+	bulk       *bulk.Service
 	index      *search.Index     // nil where there is none
 	keys       *listing.KeyLists // exact
 	// keysAndTraces also has keys of schedules that are gone.

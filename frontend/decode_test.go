@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/apitext"
@@ -79,4 +80,10 @@ func requireTold(t *testing.T, err error) {
 	var told *schedule.Error
 	require.True(t, errors.As(err, &told), "%T: %v", err, err)
 	require.Equal(t, schedule.CodeInvalidArgument, told.Code, told.Error())
+}
+
+func TestOneLine(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "a b  c", oneLine("a\nb\r\nc"))
+	assert.Equal(t, "ü", oneLine("ü"))
 }

@@ -163,7 +163,7 @@ func (f *Frontend) encode(value any, to *bodyFormat) ([]byte, error) {
 
 // explain turns an error into what the caller is told, and logs what the caller is not.
 func (f *Frontend) explain(ctx context.Context, c *call, err error) *schedule.Error {
-	failure, told := forCaller(err)
+	failure, told := request.ForCaller(err)
 	if !told && failure.Code == schedule.CodeUnavailable && c.hurried && ctx.Err() != nil {
 		return errOverdue(c.limit)
 	}

@@ -41,11 +41,12 @@
 // What a request makes of a schedule is decided by pure functions (decide.go, describe.go) and by [edit], which is as pure. [api] does the
 // reading and writing around them, with a file for each verb. [Frontend] is the service around that: subjects, formats, schemas,
 // concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every request says about
-// itself, frontend/internal/listing makes pages, and frontend/internal/calendars serves the named calendars.
+// itself, frontend/internal/listing makes pages, frontend/internal/calendars serves the named calendars, and frontend/internal/bulk the
+// bulk operations.
 //
 // # Who may use it
 //
 // Only cmd imports this package; callers of the API use package client, or any NATS client. It imports
-// frontend/internal/calendars, frontend/internal/listing, frontend/internal/request, schedule, subjects, kv, specproc, specproc/prose and
-// internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
+// frontend/internal/bulk, frontend/internal/calendars, frontend/internal/listing, frontend/internal/request, schedule, subjects, kv,
+// specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
 package frontend

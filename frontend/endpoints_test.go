@@ -1,9 +1,13 @@
 package frontend
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // TestEveryEndpointSaysWhetherItReadsOrWrites: an endpoint whose handler was not made by reads or writes has not said it.
@@ -22,4 +26,10 @@ func TestEveryEndpointSaysWhetherItReadsOrWrites(t *testing.T) {
 func TestNoTwoEndpointsHaveOneName(t *testing.T) {
 	t.Parallel()
 	assert.Len(t, endpointsByName(), len((&api{}).endpoints()))
+}
+
+// TestEveryBulkOperationIsDone: a user can start each operation of the list, and the frontend knows what it does.
+func TestEveryBulkOperationIsDone(t *testing.T) {
+	t.Parallel()
+	assert.ElementsMatch(t, schedule.BulkOperations(), slices.Collect(maps.Keys((&api{}).bulkOperations())))
 }

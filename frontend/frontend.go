@@ -75,7 +75,7 @@ func New(config Config) (*Frontend, error) {
 		turns: make(chan struct{}, config.Concurrency),
 		ready: make(chan struct{}),
 	}
-	f.api.calendars = f.api.newCalendars()
+	f.api.calendars, f.api.bulk = f.api.newCalendars(), f.api.newBulk()
 	count := namespaces.Counter{AtMost: f.api.countAtMost, List: f.api.keys.Of}
 	f.api.places = namespaces.NewPlaces(cluster, count, config.Now)
 	return f, nil

@@ -7,18 +7,11 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
-	"github.com/carillon-scheduler/carillon/schedule"
 )
 
 // works are what the background jobs of each kind do.
 func (a *api) works() map[string]jobs.Work {
-	works := map[string]jobs.Work{}
-	for _, operation := range schedule.BulkOperations() {
-		works[bulkKind+string(operation)] = bulkWork{a}
-		if a.index != nil {
-			works[queryKind+string(operation)] = bulkWork{a}
-		}
-	}
+	works := a.bulk.Works(a.index != nil)
 	works[calendars.KindReplan] = a.calendars.Work(a.replan)
 	return works
 }

@@ -55,7 +55,7 @@ func NewLocal(config LocalConfig) *Local {
 			return taskqueue.Status{Pulling: true}, nil
 		},
 	}
-	a.calendars = a.newCalendars()
+	a.calendars, a.bulk = a.newCalendars(), a.newBulk()
 	l := &Local{api: a, log: config.Logger, verbs: map[string]handler{}}
 	for _, e := range slices.Concat(a.writeEndpoints(), a.runEndpoints(), a.calendarEndpoints(), a.bulkEndpoints()) {
 		l.verbs[e.name()] = e.handle

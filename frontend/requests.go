@@ -5,21 +5,15 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/google/uuid"
-
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// requestSpace is the UUID namespace of the IDs of triggers and backfills. It must never change: the protection of a
-// repeated request against starting twice depends on it.
-var requestSpace = uuid.MustParse("0c3e4d0e-3b54-4b1f-9f0e-6f1f0a1d7c52")
-
 // triggerID names a trigger after the request, so that a repeat of it names the same. The incarnation keeps the schedules
 // apart that share an ID over time.
 func triggerID(incarnation, requestID string) string {
-	return uuid.NewSHA1(requestSpace, []byte(incarnation+"/"+requestID)).String()
+	return request.DerivedID(incarnation + "/" + requestID)
 }
 
 // initialTriggerID names the trigger that a create request asks for. No request of its own has the empty ID.

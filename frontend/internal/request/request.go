@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -73,3 +75,10 @@ func CheckToken(thing string, version, token uint64) error {
 			"describe it again and look whether the change still fits", token, thing, version),
 	}
 }
+
+// space is the UUID namespace of derived IDs. It must never change: the protection of a repeated request depends on it.
+var space = uuid.MustParse("0c3e4d0e-3b54-4b1f-9f0e-6f1f0a1d7c52")
+
+// DerivedID returns the UUID of what a request makes, a trigger or a bulk operation for example. A repeat of the request, with the same
+// text, gets the same ID.
+func DerivedID(text string) string { return uuid.NewSHA1(space, []byte(text)).String() }

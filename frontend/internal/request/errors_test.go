@@ -1,4 +1,4 @@
-package frontend
+package request
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestForCaller(t *testing.T) {
 		code schedule.Code
 		told bool
 	}{
-		{"an error for callers", errNoSchedule(key), schedule.CodeNotFound, true},
+		{"an error for callers", schedule.Errorf(schedule.CodeNotFound, "no such schedule"), schedule.CodeNotFound, true},
 		{"a defect", schedule.Errorf(schedule.CodeInternal, "no pointer"), schedule.CodeInternal, false},
 		{"time is over", context.DeadlineExceeded, schedule.CodeUnavailable, false},
 		{"nobody answers", nats.ErrNoResponders, schedule.CodeUnavailable, false},
@@ -37,17 +37,11 @@ func TestForCaller(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			e, told := forCaller(fmt.Errorf("secret: %w", test.err))
+			e, told := ForCaller(fmt.Errorf("secret: %w", test.err))
 			assert.Equal(t, test.code, e.Code)
 			assert.Equal(t, test.told, told)
 			assert.NotContains(t, e.Error(), "secret")
 			assert.NotEmpty(t, e.Message)
 		})
 	}
-}
-
-func TestOneLine(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, "a b  c", oneLine("a\nb\r\nc"))
-	assert.Equal(t, "ü", oneLine("ü"))
 }
