@@ -2,12 +2,12 @@ package schedule
 
 import "time"
 
-// HeaderIdentity is the header of a request that says who asks: text of one line, of which 255 bytes are kept. It is for the
-// event history, and proves nothing.
+// HeaderIdentity is the request header that names the caller: one line of text, of which the first 255 bytes are kept. It is for the event
+// history and proves nothing.
 const HeaderIdentity = "Carillon-Identity"
 
-// HeaderTimeout is the header of a request that says for how long its caller waits: a duration such as 1500ms. Nothing is done
-// for the request after that.
+// HeaderTimeout is the request header that says how long the caller waits: a duration such as 1500ms. After that time, no more work is done
+// for the request.
 const HeaderTimeout = "Carillon-Timeout"
 
 // HeaderRetryAfter is the header of a refusal that says when to ask again: the RetryAfter of its [Error].
@@ -16,7 +16,7 @@ const HeaderRetryAfter = "Carillon-Retry-After"
 // CreateRequest creates a schedule. Its reply is a Description.
 type CreateRequest struct {
 	ID string `json:"id"`
-	// Schedule is inlined: spec, action, policies, state stand beside id.
+	// Schedule is inlined: spec, action, policies and state are fields beside id.
 	Schedule
 	// RequestID makes the request idempotent: a repeat with the same ID answers as the first did.
 	RequestID string `json:"requestId,omitempty"`
@@ -31,8 +31,8 @@ type UpdateRequest struct {
 	ID string `json:"id"`
 	// Schedule is inlined, as in CreateRequest.
 	Schedule
-	// ConflictToken is that of the Description which the change was made from: if the schedule has been changed since, the
-	// request is refused with CodeFailedPrecondition. Zero means whatever there is.
+	// ConflictToken is the token of the Description that the caller has read. If the schedule has changed since, the request is refused
+	// with CodeFailedPrecondition. Zero replaces any version.
 	ConflictToken uint64 `json:"conflictToken,omitempty"`
 	// RequestID makes the request idempotent.
 	RequestID string `json:"requestId,omitempty"`
@@ -44,10 +44,10 @@ type PatchRequest struct {
 	// Pause and Unpause switch the schedule off and on; at most one of them is set.
 	Pause   *Note `json:"pause,omitempty"`
 	Unpause *Note `json:"unpause,omitempty"`
-	// Trigger starts one run now, Backfills those of ranges of time. Together at most MaxBackfills.
+	// Trigger starts one run now. Backfills start runs for ranges of time. Together they are at most MaxBackfills.
 	Trigger   *Trigger        `json:"trigger,omitempty"`
 	Backfills []BackfillRange `json:"backfills,omitempty"`
-	// Skip and Unskip are as in SkipRequest and UnskipRequest; what is to be unskipped is so before what is to be skipped.
+	// Skip and Unskip are as in SkipRequest and UnskipRequest. Unskip takes effect before Skip.
 	Skip   *Skip   `json:"skip,omitempty"`
 	Unskip *Unskip `json:"unskip,omitempty"`
 	// ConflictToken and RequestID are as in UpdateRequest.
@@ -55,7 +55,7 @@ type PatchRequest struct {
 	RequestID     string `json:"requestId,omitempty"`
 }
 
-// Note says why. It replaces state.notes; empty leaves it as it is.
+// Note says why. It replaces state.notes; an empty note leaves state.notes unchanged.
 type Note struct {
 	Note string `json:"note,omitempty"`
 }
@@ -72,7 +72,7 @@ type DeleteRequest struct {
 	Runs RunsPolicy `json:"runs,omitempty"`
 	// ConflictToken is as in UpdateRequest.
 	ConflictToken uint64 `json:"conflictToken,omitempty"`
-	// RequestID makes the request idempotent: a repeat succeeds also when the schedule is gone, and spares one that has been
+	// RequestID makes the request idempotent. A repeat succeeds even after the schedule is gone, and does not delete a schedule that was
 	// created since.
 	RequestID string `json:"requestId,omitempty"`
 }
@@ -86,7 +86,7 @@ type NoteRequest struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// SkipRequest asks that due times be passed over. Its reply is a SkipReply.
+// SkipRequest asks to skip due times. Its reply is a SkipReply.
 type SkipRequest struct {
 	ID string `json:"id"`
 	Skip
@@ -94,18 +94,17 @@ type SkipRequest struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// Skip says which times to pass over: the next Count ones that are not to be skipped already, or Times. One of the two is
-// set.
+// Skip says which times to skip: the next Count times that are not marked yet, or the given Times. Exactly one of the two is set.
 type Skip struct {
 	// Count is at most [MaxSkips].
 	Count int `json:"count,omitempty"`
-	// Times are nominal times that the spec gives, and that are not past.
+	// Times are nominal times that the spec gives and that are not in the past.
 	Times []time.Time `json:"times,omitempty"`
 	// Note is free text for the event history.
 	Note string `json:"note,omitempty"`
 }
 
-// UnskipRequest takes back what was asked by SkipRequest. Its reply is a SkipReply.
+// UnskipRequest undoes a SkipRequest. Its reply is a SkipReply.
 type UnskipRequest struct {
 	ID string `json:"id"`
 	Unskip
@@ -113,13 +112,12 @@ type UnskipRequest struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// Unskip says which times are to be skipped no more: Times, or all if there are none. Times that are not to be skipped are
-// passed over.
+// Unskip says which times no longer to skip: the given Times, or all if there are none. Times that are not marked are ignored.
 type Unskip struct {
 	Times []time.Time `json:"times,omitempty"`
 }
 
-// SkipReply says which times to come will now be skipped.
+// SkipReply lists the future times that will now be skipped.
 type SkipReply struct {
 	ID string `json:"id"`
 	// Skips are nominal times, in order.
@@ -140,8 +138,8 @@ type BackfillReply struct {
 	BackfillID string `json:"backfillId"`
 }
 
-// CancelBackfillRequest ends a backfill: what it has in the buffer is dropped, its runs go on. It also takes back a
-// trigger that waits. Of one that is over it answers CodeNotFound.
+// CancelBackfillRequest ends a backfill. Its buffered starts are dropped; its runs continue. It also cancels a waiting trigger. If the
+// backfill is over already, the answer is CodeNotFound.
 type CancelBackfillRequest struct {
 	ID         string `json:"id"`
 	BackfillID string `json:"backfillId"`
@@ -171,19 +169,19 @@ type ListRequest struct {
 	PageToken string `json:"pageToken,omitempty"`
 	// Prefix keeps the IDs that begin with it.
 	Prefix string `json:"prefix,omitempty"`
-	// Query keeps the schedules that it finds, in its order (docs/search.md); at most [MaxQueryBytes]. It is answered from an
-	// index, which is a moment behind.
+	// Query keeps the schedules that match it, in the order that it asks for (docs/search.md); at most [MaxQueryBytes]. The answer comes
+	// from an index, which is a moment behind.
 	Query string `json:"query,omitempty"`
 }
 
-// ListReply is one page, ordered by ID, or as the query says.
+// ListReply is one page, ordered by ID or as the query says.
 type ListReply struct {
 	Schedules []Description `json:"schedules"`
 	// NextPageToken is empty on the last page.
 	NextPageToken string `json:"nextPageToken,omitempty"`
-	// IndexedUpTo is, in the answer to a query, up to when all changes are in the index.
+	// IndexedUpTo is set in the answer to a query: the index holds all changes up to this time.
 	IndexedUpTo time.Time `json:"indexedUpTo,omitzero"`
-	// IndexBehind says that changes of schedules which were made before may not be in the index yet.
+	// IndexBehind says that the index may lack changes that were made before the request.
 	IndexBehind bool `json:"indexBehind,omitempty"`
 }
 
@@ -200,11 +198,11 @@ type CountReply struct {
 	Count int `json:"count"`
 	// IndexedUpTo is as in ListReply.
 	IndexedUpTo time.Time `json:"indexedUpTo,omitzero"`
-	// IndexBehind says that changes of schedules which were made before may not be in the index yet.
+	// IndexBehind says that the index may lack changes that were made before the request.
 	IndexBehind bool `json:"indexBehind,omitempty"`
 }
 
-// MatchingTimesRequest asks for the times a schedule gives in a range, whatever has become of them.
+// MatchingTimesRequest asks for the times that a schedule gives in a range, regardless of what became of them.
 type MatchingTimesRequest struct {
 	ID string `json:"id"`
 	// From and To bound the nominal times, both inclusive.
@@ -215,9 +213,9 @@ type MatchingTimesRequest struct {
 // PreviewRequest asks when a spec that is not stored would be due.
 type PreviewRequest struct {
 	Spec Spec `json:"spec"`
-	// ID is the schedule the jitter is worked out for; empty means without one.
+	// ID is the schedule whose jitter to apply; empty means no jitter.
 	ID string `json:"id,omitempty"`
-	// From is where to begin, inclusive; zero means now.
+	// From is the first possible time, inclusive; zero means now.
 	From time.Time `json:"from,omitzero"`
 	// Count is how many times to return, at most [MaxPageSize]; 0 means 10.
 	Count int `json:"count,omitempty"`
@@ -226,9 +224,9 @@ type PreviewRequest struct {
 // TimesReply lists times in order, at most [MaxPageSize].
 type TimesReply struct {
 	Times []DueTime `json:"times"`
-	// More says that there are others in the range.
+	// More says that the range has further times.
 	More bool `json:"more,omitempty"`
-	// Words say what the spec means and Warnings what may surprise about it; preview sets both.
+	// Words describe the spec; Warnings name its surprising effects. Only preview sets them.
 	Words    []string `json:"words,omitempty"`
 	Warnings []Notice `json:"warnings,omitempty"`
 }
@@ -239,7 +237,7 @@ type DueTime struct {
 	DueTime     time.Time `json:"dueTime"`
 }
 
-// HistoryRequest reads the events of a schedule, also of one that is gone, or of the whole namespace.
+// HistoryRequest reads the events of a schedule, even of a deleted one, or of the whole namespace.
 type HistoryRequest struct {
 	// ID is the schedule; empty means all.
 	ID string `json:"id,omitempty"`
@@ -248,7 +246,7 @@ type HistoryRequest struct {
 	// From and To bound when the events were stored, both inclusive; zero means no bound.
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
-	// Newest asks for the last events instead of the first. Such a page has no next one.
+	// Newest asks for the last events instead of the first. Such a page has no next page.
 	Newest bool `json:"newest,omitempty"`
 	// PageSize is at most [MaxPageSize]; 0 means 100. PageToken continues where an earlier reply ended.
 	PageSize  int    `json:"pageSize,omitempty"`
@@ -266,7 +264,7 @@ type HistoryReply struct {
 type RunsRequest struct {
 	// ID is the schedule; empty means all.
 	ID string `json:"id,omitempty"`
-	// Status keeps the runs that ended so; "running" those that have not ended.
+	// Status keeps the runs that ended with it; "running" keeps those that have not ended.
 	Status Status `json:"status,omitempty"`
 	// From bounds the start of the runs, inclusive; zero means as far as the event history goes.
 	From time.Time `json:"from,omitzero"`
@@ -282,11 +280,11 @@ type RunsReply struct {
 // RunRequest asks for one run of a schedule.
 type RunRequest struct {
 	ID string `json:"id"`
-	// Run is its run ID, workflow ID or request ID. Of several runs of one workflow ID it means the newest.
+	// Run is its run ID, workflow ID or request ID. If several runs have the workflow ID, it means the newest.
 	Run string `json:"run"`
 }
 
-// RunReply is a run with what happened to it.
+// RunReply is a run with its events.
 type RunReply struct {
 	Run
 	Events []Event `json:"events"`
@@ -295,7 +293,7 @@ type RunReply struct {
 // Empty is the reply of requests that return nothing.
 type Empty struct{}
 
-// Description is what describe answers: the schedule, with remaining actions brought up to date, and what became of it.
+// Description is the answer to describe: the schedule, with its current number of remaining actions, and what became of it.
 type Description struct {
 	Namespace string `json:"namespace"`
 	ID        string `json:"id"`
@@ -322,27 +320,28 @@ type Info struct {
 	FutureActionTimes []time.Time `json:"futureActionTimes"`
 	CreateTime        time.Time   `json:"createTime"`
 	UpdateTime        time.Time   `json:"updateTime,omitzero"`
-	// PausedBy and PauseTime are set while the schedule is paused: who did it, as far as that is known, and when.
+	// PausedBy and PauseTime are set while the schedule is paused. PausedBy is who paused it, as far as that is known.
 	PausedBy  string    `json:"pausedBy,omitempty"`
 	PauseTime time.Time `json:"pauseTime,omitzero"`
-	// Buffer are the first of the waiting starts, at most 10, in order.
+	// Buffer are the first waiting starts, at most 10, in order.
 	Buffer []WaitingStart `json:"buffer,omitempty"`
 	// Backfills are the triggers and backfills in progress, oldest first.
 	Backfills []BackfillProgress `json:"backfills,omitempty"`
-	// Skips are the nominal times to come that will be skipped, in order.
+	// Skips are the future nominal times that will be skipped, in order.
 	Skips []time.Time `json:"skips,omitempty"`
-	// IdleDeadline is when the schedule closes, since nothing is due any more; zero if that is not so.
+	// IdleDeadline is when the schedule closes because nothing more is due; zero if it does not close.
 	IdleDeadline time.Time `json:"idleDeadline,omitzero"`
-	// Calendars are the named calendars of the spec, in its order, as the schedule goes by them. ReplanTime is when it was last
-	// brought up to date with a change of one.
+	// Calendars are the versions of the named calendars that the schedule uses, in the order of the spec. ReplanTime is when the schedule
+	// last adopted a change of one.
 	Calendars  []CalendarUse `json:"calendars,omitempty"`
 	ReplanTime time.Time     `json:"replanTime,omitzero"`
-	// ZoneData is the version of the time zone data that FutureActionTimes were worked out by, FrontendZoneData that of the frontend.
-	// Both are empty in UTC and for a spec that brings its own data, ZoneData also where a release before it worked them out.
+	// ZoneData is the version of the time zone data that FutureActionTimes were computed with; FrontendZoneData is the version that the
+	// frontend has. Both are empty in UTC and for a spec with its own data. ZoneData is also empty if an earlier release computed the
+	// times.
 	ZoneData         string `json:"zoneData,omitempty"`
 	FrontendZoneData string `json:"frontendZoneData,omitempty"`
-	// Reasons say why nothing runs, or not what might be expected; Warnings what may surprise about the spec and, in the answers
-	// to create and update, about the action.
+	// Reasons say why nothing runs, or less than expected. Warnings name surprising effects of the spec and, in the answers to create and
+	// update, of the action.
 	Reasons  []Notice `json:"reasons,omitempty"`
 	Warnings []Notice `json:"warnings,omitempty"`
 }
@@ -369,8 +368,8 @@ const (
 	NoticeDeadLetter        = "dead_letter"
 )
 
-// NoticeUnknownType is the code of a warning in the answers to create and update: workers of the task queue have answered, and
-// none of them has a handler for the type of the action.
+// NoticeUnknownType is the code of a warning in the answers to create and update: workers of the task queue have answered, and none of them
+// has a handler for the action's type.
 const NoticeUnknownType = "unknown_type"
 
 // WaitingStart is a start in the buffer, as describe shows it.
@@ -383,10 +382,10 @@ type WaitingStart struct {
 	Overlap     OverlapPolicy `json:"overlap,omitempty"`
 	Manual      bool          `json:"manual,omitempty"`
 	Source      string        `json:"source,omitempty"`
-	// Attempt and BackoffUntil are those of a start that could not be made.
+	// Attempt and BackoffUntil are set if an attempt to start has failed.
 	Attempt      int       `json:"attempt,omitempty"`
 	BackoffUntil time.Time `json:"backoffUntil,omitzero"`
-	// Delay is what a limit of the namespace does to the start; nil if there is none that keeps it waiting.
+	// Delay says how a limit of the namespace delays the start; nil if none does.
 	Delay *Delay `json:"delay,omitempty"`
 }
 
@@ -399,8 +398,8 @@ type BackfillProgress struct {
 	Start   time.Time     `json:"start,omitzero"`
 	End     time.Time     `json:"end,omitzero"`
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
-	// Done counts the times that have been dealt with: started, or given up. Total is how many the range has; TotalCapped
-	// says that it has more.
+	// Done counts the times that were processed: started or given up. Total is how many times the range has; TotalCapped says that it has
+	// more.
 	Done        int  `json:"done"`
 	Total       int  `json:"total"`
 	TotalCapped bool `json:"totalCapped,omitempty"`
@@ -416,8 +415,7 @@ type Run struct {
 	RunID       string    `json:"runId"`
 	RequestID   string    `json:"requestId"`
 	NominalTime time.Time `json:"nominalTime"`
-	// DueTime is the nominal time plus jitter, StartTime when the run was accepted, CodeTime when the worker's code
-	// began.
+	// DueTime is the nominal time plus jitter. StartTime is when the run was accepted, CodeTime when the worker's code began.
 	DueTime   time.Time `json:"dueTime"`
 	StartTime time.Time `json:"startTime"`
 	CodeTime  time.Time `json:"codeTime,omitzero"`
@@ -425,7 +423,7 @@ type Run struct {
 	// Status is empty while the run is in progress.
 	Status Status `json:"status,omitempty"`
 	Manual bool   `json:"manual,omitempty"`
-	// ScheduleID, Source, TaskQueue and Identity say whose run it is, where it comes from, where it went and who asked.
+	// ScheduleID is the schedule of the run, Source where the run comes from, TaskQueue where it was sent, Identity who asked for it.
 	ScheduleID string `json:"scheduleId,omitempty"`
 	Source     string `json:"source,omitempty"`
 	TaskQueue  string `json:"taskQueue,omitempty"`

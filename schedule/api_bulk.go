@@ -9,13 +9,12 @@ import (
 const (
 	// MaxBulkIDs is how many schedules a bulk operation may name one by one.
 	MaxBulkIDs = 1000
-	// MaxBulkRate is the largest rate of a bulk operation, DefaultBulkRate that of one that does not say, in schedules per
-	// second.
+	// MaxBulkRate is the highest rate of a bulk operation, in schedules per second. DefaultBulkRate is the rate if the request gives none.
 	MaxBulkRate     = 10_000
 	DefaultBulkRate = 100
-	// MaxBulkPreview is how many IDs a dry run answers.
+	// MaxBulkPreview is how many IDs the answer to a dry run lists.
 	MaxBulkPreview = 20
-	// MaxActiveBulk is how many bulk operations of a namespace may be running.
+	// MaxActiveBulk is how many bulk operations of a namespace may run at once.
 	MaxActiveBulk = 20
 	// MaxBulkQueryBytes bounds the query of a bulk operation.
 	MaxBulkQueryBytes = 8 << 10
@@ -30,7 +29,7 @@ const (
 	BulkUnpause BulkOperation = "unpause"
 	BulkTrigger BulkOperation = "trigger"
 	BulkDelete  BulkOperation = "delete"
-	// BulkSetLabel sets one entry of the action's memo, or removes it, and leaves all else as it is.
+	// BulkSetLabel sets or removes one entry of the action's memo and leaves everything else unchanged.
 	BulkSetLabel BulkOperation = "setLabel"
 )
 
@@ -39,14 +38,14 @@ func BulkOperations() []BulkOperation {
 	return []BulkOperation{BulkPause, BulkUnpause, BulkTrigger, BulkDelete, BulkSetLabel}
 }
 
-// Selection says which schedules of a namespace are meant. Exactly one of its fields is set: none at all does not mean all of
-// them, which has to be said.
+// Selection says which schedules of a namespace are meant. Exactly one of its fields is set. An empty Selection is an error; to select all
+// schedules, set All.
 type Selection struct {
-	// Query keeps those that match it (docs/search.md).
+	// Query selects the schedules that match it (docs/search.md).
 	Query string `json:"query,omitempty"`
-	// Prefix keeps the IDs that begin with it.
+	// Prefix selects the schedules whose ID begins with it.
 	Prefix string `json:"prefix,omitempty"`
-	// IDs names them, at most [MaxBulkIDs].
+	// IDs names the schedules, at most [MaxBulkIDs].
 	IDs []string `json:"ids,omitempty"`
 	// All means every schedule of the namespace.
 	All bool `json:"all,omitempty"`
@@ -59,30 +58,30 @@ type Label struct {
 	Value *string `json:"value"`
 }
 
-// BulkTask says what is to be done to which schedules.
+// BulkTask says what to do to which schedules.
 type BulkTask struct {
 	Operation BulkOperation `json:"operation"`
 	// Selection is inlined: query, prefix, ids, all.
 	Selection
-	// Note says why, of pause, unpause and trigger, as theirs does.
+	// Note says why. It is for pause, unpause and trigger and means the same as in their requests.
 	Note string `json:"note,omitempty"`
-	// Overlap replaces the policy of each schedule for the start that a trigger asks for.
+	// Overlap is for trigger: it replaces the overlap policy of each schedule for the requested start.
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
 	// Label is what setLabel sets or removes.
 	Label *Label `json:"label,omitempty"`
-	// Runs says what delete does with the runs of each schedule, as [DeleteRequest] does.
+	// Runs is for delete: it says what becomes of the runs of each schedule, as in [DeleteRequest].
 	Runs RunsPolicy `json:"runs,omitempty"`
 }
 
-// StartBulkRequest starts a bulk operation, which goes on in the background. Its reply is a StartBulkReply.
+// StartBulkRequest starts a bulk operation, which continues in the background. Its reply is a StartBulkReply.
 type StartBulkRequest struct {
 	// BulkTask is inlined: operation, query, prefix, ids, all, note, overlap, label, runs.
 	BulkTask
-	// Rate is how many schedules are dealt with in a second, at most [MaxBulkRate]; 0 means [DefaultBulkRate].
+	// Rate is how many schedules are processed per second, at most [MaxBulkRate]; 0 means [DefaultBulkRate].
 	Rate int `json:"rate,omitempty"`
-	// DryRun changes nothing, and answers what would be dealt with.
+	// DryRun changes nothing. The answer says which schedules the operation would process.
 	DryRun bool `json:"dryRun,omitempty"`
-	// RequestID makes the request idempotent: a repeat answers with the operation that the first has started.
+	// RequestID makes the request idempotent: a repeat returns the operation that the first request started.
 	RequestID string `json:"requestId,omitempty"`
 }
 
@@ -90,26 +89,26 @@ type StartBulkRequest struct {
 type StartBulkReply struct {
 	// JobID is empty for a dry run.
 	JobID string `json:"jobId,omitempty"`
-	// Count is how many schedules are selected now. What matters is what is when it is their turn.
+	// Count is how many schedules are selected now. The operation acts on each schedule as it is when its turn comes.
 	Count int `json:"count"`
-	// IDs are the first of them, at most [MaxBulkPreview]; only a dry run has them.
+	// IDs are the first selected schedules, at most [MaxBulkPreview]. Only a dry run returns them.
 	IDs []string `json:"ids,omitempty"`
 }
 
-// BulkStatus says where a bulk operation stands.
+// BulkStatus is the status of a bulk operation.
 type BulkStatus string
 
 // The statuses of a bulk operation.
 const (
 	BulkRunning BulkStatus = "running"
-	// BulkDone: every schedule has been dealt with, though some may have failed.
+	// BulkDone: every schedule has been processed; some may have failed.
 	BulkDone     BulkStatus = "done"
 	BulkCanceled BulkStatus = "canceled"
-	// BulkFailed: it could not go on, and Error says why.
+	// BulkFailed: the operation could not continue; Error says why.
 	BulkFailed BulkStatus = "failed"
 )
 
-// BulkDescription is a bulk operation and how far it has come.
+// BulkDescription is a bulk operation and its progress.
 type BulkDescription struct {
 	JobID string `json:"jobId"`
 	// BulkTask is inlined, as in StartBulkRequest.
@@ -117,17 +116,17 @@ type BulkDescription struct {
 	Rate       int       `json:"rate"`
 	Identity   string    `json:"identity,omitempty"`
 	CreateTime time.Time `json:"createTime"`
-	// StartTime is when work on it began, EndTime when it ended; zero before.
+	// StartTime is when work on it began, EndTime when it ended. Each is zero until then.
 	StartTime time.Time  `json:"startTime,omitzero"`
 	EndTime   time.Time  `json:"endTime,omitzero"`
 	Status    BulkStatus `json:"status"`
-	// Total is how many schedules were selected when it was started.
+	// Total is how many schedules were selected when the operation started.
 	Total int `json:"total"`
-	// Done, Skipped and Failed count those that have been dealt with; Skipped are those where there was nothing to do.
+	// Done, Skipped and Failed count the processed schedules. Skipped counts those where there was nothing to do.
 	Done    int `json:"done"`
 	Skipped int `json:"skipped"`
 	Failed  int `json:"failed"`
-	// Cursor is about the last ID that has been looked at.
+	// Cursor is, approximately, the last ID that was processed.
 	Cursor string `json:"cursor,omitempty"`
 	// Failures are the newest failures, at most 100, oldest first. The event history has all of them.
 	Failures   []BulkFailure `json:"failures,omitempty"`
@@ -135,10 +134,10 @@ type BulkDescription struct {
 	Error      string        `json:"error,omitempty"`
 }
 
-// Ended reports whether nothing more will be done.
+// Ended reports whether the operation is over.
 func (d *BulkDescription) Ended() bool { return d.Status != BulkRunning }
 
-// BulkFailure is a schedule to which the operation could not be done.
+// BulkFailure is a schedule that the operation could not process.
 type BulkFailure struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
@@ -149,22 +148,21 @@ type BulkRequest struct {
 	JobID string `json:"jobId"`
 }
 
-// ListBulkRequest lists the bulk operations of a namespace, the newest first. Those that have ended are kept for seven days.
+// ListBulkRequest lists the bulk operations of a namespace, newest first. Ended operations are kept for seven days.
 type ListBulkRequest struct {
 	// PageSize is at most [MaxPageSize]; 0 means 100. PageToken continues where an earlier reply ended.
 	PageSize  int    `json:"pageSize,omitempty"`
 	PageToken string `json:"pageToken,omitempty"`
 }
 
-// ListBulkReply is one page. Its descriptions are without failures and without the IDs of their selection.
+// ListBulkReply is one page. Its descriptions omit the failures and the selected IDs.
 type ListBulkReply struct {
 	Operations []BulkDescription `json:"operations"`
 	// NextPageToken is empty on the last page.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 
-// Validate reports the first thing in s that can never work, as [Schedule.Validate] does. Whether a query can be read is for
-// the frontend to find out.
+// Validate reports the first thing in s that can never work, as [Schedule.Validate] does. It does not parse the query; the frontend does.
 func (s Selection) Validate() error {
 	given := 0
 	for _, is := range []bool{s.Query != "", s.Prefix != "", len(s.IDs) > 0, s.All} {

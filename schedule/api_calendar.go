@@ -13,13 +13,13 @@ type CreateCalendarRequest struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
-// UpdateCalendarRequest replaces the dates and windows of a named calendar. Its reply is a CalendarDescription: every
-// schedule that uses the calendar goes by it a little later, as [CalendarInfo.Replan] tells.
+// UpdateCalendarRequest replaces the dates and windows of a named calendar. Its reply is a CalendarDescription. The schedules that use the
+// calendar adopt the change a little later; [CalendarInfo.Replan] shows the progress.
 type UpdateCalendarRequest struct {
 	// NamedCalendar is inlined, as in CreateCalendarRequest.
 	NamedCalendar
-	// ConflictToken is that of the CalendarDescription which the change was made from: if the calendar has been changed
-	// since, the request is refused with CodeFailedPrecondition. Zero means whatever there is.
+	// ConflictToken is the token of the CalendarDescription that the caller has read. If the calendar has changed since, the request is
+	// refused with CodeFailedPrecondition. Zero replaces any version.
 	ConflictToken uint64 `json:"conflictToken,omitempty"`
 	// RequestID makes the request idempotent.
 	RequestID string `json:"requestId,omitempty"`
@@ -30,7 +30,7 @@ type DeleteCalendarRequest struct {
 	Name string `json:"name"`
 	// ConflictToken is as in UpdateCalendarRequest.
 	ConflictToken uint64 `json:"conflictToken,omitempty"`
-	// RequestID makes the request idempotent, for an hour.
+	// RequestID makes the request idempotent for an hour.
 	RequestID string `json:"requestId,omitempty"`
 }
 
@@ -39,7 +39,7 @@ type CalendarRequest struct {
 	Name string `json:"name"`
 }
 
-// CalendarDescription is a named calendar and what became of it.
+// CalendarDescription is a named calendar and its history.
 type CalendarDescription struct {
 	Namespace string `json:"namespace"`
 	// NamedCalendar is inlined: name, dates, windows.
@@ -49,27 +49,27 @@ type CalendarDescription struct {
 	ConflictToken uint64 `json:"conflictToken"`
 }
 
-// CalendarInfo is what is known of a calendar beside its contents.
+// CalendarInfo is what is known about a calendar besides its contents.
 type CalendarInfo struct {
 	CreateTime time.Time `json:"createTime"`
 	UpdateTime time.Time `json:"updateTime,omitzero"`
-	// Identity is who has created or updated it last, as far as that is known.
+	// Identity is who created or last updated the calendar, as far as that is known.
 	Identity string `json:"identity,omitempty"`
-	// Replan tells how the newest version came to the schedules that use the calendar. It is known for some days.
+	// Replan is the progress of the newest version among the schedules that use the calendar. It is kept for some days.
 	Replan *Replan `json:"replan,omitempty"`
 }
 
-// Replan is how far a change of a calendar has come with the schedules that use it.
+// Replan says how many of the schedules that use a calendar have adopted its change.
 type Replan struct {
-	// Done says that all schedules go by the newest version. Before that those are looked for that were written at the same
+	// Done says that all schedules use the newest version. Until then, Carillon still looks for schedules that were written at the same
 	// moment as the calendar.
 	Done bool `json:"done"`
-	// Replanned counts the schedules that have been brought up to date, Failed those that cannot be, for which Failures give
-	// reasons, not all of them where there are many.
+	// Replanned counts the schedules that were brought up to date. Failed counts those that cannot be; Failures gives the reasons of some
+	// of them.
 	Replanned int             `json:"replanned"`
 	Failed    int             `json:"failed,omitempty"`
 	Failures  []ReplanFailure `json:"failures,omitempty"`
-	// StartTime is when the change was made, EndTime when Done came true.
+	// StartTime is when the calendar was changed, EndTime when Done became true.
 	StartTime time.Time `json:"startTime"`
 	EndTime   time.Time `json:"endTime,omitzero"`
 }
@@ -98,10 +98,10 @@ type ListCalendarsReply struct {
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 
-// CalendarUse is a named calendar as a schedule goes by it.
+// CalendarUse is the version of a named calendar that a schedule uses.
 type CalendarUse struct {
 	Name string `json:"name"`
-	// ConflictToken is that of the version of the calendar.
+	// ConflictToken names that version of the calendar.
 	ConflictToken uint64 `json:"conflictToken"`
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// Structured returns c with its fields read: the form the specification processor works on (docs/semantics.md §2). Year "*" and
-// the empty year become no ranges, which match every year; Sunday written as 7 becomes 0. The error, if any, is an
-// *Error about the first bad field, with the name of the field such as "hour" as its path.
+// Structured parses the fields of c into the form that the specification processor uses (docs/semantics.md §2). Year "*" and the empty year
+// become no ranges, which match every year. Sunday written as 7 becomes 0. The error, if any, is an *Error about the first bad field; its
+// path is the name of the field, such as "hour".
 //
-// Numbers are plain digits: a sign is an error, as is a step that does not fit in 31 bits. Blanks around a field are
-// ignored, blanks within it are an error.
+// Numbers are plain digits: a sign is an error, and so is a step that does not fit in 31 bits. Blanks around a field are ignored; blanks
+// within a field are an error.
 func (c Calendar) Structured() (StructuredCalendar, error) {
 	structured := StructuredCalendar{Comment: c.Comment}
 	if err := validateComment(c.Comment); err != nil {
@@ -33,10 +33,9 @@ func (c Calendar) Structured() (StructuredCalendar, error) {
 	return structured, nil
 }
 
-// Validate reports the first range that lies outside the bounds of its field, or a comment that is too long, as an
-// *Error with a path such as "hour[1].start". Second and minute take 0-59, hour 0-23, day of month 1-31, month 1-12,
-// year 2000-2100, day of week 0-6 with 0 for Sunday; see [StructuredCalendar] for the others. End 0 is accepted in every
-// field: it is below or at Start.
+// Validate reports the first range that lies outside the bounds of its field, or a comment that is too long, as an *Error with a path such
+// as "hour[1].start". The bounds: second and minute 0-59, hour 0-23, day of month 1-31, month 1-12, year 2000-2100, day of week 0-6 (0 is
+// Sunday). For the other fields see [StructuredCalendar]. End 0 is accepted in every field: it is not above Start.
 func (c StructuredCalendar) Validate() error {
 	if err := validateComment(c.Comment); err != nil {
 		return err
@@ -76,8 +75,8 @@ func (c *StructuredCalendar) fields() [fieldCount]*[]Range {
 	}
 }
 
-// CalendarField is one field of a [Calendar], such as "9", "mon-fri" or "*/15". In JSON and YAML it is a string, or a
-// Whole number for a single value: "hour: 9" needs no quotes.
+// CalendarField is one field of a [Calendar], such as "9", "mon-fri" or "*/15". In JSON and YAML it is a string. A single value may also be
+// a whole number: "hour: 9" needs no quotes.
 type CalendarField string
 
 // UnmarshalJSON reads a string or a whole number.

@@ -9,9 +9,9 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// Bounds of the fields that other packages need as well (docs/semantics.md §2).
+// Bounds of fields that other packages need as well (docs/semantics.md §2).
 const (
-	// MinYear is the first year that a calendar can name. One that names no year matches earlier ones as well.
+	// MinYear is the first year that a calendar can name. A calendar that names no year also matches earlier years.
 	MinYear = 2000
 	// MaxYear is the last year in which anything is due.
 	MaxYear = 2100
@@ -19,25 +19,25 @@ const (
 	MaxCommentBytes = 200
 )
 
-// maxStep is the largest step of a range. Any step above the span of a field selects its start alone;
-// the bound only keeps numbers from overflowing.
+// maxStep is the largest step of a range. A step above the span of a field selects only its start, so this bound exists only to prevent
+// overflows.
 const maxStep = math.MaxInt32
 
-// maxItems bounds the list in a field: more than any field has values. One item gives two ranges at most.
+// maxItems bounds the list in a field. No field has that many values. One item gives at most two ranges.
 const maxItems = maxRanges / 2
 
-// calendarField describes one field of a calendar. The table calendarFields is the only place of its bounds.
+// calendarField describes one field of a calendar. The bounds are only in the table calendarFields.
 type calendarField struct {
 	name     string
 	min, max int
 	// absent is the text that an empty string stands for.
 	absent string
-	// names are the lower-case names of the values, names[0] for min; shortest is how many letters select one.
+	// names are the lower-case names of the values; names[0] is the name of min. shortest is how many letters select a name.
 	names    []string
 	shortest int
-	// wraps says that max+1 is another way to write min: Sunday as 7.
+	// wraps says that max+1 also means min, as 7 means Sunday.
 	wraps bool
-	// parts are the other forms that an item can have, if any.
+	// parts are additional forms that an item can have, if any.
 	parts *dayParts
 }
 
@@ -73,8 +73,8 @@ var (
 	weekdayNames = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 )
 
-// parse reads the text of a field: a comma-separated list of items, with blanks around the whole. Items that are no
-// ranges, such as L, go to c.
+// parse reads the text of a field: a comma-separated list of items, with optional blanks around the list. Items that are not ranges, such
+// as L, go to c.
 func (f *calendarField) parse(text string, c *StructuredCalendar) ([]Range, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -120,8 +120,8 @@ func (f *calendarField) parseItem(item string) (Range, error) {
 	return r, nil
 }
 
-// parseSpan reads the part of an item before the slash. A single value is the start of an open range when a step
-// follows; that range reaches Sunday as 7.
+// parseSpan reads the part of an item before the slash. If a step follows, a single value is the start of an open range; that range
+// includes Sunday as 7.
 func (f *calendarField) parseSpan(span string, stepped bool) (Range, error) {
 	if span == "*" {
 		return Range{Start: f.min, End: f.max}, nil

@@ -9,20 +9,19 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// CronExpression is a cron expression that has been read: either Calendars or Interval is set.
+// CronExpression is a parsed cron expression. Either Calendars or Interval is set.
 type CronExpression struct {
-	// Calendars holds one calendar, or two when both day fields are restricted: a day matches if either does.
+	// Calendars holds one calendar, or two if both day fields are restricted: a day matches if either calendar matches.
 	Calendars []StructuredCalendar
-	// Interval is what "@every" gives.
+	// Interval is the meaning of "@every".
 	Interval *Interval
-	// TimeZone is the name after CRON_TZ= or TZ=, empty without one. "@every" does not use it.
+	// TimeZone is the name after CRON_TZ= or TZ=; empty if there is no prefix. "@every" does not use it.
 	TimeZone string
 	// Comment is the text after "#", without the blanks around it, at most 200 bytes.
 	Comment string
 }
 
-// macros are the fixed names for common expressions, in the words of a calendar, whose time of day is midnight unless
-// it says otherwise.
+// macros are the fixed names for common expressions, written as calendars. The time of day is midnight unless the calendar says otherwise.
 var macros = map[string]Calendar{
 	"@yearly":   {Month: "1", DayOfMonth: "1"},
 	"@annually": {Month: "1", DayOfMonth: "1"},
@@ -33,24 +32,25 @@ var macros = map[string]Calendar{
 	"@hourly":   {Hour: "*"},
 }
 
-// ParseCron reads a cron expression (docs/semantics.md §2): minute, hour, day of month, month and day of week; six fields add a
-// year at the end, seven also a second in front. Each field takes what the same field of a [Calendar] takes, except
-// that it is never empty; the day fields also take "?", alone, for "*". The macros @yearly, @annually, @monthly,
-// @weekly, @daily, @midnight and @hourly stand for expressions; "@every 90m/15m" is an interval with an optional phase,
-// in the syntax of [time.ParseDuration] with days ("2d", "1d12h") in front.
+// ParseCron reads a cron expression (docs/semantics.md §2). Five fields are minute, hour, day of month, month and day of week. Six fields
+// add a year at the end; seven fields also add a second in front. Each field takes what the same field of a [Calendar] takes, except that
+// it is never empty. The day fields also take "?", alone, for "*". The macros @yearly, @annually, @monthly, @weekly, @daily, @midnight and
+// @hourly stand for expressions. "@every 90m/15m" is an interval with an optional phase, in the syntax of [time.ParseDuration]; days may
+// stand in front ("2d", "1d12h").
 //
-// The expression may begin with a zone, "CRON_TZ=Europe/Berlin" or "TZ=…"; an empty zone is none, an unknown one an
-// error, also in front of @every. "#" begins a comment at the beginning, behind a blank, and between a field "*" and a word:
-// "* * * * *#often". Anywhere else it belongs to the field: "1#2" is the second Monday; "fri#L", "mon-fri#2", "fri#x" and
-// "2030#x" are rejected. Any run of spaces and tabs separates. Numbers and durations have no leading "+".
+// The expression may begin with a zone, "CRON_TZ=Europe/Berlin" or "TZ=…". An empty zone means none. An unknown zone is an error, even in
+// front of @every. Fields are separated by spaces and tabs. Numbers and durations have no leading "+".
 //
-// As in crontab(5), a day matches if either day field does when both are restricted, that is when neither begins with
-// "*" or is "?"; otherwise both must match ("*/2" in one and "mon" in the other: Mondays on odd days).
+// A "#" begins a comment in three places: at the beginning, after a blank, and between a field "*" and a word ("* * * * *#often"). Anywhere
+// else it belongs to the field: "1#2" is the second Monday; "fri#L", "mon-fri#2", "fri#x" and "2030#x" are rejected.
 //
-// The fields are read by the same parser as those of a calendar, so that both forms accept the same and say the same
-// about errors. No other cron parser has this grammar: names by prefix, Sunday as 7, years.
+// A day field is restricted if it does not begin with "*" and is not "?". As in crontab(5), if both day fields are restricted, a day
+// matches if either field does. Otherwise both must match: "*/2" in one and "mon" in the other mean Mondays on odd days.
 //
-// The error is an *Error without a path, whose message names the field.
+// The parser of the fields is that of calendars, so both forms accept the same text and report the same errors. No other cron parser has
+// this grammar: names by prefix, Sunday as 7, years.
+//
+// The error is an *Error without a path; its message names the field.
 func ParseCron(text string) (CronExpression, error) {
 	body, comment := cutComment(text)
 	if err := validateComment(comment); err != nil {
@@ -72,7 +72,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// parseCron reads what stands before the comment of an expression.
+// parseCron reads the part of an expression before its comment.
 func parseCron(text, body, comment string) (CronExpression, error) {
 	zone, fields, err := cutZone(strings.FieldsFunc(strings.TrimSpace(body), isBlank))
 	if err != nil {
@@ -96,8 +96,8 @@ func parseCron(text, body, comment string) (CronExpression, error) {
 	return cron, nil
 }
 
-// CronFields returns the fields of an expression as they are written, without its zone and its comment; none for one that begins
-// with "@". Whether they are valid plays no part.
+// CronFields returns the fields of an expression as they are written, without its zone and its comment. It returns none for an expression
+// that begins with "@". It does not validate the fields.
 func CronFields(text string) []string {
 	body, _ := cutComment(text)
 	fields := strings.FieldsFunc(strings.TrimSpace(body), isBlank)
@@ -112,8 +112,8 @@ func CronFields(text string) []string {
 
 func isBlank(r rune) bool { return r == ' ' || r == '\t' }
 
-// cutComment splits text at the "#" that begins a comment. What a "#" might mean to its writer is never taken for a comment,
-// since the rest of the field would then run more often than was meant.
+// cutComment splits text at the "#" that begins a comment. If the author may have meant the "#" as part of a field, it does not begin a
+// comment: the rest of the field alone would run more often than the author meant.
 func cutComment(text string) (body, comment string) {
 	for i := range len(text) {
 		if text[i] == '#' && (isBlankEnd(text[:i]) || isStarEnd(text[:i]) && isWord(text[i+1:])) {
@@ -129,13 +129,13 @@ func isBlankEnd(text string) bool {
 	return text == "" || strings.IndexByte(asciiSpace, text[len(text)-1]) >= 0
 }
 
-// isStarEnd reports whether text ends in a field that is "*" and nothing else.
+// isStarEnd reports whether text ends in a field that is exactly "*".
 func isStarEnd(text string) bool {
 	before, found := strings.CutSuffix(text, "*")
 	return found && isBlankEnd(before)
 }
 
-// isWord reports whether text begins with a letter, other than an L on its own, which means the last of something.
+// isWord reports whether text begins with a letter. A single L does not count: it means the last of something.
 func isWord(text string) bool {
 	word, _, _ := strings.Cut(strings.TrimRight(text, asciiSpace), " ")
 	return word != "" && !strings.EqualFold(word, "L") && isLetter(rune(word[0]))
@@ -143,10 +143,10 @@ func isWord(text string) bool {
 
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-// CronAsStored returns an expression that ParseCron reads as earlier releases read the given one. They took a "#" for the
-// beginning of a comment wherever it did not stand between a weekday and a digit, so that "fri#L" was every Friday; schedules
-// that were stored then go on as they did. changed says that text is such a case; an expression that ParseCron reads, or that
-// was never valid, stays as it is.
+// CronAsStored translates an expression from an earlier release, so that stored schedules keep their meaning. Earlier releases took every
+// "#" for the beginning of a comment unless it stood between a weekday and a digit: "fri#L" meant every Friday. CronAsStored returns an
+// expression that ParseCron reads with that meaning, and changed is true. An expression that ParseCron accepts, or that was never valid, is
+// returned unchanged.
 func CronAsStored(text string) (stored string, changed bool) {
 	if !strings.Contains(text, "#") {
 		return text, false
@@ -166,7 +166,7 @@ func CronAsStored(text string) (stored string, changed bool) {
 	return text, false
 }
 
-// AsStored returns the spec of a stored definition with its cron expressions as CronAsStored gives them.
+// AsStored returns the spec of a stored definition after it has applied CronAsStored to its cron expressions.
 func (s Spec) AsStored() Spec {
 	for i, text := range s.Cron {
 		if stored, changed := CronAsStored(text); changed {
@@ -177,8 +177,8 @@ func (s Spec) AsStored() Spec {
 	return s
 }
 
-// isNth reports whether a "#" stands between a weekday and a single digit, and so belongs to a field. The weekday may end
-// a range or be a step: those are errors then, and not comments, so that "mon-fri#2" is never taken for "mon-fri".
+// isNth reports whether a "#" stands between a weekday and a single digit, and so belongs to a field. The weekday may be the end of a range
+// or a step. Such a field is an error and not a comment, so that "mon-fri#2" never means "mon-fri".
 func isNth(before, after string) bool {
 	const ends = asciiSpace + ","
 	if after == "" || after[0] < '0' || after[0] > '9' || len(after) > 1 && strings.IndexByte(ends, after[1]) < 0 {
@@ -262,10 +262,10 @@ func unasked(field CalendarField) CalendarField {
 	return field
 }
 
-// restricted says whether a day field limits the days in the sense of crontab(5).
+// restricted says whether a day field restricts the days in the sense of crontab(5).
 func restricted(field CalendarField) bool { return !strings.HasPrefix(string(field), "*") }
 
-// structuredAll reads calendars that came from one expression.
+// structuredAll parses calendars that came from one expression.
 func structuredAll(comment string, calendars ...Calendar) ([]StructuredCalendar, error) {
 	all := make([]StructuredCalendar, 0, len(calendars))
 	for _, calendar := range calendars {
@@ -288,7 +288,7 @@ func atRoot(err error) error {
 	return Invalid("", "%s %s", e.Field, e.Message)
 }
 
-// parseEvery reads what follows "@every".
+// parseEvery reads the part after "@every".
 func parseEvery(fields []string) (*Interval, error) {
 	if len(fields) != 1 {
 		return nil, Invalid("", "@every takes one value without blanks: write @every 90m, or @every 90m/15m for a phase")
@@ -331,5 +331,5 @@ func parseLongDuration(text string) (time.Duration, bool) {
 	return days + rest, err == nil && days+rest >= rest
 }
 
-// maxDays is how many whole days a time.Duration holds.
+// maxDays is how many whole days fit in a time.Duration.
 const maxDays = 106_751

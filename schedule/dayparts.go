@@ -6,9 +6,9 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// dayParts are the forms of an item that only a day field has: those that depend on the month.
+// dayParts are the forms of an item that only a day field has. They depend on the month.
 type dayParts struct {
-	// parse reads an item into c. It returns false for one that has none of the forms.
+	// parse reads an item into c. It returns false if the item has none of the forms.
 	parse func(f *calendarField, item string, c *StructuredCalendar) (bool, error)
 	// examples of the forms, for errors.
 	examples string
@@ -97,7 +97,7 @@ func (f *calendarField) parseNth(item, weekday, nth string, c *StructuredCalenda
 	return nil
 }
 
-// parseWeekday reads one day of the week, from 0 to 6 whatever the way Sunday is written.
+// parseWeekday reads one day of the week as 0 to 6, however Sunday is written.
 func (f *calendarField) parseWeekday(text string) (int, error) {
 	day, err := f.parseValue(text)
 	if day > f.max {
@@ -106,7 +106,7 @@ func (f *calendarField) parseWeekday(text string) (int, error) {
 	return day, err
 }
 
-// The fields of a structured calendar that only it has; the string form writes them as items of a day field.
+// These fields exist only in a structured calendar; the string form writes them as items of a day field.
 var (
 	lastDayOfMonthField = calendarField{name: "lastDayOfMonth", min: 0, max: maxDaysBack}
 	nearestWeekdayField = calendarField{name: "nearestWeekday", min: 1, max: 31}

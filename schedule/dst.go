@@ -2,41 +2,40 @@ package schedule
 
 import "cmp"
 
-// DST says what becomes of the times of calendars and cron expressions when the clock on the wall is changed
-// (docs/semantics.md §2). It does not matter to intervals and one-off times, which are instants, nor to what is excluded: excludes
-// look at the clock on the wall at the instant at which a time comes.
+// DST says what becomes of calendar and cron times when the clock changes (docs/semantics.md §2). It does not affect intervals and one-off
+// times, which are instants. Nor does it affect exclusions: they compare the local clock time at the instant of each time.
 type DST struct {
-	// Gap is about wall times that do not exist because the clock is set forward. Empty means GapSkip.
+	// Gap is for local times that do not exist because the clock is set forward. Empty means GapSkip.
 	Gap GapPolicy `json:"gap,omitempty"`
-	// Repeat is about wall times that come twice because the clock is set back. Empty means RepeatBoth.
+	// Repeat is for local times that come twice because the clock is set back. Empty means RepeatBoth.
 	Repeat RepeatPolicy `json:"repeat,omitempty"`
 }
 
-// GapPolicy says what becomes of a time that a change of the clock skips.
+// GapPolicy says what becomes of a local time that does not exist on that day.
 type GapPolicy string
 
 // The gap policies.
 const (
-	// GapSkip: it never comes.
+	// GapSkip: the time never comes.
 	GapSkip GapPolicy = "skip"
-	// GapShift: it comes at the first instant after the gap. All times in one gap come at that instant, once.
+	// GapShift: the time moves to the first instant after the gap. All times in one gap become this one instant.
 	GapShift GapPolicy = "shift"
 )
 
-// RepeatPolicy says what becomes of a time that the clock on the wall shows twice.
+// RepeatPolicy says what becomes of a local time that comes twice.
 type RepeatPolicy string
 
 // The repeat policies.
 const (
-	// RepeatBoth: it comes twice.
+	// RepeatBoth: the time is due twice.
 	RepeatBoth RepeatPolicy = "both"
-	// RepeatFirst: it comes the first time, before the clock is set back.
+	// RepeatFirst: the time is due once, before the clock is set back.
 	RepeatFirst RepeatPolicy = "first"
-	// RepeatLast: it comes the second time, after the clock was set back.
+	// RepeatLast: the time is due once, after the clock was set back.
 	RepeatLast RepeatPolicy = "last"
 )
 
-// Validate reports a policy that is not known, as an *Error about "gap" or "repeat".
+// Validate reports an unknown policy, as an *Error about "gap" or "repeat".
 func (d DST) Validate() error {
 	return cmp.Or(
 		oneOf("gap", "a gap policy", d.Gap, GapSkip, GapShift),

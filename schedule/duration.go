@@ -9,8 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// Duration is a time.Duration that people write as "90s", "1h30m" or "250ms": in JSON and YAML it is a string in the
-// syntax of [time.ParseDuration]; in storage it is an integer of nanoseconds.
+// Duration is a time.Duration that people write as "90s", "1h30m" or "250ms". In JSON and YAML it is a string in the syntax of
+// [time.ParseDuration]; in storage it is an integer of nanoseconds.
 type Duration time.Duration
 
 // ParseDuration reads the syntax of [time.ParseDuration]. A bare number is an error: it has no unit.

@@ -38,8 +38,8 @@ type Error struct {
 	Field string `json:"field,omitempty"`
 	// Message says what is wrong and what is accepted, without the field.
 	Message string `json:"message"`
-	// RetryAfter is how long to wait before the same request may be accepted, where that is known; it has not been worked on
-	// then. [HeaderRetryAfter] says the same.
+	// RetryAfter is how long to wait before the same request may be accepted, if that is known. No work has been done for the refused
+	// request. [HeaderRetryAfter] says the same.
 	RetryAfter Duration `json:"retryAfter,omitempty"`
 }
 
@@ -80,10 +80,10 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// Prefix puts path in front of the Field of an *Error, so that each validation names its fields relative to itself and
-// the caller adds where it stands: Prefix("spec", err) turns "calendars[2].hour" into "spec.calendars[2].hour". A Field
-// that is empty becomes path, one that begins with "[" is joined without a dot. Prefix returns nil for nil, and any
-// error that is not itself an *Error as it is. The error passed in is not changed.
+// Prefix puts path in front of the Field of an *Error. Each validation names its fields relative to itself, and the caller adds its own
+// position: Prefix("spec", err) turns "calendars[2].hour" into "spec.calendars[2].hour". An empty Field becomes path; a Field that begins
+// with "[" is joined without a dot. Prefix returns nil for nil, and returns any error that is not itself an *Error unchanged. It does not
+// modify err.
 func Prefix(path string, err error) error {
 	e, itself := any(err).(*Error)
 	if !itself {
@@ -101,7 +101,7 @@ func Prefix(path string, err error) error {
 	return &prefixed
 }
 
-// validateEach checks that a list holds at most limit items, and every item by check. Errors name "path" or "path[i]".
+// validateEach checks that a list holds at most limit items, and calls check for every item. Errors name "path" or "path[i]".
 func validateEach[T any](path string, items []T, limit int, check func(T) error) error {
 	if len(items) > limit {
 		return Invalid(path, "has %d entries: at most %d are accepted", len(items), limit)

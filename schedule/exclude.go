@@ -8,9 +8,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// DateRange is a date such as "2026-12-25", or the dates from a first to a last one, both inclusive, such as
-// "2026-12-24/2026-12-26", of the years 2000 to 2100. It stands for whole days on the wall clock of a zone, however many
-// hours they have.
+// DateRange is a date such as "2026-12-25", or a range of dates such as "2026-12-24/2026-12-26" with both ends included. The years are 2000
+// to 2100. It stands for whole local days in a time zone, even if they are not 24 hours long.
 type DateRange string
 
 // Bounds returns the first and the last date of r, as midnight in UTC. The error is an *Error without a path.
@@ -46,8 +45,8 @@ func parseDate(text string) (time.Time, error) {
 	return date, nil
 }
 
-// Blackout is a stretch of time: From ≤ t < To, so that blackouts which meet leave no gap and share no second. Nominal
-// times count: jitter may carry an action from before a blackout into it.
+// Blackout is a span of time: From ≤ t < To, so adjacent blackouts leave no gap and do not overlap. It applies to nominal times: jitter may
+// move an action from before a blackout into it.
 type Blackout struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
@@ -67,17 +66,17 @@ func (b Blackout) Validate() error {
 	return nil
 }
 
-// The bounds of named calendars: how many dates and windows one holds together, how many of them a spec names, and how many
-// a namespace has. Definitions keep what the calendars hold that their spec names: all of it fits into a record beside the
-// largest input.
+// Bounds of named calendars: the entries of one calendar (dates and windows together), the calendars that a spec names, and the calendars
+// of a namespace. A stored definition contains the entries of the calendars that its spec names. With these bounds, they fit in a record
+// together with the largest input.
 const (
 	MaxCalendarEntries = 1000
 	MaxNamedCalendars  = 10
 	MaxCalendars       = 1000
 )
 
-// NamedCalendar holds dates and windows that schedules of a namespace share, such as the holidays of a country. A spec
-// refers to it by name, in [Spec.ExcludeCalendarsNamed]; its dates are then read in the zone of that spec.
+// NamedCalendar holds dates and windows that schedules of a namespace share, such as the holidays of a country. A spec names it in
+// [Spec.ExcludeCalendarsNamed]; its dates are then days in the time zone of that spec.
 type NamedCalendar struct {
 	// Name is 1 to 255 bytes of text.
 	Name string `json:"name"`
@@ -97,7 +96,7 @@ func (c NamedCalendar) Validate() error {
 	return validateExcluded("dates", c.Dates, "windows", c.Windows, MaxCalendarEntries)
 }
 
-// SameEntries reports whether two calendars take out the same, entry by entry.
+// SameEntries reports whether two calendars have the same entries in the same order.
 func (c NamedCalendar) SameEntries(other NamedCalendar) bool {
 	return slices.Equal(c.Dates, other.Dates) && slices.EqualFunc(c.Windows, other.Windows, func(a, b Blackout) bool {
 		return a.From.Equal(b.From) && a.To.Equal(b.To)

@@ -11,7 +11,7 @@ const (
 	MaxFreezeReason = 255
 )
 
-// DefaultMaxSchedules is how many schedules a namespace may have that says nothing of it (docs/semantics.md §10).
+// DefaultMaxSchedules is how many schedules a namespace may have if its limits do not say (docs/semantics.md §10).
 const DefaultMaxSchedules = 1_000_000
 
 // The bounds of [NamespaceLimits.EventRetention].
@@ -20,69 +20,68 @@ const (
 	MaxEventRetention = 30 * 24 * time.Hour
 )
 
-// Namespace is the stored namespace: the record of the cluster's bucket that all programs watch.
+// Namespace is the stored namespace: a record of the cluster's bucket, which all programs watch.
 type Namespace struct {
 	Name string `json:"name"`
 	// Description is for people: text of at most [MaxDescription] bytes.
 	Description string          `json:"description,omitempty"`
 	Limits      NamespaceLimits `json:"limits,omitzero"`
-	// Freeze is the newest freeze, whether it holds now or is over: what was due in it does not start either way. Nil means
-	// that there was none.
+	// Freeze is the newest freeze, whether it is in effect or over: actions that were due during it never start. Nil means that there was
+	// none.
 	Freeze *Freeze `json:"freeze,omitempty"`
 	// Version counts the writes of this record from 1; it is the conflict token of the API.
 	Version uint64 `json:"version,omitempty"`
-	// CreatedBy and UpdatedBy are who asked for the first version and for this one, as far as that is known.
+	// CreatedBy and UpdatedBy are who asked for the first version and for this version, as far as that is known.
 	CreateTime time.Time `json:"createTime,omitzero"`
 	CreatedBy  string    `json:"createdBy,omitempty"`
 	UpdateTime time.Time `json:"updateTime,omitzero"`
 	UpdatedBy  string    `json:"updatedBy,omitempty"`
 	// RequestID is the idempotency key of the request that wrote this version.
 	RequestID string `json:"requestId,omitempty"`
-	// Deleting says that the namespace is on its way out with all its schedules: it takes no request but those that look.
+	// Deleting says that the namespace and all its schedules are being deleted; only reads are accepted.
 	Deleting bool `json:"deleting,omitempty"`
 }
 
-// NamespaceLimits bound what one namespace asks of the cluster. Zero means without a limit, unless a field says otherwise.
+// NamespaceLimits bound how much of the cluster one namespace uses. Zero means no limit, unless a field says otherwise.
 type NamespaceLimits struct {
-	// RequestsPerSecond is how many requests of the API are answered in a second, over all frontends, and RequestBurst how
-	// many at once before that counts; a burst of zero means as many as in a second. What is beyond is refused with
-	// [CodeResourceExhausted] and the time to wait.
+	// RequestsPerSecond is how many API requests are accepted per second, over all frontends. RequestBurst is how many may come at once
+	// before the rate applies; zero means as many as in one second. Further requests are refused with [CodeResourceExhausted] and the time
+	// to wait.
 	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty"`
 	RequestBurst      int     `json:"requestBurst,omitempty"`
-	// ActionsPerSecond is how many runs start in a second, over all schedules; those beyond start later, the schedules
-	// taking turns.
+	// ActionsPerSecond is how many runs start per second, over all schedules. Further runs start later; the schedules take turns.
 	ActionsPerSecond float64 `json:"actionsPerSecond,omitempty"`
 	// MaxSchedules is how many schedules there may be; zero means [DefaultMaxSchedules].
 	MaxSchedules int `json:"maxSchedules,omitempty"`
-	// MaxScheduleBytes is how many bytes a schedule may have as it is stored, with the input of its action, and a trigger with what it
-	// replaces of that; zero means as many as a NATS message may. With MaxSchedules it bounds what the namespace stores.
+	// MaxScheduleBytes bounds the size of a stored schedule with the input of its action, and the size of a trigger with its replacements.
+	// Zero means the size limit of a NATS message. Together with MaxSchedules, it bounds what the namespace stores.
 	MaxScheduleBytes int `json:"maxScheduleBytes,omitempty"`
-	// MaxPendingRuns is how many runs may be queued for workers or in progress; further ones wait in their schedules.
+	// MaxPendingRuns is how many runs may be queued for workers or in progress. Further runs wait in their schedules.
 	MaxPendingRuns int `json:"maxPendingRuns,omitempty"`
-	// EventRetention is how long events are kept, from [MinEventRetention] to [MaxEventRetention]; zero means the latter.
+	// EventRetention is how long events are kept, from [MinEventRetention] to [MaxEventRetention]; zero means the maximum.
 	EventRetention Duration `json:"eventRetention,omitempty"`
 }
 
-// Freeze keeps the automated actions of a namespace from starting, as if each of its schedules were paused. What people
-// trigger and backfill starts all the same.
+// Freeze keeps the automated actions of a namespace from starting, as if each of its schedules were paused. Triggers and backfills still
+// start.
 type Freeze struct {
 	// Reason is for people: text of 1 to [MaxFreezeReason] bytes. By is who asked for the freeze.
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`
-	// From is when it began, inclusive, and Until when it ends by itself, exclusive; a zero Until means not by itself.
+	// From is when the freeze began, inclusive. Until is when it ends by itself, exclusive; zero means that it does not end by itself.
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Covers reports whether the freeze holds at t. A nil freeze never does.
+// Covers reports whether the freeze is in effect at t. A nil freeze never is.
 func (f *Freeze) Covers(t time.Time) bool {
 	return f != nil && !t.Before(f.From) && (f.Until.IsZero() || t.Before(f.Until))
 }
 
-// DropReason is why an action is dropped that the freeze keeps from starting, for people.
+// DropReason says, for people, why an action was dropped because of the freeze.
 func (f *Freeze) DropReason() string { return FrozenReason + f.Reason }
 
-// FrozenReason is what the Reason of an EventDropped begins with where a freeze has kept an action from starting.
+// FrozenReason is the beginning of the Reason of an EventDropped that a freeze caused.
 const FrozenReason = "namespace frozen: "
 
 // Validate reports the first limit that can never work, as an *Error with a path such as "requestBurst".

@@ -2,19 +2,19 @@ package schedule
 
 import "slices"
 
-// RunsPolicy says what a deletion does with the runs of the schedule that its task queue has. The empty policy is
-// RunsWithdraw. A run is queued until a worker has taken it, and in progress from then on.
+// RunsPolicy says what a deletion does with the schedule's runs in the task queue. The empty policy is RunsWithdraw. A run is queued until
+// a worker takes it, and in progress from then on.
 type RunsPolicy string
 
 // The policies for the runs of a deleted schedule.
 const (
-	// RunsLeave leaves all of them alone: queued ones begin when a worker comes, whenever that is.
+	// RunsLeave leaves all runs alone: queued runs begin when a worker comes, whenever that is.
 	RunsLeave RunsPolicy = "leave"
-	// RunsWithdraw takes queued runs out of their queue, and leaves those in progress alone.
+	// RunsWithdraw removes queued runs from their queue and leaves runs in progress alone.
 	RunsWithdraw RunsPolicy = "withdraw"
-	// RunsCancel takes queued runs out of their queue, and cancels those in progress.
+	// RunsCancel removes queued runs from their queue and cancels runs in progress.
 	RunsCancel RunsPolicy = "cancel"
-	// RunsTerminate takes queued runs out of their queue, and terminates those in progress.
+	// RunsTerminate removes queued runs from their queue and terminates runs in progress.
 	RunsTerminate RunsPolicy = "terminate"
 )
 
@@ -23,7 +23,7 @@ func RunsPolicies() []RunsPolicy {
 	return []RunsPolicy{RunsLeave, RunsWithdraw, RunsCancel, RunsTerminate}
 }
 
-// OrDefault returns the policy, or RunsWithdraw if it is empty or unknown here.
+// OrDefault returns the policy, or RunsWithdraw if it is empty or unknown.
 func (p RunsPolicy) OrDefault() RunsPolicy {
 	if slices.Contains(RunsPolicies(), p) {
 		return p
@@ -31,7 +31,7 @@ func (p RunsPolicy) OrDefault() RunsPolicy {
 	return RunsWithdraw
 }
 
-// Ending returns what a run in progress is asked for; empty if it is left alone.
+// Ending returns the control to send to a run in progress; empty if the run is left alone.
 func (p RunsPolicy) Ending() ControlKind {
 	switch p {
 	case RunsCancel:

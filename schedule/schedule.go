@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Schedule is what a user creates: when something is due, what is then started, under which policies, and whether the
-// schedule is active at all (docs/semantics.md §1). It is a plain value. Only the type and the task queue of its action are
-// required; without anything in its spec it is never due.
+// Schedule is what a user creates. It says when something is due, what is started then, under which policies, and whether the schedule is
+// active (docs/semantics.md §1). It is a plain value. Only the type and the task queue of its action are required; a schedule with an empty
+// spec is never due.
 type Schedule struct {
 	Spec     Spec     `json:"spec"`
 	Action   Action   `json:"action"`
@@ -15,54 +15,52 @@ type Schedule struct {
 	State    State    `json:"state"`
 }
 
-// Spec says when a schedule is due: the union of its calendars, structured calendars, intervals, cron expressions and
-// one-off times, minus every second that an exclude calendar matches, that lies on an excluded date or in a blackout,
-// between StartTime and EndTime (both inclusive). Resolution is one second. A Spec without any of them is never due; such
-// a schedule runs when triggered (docs/semantics.md §2). Each list holds at most [MaxSpecEntries] entries.
+// Spec says when a schedule is due (docs/semantics.md §2). It is the union of its calendars, structured calendars, intervals, cron
+// expressions and one-off times, between StartTime and EndTime (both inclusive). Seconds that an exclude calendar matches, that lie on an
+// excluded date or in a blackout are removed. The resolution is one second. A Spec without any times is never due; such a schedule runs
+// only when triggered. Each list holds at most [MaxSpecEntries] entries.
 type Spec struct {
 	Calendars           []Calendar           `json:"calendars,omitempty"`
 	StructuredCalendars []StructuredCalendar `json:"structuredCalendars,omitempty"`
 	Intervals           []Interval           `json:"intervals,omitempty"`
-	// Cron holds crontab(5) expressions of 5 (minute hour day-of-month month day-of-week), 6 (5 + year) or 7
-	// (second + 5 + year) fields, the usual @daily forms, and "@every 90s[/phase]". A CRON_TZ= or TZ= prefix sets the
-	// zone; all expressions of a spec must name the same one.
+	// Cron holds crontab(5) expressions of 5 (minute hour day-of-month month day-of-week), 6 (5 + year) or 7 (second + 5 + year) fields,
+	// the usual @daily forms, and "@every 90s[/phase]". A CRON_TZ= or TZ= prefix sets the zone; all expressions of a spec must name the
+	// same zone.
 	Cron []string `json:"cron,omitempty"`
 	// At holds one-off times. Fractions of a second are an error.
 	At                         []time.Time          `json:"at,omitempty"`
 	ExcludeCalendars           []Calendar           `json:"excludeCalendars,omitempty"`
 	ExcludeStructuredCalendars []StructuredCalendar `json:"excludeStructuredCalendars,omitempty"`
-	// ExcludeDates holds whole local days, in the zone of the spec, on which nothing is due, one-off times and intervals
-	// included.
+	// ExcludeDates holds whole local days, in the zone of the spec, on which nothing is due, not even one-off times and intervals.
 	ExcludeDates []DateRange `json:"excludeDates,omitempty"`
-	// Blackouts holds stretches of time in which nothing is due, such as maintenance windows.
+	// Blackouts holds spans of time in which nothing is due, such as maintenance windows.
 	Blackouts []Blackout `json:"blackouts,omitempty"`
-	// ExcludeCalendarsNamed names calendars of the namespace, whose dates and windows are excluded as well: see
-	// [NamedCalendar].
+	// ExcludeCalendarsNamed names calendars of the namespace; their dates and windows are excluded as well. See [NamedCalendar].
 	ExcludeCalendarsNamed []string `json:"excludeCalendarsNamed,omitempty"`
 	// StartTime and EndTime bound the nominal times, both inclusive. The zero time means no bound.
 	StartTime time.Time `json:"startTime,omitzero"`
 	EndTime   time.Time `json:"endTime,omitzero"`
-	// Jitter delays each time by a deterministic amount in [0, Jitter), never past the following time. Milliseconds
-	// count, smaller parts do not; negative values are an error.
+	// Jitter delays each time by a deterministic amount in [0, Jitter), never past the following time. Its resolution is milliseconds;
+	// smaller parts are ignored. Negative values are an error.
 	Jitter Duration `json:"jitter,omitempty"`
 	// TimeZone is an IANA name such as "Europe/Berlin" for calendars and cron expressions. Empty means UTC, or the
 	// zone of the cron expressions.
 	TimeZone string `json:"timeZone,omitempty"`
 	// TimeZoneData is the compiled time zone file (RFC 9636) to use instead of the embedded database.
 	TimeZoneData []byte `json:"timeZoneData,omitempty"`
-	// DST says what becomes of calendar and cron times in skipped and repeated hours. Zero: a skipped time never comes, a
-	// repeated one comes twice.
+	// DST says what becomes of calendar and cron times in skipped and repeated hours. Zero: a skipped time never comes, a repeated time
+	// comes twice.
 	DST DST `json:"dst,omitzero"`
 }
 
-// Calendar is the string form of a calendar. Each field takes "*", "x", "x-z", "x-z/y", "x/y" (from x to the maximum),
-// "*/y" and comma-separated lists of those. Months go by name of three or more letters, days of week by name of two or
-// more, in any case; Sunday is 0 or 7. Empty second, minute and hour mean "0"; the other fields mean "*" when empty.
+// Calendar is the string form of a calendar. Each field takes "*", "x", "x-z", "x-z/y", "x/y" (from x to the maximum), "*/y" and
+// comma-separated lists of those. Months may be names of three or more letters, days of the week names of two or more, in any case; Sunday
+// is 0 or 7. Empty second, minute and hour mean "0"; the other fields mean "*" when empty.
 //
-// DayOfMonth also takes "L" (the last day of the month), "L-3" (three days before it), "15W" (the day from Monday to
-// Friday that is nearest to the 15th, within the month) and "LW" (the last day from Monday to Friday). DayOfWeek also
-// takes "fri#2" or "5#2" (the second Friday of the month) and "friL" or "5L" (the last Friday). All of them may stand in
-// lists, and letters in any case. See [StructuredCalendar] for what they mean exactly.
+// DayOfMonth also takes "L" (the last day of the month), "L-3" (three days before it), "15W" (the day from Monday to Friday that is nearest
+// to the 15th, within the month) and "LW" (the last day from Monday to Friday). DayOfWeek also takes "fri#2" or "5#2" (the second Friday of
+// the month) and "friL" or "5L" (the last Friday). All of them may stand in lists, with letters in any case. See [StructuredCalendar] for
+// their exact meaning.
 type Calendar struct {
 	Second     CalendarField `json:"second,omitempty"`
 	Minute     CalendarField `json:"minute,omitempty"`
@@ -75,24 +73,23 @@ type Calendar struct {
 	Comment string `json:"comment,omitempty"`
 }
 
-// StructuredCalendar matches every second whose wall clock, in the zone of the spec, lies in one range of each field.
-// An empty Year matches every year; any other empty field matches nothing.
+// StructuredCalendar matches every second whose local time, in the zone of the spec, lies in a range of each field. An empty Year matches
+// every year; any other empty field matches nothing.
 //
-// The day of month is one field in four parts: a day matches it if it lies in DayOfMonth, LastDayOfMonth or
-// NearestWeekday, or is what LastWeekday says. The day of week is one field in three parts: DayOfWeek, NthDayOfWeek,
-// LastDayOfWeek. A part that is empty adds nothing. A day must match both fields.
+// The day of month is one field in four parts: a day matches if it is in DayOfMonth, LastDayOfMonth or NearestWeekday, or if it is the day
+// of LastWeekday. The day of week is one field in three parts: DayOfWeek, NthDayOfWeek and LastDayOfWeek. An empty part adds nothing. A day
+// must match both fields.
 type StructuredCalendar struct {
 	Second     []Range `json:"second,omitempty"`
 	Minute     []Range `json:"minute,omitempty"`
 	Hour       []Range `json:"hour,omitempty"`
 	DayOfMonth []Range `json:"dayOfMonth,omitempty"`
-	// LastDayOfMonth counts days back from the end of the month: 0 is the last day ("L"), 3 is three days before it
-	// ("L-3"). 0 to 30; a month that is too short has no such day.
+	// LastDayOfMonth counts days back from the end of the month: 0 is the last day ("L"), 3 is three days before it ("L-3"). The values are
+	// 0 to 30; a month that is too short has no such day.
 	LastDayOfMonth []Range `json:"lastDayOfMonth,omitempty"`
-	// NearestWeekday holds days of the month, 1 to 31. Each stands for the day from Monday to Friday nearest to it within
-	// its month ("15W"): a Saturday for the Friday before, a Sunday for the Monday after; but for the Monday after where
-	// the Saturday is the 1st, and for the Friday before where the Sunday ends the month. A month that is too short has
-	// no such day.
+	// NearestWeekday holds days of the month, 1 to 31. Each stands for the nearest day from Monday to Friday within its month ("15W"). For
+	// a Saturday, that is the Friday before; if the Saturday is the 1st, the Monday after. For a Sunday, that is the Monday after; if the
+	// Sunday is the last day of the month, the Friday before. A month that is too short has no such day.
 	NearestWeekday []Range `json:"nearestWeekday,omitempty"`
 	// LastWeekday stands for the last day from Monday to Friday of the month ("LW").
 	LastWeekday bool    `json:"lastWeekday,omitempty"`
@@ -101,13 +98,12 @@ type StructuredCalendar struct {
 	DayOfWeek   []Range `json:"dayOfWeek,omitempty"`
 	// NthDayOfWeek stands for days such as the second Friday of the month ("fri#2").
 	NthDayOfWeek []NthDayOfWeek `json:"nthDayOfWeek,omitempty"`
-	// LastDayOfWeek holds days of the week, 0 to 6: each stands for the last such day of the month ("friL").
+	// LastDayOfWeek holds days of the week, 0 to 6. Each stands for the last such day of the month ("friL").
 	LastDayOfWeek []Range `json:"lastDayOfWeek,omitempty"`
 	Comment       string  `json:"comment,omitempty"`
 }
 
-// NthDayOfWeek is the Nth day of a month, from 1 to 5, that falls on DayOfWeek, from 0 for Sunday to 6. A month without
-// a fifth one has no such day.
+// NthDayOfWeek is the Nth DayOfWeek of a month. Nth is 1 to 5, DayOfWeek is 0 (Sunday) to 6. A month without a fifth one has no such day.
 type NthDayOfWeek struct {
 	DayOfWeek int `json:"dayOfWeek"`
 	Nth       int `json:"nth"`
@@ -120,8 +116,8 @@ type Range struct {
 	Step  int `json:"step,omitempty"`
 }
 
-// Interval is due at every instant t for which (t − Phase) is a multiple of Every, counted from the Unix epoch.
-// Every is at least 1s, 0 ≤ Phase < Every, both in whole seconds. Time zones do not matter to it.
+// Interval is due at every instant t for which (t − Phase) is a multiple of Every, counted from the Unix epoch. Every is at least 1s and 0
+// ≤ Phase < Every, both in whole seconds. Time zones do not affect it.
 type Interval struct {
 	Every Duration `json:"every"`
 	Phase Duration `json:"phase,omitempty"`
@@ -136,26 +132,26 @@ type Action struct {
 	WorkflowID string `json:"workflowId,omitempty"`
 	// TaskQueue is where workers wait for the run. Required.
 	TaskQueue string `json:"taskQueue"`
-	// Input is any JSON value of at most 512 KiB, handed to the worker as it is.
+	// Input is any JSON value of at most 512 KiB. The worker gets it unchanged.
 	Input            json.RawMessage            `json:"input,omitempty"`
 	Headers          map[string]string          `json:"headers,omitempty"`
 	Memo             map[string]json.RawMessage `json:"memo,omitempty"`
 	SearchAttributes map[string]json.RawMessage `json:"searchAttributes,omitempty"`
-	// RunTimeout ends a run that has not completed that long after its start, as timed out. Zero means no limit.
+	// RunTimeout ends a run as timed out if it has not completed within this time after its start. Zero means no limit.
 	RunTimeout Duration `json:"runTimeout,omitempty"`
 	// ExecutionTimeout bounds the run with all its retries. Zero means no limit.
 	ExecutionTimeout Duration `json:"executionTimeout,omitempty"`
 	// TaskTimeout bounds one attempt of a worker. Zero means no limit.
 	TaskTimeout Duration `json:"taskTimeout,omitempty"`
-	// HeartbeatTimeout ends an attempt whose code has shown no sign of life for that long. At least
-	// [MinHeartbeatTimeout]; zero means that the life of the worker's process is enough.
+	// HeartbeatTimeout ends an attempt whose code shows no sign of life for this long. It is at least [MinHeartbeatTimeout]. With zero, it
+	// is enough that the worker's process is alive.
 	HeartbeatTimeout Duration     `json:"heartbeatTimeout,omitempty"`
 	RetryPolicy      *RetryPolicy `json:"retryPolicy,omitempty"`
 	// Priority orders runs of one task queue, 1 (first) to 5; 0 means 3.
 	Priority int `json:"priority,omitempty"`
 }
 
-// RetryPolicy says how often, and how far apart, a worker attempts a run whose handler returned an error.
+// RetryPolicy says how often, and with which waits, a worker attempts a run whose handler returned an error.
 type RetryPolicy struct {
 	// InitialInterval is the wait before the second attempt. Zero means 1s.
 	InitialInterval Duration `json:"initialInterval,omitempty"`
@@ -172,8 +168,7 @@ type RetryPolicy struct {
 // Policies say how a schedule treats runs that collide, come late or fail.
 type Policies struct {
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
-	// ConcurrencyLimit is how many runs may be in progress before the overlap policy applies. Zero means 1.
-	// OverlapAllowAll ignores it.
+	// ConcurrencyLimit is how many runs may be in progress before the overlap policy applies. Zero means 1. OverlapAllowAll ignores it.
 	ConcurrencyLimit int `json:"concurrencyLimit,omitempty"`
 	// CatchupWindow is how late an action may start. Zero means 365 days; values below 10 s are raised to 10 s.
 	CatchupWindow Duration `json:"catchupWindow,omitempty"`
@@ -181,7 +176,7 @@ type Policies struct {
 	CatchupMode CatchupMode `json:"catchupMode,omitempty"`
 	// PauseOnFailure pauses the schedule when a run fails or times out.
 	PauseOnFailure bool `json:"pauseOnFailure,omitempty"`
-	// LostRuns says what becomes of a run that nobody has any more. Zero means LostRunFail.
+	// LostRuns says what becomes of a lost run. Zero means LostRunFail.
 	LostRuns LostRunPolicy `json:"lostRuns,omitempty"`
 	// KeepOriginalWorkflowID uses Action.WorkflowID as it is instead of appending the nominal time.
 	KeepOriginalWorkflowID bool `json:"keepOriginalWorkflowId,omitempty"`
@@ -192,13 +187,13 @@ type State struct {
 	// Notes is free text: why the schedule is paused, or what it is for.
 	Notes  string `json:"notes,omitempty"`
 	Paused bool   `json:"paused,omitempty"`
-	// LimitedActions bounds the automated actions to RemainingActions; once they are used up, only manual requests run.
+	// LimitedActions bounds the automated actions to RemainingActions. After those, only manual requests run.
 	LimitedActions   bool `json:"limitedActions,omitempty"`
 	RemainingActions int  `json:"remainingActions,omitempty"`
 }
 
-// OverlapPolicy says what happens to a start that is due while earlier runs are in progress (docs/semantics.md §5). The empty
-// policy stands for the default of its place: the schedule's policy on a start, OverlapSkip on a schedule.
+// OverlapPolicy says what happens to a start that is due while earlier runs are in progress (docs/semantics.md §5). On a schedule, the
+// empty policy means OverlapSkip; on a start, it means the schedule's policy.
 type OverlapPolicy string
 
 // The overlap policies.
@@ -210,11 +205,11 @@ const (
 	OverlapBufferOne OverlapPolicy = "buffer_one"
 	// OverlapBufferAll keeps every start waiting, in order.
 	OverlapBufferAll OverlapPolicy = "buffer_all"
-	// OverlapCancelOther asks the run in progress to cancel and starts when it has ended.
+	// OverlapCancelOther asks the run in progress to cancel, and starts when that run has ended.
 	OverlapCancelOther OverlapPolicy = "cancel_other"
-	// OverlapTerminateOther terminates the run in progress and starts.
+	// OverlapTerminateOther terminates the run in progress, and starts.
 	OverlapTerminateOther OverlapPolicy = "terminate_other"
-	// OverlapAllowAll starts at once, beside whatever runs.
+	// OverlapAllowAll starts at once, whatever else runs.
 	OverlapAllowAll OverlapPolicy = "allow_all"
 )
 
@@ -225,7 +220,7 @@ func OverlapPolicies() []OverlapPolicy {
 	}
 }
 
-// Or returns p, or fallback when p is unspecified.
+// Or returns p, or fallback if p is unspecified.
 func (p OverlapPolicy) Or(fallback OverlapPolicy) OverlapPolicy {
 	if p == OverlapUnspecified {
 		return fallback
@@ -233,8 +228,8 @@ func (p OverlapPolicy) Or(fallback OverlapPolicy) OverlapPolicy {
 	return p
 }
 
-// Key names one schedule in a cluster. It does not tell a schedule from an earlier one of the same name; the
-// incarnation in the records does.
+// Key names one schedule in a cluster. An earlier schedule of the same name has the same key; the incarnation in the records tells them
+// apart.
 type Key struct {
 	Namespace string `json:"namespace"`
 	ID        string `json:"id"`

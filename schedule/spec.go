@@ -14,16 +14,15 @@ import (
 // MaxSpecEntries bounds each list of a spec (docs/semantics.md §10).
 const MaxSpecEntries = 100
 
-// Validate reports the first thing in s that can never work, as an *Error with a path relative to the spec, such as
-// "calendars[2].hour"; a caller adds its own part with [Prefix]. It checks every rule that docs/semantics.md §2 and §10 have
-// for a spec: after it succeeded, compiling s succeeds. An end before the start is not an error: such a spec is never
-// due.
+// Validate reports the first thing in s that can never work, as an *Error with a path relative to the spec, such as "calendars[2].hour".
+// The caller adds its own part with [Prefix]. It checks every rule for specs in docs/semantics.md §2 and §10: if it succeeds, s compiles.
+// An end before the start is not an error: such a spec is never due.
 //
-// Whether the calendars that s names exist is not known here: see [Spec.ValidateWith].
+// Validate does not check that the named calendars exist: see [Spec.ValidateWith].
 func (s Spec) Validate() error { return s.validate(s.validateNames) }
 
-// ValidateWith is Validate where named calendars exist: those of calendars, by name. A name that is not among them is an
-// error, as is a calendar that is not valid itself.
+// ValidateWith is Validate with the named calendars that exist, by name. A name that is not among them is an error, and so is an invalid
+// calendar.
 func (s Spec) ValidateWith(calendars map[string]NamedCalendar) error {
 	return s.validate(func() error { return s.validateNamed(calendars) })
 }
@@ -117,7 +116,7 @@ func (s Spec) validateNamed(calendars map[string]NamedCalendar) error {
 	})
 }
 
-// suggestNames says which names there are: the one that was most likely meant, or the first few.
+// suggestNames lists names for an error message: the most similar one, or the first few.
 func suggestNames(name string, calendars map[string]NamedCalendar) string {
 	const shown = 10
 	known := slices.Sorted(maps.Keys(calendars))

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Phase is where a buffered start is in its life (docs/semantics.md §6).
+// Phase is the stage of a buffered start (docs/semantics.md §6).
 type Phase string
 
 // The phases of a buffered start, in order.
 const (
-	// PhasePending waits for the overlap policy to be applied.
+	// PhasePending: the overlap policy has not been applied yet.
 	PhasePending Phase = "pending"
-	// PhaseDeferred waits for a run to end.
+	// PhaseDeferred: the start waits for a run to end.
 	PhaseDeferred Phase = "deferred"
-	// PhaseReady is about to be started, or waits out the backoff after a failed attempt to.
+	// PhaseReady: the start is about to be made, or waits out the backoff after a failed attempt.
 	PhaseReady Phase = "ready"
-	// PhaseStarted has been accepted by the action stream; it is running.
+	// PhaseStarted: the action stream has accepted the start; the run is in progress.
 	PhaseStarted Phase = "started"
-	// PhaseCompleted has ended; Status says how.
+	// PhaseCompleted: the run has ended; Status says how.
 	PhaseCompleted Phase = "completed"
 )
 
-// SourceAuto is the source of starts the generator hands over; the others are backfill IDs.
+// SourceAuto is the source of starts from the generator. Other sources are IDs of triggers and backfills.
 const SourceAuto = "auto"
 
-// Outcome is what came of a run, in as many bytes as a record or event has for it.
+// Outcome is what came of a run, limited to the size that records and events allow.
 type Outcome struct {
-	// Result is the result of a completed run, if it has no more than [MaxOutcomeResultBytes]; ResultBytes is its size.
+	// Result is the result of a completed run if it is at most [MaxOutcomeResultBytes] long; ResultBytes is its size.
 	Result      json.RawMessage `json:"result,omitempty"`
 	ResultBytes int             `json:"resultBytes,omitempty"`
-	// Failure is why it did not complete, without details, the message cut to [MaxOutcomeMessageBytes].
+	// Failure is why the run did not complete. It has no details, and its message is cut to [MaxOutcomeMessageBytes].
 	Failure *Failure `json:"failure,omitempty"`
 }
 
@@ -53,7 +53,7 @@ const (
 	StatusTimedOut   Status = "timed_out"
 )
 
-// StatusRunning asks for runs that have not ended: see [RunsRequest]. A run never bears it.
+// StatusRunning asks for runs that have not ended: see [RunsRequest]. No run has this status.
 const StatusRunning Status = "running"
 
 // Statuses returns the ways a run ends.
@@ -64,20 +64,20 @@ func Statuses() []Status {
 // Valid reports whether s is one of the statuses.
 func (s Status) Valid() bool { return slices.Contains(Statuses(), s) }
 
-// Delay is why, and for how long, a start waits that could begin otherwise.
+// Delay says why a start waits that could otherwise begin, and for how long.
 type Delay struct {
 	By DelayReason `json:"by"`
-	// NotBefore is the time that the start has been given, from when on it may begin; zero if it has to ask for one.
+	// NotBefore is the time that the start was given: it may begin from then on. It is zero if the start must ask for a time.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 }
 
-// DelayReason is which limit of its namespace keeps a start waiting that could begin otherwise.
+// DelayReason is the limit of the namespace that delays a start.
 type DelayReason string
 
 // The reasons of a delay.
 const (
-	// DelayActionRate: as many runs as may start in a second have been promised to other starts before it.
+	// DelayActionRate: the starts per second are already promised to earlier starts.
 	DelayActionRate DelayReason = "action_rate"
-	// DelayPendingRuns: as many runs as there may be are queued or in progress.
+	// DelayPendingRuns: as many runs as allowed are queued or in progress.
 	DelayPendingRuns DelayReason = "pending_runs"
 )

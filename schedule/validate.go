@@ -12,36 +12,35 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/suggest"
 )
 
-// Limits of a schedule beside those of its spec (docs/semantics.md §10). Sizes are in bytes.
+// Limits of a schedule besides those of its spec (docs/semantics.md §10). Sizes are in bytes.
 const (
 	// MaxIDBytes bounds schedule IDs, workflow IDs, task queues, types and request IDs.
 	MaxIDBytes = 255
 	// MaxNamespaceBytes bounds the name of a namespace.
 	MaxNamespaceBytes = 63
-	// MaxInputBytes bounds the input of an action, and what triggers give in its place.
+	// MaxInputBytes bounds the input of an action, and the input of a trigger that replaces it.
 	MaxInputBytes = 512 << 10
-	// MaxInputDepth is how deep objects and lists may nest in an input, or in one value of memo or search attributes. It
-	// leaves room, within MaxTextDepth, for what stands around them.
+	// MaxInputDepth is how deep objects and lists may nest in an input, or in one value of memo or search attributes. The rest of
+	// MaxTextDepth is for what surrounds them.
 	MaxInputDepth = 100
 	// MaxNoteBytes bounds every free text of a user: state notes, and the notes of pause, unpause and trigger.
 	MaxNoteBytes = 4 << 10
-	// MaxMapEntries and MaxMapBytes bound headers, memo and search attributes, each by itself; the bytes are those of its
-	// names and values together.
+	// MaxMapEntries and MaxMapBytes bound each of headers, memo and search attributes. The bytes count names and values together.
 	MaxMapEntries = 100
 	MaxMapBytes   = 32 << 10
 	// MaxErrorTypes bounds the list of non-retryable error types.
 	MaxErrorTypes = 100
-	// MinHeartbeatTimeout is the shortest heartbeat timeout: a run whose worker died is with another one within that time.
+	// MinHeartbeatTimeout is the shortest heartbeat timeout. If a worker dies, another one takes over its run within this time.
 	MinHeartbeatTimeout = 10 * time.Second
 	// MaxPriority is the last priority of an action; 1 is the first.
 	MaxPriority = 5
 )
 
-// Validate reports the first thing in s that can never work, as an *Error with CodeInvalidArgument, the path of the field
-// and the accepted values: in the order spec, action, policies, state, and always the same for the same schedule. It is
-// the one validation there is: the client, the command line and the frontend all call it.
+// Validate reports the first thing in s that can never work, as an *Error with CodeInvalidArgument, the path of the field and the accepted
+// values. It checks spec, action, policies and state in this order, so the same schedule always gives the same error. It is the only
+// validation: the client, the command line and the frontend all call it.
 //
-// The zero Schedule is not valid: an action needs a type and a task queue.
+// The zero Schedule is invalid: an action needs a type and a task queue.
 func (s Schedule) Validate() error {
 	return cmp.Or(
 		Prefix("spec", s.Spec.Validate()),
@@ -87,8 +86,8 @@ func ValidateNamespace(name string) error {
 	return nil
 }
 
-// ValidateID checks what names a schedule, workflow, task queue, type or request: 1 to 255 bytes of UTF-8 without control
-// characters. The error is about field.
+// ValidateID checks the name of a schedule, workflow, task queue, type or request: 1 to 255 bytes of UTF-8 without control characters. The
+// error is about field.
 func ValidateID(field, value string) error {
 	if value == "" {
 		return Invalid(field, "is empty: use 1 to %d bytes of text", MaxIDBytes)
@@ -109,13 +108,13 @@ func validateOptionalID(field, value string) error {
 	return nil
 }
 
-// validateNewID is ValidateID for the name of something new. Such a name has nothing besides that cannot be seen, by which one could
-// be taken for another: what is there and has some can still be looked at, and deleted.
+// validateNewID is ValidateID for the name of something new. Such a name must not contain invisible characters, which could make one name
+// look like another. An existing name that contains some can still be read and deleted.
 func validateNewID(field, value string) error {
 	return cmp.Or(ValidateID(field, value), validateVisible(field, value))
 }
 
-// validateVisible refuses characters that format, such as those which join, divide or turn around what stands beside them.
+// validateVisible refuses formatting characters, such as those that join, divide or reverse the text beside them.
 func validateVisible(field, value string) error {
 	for _, r := range value {
 		if unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
@@ -138,7 +137,7 @@ func validateText(field, text string, limit int) error {
 	return nil
 }
 
-// notNegative checks counts and durations, whose zero stands for their default.
+// notNegative checks counts and durations for which zero means the default.
 func notNegative[T int | Duration](field string, value T) error {
 	if value < 0 {
 		return Invalid(field, "%v is negative: use 0 or more", value)
@@ -151,8 +150,8 @@ func (p OverlapPolicy) validate(field string) error {
 	return oneOf(field, "an overlap policy", p, OverlapPolicies()...)
 }
 
-// oneOf checks that value is empty or known; what says what it should be. The error lists the known ones, and names the
-// nearest if one resembles value.
+// oneOf checks that value is empty or known; what describes the expected value. The error lists the known values, and suggests one that
+// resembles value.
 func oneOf[T ~string](field, what string, value T, known ...T) error {
 	if value == "" || slices.Contains(known, value) {
 		return nil
@@ -164,7 +163,7 @@ func oneOf[T ~string](field, what string, value T, known ...T) error {
 	return unknownValue(field, what, string(value), words)
 }
 
-// unknownValue is the error about a value that is not among the known ones; what says what it should have been.
+// unknownValue is the error about an unknown value; what describes the expected value.
 func unknownValue(path, what, value string, known []string) error {
 	accepted := strings.Join(known, ", ")
 	if meant := suggest.Nearest(value, known); meant != "" {

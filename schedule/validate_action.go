@@ -64,7 +64,7 @@ func (p RetryPolicy) Validate() error {
 	)
 }
 
-// validateCoefficient also stops what JSON cannot write but Go and msgpack can: NaN and the infinities.
+// validateCoefficient also refuses NaN and the infinities, which Go and msgpack can write but JSON cannot.
 func (p RetryPolicy) validateCoefficient() error {
 	c := p.BackoffCoefficient
 	if c == 0 || c >= 1 && !math.IsInf(c, 1) {
@@ -93,7 +93,7 @@ func validateInput(field string, input json.RawMessage) error {
 	return validateJSON(field, input)
 }
 
-// validateJSON checks raw JSON by the rules of DecodeJSON, so that what is valid can be printed and read again.
+// validateJSON checks raw JSON by the rules of DecodeJSON, so that a valid value can be printed and read again.
 func validateJSON(field string, value json.RawMessage) error {
 	if p := jsontext.Check(value, MaxInputDepth); p != nil {
 		return Prefix(field, Invalid(p.Path, "%s", p.Message))
@@ -101,8 +101,8 @@ func validateJSON(field string, value json.RawMessage) error {
 	return nil
 }
 
-// validateMap checks headers, memo or search attributes: how many entries there are, how large they are together, and,
-// in the order of their names, each name and value.
+// validateMap checks headers, memo or search attributes: the number of entries, their total size, and then each name and value in the order
+// of the names.
 func validateMap[V ~string | ~[]byte](field string, entries map[string]V, check func(string, V) error) error {
 	if len(entries) > MaxMapEntries {
 		return Invalid(field, "has %d entries: at most %d are accepted", len(entries), MaxMapEntries)

@@ -9,7 +9,7 @@ import (
 const (
 	// MaxPageSize bounds a page of a list (docs/semantics.md §10).
 	MaxPageSize = 1000
-	// MaxPageTokenBytes bounds a page token; those that list hands out are shorter.
+	// MaxPageTokenBytes bounds a page token; the tokens that list issues are shorter.
 	MaxPageTokenBytes = 1024
 	// MaxQueryBytes bounds the query of a list.
 	MaxQueryBytes = 8 << 10
@@ -90,8 +90,8 @@ func (r NoteRequest) Validate() error {
 	return cmp.Or(ValidateID("id", r.ID), validateNote("note", r.Note), validateOptionalID("requestId", r.RequestID))
 }
 
-// Validate reports the first thing in r that can never work, as [Schedule.Validate] does. Whether the times are those of
-// the spec is for the frontend to find out.
+// Validate reports the first thing in r that can never work, as [Schedule.Validate] does. It does not check that the spec gives the times;
+// the frontend does.
 func (r SkipRequest) Validate() error {
 	return cmp.Or(ValidateID("id", r.ID), r.Skip.Validate(), validateOptionalID("requestId", r.RequestID))
 }
@@ -186,7 +186,7 @@ func (r RunRequest) Validate() error {
 	return cmp.Or(ValidateID("id", r.ID), validateRequiredText("run", r.Run))
 }
 
-// validateRequiredText checks what may be a workflow ID with a time after it, and so is longer than an ID.
+// validateRequiredText checks text that may be a workflow ID with a time appended, which is longer than an ID.
 func validateRequiredText(field, value string) error {
 	if value == "" {
 		return Invalid(field, "is missing")
@@ -210,8 +210,8 @@ func (r TriggerRequest) Validate() error {
 	)
 }
 
-// Validate reports the first thing in r that can never work, as [Schedule.Validate] does. Whether the page token is one
-// that list has handed out is for list to find out.
+// Validate reports the first thing in r that can never work, as [Schedule.Validate] does. It does not check that list issued the page
+// token; list does.
 func (r ListRequest) Validate() error {
 	return cmp.Or(
 		validatePageSize("pageSize", r.PageSize),
@@ -232,8 +232,8 @@ func (t Trigger) Validate() error {
 	)
 }
 
-// Validate reports the first thing in r that can never work, as [Schedule.Validate] does, with a path relative to r. Both
-// ends are required; they may be equal, since both belong to the range.
+// Validate reports the first thing in r that can never work, as [Schedule.Validate] does, with a path relative to r. Both ends are
+// required. They may be equal, since both belong to the range.
 func (r BackfillRange) Validate() error {
 	return cmp.Or(
 		validateSpan("start", r.Start, "end", r.End),

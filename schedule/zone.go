@@ -8,10 +8,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
-// LoadZone returns the time zone of an IANA name such as "Europe/Berlin"; the empty name is UTC. The rules are those of the
-// data of this process (package internal/zonedata), never those of the host. Names that mean something else on each host
-// ("Local", "localtime") are errors, as are unknown ones: an *Error without a path. Loading a name twice gives the same
-// *time.Location. Safe for concurrent use.
+// LoadZone returns the time zone of an IANA name such as "Europe/Berlin"; the empty name is UTC. The rules come from the zone data of this
+// process (package internal/zonedata), never from the host. Unknown names are errors, and so are names that mean something else on each
+// host ("Local", "localtime"). The error is an *Error without a path. Loading a name twice gives the same *time.Location. It is safe for
+// concurrent use.
 func LoadZone(name string) (*time.Location, error) {
 	if strings.EqualFold(name, "local") || strings.EqualFold(name, "localtime") {
 		return nil, Invalid("", "%q depends on the host: use an IANA name such as Europe/Berlin, or UTC", name)
@@ -23,10 +23,14 @@ func LoadZone(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// Location returns the zone in which the calendars and cron expressions of s are read: that of TimeZoneData if there is
-// any, else the one TimeZone or the cron expressions name, else UTC. It fails, with an *Error and a path relative to the
-// spec, when a cron expression cannot be read, when two of them or one and TimeZone disagree, and when the zone does not
-// load (docs/semantics.md §2).
+// Location returns the time zone of the calendars and cron expressions of s. It takes the first of these that is set:
+//
+//  1. the zone in TimeZoneData;
+//  2. the zone that TimeZone or the cron expressions name;
+//  3. UTC.
+//
+// It fails if a cron expression cannot be read, if two expressions, or one and TimeZone, name different zones, or if the zone does not load
+// (docs/semantics.md §2). The error is an *Error with a path relative to the spec.
 func (s Spec) Location() (*time.Location, error) {
 	name, err := s.ZoneName()
 	if err != nil {
@@ -43,8 +47,8 @@ func (s Spec) Location() (*time.Location, error) {
 	return loc, nil
 }
 
-// ZoneName returns the one zone that TimeZone and the cron expressions agree on; "@every" has no zone and takes no part.
-// An expression without a prefix stands in TimeZone. Zones are compared by name: "UTC" and "Etc/UTC" do not agree.
+// ZoneName returns the one zone that TimeZone and the cron expressions agree on. "@every" has no zone and is ignored. An expression without
+// a prefix uses TimeZone. Zones are compared by name: "UTC" and "Etc/UTC" do not agree.
 func (s Spec) ZoneName() (string, error) {
 	name, seen := s.TimeZone, s.TimeZone != ""
 	for i, text := range s.Cron {
