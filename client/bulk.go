@@ -8,20 +8,20 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// StartBulk starts a bulk operation and returns once it is stored: it goes on in the background, whatever becomes of the
-// client. An empty RequestID is replaced by a unique one. For a dry run nothing is started.
+// StartBulk starts a bulk operation and returns once it is stored. The operation continues in the background, even if the client ends. An
+// empty RequestID is replaced by a unique one. A dry run starts nothing.
 func (c *Client) StartBulk(ctx context.Context, req schedule.StartBulkRequest) (schedule.StartBulkReply, error) {
 	identify(&req.RequestID)
 	return doBulk[schedule.StartBulkReply](ctx, c, "start", req)
 }
 
-// DescribeBulk returns how far a bulk operation has come.
+// DescribeBulk returns a bulk operation and its progress.
 func (c *Client) DescribeBulk(ctx context.Context, jobID string) (schedule.BulkDescription, error) {
 	return doBulk[schedule.BulkDescription](ctx, c, "describe", schedule.BulkRequest{JobID: jobID})
 }
 
-// CancelBulk ends a bulk operation; what it has done stays done. One that is over answers CodeFailedPrecondition, unless it
-// was canceled.
+// CancelBulk ends a bulk operation; its changes so far remain. If the operation has ended otherwise than by a cancel, the error is
+// CodeFailedPrecondition.
 func (c *Client) CancelBulk(ctx context.Context, jobID string) (schedule.BulkDescription, error) {
 	return doBulk[schedule.BulkDescription](ctx, c, "cancel", schedule.BulkRequest{JobID: jobID})
 }
@@ -31,7 +31,7 @@ func (c *Client) ListBulk(ctx context.Context, req schedule.ListBulkRequest) (sc
 	return doBulk[schedule.ListBulkReply](ctx, c, "list", req)
 }
 
-// AllBulk goes through the bulk operations of the namespace, the newest first. An error is the last thing that comes.
+// AllBulk iterates over the bulk operations of the namespace, newest first. An error ends the iteration.
 func (c *Client) AllBulk(ctx context.Context) iter.Seq2[schedule.BulkDescription, error] {
 	return func(yield func(schedule.BulkDescription, error) bool) {
 		var req schedule.ListBulkRequest

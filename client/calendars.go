@@ -24,8 +24,8 @@ func (c *Client) CreateCalendar(
 	return doCalendar[schedule.CalendarDescription](ctx, c, "create", req)
 }
 
-// UpdateCalendar replaces what a named calendar holds, and describes it. The schedules that use it go by it a little later,
-// as DescribeCalendar tells. An empty RequestID is replaced as in CreateCalendar.
+// UpdateCalendar replaces the entries of a named calendar and describes it. The schedules that use it adopt the change a little later;
+// DescribeCalendar shows the progress. An empty RequestID is replaced as in CreateCalendar.
 func (c *Client) UpdateCalendar(
 	ctx context.Context, req schedule.UpdateCalendarRequest,
 ) (schedule.CalendarDescription, error) {
@@ -33,19 +33,18 @@ func (c *Client) UpdateCalendar(
 	return doCalendar[schedule.CalendarDescription](ctx, c, "update", req)
 }
 
-// DescribeCalendar returns a named calendar and what became of it.
+// DescribeCalendar returns a named calendar and its history.
 func (c *Client) DescribeCalendar(ctx context.Context, name string) (schedule.CalendarDescription, error) {
 	return doCalendar[schedule.CalendarDescription](ctx, c, "describe", schedule.CalendarRequest{Name: name})
 }
 
-// ListCalendars returns one page. It may hold fewer calendars than asked for also when others follow: only an empty
-// NextPageToken says that none do. See [Client.AllCalendars].
+// ListCalendars returns one page. A page may hold fewer calendars than asked for even if more follow; only an empty NextPageToken means
+// that it is the last page. See [Client.AllCalendars].
 func (c *Client) ListCalendars(ctx context.Context, req schedule.ListRequest) (schedule.ListCalendarsReply, error) {
 	return doCalendar[schedule.ListCalendarsReply](ctx, c, "list", req)
 }
 
-// AllCalendars goes through the named calendars whose name begins with prefix, ordered by name, as [Client.All] does through
-// schedules.
+// AllCalendars iterates over the named calendars whose name begins with prefix, ordered by name. It works like [Client.All].
 func (c *Client) AllCalendars(ctx context.Context, prefix string) iter.Seq2[schedule.CalendarSummary, error] {
 	return func(yield func(schedule.CalendarSummary, error) bool) {
 		req := schedule.ListRequest{Prefix: prefix}
@@ -68,7 +67,7 @@ func (c *Client) AllCalendars(ctx context.Context, prefix string) iter.Seq2[sche
 	}
 }
 
-// DeleteCalendar deletes a named calendar, which no schedule may use.
+// DeleteCalendar deletes a named calendar. It fails if a schedule uses the calendar.
 func (c *Client) DeleteCalendar(ctx context.Context, name string) error {
 	req := schedule.DeleteCalendarRequest{Name: name, RequestID: uuid.NewString()}
 	_, err := doCalendar[schedule.Empty](ctx, c, "delete", req)

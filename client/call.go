@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// attemptTimeout is how long one attempt waits for an answer: longer than a frontend works on one, so that what it
-	// says in the end is heard.
+	// attemptTimeout is how long one attempt waits for an answer. It is longer than a frontend works on a request, so that the client hears
+	// its last word.
 	attemptTimeout = 6 * time.Second
 	// firstPause is the wait before the second attempt; it doubles.
 	firstPause = 100 * time.Millisecond
@@ -31,8 +31,8 @@ func do[Reply any](ctx context.Context, c *Client, verb string, request any) (Re
 	return call[Reply](ctx, c, c.names.API(c.namespace, subjects.ThingSchedule, verb), request)
 }
 
-// call sends a request to a subject of the API until there is an answer, and decodes the reply. The request may be carried out
-// twice without harm: it changes nothing, or bears an ID by which the frontend knows it again.
+// call sends a request to a subject of the API until there is an answer, and decodes the reply. The request must be safe to repeat: it
+// changes nothing, or has an ID by which the frontend recognizes it.
 func call[Reply any](ctx context.Context, c *Client, subject string, request any) (reply Reply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -53,7 +53,7 @@ func call[Reply any](ctx context.Context, c *Client, subject string, request any
 	}
 }
 
-// message encodes a request. Its attempts are the same message, but for the time that each has.
+// message encodes a request. All attempts send the same message; only the timeout header differs.
 func (c *Client) message(ctx context.Context, subject string, request any) (*nats.Msg, error) {
 	body, err := apitext.EncodeJSON(request)
 	if err != nil {
@@ -65,7 +65,8 @@ func (c *Client) message(ctx context.Context, subject string, request any) (*nat
 	return message, nil
 }
 
-// ask makes one attempt. The frontend is told how long there is, so that it does nothing that nobody waits for.
+// ask makes one attempt. It tells the frontend how much time is left, so that the frontend does no work for a caller that has stopped
+// waiting.
 func (c *Client) ask(ctx context.Context, message *nats.Msg) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -81,7 +82,7 @@ func (c *Client) ask(ctx context.Context, message *nats.Msg) ([]byte, error) {
 	return reply.Data, nil
 }
 
-// refusal reads an error reply. The headers say enough where the body says nothing, as when it comes from an interceptor.
+// refusal reads an error reply. If the body says nothing, as in the reply of an interceptor, the headers say enough.
 func refusal(code string, reply *nats.Msg) *schedule.Error {
 	var body struct {
 		Error *schedule.Error `json:"error"`
@@ -101,7 +102,7 @@ func decodeReply[Reply any](data []byte) (Reply, error) {
 	return reply, nil
 }
 
-// mayRetry reports whether another attempt can do good.
+// mayRetry reports whether another attempt may succeed.
 func mayRetry(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || isTimeout(err) || retryAfter(err) > 0 ||
 		schedule.CodeOf(err) == schedule.CodeUnavailable
@@ -111,7 +112,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// retryAfter is how long a refusal asks to wait; 0 if it does not.
+// retryAfter returns how long a refusal asks the caller to wait; 0 if it does not say.
 func retryAfter(err error) time.Duration {
 	if refused, ok := errors.AsType[*schedule.Error](err); ok {
 		return refused.RetryAfter.Std()
@@ -128,7 +129,7 @@ func pause(ctx context.Context, attempt int, err error) bool {
 	return sleep.For(ctx, max(asked, firstPause<<min(attempt-1, 10))) == nil
 }
 
-// explain makes the error of the last attempt one for the caller.
+// explain turns the error of the last attempt into an error for the caller.
 func (c *Client) explain(ctx context.Context, err error) error {
 	explained := c.explanation(err)
 	if end := ctx.Err(); end != nil {

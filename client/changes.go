@@ -8,8 +8,8 @@ import (
 
 // All of these replace an empty RequestID by a unique one, as Create does.
 
-// Update replaces spec, action, policies and state of a schedule, and describes it. With a ConflictToken it is refused
-// with CodeFailedPrecondition if the schedule has been changed since the token was handed out.
+// Update replaces spec, action, policies and state of a schedule, and describes it. If the request has a ConflictToken and the schedule has
+// changed since the token was issued, the error is CodeFailedPrecondition.
 func (c *Client) Update(ctx context.Context, req schedule.UpdateRequest) (schedule.Description, error) {
 	identify(&req.RequestID)
 	return do[schedule.Description](ctx, c, "update", req)
@@ -21,13 +21,13 @@ func (c *Client) Patch(ctx context.Context, req schedule.PatchRequest) (schedule
 	return do[schedule.Description](ctx, c, "patch", req)
 }
 
-// Skip asks that due times be passed over. The reply says which will be.
+// Skip asks to skip due times. The reply lists all times that will be skipped.
 func (c *Client) Skip(ctx context.Context, req schedule.SkipRequest) (schedule.SkipReply, error) {
 	identify(&req.RequestID)
 	return do[schedule.SkipReply](ctx, c, "skip", req)
 }
 
-// Unskip takes back what Skip has asked for. The reply says which times will still be passed over.
+// Unskip undoes a Skip. The reply lists the times that will still be skipped.
 func (c *Client) Unskip(ctx context.Context, req schedule.UnskipRequest) (schedule.SkipReply, error) {
 	identify(&req.RequestID)
 	return do[schedule.SkipReply](ctx, c, "unskip", req)
@@ -39,7 +39,7 @@ func (c *Client) Backfill(ctx context.Context, req schedule.BackfillRequest) (sc
 	return do[schedule.BackfillReply](ctx, c, "backfill", req)
 }
 
-// CancelBackfill ends a backfill: what it has in the buffer is dropped, its runs go on.
+// CancelBackfill ends a backfill. Its buffered starts are dropped; its runs continue.
 func (c *Client) CancelBackfill(ctx context.Context, req schedule.CancelBackfillRequest) error {
 	identify(&req.RequestID)
 	_, err := do[schedule.Empty](ctx, c, "cancelBackfill", req)

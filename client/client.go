@@ -21,23 +21,22 @@ const (
 	DefaultMaximumAttempts = 5
 )
 
-// Config says whom a [Client] speaks to. The zero value of each field is its default.
+// Config says how a [Client] connects and what it asks for. Each zero field means its default.
 type Config struct {
 	// Namespace is where the schedules live. Default: "default".
 	Namespace string
-	// Prefix is that of the installation. Default: "carillon".
+	// Prefix is the prefix of the installation's NATS names. Default: "carillon".
 	Prefix string
-	// Identity is who asks, for the event history: text of at most 255 bytes. Default: the user and the host, "ann@desk".
+	// Identity names the caller in the event history: text of at most 255 bytes. Default: the user and the host, "ann@desk".
 	Identity string
 	// Timeout bounds one call with its retries; a context may end it earlier. Default: 15 s.
 	Timeout time.Duration
-	// MaximumAttempts is how often a request is sent at most; the pauses begin with 100 ms and double. 1 means once.
+	// MaximumAttempts is how often a request is sent at most. The pauses between attempts begin with 100 ms and double. 1 means once.
 	// Default: 5.
 	MaximumAttempts int
 }
 
-// Client sends requests to the frontends of one installation, for one namespace. It is made by [New] and safe for
-// concurrent use.
+// Client sends requests to the frontends of one installation, for one namespace. [New] makes one. It is safe for concurrent use.
 type Client struct {
 	conn      *nats.Conn
 	names     subjects.Names
@@ -48,7 +47,7 @@ type Client struct {
 	maximumAttempts int
 }
 
-// New returns a client that uses a connection, which stays the caller's. Nothing is sent; errors are about the
+// New returns a client that uses a connection. The caller still owns the connection. New sends nothing; its errors are about the
 // configuration.
 func New(conn *nats.Conn, config Config) (*Client, error) {
 	if conn == nil {
@@ -91,7 +90,7 @@ func New(conn *nats.Conn, config Config) (*Client, error) {
 // Namespace returns the namespace the client speaks for.
 func (c *Client) Namespace() string { return c.namespace }
 
-// defaultIdentity names the user and the host, as far as the system tells.
+// defaultIdentity names the user and the host, as far as the system knows them.
 func defaultIdentity() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
@@ -104,7 +103,7 @@ func defaultIdentity() string {
 	return name + "@" + host
 }
 
-// headerText makes text fit for a header. The frontend cuts what is too long.
+// headerText makes text fit for a header. The frontend cuts text that is too long.
 func headerText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

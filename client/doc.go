@@ -31,26 +31,26 @@
 //
 // # Errors
 //
-// Errors are a *[schedule.Error]. Each matches one of the names here by [errors.Is], such as [ErrNotFound]; [errors.As] finds
-// its field and message. Where the context ended before there was an answer, the error matches that of the context as well.
+// Every error is a *[schedule.Error]. [errors.Is] matches it with one of the names here, such as [ErrNotFound]; [errors.As] finds its field
+// and message. If the context ended before there was an answer, the error also matches the context's error.
 //
 // # What is tried again
 //
-// A request without an answer, or that was unavailable, or refused with a time to wait, is tried again, at most
-// [Config.MaximumAttempts] times. That does no harm: reads change nothing, and changes carry a request ID and are carried out
-// once for it. A caller that repeats a change on its own gives it a request ID of its own.
+// The client tries a request again if there was no answer, if the answer was "unavailable", or if it was refused with a time to wait. It
+// makes at most [Config.MaximumAttempts] attempts. Retries are safe: reads change nothing, and changes have a request ID and are carried
+// out once. A caller that repeats a change sets a request ID of its own.
 //
 // # Who asks
 //
-// Every request says who makes it: [Config.Identity]. It stands in the event history, and proves nothing.
+// Every request names its caller: [Config.Identity]. The name is for the event history and proves nothing.
 //
 // # What happens
 //
-// [Client.Events] reads the event history, [Client.Watch] delivers what happens while it does. Both give an event once.
+// [Client.Events] reads the event history; [Client.Watch] delivers events as they happen. Both deliver each event once.
 // [Client.TriggerAndWait] and [Client.WaitForRun] wait for the end of one run.
 //
-// Everybody may import this package. It must never reach around the API: it knows subjects and headers, and neither
-// streams nor buckets. Events are part of the API: their subjects are where they are published.
+// Any package may import this one. It must use only the API: it knows subjects and headers, but no streams and buckets. Events are part of
+// the API: their subjects are where they are published.
 //
 // The package may import schedule, subjects, internal/apitext and internal/telemetry.
 package client

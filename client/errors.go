@@ -2,8 +2,8 @@ package client
 
 import "github.com/carillon-scheduler/carillon/schedule"
 
-// What the methods of a [Client] return matches one of these by [errors.Is]. It is a *[schedule.Error], which [errors.As]
-// finds: its Field and Message say more, and its RetryAfter when to try again.
+// Errors of the methods of a [Client] match one of these by [errors.Is]. Each is a *[schedule.Error], which [errors.As] finds: its Field
+// and Message give details, and its RetryAfter says when to try again.
 var (
 	// ErrInvalidArgument: the request can never succeed as it is; Field names what is wrong.
 	ErrInvalidArgument error = &schedule.Error{Code: schedule.CodeInvalidArgument}
@@ -15,7 +15,7 @@ var (
 	ErrFailedPrecondition error = &schedule.Error{Code: schedule.CodeFailedPrecondition}
 	// ErrResourceExhausted: a limit is reached; Message names it.
 	ErrResourceExhausted error = &schedule.Error{Code: schedule.CodeResourceExhausted}
-	// ErrUnavailable: there was no answer in time, or nobody to ask. The request may have been carried out nevertheless.
+	// ErrUnavailable: there was no answer in time, or no frontend to ask. The request may have been carried out nevertheless.
 	ErrUnavailable error = &schedule.Error{Code: schedule.CodeUnavailable}
 	// ErrPermissionDenied: the caller may not do this.
 	ErrPermissionDenied error = &schedule.Error{Code: schedule.CodePermissionDenied}

@@ -8,9 +8,9 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// The methods about namespaces take the name of any, whichever the client speaks for.
+// The methods about namespaces take any name, not only the client's own namespace.
 
-// CreateNamespace creates a namespace, which can be used as soon as this returns. An empty RequestID is replaced as by
+// CreateNamespace creates a namespace. The namespace can be used as soon as the call returns. An empty RequestID is replaced as by
 // [Client.Create].
 func (c *Client) CreateNamespace(
 	ctx context.Context, name string, req schedule.CreateNamespaceRequest,
@@ -19,8 +19,8 @@ func (c *Client) CreateNamespace(
 	return aboutNamespace[schedule.NamespaceDescription](ctx, c, name, "create", req)
 }
 
-// UpdateNamespace replaces the description and all limits of a namespace. To change some of them, set the others to what
-// [Client.DescribeNamespace] says, with its ConflictToken.
+// UpdateNamespace replaces the description and all limits of a namespace. To change only some of them, copy the others, and the
+// ConflictToken, from [Client.DescribeNamespace].
 func (c *Client) UpdateNamespace(
 	ctx context.Context, name string, req schedule.UpdateNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
@@ -28,13 +28,13 @@ func (c *Client) UpdateNamespace(
 	return aboutNamespace[schedule.NamespaceDescription](ctx, c, name, "update", req)
 }
 
-// DescribeNamespace returns a namespace with what it makes of its limits.
+// DescribeNamespace returns a namespace and how much of its limits it uses.
 func (c *Client) DescribeNamespace(ctx context.Context, name string) (schedule.NamespaceDescription, error) {
 	return aboutNamespace[schedule.NamespaceDescription](ctx, c, name, "describe", schedule.DescribeNamespaceRequest{})
 }
 
-// DeleteNamespace deletes a namespace. It returns as soon as the namespace takes no more changes: it is gone some seconds
-// later, or, by force, when its last schedule is. Then describe answers schedule.CodeNotFound.
+// DeleteNamespace deletes a namespace. It returns as soon as the namespace accepts no more changes. The namespace is gone some seconds
+// later, or, with Force, when its last schedule is gone. Then DescribeNamespace returns ErrNotFound.
 func (c *Client) DeleteNamespace(
 	ctx context.Context, name string, req schedule.DeleteNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
@@ -42,8 +42,7 @@ func (c *Client) DeleteNamespace(
 	return aboutNamespace[schedule.NamespaceDescription](ctx, c, name, "delete", req)
 }
 
-// FreezeNamespace stops the automated actions of a namespace, as if each of its schedules were paused. What people trigger and
-// backfill starts all the same.
+// FreezeNamespace stops the automated actions of a namespace, as if each of its schedules were paused. Triggers and backfills still start.
 func (c *Client) FreezeNamespace(
 	ctx context.Context, name string, req schedule.FreezeNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
@@ -51,7 +50,7 @@ func (c *Client) FreezeNamespace(
 	return aboutNamespace[schedule.NamespaceDescription](ctx, c, name, "freeze", req)
 }
 
-// UnfreezeNamespace lets the automated actions of a namespace start again. One that is not frozen stays as it is.
+// UnfreezeNamespace lets the automated actions of a namespace start again. If the namespace is not frozen, nothing changes.
 func (c *Client) UnfreezeNamespace(ctx context.Context, name string) (schedule.NamespaceDescription, error) {
 	var req schedule.UnfreezeNamespaceRequest
 	identify(&req.RequestID)
@@ -63,8 +62,7 @@ func (c *Client) ListNamespaces(ctx context.Context, req schedule.ListNamespaces
 	return aboutNamespace[schedule.ListNamespacesReply](ctx, c, subjects.NoNamespace, "list", req)
 }
 
-// Namespaces goes through the namespaces of the installation, ordered by name, a page at a time. An error is the last thing
-// that comes.
+// Namespaces iterates over the namespaces of the installation, ordered by name. It reads a page at a time. An error ends the iteration.
 func (c *Client) Namespaces(ctx context.Context) iter.Seq2[schedule.NamespaceDescription, error] {
 	return func(yield func(schedule.NamespaceDescription, error) bool) {
 		var req schedule.ListNamespacesRequest
@@ -87,7 +85,8 @@ func (c *Client) Namespaces(ctx context.Context) iter.Seq2[schedule.NamespaceDes
 	}
 }
 
-// aboutNamespace makes a request about a namespace. All of them may be repeated: they say the same again, or bear a request ID.
+// aboutNamespace makes a request about a namespace. All these requests are safe to repeat: a repeat says the same again, or has a request
+// ID.
 func aboutNamespace[Reply any](ctx context.Context, c *Client, name, verb string, request any) (Reply, error) {
 	if name != subjects.NoNamespace {
 		if err := schedule.ValidateNamespace(name); err != nil {

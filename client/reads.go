@@ -7,19 +7,18 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Count returns how many schedules there are whose ID begins with prefix.
+// Count returns the number of schedules whose ID begins with prefix.
 func (c *Client) Count(ctx context.Context, prefix string) (int, error) {
 	reply, err := do[schedule.CountReply](ctx, c, "count", schedule.CountRequest{Prefix: prefix})
 	return reply.Count, err
 }
 
-// CountMatching returns how many schedules a request asks for, as those that a query finds (docs/search.md). See
-// [Client.Count].
+// CountMatching returns the number of schedules that a request selects, for example by a query (docs/search.md). See [Client.Count].
 func (c *Client) CountMatching(ctx context.Context, req schedule.CountRequest) (schedule.CountReply, error) {
 	return do[schedule.CountReply](ctx, c, "count", req)
 }
 
-// MatchingTimes returns the times a schedule gives in a range, whatever has become of them.
+// MatchingTimes returns the times that a schedule gives in a range, regardless of what became of them.
 func (c *Client) MatchingTimes(ctx context.Context, req schedule.MatchingTimesRequest) (schedule.TimesReply, error) {
 	return do[schedule.TimesReply](ctx, c, "matchingTimes", req)
 }
@@ -34,7 +33,7 @@ func (c *Client) History(ctx context.Context, req schedule.HistoryRequest) (sche
 	return do[schedule.HistoryReply](ctx, c, "history", req)
 }
 
-// Events goes through the events that a request asks for, a page at a time. An error is the last thing that comes.
+// Events iterates over the events that a request selects. It reads a page at a time. An error ends the iteration.
 func (c *Client) Events(ctx context.Context, req schedule.HistoryRequest) iter.Seq2[schedule.Event, error] {
 	return func(yield func(schedule.Event, error) bool) {
 		for {

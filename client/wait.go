@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// lookAgain is how long a wait relies on what it hears, which may have gaps, before it looks at the history again.
+	// lookAgain is how long a wait relies on live events, which may have gaps, before it reads the history again.
 	lookAgain = 10 * time.Second
 	// clockSkew is how far apart the clocks of two machines may be.
 	clockSkew = time.Minute
 )
 
-// TriggerAndWait starts one run now, waits until it has ended, and returns it; its Status says how. It is an error if there is
-// no run in the end: ErrFailedPrecondition if the overlap policy, a limit or somebody else prevented it, ErrNotFound if the
-// schedule was deleted meanwhile. The end of ctx ends the wait, and not the run; the timeout of the client does not count.
+// TriggerAndWait starts one run now, waits until it has ended, and returns it; its Status says how it ended. If no run results, it returns
+// an error: ErrFailedPrecondition if the overlap policy, a limit or somebody else prevented the run, ErrNotFound if the schedule was
+// deleted meanwhile. The end of ctx ends the wait, but not the run. The client's timeout does not limit the wait.
 func (c *Client) TriggerAndWait(ctx context.Context, req schedule.TriggerRequest) (schedule.RunReply, error) {
 	_, events, err := c.TriggerAndFollow(ctx, req)
 	if err != nil {
@@ -31,9 +31,9 @@ func (c *Client) TriggerAndWait(ctx context.Context, req schedule.TriggerRequest
 	return c.runEnded(ctx, &end)
 }
 
-// TriggerAndFollow starts one run now, and returns what becomes of it, event by event: the last is that of its end, or says why
-// there is no run, or that the schedule was deleted. What happens while the connection is away is told afterwards. An error
-// ends the events. The end of ctx ends them with an error as well, and not the run; the timeout of the client does not count.
+// TriggerAndFollow starts one run now and returns its events. The last event is the end of the run, the reason why there is no run, or the
+// deletion of the schedule. Events that happen while the connection is down come afterwards. An error ends the sequence. The end of ctx
+// ends it with an error too, but does not end the run. The client's timeout does not limit it.
 func (c *Client) TriggerAndFollow(
 	ctx context.Context, req schedule.TriggerRequest,
 ) (schedule.TriggerReply, iter.Seq2[schedule.Event, error], error) {
@@ -45,8 +45,8 @@ func (c *Client) TriggerAndFollow(
 	return reply, c.follow(ctx, req.ID, since, func(e *schedule.Event) bool { return e.Source == reply.TriggerID }), nil
 }
 
-// WaitForRun waits until a run of a schedule has ended, and returns it; its Status says how, and is empty only if the schedule
-// was deleted before. The run is named as in [Client.Run]. The end of ctx ends the wait; the timeout of the client does not count.
+// WaitForRun waits until a run of a schedule has ended, and returns it. Its Status says how it ended; it is empty only if the schedule was
+// deleted first. The run is named as in [Client.Run]. The end of ctx ends the wait. The client's timeout does not limit it.
 func (c *Client) WaitForRun(ctx context.Context, id, run string) (schedule.RunReply, error) {
 	reply, err := c.Run(ctx, id, run)
 	if err != nil || reply.Status != "" || reply.Failure != nil {
@@ -60,7 +60,7 @@ func (c *Client) WaitForRun(ctx context.Context, id, run string) (schedule.RunRe
 	return c.runEnded(ctx, &end)
 }
 
-// last returns the last of some events.
+// last returns the last event of a sequence.
 func last(events iter.Seq2[schedule.Event, error]) (end schedule.Event, err error) {
 	for end, err = range events {
 		if err != nil {
@@ -70,20 +70,21 @@ func last(events iter.Seq2[schedule.Event, error]) (end schedule.Event, err erro
 	return end, nil
 }
 
-// vigil looks for the events of what somebody waits for, up to the one that ends it.
+// vigil collects the events that a caller waits for, up to the event that ends the wait.
 type vigil struct {
-	// meant reports whether an event is about it.
+	// meant reports whether an event belongs to what the caller waits for.
 	meant func(*schedule.Event) bool
-	// begun says that it has begun: only from then on, the end of the schedule is its end.
+	// begun says that one of these events has come, or that the history has been read. Only after that, a deletion of the schedule ends
+	// the wait: an earlier one may be about an earlier schedule of the same ID.
 	begun bool
-	// told are the events that have been passed on, by ID.
+	// told are the IDs of the events that have been passed on.
 	told map[string]bool
-	// over says that there is nothing more to come, or nobody to tell it to.
+	// over says that nothing more will come, or that the reader has stopped.
 	over  bool
 	yield func(schedule.Event, error) bool
 }
 
-// ends takes in an event and reports whether it is the last.
+// ends processes an event and reports whether it is the last.
 func (v *vigil) ends(e *schedule.Event) bool {
 	meant := v.meant(e)
 	v.begun = v.begun || meant
@@ -96,7 +97,7 @@ func (v *vigil) ends(e *schedule.Event) bool {
 	return false
 }
 
-// tell passes on those events that are about it, each once.
+// tell passes on the events that the caller waits for, each once.
 func (v *vigil) tell(events iter.Seq2[schedule.Event, error]) error {
 	for event, err := range events {
 		if err != nil {
@@ -114,7 +115,7 @@ func (v *vigil) tell(events iter.Seq2[schedule.Event, error]) error {
 	return nil
 }
 
-// follow returns the events of what is meant, up to the one that ends it. Since is a time before its beginning.
+// follow returns the events that meant selects, up to the one that ends them. since is a time before the first of them.
 func (c *Client) follow(
 	ctx context.Context, id string, since time.Time, meant func(*schedule.Event) bool,
 ) iter.Seq2[schedule.Event, error] {
@@ -136,7 +137,7 @@ func (c *Client) follow(
 	}
 }
 
-// listen tells of what is in the history, and of what happens for a while.
+// listen passes on the events in the history, and then live events for a while.
 func (c *Client) listen(ctx context.Context, id string, since time.Time, v *vigil) error {
 	ctx, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
@@ -151,7 +152,7 @@ func (c *Client) listen(ctx context.Context, id string, since time.Time, v *vigi
 	return v.tell(live)
 }
 
-// runEnded returns the run that an event has ended. What is read may be a moment older than the event.
+// runEnded returns the run that an event ended. What it reads may be slightly older than the event; it corrects that.
 func (c *Client) runEnded(ctx context.Context, end *schedule.Event) (schedule.RunReply, error) {
 	switch end.Kind {
 	case schedule.EventCompleted:

@@ -10,13 +10,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// watchBuffer is how many events may wait for a reader of Watch before NATS drops some, and of how many the IDs are
-// remembered.
+// watchBuffer is how many events may wait for a reader of Watch before NATS drops some. It is also how many event IDs are remembered.
 const watchBuffer = 1 << 16
 
-// Watch returns the events of a schedule, or with an empty ID of the whole namespace, as they happen, beginning before it
-// returns. The sequence ends with ctx, and before with an error if its reader is too slow or the connection is closed; it
-// can be gone through once. What happens while the connection is away does not come: [Client.Events] knows all there is.
+// Watch returns the live events of a schedule, or of the whole namespace if the ID is empty. It hears events from before it returns. The
+// sequence ends with ctx. It ends earlier, with an error, if its reader is too slow or the connection is closed. It can be iterated once.
+// Events that happen while the connection is down are missing; [Client.Events] has all events.
 func (c *Client) Watch(ctx context.Context, id string) (iter.Seq2[schedule.Event, error], error) {
 	messages := make(chan *nats.Msg, watchBuffer)
 	sub, err := c.conn.ChanSubscribe(c.names.Events(schedule.Key{Namespace: c.namespace, ID: id}), messages)
@@ -25,14 +24,14 @@ func (c *Client) Watch(ctx context.Context, id string) (iter.Seq2[schedule.Event
 	}
 	slow, closed := sub.StatusChanged(nats.SubscriptionSlowConsumer), c.conn.StatusChanged(nats.CLOSED)
 	release := func() {
-		_ = sub.Unsubscribe() // fails if the connection is closed, and then it is gone as well
+		_ = sub.Unsubscribe() // fails if the connection is closed; then the subscription is gone as well
 		c.conn.RemoveStatusListener(closed)
 	}
 	if err := c.flush(ctx); err != nil {
 		release()
 		return nil, err
 	}
-	keep := context.AfterFunc(ctx, release) // also where nobody reads
+	keep := context.AfterFunc(ctx, release) // for the case that nobody reads
 	return func(yield func(schedule.Event, error) bool) {
 		defer release()
 		defer keep()
@@ -40,10 +39,10 @@ func (c *Client) Watch(ctx context.Context, id string) (iter.Seq2[schedule.Event
 	}, nil
 }
 
-// flush waits until the server has taken in what was sent.
+// flush waits until the server has received what was sent.
 func (c *Client) flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return c.explain(ctx, err) // the client of NATS may flush all the same, if the server is quick
+		return c.explain(ctx, err) // nats.go may flush even with an ended context if the server is quick
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -53,7 +52,7 @@ func (c *Client) flush(ctx context.Context) error {
 	return nil
 }
 
-// watch yields events until the context, the subscription or the reader ends it.
+// watch yields events until the context, the subscription or the reader ends.
 func watch(
 	ctx context.Context, messages <-chan *nats.Msg, slow <-chan nats.SubStatus, closed <-chan nats.Status,
 	yield func(schedule.Event, error) bool,
