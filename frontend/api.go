@@ -10,6 +10,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/bulk"
 	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
+	"github.com/carillon-scheduler/carillon/frontend/internal/limits"
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/bus"
@@ -40,8 +41,7 @@ type api struct {
 	store      *kv.Store
 	namespaces *knownNamespaces
 	places     *namespaces.Places // nil in a simulation, where there is no end of them
-	rateLimits *rateLimits
-	peers      *peers
+	limits     *limits.Limits
 	jobs       *jobs.Store
 	cluster    *kv.Cluster // holds the calendars
 	calendars  *calendars.Service

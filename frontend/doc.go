@@ -26,10 +26,10 @@
 //
 // # Namespaces
 //
-// The record of a namespace is a copy in the memory of each frontend (internal/namespaces); a request is let in by what that
-// says, before it takes the place of any other. Frontends tell each other every two seconds that they are there (beats.go), and
-// each accepts an equal share of the requests that a namespace may make (ratelimit.go). A schedule needs a place before it is
-// created, which is written down for all of them. A namespace is deleted by a background job (namespace_delete.go).
+// The record of a namespace is a copy in the memory of each frontend (internal/namespaces); a request is let in by what that says, before
+// it takes the place of any other. Each frontend accepts an equal share of the requests that a namespace may make
+// (frontend/internal/limits). A schedule needs a place before it is created, which is written down for all of them. A namespace is deleted
+// by a background job (namespace_delete.go).
 //
 // # Calendars
 //
@@ -41,12 +41,13 @@
 // What a request makes of a schedule is decided by pure functions (decide.go, describe.go) and by [edit], which is as pure. [api] does the
 // reading and writing around them, with a file for each verb. [Frontend] is the service around that: subjects, formats, schemas,
 // concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every request says about
-// itself, frontend/internal/listing makes pages, frontend/internal/calendars serves the named calendars, and frontend/internal/bulk the
-// bulk operations.
+// itself, frontend/internal/listing makes pages, frontend/internal/limits holds namespaces to their limits, frontend/internal/calendars
+// serves the named calendars, and frontend/internal/bulk the bulk operations.
 //
 // # Who may use it
 //
-// Only cmd imports this package; callers of the API use package client, or any NATS client. It imports
-// frontend/internal/bulk, frontend/internal/calendars, frontend/internal/listing, frontend/internal/request, schedule, subjects, kv,
-// specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
+// Only cmd imports this package; callers of the API use package client, or any NATS client. It imports frontend/internal/bulk,
+// frontend/internal/calendars, frontend/internal/limits, frontend/internal/listing, frontend/internal/request, schedule, subjects, kv,
+// specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in
+// the invoker and in schedule.
 package frontend

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/limits"
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
@@ -58,7 +59,7 @@ func New(config Config) (*Frontend, error) {
 			jobs:       jobs.NewStore(cluster),
 			cluster:    cluster,
 			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster)},
-			rateLimits: newRateLimits(), peers: newPeers(), rooms: newRooms(), log: config.Logger, acts: acts,
+			limits:     limits.New(), rooms: newRooms(), log: config.Logger, acts: acts,
 			keys: listing.NewKeyLists(config.Store, kv.Schedules), keysAndTraces: listing.NewKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: cache.NewSpecs(specCacheSize),
 			warned: newWarned(),

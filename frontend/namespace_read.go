@@ -3,7 +3,6 @@ package frontend
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
@@ -29,21 +28,9 @@ func (a *api) describeNamespace(
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	d.Info.Usage = a.usage(name)
+	d.Info.Usage = a.limits.Usage(name, a.now())
 	d.Info.Usage.Schedules, d.Info.Usage.PendingRuns = len(keys), pending
 	return d, nil
-}
-
-// usage adds up the requests that this frontend has counted and those that the others have told of.
-func (a *api) usage(name string) *schedule.NamespaceUsage {
-	now := a.now()
-	perSecond, refused := a.peers.load(name, now)
-	recent, refusedHere := a.rateLimits.load(name)
-	perSecond += rateOf(recent, beatEvery.Seconds())
-	return &schedule.NamespaceUsage{
-		RequestsPerSecond: math.Round(perSecond*10) / 10,
-		RequestsRefused:   refused + refusedHere, Frontends: a.peers.count(now),
-	}
 }
 
 // listNamespaces reads one page. It may hold fewer entries than asked for also when others follow: namespaces vanish while it

@@ -3,7 +3,9 @@ package frontend
 import (
 	"context"
 	"errors"
+	"sync"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/limits"
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -68,8 +70,7 @@ func (f *Frontend) admitRate(ctx context.Context, e *endpoint, name string) erro
 	if !known || e.thing == subjects.ThingNamespace {
 		return nil
 	}
-	now := f.config.Now()
-	if refused := f.api.rateLimits.admit(&record, f.api.peers.count(now), now); refused != nil {
+	if refused := f.api.limits.Admit(&record, f.config.Now()); refused != nil {
 		metrics.NamespaceRefused.Add(ctx, 1, name, metrics.LimitRequests)
 		return refused
 	}
@@ -105,4 +106,23 @@ func (a *api) takePlace(ctx context.Context, key schedule.Key) error {
 		metrics.NamespaceRefused.Add(ctx, 1, key.Namespace, metrics.LimitSchedules)
 	}
 	return err
+}
+
+// startNamespaces keeps what is known of namespaces and of the other frontends, until ctx ends or the function that it returns is called.
+func (f *Frontend) startNamespaces(ctx context.Context, id string) (stop func(), err error) {
+	leave, err := f.api.limits.Join(ctx, limits.Frontend{
+		ID: id, Conn: f.config.Conn, Subject: f.config.Names.FrontendBeat(), Exists: f.api.namespaces.isKnown, Logger: f.config.Logger,
+		Now: f.config.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { f.api.namespaces.table.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+		leave()
+	}, nil
 }

@@ -1,4 +1,4 @@
-package frontend
+package limits
 
 import (
 	"cmp"
@@ -11,11 +11,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// longestWait is how long whoever is refused is told to wait at most, unless that would be in vain: hardly anybody waits longer.
+// longestWait is the longest time that a refused caller is told to wait, unless that would be in vain. Hardly anybody waits longer.
 const longestWait = 10 * time.Second
 
-// rateLimits holds the requests of each namespace to its limit, and counts them. Each of several frontends gives out an equal
-// share: as NATS spreads the requests over all of them, together they come close to the limit. It is safe for concurrent use.
+// rateLimits holds the requests of each namespace to this frontend's share of the limit, and counts them. It is safe for concurrent use.
 type rateLimits struct {
 	mu sync.Mutex
 	of map[string]*rateLimit
@@ -26,7 +25,7 @@ type rateLimit struct {
 	// limiter is nil where there is no limit; share is what it was last set to.
 	limiter *rate.Limiter
 	share   share
-	// promised is when the last of those who were refused will come again, if they all wait as long as they were told.
+	// promised is when the last of the refused callers comes again, if all of them wait as long as they were told.
 	promised time.Time
 	counts   requests
 	// recent are the requests that were accepted between the last two beats.
@@ -69,8 +68,8 @@ func (l *rateLimits) admit(namespace *schedule.Namespace, frontends int, now tim
 	return nil
 }
 
-// take takes a request from the share, or returns how long to wait. Those who were refused are told to come one after the other:
-// at the same time all but one would come in vain again.
+// take takes a request from the share, or returns how long to wait. Refused callers are told to come one after the other: if they came at
+// the same time, all but one would be refused again.
 func (l *rateLimit) take(s share, now time.Time) time.Duration {
 	switch {
 	case s.perSecond == 0:
@@ -97,8 +96,8 @@ func (l *rateLimit) take(s share, now time.Time) time.Duration {
 	return wait
 }
 
-// turn ends the time between two beats, and returns what was counted in it. Namespaces that are gone are forgotten, and those
-// left out of which there is nothing to tell.
+// turn ends the time between two beats, and returns what was counted in it. It forgets namespaces that no longer exist, and leaves out
+// namespaces without counts.
 func (l *rateLimits) turn(exists func(namespace string) bool) map[string]requests {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +126,7 @@ func (l *rateLimits) load(namespace string) (recent int, refused uint64) {
 	return limit.recent, limit.counts.Refused
 }
 
-// errTooFast refuses a request that comes too early by the wait.
+// errTooFast is the refusal of a request that would be accepted after the wait.
 func errTooFast(namespace *schedule.Namespace, wait time.Duration) *schedule.Error {
 	// Rounded up: a caller who waits for less would come in vain.
 	wait = wait.Truncate(time.Millisecond) + time.Millisecond

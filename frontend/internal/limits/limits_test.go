@@ -1,4 +1,4 @@
-package frontend
+package limits
 
 import (
 	"testing"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/carillon-scheduler/carillon/schedule"
 )
+
+var noon = time.Date(2026, time.July, 1, 12, 0, 0, 0, time.UTC)
 
 func TestShareOf(t *testing.T) {
 	t.Parallel()
