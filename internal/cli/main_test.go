@@ -31,7 +31,7 @@ type process struct {
 // run runs a command line to its end and returns the exit code.
 func (p *process) run(ctx context.Context, args ...string) int { return Main(ctx, p.Env(), args) }
 
-// Env returns the surroundings of the process. The clock stands still if the test has set it.
+// Env returns the surroundings of the process. If the test has set a time, the clock stands still.
 func (p *process) Env() Env {
 	now := time.Now
 	if !p.now.IsZero() {
@@ -39,13 +39,13 @@ func (p *process) Env() Env {
 	}
 	return Env{
 		Stdin: strings.NewReader(p.stdin), Stdout: &p.stdout, Stderr: &p.stderr,
-		UseZones:  func(*zonedata.Data) {}, // tests of one process share its zones
+		UseZones:  func(*zonedata.Data) {}, // all tests share the zones of the test process
 		LookupEnv: func(name string) (string, bool) { value, ok := p.env[name]; return value, ok },
 		ReadFile: func(path string) ([]byte, error) {
 			if text, ok := p.files[path]; ok {
 				return []byte(text), nil
 			}
-			if filepath.IsAbs(path) { // a test's own
+			if filepath.IsAbs(path) { // a file that the test has written
 				return os.ReadFile(path)
 			}
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}

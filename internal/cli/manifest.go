@@ -12,22 +12,22 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// memoSet is the memo of an action that says which set of files its schedule was applied from.
+// memoSet is the memo field that says from which set of files a schedule was applied.
 const memoSet = "carillon.apply.set"
 
-// manifest is a schedule as a file has it.
+// manifest is a schedule in a file.
 type manifest struct {
 	ID string `json:"id"`
 	schedule.Schedule
 
 	file string
-	// keepState says that the file names no field of the state, so that it stays as it is.
+	// keepState says that the file names no field of the state, so the stored state stays.
 	keepState bool
 }
 
-// readManifests reads the schedules of a file or folder. A folder stands for all files in it and beneath it whose names end in
-// .yaml, .yml or .json; "-" for standard input. The error names everything that is wrong with any of them. Schedules that
-// describe has written must be of the namespace.
+// readManifests reads the schedules of a file or folder; "-" stands for standard input. From a folder it reads all files, also in
+// subfolders, whose names end in .yaml, .yml or .json. The error lists everything that is wrong with any of them. Schedules that describe
+// has printed must belong to the given namespace.
 func (e Env) readManifests(path, namespace string) ([]manifest, error) {
 	files, err := filesOf(path)
 	if err != nil {
@@ -76,13 +76,13 @@ func filesOf(path string) ([]string, error) {
 	return files, err
 }
 
-// validate refuses what could not be created.
+// validate refuses a schedule that could not be created.
 func (m *manifest) validate() error {
 	request := schedule.CreateRequest{ID: m.ID, Schedule: m.Schedule}
 	return request.Validate()
 }
 
-// checkManifests finds what would fail before anything is changed.
+// checkManifests finds errors before anything is changed.
 func checkManifests(all []manifest) (problems []error) {
 	files := map[string]string{}
 	for i := range all {
@@ -98,7 +98,7 @@ func checkManifests(all []manifest) (problems []error) {
 	return problems
 }
 
-// mark notes in each schedule which set it belongs to.
+// mark stores in each schedule the set that it belongs to.
 func mark(all []manifest, set string) error {
 	name, err := json.Marshal(set)
 	if err != nil {
@@ -116,7 +116,7 @@ func mark(all []manifest, set string) error {
 	return nil
 }
 
-// isOfSet reports whether a schedule was applied as one of a set.
+// isOfSet reports whether a schedule was applied as part of a set.
 func isOfSet(s *schedule.Schedule, set string) bool {
 	var name string
 	return json.Unmarshal(s.Action.Memo[memoSet], &name) == nil && name == set

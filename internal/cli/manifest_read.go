@@ -15,11 +15,11 @@ type manifestReader struct {
 	file, namespace string
 	found           []manifest
 	problems        []error
-	// described says that there was what describe prints.
+	// described says that the file holds output of describe.
 	described bool
 }
 
-// description is what describe prints, with what it computes left unread.
+// description is the output of describe. Its computed parts stay undecoded.
 type description struct {
 	Namespace string `json:"namespace"`
 	manifest
@@ -56,7 +56,7 @@ func (r *manifestReader) read(env Env) {
 	}
 }
 
-// document reads one schedule. What it says counts, also where it says what is the default anyway.
+// document reads one schedule. A field in the file counts even if it has the default value.
 func (r *manifestReader) document(text json.RawMessage) (m manifest, err error) {
 	fields := fieldsOf(text)
 	m.file = r.file
@@ -78,7 +78,7 @@ func (r *manifestReader) document(text json.RawMessage) (m manifest, err error) 
 	return m, nil
 }
 
-// description reads what describe prints.
+// description reads the output of describe.
 func (r *manifestReader) description(text json.RawMessage, m *manifest) error {
 	var d description
 	if err := apitext.DecodeJSON(text, &d); err != nil {
@@ -93,7 +93,7 @@ func (r *manifestReader) description(text json.RawMessage, m *manifest) error {
 	return nil
 }
 
-// fieldsOf returns the fields of an object that are not null; none of what is no object.
+// fieldsOf returns the fields of an object that are not null. It returns none for a value that is no object.
 func fieldsOf(text json.RawMessage) map[string]json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(text, &fields) != nil {

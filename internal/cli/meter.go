@@ -12,15 +12,15 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// meter shows how far something has come, a backfill for example: on a terminal in one line that is written over, elsewhere in a
-// line for every twentieth of the way, so that a log of a long one stays readable.
+// meter shows the progress of an operation, for example a backfill. On a terminal it overwrites one line. Elsewhere it writes a line for
+// every twentieth of the way, which keeps the log of a long operation readable.
 type meter struct {
 	out      io.Writer
 	terminal bool
-	// last is what was last shown, next how much has to be done for another line.
+	// last is the line last shown. next is how much must be done before another line is written.
 	last string
 	next int
-	// resting says that the lines are about the runs in progress now.
+	// resting says that the lines now count the runs in progress.
 	resting bool
 }
 
@@ -33,10 +33,10 @@ func (m *meter) show(progress schedule.BackfillProgress, zone *time.Location) {
 // draw shows a line that says how much of the total is done.
 func (m *meter) draw(line string, done, total int) {
 	switch {
-	case line == m.last, total == 0: // how much there is is not known at once
+	case line == m.last, total == 0: // the total is unknown at first
 		return
 	case m.terminal:
-		_, _ = fmt.Fprintf(m.out, "\r%s\x1b[K", line) // the rest of a longer line goes
+		_, _ = fmt.Fprintf(m.out, "\r%s\x1b[K", line) // this erases the rest of a longer line
 	case done >= m.next:
 		_, _ = fmt.Fprintln(m.out, line)
 		m.next = done + max(1, total/20, done/20)
@@ -44,7 +44,7 @@ func (m *meter) draw(line string, done, total int) {
 	m.last = line
 }
 
-// rest shows how many runs of a backfill of so many times are still in progress, when all have been started.
+// rest shows how many runs of a backfill are still in progress after all have started. The total is the number of its times.
 func (m *meter) rest(running, total int) {
 	if !m.resting {
 		m.resting, m.next = true, 0
@@ -52,7 +52,7 @@ func (m *meter) rest(running, total int) {
 	m.draw("all started, "+plural(running, "run")+" in progress", max(0, total-running), total)
 }
 
-// end leaves the line that is written over. It may be called several times.
+// end moves past the line that is overwritten. Calling it again does nothing.
 func (m *meter) end() {
 	if m.terminal && m.last != "" {
 		_, _ = fmt.Fprintln(m.out)
@@ -65,7 +65,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// zoneOf is the zone of a spec, or UTC if this binary does not know it.
+// zoneOf returns the zone of a spec, or UTC if this binary does not know the zone.
 func zoneOf(spec schedule.Spec) *time.Location {
 	zone, err := spec.Location()
 	if err != nil {

@@ -72,12 +72,12 @@ func (a *app) namespaceDescribeCommand() *cobra.Command {
 	return cmd
 }
 
-// printNamespace prints all there is to know about a namespace.
+// printNamespace prints everything known about a namespace.
 func (a *app) printNamespace(output outputFlag, d *schedule.NamespaceDescription) error {
 	return a.print(output, *d, func(w io.Writer) error { return render.Namespace(w, d, a.view()) })
 }
 
-// namespacesFor lists the namespaces whose name begins with what has been typed, as idsFor does schedules.
+// namespacesFor lists the namespaces whose name begins with the typed text. It is idsFor for namespaces.
 func (a *app) namespacesFor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

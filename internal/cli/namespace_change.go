@@ -89,7 +89,7 @@ are.`,
 	return cmd
 }
 
-// update changes the settings that were given. Where somebody else changes the namespace at the same time it begins again.
+// update changes the settings that were given. If somebody else changes the namespace at the same time, update starts over.
 func (f *namespaceFlags) update(ctx context.Context, api *client.Client, name string) (schedule.NamespaceDescription, error) {
 	const attempts = 5
 	for attempt := 1; ; attempt++ {
@@ -110,7 +110,7 @@ func (f *namespaceFlags) update(ctx context.Context, api *client.Client, name st
 	}
 }
 
-// explainNamespace adds to an error about a namespace what can be done about it.
+// explainNamespace adds to an error about a namespace a hint at what to do.
 func explainNamespace(err error, name string) error {
 	switch schedule.CodeOf(err) {
 	case schedule.CodeAlreadyExists:

@@ -95,7 +95,7 @@ func explainDeletion(err error, name string) error {
 	return err
 }
 
-// awaitNamespaceGone looks every now and then whether a namespace is still there.
+// awaitNamespaceGone checks repeatedly until a namespace no longer exists.
 func awaitNamespaceGone(ctx context.Context, api *client.Client, name string) error {
 	const every = 500 * time.Millisecond
 	tick := time.NewTicker(every)

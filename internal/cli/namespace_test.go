@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// namespace runs a command about namespaces that succeeds, and returns what it prints.
+// namespace runs a namespace command that must succeed, and returns what it prints.
 func (c cli) namespace(args ...string) string {
 	c.t.Helper()
 	code, stdout, stderr := c.about("namespace", args...)
@@ -20,7 +20,7 @@ func (c cli) namespace(args ...string) string {
 	return stdout
 }
 
-// about runs a command of a group.
+// about runs a subcommand of a group.
 func (c cli) about(group string, args ...string) (code int, stdout, stderr string) {
 	c.t.Helper()
 	p := &process{env: map[string]string{"CARILLON_NATS": c.nats, "CARILLON_IDENTITY": "ann@desk"}}
@@ -73,7 +73,7 @@ func TestNamespaceEndToEnd(t *testing.T) {
 	server.stopped(t)
 }
 
-// inBilling runs a command about schedules of the namespace billing.
+// inBilling runs a schedule command in the namespace billing.
 func (c cli) inBilling(wantCode int, want string, args ...string) {
 	c.t.Helper()
 	code, _, stderr := c.about("schedule", append(args, "--namespace", "billing")...)

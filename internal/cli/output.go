@@ -23,7 +23,7 @@ const (
 	outputJSONL = "jsonl"
 )
 
-// outputFlag is how a command prints its answer.
+// outputFlag says how a command prints its answer.
 type outputFlag struct {
 	format string
 	quiet  bool
@@ -46,10 +46,10 @@ func (o *outputFlag) defineWith(cmd *cobra.Command, quiet string) {
 	})
 }
 
-// forPeople reports whether a person is to read what is printed.
+// forPeople reports whether a person will read the output.
 func (o *outputFlag) forPeople() bool { return o.format == outputTable && !o.quiet }
 
-// print writes an answer: for people by the given function, or in the shape of the API.
+// print writes an answer: for people with the given function, for programs in the shape of the API.
 func (a *app) print(output outputFlag, answer any, forPeople func(io.Writer) error) error {
 	switch {
 	case output.quiet:
@@ -65,7 +65,7 @@ func (a *app) print(output outputFlag, answer any, forPeople func(io.Writer) err
 	return err
 }
 
-// printList writes a list as print does, or the IDs of its items alone.
+// printList writes a list as print does. With --quiet it writes only the IDs of the items.
 func printList[T any](a *app, output outputFlag, items []T, id func(*T) string, forPeople func(io.Writer) error) error {
 	if !output.quiet {
 		return a.print(output, items, forPeople)
@@ -116,7 +116,7 @@ func indentedJSON(answer any) ([]byte, error) {
 	return render.PrintableJSON(out.Bytes()), nil
 }
 
-// jsonLines writes each item of a list on a line, and anything else on one.
+// jsonLines writes each item of a list on its own line, and any other answer on one line.
 func jsonLines(answer any) ([]byte, error) {
 	compact, err := apitext.EncodeJSON(answer)
 	if err != nil {
@@ -136,7 +136,7 @@ func jsonLines(answer any) ([]byte, error) {
 	return render.PrintableJSON(out.Bytes()), nil
 }
 
-// view is how to show things on standard output.
+// view returns how to show things on standard output.
 func (a *app) view() render.View {
 	return render.View{Now: a.env.Now(), Zone: a.env.Zone, Color: a.env.Color, Width: a.env.Width()}
 }

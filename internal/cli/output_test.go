@@ -55,7 +55,7 @@ func forPeople(w io.Writer) error {
 	return err
 }
 
-// TestOutputOfEvents: each event is whole when it is written, since a watch has no end.
+// TestOutputOfEvents: the output of each event is complete at once, since a watch never ends by itself.
 func TestOutputOfEvents(t *testing.T) {
 	t.Parallel()
 	event := schedule.Event{ID: "e1", Kind: schedule.EventPaused}

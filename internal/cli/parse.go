@@ -44,7 +44,7 @@ func parseCalendar(text string) (calendar schedule.Calendar, err error) {
 	return calendar, nil
 }
 
-// parseExcluded reads a calendar as JSON, and says what to do with the name of one.
+// parseExcluded reads a calendar as JSON. If the text is the name of a calendar, the error says how to use a named one.
 func parseExcluded(text string) (schedule.Calendar, error) {
 	calendar, err := parseCalendar(text)
 	if err != nil && !strings.HasPrefix(text, "{") {
@@ -70,8 +70,11 @@ func parseRange(at func(string) (time.Time, error)) func(string) (schedule.Backf
 	}
 }
 
-// timeParser returns a function that reads a time in RFC 3339, or "+duration" from now on, to the next whole second, or
-// "-duration" before now, to the last one.
+// timeParser returns a function that reads a time in one of three forms:
+//
+//  - RFC 3339
+//  - "+duration": from now on, rounded up to a whole second
+//  - "-duration": before now, rounded down to a whole second
 func timeParser(now func() time.Time) func(string) (time.Time, error) {
 	return func(text string) (time.Time, error) {
 		if before, relative := strings.CutPrefix(text, "-"); relative {
@@ -107,7 +110,7 @@ func parseTime(text string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// jsonReader returns a function that takes JSON as it is, from @FILE, or from standard input for @-.
+// jsonReader returns a function that reads JSON from the text itself, from the file after "@", or from standard input for "@-".
 func (env Env) jsonReader() func(string) (json.RawMessage, error) {
 	fromFile := env.jsonFileReader()
 	return func(text string) (json.RawMessage, error) {
@@ -118,8 +121,8 @@ func (env Env) jsonReader() func(string) (json.RawMessage, error) {
 	}
 }
 
-// jsonFileReader returns a function that reads JSON from a file, or from standard input for "-". Each file is read once,
-// since the same command line may be applied several times and standard input comes only once.
+// jsonFileReader returns a function that reads JSON from a file, or from standard input for "-". It reads each file once: the same command
+// line may be applied several times, and standard input can be read only once.
 func (env Env) jsonFileReader() func(string) (json.RawMessage, error) {
 	known := map[string][]byte{}
 	return func(path string) (json.RawMessage, error) {

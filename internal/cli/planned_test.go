@@ -13,8 +13,8 @@ const (
 	unknownType = `warning: no worker of the task queue "default" that answered knows the action type "nop": did you mean "noop"\?\n`
 )
 
-// TestChangesShowWarnings: what spec next warns of is said by the commands that store the spec as well, and not on stdout; and so is
-// that no worker knows the type of the action.
+// TestChangesShowWarnings: the commands that store a spec print the warnings of spec next, but not on stdout. They also warn if no worker
+// knows the type of the action.
 func TestChangesShowWarnings(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
@@ -45,7 +45,7 @@ func TestChangesShowWarnings(t *testing.T) {
 	server.stopped(t)
 }
 
-// TestApplyShowsWarnings of the times before it does anything, and of the types once it is done, each once.
+// TestApplyShowsWarnings: apply warns about times before it changes anything, and about types afterwards. It prints each warning once.
 func TestApplyShowsWarnings(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
@@ -53,7 +53,7 @@ func TestApplyShowsWarnings(t *testing.T) {
 	file := folder(t, map[string]string{
 		"a.yaml": tickYAML + "---\nid: both\nspec: {cron: [\"0 9 1 * * *\"]}\naction: {type: nop}\n",
 	})
-	// about puts the schedule in front of the warnings.
+	// about puts the name of the schedule before the warning.
 	about := func(warning string) string { return "warning: both: " + warning[len("warning: "):] }
 	for _, args := range [][]string{{"apply", "--dry-run"}, {"diff"}} {
 		_, stdout, stderr := c.run(append(args, "--file", file)...)

@@ -14,17 +14,20 @@ import (
 )
 
 var (
-	// embeddedFlags are the flags of carillon server that mean nothing to a NATS server which is there already.
+	// embeddedFlags are the flags of carillon server that have no effect on an existing NATS server.
 	embeddedFlags = []string{"data", "host", "port", "nats-config", "insecure", "sync"}
-	// benchFlags are those of carillon bench.
+	// benchFlags are the flags of carillon bench that have no effect on an existing NATS server.
 	benchFlags = []string{"data", "sync", "processes"}
 )
 
-// choosePlace decides between the NATS server that --nats or --context names and one that this process embeds, where flags
-// of both are given: embedded names those of the latter. The stronger source counts, so that a variable of a shell does not
-// send somebody to another installation than the one that is typed. Two flags of a command line are an error, as are those of
-// any one source where strict says so; else the named server counts. The warning says what is not used; it is empty if that is
-// nothing.
+// choosePlace decides between two NATS servers: the one that --nats or --context names, and one that this process embeds. The argument
+// embedded lists the flags that ask for the latter. If flags for both are set:
+//
+//  1. The stronger source counts. So a shell variable does not send anybody to another installation than the one they typed.
+//  2. Two flags on the command line are an error. With strict, so are two settings of any one source.
+//  3. Otherwise the named server counts.
+//
+// The warning says which settings are not used. It is empty if all are.
 func (a *app) choosePlace(cmd *cobra.Command, strict bool, embedded ...string) (warning string, err error) {
 	own, named := given(cmd.Flags(), embedded), given(cmd.Flags(), []string{"nats", "context"})
 	switch {
@@ -39,16 +42,16 @@ func (a *app) choosePlace(cmd *cobra.Command, strict bool, embedded ...string) (
 	return fmt.Sprintf("%s not used, since %s a NATS server", isOrAre(own.all), names(named.strongest)), nil
 }
 
-// givenFlags are flags that are set, as their sources call them.
+// givenFlags are flags that are set, under the names that their sources give them.
 type givenFlags struct {
 	all []string
-	// source is the strongest source of any of them, and strongest are those that it sets.
+	// source is the strongest source that sets any of the flags. strongest are the flags that it sets.
 	source    flagconf.Source
 	strongest []string
 }
 
-// given returns those of some flags that are set. A switch that is off, an empty text or list, and a 0 where that is the default,
-// ask for nothing.
+// given returns which of some flags are set. These settings count as not set: a switch that is off, an empty text or list, and 0 if that is
+// the default.
 func given(flags *pflag.FlagSet, names []string) (g givenFlags) {
 	for _, name := range names {
 		flag := flags.Lookup(name)
@@ -71,12 +74,12 @@ func given(flags *pflag.FlagSet, names []string) (g givenFlags) {
 	return g
 }
 
-// alternatives are settings that exclude each other. Each is a flag, or several that go together, separated by blanks.
+// alternatives are settings that exclude each other. Each is one flag, or several flags that belong together, separated by blanks.
 type alternatives []string
 
-// settle lets the strongest source decide between alternatives. It returns what that says, as it calls it, and takes away what
-// weaker ones say, which is unused. What is typed as an argument, if anything is, is an alternative as well. More than one that is kept
-// contradicts itself.
+// settle lets the strongest source decide between alternatives. It returns in kept what that source sets, under the names of the source. It
+// resets what weaker sources set, and returns that in unused. A typed argument, if there is one, counts as an alternative too. More than
+// one entry in kept is a contradiction.
 func (all alternatives) settle(flags *pflag.FlagSet, typed ...string) (kept [][]string, unused []string) {
 	strongest := flagconf.Default
 	if len(typed) > 0 {
@@ -102,7 +105,7 @@ func (all alternatives) settle(flags *pflag.FlagSet, typed ...string) (kept [][]
 	return kept, unused
 }
 
-// notUsed says what is not used; it is empty if all is.
+// notUsed says which settings are not used; it is empty if all are used.
 func notUsed(unused []string, kept [][]string) string {
 	if len(unused) == 0 {
 		return ""
@@ -110,7 +113,7 @@ func notUsed(unused []string, kept [][]string) string {
 	return fmt.Sprintf("%s not used, since %s given", isOrAre(unused), isOrAre(slices.Concat(kept...)))
 }
 
-// choose settles alternatives, warns of what is not used, and refuses a contradiction.
+// choose settles alternatives, warns about settings that are not used, and refuses a contradiction.
 func (all alternatives) choose(stderr io.Writer, flags *pflag.FlagSet, typed ...string) error {
 	kept, unused := all.settle(flags, typed...)
 	if len(kept) > 1 {
@@ -145,7 +148,7 @@ func names(words []string) string {
 	return listed(words) + " name"
 }
 
-// warnOfPlace is choosePlace of a command without a log.
+// warnOfPlace is choosePlace for a command without a log.
 func (a *app) warnOfPlace(cmd *cobra.Command, strict bool, embedded ...string) error {
 	warning, err := a.choosePlace(cmd, strict, embedded...)
 	if err == nil && warning != "" {
@@ -154,7 +157,7 @@ func (a *app) warnOfPlace(cmd *cobra.Command, strict bool, embedded ...string) e
 	return err
 }
 
-// dataFolder returns the folder to work in, that of --data, or nothing where a NATS server is to be used.
+// dataFolder returns the folder of --data, or nothing if the command is to use a NATS server.
 func (a *app) dataFolder(cmd *cobra.Command, data string) (string, error) {
 	if err := a.warnOfPlace(cmd, true, "data"); err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// TestServerSaysWhichNATSItUses where two are named: what somebody has typed wins over the environment, and both are named.
+// TestServerSaysWhichNATSItUses: if two NATS servers are named, the command line wins over the environment, and the log names both.
 func TestServerSaysWhichNATSItUses(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -37,14 +37,15 @@ func TestServerSaysWhichNATSItUses(t *testing.T) {
 	server.stopped(t)
 }
 
-// TestTwoPlaces: which of two NATS servers a command takes, by where they are named.
+// TestTwoPlaces: which of two NATS servers a command uses depends on the sources that name them.
 func TestTwoPlaces(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		args []string
 		env  map[string]string
 		file string
-		// external says that the NATS server that is named is used; warning what is said; refused that it is an error.
+		// external says that the command uses the named NATS server. warning is the expected warning. refused says that an error is
+		// expected.
 		external         bool
 		warning, refused string
 	}{
@@ -108,7 +109,7 @@ func TestTwoPlaces(t *testing.T) {
 	}
 }
 
-// TestDataFolderOverTheEnvironment: commands that work in a data folder do so where one is typed, and say it.
+// TestDataFolderOverTheEnvironment: a typed --data wins over the environment, and the command says so.
 func TestDataFolderOverTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"cluster", "recreate", "CARILLON_EVENTS"}, {"cluster", "restore", "/nowhere"}} {
@@ -130,15 +131,15 @@ func TestDataFolderOverTheEnvironment(t *testing.T) {
 	assert.Contains(t, p.stderr.String(), "--data and --nats name two NATS servers")
 }
 
-// TestTheStrongerOfTwoCounts where settings exclude each other: what is typed wins over a variable, a variable over the file, and what
-// is not used is said in the words of its source. Two of one source are refused.
+// TestTheStrongerOfTwoCounts: among settings that exclude each other, the command line wins over a variable, and a variable over the file.
+// A warning names the unused setting in the words of its source. Two settings of one source are an error.
 func TestTheStrongerOfTwoCounts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		args []string
 		env  map[string]string
 		file string
-		// warning is what is said; refused that it is an error.
+		// warning is the expected warning, refused the expected error.
 		warning, refused string
 	}{
 		"server over variable": {
@@ -261,7 +262,7 @@ func TestTheStrongerOfTwoCounts(t *testing.T) {
 	}
 }
 
-// TestRolesSayWhatIsNotUsed in their logs.
+// TestRolesSayWhatIsNotUsed: the roles log which settings are not used.
 func TestRolesSayWhatIsNotUsed(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
@@ -278,7 +279,7 @@ func TestRolesSayWhatIsNotUsed(t *testing.T) {
 	d.stopped(t)
 }
 
-// TestBenchTakesTheServerThatIsNamed though a variable asks for one of its own.
+// TestBenchTakesTheServerThatIsNamed: a typed --nats wins over a variable that asks for an embedded server.
 func TestBenchTakesTheServerThatIsNamed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// roleDrain is how long a frontend on its own waits for the requests it works on.
+	// roleDrain is how long a frontend on its own waits for its open requests.
 	roleDrain = 10 * time.Second
-	// roleGrace is what a role on its own gets to stop, beyond what it waits for.
+	// roleGrace is the time that a role on its own gets to stop, in addition to what it waits for.
 	roleGrace = 5 * time.Second
 
 	// workerRole is the name of the role that runs actions.
 	workerRole = "worker"
 
-	// waitForInstallation is what roles wait for before they are made.
+	// waitForInstallation is what the roles wait for before they are built.
 	waitForInstallation = "the streams and buckets of the installation"
 )
 
-// clusterOptions are the flags of the commands that may be first to set an installation up.
+// clusterOptions are the flags of the commands that may be the first to set an installation up.
 type clusterOptions struct{ topology.Settings }
 
 func (o *clusterOptions) define(cmd *cobra.Command) {
@@ -41,7 +41,7 @@ func (o *clusterOptions) define(cmd *cobra.Command) {
 	})
 }
 
-// openCluster makes the installation ready.
+// openCluster sets the installation up if needed, and opens it.
 func (a *app) openCluster(
 	ctx context.Context, log *slog.Logger, conn *roles.Connection, o clusterOptions, drain time.Duration,
 ) (*roles.Cluster, error) {
@@ -58,7 +58,7 @@ func (a *app) connectRole(ctx context.Context, log *slog.Logger, role string) (*
 	return roles.Connect(ctx, log, "carillon-"+role, dial)
 }
 
-// logUnused is warnUnused of a command with a log.
+// logUnused is warnUnused for a command with a log.
 func (a *app) logUnused(ctx context.Context, log *slog.Logger) {
 	for _, text := range a.global.unused {
 		log.WarnContext(ctx, text)
@@ -160,7 +160,7 @@ func (a *app) frontendCommand() *cobra.Command {
 	return cmd
 }
 
-// watchedOptions are the flags of the commands that run an invoker, which records the metrics of single schedules.
+// watchedOptions are the flags of the commands that run an invoker. The invoker records metrics of single schedules.
 type watchedOptions struct{ schedules []string }
 
 func (o *watchedOptions) define(cmd *cobra.Command) {
@@ -170,7 +170,7 @@ func (o *watchedOptions) define(cmd *cobra.Command) {
 	})
 }
 
-// apply lets the named schedules be watched in this process.
+// apply makes this process record metrics of the named schedules.
 func (o *watchedOptions) apply() error {
 	if len(o.schedules) == 0 {
 		return nil

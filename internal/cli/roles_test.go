@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// TestWatchedSchedules is not parallel: what is watched is so in the whole process.
+// TestWatchedSchedules is not parallel: the watched schedules are a setting of the whole process.
 func TestWatchedSchedules(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, metrics.Watch(nil)) })
 	o := watchedOptions{schedules: []string{"finance/daily/report", "default/tick"}}
@@ -40,7 +40,7 @@ func TestWatchScheduleRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryPoolHasACommand, and runs in the server too.
+// TestEveryPoolHasACommand: every pool has a command, and the server runs it too.
 func TestEveryPoolHasACommand(t *testing.T) {
 	t.Parallel()
 	root := (&app{}).rootCommand()

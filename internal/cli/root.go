@@ -79,8 +79,8 @@ func inGroup(id string, commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// makeParent gives a command that only holds others its behaviour: help when it stands alone, and an error for a
-// subcommand that it does not have.
+// makeParent defines what a command that only groups others does. On its own it prints its help. For an unknown subcommand it returns an
+// error.
 func makeParent(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -98,7 +98,7 @@ func makeParent(cmd *cobra.Command) {
 	}
 }
 
-// exactly returns a check for the positional arguments of a command, which its Use line names.
+// exactly returns a check that a command gets the positional arguments with the given names; its Use line names them too.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -98,8 +98,8 @@ the newest.`,
 	return cmd
 }
 
-// zoneOfSchedule is the zone of a schedule, as its description shows its runs. A run may outlive its schedule: the zone of
-// the user has to do then.
+// zoneOfSchedule returns the zone of a schedule, in which describe shows its runs. A run may outlive its schedule; then it returns the
+// user's zone.
 func (a *app) zoneOfSchedule(ctx context.Context, api *client.Client, id string) *time.Location {
 	description, err := api.Describe(ctx, id)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *app) zoneOfSchedule(ctx context.Context, api *client.Client, id string)
 	return zoneOf(description.Spec)
 }
 
-// runKinds are the kinds of event that tell of a run.
+// runKinds are the kinds of event about a run.
 var runKinds = []schedule.EventKind{
 	schedule.EventStarted, schedule.EventNoWorker, schedule.EventCancelRequested, schedule.EventTerminated, schedule.EventCompleted,
 }

@@ -26,7 +26,7 @@ goes ahead, whatever its code still does. A run that no worker has yet never sta
 RUN is its run ID, workflow ID or request ID.`, "terminating", (*client.Client).TerminateRun)
 }
 
-// endRun is the method of a client that ends a run in one way.
+// endRun is a client method that ends a run in a certain way.
 type endRun func(*client.Client, context.Context, schedule.EndRunRequest) (schedule.EndRunReply, error)
 
 func (a *app) runEndCommand(verb, short, long, done string, end endRun) *cobra.Command {
@@ -56,7 +56,7 @@ func (a *app) runEndCommand(verb, short, long, done string, end endRun) *cobra.C
 	return cmd
 }
 
-// printEnding says what happens to a run, or that it has ended already.
+// printEnding says what will happen to a run, or that the run has already ended.
 func printEnding(w io.Writer, done string, run *schedule.Run) error {
 	if run.Status != "" {
 		done = "has ended already, as " + string(run.Status) + ":"

@@ -10,10 +10,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// running returns the runs of a schedule in progress.
+// running returns the runs in progress of a schedule.
 func (c cli) running(id string) []schedule.Run { return c.describe(id).Info.RunningWorkflows }
 
-// complete asks for what the shell offers after some words.
+// complete asks for the shell completions after some words.
 func (c cli) complete(words ...string) (code int, stdout, stderr string) {
 	p := process{env: map[string]string{"CARILLON_NATS": c.nats}}
 	code = p.run(c.t.Context(), append([]string{"__complete"}, words...)...)
@@ -83,7 +83,7 @@ func testEndRunErrors(t *testing.T, c cli, canceled string) {
 	}
 }
 
-// TestTerminateWithoutWorker: a run that nobody has never starts.
+// TestTerminateWithoutWorker: a terminated run that no worker has taken never starts.
 func TestTerminateWithoutWorker(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// runIDs lists runs by some flags, by their IDs.
+// runIDs returns the IDs of the runs that some flags select.
 func (c cli) runIDs(args ...string) []string {
 	c.t.Helper()
 	code, stdout, stderr := c.runs(append([]string{"list", "-q"}, args...)...)
@@ -20,8 +20,7 @@ func (c cli) runIDs(args ...string) []string {
 	return strings.Fields(stdout)
 }
 
-// queueOne makes a schedule of a task queue, triggers it, and returns the run once it is in its queue, or in the hands of a
-// worker.
+// queueOne creates a schedule for a task queue and triggers it. It returns the run once the run is in the queue or with a worker.
 func (c cli) queueOne(id, queue string) schedule.Run {
 	c.t.Helper()
 	c.ok("create", id, "--type", "sleep", "--input", `"1h"`, "--task-queue", queue)
@@ -30,8 +29,8 @@ func (c cli) queueOne(id, queue string) schedule.Run {
 	return d.Info.RunningWorkflows[0]
 }
 
-// TestRunsOfDeletedSchedulesEndToEnd: queued runs go with their schedule unless they are left, and those that are left can be
-// listed and ended by hand.
+// TestRunsOfDeletedSchedulesEndToEnd: deleting a schedule removes its queued runs, unless they are to stay. Runs that stay can be listed,
+// and ended by hand.
 func TestRunsOfDeletedSchedulesEndToEnd(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
@@ -72,7 +71,7 @@ func TestRunsOfDeletedSchedulesEndToEnd(t *testing.T) {
 	server.stopped(t)
 }
 
-// TestNamespaceMadeAnewEndToEnd: none of the runs of a deleted namespace begin in the next one of its name.
+// TestNamespaceMadeAnewEndToEnd: no run of a deleted namespace begins in a later namespace of the same name.
 func TestNamespaceMadeAnewEndToEnd(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
@@ -95,7 +94,7 @@ func TestNamespaceMadeAnewEndToEnd(t *testing.T) {
 	require.Equal(t, ExitOK, code, stderr)
 	c.ok(trial("create", "new", "--type", "noop", "--task-queue", "nobody")...)
 	worker := startDaemon(t, "worker", "--task-queue", "nobody", "--namespace", "trial", "--nats", url)
-	c.ok(trial("trigger", "new", "--wait")...) // there is a place for it
+	c.ok(trial("trigger", "new", "--wait")...) // the limit leaves room for it
 	natstest.Eventually(t, natstest.Patience, "the history tells of it", func() bool {
 		return len(c.runIDs(trial("new", "--status", "completed")...)) == 1
 	})
