@@ -72,9 +72,9 @@ func parseRange(at func(string) (time.Time, error)) func(string) (schedule.Backf
 
 // timeParser returns a function that reads a time in one of three forms:
 //
-//  - RFC 3339
-//  - "+duration": from now on, rounded up to a whole second
-//  - "-duration": before now, rounded down to a whole second
+//   - RFC 3339
+//   - "+duration": from now on, rounded up to a whole second
+//   - "-duration": before now, rounded down to a whole second
 func timeParser(now func() time.Time) func(string) (time.Time, error) {
 	return func(text string) (time.Time, error) {
 		if before, relative := strings.CutPrefix(text, "-"); relative {

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// clientTimeout bounds the connection of a client command.
+// clientTimeout bounds how long a client command waits for its connection.
 const clientTimeout = 3 * time.Second
 
 func (a *app) scheduleCommand() *cobra.Command {
@@ -58,10 +58,10 @@ func (a *app) newClient(conn *nats.Conn) (*client.Client, error) {
 	})
 }
 
-// fieldToken is the field that an error names when the schedule has been changed since it was described.
+// fieldToken is the field name in an error about a schedule that has changed since it was described.
 const fieldToken = "conflictToken"
 
-// fieldOf returns the field that an error of the API names.
+// fieldOf returns the field that an API error names.
 func fieldOf(err error) string {
 	var refused *schedule.Error
 	if !errors.As(err, &refused) {

@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// applyFlags are those of apply and diff.
+// applyFlags are the flags of apply and diff.
 type applyFlags struct {
 	file, set          string
 	prune, yes, dryRun bool
@@ -94,7 +94,7 @@ func (f *applyFlags) check() error {
 	return nil
 }
 
-// errApply says that some schedules are not what they should be; which ones has been printed.
+// errApply says that some schedules are not in the wanted state. The output says which.
 var errApply = errors.New("not all schedules could be applied")
 
 func (a *app) apply(ctx context.Context, flags *applyFlags) error {
@@ -130,7 +130,7 @@ func (a *app) diff(ctx context.Context, flags *applyFlags) error {
 	})
 }
 
-// withPlan reads the files, works out what to do, and calls a function with it.
+// withPlan reads the files, makes a plan, and calls a function with it.
 func (a *app) withPlan(
 	ctx context.Context, flags *applyFlags, do func(context.Context, *client.Client, []applyStep) error,
 ) error {
@@ -160,7 +160,7 @@ func (a *app) withPlan(
 	})
 }
 
-// foresee adds what may surprise about the times of what is to be created or updated.
+// foresee adds warnings about the times of the schedules that are to be created or updated.
 func (a *app) foresee(steps []applyStep) {
 	for i := range steps {
 		if step := &steps[i]; step.Action == applyCreate || step.Action == applyUpdate {
@@ -169,7 +169,8 @@ func (a *app) foresee(steps []applyStep) {
 	}
 }
 
-// currentOf returns the schedules of the files as they are, and those of the set that may have to go.
+// currentOf returns the stored schedules that the files name. With --prune it also returns the schedules of the set, which may have to be
+// deleted.
 func currentOf(
 	ctx context.Context, api *client.Client, wanted []manifest, flags *applyFlags,
 ) (map[string]schedule.Description, error) {
@@ -198,7 +199,7 @@ func currentOf(
 	return current, nil
 }
 
-// carryOut does one step. A schedule that somebody has changed since the plan was made is left alone.
+// carryOut does one step. If somebody has changed the schedule since the plan was made, it leaves the schedule alone.
 func carryOut(ctx context.Context, api *client.Client, step *applyStep) error {
 	var err error
 	var done schedule.Description
@@ -220,7 +221,8 @@ func carryOut(ctx context.Context, api *client.Client, step *applyStep) error {
 	return err
 }
 
-// told adds the warnings of the answer that were not foreseen. One that tells of the present moment has another text by then.
+// told adds the warnings in an answer whose code was not foreseen. It compares codes, since the text of a warning about the present moment
+// changes.
 func (s *applyStep) told(answered []schedule.Notice) {
 	foreseen := s.Warnings
 	for _, notice := range answered {
@@ -230,7 +232,7 @@ func (s *applyStep) told(answered []schedule.Notice) {
 	}
 }
 
-// confirm shows what will be done, and asks.
+// confirm shows what will be done, and asks for confirmation.
 func (a *app) confirm(flags *applyFlags, steps []applyStep) error {
 	if flags.yes {
 		return nil
@@ -245,7 +247,7 @@ func (a *app) confirm(flags *applyFlags, steps []applyStep) error {
 	return a.ask(summaryOf(steps) + ". Do it?")
 }
 
-// printWarnings shows people the warnings about steps that they have not been shown.
+// printWarnings shows people the warnings about steps that they have not seen yet.
 func (a *app) printWarnings(output outputFlag, steps []applyStep) error {
 	for i := range steps {
 		step := &steps[i]
@@ -260,7 +262,7 @@ func (a *app) printWarnings(output outputFlag, steps []applyStep) error {
 	return nil
 }
 
-// printSteps prints what is to be done, or was, with its warnings.
+// printSteps prints the planned or finished steps with their warnings.
 func (a *app) printSteps(output outputFlag, steps []applyStep, planned bool) error {
 	if err := a.printStepsAlone(output, steps, planned); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What applying does with a schedule.
+// What apply does with a schedule.
 const (
 	applyCreate = "create"
 	applyUpdate = "update"
@@ -20,27 +20,27 @@ const (
 	applyKeep   = "keep"
 )
 
-// applyStep is what is to be done about one schedule.
+// applyStep is what apply does about one schedule.
 type applyStep struct {
 	ID   string `json:"id"`
 	File string `json:"file,omitempty"`
-	// Action is create, update, delete, or keep for one that is as it should be.
+	// Action is create, update, delete, or keep for a schedule that needs no change.
 	Action string `json:"action"`
-	// Diff are the changes in unified form, of the schedules as YAML.
+	// Diff shows the changes in unified form, between the schedules as YAML.
 	Diff string `json:"diff,omitempty"`
-	// Error is why it failed.
+	// Error says why the step failed.
 	Error string `json:"error,omitempty"`
-	// Warnings are what may surprise about the times of what is created or updated, and, once that is done, about its action.
+	// Warnings tell what may surprise about the times of a schedule to create or update, and after the step also about its action.
 	Warnings []schedule.Notice `json:"warnings,omitempty"`
 
 	wanted schedule.Schedule
 	token  uint64
-	// warned is how many of the warnings people have been shown.
+	// warned is how many of the warnings people have seen.
 	warned int
 }
 
-// planApply compares what files say with what there is. Whether a schedule is paused, and how many actions it has left, is
-// left alone where a file names no field of the state. Those of current that no file names are deleted.
+// planApply compares the files with the stored schedules. If a file names no field of the state, apply keeps the stored state: whether the
+// schedule is paused, and how many actions it has left. Schedules in current that no file names are deleted.
 func planApply(wanted []manifest, current map[string]schedule.Description) ([]applyStep, error) {
 	var steps []applyStep
 	named := map[string]bool{}
@@ -78,7 +78,7 @@ func deletions(current map[string]schedule.Description, named map[string]bool) [
 	return steps
 }
 
-// diffOf is empty for schedules that are the same.
+// diffOf returns the difference between two schedules; it is empty if there is none.
 func diffOf(id string, before, after *schedule.Schedule) (string, error) {
 	old, oldName := "", "/dev/null"
 	if before != nil {

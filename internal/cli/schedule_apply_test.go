@@ -53,7 +53,7 @@ func TestReadManifests(t *testing.T) {
 	require.ErrorContains(t, err, "/there/is/none")
 }
 
-// TestReadManifestsErrors: everything that is wrong is named, and nothing is applied then.
+// TestReadManifestsErrors: the error lists everything that is wrong, and nothing is applied.
 func TestReadManifestsErrors(t *testing.T) {
 	t.Parallel()
 	const wrong = "id: wrong\nspec: {cron: [\"99 * * * *\"]}\naction: {type: noop}\n"
@@ -97,7 +97,7 @@ func TestReadManifestsErrors(t *testing.T) {
 	}
 }
 
-// TestManifestsOfDescribe: what describe prints can be applied, and what it has computed is left out, which is said once.
+// TestManifestsOfDescribe: the output of describe can be applied. A note says once that the computed parts are left out.
 func TestManifestsOfDescribe(t *testing.T) {
 	t.Parallel()
 	described := func(id string) []byte {
@@ -124,7 +124,7 @@ func TestManifestsOfDescribe(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(p.stderr.String(), "note: namespace, info and conflictToken"))
 }
 
-// TestStateOfManifests: a file that names a field of the state decides, whatever its value is.
+// TestStateOfManifests: if a file names a field of the state, the file decides about the state, whatever the values.
 func TestStateOfManifests(t *testing.T) {
 	t.Parallel()
 	for text, keeps := range map[string]bool{
@@ -198,7 +198,7 @@ func TestApplyUsage(t *testing.T) {
 	}
 }
 
-// TestApplyEndToEnd: what is in the files is made, once.
+// TestApplyEndToEnd: applying files creates their schedules. Applying them again changes nothing.
 func TestApplyEndToEnd(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir(), "--no-worker")
@@ -256,7 +256,7 @@ func TestApplyEndToEnd(t *testing.T) {
 	server.stopped(t)
 }
 
-// requireUnpausedByFile: what a file says of the state counts, and what describe prints is a file as well.
+// requireUnpausedByFile: the state in a file counts, and the output of describe is a valid file.
 func requireUnpausedByFile(t *testing.T, c cli) {
 	t.Helper()
 	code, described, _ := c.run("describe", "tick", "-o", "yaml")
@@ -283,7 +283,7 @@ func requireUnpausedByFile(t *testing.T, c cli) {
 	assert.Equal(t, "1 unchanged\n", stdout)
 }
 
-// requireUntouched plans to change a schedule, which somebody else then does before.
+// requireUntouched plans to change a schedule. Somebody else changes it before the plan is carried out.
 func requireUntouched(t *testing.T, c cli) {
 	t.Helper()
 	conn, err := nats.Connect(c.nats)

@@ -18,10 +18,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// auditSlack is what an audit of a living system allows for: what is younger may be under way.
+// auditSlack is the allowance for a running system: anything younger may still be under way.
 const auditSlack = 15 * time.Second
 
-// errAudit ends an audit that has found something. What it is stands in the output.
+// errAudit ends an audit that has found something. The output says what.
 var errAudit = errors.New("not everything is explained")
 
 type auditFlags struct {
@@ -87,7 +87,7 @@ func (a *app) audit(ctx context.Context, api *client.Client, output outputFlag, 
 	for _, id := range ids {
 		report, err := a.auditOne(ctx, api, id, flags)
 		if schedule.CodeOf(err) == schedule.CodeNotFound && flags.all {
-			continue // it has been deleted since it was listed
+			continue // somebody has deleted it since it was listed
 		}
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (a *app) audit(ctx context.Context, api *client.Client, output outputFlag, 
 }
 
 func (a *app) auditOne(ctx context.Context, api *client.Client, id string, flags *auditFlags) (audit.Report, error) {
-	// The events first: what comes in between the two the description knows, and an audit allows for it.
+	// Read the events first. The description then covers what happens between the two reads, and the audit allows for it.
 	in := audit.Input{From: flags.from, To: flags.to, Now: a.env.Now(), Slack: auditSlack}
 	if in.To.IsZero() {
 		in.To = in.Now
@@ -127,7 +127,7 @@ func (a *app) auditOne(ctx context.Context, api *client.Client, id string, flags
 	return audit.Run(in)
 }
 
-// calendarsOf returns the calendars that a schedule goes by.
+// calendarsOf returns the named calendars that a schedule uses.
 func calendarsOf(
 	ctx context.Context, api *client.Client, d *schedule.Description,
 ) (map[string]schedule.NamedCalendar, error) {
@@ -169,7 +169,7 @@ func printAudits(w io.Writer, reports []audit.Report) error {
 	return nil
 }
 
-// tally lists how many times have which fate.
+// tally counts the times by their fate.
 func tally(before string, fates map[audit.Fate]int) string {
 	var parts []string
 	for _, fate := range slices.Sorted(maps.Keys(fates)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// audit audits what was due before a time, a minute later, when all of it is settled.
+// audit audits the times due before a moment. Its clock is a minute later, when all of them are settled.
 func (c cli) audit(to time.Time, args ...string) (code int, stdout, stderr string) {
 	p := process{env: map[string]string{"CARILLON_NATS": c.nats}, now: to.Add(time.Minute)}
 	args = append([]string{"schedule", "audit", "--to", to.UTC().Format(time.RFC3339)}, args...)
@@ -38,7 +38,7 @@ func TestAuditEndToEnd(t *testing.T) {
 	assert.Regexp(t, `(?m)^tick: all explained, started \d+`, stdout)
 	assert.Regexp(t, `(?m)^never: all explained; on request: started 1$`, stdout)
 
-	// The history loses one start.
+	// Remove one start from the history.
 	conn, err := nats.Connect(url)
 	require.NoError(t, err)
 	defer conn.Close()

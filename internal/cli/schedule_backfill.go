@@ -54,7 +54,7 @@ overlap policy skips some or somebody cancels it.`,
 	return cmd
 }
 
-// check refuses what the API would refuse too, in the words of the flags.
+// check refuses what the API would refuse, in the words of the flags.
 func (f *backfillFlags) check(cmd *cobra.Command) error {
 	if err := f.apply(); err != nil {
 		return err

@@ -13,7 +13,7 @@ var fateKinds = []schedule.EventKind{
 	schedule.EventDropped, schedule.EventMissed, schedule.EventDeleted,
 }
 
-// fateOrder is the order in which the fates of runs are told.
+// fateOrder is the order in which the output lists the fates of runs.
 var fateOrder = []struct{ fate, text string }{
 	{string(schedule.StatusCompleted), "completed"},
 	{string(schedule.StatusFailed), "failed"},
@@ -25,13 +25,13 @@ var fateOrder = []struct{ fate, text string }{
 	{string(schedule.EventMissed), "missed"},
 }
 
-// backfillFates is what became of the times of one backfill, put together from the events of its schedule in the order in
-// which they were stored.
+// backfillFates is what became of the times of one backfill. It is built from the events of the schedule, in the order in which they were
+// stored.
 type backfillFates struct {
 	source string
-	// byRequest has the fate of each start: the status of its run, or the kind of the event that gave it up.
+	// byRequest has the fate of each start: the status of its run, or the kind of event that ended the start without a run.
 	byRequest map[string]string
-	// begun says that an event of the backfill has been seen, deleted that the schedule was deleted after one.
+	// begun says that an event of the backfill has been seen. deleted says that the schedule was deleted after that.
 	begun, deleted bool
 }
 
@@ -39,7 +39,7 @@ func newBackfillFates(source string) backfillFates {
 	return backfillFates{source: source, byRequest: map[string]string{}}
 }
 
-// add takes in an event; those of other sources change nothing. A repeat of an event changes nothing either.
+// add takes an event into account. Events of other sources and repeated events change nothing.
 func (f *backfillFates) add(e *schedule.Event) {
 	if e.Kind == schedule.EventDeleted {
 		f.deleted = f.deleted || f.begun
@@ -59,10 +59,10 @@ func (f *backfillFates) add(e *schedule.Event) {
 	}
 }
 
-// known is of how many times the fate is known.
+// known returns the number of times whose fate is known.
 func (f *backfillFates) known() int { return len(f.byRequest) }
 
-// text says what became of so many times, in one line.
+// text says in one line what became of all times. The total is their number.
 func (f *backfillFates) text(total int) string {
 	if total == 0 {
 		return "nothing is due in the range: no runs were started"
@@ -74,7 +74,7 @@ func (f *backfillFates) text(total int) string {
 	return "all ended: " + text
 }
 
-// failure is the error of a backfill of so many times if not all of them have led to a completed run.
+// failure returns an error if not all times have led to a completed run. The total is their number.
 func (f *backfillFates) failure(total int) error {
 	completed := f.counts()[string(schedule.StatusCompleted)]
 	if completed >= total {
@@ -83,7 +83,7 @@ func (f *backfillFates) failure(total int) error {
 	return fmt.Errorf("%d of %s did not complete: %s", total-completed, plural(total, "time"), f.list(total, false))
 }
 
-// list is how many times have had each fate, such as "2 completed, 1 skipped".
+// list counts the times by fate, such as "2 completed, 1 skipped".
 func (f *backfillFates) list(total int, completed bool) string {
 	var parts []string
 	counts := f.counts()

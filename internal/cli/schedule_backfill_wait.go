@@ -12,38 +12,38 @@ import (
 )
 
 const (
-	// backfillPoll is how often the progress of a backfill is looked at.
+	// backfillPoll is the pause between two looks at the progress of a backfill.
 	backfillPoll = 500 * time.Millisecond
-	// maxBlindPolls is how often in a row nothing may be learnt about a backfill: it may not show yet, or NATS may be away.
+	// maxBlindPolls is how many looks in a row may learn nothing about a backfill: it may not be visible yet, or NATS may be away.
 	maxBlindPolls = 20
-	// clockSkew is how far apart the clocks of two machines may be.
+	// clockSkew is how much the clocks of two machines may differ.
 	clockSkew = time.Minute
 )
 
 var (
-	// errVanished is about a backfill that is neither in progress nor in the event history, which keeps events for a time.
+	// errVanished reports a backfill that is neither in progress nor in the event history. The history keeps events only for a time.
 	errVanished = errors.New("the backfill is not in progress any more, and the event history does not say how it ended")
-	// errLagging is about runs that are not in progress any more, and whose events may not be stored yet.
+	// errLagging reports runs that are no longer in progress, and whose last events may not be stored yet.
 	errLagging = errors.New("the event history does not say how all runs have ended")
-	// errBackfillGone ends a wait for runs whose schedule is deleted.
+	// errBackfillGone ends a wait for runs because their schedule was deleted.
 	errBackfillGone = errors.New("the schedule has been deleted, so it is not known what becomes of the runs of the backfill")
 )
 
-// backfillWait waits for one backfill and its runs. It asks instead of listening, so that nothing can be missed while NATS is
-// away. It must not be used concurrently.
+// backfillWait waits for one backfill and its runs. It polls instead of listening, so it misses nothing while NATS is away. It is not safe
+// for concurrent use.
 type backfillWait struct {
 	api   *client.Client
 	reply schedule.BackfillReply
 	// since is a time before the request.
 	since time.Time
 	meter *meter
-	// over is the event that ended the backfill, nil until it is known.
+	// over is the event that ended the backfill; it is nil until that is known.
 	over *schedule.Event
-	// fates is what the history was last known to say.
+	// fates is what the history said at the last look.
 	fates backfillFates
 }
 
-// waitForBackfill shows the progress of a backfill until its runs have ended. Since is a time before the request.
+// waitForBackfill shows the progress of a backfill until its runs have ended. The argument since is a time before the request.
 func (a *app) waitForBackfill(
 	ctx context.Context, api *client.Client, output outputFlag, reply schedule.BackfillReply, since time.Time,
 ) error {
@@ -62,7 +62,7 @@ func (a *app) waitForBackfill(
 	return w.fates.failure(w.over.Count)
 }
 
-// wait returns when all runs have ended, or when there is no more to learn about them.
+// wait returns when all runs have ended, or when nothing more can be learned about them.
 func (w *backfillWait) wait(ctx context.Context) error {
 	ticker := time.NewTicker(backfillPoll)
 	defer ticker.Stop()
@@ -76,7 +76,7 @@ func (w *backfillWait) wait(ctx context.Context) error {
 		case err == nil:
 			blind = 0
 		case blind == maxBlindPolls && errors.Is(err, errLagging):
-			return nil // the outcome says of how many the history knows nothing
+			return nil // the outcome says how many runs the history does not know
 		case blind == maxBlindPolls || !passes(err):
 			return err
 		default:
@@ -89,12 +89,12 @@ func (w *backfillWait) wait(ctx context.Context) error {
 	}
 }
 
-// passes reports whether a later look may succeed.
+// passes reports whether a later look may succeed despite the error.
 func passes(err error) bool {
 	return errors.Is(err, errVanished) || errors.Is(err, errLagging) || schedule.CodeOf(err) == schedule.CodeUnavailable
 }
 
-// look shows how far the backfill has come, and reports whether all of its runs have ended.
+// look shows the progress of the backfill, and reports whether all of its runs have ended.
 func (w *backfillWait) look(ctx context.Context) (ended bool, err error) {
 	description, err := w.api.Describe(ctx, w.reply.ID)
 	gone := schedule.CodeOf(err) == schedule.CodeNotFound
@@ -105,7 +105,7 @@ func (w *backfillWait) look(ctx context.Context) (ended bool, err error) {
 		w.meter.show(progress, zoneOf(description.Spec))
 		return false, nil
 	}
-	// The event comes before the record of the backfill goes.
+	// The event is stored before the record of the backfill is removed.
 	if err := w.learnEnd(ctx); err != nil {
 		return false, err
 	}
@@ -116,7 +116,7 @@ func (w *backfillWait) look(ctx context.Context) (ended bool, err error) {
 	return w.settle(ctx)
 }
 
-// learnEnd finds the event that ended the backfill, if it is there. It is an error if that was a cancellation.
+// learnEnd looks for the event that ended the backfill. It returns an error if the backfill was canceled.
 func (w *backfillWait) learnEnd(ctx context.Context) error {
 	if w.over != nil {
 		return nil
@@ -142,7 +142,7 @@ func (w *backfillWait) learnEnd(ctx context.Context) error {
 	return nil
 }
 
-// settle reads in the history what became of the runs. The events of the last may be stored a moment after they have ended.
+// settle reads the fates of the runs from the history. The event of a run may be stored a moment after the run has ended.
 func (w *backfillWait) settle(ctx context.Context) (ended bool, err error) {
 	w.fates = newBackfillFates(w.reply.BackfillID)
 	for event, err := range w.api.Events(ctx, schedule.HistoryRequest{
@@ -173,7 +173,7 @@ func backfillOf(d *schedule.Description, id string) (schedule.BackfillProgress, 
 	return schedule.BackfillProgress{}, false
 }
 
-// runsOf counts the runs of a backfill that are in progress.
+// runsOf counts the runs in progress that a backfill has started.
 func runsOf(d *schedule.Description, id string) int {
 	count := 0
 	for i := range d.Info.RunningWorkflows {

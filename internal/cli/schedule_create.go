@@ -59,7 +59,7 @@ func (a *app) create(ctx context.Context, output outputFlag, request schedule.Cr
 	})
 }
 
-// printDone says what was done to a schedule.
+// printDone prints what was done to a schedule.
 func (a *app) printDone(output outputFlag, done string, d schedule.Description) error {
 	return a.print(output, d, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s %s: %s%s\n", done, d.ID, render.Spec(d.Spec), a.nextText(d))
@@ -67,7 +67,7 @@ func (a *app) printDone(output outputFlag, done string, d schedule.Description) 
 	})
 }
 
-// printPlanned says what was done to a schedule, and what may surprise about its times and its action.
+// printPlanned prints what was done to a schedule, and warnings about its times and its action.
 func (a *app) printPlanned(output outputFlag, done string, d schedule.Description) error {
 	if err := a.printDone(output, done, d); err != nil || output.quiet {
 		return err
@@ -75,7 +75,7 @@ func (a *app) printPlanned(output outputFlag, done string, d schedule.Descriptio
 	return render.Warnings(a.env.Stderr, "", d.Info.Warnings)
 }
 
-// specWarnings say what may surprise about the times of a spec. What named calendars take out is not known here.
+// specWarnings returns warnings about the times of a spec. It does not know which times named calendars remove.
 func (a *app) specWarnings(spec schedule.Spec) []schedule.Notice {
 	var notices []schedule.Notice
 	for _, warning := range prose.Warnings(spec, a.env.Now()) {
@@ -84,7 +84,7 @@ func (a *app) specWarnings(spec schedule.Spec) []schedule.Notice {
 	return notices
 }
 
-// nextText says when a schedule is due next, if that is known yet. What is worked out may be older than a pause.
+// nextText says when a schedule is due next, if that is known yet. The stored next times may be older than a pause.
 func (a *app) nextText(d schedule.Description) string {
 	if d.State.Paused || len(d.Info.FutureActionTimes) == 0 {
 		return ""

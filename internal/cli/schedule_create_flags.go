@@ -13,7 +13,7 @@ type createFlags struct {
 	env     Env
 	file    string
 	request schedule.CreateRequest
-	// retry is where the flags of the retry policy write, since the request may have none.
+	// retry receives the flags of the retry policy, since the request may have no policy.
 	retry schedule.RetryPolicy
 	binder
 }
@@ -27,7 +27,7 @@ func (f *createFlags) define(cmd *cobra.Command) {
 	f.defineFile(cmd, "")
 }
 
-// defineSchedule defines the flags of the schedule itself, which create and update have in common.
+// defineSchedule defines the flags of the schedule itself, which create and update share.
 func (f *createFlags) defineSchedule(cmd *cobra.Command, paused string) {
 	f.group(cmd, "When it is due (the union of all that is given)", f.defineSpec)
 	f.group(cmd, "What is started", f.defineAction)
@@ -136,7 +136,7 @@ func (f *createFlags) defineRequests() {
 		&f.request.Backfills, parseRange(timeParser(f.env.Now)))
 }
 
-// build returns the request of a command line.
+// build returns the request that a command line asks for.
 func (f *createFlags) build(cmd *cobra.Command, id string) (schedule.CreateRequest, error) {
 	if err := f.readFile(&f.request); err != nil {
 		return schedule.CreateRequest{}, err
@@ -150,7 +150,7 @@ func (f *createFlags) build(cmd *cobra.Command, id string) (schedule.CreateReque
 	return f.request, nil
 }
 
-// fill applies the flags over what is in the request. It may be called again with another request.
+// fill applies the flags to the request, over what is in it. It may be called again with another request.
 func (f *createFlags) fill(flags *pflag.FlagSet) error {
 	f.retry = schedule.RetryPolicy{}
 	if policy := f.request.Action.RetryPolicy; policy != nil {
@@ -169,7 +169,7 @@ func (f *createFlags) fill(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// readFile reads the file, if one is given.
+// readFile reads the file if one is given.
 func (f *createFlags) readFile(into any) error {
 	if f.file == "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// build returns the request that a command line of schedule create makes.
+// build returns the request that a command line of schedule create asks for.
 func (p *process) build(t *testing.T, args ...string) (schedule.CreateRequest, error) {
 	t.Helper()
 	flags := createFlags{env: p.Env()}
@@ -112,7 +112,7 @@ func TestCreateErrors(t *testing.T) {
 	}
 }
 
-// TestDemoSchedulesAreValid reads the examples as "schedule create --file" would.
+// TestDemoSchedulesAreValid reads the demo schedules as "schedule create --file" would.
 func TestDemoSchedulesAreValid(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../examples/demo.yaml")

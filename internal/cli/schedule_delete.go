@@ -48,7 +48,7 @@ otherwise. carillon run list, cancel and terminate also know the runs that go on
 	return cmd
 }
 
-// runs defines the flag for what becomes of the runs of what is deleted.
+// runs defines the flag that decides what happens to the runs of a deleted schedule or namespace.
 func (b *binder) runs(to *schedule.RunsPolicy, accepted ...schedule.RunsPolicy) {
 	oneOf(b, "runs-policy", "`POLICY` for its runs, withdraw if not given", to, accepted...)
 }

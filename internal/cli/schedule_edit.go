@@ -49,11 +49,11 @@ func (a *app) edit(ctx context.Context, output outputFlag, id string) error {
 		return err
 	}
 	request := schedule.UpdateRequest{ID: id, ConflictToken: current.ConflictToken}
-	// No connection is kept while a person thinks.
+	// Keep no connection open while a person edits.
 	if request.Schedule, err = draft.edit(ctx, a.editorEnv(output)); err != nil {
 		return draft.give(err)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // the editor had it for itself
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt) // until now, Ctrl-C was for the editor alone
 	defer stop()
 	if !draft.changed {
 		draft.remove()
@@ -78,7 +78,8 @@ func (a *app) edit(ctx context.Context, output outputFlag, id string) error {
 	return a.printPlanned(output, "updated", current)
 }
 
-// editorEnv is what an editor runs in: what it writes must not get between the JSON or YAML of an answer.
+// editorEnv returns the environment of the editor. If the answer is JSON or YAML, the editor writes to standard error instead of mixing its
+// output into the answer.
 func (a *app) editorEnv(output outputFlag) Env {
 	env := a.env
 	if !output.forPeople() {
@@ -87,13 +88,13 @@ func (a *app) editorEnv(output outputFlag) Env {
 	return env
 }
 
-// give adds to an error where the text is that somebody has typed, and removes the file if that is nowhere else.
+// give adds to an error the path of the file with the user's text. It removes the file if the user has typed nothing.
 func (d *draft) give(err error) error {
 	if !d.changed {
 		d.remove()
 		return err
 	}
-	// The end of the context is no reason to say nothing: there is a file to tell of.
+	// Say where the file is even if the context has ended. Wrapping the error would hide the message.
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%v; your text is in %s", err, d.path)
 	}

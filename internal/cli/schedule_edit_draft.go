@@ -18,23 +18,23 @@ import (
 
 const (
 	defaultEditor = "vi"
-	// editorGrace is how long an editor has to save what it can when this program is told to stop.
+	// editorGrace is how long an editor may save its text after this program is told to stop.
 	editorGrace = 5 * time.Second
-	// problemMark begins the lines on top of a draft that say why it was opened again.
+	// problemMark begins the lines at the top of a draft that say why it was opened again.
 	problemMark = "# error: "
 )
 
 // draft is a schedule as text in a file, while a person edits it.
 type draft struct {
 	path string
-	// text is what was last written, original the schedule of the first text.
+	// text is the text last written to the file. original is the schedule of the first text.
 	text     string
 	original schedule.Schedule
-	// changed says that the file holds something that somebody has typed.
+	// changed says that the file holds something the user has typed.
 	changed bool
 }
 
-// newDraft makes the file, which is the user's alone to read.
+// newDraft creates the file. Only the user can read it.
 func newDraft(current *schedule.Description) (*draft, error) {
 	body, err := apitext.EncodeYAML(current.Schedule)
 	if err != nil {
@@ -59,7 +59,7 @@ func newDraft(current *schedule.Description) (*draft, error) {
 
 func (d *draft) remove() { _ = os.Remove(d.path) }
 
-// edit opens the draft until it holds a valid schedule. After an error, changed says whether there is something to lose.
+// edit opens the draft until it holds a valid schedule. After an error, changed says whether the user could lose text.
 func (d *draft) edit(ctx context.Context, env Env) (schedule.Schedule, error) {
 	var problem error
 	for {
@@ -83,7 +83,7 @@ func (d *draft) edit(ctx context.Context, env Env) (schedule.Schedule, error) {
 	}
 }
 
-// open writes the text, runs the editor and returns what it has left.
+// open writes the text, runs the editor, and returns the text that the editor has left.
 func (d *draft) open(ctx context.Context, env Env) (string, error) {
 	if err := os.WriteFile(d.path, []byte(d.text), 0o600); err != nil {
 		return "", err
@@ -97,8 +97,9 @@ func (d *draft) open(ctx context.Context, env Env) (string, error) {
 	return string(text), failed
 }
 
-// runEditor runs the user's editor on a file. Told to stop, it is asked to end, since it may have text to save. The shell
-// has a trap since it would end itself after an editor that got Ctrl-C, however well that took it.
+// runEditor runs the user's editor on a file. If this program is told to stop, it asks the editor to end, since the editor may have text to
+// save. The shell sets a trap for Ctrl-C: without it, the shell would end itself after the editor got Ctrl-C, even if the editor handled
+// it.
 func runEditor(ctx context.Context, env Env, path string) error {
 	editor := editorOf(env)
 	cmd := exec.CommandContext(ctx, "sh", "-c", "trap : INT; "+editor+` "$1"`, "sh", path)
@@ -111,12 +112,12 @@ func runEditor(ctx context.Context, env Env, path string) error {
 	return nil
 }
 
-// runUninterrupted runs a program that Ctrl-C is meant for alone: in vi, for one, it ends no more than a command.
+// runUninterrupted runs a program that alone reacts to Ctrl-C. In vi, for example, Ctrl-C ends only an editing command.
 func runUninterrupted(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	signal.Ignore(os.Interrupt) // only now, since a program inherits what is ignored
+	signal.Ignore(os.Interrupt) // only after the start: a program inherits ignored signals
 	defer signal.Reset(os.Interrupt)
 	return cmd.Wait()
 }
@@ -134,12 +135,12 @@ func parseDraft(text string) (next schedule.Schedule, err error) {
 	return next, err
 }
 
-// withProblem puts an error on top of a text, in the place of an earlier one.
+// withProblem puts an error at the top of a text. It replaces an earlier one.
 func withProblem(text string, problem error) string {
 	return problemMark + strings.ReplaceAll(problem.Error(), "\n", "\n"+problemMark) + "\n" + withoutProblem(text)
 }
 
-// withoutProblem is a text without the error on top.
+// withoutProblem returns a text without the error at the top.
 func withoutProblem(text string) string {
 	for strings.HasPrefix(text, problemMark) {
 		_, text, _ = strings.Cut(text, "\n")
@@ -147,7 +148,7 @@ func withoutProblem(text string) string {
 	return text
 }
 
-// isBlank reports whether there is nothing but comments, as when somebody has thought better of it.
+// isBlank reports whether a text has only comments: then the user has decided against the change.
 func isBlank(text string) bool {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {

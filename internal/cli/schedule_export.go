@@ -59,7 +59,7 @@ func (a *app) exportAll(ctx context.Context, api *client.Client, prefix string) 
 	return nil
 }
 
-// export writes one document.
+// export writes one schedule as a document.
 func (a *app) export(d *schedule.Description) error {
 	text, err := apitext.EncodeYAML(manifest{ID: d.ID, Schedule: d.Schedule})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// large is an input of the largest size: text or, where it is deep, a list that stands so deep that in blocks its lines are mostly
+// large returns an input of the maximum size: a text, or if deep, a list nested so deeply that its lines in block style are mostly
 // indentation.
 func large(deep bool) json.RawMessage {
 	if !deep {
@@ -38,7 +38,7 @@ func exported(t *testing.T, all []manifest) string {
 	return p.stdout.String()
 }
 
-// TestExportOfThousandsIsRead: the text of all schedules may have any size.
+// TestExportOfThousandsIsRead: the text of all schedules together may have any size.
 func TestExportOfThousandsIsRead(t *testing.T) {
 	t.Parallel()
 	all := make([]manifest, 3000)
@@ -57,7 +57,7 @@ func TestExportOfThousandsIsRead(t *testing.T) {
 	}
 }
 
-// TestLargeSchedulesEndToEnd: schedules as large as they may be are exported, described and edited as files that are read again.
+// TestLargeSchedulesEndToEnd: schedules of the maximum size can be exported, described and edited, and the files can be read again.
 func TestLargeSchedulesEndToEnd(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir(), "--no-worker")

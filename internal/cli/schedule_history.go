@@ -93,7 +93,7 @@ func parseEventKind(text string) (schedule.EventKind, error) {
 	return schedule.EventKind(text), nil
 }
 
-// history prints events a page at a time, so that a long history takes no more memory than a short one.
+// history prints events page by page, so that a long history needs no more memory than a short one.
 func (a *app) history(ctx context.Context, api *client.Client, flags *historyFlags) error {
 	out := bufio.NewWriter(a.env.Stdout)
 	printer := a.eventPrinter(out, flags.output, render.EventMoment, flags.request.ID == "")

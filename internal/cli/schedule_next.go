@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// endOfTime is behind every time that a spec gives.
+// endOfTime is after every time that a spec can give.
 var endOfTime = time.Date(schedule.MaxYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // timesFlags are the flags of schedule next.
@@ -56,7 +56,7 @@ past: those that the spec gives as it is now, whatever has become of them.
 	return cmd
 }
 
-// check completes the flags. A range that has an end needs no count.
+// check completes the flags. A range with an end needs no count.
 func (f *timesFlags) check(counted bool) error {
 	if err := f.apply(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (f *timesFlags) check(counted bool) error {
 	return nil
 }
 
-// nextTimes shows the times of a stored schedule. The description tells of its zone, and what will start nothing.
+// nextTimes shows the times of a stored schedule. The description gives their zone, and says which times will start nothing.
 func (a *app) nextTimes(ctx context.Context, id string, flags *timesFlags) error {
 	return a.callAPI(ctx, id, func(ctx context.Context, api *client.Client) error {
 		description, err := api.Describe(ctx, id)
@@ -97,7 +97,8 @@ func (a *app) nextTimes(ctx context.Context, id string, flags *timesFlags) error
 	})
 }
 
-// request asks for nominal times. What is due next may be nominally past, by as much as jitter moves it.
+// request asks for nominal times. With jitter, a time that is still due may have a nominal time in the past, so the range begins earlier by
+// the jitter.
 func (f *timesFlags) request(d *schedule.Description, now time.Time) schedule.MatchingTimesRequest {
 	request := schedule.MatchingTimesRequest{ID: d.ID, From: f.from, To: f.to}
 	if request.From.IsZero() {
@@ -109,7 +110,7 @@ func (f *timesFlags) request(d *schedule.Description, now time.Time) schedule.Ma
 	return request
 }
 
-// dueAfter drops what was due already.
+// dueAfter drops the times that are already past.
 func dueAfter(times []schedule.DueTime, now time.Time) []schedule.DueTime {
 	later := []schedule.DueTime{}
 	for _, t := range times {

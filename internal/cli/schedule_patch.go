@@ -70,7 +70,7 @@ func (f *patchFlags) define(cmd *cobra.Command, env Env) {
 	})
 }
 
-// build returns the request of the flags.
+// build returns the request that the flags ask for.
 func (f *patchFlags) build(id string) (schedule.PatchRequest, error) {
 	request := schedule.PatchRequest{ID: id}
 	if err := f.apply(); err != nil {
@@ -101,7 +101,7 @@ func (f *patchFlags) build(id string) (schedule.PatchRequest, error) {
 	return request, nil
 }
 
-// check refuses what the API would refuse too, in the words of the flags.
+// check refuses what the API would refuse, in the words of the flags.
 func (f *patchFlags) check() error {
 	backfill := len(f.backfills) > 0
 	skip, unskip := f.skip != 0 || len(f.skipAt) > 0, f.unskip || len(f.unskipAt) > 0
@@ -130,7 +130,7 @@ func (a *app) patch(ctx context.Context, output outputFlag, request schedule.Pat
 	})
 }
 
-// patchWords say what a patch has done, in the order in which it counts: skips are taken back before others are asked for.
+// patchWords says what a patch has done, in the order of its effects: it cancels old skips before it adds new ones.
 func patchWords(request schedule.PatchRequest) []string {
 	var words []string
 	add := func(done bool, text string) {

@@ -58,7 +58,7 @@ N is not given, or over those of --at. It prints all times that will be skipped.
 	return cmd
 }
 
-// countSkips reads how many times to skip, where they are not given one by one.
+// countSkips reads the number of times to skip, unless the times are given one by one.
 func countSkips(skip *schedule.Skip, args []string) error {
 	switch {
 	case len(skip.Times) > 0:
@@ -75,7 +75,7 @@ func countSkips(skip *schedule.Skip, args []string) error {
 	return nil
 }
 
-// changeSkips makes a call, and shows which times will be skipped then.
+// changeSkips makes a call, and then shows which times will be skipped.
 func (a *app) changeSkips(
 	ctx context.Context, output outputFlag, id string,
 	call func(context.Context, *client.Client) (schedule.SkipReply, error),
@@ -88,7 +88,7 @@ func (a *app) changeSkips(
 		return a.print(output, reply, func(w io.Writer) error {
 			zone := time.UTC
 			if len(reply.Skips) > 0 {
-				description, err := api.Describe(ctx, id) // the change is made: without the zone it can still be shown
+				description, err := api.Describe(ctx, id) // the change is done; without the zone, show it all the same
 				if err == nil {
 					zone = zoneOf(description.Spec)
 				}

@@ -12,10 +12,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// errStopped ends a wait that somebody has interrupted. It is an error, since a script must not take it for success.
+// errStopped ends an interrupted wait. It is an error so that a script does not mistake it for success.
 var errStopped = errors.New("stopped waiting; what was asked for goes on")
 
-// triggerAndWait starts a run and shows what becomes of it. For programs, the answer is the event that ended the trigger.
+// triggerAndWait starts a run and shows what happens to it. For programs, the answer is the event that ended the trigger.
 func (a *app) triggerAndWait(
 	ctx context.Context, api *client.Client, output outputFlag, request schedule.TriggerRequest,
 ) error {
@@ -43,7 +43,7 @@ func (a *app) triggerAndWait(
 	return failureOf(&last)
 }
 
-// tell says what happens to a trigger, and returns the event that ended it.
+// tell prints what happens to a trigger, and returns the event that ended it.
 func tell(w io.Writer, events iter.Seq2[schedule.Event, error]) (last schedule.Event, err error) {
 	for last, err = range events {
 		if err != nil {
@@ -58,7 +58,7 @@ func tell(w io.Writer, events iter.Seq2[schedule.Event, error]) (last schedule.E
 	return last, nil
 }
 
-// triggerText says what happens on the way; empty for what people need not know.
+// triggerText describes an intermediate event; it is empty for events that people need not see.
 func triggerText(event *schedule.Event) string {
 	switch event.Kind {
 	case schedule.EventDeferred:
@@ -73,7 +73,7 @@ func triggerText(event *schedule.Event) string {
 	return ""
 }
 
-// printOutcome writes how a run has completed. What went wrong is said by failureOf.
+// printOutcome prints the result of a completed run. A failure is left to failureOf.
 func printOutcome(w io.Writer, event *schedule.Event) error {
 	if event.Kind != schedule.EventCompleted || event.Status != schedule.StatusCompleted {
 		return nil
@@ -95,7 +95,7 @@ func printOutcome(w io.Writer, event *schedule.Event) error {
 	return err
 }
 
-// failureOf is the error of a trigger that did not lead to a completed run.
+// failureOf returns an error if the trigger did not lead to a completed run.
 func failureOf(event *schedule.Event) error {
 	switch event.Kind {
 	case schedule.EventCompleted:

@@ -47,7 +47,7 @@ edit" can.`,
 	return cmd
 }
 
-// replaceSchedule puts a schedule of a file in the place of the one there is.
+// replaceSchedule replaces a stored schedule with the one in a file.
 func (a *app) replaceSchedule(ctx context.Context, output outputFlag, request schedule.UpdateRequest) error {
 	if err := request.Validate(); err != nil {
 		return err
@@ -61,12 +61,11 @@ func (a *app) replaceSchedule(ctx context.Context, output outputFlag, request sc
 	})
 }
 
-// maxUpdates is how often a change by flags is worked out, when others change the schedule at the same time.
+// maxUpdates is how often a change by flags is attempted if others change the schedule at the same time.
 const maxUpdates = 2
 
-// changeSchedule changes what flags name. A schedule that somebody else has changed in the meantime is described once more
-// and changed then: the flags name single fields, so that nothing of the other change gets lost, but for those fields,
-// which are this user's to set.
+// changeSchedule changes the fields that the flags name. If somebody else has changed the schedule in the meantime, it reads the schedule
+// again and repeats the change. The other change survives, except in the fields that the flags name, which are this user's to set.
 func (a *app) changeSchedule(cmd *cobra.Command, output outputFlag, id string, flags *updateFlags) error {
 	if !flags.given() {
 		return withHint(usagef("nothing to change: give a flag, or --file"),
@@ -103,13 +102,13 @@ func changeOnce(
 	return api.Update(ctx, request)
 }
 
-// updateFlags are the flags of schedule update: those of create that are about the schedule itself.
+// updateFlags are the flags of schedule update: the flags of create that describe the schedule itself.
 type updateFlags struct{ createFlags }
 
-// whenFlags are the flags that replace all times of a spec together.
+// whenFlags are the flags that together replace all times of a spec.
 var whenFlags = []string{"every", "cron", "calendar", "at"}
 
-// updateFile is what a file may hold: the request of update, or the answer of describe, which has more.
+// updateFile is what a file may hold: the request of update, or the answer of describe, which has more fields.
 type updateFile struct {
 	schedule.UpdateRequest
 	Namespace string          `json:"namespace,omitempty"`
@@ -121,7 +120,7 @@ func (f *updateFlags) define(cmd *cobra.Command) {
 	f.defineFile(cmd, ", which replaces all of it")
 }
 
-// over returns what the flags make of the schedule there is.
+// over returns the stored schedule with the changes that the flags ask for.
 func (f *updateFlags) over(cmd *cobra.Command, current schedule.Schedule) (schedule.Schedule, error) {
 	if anyChanged(cmd.Flags(), whenFlags) {
 		spec := &current.Spec
@@ -132,7 +131,7 @@ func (f *updateFlags) over(cmd *cobra.Command, current schedule.Schedule) (sched
 	return f.request.Schedule, err
 }
 
-// fromFile returns the request of a file, with what flags replace in it.
+// fromFile returns the request in a file, with the changes that the flags ask for.
 func (f *updateFlags) fromFile(cmd *cobra.Command, namespace, id string) (schedule.UpdateRequest, error) {
 	var file updateFile
 	if err := f.readFile(&file); err != nil {

@@ -32,7 +32,7 @@ can be watched as well.`,
 	return cmd
 }
 
-// watch prints the events that are wanted until ctx ends, which is how somebody stops it, and no error.
+// watch prints the wanted events until ctx ends. Ending ctx is how a user stops it, so that is no error.
 func (a *app) watch(
 	ctx context.Context, api *client.Client, output eventOutput, id string, wanted func(*schedule.Event) bool,
 ) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// staleAfter is how far the search index may be behind without a word about it.
+// staleAfter is how far the search index may be behind before a note says so.
 const staleAfter = 5 * time.Second
 
 // searchFlags say which schedules a command is about.
@@ -27,7 +27,7 @@ func (s *searchFlags) define(flags *pflag.FlagSet, verb string) {
 		"with and, or, not; then order by (docs/search.md)")
 }
 
-// collectFound returns all schedules that the flags ask for, never nil: an empty list is a list.
+// collectFound returns all schedules that the flags ask for. It never returns nil, so that an empty result prints as an empty list.
 func (a *app) collectFound(ctx context.Context, api *client.Client, s searchFlags) ([]schedule.Description, error) {
 	schedules := []schedule.Description{}
 	req := schedule.ListRequest{Prefix: s.prefix, Query: s.query}
@@ -47,7 +47,7 @@ func (a *app) collectFound(ctx context.Context, api *client.Client, s searchFlag
 	}
 }
 
-// explainQuery adds to an error about a query where in it that is.
+// explainQuery adds to an error about a query the place of the mistake.
 func explainQuery(text string, err error) error {
 	var refused *schedule.Error
 	if !errors.As(err, &refused) || refused.Field != "query" {
@@ -56,12 +56,12 @@ func explainQuery(text string, err error) error {
 	_, wrong := query.Parse(text)
 	place := query.Point(text, wrong)
 	if place == "" {
-		return err // the frontend is of another version
+		return err // the frontend has another version, with other rules
 	}
 	return withHint(err, "this is the place:\n  %s", strings.ReplaceAll(place, "\n", "\n  "))
 }
 
-// sayIfStale tells people when an answer is older than they may expect.
+// sayIfStale tells people if an answer is older than they may expect.
 func (a *app) sayIfStale(upTo time.Time, behind bool) {
 	switch age := a.env.Now().Sub(upTo); {
 	case upTo.IsZero():

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestSearchEndToEnd finds schedules by what is known about them, also after a restart.
+// TestSearchEndToEnd finds schedules by their properties, also after a restart.
 func TestSearchEndToEnd(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -43,7 +43,7 @@ func TestSearchEndToEnd(t *testing.T) {
 	cli{t, url}.finds("a\nb\n", "taskQueue = 'billing'")
 }
 
-// finds waits until a query finds these.
+// finds waits until a query finds the wanted schedules.
 func (c cli) finds(want, query string) {
 	c.t.Helper()
 	natstest.Eventually(c.t, natstest.Patience, query+" finds "+want, func() bool {

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// serverGrace bounds the stop of all roles of a server; the embedded NATS takes a moment more.
+	// serverGrace bounds the stop of all roles of a server. The embedded NATS server needs a moment more.
 	serverGrace = 4 * time.Second
-	// serverDrain is how long frontend and worker wait for what they work on.
+	// serverDrain is how long the frontend and the worker wait for their open requests and runs.
 	serverDrain = 2500 * time.Millisecond
 )
 
@@ -39,7 +39,7 @@ type serverOptions struct {
 	actions   actionOptions
 	http      httpOptions
 	watched   watchedOptions
-	// unused says which settings do not count, since others choose another NATS server; empty if all do.
+	// unused says which settings do not count because others choose another NATS server; it is empty if all count.
 	unused string
 }
 
@@ -65,7 +65,7 @@ again on the same data, it goes on where it was and catches up what was due.`,
 				return err
 			}
 			if o.demo && !cmd.Flags().Changed(flagLogLevel) {
-				a.global.logLevel = "warn" // the live view is what one wants to see
+				a.global.logLevel = "warn" // the live view should not be mixed with log lines
 			}
 			o.embedded.Sync = natsserver.SyncMode(o.sync)
 			return a.runServer(cmd.Context(), &o)
@@ -154,8 +154,13 @@ func (a *app) runRoles(ctx context.Context, log *slog.Logger, health *probe.Heal
 	return nil
 }
 
-// serverStages returns the roles in the order in which they stop: first what takes in work, then what makes it, then what
-// does it, then what notes that it is done, and last what shows it.
+// serverStages returns the roles in the order in which they stop:
+//
+//  1. the frontend, which accepts work
+//  2. generator and backfiller, which create runs
+//  3. the worker, which executes them
+//  4. the invoker, which records that they have ended
+//  5. the console, which shows all of this, and the connection
 func (a *app) serverStages(
 	log *slog.Logger, cluster *roles.Cluster, o *serverOptions, c *console,
 ) ([]roles.Stage, error) {
@@ -203,7 +208,7 @@ func (n natsOf) shutdown() {
 	}
 }
 
-// trouble says why the embedded server stores nothing; empty if it does, or there is none.
+// trouble says why the embedded server stores nothing. It is empty if the server does store, or if there is none.
 func (n natsOf) trouble() string {
 	if n.embedded == nil {
 		return ""
@@ -211,7 +216,7 @@ func (n natsOf) trouble() string {
 	return n.embedded.Trouble()
 }
 
-// kept returns stages with what restarts the embedded server in place when it stores nothing any more, which stops last.
+// kept adds a last stage to the stages: it restarts the embedded server in place when that stores nothing any more.
 func (n natsOf) kept(stages []roles.Stage) []roles.Stage {
 	if n.embedded == nil {
 		return stages
@@ -219,7 +224,7 @@ func (n natsOf) kept(stages []roles.Stage) []roles.Stage {
 	return append(stages, roles.Stage{{Name: "embedded NATS server", Run: n.embedded.Keep}})
 }
 
-// connectServer starts the embedded NATS server, unless another is to be used, and connects.
+// connectServer starts the embedded NATS server, unless the flags name another, and connects.
 func (a *app) connectServer(ctx context.Context, log *slog.Logger, o *serverOptions) (natsOf, *roles.Connection, error) {
 	if a.global.isExternal() {
 		conn, err := a.connectRole(ctx, log, "server")

@@ -17,14 +17,14 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// console is what a server shows on standard output: how to reach it, and with --demo what happens.
+// console prints to standard output: how to reach the server, and with --demo what happens.
 type console struct {
 	app     *app
 	options *serverOptions
 	cluster *roles.Cluster
 	url     string
 	started time.Time
-	// ready is closed when requests are answered.
+	// ready is closed once the frontend answers requests.
 	ready <-chan struct{}
 
 	demo       []schedule.CreateRequest
@@ -32,7 +32,7 @@ type console struct {
 	continuing []string
 }
 
-// prepare reads what has to be known from before the roles begin.
+// prepare reads what the console must know from before the roles begin.
 func (c *console) prepare(ctx context.Context) error {
 	if !c.options.demo {
 		return nil
@@ -53,7 +53,7 @@ func (c *console) prepare(ctx context.Context) error {
 	return nil
 }
 
-// recall notes how far a schedule had come before this process.
+// recall notes how far a schedule had come before this process started.
 func (c *console) recall(ctx context.Context, id string) error {
 	key := schedule.Key{Namespace: c.app.global.namespace, ID: id}
 	last, found, err := live.Last(ctx, c.cluster.JS, c.cluster.Names, key)
@@ -132,7 +132,7 @@ func (c *console) clientFlags() string {
 	return flags
 }
 
-// runDemo creates the example schedules and shows what happens until ctx ends.
+// runDemo creates the example schedules, and shows what happens until ctx ends.
 func (c *console) runDemo(ctx context.Context) error {
 	view := live.NewView(live.Config{
 		Out: c.app.env.Stdout, Zone: c.app.env.Zone, Color: c.app.env.Color, Started: c.started,
@@ -170,7 +170,7 @@ func (c *console) createDemo(ctx context.Context) error {
 	return nil
 }
 
-// stopped says goodbye.
+// stopped prints a last line.
 func (c *console) stopped() {
 	c.print("stopped: started again, it goes on where it was\n")
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 )
 
-// TestEveryFlagFromEverySource gives each flag of each command a value by file, environment and command line, and checks
-// which one the command sees.
+// TestEveryFlagFromEverySource sets each flag of each command by file, environment and command line, and checks which value the command
+// sees.
 func TestEveryFlagFromEverySource(t *testing.T) {
 	t.Parallel()
 	root := (&app{}).rootCommand()
 	for i, path := range leaves(root) {
 		for _, flag := range flagsOf(t, path) {
 			if i > 0 && root.PersistentFlags().Lookup(flag.Name) != nil {
-				continue // one flag for all commands
+				continue // a global flag, which is tested once
 			}
 			t.Run(strings.Join(path, "_")+"/"+flag.Name, func(t *testing.T) {
 				t.Parallel()
@@ -49,7 +49,7 @@ func testSources(t *testing.T, path []string, flag *pflag.Flag) {
 	assert.Equal(t, shown(flag, one), valueOf(t, path, flag.Name, asFlag, asEnv, asFile), "command line over all")
 }
 
-// samples are two values for a flag, both valid and, for most flags, not the default.
+// samples returns two valid values for a flag. For most flags neither is the default.
 func samples(t *testing.T, flag *pflag.Flag) (one, two string) {
 	if flag.Name == "zoneinfo" {
 		return "../zonedata/zones.zip", "../../internal/zonedata/zones.zip"
@@ -87,7 +87,7 @@ func shown(flag *pflag.Flag, value string) string {
 	return value
 }
 
-// valueOf runs a command with the given sources and returns the value of a flag that it sees.
+// valueOf runs a command with the given sources and returns the value that it sees for a flag.
 func valueOf(t *testing.T, path []string, name string, flags []string, env map[string]string, file string) string {
 	t.Helper()
 	p := &process{env: env, files: map[string]string{"settings.yaml": file, "one": "", "two": ""}}
@@ -109,7 +109,7 @@ func valueOf(t *testing.T, path []string, name string, flags []string, env map[s
 	return value
 }
 
-// leaves are the paths of the commands that do something.
+// leaves returns the paths of all commands without subcommands.
 func leaves(cmd *cobra.Command) [][]string {
 	if !cmd.HasSubCommands() {
 		return [][]string{strings.Fields(cmd.CommandPath())[1:]}
@@ -136,7 +136,7 @@ func flagsOf(t *testing.T, path []string) []*pflag.Flag {
 	return flags
 }
 
-// TestFlagsOfOneNameAreAlike makes sure that a setting of the file means the same to every command that takes it.
+// TestFlagsOfOneNameAreAlike makes sure that a setting in the file means the same to every command that takes it.
 func TestFlagsOfOneNameAreAlike(t *testing.T) {
 	t.Parallel()
 	types := map[string]string{}

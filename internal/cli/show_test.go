@@ -64,7 +64,7 @@ func (c cli) runs(args ...string) (code int, stdout, stderr string) {
 	return code, p.stdout.String(), p.stderr.String()
 }
 
-// events reads lines of JSON.
+// events decodes lines of JSON.
 func events(t *testing.T, text string) []schedule.Event {
 	t.Helper()
 	var all []schedule.Event
@@ -76,7 +76,7 @@ func events(t *testing.T, text string) []schedule.Event {
 	return all
 }
 
-// TestShow looks at one run that completes, one that fails and one that no worker takes, from all sides.
+// TestShow prints three runs with every command that shows runs: one completes, one fails, and no worker takes the third.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "--data", t.TempDir())
@@ -128,7 +128,7 @@ func (c cli) testDescribe() {
 	assert.Contains(c.t, c.ok("describe", "good"), "Ended (Europe/Berlin)")
 }
 
-// describedUntil describes a schedule for people until the text has something in it.
+// describedUntil describes a schedule for people until the text contains a part.
 func describedUntil(c cli, what, id, part string) (text string) {
 	c.t.Helper()
 	natstest.Eventually(c.t, patience, what, func() bool {

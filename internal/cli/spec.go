@@ -25,10 +25,10 @@ and nothing is read but the flags and files.`,
 	return cmd
 }
 
-// specFlags are the flags of schedule create that say when it is due, and a file of a schedule or of a spec alone.
+// specFlags are the flags of schedule create that say when a schedule is due, and a file with a schedule or a spec alone.
 type specFlags struct {
 	create createFlags
-	// id is that of the schedule in the file, if it has one.
+	// id is the ID of the schedule in the file, if it has one.
 	id string
 }
 
@@ -40,7 +40,7 @@ func (f *specFlags) define(cmd *cobra.Command) {
 	})
 }
 
-// build returns the spec of a command line.
+// build returns the spec that a command line asks for.
 func (f *specFlags) build() (schedule.Spec, error) {
 	if err := f.readFile(); err != nil {
 		return schedule.Spec{}, usagef("--file %s: %w", f.create.file, err)
@@ -52,7 +52,7 @@ func (f *specFlags) build() (schedule.Spec, error) {
 	return spec, checkOffline(spec)
 }
 
-// checkOffline refuses a spec that cannot be worked out without a server.
+// checkOffline refuses a spec whose times cannot be computed without a server.
 func checkOffline(spec schedule.Spec) error {
 	if len(spec.ExcludeCalendarsNamed) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (f *specFlags) readFile() error {
 	return err
 }
 
-// decodeSpec reads a spec, or the spec of anything that has one: a schedule, or the answer of schedule describe.
+// decodeSpec reads a spec, or the spec inside something else: a schedule, or the answer of schedule describe.
 func decodeSpec(data []byte) (id string, spec schedule.Spec, err error) {
 	var around map[string]any
 	if err := apitext.DecodeYAML(data, &around); err != nil {
@@ -92,7 +92,7 @@ func decodeSpec(data []byte) (id string, spec schedule.Spec, err error) {
 	return id, spec, schedule.Prefix("spec", apitext.DecodeJSON(text, &spec))
 }
 
-// seed returns the default seed of the jitter, which is that of the schedule in the file.
+// seed returns the default seed of the jitter: the seed of the schedule in the file.
 func (a *app) seed(f *specFlags) string {
 	if f.id == "" {
 		return ""

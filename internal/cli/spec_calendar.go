@@ -37,7 +37,7 @@ type calendarFlags struct {
 	binder
 }
 
-// calendarAnswer is the calendar for programs.
+// calendarAnswer is the answer for programs.
 type calendarAnswer struct {
 	Description string        `json:"description"`
 	TimeZone    string        `json:"timeZone"`
@@ -90,7 +90,7 @@ func monthParser(layout string) func(string) (time.Time, error) {
 	}
 }
 
-// specCalendar answers for the spec of the flags.
+// specCalendar prints the calendar for the spec that the flags ask for.
 func (a *app) specCalendar(f *calendarFlags) error {
 	spec, err := f.spec.build()
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *app) specCalendar(f *calendarFlags) error {
 	})
 }
 
-// period returns the first day of the first month, and settles how many months there are.
+// period returns the first day of the first month, and sets the number of months.
 func (f *calendarFlags) period(now time.Time) (time.Time, error) {
 	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	switch {
@@ -145,7 +145,7 @@ func (f *calendarFlags) period(now time.Time) (time.Time, error) {
 	return first, nil
 }
 
-// changesIn returns the clock changes of local days, from the first date to the one before the last.
+// changesIn returns the clock changes of local days, from first up to the day before last.
 func changesIn(loc *time.Location, first, last time.Time) []specproc.ClockChange {
 	var changes []specproc.ClockChange
 	for _, change := range specproc.ClockChanges(loc, first.AddDate(0, 0, -2), last.AddDate(0, 0, 2)) {
@@ -172,7 +172,7 @@ func (a *app) drawCalendar(w io.Writer, answer *calendarAnswer, page *calendar.P
 	return err
 }
 
-// width returns how many columns there are to draw in: as the flag says, or COLUMNS, or the terminal.
+// width returns how many columns there are: from the flag, otherwise from COLUMNS, otherwise from the terminal.
 func (a *app) width(flag int) int {
 	if flag > 0 {
 		return flag

@@ -16,7 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// caseTimes is how many times a case is answered with, if there are that many.
+// caseTimes is the number of times in the answer to a case, if the spec has that many.
 const caseTimes = 12
 
 // caseAnswer is the answer to one case, in one line: its times or its error.
@@ -31,8 +31,7 @@ type caseTime struct {
 	Actual  time.Time `json:"actual"`
 }
 
-// specCases answers cases one by one. What is wrong with a case is its answer; only input or output that breaks off is an
-// error of the command.
+// specCases answers cases one by one. A wrong case gets an error as its answer. The command fails only if input or output breaks off.
 func (a *app) specCases(cmd *cobra.Command, path string) error {
 	input := a.env.Stdin
 	if path != "-" {
@@ -66,7 +65,7 @@ func answerCases(cmd *cobra.Command, input io.Reader, out *bufio.Writer) error {
 	return nil
 }
 
-// answerCase finds each time by passing the actual one of the time before.
+// answerCase computes the times one by one: each is the next after the actual time of the one before.
 func answerCase(c speccases.Case, err error) caseAnswer {
 	var spec *specproc.Spec
 	if err == nil {

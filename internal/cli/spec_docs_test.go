@@ -22,7 +22,7 @@ import (
 // specPage is the reference of specs.
 var specPage = filepath.Join(repository, "docs/specification.md")
 
-// example matches an example of the page: its name, the instant it begins after, and its spec.
+// example matches an example on the page: its name, the instant after which it begins, and its spec.
 var example = regexp.MustCompile("(?s)<!-- ([a-z0-9-]+): after (\\S+) -->\n```yaml\n(.*?)```\n")
 
 // TestSpecificationPage computes the results of the examples in docs/specification.md.
@@ -41,7 +41,7 @@ func TestSpecificationPage(t *testing.T) {
 	golden.Section(t, specPage, "rejected", rejectedTable(t))
 }
 
-// exampleResult is the spec in words, its first times on the wall and in UTC, and the warnings.
+// exampleResult returns the spec in words, its first times in local time and in UTC, and the warnings.
 func exampleResult(t *testing.T, name, text string, after time.Time) string {
 	var spec schedule.Spec
 	require.NoError(t, apitext.DecodeYAML([]byte(text), &spec), name)
@@ -66,7 +66,7 @@ func exampleResult(t *testing.T, name, text string, after time.Time) string {
 	return result
 }
 
-// rejectedSpecs is input that looks as if it could be accepted.
+// rejectedSpecs are specs that look valid but are refused.
 var rejectedSpecs = []struct{ text, why string }{
 	{`cron: ["+5 * * * *"]`, "a sign"},
 	{`cron: ["*/99999999999 * * * *"]`, "a step that overflows"},

@@ -71,7 +71,7 @@ func (f *nextFlags) define(cmd *cobra.Command) {
 	f.output.define(cmd)
 }
 
-// specNext answers for the spec of the flags.
+// specNext prints the next times of the spec that the flags ask for.
 func (a *app) specNext(f *nextFlags) error {
 	spec, err := f.spec.build()
 	if err != nil {

@@ -26,7 +26,7 @@ spec:
 action: {type: report, taskQueue: reports}
 `
 
-// TestSpecOutput compares whole commands with golden files, the help of the commands included.
+// TestSpecOutput compares the output of whole commands with golden files, including their help.
 func TestSpecOutput(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -81,7 +81,7 @@ func TestSpecErrors(t *testing.T) {
 	}
 }
 
-// TestSpecFromAFile reads every form in which a spec can come.
+// TestSpecFromAFile reads a spec in every form that a file may have.
 func TestSpecFromAFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -184,7 +184,7 @@ func TestSpecCasesOfTheVectors(t *testing.T) {
 func (want *expected) check(t *testing.T, got caseAnswer) {
 	switch {
 	case want.Quirk && want.BruteForce == nil:
-		// Lax input: the tests of specproc know what is decided about each.
+		// Lax input: the tests of specproc check what is decided about each case.
 	case want.Quirk:
 		require.Empty(t, got.Error, want.ID)
 		for i, nominal := range want.BruteForce[:min(len(want.BruteForce), caseTimes)] {

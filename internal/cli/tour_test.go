@@ -18,7 +18,7 @@ import (
 
 const cliPage = repository + "/docs/cli.md"
 
-// TestTour runs what docs/cli.md says is typed, on a server of its own, and compares what is printed.
+// TestTour runs the commands that docs/cli.md shows, on a server of its own, and compares their output with the page.
 func TestTour(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(cliPage)
@@ -29,7 +29,7 @@ func TestTour(t *testing.T) {
 		for _, step := range strings.Split(strings.TrimPrefix(block, "$ "), "\n$ ") {
 			typed, want, _ := strings.Cut(step, "\n")
 			got, pattern := shell.run(typed), regexp.MustCompile(tourPattern(want))
-			if looks.MatchString(typed) { // what was asked for a moment ago may take another
+			if looks.MatchString(typed) { // the effect of an earlier command may take a moment
 				natstest.Eventually(t, patience, typed+"\n"+got, func() bool {
 					got = shell.run(typed)
 					return pattern.MatchString(got)
@@ -41,10 +41,10 @@ func TestTour(t *testing.T) {
 	server.stopped(t)
 }
 
-// looks finds the commands that may be repeated.
+// looks matches the commands that only read, and so may be repeated.
 var looks = regexp.MustCompile(`^carillon \w+ (list|next|history|health)\b`)
 
-// tourShell is as much of a shell as the tour needs.
+// tourShell is a small shell with only what the tour needs.
 type tourShell struct {
 	t    *testing.T
 	nats string
@@ -79,13 +79,13 @@ func tourWords(line string) []string {
 	return words
 }
 
-// tourPattern makes a pattern of what the page says is printed: "…" is any text, and the width of a gap does not matter.
+// tourPattern turns the output on the page into a pattern: "…" matches any text, and the width of a gap does not matter.
 func tourPattern(want string) string {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*")
 	return "^" + regexp.MustCompile(` +`).ReplaceAllString(pattern, " *") + `\s*$`
 }
 
-// TestExitCodesPage makes sure that the page has all codes.
+// TestExitCodesPage makes sure that the page lists all exit codes.
 func TestExitCodesPage(t *testing.T) {
 	t.Parallel()
 	table := "\n| code | meaning |\n| --- | --- |\n"

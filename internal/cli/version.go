@@ -23,7 +23,7 @@ type build struct {
 	Go         string `json:"go"`
 	Platform   string `json:"platform"`
 	NATSServer string `json:"natsServer"`
-	// Zones is the version of the time zone data that this process uses, ZonesFrom its path if it is not that of the program.
+	// Zones is the version of the time zone data that this process uses. ZonesFrom is its path, unless it is the data in the program.
 	Zones     string `json:"zones"`
 	ZonesFrom string `json:"zonesFrom,omitempty"`
 }
@@ -66,7 +66,7 @@ func readBuild() build {
 	return b
 }
 
-// semantic returns the version as a semantic version without "v", which NATS micro services ask for.
+// semantic returns the version as a semantic version without "v", the form that NATS micro services require.
 func (b build) semantic() string {
 	version, ok := strings.CutPrefix(b.Version, "v")
 	if !ok {

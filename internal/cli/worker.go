@@ -50,7 +50,7 @@ docs/worker-protocol.md.`,
 	return cmd
 }
 
-// actionOptions are the flags that say what the built-in actions may do.
+// actionOptions are the flags that limit what the built-in actions may do.
 type actionOptions struct {
 	allowPrivate                bool
 	programs                    []string
@@ -71,7 +71,7 @@ func (o *actionOptions) define(cmd *cobra.Command) {
 	})
 }
 
-// worker returns the configuration of a worker with these actions.
+// worker returns the configuration of a worker with these limits on its actions.
 func (o *actionOptions) worker(config worker.Config) (roles.WorkerConfig, error) {
 	commands, err := builtin.ParseCommands(o.programs)
 	if err != nil {

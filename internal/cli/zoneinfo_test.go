@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
-// TestZoneinfoSaysWhatIsWrong: a command that works by other time zones than it was told would do harm in silence.
+// TestZoneinfoSaysWhatIsWrong: a command that silently used other time zones than the user asked for would do harm.
 func TestZoneinfoSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "zones.zip")
