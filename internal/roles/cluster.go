@@ -40,7 +40,7 @@ type Cluster struct {
 	// Facts are what all processes of the installation agree on.
 	Facts topology.Facts
 	store *kv.Store
-	// lanes are the connections by which schedules are read.
+	// lanes are the connections that read the schedules.
 	lanes   *bus.Lanes
 	options Options
 	// definitions caches the definitions that the pools of this process have read.
@@ -49,20 +49,19 @@ type Cluster struct {
 	watch *streamwatch.Watch
 }
 
-// Options are what all roles of a process share.
+// Options are the settings that all roles of a process share.
 type Options struct {
 	Logger *slog.Logger
 	// Version is the version of this program.
 	Version string
 	// Drain bounds how long a stopping frontend waits for the requests it has begun.
 	Drain time.Duration
-	// LanesFrom is how many messages the records of a shard must have before a connection of its own reads them.
-	// Default: bus.LongIndex.
+	// LanesFrom is how many messages the records of a shard must have before a separate connection reads them. Default: bus.LongIndex.
 	LanesFrom uint64
 }
 
-// Open sets the installation up where that is needed, and opens it. Any number of processes may do so at once. It waits for a
-// NATS cluster that is still starting, until ctx ends.
+// Open sets the installation up if needed, and opens it. Any number of processes may do so at once. It waits until ctx ends for a NATS
+// cluster that is still starting.
 func Open(
 	ctx context.Context, conn *Connection, names subjects.Names, settings topology.Settings, options Options,
 ) (*Cluster, error) {
@@ -88,7 +87,7 @@ func Open(
 	}, nil
 }
 
-// Announcement returns a role that answers whoever asks which roles this process runs, with its version and time zone data.
+// Announcement returns a role that answers requests for the roles of this process, its version and its time zone data.
 func (c *Cluster) Announcement(of ...string) Role {
 	return Role{Name: "announcement", Run: func(ctx context.Context) error {
 		return presence.Announce(ctx, c.Conn.Conn, c.Names, presence.Self(c.options.Version, zonedata.Current(), of...))
@@ -114,8 +113,8 @@ func (c *Cluster) watched(role Role) Role {
 	return role
 }
 
-// Frontend returns the role that answers the API, and a channel that is closed once it does. Searches wait until their index
-// is built; other requests do not.
+// Frontend returns the role that answers the API, and a channel that is closed as soon as the role answers. Searches wait until their index
+// is built; other requests do not wait.
 func (c *Cluster) Frontend(options SearchOptions) (Role, <-chan struct{}, error) {
 	index, err := c.searchIndex(options)
 	if err != nil {

@@ -25,14 +25,13 @@ const (
 // WaitForNATS is what a role without a connection waits for.
 const WaitForNATS = "a connection to NATS"
 
-// Connection is a connection to NATS for the life of the process. It owns further ones, its lanes, by which large shards are
-// read.
+// Connection is a connection to NATS for the life of the process. It owns further connections, its lanes, which read large shards.
 type Connection struct {
 	*nats.Conn
 	log       *slog.Logger
 	connected chan struct{} // has an element once NATS has answered
 	closed    chan struct{}
-	// dialLane begins to open a lane. lost has the reason why the first lane was closed for good.
+	// dialLane begins to open a lane. lost receives the reason why the first lane was closed for good.
 	dialLane  func(lane int) (*Connection, error)
 	lost      chan error
 	client    func() (*nats.Conn, error)
@@ -47,7 +46,7 @@ type Connection struct {
 // Dial opens a connection with the given options, as nats.Connect does.
 type Dial func(...nats.Option) (*nats.Conn, error)
 
-// Connect connects to NATS under a name that tells the process apart, and returns once NATS has answered.
+// Connect connects to NATS under a name that identifies the process, and returns once NATS has answered.
 //
 //   - It waits for a server that is not there yet, until ctx ends. It logs that it waits.
 //   - It reconnects forever, and logs that too.
@@ -80,7 +79,8 @@ func open(log *slog.Logger, lost slog.Level, name string, dial Dial, options ...
 		nats.Name(name),
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
-		// What cannot be sent fails at once and is decided anew. If it were kept, a start could go out long after it was given up.
+		// A message that cannot be sent fails at once, so that its sender decides again. If it were buffered, a start could go out long
+		// after it was given up.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOutstanding),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected <- struct{}{} }),
@@ -111,8 +111,8 @@ func (c *Connection) await(ctx context.Context) error {
 	}
 }
 
-// Client opens another connection, for a process that asks its own frontend: the frontend does not answer on the inboxes of
-// this one. It fails if the dialer sets the prefix of the inboxes. The caller closes the connection.
+// Client opens another connection, for a process that makes requests to its own frontend: the frontend does not answer on the inboxes of
+// this connection. It fails if the dialer sets the prefix of the inboxes. The caller closes the connection.
 func (c *Connection) Client() (*nats.Conn, error) {
 	conn, err := c.client()
 	if err == nil && conn.Opts.InboxPrefix != "" {
@@ -123,8 +123,8 @@ func (c *Connection) Client() (*nats.Conn, error) {
 	return conn, err
 }
 
-// ownInboxes gives a connection a prefix of inboxes that no other process has, so that a frontend knows its own answers. The
-// prefix is within what every user may subscribe to. If the dialer sets a prefix, that counts.
+// ownInboxes gives a connection a prefix of inboxes that no other process has, so that a frontend recognizes its own answers. Every user
+// may subscribe below that prefix. If the dialer sets a prefix, that one counts.
 func ownInboxes(prefix string) nats.Option {
 	return func(o *nats.Options) error {
 		if o.InboxPrefix == "" {
@@ -134,8 +134,8 @@ func ownInboxes(prefix string) nats.Option {
 	}
 }
 
-// logHandlers log that a connection is lost, at the given level, and that it is back, at that level or below. Errors that
-// NATS reports are logged at a bounded rate: other processes can cause thousands in a second.
+// logHandlers log that a connection is lost, at the given level, and that it is back, at that level or below. Errors that NATS reports are
+// logged at a limited rate, since other processes can cause thousands in a second.
 func logHandlers(log *slog.Logger, lost slog.Level) []nats.Option {
 	ctx, limited := context.Background(), flood.Limit(log) //permit:context.Background NATS calls back without one
 	return []nats.Option{
@@ -180,7 +180,7 @@ func (c *Connection) closedByServer() error {
 	return fmt.Errorf("closed by the server: %w", c.LastError())
 }
 
-// Waits returns WaitForNATS while a connection is missing, and otherwise nothing. It is a probe of all roles.
+// Waits returns WaitForNATS while a connection is missing, and otherwise an empty text. It is a probe of all roles.
 func (c *Connection) Waits() string {
 	for _, conn := range c.all() {
 		if !conn.IsConnected() {
@@ -190,7 +190,7 @@ func (c *Connection) Waits() string {
 	return ""
 }
 
-// Close sends what is buffered, closes the connections and waits until nothing of them is left.
+// Close sends what is buffered, closes the connections, and waits until all of their goroutines have ended.
 func (c *Connection) Close() {
 	const flushTimeout = time.Second
 	if c.IsConnected() {

@@ -91,8 +91,8 @@ func natsURL(port int) string {
 	return "nats://" + (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
 }
 
-// TestFloodOfRefusals: what NATS refuses is logged at a bounded rate, with how many lines were left out. Others may cause it, by asking a
-// process for answers where it may not send any.
+// TestFloodOfRefusals: refusals by NATS are logged at a limited rate, with the number of lines left out. Other processes can cause them, by
+// requesting answers to subjects where this process may not publish.
 func TestFloodOfRefusals(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "nats.conf")
@@ -134,8 +134,8 @@ func TestFloodOfRefusals(t *testing.T) {
 	assert.NotZero(t, conn.LastError())
 }
 
-// TestInboxesOfItsOwn: no other process gets answers under the prefix of a connection, which what it reads by shares; one that whoever
-// dials has chosen stays.
+// TestInboxesOfItsOwn: no other process gets answers under the inbox prefix of a connection. Its lanes share the prefix. A prefix that the
+// dialer has chosen stays.
 func TestInboxesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	server := natstest.Server(t)

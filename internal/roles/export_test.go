@@ -2,5 +2,5 @@ package roles
 
 import "github.com/carillon-scheduler/carillon/internal/bus"
 
-// Lanes are what the shards are read by.
+// Lanes returns the lanes that read the shards.
 func (c *Cluster) Lanes() *bus.Lanes { return c.lanes }

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxLanes bounds the lanes of a process.
+	// maxLanes bounds the number of lanes in a process.
 	maxLanes = 8
-	// laneTimeout bounds how long the read that needs a new lane waits for it.
+	// laneTimeout bounds how long a read waits for the new lane that it needs.
 	laneTimeout = 2 * time.Second
 )
 
-// newLanes returns the lanes for that many shards. A lane is opened when one of its shards first has that many messages, and
-// closed with the connection.
+// newLanes returns lanes for a number of shards. A lane is opened when one of its shards first has that many messages, and closed with the
+// connection.
 func (c *Connection) newLanes(shards int, many uint64) *bus.Lanes {
 	return bus.NewLanes(min(shards, maxLanes), shards, many, c.openLane)
 }
@@ -66,12 +66,12 @@ func (c *Connection) watch(lane *Connection) {
 	case <-lane.closed:
 		select {
 		case c.lost <- lane.closedByServer():
-		default: // another lane was first
+		default: // another lane has already reported its reason
 		}
 	}
 }
 
-// end returns all connections, and refuses further lanes.
+// end returns all connections, and makes the connection refuse further lanes.
 func (c *Connection) end() []*Connection {
 	c.mu.Lock()
 	c.ended = true
@@ -86,7 +86,7 @@ func (c *Connection) all() []*Connection {
 	return append([]*Connection{c}, c.lanes...)
 }
 
-// conns returns the NATS connections of all.
+// conns returns the NATS connections of this connection and its open lanes.
 func (c *Connection) conns() (conns []*nats.Conn) {
 	for _, conn := range c.all() {
 		conns = append(conns, conn.Conn)

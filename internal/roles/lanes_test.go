@@ -21,16 +21,16 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// wires are the connections of a process to a server, by their names.
+// wires are the connections of a process to a server, by name.
 type wires struct {
 	url     string
-	refuses bool // to open one
+	refuses bool // whether further connections are refused
 
 	mu  sync.Mutex
 	all map[string]*wire
 }
 
-// wire is a connection that can be held up: what it sends then waits.
+// wire is a connection that a test can hold up: what it sends then waits.
 type wire struct {
 	net.Conn
 	nats *nats.Conn
@@ -43,7 +43,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// Dial is that of a nats.CustomDialer.
+// Dial implements nats.CustomDialer.
 func (w *wire) Dial(network, address string) (net.Conn, error) {
 	var err error
 	w.Conn, err = net.Dial(network, address)
@@ -65,14 +65,14 @@ func (w *wires) dial(options ...nats.Option) (*nats.Conn, error) {
 	return wire.nats, nil
 }
 
-// of returns the connection of a name, nil if there is none.
+// of returns the connection with a name, or nil if there is none.
 func (w *wires) of(name string) *wire {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all[name]
 }
 
-// openWired sets up an installation of two shards.
+// openWired sets up an installation with two shards.
 func openWired(t *testing.T) (*wires, *roles.Connection, *roles.Cluster) {
 	t.Helper()
 	w := &wires{url: natstest.Server(t).ClientURL(), all: map[string]*wire{}}
@@ -88,7 +88,8 @@ func openWired(t *testing.T) (*wires, *roles.Connection, *roles.Cluster) {
 	return w, conn, cluster
 }
 
-// TestLanesBelongToTheConnection: they are opened when they are needed, without one of them a process cannot work, and they end with it.
+// TestLanesBelongToTheConnection: lanes are opened when they are needed, and end with the connection. A process cannot work if it has lost
+// one of them.
 func TestLanesBelongToTheConnection(t *testing.T) {
 	t.Parallel()
 	w, conn, cluster := openWired(t)
@@ -111,7 +112,7 @@ func TestLanesBelongToTheConnection(t *testing.T) {
 	}
 }
 
-// TestNoLaneAfterTheEnd: a read that finds late that it needs one leaves none behind.
+// TestNoLaneAfterTheEnd: a read that needs a lane only after the connection has been closed leaves no lane behind.
 func TestNoLaneAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w, conn, cluster := openWired(t)
@@ -121,7 +122,7 @@ func TestNoLaneAfterTheEnd(t *testing.T) {
 	assert.True(t, w.of("p-lane-0").nats.IsClosed())
 }
 
-// TestALaneThatCannotBeOpened: then the shard is read as before, until it can be.
+// TestALaneThatCannotBeOpened: until the lane can be opened, the shard is read as before.
 func TestALaneThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	w, conn, cluster := openWired(t)
@@ -134,13 +135,14 @@ func TestALaneThatCannotBeOpened(t *testing.T) {
 	assert.True(t, cluster.Lanes().Uses(0))
 }
 
-// TestAShardThatCannotBeReadHoldsUpNoOther: as while NATS writes the index of its bucket.
+// TestAShardThatCannotBeReadHoldsUpNoOther: a shard can be unreadable, for example while NATS writes the index of its bucket. The other
+// shards go on.
 func TestAShardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w, conn, cluster := openWired(t)
 	ran := &counts{ran: map[string]int{}}
 	runRoles(t, conn, cluster, ran.note)
-	asks, err := nats.Connect(conn.ConnectedUrl()) // a frontend does not answer on its own inboxes
+	asks, err := nats.Connect(conn.ConnectedUrl()) // a frontend does not answer requests on its own inboxes
 	require.NoError(t, err)
 	defer asks.Close()
 	api, err := client.New(asks, client.Config{})
@@ -170,7 +172,7 @@ func TestAShardThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	natstest.Eventually(t, natstest.Patience, "what was held up goes on", func() bool { return ran.of(keys[0].ID) >= stuck+3 })
 }
 
-// counts are how often schedules have run, by their IDs.
+// counts says how often schedules have run, by their IDs.
 type counts struct {
 	mu  sync.Mutex
 	ran map[string]int

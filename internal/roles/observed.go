@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
-// Observed returns the stages, whose roles now tell health when they begin and end. Health ignores roles it was not made for.
+// Observed returns the stages with roles that report to health when they begin and end. Health ignores roles that it was not made for.
 func Observed(health *probe.Health, stages ...Stage) []Stage {
 	observed := make([]Stage, len(stages))
 	for i, stage := range stages {
@@ -34,7 +34,7 @@ func (r Role) observed(health *probe.Health) Role {
 	return r
 }
 
-// until returns a check that says what is waited for until a channel is closed.
+// until returns a check that says, until a channel is closed, what is waited for.
 func until(closed <-chan struct{}, what string) func() string {
 	return func() string {
 		select {

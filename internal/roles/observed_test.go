@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// statuses returns how the roles are doing, by name.
+// statuses returns the status of each role, by name.
 func statuses(health *probe.Health) map[string]probe.Status {
 	all := map[string]probe.Status{}
 	for _, role := range health.Report().Roles {
@@ -46,7 +46,8 @@ func TestObservedFailure(t *testing.T) {
 	assert.False(t, health.Report().IsHealthy())
 }
 
-// TestPoolsSayWhatTheyWaitFor from before they run until they work, and that they stop before they do.
+// TestPoolsSayWhatTheyWaitFor: a pool says what it waits for, from before it runs until it works. It says that it stops before it has
+// stopped.
 func TestPoolsSayWhatTheyWaitFor(t *testing.T) {
 	t.Parallel()
 	server := natstest.Server(t)

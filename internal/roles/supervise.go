@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
-// minGrace is the least time that a stage gets to stop, even if the stages before it have used up all.
+// minGrace is the least time that a stage gets to stop, even if the earlier stages have used up all of the grace.
 const minGrace = 200 * time.Millisecond
 
 // Role is a part of the process that runs until its context ends, and then finishes or gives back what it holds.
@@ -37,12 +37,11 @@ type end struct {
 	err  error
 }
 
-// Supervise starts all roles of all stages, and waits until ctx ends or a role does. No role should end by itself.
-// Then it stops the stages in order, each after the one before has ended. The grace bounds the whole stop, except for a
-// moment for each stage: a role that has not ended by then is left behind.
+// Supervise starts all roles of all stages, and waits until ctx ends or a role does. No role should end by itself. Then it stops the stages
+// in order: each begins to stop when the one before has ended. The grace bounds the whole stop, except that every stage gets at least
+// minGrace. A role that has not ended by then is left behind.
 //
-// The error says which role ended by itself and why, or which did not end in time. It is nil if ctx ended and all roles
-// followed.
+// The error says which role ended by itself and why, or which role did not end in time. It is nil if ctx ended and all roles followed.
 func Supervise(ctx context.Context, log *slog.Logger, grace time.Duration, stages ...Stage) error {
 	early := make(chan end, 1)
 	started := make([]*running, len(stages))
@@ -75,7 +74,7 @@ func start(ctx context.Context, stage Stage, early chan<- end) *running {
 				case early <- e:
 				default:
 				}
-				e.err = nil // reported
+				e.err = nil // it is reported already
 			}
 			r.ended <- e
 		}()

@@ -35,13 +35,13 @@ func (r *record) stopped() []string {
 	return slices.Clone(r.names)
 }
 
-// lazy returns a role that takes a while to stop.
+// lazy returns a role that takes some time to stop.
 func (r *record) lazy(name string, takes time.Duration) roles.Role {
 	return roles.Role{Name: name, Run: func(ctx context.Context) error {
 		<-ctx.Done()
 		time.Sleep(takes)
 		r.add(name)
-		return ctx.Err() // as good as nil
+		return ctx.Err() // counts as nil
 	}}
 }
 
@@ -107,6 +107,6 @@ func TestSuperviseLeavesBehindWhatDoesNotStop(t *testing.T) {
 		assert.EqualError(t, err, "stuck did not stop in time; others take over what it held")
 		assert.Equal(t, []string{"last"}, r.stopped(), "those that follow still get a moment")
 		assert.Equal(t, 5100*time.Millisecond, time.Since(begin))
-		time.Sleep(2 * time.Hour) // a bubble must end with all its goroutines
+		time.Sleep(2 * time.Hour) // a synctest bubble ends only when all of its goroutines have ended
 	})
 }

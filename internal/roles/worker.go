@@ -16,13 +16,13 @@ import (
 // WorkerConfig says what a worker serves, and what its actions may do.
 type WorkerConfig struct {
 	worker.Config
-	// Actions needs no logger, connection or prefix: it gets the worker's.
+	// Actions needs no logger, connection or prefix, since it gets the worker's.
 	Actions builtin.Config
 	// CallbackListen is the address that receives callbacks of the http action, if Actions.Callbacks is set.
 	CallbackListen string
 }
 
-// Worker returns the role that runs the built-in actions. It needs no more of the installation than its task queue.
+// Worker returns the role that runs the built-in actions. Of the installation it needs only its task queue.
 func Worker(conn *Connection, config WorkerConfig) (Role, error) {
 	w, err := worker.New(conn.Conn, config.Config)
 	if err != nil {
@@ -42,8 +42,8 @@ func Worker(conn *Connection, config WorkerConfig) (Role, error) {
 	return Role{Name: "worker", Run: whileServing(listener, actions.Callbacks, w.Run), Checks: checks}, nil
 }
 
-// whileServing runs an HTTP server as long as run runs: a worker that stops still gets the callbacks of the runs that it lets
-// end.
+// whileServing runs an HTTP server as long as run runs. So a worker that is stopping still receives callbacks for the runs that it
+// finishes.
 func whileServing(
 	listener net.Listener, handler http.Handler, run func(context.Context) error,
 ) func(context.Context) error {
@@ -59,7 +59,7 @@ func whileServing(
 			served <- server.Serve(listener)
 		}()
 		err := run(ctx)
-		_ = server.Close() // whoever calls now is too late
+		_ = server.Close() // a callback now is too late
 		if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
 			err = errors.Join(err, fmt.Errorf("callbacks: %w", failed))
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker/builtin"
 )
 
-// TestWorkerReceivesCallbacks for as long as it runs.
+// TestWorkerReceivesCallbacks: a worker receives callbacks as long as it runs.
 func TestWorkerReceivesCallbacks(t *testing.T) {
 	t.Parallel()
 	server := natstest.Server(t)
@@ -58,7 +58,7 @@ func TestWorkerReceivesCallbacks(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestWorkerOfAPlainConfig has no callbacks.
+// TestWorkerOfAPlainConfig: a worker with a plain configuration receives no callbacks.
 func TestWorkerOfAPlainConfig(t *testing.T) {
 	t.Parallel()
 	server := natstest.Server(t)

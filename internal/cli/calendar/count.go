@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// Days says how often something is due on each day, by its date such as "2026-03-29". Days without are absent.
+// Days says how often something is due on each day. The key is a date such as "2026-03-29". Days on which nothing is due are absent.
 type Days map[string]int
 
 // Total is the sum over all days.
@@ -19,12 +19,12 @@ func (d Days) Total() int {
 	return total
 }
 
-// Count counts the nominal times of a spec by the days of a zone, from the day of the first date to the one before the
-// last, of which only the dates count. The spec has no jitter: its times are counted where they belong.
+// Count counts the nominal times of a spec by the days of a zone, from first up to the day before last. Only the dates of first and last
+// count. The spec must have no jitter: each time counts on its nominal day.
 func Count(spec *specproc.Spec, loc *time.Location, first, last time.Time) Days {
 	days := Days{}
 	from, to := first.Format(time.DateOnly), last.Format(time.DateOnly)
-	// No zone is further from UTC than a day.
+	// Every zone is within a day of UTC.
 	next, ok := spec.Next(first.AddDate(0, 0, -2), "")
 	for ok {
 		date := next.Nominal.In(loc).Format(time.DateOnly)
@@ -40,7 +40,7 @@ func Count(spec *specproc.Spec, loc *time.Location, first, last time.Time) Days 
 	return days
 }
 
-// endOfStretch returns the first instant after t, which is a whole second, that is on another day or has another offset.
+// endOfStretch returns the first instant after t that is on another day or has another offset from UTC. t is a whole second.
 func endOfStretch(loc *time.Location, t time.Time) time.Time {
 	_, offset := t.In(loc).Zone()
 	midnight := t.Add(time.Duration(offset)*time.Second).Truncate(24*time.Hour).AddDate(0, 0, 1)
@@ -54,7 +54,7 @@ func endOfStretch(loc *time.Location, t time.Time) time.Time {
 
 // between counts the times with from ≤ t < until.
 func between(spec *specproc.Spec, from, until time.Time) int {
-	// With a catch-up window of nothing, everything before the end is missed: counted at once, and not listed.
+	// With an empty catch-up window, everything before the end counts as missed. Missed times are counted all at once, and not listed.
 	out := spec.ProcessTimeRange(specproc.Range{From: from.Add(-1), To: until.Add(-1)})
 	return out.Missed.Count + out.Dropped.Count
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// TestCountAgainstAList counts the same times one by one, in months with clock changes: at midnight, of half an hour, of a
-// whole day.
+// TestCountAgainstAList counts the same times one by one, in months with clock changes: at midnight, of half an hour, and of a whole day.
 func TestCountAgainstAList(t *testing.T) {
 	t.Parallel()
 	months := []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// Page is what to draw.
+// Page says what to draw.
 type Page struct {
 	// First is the first day of the first month, in UTC; Months is how many to draw.
 	First  time.Time
@@ -21,7 +21,7 @@ type Page struct {
 	Changes []specproc.ClockChange
 	// Sunday begins the weeks on Sunday instead of Monday.
 	Sunday bool
-	// Width is how many columns there are. One month is drawn in any case.
+	// Width is how many columns there are. A row has at least one month, even if that is wider.
 	Width int
 	Color bool
 }
@@ -29,7 +29,7 @@ type Page struct {
 // monthGap stands between two months that are side by side.
 const monthGap = "   "
 
-// Draw writes the months, as many beside each other as fit, and notes about clock changes.
+// Draw writes the months, as many side by side as fit, and notes about clock changes.
 func Draw(w io.Writer, p *Page) error {
 	d := drawing{Page: p, changed: map[string]bool{}}
 	for date := range p.Days {
@@ -54,13 +54,13 @@ func Draw(w io.Writer, p *Page) error {
 // drawing is a page with the measures of its cells.
 type drawing struct {
 	*Page
-	// countWidth is that of the longest count; 0 if there is none at all.
+	// countWidth is the width of the longest count; 0 if nothing is due at all.
 	countWidth int
 	// changed has the dates of the clock changes.
 	changed map[string]bool
 }
 
-// cellWidth is that of a day: two digits, a mark, a count.
+// cellWidth is the width of a day: two digits, a mark and a count.
 func (d *drawing) cellWidth() int { return 3 + d.countWidth }
 
 func (d *drawing) monthWidth() int { return 7*d.cellWidth() + 6 }
@@ -90,7 +90,7 @@ func (d *drawing) row(out *strings.Builder, first, count int) {
 	}
 }
 
-// line is a line of a month. Its width is that on the screen, without colours.
+// line is a line of a month. Its width is its width on the screen, without colour codes.
 type line struct {
 	text  string
 	width int
@@ -124,7 +124,7 @@ func (d *drawing) month(first time.Time) []line {
 	return append(lines, week)
 }
 
-// pad leaves out the days before the first of a month.
+// pad leaves space for the days before the first of a month.
 func (d *drawing) pad(week *line, columns int) {
 	if columns > 0 {
 		week.add(strings.Repeat(" ", columns*(d.cellWidth()+1)-1), render.Plain)
@@ -155,7 +155,7 @@ func (d *drawing) header() line {
 	return l
 }
 
-// column is where a day stands in its week.
+// column is the position of a day in its week.
 func (d *drawing) column(day time.Time) int {
 	if d.Sunday {
 		return int(day.Weekday())
@@ -163,7 +163,7 @@ func (d *drawing) column(day time.Time) int {
 	return (int(day.Weekday()) + 6) % 7
 }
 
-// day draws a day: its number, "×" and how often something is due, "!" instead if the clocks change.
+// day draws a day: its number, "×", and how often something is due. If the clocks change on that day, "!" replaces "×".
 func (d *drawing) day(l *line, day time.Time) {
 	date := day.Format(time.DateOnly)
 	mark, count, color := "", "", render.Plain
@@ -199,7 +199,7 @@ func (d *drawing) notes(out *strings.Builder) {
 	}
 }
 
-// laterThan writes a time on the wall, with the date if that is another one.
+// laterThan writes a local time, with its date if the date differs from before.
 func laterThan(before, after time.Time) string {
 	if before.Format(time.DateOnly) == after.Format(time.DateOnly) {
 		return after.Format("15:04")
@@ -207,12 +207,12 @@ func laterThan(before, after time.Time) string {
 	return after.Format("15:04 on Mon 2006-01-02")
 }
 
-// dateOf returns the day of a clock change: the one on which the clocks were before it.
+// dateOf returns the day of a clock change, by the clocks before the change.
 func dateOf(change specproc.ClockChange) string {
 	return change.At.Add(change.Before).Format(time.DateOnly)
 }
 
-// countText writes a count in four characters at most; no day has more than 90,000 seconds.
+// countText writes a count in at most four characters. No day has more than 90,000 seconds.
 func countText(n int) string {
 	if n < 10_000 {
 		return strconv.Itoa(n)

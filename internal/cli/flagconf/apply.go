@@ -13,7 +13,7 @@ import (
 const (
 	// envPrefix begins the names of all environment variables.
 	envPrefix = "CARILLON_"
-	// FileFlag is the flag that names the configuration file. It is the one flag that the file itself cannot set.
+	// FileFlag is the flag that names the configuration file. It is the only flag that the file itself cannot set.
 	FileFlag = "config"
 	// helpFlag asks for help instead of setting anything.
 	helpFlag = "help"
@@ -27,7 +27,7 @@ func EnvName(flag string) string {
 // Configurable reports whether a flag has an environment variable: every flag but --help.
 func Configurable(flag *pflag.Flag) bool { return flag.Name != helpFlag }
 
-// Sources is where settings come from beside the command line.
+// Sources says where settings come from besides the command line.
 type Sources struct {
 	// LookupEnv is like [os.LookupEnv]. A variable set to the empty string counts as not set.
 	LookupEnv func(name string) (string, bool)
@@ -35,8 +35,8 @@ type Sources struct {
 	ReadFile func(path string) ([]byte, error)
 }
 
-// Apply sets the flags of cmd that the command line does not, from the environment and then from the file. The error
-// names the setting in the words of its source.
+// Apply sets the flags of cmd that the command line does not set: first from the environment, then from the file. The error names the
+// setting in the words of its source.
 func Apply(cmd *cobra.Command, sources Sources) error {
 	if err := applyEnv(cmd.Flags(), sources.LookupEnv); err != nil {
 		return err
@@ -96,8 +96,8 @@ func visitUnset(flags *pflag.FlagSet, visit func(*pflag.Flag) error) error {
 	return errors.Join(errs...)
 }
 
-// split cuts the value of an environment variable into lines for a flag that can be repeated. Commas would not do: they
-// are part of cron expressions and JSON.
+// split cuts the value of an environment variable into lines, for a flag that can be repeated. Commas would not work: cron expressions and
+// JSON contain them.
 func split(flag *pflag.Flag, text string) []string {
 	if _, repeatable := flag.Value.(pflag.SliceValue); !repeatable {
 		return []string{text}
@@ -122,7 +122,7 @@ func set(flags *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 	return nil
 }
 
-// Reason says in words of a user why a flag refuses a value.
+// Reason says in the user's words why a flag refuses a value.
 func Reason(flag *pflag.Flag, value string, err error) error {
 	switch flag.Value.Type() {
 	case "int":
@@ -148,7 +148,7 @@ type Enum struct {
 // NewEnum returns a flag value that stores into target, which keeps its content as the default.
 func NewEnum(target *string, allowed ...string) *Enum { return &Enum{target: target, allowed: allowed} }
 
-// String returns the word chosen.
+// String returns the chosen word.
 func (e *Enum) String() string { return *e.target }
 
 // Set chooses a word.

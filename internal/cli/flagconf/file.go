@@ -17,7 +17,7 @@ type setting struct {
 	values []string
 }
 
-// settings returns the names that any command of the tree has a flag for, in order.
+// settings returns, in order, the names for which any command of the tree has a flag.
 func settings(root *cobra.Command) []string {
 	var names []string
 	add := func(flag *pflag.Flag) {
@@ -42,7 +42,7 @@ func parseFile(path string, data []byte, known []string) (map[string]setting, er
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if document.Kind == 0 { // nothing but comments
+	if document.Kind == 0 { // only comments
 		return nil, nil
 	}
 	mapping := document.Content[0]
@@ -77,7 +77,7 @@ func checkKey(key string, file map[string]setting, known []string) error {
 	return nil
 }
 
-// texts returns the value of a key as the command line would have given it.
+// texts returns the value of a key in the form that the command line would have.
 func texts(value *yaml.Node) ([]string, error) {
 	for value.Kind == yaml.AliasNode {
 		value = value.Alias
@@ -100,8 +100,7 @@ func texts(value *yaml.Node) ([]string, error) {
 	return nil, errors.New("must be a plain value or a list of plain values")
 }
 
-// Suggest returns `; did you mean "nearest"?`, with a prefix such as "--" before the name, or "" when nothing known is
-// near.
+// Suggest returns `; did you mean "nearest"?`, with a prefix such as "--" before the name. It returns "" if no known name is similar.
 func Suggest(name string, known []string, prefix string) string {
 	best, bestDistance := "", 0
 	for _, candidate := range known {

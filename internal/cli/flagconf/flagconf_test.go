@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/cli/flagconf"
 )
 
-// tree is a small program: a command with two flags of its own, beside another.
+// tree is a small program: a command with two flags of its own, and another command.
 type tree struct {
 	root, cmd *cobra.Command
 	level     string

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Source is where the value of a flag comes from. Of two, the greater one counts.
+// Source says where the value of a flag comes from. The greater of two sources counts.
 type Source int
 
-// The sources, the weakest first.
+// The sources, from the weakest to the strongest.
 const (
 	Default Source = iota
 	File
@@ -17,14 +17,14 @@ const (
 	CommandLine
 )
 
-// The annotations that [Apply] leaves at a flag that it has set: the text is that of the source.
+// The annotations that [Apply] adds to a flag it has set. The text is the name that the source uses.
 const (
 	fileAnnotation        = "carillon.file"
 	environmentAnnotation = "carillon.environment"
 )
 
-// SourceOf returns where a flag has its value from, and what it is called there: --nats, CARILLON_NATS, or nats in
-// carillon.yaml. It knows that after [Apply].
+// SourceOf returns the source of a flag's value, and the flag's name there: --nats, CARILLON_NATS, or nats in carillon.yaml. It works only
+// after [Apply].
 func SourceOf(flag *pflag.Flag) (source Source, name string) {
 	option := "--" + flag.Name
 	if !flag.Changed {
@@ -39,15 +39,15 @@ func SourceOf(flag *pflag.Flag) (source Source, name string) {
 	return CommandLine, option
 }
 
-// Reset makes a flag one that no source sets.
+// Reset returns a flag to its default, as if no source had set it.
 func Reset(flag *pflag.Flag) {
 	switch value := flag.Value.(type) {
 	case pflag.SliceValue:
 		_ = value.Replace(nil)
 	case *Enum:
-		*value.target = flag.DefValue // which may be none of the words
+		*value.target = flag.DefValue // the default may be none of the allowed words
 	default:
-		_ = value.Set(flag.DefValue) // it had that before
+		_ = value.Set(flag.DefValue) // the flag has had this value before, so it is valid
 	}
 	flag.Changed = false
 	delete(flag.Annotations, environmentAnnotation)

@@ -12,20 +12,20 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// settleAfter is how long nothing may have happened to what is caught up before it is summed up.
+// settleAfter is the quiet time after the last event of a catch-up before the view sums it up.
 const settleAfter = 500 * time.Millisecond
 
 // catchUp sums up the actions of one schedule that were due before the process began.
 type catchUp struct {
-	open        map[string]struct{} // request IDs on their way
+	open        map[string]struct{} // request IDs of actions that have not ended
 	completed   int
 	others      map[schedule.EventKind]int // skipped, dropped, …
 	first, last time.Time                  // nominal times of the completed ones
 	changed     time.Time
 }
 
-// isCaughtUp reports whether an event is about an automatic action that was due before the process began. What was missed
-// is not always named; until the schedule has come to the present, it was missed while the process was away.
+// isCaughtUp reports whether an event is about an automatic action that was due before the process began. An event about missed actions may
+// not name their times. It counts as caught up as long as the schedule has not come to actions due after that moment.
 func (v *View) isCaughtUp(e schedule.Event) bool {
 	switch {
 	case e.Manual:
@@ -39,8 +39,8 @@ func (v *View) isCaughtUp(e schedule.Event) bool {
 	return false
 }
 
-// trackCatchUp takes in an event about an action that is caught up and reports whether it deserves a line of its own:
-// the way of such an action matters less than its end.
+// trackCatchUp records an event about an action that is being caught up. It reports whether the event deserves a line of its own: only the
+// end of such an action does.
 func (v *View) trackCatchUp(e schedule.Event) bool {
 	c := v.catchUp[e.ScheduleID]
 	if c == nil {
@@ -75,7 +75,7 @@ func (c *catchUp) complete(nominal time.Time) {
 	c.completed++
 }
 
-// Settle writes a line for each schedule that has caught up and been quiet since. It is to be called every now and then.
+// Settle writes a line for each schedule that has caught up and has been quiet since. Call it at short intervals.
 func (v *View) Settle(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(v.catchUp)) {
 		c := v.catchUp[id]
@@ -87,7 +87,7 @@ func (v *View) Settle(now time.Time) {
 	}
 }
 
-// summary is such as "17 actions of 10:00:04 to 10:00:36; 3 skipped".
+// summary returns a text such as "17 actions, of 10:00:04 to 10:00:36; 3 skipped".
 func (c *catchUp) summary(zone *time.Location) string {
 	clock := func(t time.Time) string { return t.In(zone).Format(clockFormat) }
 	var text string

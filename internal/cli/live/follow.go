@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// settleEvery is how often a view is asked to sum up.
+// settleEvery is the time between two calls of Settle.
 const settleEvery = 250 * time.Millisecond
 
 // Position is a place in the event stream.
@@ -48,7 +48,7 @@ func Last(ctx context.Context, js jetstream.JetStream, names subjects.Names, key
 	return event, true, nil
 }
 
-// Follow shows the events of a namespace from a position on, until ctx ends.
+// Follow shows the events of a namespace, from a position until ctx ends.
 func Follow(ctx context.Context, js jetstream.JetStream, names subjects.Names, namespace string, from Position, view *View) error {
 	consumer, err := js.OrderedConsumer(ctx, names.EventStream(), jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{names.Events(schedule.Key{Namespace: namespace})},
@@ -62,7 +62,7 @@ func Follow(ctx context.Context, js jetstream.JetStream, names subjects.Names, n
 	consuming, err := consumer.Consume(func(message jetstream.Msg) {
 		var event schedule.Event
 		if json.Unmarshal(message.Data(), &event) != nil {
-			return // not an event of this version; the stream keeps it for others
+			return // this version cannot read the event; the stream keeps it for others
 		}
 		select {
 		case events <- event:
@@ -94,7 +94,7 @@ func show(ctx context.Context, events <-chan schedule.Event, view *View) error {
 	}
 }
 
-// recentSize bounds the IDs remembered. Repeats follow what they repeat within a transition or two.
+// recentSize bounds the remembered IDs. A repeat follows its original within a transition or two.
 const recentSize = 4096
 
 // recent remembers the IDs of the newest events, to drop repeats. The zero value is ready to use.

@@ -28,7 +28,7 @@ type Config struct {
 	Zone *time.Location
 	// Color says that Out may be coloured.
 	Color bool
-	// Started is when the process began: what was due before is caught up.
+	// Started is when the process began. Actions that were due before count as caught up.
 	Started time.Time
 }
 
@@ -36,7 +36,7 @@ type Config struct {
 type View struct {
 	config  Config
 	catchUp map[string]*catchUp // by schedule
-	current map[string]bool     // schedules that have come to actions due since the process began
+	current map[string]bool     // schedules that have come to actions due after the process began
 	seen    recent
 }
 
@@ -50,7 +50,7 @@ func (v *View) Header() {
 	v.line(render.Dim, columns{"TIME", "WHAT", "SCHEDULE", "NOMINAL", "LATE", ""})
 }
 
-// Event shows an event, unless it is a repeat or one of many that are summed up later.
+// Event shows an event, unless it is a repeat or will be summed up later.
 func (v *View) Event(e schedule.Event) {
 	if !v.seen.add(e.ID) {
 		return
@@ -85,7 +85,7 @@ func (v *View) what(e schedule.Event) string {
 	return render.EventWord(&e)
 }
 
-// line writes one line; the colour is that of the word that says what happened.
+// line writes one line. The colour is for the word that says what happened.
 func (v *View) line(color render.Color, c columns) {
 	what := render.Pad(c.what, whatWidth)
 	if v.config.Color {

@@ -17,7 +17,7 @@ var started = time.Date(2026, 3, 28, 10, 0, 0, 0, time.UTC)
 
 const ms = time.Millisecond
 
-// script makes events with an ID and the time of a moment after started.
+// script creates events, each with an ID and the time of a moment after the start.
 type script struct {
 	view *live.View
 	out  strings.Builder
@@ -44,7 +44,7 @@ func (s *script) event(after time.Duration, e schedule.Event) schedule.Event {
 	return e
 }
 
-// due is an event about the action that is due a moment after started.
+// due is an event about an action that is due a moment after the start.
 func due(kind schedule.EventKind, after time.Duration) schedule.Event {
 	at := started.Add(after)
 	return schedule.Event{Kind: kind, RequestID: at.String(), Nominal: at, Actual: at}
@@ -125,7 +125,7 @@ func TestColours(t *testing.T) {
 	assert.Contains(t, coloured.out.String(), "\x1b[32mcompleted")
 }
 
-// TestRepeatsOfLongAgo makes sure that what is remembered of events is bounded, and that the newest are.
+// TestRepeatsOfLongAgo makes sure that the number of remembered IDs is bounded, and that they are the newest.
 func TestRepeatsOfLongAgo(t *testing.T) {
 	t.Parallel()
 	s := newScript(false)

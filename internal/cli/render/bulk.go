@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// selectionWidth is how much of a selection fits beside the rest.
+	// selectionWidth is how many characters of a selection fit beside the other columns.
 	selectionWidth = 40
 	// meterWidth is how many characters a bar has.
 	meterWidth = 30
 )
 
-// BulkTask says in a few words what is done to each schedule: "pause", "set the label team of".
+// BulkTask says in a few words what happens to each schedule: "pause", "set the label team of".
 func BulkTask(task *schedule.BulkTask) string {
 	if task.Operation != schedule.BulkSetLabel || task.Label == nil {
 		return string(task.Operation)
@@ -39,7 +39,8 @@ func BulkProgress(d *schedule.BulkDescription) string {
 	return text
 }
 
-// BulkMeter writes in one line how far a bulk operation has come, with a bar. The total is what there was when it was started.
+// BulkMeter writes the progress of a bulk operation in one line, with a bar. The total is the number of schedules when the operation was
+// started.
 func BulkMeter(d *schedule.BulkDescription) string {
 	settled := d.Done + d.Skipped + d.Failed
 	filled := meterWidth
@@ -68,7 +69,7 @@ func BulkList(w io.Writer, operations []schedule.BulkDescription, view View) err
 	return view.Table(w, rows)
 }
 
-// Bulk writes all there is to know about a bulk operation.
+// Bulk writes everything known about a bulk operation.
 func Bulk(w io.Writer, d *schedule.BulkDescription, view View) error {
 	var out strings.Builder
 	rows := filled([][]string{
@@ -148,7 +149,7 @@ func selectionText(s *schedule.Selection) string {
 	case s.All:
 		return "all"
 	case len(s.IDs) == 0:
-		return "named ones" // a list leaves them out
+		return "named ones" // a list does not include them
 	}
 	return Printable(strings.Join(s.IDs, " "))
 }
@@ -163,7 +164,7 @@ func labelText(label *schedule.Label) string {
 	return Printable(label.Name) + "=" + oneLine(*label.Value)
 }
 
-// instant is a moment with how long ago it was; empty for the zero one.
+// instant writes a time and how long ago it was; it is empty for the zero time.
 func (v View) instant(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -26,7 +26,7 @@ func CalendarSize(dates, windows int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Calendar writes what a named calendar holds, and how far its last change has come.
+// Calendar writes what a named calendar holds, and the progress of its last change.
 func Calendar(w io.Writer, d *schedule.CalendarDescription, view View) error {
 	var out strings.Builder
 	when := func(t time.Time) string {
@@ -60,7 +60,7 @@ func Calendar(w io.Writer, d *schedule.CalendarDescription, view View) error {
 	return err
 }
 
-// replanText says how far a change has come with the schedules that use the calendar.
+// replanText says for how many schedules that use the calendar a change has taken effect.
 func replanText(r *schedule.Replan) string {
 	switch {
 	case r == nil:
@@ -90,7 +90,7 @@ func Calendars(w io.Writer, calendars []schedule.CalendarSummary, view View) err
 	return view.Table(w, rows)
 }
 
-// CalendarChange writes what a calendar would be, with signs in front of what would come and go.
+// CalendarChange writes what would become of a calendar. Signs mark what would be added or removed.
 func CalendarChange(w io.Writer, exists bool, current, next schedule.NamedCalendar) error {
 	var out strings.Builder
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/presence"
 )
 
-// Cluster writes what an installation consists of. Times are in a zone.
+// Cluster writes the parts of an installation. Times are in the given zone.
 func Cluster(w io.Writer, f *diagnosis.Facts, zone *time.Location, view View) error {
 	var out strings.Builder
 	rows := clusterRows(f, zone, view)
@@ -137,7 +137,7 @@ func problemRows(problems []string) [][]string {
 	return rows
 }
 
-// Health writes one line for each check, and under those that are not well what to do.
+// Health writes one line for each check, and below each check that is not well, what to do about it.
 func Health(w io.Writer, checks []diagnosis.Check, view View) error {
 	width := 0
 	for i := range checks {

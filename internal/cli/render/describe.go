@@ -12,15 +12,15 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// View is how to show things.
+// View says how to show things.
 type View struct {
-	// Now is what relative times refer to.
+	// Now is the time to which relative times refer.
 	Now time.Time
-	// Zone is that of times in a list, whose schedules may have different ones; nil means UTC.
+	// Zone is the zone of the times in a list, since its schedules may have different zones; nil means UTC.
 	Zone *time.Location
-	// Color says that the output may be coloured.
+	// Color says that the output may have colours.
 	Color bool
-	// Width is how many columns the terminal has; 0 where there is none, and nothing is cut.
+	// Width is how many columns the terminal has. It is 0 without a terminal, and then nothing is cut.
 	Width int
 }
 
@@ -31,11 +31,16 @@ func (v View) paint(color Color, text string) string {
 	return color.Paint(text)
 }
 
-// Describe writes all there is to know about a schedule, in sections: first how it stands and what keeps it from running,
-// then what is to come, what happens and what has happened, and its settings last. Times are in its own zone.
+// Describe writes everything known about a schedule, in sections:
+//
+//  1. its state, and what keeps it from running
+//  2. what is to come, what is happening and what has happened
+//  3. its settings
+//
+// Times are in the schedule's own zone.
 func Describe(w io.Writer, d *schedule.Description, view View) error {
 	zone, err := d.Spec.Location()
-	if err != nil { // a zone that this binary does not know
+	if err != nil { // this binary does not know the zone
 		zone = time.UTC
 	}
 	info := &d.Info
@@ -80,7 +85,7 @@ func (v View) head(out *strings.Builder, d *schedule.Description, zone *time.Loc
 	}
 }
 
-// versionText is the conflict token, which names a version of the definition.
+// versionText writes the conflict token, which identifies a version of the definition.
 func versionText(token uint64) string {
 	if token == 0 {
 		return ""
@@ -88,7 +93,7 @@ func versionText(token uint64) string {
 	return strconv.FormatUint(token, 10) + " (conflict token)"
 }
 
-// stateText says whether the schedule starts anything by itself, who has paused it and when; the notes say why.
+// stateText says whether the schedule starts anything by itself, and who paused it when. The notes say why.
 func (v View) stateText(d *schedule.Description) string {
 	text, color := state(d.State), Green
 	switch {
@@ -116,7 +121,7 @@ func hasNotice(info *schedule.Info, code string) bool {
 	return slices.ContainsFunc(info.Reasons, func(n schedule.Notice) bool { return n.Code == code })
 }
 
-// heldUp are the reasons that nothing runs, but for what the head says already.
+// heldUp returns the reasons why nothing runs, except for those that the head already shows.
 func heldUp(info *schedule.Info) []schedule.Notice {
 	return slices.DeleteFunc(slices.Clone(info.Reasons), func(n schedule.Notice) bool {
 		return n.Code == schedule.NoticePaused && !info.PauseTime.IsZero()
@@ -135,8 +140,8 @@ func noticeRows(notices []schedule.Notice, paint func(string) string) [][]string
 	return rows
 }
 
-// section writes a heading and rows under it, and nothing when there are none. Rows of a name and a value, or of a text, are
-// left whole; others are a table with titles.
+// section writes a heading and the rows below it. Without rows it writes nothing. Rows with few columns, such as a name and a value, are
+// never cut. Rows with more columns are a table with titles.
 func (v View) section(out *strings.Builder, title string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -160,7 +165,7 @@ func whenRows(spec schedule.Spec) [][]string {
 	return append(rows, limitRows(spec)...)
 }
 
-// zoneDataRows say by which time zone data the next times were worked out, and which the frontend has if that is another.
+// zoneDataRows says with which time zone data the next times were computed. If the frontend has other data, it names that too.
 func zoneDataRows(info *schedule.Info) [][]string {
 	here, there := oneLine(info.ZoneData), oneLine(info.FrontendZoneData)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// runningRows are the runs in progress, the oldest first.
+// runningRows lists the runs in progress, the oldest first.
 func (v View) runningRows(runs []schedule.Run, zone *time.Location) [][]string {
 	if len(runs) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func waitingTitle(info *schedule.Info) string {
 	return "Waiting"
 }
 
-// waitingRows are the starts in the buffer, each with what it waits for.
+// waitingRows lists the starts in the buffer, each with what it waits for.
 func (v View) waitingRows(info *schedule.Info, policies *schedule.Policies, zone *time.Location) [][]string {
 	if len(info.Buffer) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (v View) waitsFor(s *schedule.WaitingStart) string {
 	return "its turn"
 }
 
-// backfillRows are the triggers and backfills in progress, the oldest first.
+// backfillRows lists the triggers and backfills in progress, the oldest first.
 func (v View) backfillRows(backfills []schedule.BackfillProgress, zone *time.Location) [][]string {
 	if len(backfills) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (v View) backfillRows(backfills []schedule.BackfillProgress, zone *time.Loc
 	return rows
 }
 
-// endedRows are the runs that are over, the newest last. Those in progress have a section of their own.
+// endedRows lists the runs that have ended, the newest last. Runs in progress have a section of their own.
 func endedRows(runs []schedule.Run, zone *time.Location) [][]string {
 	rows := [][]string{{"NOMINAL", "STATUS", "LATE", "TOOK", "WORKFLOW", "OUTCOME"}}
 	for i := range runs {
@@ -103,12 +103,12 @@ func endedRows(runs []schedule.Run, zone *time.Location) [][]string {
 		return nil
 	}
 	if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[5] != "" }) {
-		rows[0][5] = "" // nothing stands under it
+		rows[0][5] = "" // the column is empty
 	}
 	return rows
 }
 
-// Progress writes in one line how far a backfill has come: "120/744  up to Thu 2026-03-05 23:00:00 CET".
+// Progress writes the progress of a backfill in one line: "120/744  up to Thu 2026-03-05 23:00:00 CET".
 func Progress(progress schedule.BackfillProgress, zone *time.Location) string {
 	more := ""
 	if progress.TotalCapped {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// reasonWidth is how much of a reason fits beside the rest.
+	// reasonWidth is how many characters of a reason fit beside the other columns.
 	reasonWidth = 80
-	// bodyLimit bounds what is shown of a body, in bytes; the other formats have all of it.
+	// bodyLimit bounds how many bytes of a body are shown. The other formats have the whole body.
 	bodyLimit = 16 << 10
 )
 
@@ -39,7 +39,7 @@ func Letters(w io.Writer, letters []deadletter.Letter, view View) error {
 	return view.Table(w, rows)
 }
 
-// LetterShown writes all there is to know about a dead letter, and its contents as far as they fit.
+// LetterShown writes everything known about a dead letter, and as much of its contents as fits.
 func LetterShown(w io.Writer, m *deadletter.Message, view View) error {
 	var out strings.Builder
 	rows := filled([][]string{
@@ -61,7 +61,7 @@ func LetterShown(w io.Writer, m *deadletter.Message, view View) error {
 	return err
 }
 
-// giverOf says who has given a message up.
+// giverOf says which pool or worker has given a message up.
 func giverOf(l *deadletter.Letter) string {
 	if l.TaskQueue == "" {
 		return Printable(l.Pool)
@@ -69,7 +69,7 @@ func giverOf(l *deadletter.Letter) string {
 	return Printable(l.Pool + " (" + l.Namespace + "/" + l.TaskQueue + ")")
 }
 
-// originSubject says where a message was, as far as the letter can be believed.
+// originSubject says on which subject a message was, and how far the letter can be trusted about that.
 func originSubject(l *deadletter.Letter) string {
 	subject := Printable(l.Origin.Subject)
 	switch {
@@ -145,7 +145,7 @@ func orDash(text string) string {
 	return text
 }
 
-// Replayed writes one line for each letter that has been sent again.
+// Replayed writes one line for each letter that was sent again.
 func Replayed(w io.Writer, replayed []deadletter.Replayed) error {
 	var out strings.Builder
 	for i := range replayed {

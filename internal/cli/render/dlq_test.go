@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/golden"
 )
 
-// wakeLetter is about a schedule whose record cannot be read.
+// wakeLetter is a letter about a schedule whose record cannot be read.
 func wakeLetter() deadletter.Message {
 	return deadletter.Message{
 		Letter: deadletter.Letter{
@@ -31,7 +31,7 @@ func wakeLetter() deadletter.Message {
 	}
 }
 
-// hostileLetter says what would confuse a terminal, and that it is from where it cannot be.
+// hostileLetter holds text that would confuse a terminal, and claims an impossible origin.
 func hostileLetter() deadletter.Message {
 	return deadletter.Message{
 		Letter: deadletter.Letter{

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// EventClock is how the time of an event is written where it is of today, EventMoment where it may be of any day.
+	// EventClock is the layout for an event of today, EventMoment the layout for an event of any day.
 	EventClock  = "15:04:05.000"
 	EventMoment = "2006-01-02 15:04:05.000"
 
-	// eventScheduleWidth is the room for an ID; longer ones push the rest of their line to the right.
+	// eventScheduleWidth is the width for an ID. A longer ID pushes the rest of its line to the right.
 	eventScheduleWidth = 18
-	// outcomeWidth is how much of a result, or of why there is none, fits into a line.
+	// outcomeWidth is how many characters of a result, or of a failure, fit into a line.
 	outcomeWidth = 120
 )
 
@@ -26,21 +26,21 @@ var (
 	eventLateWidth = len("9999.9 ms")
 )
 
-// EventLines says how to write events, one line each. Layout and Zone are required.
+// EventLines says how to write events as lines. Layout and Zone are required.
 type EventLines struct {
 	// Layout is EventClock or EventMoment.
 	Layout string
 	// Zone is the zone of all times.
 	Zone *time.Location
-	// Schedule says that the events are of several schedules, and each line names its own.
+	// Schedule says that the events are about several schedules, so each line names its schedule.
 	Schedule bool
-	// Wide adds what names an event for programs: the IDs of the run, the request and the source, and the trace.
+	// Wide adds the names that programs use: the IDs of the run, the request and the source, and the trace.
 	Wide bool
-	// Color says that the output may be coloured.
+	// Color says that the output may have colours.
 	Color bool
 }
 
-// Header is the line over the events. Its zone is that of a moment.
+// Header is the line above the events. It names the zone as it is called at the given moment.
 func (l EventLines) Header(at time.Time) string {
 	title := "TIME (" + at.In(l.Zone).Format("MST") + ")"
 	return View{Color: l.Color}.paint(Dim, l.join(title, "WHAT", "SCHEDULE", "NOMINAL", "LATE", ""))
@@ -63,7 +63,7 @@ func (l EventLines) Line(e *schedule.Event) string {
 	if !l.Color {
 		return line
 	}
-	// The colour is that of the word that says what happened; it is the first of its kind after the time.
+	// Paint only the word that says what happened. It is the first of its kind after the time.
 	return strings.Replace(line, columnGap+EventWord(e), columnGap+EventColor(e).Paint(EventWord(e)), 1)
 }
 
@@ -76,8 +76,8 @@ func (l EventLines) join(at, what, scheduleID, nominal, late, detail string) str
 	return strings.TrimRight(strings.Join(cells, columnGap), " ")
 }
 
-// EventLateness is how late a start was, on the way to the worker, and once that is known at the first instruction of the
-// worker's code. It is false of other events.
+// EventLateness is how late a start was. For a started event, it is measured when the run goes to the worker. For a completed event, it is
+// measured at the first instruction of the worker's code, if that is known. For other events, the second result is false.
 func EventLateness(e *schedule.Event) (time.Duration, bool) {
 	began := e.Time
 	switch e.Kind {
@@ -93,7 +93,7 @@ func EventLateness(e *schedule.Event) (time.Duration, bool) {
 	return began.Sub(e.Actual), true
 }
 
-// eventWords are the kinds of event whose name is not what to show.
+// eventWords has the kinds of event that are not shown under their own name.
 var eventWords = map[schedule.EventKind]string{
 	schedule.EventDeferred:   "waiting",
 	schedule.EventRetried:    "start failed",
@@ -112,8 +112,7 @@ func EventWord(e *schedule.Event) string {
 	return Printable(strings.ReplaceAll(word, "_", " "))
 }
 
-// EventColor is the colour of the word: green for what went well, red for what did not, yellow for what has to wait or
-// gives way.
+// EventColor is the colour of the word: green for success, red for failure, yellow for what has to wait or gives way.
 func EventColor(e *schedule.Event) Color {
 	switch e.Kind {
 	case schedule.EventStarted:
@@ -139,13 +138,13 @@ func statusColor(status schedule.Status) Color {
 	return Red
 }
 
-// EventDetail is what there is to know of an event beside its word, in one line. Times are in a zone.
+// EventDetail writes in one line what is known of an event besides its word. Times are in the given zone.
 func EventDetail(e *schedule.Event, zone *time.Location) string {
 	return joinFilled(", ", took(e.CodeTime, e.CloseTime), attemptText(e.Attempt), outcomeText(&e.Outcome),
 		howMany(e, zone), reasonOf(e), policyOf(e), workflowOf(e), sourceOf(e), whoAsked(e))
 }
 
-// took says how long the worker's code ran; empty where that is not known.
+// took says how long the worker's code ran; it is empty if that is not known.
 func took(began, ended time.Time) string {
 	if began.IsZero() || ended.IsZero() {
 		return ""
@@ -153,7 +152,7 @@ func took(began, ended time.Time) string {
 	return "took " + Millis(ended.Sub(began))
 }
 
-// attemptText says which attempt of the worker a run ended with, unless it was the first.
+// attemptText says with which attempt of the worker a run ended, unless it was the first.
 func attemptText(attempt int) string {
 	if attempt < 2 {
 		return ""
@@ -161,7 +160,7 @@ func attemptText(attempt int) string {
 	return fmt.Sprintf("attempt %d", attempt)
 }
 
-// outcomeText says what came of a run, shortened to fit into a line; empty where there is nothing to say.
+// outcomeText says how a run turned out, shortened to fit into a line. It is empty if there is nothing to say.
 func outcomeText(o *schedule.Outcome) string {
 	switch {
 	case o.Failure != nil:
@@ -176,14 +175,13 @@ func outcomeText(o *schedule.Outcome) string {
 
 func failureText(f *schedule.Failure) string {
 	text := Shorten(oneLine(f.Message), outcomeWidth)
-	if f.Type != "" && !strings.HasPrefix(text, f.Type) { // some messages say it themselves
+	if f.Type != "" && !strings.HasPrefix(text, f.Type) { // some messages already begin with it
 		text = joinFilled(" ", text, "("+oneLine(f.Type)+")")
 	}
 	return text
 }
 
-// howMany says how many actions or times an event stands for, and which. Of a backfill that is asked for only the range is
-// known.
+// howMany says how many actions or times an event stands for, and which. For a requested backfill, only the range is known.
 func howMany(e *schedule.Event, zone *time.Location) string {
 	from, to := e.First.In(zone).Format(time.DateTime), e.Last.In(zone).Format(time.DateTime)
 	times := from + " to " + to
@@ -201,7 +199,7 @@ func howMany(e *schedule.Event, zone *time.Location) string {
 	return counted(e.Count, countWord(e.Kind)) + " of " + times
 }
 
-// countWord is what the events of a kind count.
+// countWord says what the events of a kind count.
 func countWord(kind schedule.EventKind) string {
 	switch kind {
 	case schedule.EventNoWorker:
@@ -220,7 +218,7 @@ func counted(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// reasonOf is the reason, unless the failure says the same.
+// reasonOf returns the reason, unless the failure contains it already.
 func reasonOf(e *schedule.Event) string {
 	if e.Failure != nil && strings.Contains(e.Reason, e.Failure.Message) {
 		return ""
@@ -228,7 +226,7 @@ func reasonOf(e *schedule.Event) string {
 	return oneLine(e.Reason)
 }
 
-// policyOf names the overlap policy that decided, unless the reason does.
+// policyOf names the overlap policy that decided, unless the reason names it.
 func policyOf(e *schedule.Event) string {
 	policy := string(e.Overlap)
 	if policy == "" || strings.Contains(e.Reason, policy) {
@@ -237,7 +235,7 @@ func policyOf(e *schedule.Event) string {
 	return "overlap policy " + oneLine(policy)
 }
 
-// workflowOf names the run that has begun or is to end; the lines after it are told apart by their nominal time.
+// workflowOf names the run that has begun or is to end. Later lines identify the run by its nominal time.
 func workflowOf(e *schedule.Event) string {
 	switch e.Kind {
 	case schedule.EventStarted, schedule.EventCancelRequested, schedule.EventTerminated:
@@ -246,12 +244,12 @@ func workflowOf(e *schedule.Event) string {
 	return ""
 }
 
-// aboutSource are the kinds of event that tell of a trigger or backfill itself.
+// aboutSource are the kinds of event about a trigger or backfill itself.
 var aboutSource = []schedule.EventKind{
 	schedule.EventTriggered, schedule.EventBackfillRequested, schedule.EventBackfillCompleted, schedule.EventBackfillCanceled,
 }
 
-// sourceOf names a trigger or backfill, as cancel-backfill wants it.
+// sourceOf names a trigger or backfill in the form that cancel-backfill takes.
 func sourceOf(e *schedule.Event) string {
 	if e.Source == "" || !slices.Contains(aboutSource, e.Kind) {
 		return ""
@@ -259,8 +257,8 @@ func sourceOf(e *schedule.Event) string {
 	return "as " + oneLine(e.Source)
 }
 
-// whoAsked says who asked for it. All events of a start bear that; the line that tells of the request is enough. Who ends a
-// run by hand is somebody else.
+// whoAsked says who requested something. All events of a start carry that name, but it is enough in the line about the request. If somebody
+// ends a run by hand, the name is that person's, so the line shows it.
 func whoAsked(e *schedule.Event) string {
 	endedByHand := e.Overlap == "" && (e.Kind == schedule.EventCancelRequested || e.Kind == schedule.EventTerminated)
 	if e.Identity == "" || !e.Nominal.IsZero() && !endedByHand {
@@ -269,7 +267,7 @@ func whoAsked(e *schedule.Event) string {
 	return "by " + oneLine(e.Identity)
 }
 
-// eventNames are the names in an event that EventDetail leaves out.
+// eventNames returns the names in an event that EventDetail leaves out.
 func eventNames(e *schedule.Event) string {
 	var parts []string
 	for _, pair := range [][2]string{
@@ -288,5 +286,5 @@ func joinFilled(separator string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }
 
-// oneLine makes text of anywhere fit to stand in a line.
+// oneLine makes any text safe to show in one line.
 func oneLine(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }

@@ -60,7 +60,7 @@ func TestCluster(t *testing.T) {
 	assert.Contains(t, out.String(), "there is no installation of this prefix\n")
 }
 
-// TestWhoEndsARun by hand is told, and is not who has asked for the run.
+// TestWhoEndsARun: the line about a run that is ended by hand names the person who ends it, not the one who requested the run.
 func TestWhoEndsARun(t *testing.T) {
 	t.Parallel()
 	event := schedule.Event{

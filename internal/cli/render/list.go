@@ -27,7 +27,7 @@ func List(w io.Writer, schedules []schedule.Description, view View) error {
 	return view.Table(w, rows)
 }
 
-// stateActive is the state of a schedule that nothing keeps from acting.
+// stateActive is the state of a schedule that nothing prevents from acting.
 const stateActive = "active"
 
 func state(s schedule.State) string {
@@ -40,7 +40,7 @@ func state(s schedule.State) string {
 	return stateActive
 }
 
-// next is when the next automatic action is due. The times of a paused schedule will pass without one.
+// next says when the next automatic action is due. A paused schedule has none.
 func (v View) next(d *schedule.Description, zone *time.Location) string {
 	if d.State.Paused || len(d.Info.FutureActionTimes) == 0 {
 		return "-"
@@ -49,7 +49,7 @@ func (v View) next(d *schedule.Description, zone *time.Location) string {
 	return next.In(zone).Format(time.DateTime) + ", " + Relative(next, v.Now)
 }
 
-// last is what became of the newest run.
+// last says how the newest run ended, or that it is running.
 func last(info schedule.Info) string {
 	if len(info.RecentActions) == 0 {
 		return "-"

@@ -25,7 +25,7 @@ func NamespaceList(w io.Writer, namespaces []schedule.NamespaceDescription, view
 	return view.Table(w, rows)
 }
 
-// Namespace writes all there is to know about a namespace.
+// Namespace writes everything known about a namespace.
 func Namespace(w io.Writer, d *schedule.NamespaceDescription, view View) error {
 	var out strings.Builder
 	rows := filled([][]string{
@@ -72,7 +72,7 @@ func (v View) freezeText(freeze *schedule.Freeze) string {
 	return text + ": " + oneLine(freeze.Reason)
 }
 
-// doneBy is when something was done, and by whom, as far as that is known; empty for the zero time.
+// doneBy says when something was done, and by whom if that is known. It is empty for the zero time.
 func (v View) doneBy(t time.Time, by string) string {
 	text := v.instant(t)
 	if text != "" && by != "" {
@@ -81,7 +81,7 @@ func (v View) doneBy(t time.Time, by string) string {
 	return text
 }
 
-// namespaceLimitRows are the limits with what is made of them, which is not always known.
+// namespaceLimitRows lists the limits with their current use, if that is known.
 func namespaceLimitRows(limits *schedule.NamespaceLimits, usage *schedule.NamespaceUsage) [][]string {
 	requests := rateText(limits.RequestsPerSecond)
 	if requests != "" {
@@ -132,7 +132,7 @@ func frontendsText(n int) string {
 	return fmt.Sprintf("%d frontends were", n)
 }
 
-// rateText and limitText are empty where there is no limit.
+// rateText and limitText return an empty text if there is no limit.
 func rateText(perSecond float64) string {
 	if perSecond == 0 {
 		return ""
@@ -154,7 +154,7 @@ func limitText(limit int) string {
 	return strconv.Itoa(limit)
 }
 
-// retentionText counts days where it can: 720h are 30 days.
+// retentionText writes whole days as days: 720h are 30 days.
 func retentionText(d schedule.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable writes what a terminal might obey, and what cannot be seen, as JSON escapes it: \u001b, \u202e. A name may come from a
-// subject that anybody has published on, and a text from anybody who may create schedules. Tabs stay; what is not UTF-8 becomes
-// U+FFFD.
+// Printable escapes characters that a terminal might obey or that cannot be seen, as JSON does: \u001b, \u202e. The text may be hostile:
+// anybody who may publish on a subject can choose a name, and anybody who may create schedules can choose a text. Tabs stay. Bytes that are
+// not UTF-8 become U+FFFD.
 func Printable(text string) string {
 	if strings.IndexFunc(text, isHidden) < 0 {
 		return strings.ToValidUTF8(text, string(utf8.RuneError))
@@ -19,16 +19,16 @@ func Printable(text string) string {
 	return escape(text, func(r rune) bool { return isHidden(r) && r != '\t' })
 }
 
-// PrintableJSON escapes in JSON what [Printable] escapes in a text. It means the same as before.
+// PrintableJSON escapes in JSON what [Printable] escapes in a text. The JSON keeps its meaning.
 func PrintableJSON(text []byte) []byte {
-	hidden := func(r rune) bool { return r > '~' && isHidden(r) } // of what is before that, JSON has escaped all but its own white space
+	hidden := func(r rune) bool { return r > '~' && isHidden(r) } // JSON has already escaped the lower ones, except for its own white space
 	if bytes.IndexFunc(text, hidden) < 0 {
 		return text
 	}
 	return []byte(escape(string(text), hidden))
 }
 
-// escape writes the characters that are hidden as JSON escapes them.
+// escape writes the hidden characters as JSON escapes them.
 func escape(text string, hidden func(rune) bool) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -45,7 +45,7 @@ func escape(text string, hidden func(rune) bool) string {
 
 func isHidden(r rune) bool { return !unicode.IsPrint(r) }
 
-// printableRows escapes what stands in the cells of a table, but for the colours that this package has given to whole cells.
+// printableRows escapes the cells of a table, except for the colours that this package has given to whole cells.
 func printableRows(rows [][]string) [][]string {
 	all := make([][]string, len(rows))
 	for i, row := range rows {
@@ -61,7 +61,7 @@ func printableRows(rows [][]string) [][]string {
 // Color is an ANSI colour.
 type Color string
 
-// The colours in use. Each has one meaning, and none is needed to understand a line.
+// The colours in use. Each has one meaning. A line can be understood without them.
 const (
 	Plain  Color = ""
 	Dim    Color = "\x1b[2m"
@@ -74,7 +74,7 @@ const (
 	reset = "\x1b[0m"
 )
 
-// colorOf takes a painted text apart.
+// colorOf separates a painted text into colour and text.
 func colorOf(painted string) (Color, string) {
 	for _, color := range []Color{Dim, Bold, Red, Green, Yellow, Blue} {
 		if text, ok := strings.CutPrefix(painted, string(color)); ok && strings.HasSuffix(text, reset) {

@@ -31,7 +31,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestPrintableJSON: nothing is left that cannot be seen, and a program reads what it did before.
+// TestPrintableJSON: no invisible character remains, and a program reads the same as before.
 func TestPrintableJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,7 +46,7 @@ func TestPrintableJSON(t *testing.T) {
 	})
 }
 
-// TestTablesHideNothing: whoever names a schedule does not paint or clear the terminal of who lists it.
+// TestTablesHideNothing: whoever names a schedule cannot paint or clear the terminal of a person who lists it.
 func TestTablesHideNothing(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"ID", "STATE"}, {"a\x1b[2J\u202e", "active"}, {Red.Paint("b\x1b[2J"), "paused"}}

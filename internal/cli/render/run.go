@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Runs writes one line for each run, and which schedule it is of if they may be of several. Times are in a zone.
+// Runs writes one line for each run. If the runs may be of several schedules, each line names its schedule. Times are in the given zone.
 func Runs(w io.Writer, runs []schedule.Run, several bool, zone *time.Location, view View) error {
 	if len(runs) == 0 {
 		_, err := io.WriteString(w, "no runs\n")
@@ -54,7 +54,7 @@ func tookText(run *schedule.Run) string {
 	return Millis(run.CloseTime.Sub(run.CodeTime))
 }
 
-// runStatus is how a run ended, or that it has not. Nobody knows it of a run whose schedule was deleted meanwhile.
+// runStatus says how a run ended, or that it is running. The status is unknown if the schedule of the run was deleted in the meantime.
 func runStatus(run *schedule.Run) string {
 	switch {
 	case run.Status != "":
@@ -65,7 +65,7 @@ func runStatus(run *schedule.Run) string {
 	return "running"
 }
 
-// late is the time from due to code running, or to started while that is not known.
+// late is the time from the due time until the code ran. If that is not known, it ends when the run was started.
 func late(run *schedule.Run) string {
 	began := run.CodeTime
 	if began.IsZero() {
@@ -77,7 +77,7 @@ func late(run *schedule.Run) string {
 	return Millis(began.Sub(run.DueTime))
 }
 
-// Run writes all there is to know about a run, and what happened to it.
+// Run writes everything known about a run, and what happened to it.
 func Run(w io.Writer, run *schedule.RunReply, zone *time.Location, view View) error {
 	var out strings.Builder
 	for _, row := range filled(view.runRows(&run.Run, zone)) {
@@ -99,7 +99,7 @@ func Run(w io.Writer, run *schedule.RunReply, zone *time.Location, view View) er
 func (v View) runRows(run *schedule.Run, zone *time.Location) [][]string {
 	source := run.Source
 	if source == schedule.SourceAuto {
-		source = "" // what a schedule does by itself
+		source = "" // an action of the schedule itself needs no source
 	}
 	started := v.when(run.StartTime, zone)
 	if !run.StartTime.IsZero() {
@@ -132,7 +132,7 @@ func (v View) runRows(run *schedule.Run, zone *time.Location) [][]string {
 	}
 }
 
-// when writes a time with how long ago it was; empty for none.
+// when writes a time and how long ago it was; it is empty for the zero time.
 func (v View) when(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return ""
@@ -156,7 +156,7 @@ func failureRows(f *schedule.Failure) [][]string {
 	})
 }
 
-// runResult writes a result in full, as far as it is known.
+// runResult writes the whole result, as far as it is known.
 func (v View) runResult(out *strings.Builder, o *schedule.Outcome) {
 	var indented bytes.Buffer
 	switch {

@@ -20,7 +20,7 @@ func Spec(spec schedule.Spec) string {
 	return strings.Join(parts, ", ")
 }
 
-// specRows lists the parts of a spec that make times.
+// specRows lists the parts of a spec that produce times.
 func specRows(spec schedule.Spec) [][]string {
 	var rows [][]string
 	for _, interval := range spec.Intervals {
@@ -37,7 +37,7 @@ func specRows(spec schedule.Spec) [][]string {
 	return rows
 }
 
-// limitRows lists the parts of a spec that bound or move its times.
+// limitRows lists the parts of a spec that limit or move its times.
 func limitRows(spec schedule.Spec) [][]string {
 	rows := append(calendarRows("except", spec.ExcludeCalendars), structuredRows("except", spec.ExcludeStructuredCalendars)...)
 	for _, dates := range spec.ExcludeDates {
@@ -85,7 +85,7 @@ func calendarRows(word string, calendars []schedule.Calendar) [][]string {
 	return rows
 }
 
-// calendarText is the time of day, hour:minute:second, and the fields of the date that are set: "09:00:00 weekday mon-fri".
+// calendarText writes the time of day, hour:minute:second, and those fields of the date that are set: "09:00:00 weekday mon-fri".
 func calendarText(c schedule.Calendar) string {
 	text := clockField(c.Hour) + ":" + clockField(c.Minute) + ":" + clockField(c.Second)
 	for _, field := range []struct {

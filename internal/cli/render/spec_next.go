@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
-// SpecTimes is what there is to know about a spec that is tried out.
+// SpecTimes is what "spec next" shows about a spec.
 type SpecTimes struct {
 	Description string          `json:"description"`
 	Warnings    []prose.Warning `json:"warnings,omitempty"`
@@ -44,7 +44,7 @@ func SpecNext(w io.Writer, next *SpecTimes, view View) error {
 	return err
 }
 
-// rows has the times in the zone of the spec, in UTC if that is another one, and when they are due if jitter moves them.
+// rows has the times in the zone of the spec, then in UTC unless that is the zone, then the due times if jitter moves them.
 func (n *SpecTimes) rows(now time.Time) [][]string {
 	moved := slices.ContainsFunc(n.Next, func(t SpecTime) bool { return !t.Actual.Equal(t.Nominal) })
 	row := func(local, utc, due, distance string) []string {
@@ -81,7 +81,7 @@ func specWarnings(out *strings.Builder, warnings []prose.Warning, view View) {
 	}
 }
 
-// Warnings writes one line for each warning; of names what it is about, unless that is plain.
+// Warnings writes one line for each warning. The argument of names the object of the warning; it is empty if that is clear.
 func Warnings(w io.Writer, of string, warnings []schedule.Notice) error {
 	var out strings.Builder
 	for _, warning := range warnings {

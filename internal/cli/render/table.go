@@ -10,17 +10,17 @@ import (
 const (
 	// columnGap stands between two columns.
 	columnGap = "  "
-	// narrowColumn is how far a column is cut at most, in characters.
+	// narrowColumn is the width below which no column is cut, in characters.
 	narrowColumn = 8
 )
 
-// Table writes rows with their columns aligned to the left. The last column is not padded.
+// Table writes rows with their columns aligned to the left. The last cell of a row is not padded.
 func Table(w io.Writer, rows [][]string) error {
 	return layOut(w, printableRows(rows), func(_ int, cell string) string { return cell })
 }
 
-// Table writes rows as the function does, the first of which are the titles. On a terminal it cuts what is widest until a line
-// fits, and paints the words of the columns that say how something is.
+// Table writes rows as the function Table does. The first row has the titles. On a terminal it cuts the widest columns until a line fits,
+// and paints the words in the columns that show a state.
 func (v View) Table(w io.Writer, rows [][]string) error {
 	rows = printableRows(rows)
 	if v.Width > 0 {
@@ -34,10 +34,10 @@ func (v View) Table(w io.Writer, rows [][]string) error {
 	})
 }
 
-// stateTitles are the titles of columns that say how something is.
+// stateTitles are the titles of the columns that show a state.
 var stateTitles = []string{"STATUS", "STATE", "LAST"}
 
-// stateColors are the colours of the words in them: green is well, red is not, yellow is held up.
+// stateColors are the colours of the words in these columns: green is good, red is bad, yellow is held up.
 var stateColors = map[string]Color{
 	"active": Green, "completed": Green, "ok": Green,
 	"running": Blue,
@@ -45,7 +45,7 @@ var stateColors = map[string]Color{
 	"failed": Red, "canceled": Red, "terminated": Red, "timed out": Red, "unknown": Red, "deleting": Red,
 }
 
-// layOut writes rows, each cell as paint returns it. It is padded already, but for the last of a row.
+// layOut writes rows, with each cell as paint returns it. paint gets a cell after padding; the last cell of a row has none.
 func layOut(w io.Writer, rows [][]string, paint func(column int, cell string) string) error {
 	var out strings.Builder
 	widths := columnWidths(rows)
@@ -68,7 +68,7 @@ func layOut(w io.Writer, rows [][]string, paint func(column int, cell string) st
 	return err
 }
 
-// fit cuts the cells of the widest columns until a line has so many characters, or no column can be cut any more.
+// fit cuts the cells of the widest columns until a line is at most width characters long, or until no column can be cut any more.
 func fit(rows [][]string, width int) [][]string {
 	widths := columnWidths(rows)
 	line := len(columnGap) * (len(widths) - 1)
@@ -105,12 +105,12 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-// Pad fills text up with spaces to a width in characters.
+// Pad adds spaces to a text up to a width in characters.
 func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-// Shorten cuts text to a width in characters; the last one is then "…".
+// Shorten cuts text to a width in characters. The last character of a shortened text is "…".
 func Shorten(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text

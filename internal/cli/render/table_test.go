@@ -42,7 +42,7 @@ func TestTablePaints(t *testing.T) {
 		"c       odd\n", tableOf(View{Color: true}, rows), "only where a column says how something is")
 }
 
-// TestTableKeepsToItsWidth on any terminal that is wide enough for its columns.
+// TestTableKeepsToItsWidth: a table keeps to the width of any terminal that is wide enough for its columns.
 func TestTableKeepsToItsWidth(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

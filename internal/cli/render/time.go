@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Relative says how far t is from now in one unit: "in 3m", "5s ago", "now".
+// Relative says in one unit how far t is from now: "in 3m", "5s ago", "now".
 func Relative(t, now time.Time) string {
 	distance := t.Sub(now)
 	switch {
@@ -30,7 +30,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// Millis writes a short duration for reading: "3 ms", "0.4 ms", "2.00 s", "45 s", "3m20s".
+// Millis writes a short duration for people: "3 ms", "0.4 ms", "2.00 s", "45 s", "3m20s".
 func Millis(d time.Duration) string {
 	switch size := d.Abs(); {
 	case size < 10*time.Millisecond:
@@ -50,7 +50,7 @@ func moment(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon 2006-01-02 15:04:05 MST")
 }
 
-// precise writes a time to the millisecond, for what is compared with others.
+// precise writes a time to the millisecond, so that it can be compared with others.
 func precise(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon 2006-01-02 15:04:05.000 MST")
 }

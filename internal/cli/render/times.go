@@ -10,15 +10,15 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Times writes times of a schedule in its zone, when they are due if jitter moves them, and which of those to come will
-// start nothing.
+// Times writes the times of a schedule in its zone, and the due times if jitter moves them. It marks the future times that will start
+// nothing.
 func Times(w io.Writer, d *schedule.Description, times []schedule.DueTime, view View) error {
 	if len(times) == 0 {
 		_, err := io.WriteString(w, "no times\n")
 		return err
 	}
 	zone, err := d.Spec.Location()
-	if err != nil { // a zone that this binary does not know
+	if err != nil { // this binary does not know the zone
 		zone = time.UTC
 	}
 	moved := slices.ContainsFunc(times, func(t schedule.DueTime) bool { return !t.DueTime.Equal(t.NominalTime) })
@@ -39,7 +39,7 @@ func Times(w io.Writer, d *schedule.Description, times []schedule.DueTime, view 
 	return err
 }
 
-// fate says what keeps a time to come from starting anything, as far as that is known now.
+// fate says what will keep a future time from starting anything, as far as that is known now.
 func (v View) fate(d *schedule.Description, t schedule.DueTime) string {
 	switch {
 	case !t.DueTime.After(v.Now):
@@ -54,7 +54,7 @@ func (v View) fate(d *schedule.Description, t schedule.DueTime) string {
 	return ""
 }
 
-// Skips writes which times a schedule will pass over, in its zone.
+// Skips writes, in the schedule's zone, which times it will skip.
 func Skips(w io.Writer, id string, skips []time.Time, zone *time.Location, now time.Time) error {
 	if len(skips) == 0 {
 		_, err := fmt.Fprintf(w, "%s skips no times\n", id)
