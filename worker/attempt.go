@@ -12,17 +12,17 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// attempt is one call of a handler. It is over when the handler returns or is left: one that is left may go on, but what
-// it returns then is for nobody.
+// attempt is one call of a handler. It is over when the handler returns or is left. A handler that is left may continue, but its result is
+// ignored.
 type attempt struct {
 	held *held
-	// ctx is the handler's; end ends it.
+	// ctx is the context of the handler; end ends it.
 	ctx context.Context
 	end context.CancelCauseFunc
 	out <-chan returned
 	// began is when the handler was called.
 	began time.Time
-	// clock fires when a time limit may be over; exceeded is the one that was, and from then on clock is the grace.
+	// clock fires when a time limit may be over. exceeded is the limit that is over; once it is set, clock measures the grace.
 	clock    *time.Timer
 	exceeded error
 }
@@ -32,12 +32,12 @@ type executor struct {
 	now    func() time.Time
 	log    *slog.Logger
 	strays *strays // handlers that were left
-	// maxResult is how many bytes a result may have.
+	// maxResult returns how many bytes a result may have.
 	maxResult func() int
 }
 
-// execute runs the handler and decides what follows; when final is closed it waits no longer. The context it returns
-// carries the span of the attempt.
+// execute runs the handler and decides what follows. Once final is closed, it no longer waits for the handler. The returned context carries
+// the span of the attempt.
 func (e *executor) execute(final <-chan struct{}, h *held, handler Handler) (context.Context, verdict) {
 	traced, span := telemetry.StartProcess(h.ctx, telemetry.DestinationAction)
 	if span.IsRecording() {
@@ -67,7 +67,7 @@ func (e *executor) begin(ctx context.Context, h *held, handler Handler) *attempt
 	return a
 }
 
-// beat returns what a heartbeat of a run does.
+// beat returns the function that handles a heartbeat of a run.
 func (e *executor) beat(h *held) func(details any) {
 	return func(details any) {
 		now, encoded := e.now(), encodeDetails(details)
@@ -87,7 +87,7 @@ func (a *attempt) close() {
 	a.end(nil)
 }
 
-// await waits for the handler no longer than the run may last, and decides what follows.
+// await waits for the handler, but no longer than the run may last, and decides what follows.
 func (e *executor) await(final <-chan struct{}, a *attempt) verdict {
 	h := a.held
 	for {
@@ -111,16 +111,16 @@ func (e *executor) await(final <-chan struct{}, a *attempt) verdict {
 	}
 }
 
-// tick looks at the time limits, ends the context when one is over, and reports whether the handler has had its grace
-// since. It winds the clock up for the next look. The limits also hold for a handler whose context has ended before, say
-// by a cancel, and a heartbeat during the grace comes too late.
+// tick checks the time limits. If one is over, it ends the context and starts the grace. It reports whether the handler has used up its
+// grace. It resets the clock for the next check. The limits also apply to a handler whose context has already ended, for example by a
+// cancel. A heartbeat during the grace is too late.
 func (a *attempt) tick(now time.Time) (left bool) {
 	if a.exceeded != nil {
 		return true
 	}
 	at, limit := firstLimit(&a.held.request, a.began, a.held.lastAlive())
 	switch {
-	case limit == nil: // it may take as long as it likes
+	case limit == nil: // no limit applies
 	case now.Before(at):
 		a.clock.Reset(at.Sub(now))
 	default:
@@ -131,12 +131,12 @@ func (a *attempt) tick(now time.Time) (left bool) {
 	return false
 }
 
-// leave stops waiting for the handler. It goes on beside whatever takes its slot, and is counted until it returns.
+// leave stops waiting for the handler. The handler continues beside the run that takes its slot, and is counted until it returns.
 func (e *executor) leave(a *attempt, cause error) {
 	left, keepsSlot := e.strays.add(a.out)
 	a.held.slotKept = keepsSlot
 	attrs := append(a.held.attrs(), keyAttempt, a.held.delivery, keyReason, cause, keyHandlersLeft, left)
-	if errors.Is(cause, ErrTerminated) { // it has had no time to return
+	if errors.Is(cause, ErrTerminated) { // it had no time to return
 		e.log.DebugContext(a.ctx, "handler of a terminated run is left", attrs...)
 		return
 	}
@@ -147,7 +147,7 @@ func (e *executor) leave(a *attempt, cause error) {
 	telemetry.Fail(trace.SpanFromContext(a.ctx), "handler_left", "the handler did not return")
 }
 
-// withLimits bounds the context of one attempt in time, so that the handler's own calls know their deadline.
+// withLimits gives the context of one attempt a deadline, so that the handler's own calls know it.
 func withLimits(ctx context.Context, req *schedule.ActionRequest) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := cancel
@@ -166,7 +166,7 @@ func join(first, second context.CancelFunc) context.CancelFunc {
 	return func() { second(); first() }
 }
 
-// ended turns what a handler returned into what after needs to know.
+// ended turns what a handler returned into the input of after.
 func (e *executor) ended(h *held, out returned, cause error) ending {
 	if out.failure != nil && out.failure.Details == nil {
 		out.failure.Details = h.lastDetails()

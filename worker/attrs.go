@@ -53,7 +53,7 @@ func (h *held) spanAttributes() []attribute.KeyValue {
 	)
 }
 
-// describe says in the span of an attempt what came of it.
+// describe records the result of an attempt in its span.
 func (v *verdict) describe(span trace.Span) {
 	if !span.IsRecording() {
 		return

@@ -35,26 +35,24 @@ type Config struct {
 	TaskQueue string
 	// Prefix is the prefix of the installation's NATS names. Empty means subjects.DefaultPrefix.
 	Prefix string
-	// JetStreamAPIPrefix is what the subjects of the JetStream API of the installation begin with, as the NATS account of the
-	// worker imports them: "js.carillon.API" for example. It is for a worker in an account of its own. Empty means "$JS.API",
-	// that of the account the worker is in. It has no use where there is no NATS connection.
+	// JetStreamAPIPrefix is for a worker in a NATS account of its own. It is the beginning of the subjects under which the account imports
+	// the JetStream API of the installation, for example "js.carillon.API". Empty means "$JS.API", the API of the worker's own account.
+	// Without a NATS connection it is not used.
 	JetStreamAPIPrefix string
-	// Concurrency is how many runs the worker executes at once, at most 10,000; it never takes more from the queue than
-	// it can execute. Runs that are over, and only being reported, do not count. Zero means DefaultConcurrency.
+	// Concurrency is how many runs the worker executes at once, at most 10,000. The worker never takes more runs from the queue than it can
+	// execute. Runs that have ended and are only being reported do not count. Zero means DefaultConcurrency.
 	Concurrency int
-	// ConcurrencyByType is how many runs of an action type the worker executes at once, beside the limit of Concurrency: at
-	// least 1. A run that must wait for that is held by the worker, and keeps one of the places of Concurrency: where runs of
-	// one type could fill all of them, give that type a task queue of its own. Handlers that were left do not count. A type
-	// that is not named has no limit of its own.
+	// ConcurrencyByType is how many runs of an action type the worker executes at once, in addition to Concurrency: at least 1. A run that
+	// waits for this limit stays with the worker and uses one of the places of Concurrency. If runs of one type could fill all places, give
+	// that type a task queue of its own. Handlers that were left do not count. A type that is not listed has no limit of its own.
 	ConcurrencyByType map[string]int
-	// Middleware is put around each handler, the first one outermost. The worker deals with panics of handlers outside of
-	// all middleware.
+	// Middleware wraps each handler, the first one outermost. The worker handles panics of handlers outside of all middleware.
 	Middleware []Middleware
 	// Identity names the worker in completions and logs, for people. Empty means host name and process ID.
 	Identity string
-	// DrainTimeout is how long a worker that stops lets handlers run before it cancels their contexts with ErrShutdown
-	// and gives their runs back. Run returns within half a second after it. Zero means DefaultDrainTimeout; a negative
-	// value means to cancel at once; the most is one hour.
+	// DrainTimeout is how long handlers may continue after the worker began to stop. Then the worker cancels their contexts with
+	// ErrShutdown and gives their runs back; Run returns within half a second. Zero means DefaultDrainTimeout. A negative value cancels at
+	// once. The maximum is one hour.
 	DrainTimeout time.Duration
 	// Logger receives the worker's logs. Nil means slog.Default().
 	Logger *slog.Logger
@@ -83,7 +81,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config that has its defaults, and returns the names it works with.
+// validate checks a Config that has its defaults, and returns the subject names of the worker.
 func (c Config) validate() (subjects.Names, error) {
 	names, err := subjects.New(c.Prefix)
 	return names, cmp.Or(
@@ -97,7 +95,7 @@ func (c Config) validate() (subjects.Names, error) {
 	)
 }
 
-// validateAPIPrefix looks for what cannot begin a subject: what is published there would vanish.
+// validateAPIPrefix refuses a prefix that cannot begin a subject: messages published there would be lost.
 func (c Config) validateAPIPrefix() error {
 	if c.JetStreamAPIPrefix == "" {
 		return nil

@@ -13,16 +13,20 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
-// A control reaches a run on one of two ways: as it is published, by the subscription of Run; or, if that was before the
-// worker listened, or while it had no connection, from the control stream. A direct read of that stream may be answered by a
-// replica that lags behind, so controls seen live are remembered for a while, for runs that come after them.
+// A control reaches a run in one of two ways:
+//
+//  1. live, by the subscription of Run;
+//  2. from the control stream, if it was sent before the worker listened or while it had no connection.
+//
+// A replica that lags behind may answer a direct read of the stream. Therefore the worker remembers live controls for a while, for runs
+// that arrive after them.
 
 const (
 	controlReads    = 3
 	controlReadTime = 2 * time.Second
 )
 
-// onControl applies a control to the run it names, or remembers it for when the run comes.
+// onControl applies a control to its run, or remembers it until the run arrives.
 func (w *Worker) onControl(msg workerbus.Message) {
 	control, err := parseControl(msg.Data)
 	if err != nil {
@@ -36,8 +40,8 @@ func (w *Worker) onControl(msg workerbus.Message) {
 	}
 }
 
-// applyStored applies a control that was sent before the run came. If NATS does not answer, the run goes ahead: better
-// that one cancel comes to nothing than that none of the runs begins.
+// applyStored applies a control that was sent before the run arrived. If NATS does not answer, the run begins nevertheless: a lost cancel
+// is better than runs that do not begin.
 func (w *Worker) applyStored(ctx context.Context, h *held) {
 	if w.hasHeard(h) {
 		w.applyHeard(h)
@@ -48,7 +52,7 @@ func (w *Worker) applyStored(ctx context.Context, h *held) {
 	}
 }
 
-// applyHeard applies the control of a run that came by the subscription, and returns it, nil if none did.
+// applyHeard applies the control of a run that came by the subscription, and returns its cause; nil if there is none.
 func (w *Worker) applyHeard(h *held) error {
 	cause, ok := w.controls.get(h.request.RunID, w.now())
 	if ok {
@@ -57,9 +61,8 @@ func (w *Worker) applyHeard(h *held) error {
 	return cause
 }
 
-// recoverControls looks for the controls of the runs in progress after each loss of the connection, until ctx is done. It
-// looks some time after the connection is there again: a control that came just before the subscription may take a
-// moment to be stored.
+// recoverControls looks for the controls of the runs in progress after each loss of the connection, until ctx is done. It looks some time
+// after the reconnect: a control that came just before the subscription may not be stored yet.
 func (w *Worker) recoverControls(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -76,7 +79,7 @@ func (w *Worker) recoverControls(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// findControls applies the stored controls of all runs the worker holds. It reports false if one could not be read.
+// findControls applies the stored controls of all runs that the worker holds. It reports false if it could not read one.
 func (w *Worker) findControls(ctx context.Context) bool {
 	runs := w.held.all()
 	slices.SortFunc(runs, func(a, b *held) int { return cmp.Compare(a.request.RequestID, b.request.RequestID) })
@@ -89,10 +92,10 @@ func (w *Worker) findControls(ctx context.Context) bool {
 	return true
 }
 
-// findControl applies the control of a run, if there is one.
+// findControl applies the stored control of a run, if there is one.
 func (w *Worker) findControl(ctx context.Context, h *held) error {
 	if errors.Is(w.applyHeard(h), ErrTerminated) {
-		return nil // after a cancel there may have been a terminate
+		return nil // nothing overrules a terminate; after a cancel, a terminate may follow
 	}
 	subject := w.names.Control(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID)
 	var data []byte
@@ -113,7 +116,7 @@ func (w *Worker) findControl(ctx context.Context, h *held) error {
 	if err == nil && control.RunID == h.request.RunID { // the last control may concern an earlier run
 		h.control(causeOf(control.Kind))
 	}
-	return nil // what is not a control will never be one
+	return nil // invalid data never becomes a control
 }
 
 func (w *Worker) readControl(ctx context.Context, subject string) ([]byte, error) {

@@ -21,26 +21,26 @@ const (
 	defaultIntervalFactor  = 100
 )
 
-// grace is how long a handler may go on after a time limit has ended its context. Then its run is settled without it, so
-// that no handler can hold a run.
+// grace is how long a handler may continue after a time limit has ended its context. Then the worker settles the run without it, so that no
+// handler can hold a run.
 const grace = 2 * time.Second
 
-// A run of an unknown type is given back so that another worker of the queue can take it; during a rolling deployment
-// that is normal. After unknownDeliveries, a little over a minute, it has failed.
+// The worker gives a run of an unknown type back, so that another worker of the queue can take it. This is normal during a rolling
+// deployment. After unknownDeliveries, a little over a minute, the run fails.
 const (
 	unknownDeliveries = 20
 	unknownDelay      = 200 * time.Millisecond
 	unknownMaxDelay   = 5 * time.Second
 )
 
-// verdict is what becomes of a run.
+// verdict says what becomes of a run.
 type verdict struct {
 	kind verdictKind
 	// status, result and failure are reported.
 	status  schedule.Status
 	result  json.RawMessage
 	failure *schedule.Failure
-	// delay is how long a run given back waits for its next delivery.
+	// delay is how long a run that is given back waits for its next delivery.
 	delay time.Duration
 }
 
@@ -57,15 +57,15 @@ const (
 	drop
 )
 
-// arrival is what is known when a request has come.
+// arrival is what the worker knows when a request arrives.
 type arrival struct {
-	// delivery counts the deliveries of the request, this one included, and so the attempts.
+	// delivery counts the deliveries of the request, including this one. Each is an attempt.
 	delivery int
-	// cause is what the control that was waiting for the run says, nil if there was none.
+	// cause is the cause of a control that waited for the run; nil if there was none.
 	cause error
-	// crowded means that as many runs of the type execute as may.
+	// crowded means that the limit of the type is reached.
 	crowded bool
-	// stopping means that the worker begins nothing new.
+	// stopping means that the worker begins no new runs.
 	stopping bool
 	// types are the registered action types.
 	types []string
@@ -86,7 +86,7 @@ func before(req *schedule.ActionRequest, a arrival) verdict {
 	case a.crowded:
 		return verdict{kind: giveBack}
 	case a.stopping && !attemptsUsed(req.RetryPolicy, a.delivery):
-		// Whoever gets it next would take a last attempt for lost, so that one is made here, in the time that is left.
+		// A last attempt is not given back: the next worker would take it for lost. It is made here, in the time that is left.
 		return verdict{kind: giveBack}
 	case !slices.Contains(a.types, req.Type):
 		return unknownType(req, a)
@@ -94,8 +94,8 @@ func before(req *schedule.ActionRequest, a arrival) verdict {
 	return verdict{kind: execute}
 }
 
-// firstLimit returns when the first of the time limits of an attempt is over, and what its context ends with then; nil if
-// there is no limit. The attempt's code began at one time and last showed a sign of life at another.
+// firstLimit returns when the first time limit of an attempt is over, and the cause with which its context then ends; a nil cause if there
+// is no limit. began is when the attempt's code began, alive when it last showed a sign of life.
 func firstLimit(req *schedule.ActionRequest, began, alive time.Time) (at time.Time, limit error) {
 	add := func(end time.Time, cause error) {
 		if limit == nil || end.Before(at) {
@@ -114,15 +114,15 @@ func firstLimit(req *schedule.ActionRequest, began, alive time.Time) (at time.Ti
 	return at, limit
 }
 
-// ending is what is known when a handler has returned or was left.
+// ending is what the worker knows when a handler has returned or was left.
 type ending struct {
 	attempt int
-	// result is the handler's, if failure is nil. A handler that was left has none.
+	// result is the result of the handler if failure is nil. A handler that was left has none.
 	result  json.RawMessage
 	failure *schedule.Failure
 	// final forbids a retry.
 	final bool
-	// cause is why the handler's context has ended, nil if it has not.
+	// cause is why the handler's context has ended; nil if it has not.
 	cause error
 	now   time.Time
 }
@@ -159,12 +159,12 @@ func afterError(req *schedule.ActionRequest, e ending) verdict {
 	}
 	delay := backoff(req.RetryPolicy, e.attempt)
 	if passed(req.Deadline, e.now.Add(delay)) {
-		return ended // nothing would come of the wait but a time-out that hides the error
+		return ended // a wait would end only in a timeout that hides the error
 	}
 	return verdict{kind: giveBack, delay: delay, failure: ended.failure}
 }
 
-// mayRetry reports whether a policy allows another attempt after one that ended in an error of the given type.
+// mayRetry reports whether a policy allows another attempt after one that failed with an error of the given type.
 func mayRetry(p *schedule.RetryPolicy, attempt int, errorType string) bool {
 	return p != nil && !attemptsUsed(p, attempt) && !slices.Contains(p.NonRetryableErrorTypes, errorType)
 }
@@ -174,7 +174,7 @@ func attemptsUsed(p *schedule.RetryPolicy, attempts int) bool {
 	return p != nil && p.MaximumAttempts > 0 && attempts >= p.MaximumAttempts
 }
 
-// backoff returns the wait after the given attempt, counted from 1.
+// backoff returns the wait after the given attempt; attempts count from 1.
 func backoff(p *schedule.RetryPolicy, attempt int) time.Duration {
 	initial := p.InitialInterval.Std()
 	if initial <= 0 {
@@ -188,12 +188,12 @@ func backoff(p *schedule.RetryPolicy, attempt int) time.Duration {
 	if limit <= 0 {
 		limit = defaultIntervalFactor * float64(initial)
 	}
-	// Floating point, since the power overflows soon; the limit then cuts infinity down.
+	// Floating point, because the power overflows soon; the limit then replaces infinity.
 	wait := min(float64(initial)*math.Pow(coefficient, float64(attempt-1)), limit)
 	return time.Duration(min(wait, float64(math.MaxInt64/2)))
 }
 
-// unknownType gives a run to another worker, until deliveries or attempts are used up.
+// unknownType gives a run to another worker until the deliveries or attempts are used up.
 func unknownType(req *schedule.ActionRequest, a arrival) verdict {
 	if a.delivery < unknownDeliveries && !attemptsUsed(req.RetryPolicy, a.delivery) {
 		delay := unknownDelay << min(a.delivery-1, 10)
@@ -218,7 +218,7 @@ func reported(status schedule.Status, errorType, message string) verdict {
 	return verdict{kind: report, status: status, failure: failure}
 }
 
-// timeout says that a time limit ended the handler, and keeps what the handler said about it.
+// timeout is the failure of a handler that a time limit ended. It keeps what the handler said about it.
 func timeout(cause error, failure *schedule.Failure) *schedule.Failure {
 	message := withoutPackage(cause)
 	if failure.Message != message {
@@ -227,7 +227,7 @@ func timeout(cause error, failure *schedule.Failure) *schedule.Failure {
 	return &schedule.Failure{Type: timeoutType(cause), Message: cut(message, maxMessageBytes), Details: failure.Details}
 }
 
-// stillRunning stands for the error of a handler that was left because of a time limit.
+// stillRunning is the failure of a handler that was left because of a time limit.
 func stillRunning(limit error, details json.RawMessage) *schedule.Failure {
 	return &schedule.Failure{
 		Type: timeoutType(limit), Message: "the handler ignores the end of its context and was left", Details: details,

@@ -2,21 +2,21 @@ package worker
 
 import "errors"
 
-// Why the context of a handler has ended, by [context.Cause].
+// These are the causes with which a handler's context ends; see [context.Cause].
 var (
-	// ErrCanceled: somebody asked the run to stop. A handler that then returns an error ends the run as canceled, one
-	// that returns a result as completed.
+	// ErrCanceled: somebody asked the run to stop. If the handler then returns an error, the run ends as canceled; if it returns a result,
+	// as completed.
 	ErrCanceled = errors.New("worker: the run was asked to cancel")
-	// ErrTerminated: the run is over already, and nothing the handler does is reported.
+	// ErrTerminated: the run is already over. Nothing that the handler does is reported.
 	ErrTerminated = errors.New("worker: the run was terminated")
 	// ErrRunTimeout: the deadline of the run has passed.
 	ErrRunTimeout = errors.New("worker: the run has timed out")
 	// ErrTaskTimeout: the attempt took longer than the action's task timeout. The retry policy decides what follows.
 	ErrTaskTimeout = errors.New("worker: the attempt has timed out")
-	// ErrHeartbeatTimeout: the handler has not called Heartbeat for the action's heartbeat timeout. The retry policy
-	// decides what follows.
+	// ErrHeartbeatTimeout: the handler has not called Heartbeat within the action's heartbeat timeout. The retry policy decides what
+	// follows.
 	ErrHeartbeatTimeout = errors.New("worker: the attempt has shown no sign of life")
-	// ErrShutdown: the worker stops; another one will run the run again.
+	// ErrShutdown: the worker stops; another worker will execute the run again.
 	ErrShutdown = errors.New("worker: the worker is shutting down")
 )
 
@@ -24,19 +24,18 @@ var (
 var (
 	// ErrAlreadyRun: Run was called a second time.
 	ErrAlreadyRun = errors.New("worker: Run may be called once")
-	// ErrHandlersLeft: handlers have not returned although their contexts had ended; their goroutines go on. Their runs
-	// were reported or given back, so another worker may be running them too.
+	// ErrHandlersLeft: handlers have not returned although their contexts ended; their goroutines continue. Their runs were reported or
+	// given back, so another worker may execute them at the same time.
 	ErrHandlersLeft = errors.New("worker: handlers ignore the end of their context")
 )
 
-// The failure types the worker itself reports. A retry policy may list them among its non-retryable error types.
+// The failure types that the worker itself reports. A retry policy may list them among its non-retryable error types.
 const (
 	// TypePanic: the handler panicked; the details hold the stack.
 	TypePanic = "panic"
 	// TypeTimeout: the run or the attempt took too long.
 	TypeTimeout = "timeout"
-	// TypeHeartbeatTimeout: the code of the attempt showed no sign of life for too long; the details are those of the last
-	// heartbeat.
+	// TypeHeartbeatTimeout: the code of the attempt showed no sign of life for too long. The details are those of the last heartbeat.
 	TypeHeartbeatTimeout = "heartbeat_timeout"
 	// TypeCanceled: the run was canceled.
 	TypeCanceled = "canceled"
@@ -44,7 +43,7 @@ const (
 	TypeWorkerLost = "worker_lost"
 	// TypeUnknownAction: no worker of the queue knows the action type.
 	TypeUnknownAction = "unknown_action_type"
-	// TypeInvalidInput: the input is not what the handler expects. Not retried.
+	// TypeInvalidInput: the handler cannot use the input. Not retried.
 	TypeInvalidInput = "invalid_input"
 	// TypeInvalidResult: the handler's result cannot be written as JSON. Not retried.
 	TypeInvalidResult = "invalid_result"
@@ -52,17 +51,16 @@ const (
 	TypeResultTooLarge = "result_too_large"
 )
 
-// Error is an error with a type for programs and details for people. A handler returns it, alone or wrapped, to say
-// more than a message can. Other error types may say their type with a method ErrorType() string; what has neither is
-// known by its Go type.
+// Error is an error with a type for programs and details for people. A handler returns it, alone or wrapped, to say more than a message
+// can. Other error types may have a method ErrorType() string. The type of any other error is the name of its Go type.
 type Error struct {
 	// Type is compared with the retry policy's non-retryable error types. Empty means "error".
 	Type string
 	// Message is for people. It is cut after 4 KiB.
 	Message string
-	// Details is any value that can be written as JSON in 64 KiB; it is left out if it cannot.
+	// Details is any value that can be written as JSON in 64 KiB; otherwise it is left out.
 	Details any
-	// NonRetryable ends the run whatever the retry policy says.
+	// NonRetryable ends the run, whatever the retry policy says.
 	NonRetryable bool
 	// Err is the cause, if there is one.
 	Err error
@@ -90,8 +88,8 @@ func (e *Error) ErrorType() string {
 	return e.Type
 }
 
-// NonRetryable marks an error that no retry can mend: the run ends as failed whatever its retry policy says. Message and
-// type stay those of err. NonRetryable(nil) is nil.
+// NonRetryable marks an error that a retry cannot fix: the run ends as failed, whatever its retry policy says. Message and type remain
+// those of err. NonRetryable(nil) is nil.
 func NonRetryable(err error) error {
 	if err == nil {
 		return nil

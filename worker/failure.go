@@ -11,10 +11,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// MaxResultBytes bounds a result, as JSON (docs/semantics.md §10).
+// MaxResultBytes bounds the size of a result as JSON (docs/semantics.md §10).
 const MaxResultBytes = 512 << 10
 
-// Bounds of what a failure carries.
+// Bounds of the parts of a failure.
 const (
 	maxMessageBytes = 4 << 10
 	maxTypeBytes    = 255
@@ -22,7 +22,7 @@ const (
 	maxStackBytes   = 8 << 10
 )
 
-// failureOf describes an error of a handler, and tells whether the error itself forbids a retry.
+// failureOf describes an error of a handler, and reports whether the error itself forbids a retry.
 func failureOf(err error) (failure *schedule.Failure, final bool) {
 	if errorType := causeType(err); errorType != "" {
 		return &schedule.Failure{Message: withoutPackage(err), Type: errorType}, false
@@ -42,9 +42,9 @@ func failureOf(err error) (failure *schedule.Failure, final bool) {
 	return failure, final || marked
 }
 
-// causeType returns the failure type of an error that is nothing but why a handler's context has ended, else nothing.
+// causeType returns the failure type of an error that is exactly the cause of a context's end; empty for any other error.
 func causeType(err error) string {
-	switch any(err) { // itself: an error around one of these says more than it
+	switch any(err) { // compare with ==: an error that wraps one of these says more
 	case ErrCanceled:
 		return TypeCanceled
 	case ErrRunTimeout, ErrTaskTimeout, ErrHeartbeatTimeout:
@@ -53,11 +53,11 @@ func causeType(err error) string {
 	return ""
 }
 
-// withoutPackage returns the message of an error of this package, for people who do not know Go.
+// withoutPackage returns the message of an error without the name of this package, for people who do not know Go.
 func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "worker: ") }
 
-// errorType returns what the error says of itself, or the name of its Go type, such as "fs.PathError", without the
-// wrappers of fmt and errors around it.
+// errorType returns the type that the error names itself, else the name of its Go type, such as "fs.PathError". It unwraps the wrappers of
+// fmt and errors.
 func errorType(err error) string {
 	if typed, ok := errors.AsType[interface {
 		error
@@ -75,7 +75,7 @@ func errorType(err error) string {
 	return "error"
 }
 
-// encodeDetails returns nil for what is absent, cannot be written as JSON, or is too large.
+// encodeDetails returns nil if the details are absent, too large, or cannot be written as JSON.
 func encodeDetails(details any) json.RawMessage {
 	if details == nil {
 		return nil
@@ -87,7 +87,7 @@ func encodeDetails(details any) json.RawMessage {
 	return data
 }
 
-// encodeResult writes the result of a handler. A result that cannot be sent is a failure that no retry can mend.
+// encodeResult encodes the result of a handler. If the result cannot be sent, it returns a failure; a retry would not help.
 func encodeResult(value any, limit int) (json.RawMessage, *schedule.Failure) {
 	if value == nil {
 		return nil, nil
@@ -106,7 +106,7 @@ func encodeResult(value any, limit int) (json.RawMessage, *schedule.Failure) {
 	return data, nil
 }
 
-// panicError is what a handler that panicked is taken to have returned.
+// panicError stands for the error of a handler that panicked.
 type panicError struct {
 	value any
 	stack string
@@ -119,7 +119,7 @@ func newPanicError(value any) *panicError {
 func (e *panicError) Error() string     { return fmt.Sprintf("panic: %v", e.value) }
 func (e *panicError) ErrorType() string { return TypePanic }
 
-// cut shortens a text to a number of bytes, and never within a character.
+// cut shortens a text to a number of bytes, without splitting a character.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -11,22 +11,21 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Run is one attempt to execute an action, as its handler sees it. It must not be modified.
+// Run is one attempt to execute an action, as the handler sees it. Handlers must not modify it.
 type Run struct {
-	// ActionRequest is the request as it was sent. RequestID is the idempotency key; NominalTime and DueTime say what
-	// the run is for, LastSuccess and LastFailure how earlier runs of the schedule ended.
+	// ActionRequest is the request as it was sent. RequestID is the idempotency key. NominalTime and DueTime say what the run is for;
+	// LastSuccess and LastFailure say how earlier runs of the schedule ended.
 	schedule.ActionRequest
-	// Attempt counts the attempts, from 1. A delivery that nobody answered counts as one.
+	// Attempt counts the attempts, from 1. A delivery without an answer counts as an attempt.
 	Attempt int
-	// LastHeartbeat are the details of the newest heartbeat that an earlier attempt has recorded, as far as that is known;
-	// see [Heartbeat].
+	// LastHeartbeat are the details of the newest known heartbeat of an earlier attempt; see [Heartbeat].
 	LastHeartbeat json.RawMessage
 
 	log  *slog.Logger
 	beat func(details any)
 }
 
-// Decode reads the input into a value. Without an input the value stays as it is. The error is not retryable.
+// Decode decodes the input into a value. Without an input, the value is unchanged. The error is not retryable.
 func (r *Run) Decode(into any) error {
 	if len(r.Input) == 0 {
 		return nil
@@ -37,26 +36,26 @@ func (r *Run) Decode(into any) error {
 	return nil
 }
 
-// InvalidInput makes the error of a handler that cannot use its input, of type TypeInvalidInput. It is not retryable.
+// InvalidInput returns the error of a handler that cannot use its input. Its type is TypeInvalidInput. It is not retryable.
 func InvalidInput(format string, args ...any) *Error {
 	return &Error{Type: TypeInvalidInput, Message: fmt.Sprintf(format, args...), NonRetryable: true}
 }
 
-// Handler executes the runs of one action type. It returns a result that can be written as JSON in MaxResultBytes, or
-// nil for none, or an error; see [Error] and [NonRetryable] for how errors are told apart. A panic is an error of type
-// TypePanic. Handlers are called concurrently.
+// Handler executes the runs of one action type. It returns an error, or a result that can be written as JSON in MaxResultBytes; nil means
+// no result. [Error] and [NonRetryable] say how errors differ. A panic counts as an error of type TypePanic. Handlers are called
+// concurrently.
 type Handler func(ctx context.Context, run *Run) (any, error)
 
 type runKey struct{}
 
-// FromContext returns the run a handler's context belongs to. It reports false for any other context.
+// FromContext returns the run that a handler's context belongs to. It reports false for any other context.
 func FromContext(ctx context.Context) (*Run, bool) {
 	run, ok := ctx.Value(runKey{}).(*Run)
 	return run, ok
 }
 
-// Logger returns the worker's logger with the attributes that identify the run, for the handler that ctx belongs to. For any
-// other context it is slog.Default().
+// Logger returns the worker's logger with attributes that name the run of ctx, the context of a handler. For any other context it returns
+// slog.Default().
 func Logger(ctx context.Context) *slog.Logger {
 	run, ok := FromContext(ctx)
 	if !ok || run.log == nil {
@@ -65,14 +64,18 @@ func Logger(ctx context.Context) *slog.Logger {
 	return run.log.With(append(runAttrs(&run.ActionRequest), keyAttempt, run.Attempt)...)
 }
 
-// Heartbeat is a sign of life: if the action has a heartbeat timeout, the time starts anew. It also extends the lease on
-// the run at once, and records details about its progress, any value that can be written as JSON in 64 KiB, as they are
-// at this moment; nil leaves those recorded before. If the attempt fails without details of its own, its failure bears the
-// last ones recorded, and if there is another attempt, it finds them by [LastHeartbeat]: those of the last seconds may be
-// missing where the worker has died.
+// Heartbeat is a sign of life of a handler. It does three things:
 //
-// It returns why the context has ended, such as ErrCanceled, and nil if it has not. Calls are cheap: the lease is
-// extended every 100 ms at most. With a context that is not a handler's it does nothing else than that.
+//  1. it restarts the action's heartbeat timeout, if there is one;
+//  2. it extends the lease on the run at once, but at most every 100 ms, so calls are cheap;
+//  3. it records the details, as they are now, as progress. They are any value that can be written as JSON in 64 KiB; nil keeps the details
+//     recorded before.
+//
+// If the attempt fails without details of its own, its failure has the last recorded details. The next attempt, if there is one, gets them
+// from [LastHeartbeat]. If the worker dies, those of the last seconds may be missing.
+//
+// Heartbeat returns why the context has ended, such as ErrCanceled, and nil if it has not. With a context that is not a handler's, it does
+// nothing else.
 func Heartbeat(ctx context.Context, details any) error {
 	if run, ok := FromContext(ctx); ok && run.beat != nil {
 		run.beat(details)
@@ -80,10 +83,10 @@ func Heartbeat(ctx context.Context, details any) error {
 	return context.Cause(ctx)
 }
 
-// errExited stands for a handler that ended its goroutine instead of returning.
+// errExited is the error of a handler that ended its goroutine instead of returning.
 var errExited = errors.New("the handler ended its goroutine (runtime.Goexit) instead of returning")
 
-// returned is what a handler has returned: a result, or a failure.
+// returned is what a handler returned: a result or a failure.
 type returned struct {
 	result  json.RawMessage
 	failure *schedule.Failure
@@ -91,7 +94,7 @@ type returned struct {
 	final bool
 }
 
-// newReturned writes down what a handler has returned. The result may have so many bytes.
+// newReturned encodes what a handler returned. The result may have at most limit bytes.
 func newReturned(value any, err error, limit int) (r returned) {
 	if err != nil {
 		r.failure, r.final = failureOf(err)
@@ -102,8 +105,8 @@ func newReturned(value any, err error, limit int) (r returned) {
 	return r
 }
 
-// invoke calls a handler in a goroutine of its own, so that the worker outlives whatever it does. What it returns comes
-// on the channel, once. It is written down in that goroutine too: the methods of results and errors are the user's code.
+// invoke calls a handler in a goroutine of its own, so that the worker survives whatever it does. The channel delivers what it returned,
+// once. The encoding happens in that goroutine too, because the methods of results and errors are the user's code.
 func invoke(ctx context.Context, handler Handler, run *Run, limit int) <-chan returned {
 	out := make(chan returned, 1)
 	go func() {
@@ -125,12 +128,11 @@ func invoke(ctx context.Context, handler Handler, run *Run, limit int) <-chan re
 	return out
 }
 
-// Middleware puts something around a handler: what is to happen before and after each attempt of each run, whatever its
-// type. It is called once for each handler that is registered, before the first run; the handler it returns is called as
-// handlers are. See [Config.Middleware].
+// Middleware wraps a handler: it does something before and after each attempt of each run, of any type. It is called once for each
+// registered handler, before the first run. The handler that it returns is called like any handler. See [Config.Middleware].
 type Middleware func(next Handler) Handler
 
-// wrapped puts middleware around a handler, the first one outermost. It returns nil if one of them does.
+// wrapped wraps a handler in middleware, the first one outermost. It returns nil if one middleware returns nil.
 func wrapped(handler Handler, middleware []Middleware) Handler {
 	for _, m := range slices.Backward(middleware) {
 		if handler = m(handler); handler == nil {

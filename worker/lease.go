@@ -12,10 +12,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// minHeartbeat is the least time between two extensions of a lease by heartbeats.
+// minHeartbeat is the minimum time between two lease extensions by heartbeats.
 const minHeartbeat = 100 * time.Millisecond
 
-// lease is the hold on a request that has not been acknowledged. It is safe for concurrent use.
+// lease is the hold on a request that has not been acknowledged yet. It is safe for concurrent use.
 type lease struct {
 	mu   sync.Mutex
 	msg  jetstream.Msg
@@ -23,20 +23,20 @@ type lease struct {
 	over bool
 }
 
-// adopt replaces the message by a later delivery of the same request, which is then the one to answer.
+// adopt replaces the message with a later delivery of the same request. The later delivery is the one to answer.
 func (l *lease) adopt(msg jetstream.Msg) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.msg = msg
 }
 
-// extend asks for another acknowledgement wait. It never speaks after end: the server would take it for a wish to
-// postpone the redelivery that was asked for.
+// extend asks for another acknowledgement wait. After end it sends nothing: the server would take it for a wish to postpone the redelivery
+// that end asked for.
 func (l *lease) extend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.over && l.msg != nil { // a trial has none
-		_ = l.msg.InProgress() // without NATS the lease runs out, and the redelivery is adopted
+		_ = l.msg.InProgress() // without NATS the lease runs out, and the worker adopts the redelivery
 	}
 }
 
@@ -61,24 +61,24 @@ func (l *lease) end() jetstream.Msg {
 	return l.msg
 }
 
-// held is a request this worker holds, from its arrival until it is answered.
+// held is a request that this worker holds, from its arrival until it is answered.
 type held struct {
 	lease
 	request  schedule.ActionRequest
 	delivery int
-	// ctx is the parent of the handler's context; a control ends it with its cause.
+	// ctx is the parent of the handler's context. A control ends it with its cause.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// started is when the code of the first attempt this worker knows of began; zero if none did.
+	// started is when the code of the first attempt on this worker began; zero if none did.
 	started time.Time
-	// slotKept says that the handler was left, and keeps the slot of the run.
+	// slotKept says that the handler was left and keeps the slot of the run.
 	slotKept bool
 	// previous are the details of the last heartbeat of an earlier attempt.
 	previous json.RawMessage
 	// onHeartbeat is for trials.
 	onHeartbeat func(details json.RawMessage)
 
-	// terminated is closed when the run is over whatever its handler does.
+	// terminated is closed when the run is over, whatever its handler does.
 	terminated chan struct{}
 	terminate  func()
 
@@ -87,7 +87,7 @@ type held struct {
 	progress progress
 }
 
-// newHeld returns a request that has just come.
+// newHeld returns a request that has just arrived.
 func newHeld(ctx context.Context, msg jetstream.Msg, request schedule.ActionRequest, delivery int) *held {
 	h := &held{request: request, delivery: delivery, terminated: make(chan struct{})}
 	h.lease.msg = msg
@@ -96,7 +96,7 @@ func newHeld(ctx context.Context, msg jetstream.Msg, request schedule.ActionRequ
 	return h
 }
 
-// control applies a cancel or terminate. A terminate also overrules an earlier cancel.
+// control applies a cancel or a terminate. A terminate also overrides an earlier cancel.
 func (h *held) control(cause error) {
 	h.cancel(cause)
 	if errors.Is(cause, ErrTerminated) {
@@ -104,7 +104,7 @@ func (h *held) control(cause error) {
 	}
 }
 
-// cause returns why ctx, the handler's context or h.ctx itself, has ended, nil if it has not.
+// cause returns why ctx has ended; nil if it has not. ctx is the handler's context or h.ctx.
 func (h *held) cause(ctx context.Context) error {
 	select {
 	case <-h.terminated:
@@ -114,21 +114,21 @@ func (h *held) cause(ctx context.Context) error {
 	}
 }
 
-// setAlive notes a sign of life.
+// setAlive records a sign of life.
 func (h *held) setAlive(now time.Time) {
 	h.stateMu.Lock()
 	defer h.stateMu.Unlock()
 	h.alive = now
 }
 
-// lastAlive returns when the code last showed a sign of life; it did so when it began.
+// lastAlive returns when the code last showed a sign of life. Its beginning is the first one.
 func (h *held) lastAlive() time.Time {
 	h.stateMu.Lock()
 	defer h.stateMu.Unlock()
 	return h.alive
 }
 
-// table holds the requests a worker has, by request ID. It is safe for concurrent use.
+// table holds the requests of a worker, by request ID. It is safe for concurrent use.
 type table struct {
 	mu   sync.Mutex
 	runs map[string]*held
@@ -136,7 +136,7 @@ type table struct {
 
 func newTable() *table { return &table{runs: map[string]*held{}} }
 
-// admit adds a request. It reports false if the worker has it already; that one then adopts the message.
+// admit adds a request. If the worker already has it, the held request adopts the message, and admit reports false.
 func (t *table) admit(h *held) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,15 +148,14 @@ func (t *table) admit(h *held) bool {
 	return true
 }
 
-// remove forgets a request. A later delivery of it is a new one.
+// remove removes a request. A later delivery of it counts as new.
 func (t *table) remove(h *held) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.runs, h.request.RequestID)
 }
 
-// byRunID returns the request of a run, nil if the worker does not have it. It looks through all of them, since controls
-// are rare.
+// byRunID returns the request of a run; nil if the worker does not have it. It searches all requests, because controls are rare.
 func (t *table) byRunID(id string) *held {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,7 +167,7 @@ func (t *table) byRunID(id string) *held {
 	return nil
 }
 
-// all returns the requests at this moment.
+// all returns the current requests.
 func (t *table) all() []*held {
 	t.mu.Lock()
 	defer t.mu.Unlock()

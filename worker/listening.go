@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// youngRun is how long after it was due a run is young: nobody can have asked it to end before it was due.
+	// youngRun is the age, counted from its due time, up to which a run is young. Nobody can have asked a run to end before it was due.
 	youngRun = 5 * time.Second
-	// heardSince is for how long a worker must have heard all controls to have heard those of a young run, with as much
-	// to spare for clocks that are apart.
+	// heardSince is how long a worker must have listened to be sure that it heard all controls of a young run. Half of it allows for clock
+	// differences.
 	heardSince = 2 * youngRun
 )
 
@@ -20,15 +20,14 @@ type listening struct {
 	reconnects uint64
 }
 
-// begin notes that the subscription is there.
+// begin notes that the subscription exists.
 func (l *listening) begin(reconnects uint64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.since, l.reconnects = now, reconnects
 }
 
-// duration is for how long the worker has listened. A connection that was lost meanwhile makes it begin anew, at the
-// latest now.
+// duration returns how long the worker has listened without a gap. After a reconnect, it counts anew from now.
 func (l *listening) duration(reconnects uint64, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,8 +40,8 @@ func (l *listening) duration(reconnects uint64, now time.Time) time.Duration {
 	return now.Sub(l.since)
 }
 
-// hasHeard reports whether every control of a run must have come by the subscription: the run has only just come due, and
-// the worker has listened, and forgotten nothing, since long before.
+// hasHeard reports whether every control of a run must have come by the subscription. That is so if the run has just become due, and the
+// worker has listened since long before and has forgotten no control.
 func (w *Worker) hasHeard(h *held) bool {
 	now := w.now()
 	if now.Sub(h.request.DueTime) > youngRun {

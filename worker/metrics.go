@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// observe shows whether the worker is connected, until stop is called.
+// observe reports whether the worker is connected, until stop is called.
 func (w *Worker) observe() (stop func()) {
 	metrics.DeadLetters.Begin(metrics.Untraced(), deadLetterSource)
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
@@ -15,7 +15,7 @@ func (w *Worker) observe() (stop func()) {
 	}, metrics.WorkerConnected)
 }
 
-// countArrival counts a run that comes again.
+// countArrival counts a run that arrives again.
 func (w *Worker) countArrival(deliveries uint64) {
 	if deliveries > 1 {
 		metrics.WorkerRedelivered.Add(metrics.Untraced(), 1, w.config.Namespace, w.config.TaskQueue)
@@ -33,7 +33,7 @@ func (w *Worker) countAttempt(v *verdict, took time.Duration) {
 	metrics.WorkerAttemptDuration.RecordTime(ctx, took, w.config.Namespace, w.config.TaskQueue, outcome)
 }
 
-// outcome is what metrics call the verdict on an attempt.
+// outcome is the name of a verdict in metrics.
 func (v *verdict) outcome() string {
 	switch {
 	case v.kind == report:

@@ -7,18 +7,18 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
-// phases are the lives of what a worker does. When the context of Run is done they end one after the other.
+// phases are the contexts of a worker's activities. When the context of Run is done, they end one after the other.
 type phases struct {
-	// pull takes on new runs, until the context of Run is done.
+	// pull is for taking new runs. It ends with the context of Run.
 	pull context.Context
-	// work lets handlers run, for the drain timeout longer.
+	// work is for handlers. It ends after the drain timeout.
 	work context.Context
-	// final reports and answers, for handBackTime longer still.
+	// final is for reports and answers. It ends handBackTime later.
 	final context.Context
-	// pulled is closed when the server no longer sends this worker anything.
+	// pulled is closed when the server sends this worker no more runs.
 	pulled chan struct{}
 
-	// endPull and endWork end a phase early; end ends all.
+	// endPull and endWork end a phase early; end ends all phases.
 	endPull, endWork, end context.CancelFunc
 }
 
@@ -37,8 +37,8 @@ func newPhases(ctx context.Context, drain time.Duration) phases {
 	return p
 }
 
-// awaitPulled makes what is given back while the worker stops go to another one instead of straight back to this one,
-// which would count as an attempt.
+// awaitPulled waits, while the worker stops, until it is sent no more runs. So a run that is given back goes to another worker. If it came
+// straight back to this one, that would count as an attempt.
 func (p phases) awaitPulled() {
 	if p.pull.Err() == nil {
 		return
@@ -49,7 +49,7 @@ func (p phases) awaitPulled() {
 	}
 }
 
-// linger returns a context with the values of ctx that ends a while after ctx does, with the given cause.
+// linger returns a context with the values of ctx. It ends some time after ctx, with the given cause.
 func linger(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -12,21 +12,21 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What heartbeats record is kept in the progress stream, for the next attempt of a run, on whichever worker: when an attempt
-// ends that is not the last, and now and then while it goes on, for the case that the worker dies. It is a help and no
-// promise: without it the next attempt begins anew, so nothing waits for it for long.
+// The progress stream keeps what heartbeats record for the next attempt of a run, on any worker. It is stored when an attempt ends that is
+// not the last, and now and then during an attempt, in case the worker dies. It is a help and no promise: without it, the next attempt
+// starts from the beginning. So nothing waits for it for long.
 
 const (
 	progressTime = 2 * time.Second
-	// progressRest is how long a worker does without, after NATS has not answered: a missing permission has that effect,
-	// and must not cost each attempt the time.
+	// progressRest is how long a worker does without the progress stream after NATS did not answer. A missing permission has the same
+	// effect, and must not cost each attempt the wait.
 	progressRest = time.Minute
 )
 
-// progress are the details of the heartbeats of a run. Its methods are those of held, which guards it.
+// progress are the details of the heartbeats of a run. Its methods are methods of held, which guards it.
 type progress struct {
 	details json.RawMessage
-	// changes counts the details that were recorded, stored those of them that NATS has.
+	// changes counts the recorded details; stored is the count that NATS has.
 	changes, stored int
 }
 
@@ -38,14 +38,14 @@ func (h *held) setDetails(details json.RawMessage) {
 	h.progress.changes++
 }
 
-// lastDetails returns the details that this attempt has recorded last.
+// lastDetails returns the last details that this attempt recorded.
 func (h *held) lastDetails() json.RawMessage {
 	h.stateMu.Lock()
 	defer h.stateMu.Unlock()
 	return h.progress.details
 }
 
-// progressMessage returns what is to be stored, nil if NATS has it, and what is to be called once it has.
+// progressMessage returns the message to store, nil if NATS has it already, and a function to call once it is stored.
 func (w *Worker) progressMessage(h *held) (message *nats.Msg, stored func()) {
 	h.stateMu.Lock()
 	defer h.stateMu.Unlock()
@@ -55,7 +55,7 @@ func (w *Worker) progressMessage(h *held) (message *nats.Msg, stored func()) {
 	}
 	data, err := json.Marshal(schedule.Progress{RunID: h.request.RunID, Attempt: h.delivery, Details: p.details})
 	if err != nil {
-		return nil, nil // the details are JSON: they were encoded
+		return nil, nil // cannot happen: the details are encoded JSON
 	}
 	message = nats.NewMsg(w.names.Progress(h.request.Namespace, h.request.TaskQueue, h.request.WorkflowID))
 	message.Data = data
@@ -66,7 +66,7 @@ func (w *Worker) progressMessage(h *held) (message *nats.Msg, stored func()) {
 	}
 }
 
-// storeProgress stores what runs have recorded since it was stored last.
+// storeProgress stores what runs have recorded since the last time.
 func (w *Worker) storeProgress(ctx context.Context, runs ...*held) {
 	var messages []*nats.Msg
 	var stored []func()
@@ -89,7 +89,7 @@ func (w *Worker) storeProgress(ctx context.Context, runs ...*held) {
 	}
 }
 
-// keepProgress stores what runs record while they go on, until ctx is done.
+// keepProgress stores what runs record during their attempts, until ctx is done.
 func (w *Worker) keepProgress(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -103,7 +103,7 @@ func (w *Worker) keepProgress(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// findProgress looks for what earlier attempts of a run have recorded.
+// findProgress looks for what earlier attempts of a run recorded.
 func (w *Worker) findProgress(ctx context.Context, h *held) {
 	if h.delivery < 2 || !w.progressWorks() {
 		return

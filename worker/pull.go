@@ -11,11 +11,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
-// drainRead bounds the wait for what was on its way when the worker stopped.
+// drainRead bounds the wait for messages that were on their way when the worker stopped.
 const drainRead = time.Second
 
-// attach finds or makes the queue's consumer. It tries until ctx is done or the connection is
-// closed, and then returns nil.
+// attach finds or makes the consumer of the queue. It tries until ctx is done or the connection is closed, and then returns nil.
 func (w *Worker) attach(ctx context.Context) (queue workerbus.Queue) {
 	w.attached.Store(false)
 	config := w.names.WorkerConsumer(w.config.Namespace, w.config.TaskQueue)
@@ -27,7 +26,7 @@ func (w *Worker) attach(ctx context.Context) (queue workerbus.Queue) {
 	return queue
 }
 
-// pull takes on runs until the pull phase is over. The error says that the connection was closed.
+// pull takes runs until the pull phase is over. An error means that the connection was closed.
 func (w *Worker) pull(p phases, queue workerbus.Queue) error {
 	reading, cancel := linger(p.pull, drainRead, context.Canceled)
 	defer cancel()
@@ -56,9 +55,9 @@ func (w *Worker) pull(p phases, queue workerbus.Queue) error {
 	}
 }
 
-// pullBatch takes on as many runs as slots are reserved and returns how many it got before an error or the end of the
-// pull phase. It asks the server for no more than those, so that nothing waits here while another worker is free; what
-// the server has sent when the phase ends is still received.
+// pullBatch takes as many runs as slots are reserved. It returns how many it got before an error or the end of the pull phase. It asks the
+// server for no more than that, so that no run waits here while another worker is free. Messages that the server has sent when the phase
+// ends are still received.
 func (w *Worker) pullBatch(p phases, reading context.Context, queue workerbus.Queue, reserved int) (taken int, err error) {
 	messages, err := queue.Pull(reserved)
 	if err != nil {
@@ -81,7 +80,7 @@ func (w *Worker) pullBatch(p phases, reading context.Context, queue workerbus.Qu
 	return taken, nil
 }
 
-// reserve waits for a free slot, takes all that are free, and returns their number; 0 when ctx is done.
+// reserve waits for a free slot, takes all free slots, and returns their number; 0 if ctx is done.
 func (w *Worker) reserve(ctx context.Context) int {
 	if ctx.Err() != nil {
 		return 0
@@ -106,8 +105,8 @@ func (w *Worker) release(n int) {
 	}
 }
 
-// retry calls a function until it succeeds, and returns an error when ctx is done or the connection closed before. Each
-// call is bounded in time.
+// retry calls a function until it succeeds. It returns an error if ctx is done or the connection is closed first. Each call is bounded in
+// time.
 func (w *Worker) retry(ctx context.Context, what string, call func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		err := w.callOnce(ctx, call)
@@ -123,7 +122,7 @@ func (w *Worker) retry(ctx context.Context, what string, call func(context.Conte
 	}
 }
 
-// callOnce does not begin without a connection: nats.go would queue what is sent, once for every attempt.
+// callOnce makes no call without a connection: nats.go would queue the messages of every attempt.
 func (w *Worker) callOnce(ctx context.Context, call func(context.Context) error) error {
 	if !w.bus.Connected() {
 		return nats.ErrDisconnected
@@ -140,7 +139,7 @@ func (w *Worker) callOnce(ctx context.Context, call func(context.Context) error)
 
 var errNoAnswer = errors.New("no answer from NATS within 5s; a missing permission has the same effect")
 
-// ioBackoff is the wait after a failed call to NATS.
+// ioBackoff returns the wait after a failed call to NATS.
 func ioBackoff(attempt int) time.Duration {
 	return min(50*time.Millisecond<<min(attempt-1, 10), 2*time.Second)
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// mayAnswer reports whether somebody waits for an answer, and not on a subject of the installation, where it would be more than that.
+// mayAnswer reports whether somebody waits for an answer, on a subject outside of the installation. On a subject of the installation, the
+// answer could be taken for something else.
 func (w *Worker) mayAnswer(msg workerbus.Message) bool {
 	return msg.Respond != nil && !w.names.IsOwn(msg.Reply)
 }
 
-// onQuestion answers whoever asks whether this worker has a run, if it has. Of a run whose completion is not stored yet it
-// has it, however long ago the code returned.
+// onQuestion answers whoever asks whether this worker has a run, if it has. The worker has the run until its completion is stored, however
+// long ago its code returned.
 func (w *Worker) onQuestion(msg workerbus.Message) {
 	run := msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:]
 	if !w.mayAnswer(msg) || w.held.byRunID(run) == nil {
@@ -29,7 +30,7 @@ func (w *Worker) onQuestion(msg workerbus.Message) {
 	}
 }
 
-// onTypes answers whoever asks which action types this worker has. A mistyped type is noticed by that before its first run.
+// onTypes answers whoever asks which action types this worker has. The answer reveals a mistyped type before its first run.
 func (w *Worker) onTypes(msg workerbus.Message) {
 	if !w.mayAnswer(msg) {
 		return

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// recent remembers values by key, for a while and not too many: beyond the limit the oldest go. It is safe for
-// concurrent use.
+// recent remembers a limited number of values by key, for a while. Beyond the limit, it forgets the oldest. It is safe for concurrent use.
 type recent[V any] struct {
 	limit int
 	age   time.Duration
@@ -26,7 +25,7 @@ func newRecent[V any](limit int, age time.Duration) *recent[V] {
 	return &recent[V]{limit: limit, age: age, entries: map[string]dated[V]{}}
 }
 
-// add remembers a value; a value the key already has is replaced.
+// add remembers a value. It replaces an earlier value of the same key.
 func (r *recent[V]) add(key string, value V, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +42,7 @@ func (r *recent[V]) add(key string, value V, now time.Time) {
 	}
 }
 
-// reaches reports whether nothing has had to make room that was added since an age ago.
+// reaches reports whether it has all the values of the given age back: none of them had to make room.
 func (r *recent[V]) reaches(age time.Duration, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,7 @@ func (r *recent[V]) reaches(age time.Duration, now time.Time) bool {
 	return now.Sub(r.entries[r.ring[r.next]].since) > age
 }
 
-// get returns the value of a key unless it is unknown, forgotten or too old.
+// get returns the value of a key, unless it is unknown, forgotten or too old.
 func (r *recent[V]) get(key string, now time.Time) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,11 +19,11 @@ const (
 	ackTime  = 2 * time.Second
 )
 
-// report stores the completion of a run, however long NATS is away, until ctx is done.
+// report stores the completion of a run. It tries until ctx is done, however long NATS is away.
 //
-// It bears no message ID: a repeat replaces itself while it waits, since the stream keeps one message for each subject,
-// and the invoker ignores it by its request ID afterwards. De-duplication would add nothing but the risk to swallow the
-// completion of a run whose first one was lost with a failed NATS server.
+// The message has no message ID, since repeats do no harm: the stream keeps one message for each subject, so a repeat replaces a waiting
+// one, and the invoker ignores later repeats by their request ID. De-duplication would only add a risk: if a failed NATS server lost the
+// first completion, it could drop the second.
 func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
 	completion := newCompletion(h, o, w.now())
 	completion.Worker = w.config.Identity
@@ -50,8 +50,8 @@ func (w *Worker) report(ctx context.Context, h *held, o outcome) error {
 	return err
 }
 
-// acknowledge removes a request from the queue and waits until that is certain: a lost acknowledgement would make
-// another worker execute the run again.
+// acknowledge removes a request from the queue and waits for the confirmation. If the acknowledgement were lost, another worker would
+// execute the run again.
 func (w *Worker) acknowledge(ctx context.Context, msg jetstream.Msg) {
 	var err error
 	for attempt := 1; attempt <= ackTries; attempt++ {
@@ -62,7 +62,7 @@ func (w *Worker) acknowledge(ctx context.Context, msg jetstream.Msg) {
 			break
 		}
 	}
-	// A redelivery to this worker will be acknowledged again; a terminated run's request may be gone with its consumer.
+	// A redelivery to this worker will be acknowledged again. The request of a terminated run may be gone with its consumer.
 	w.others.WarnContext(ctx, "acknowledgement not confirmed", keySubject, msg.Subject(), keyError, err)
 }
 
@@ -94,5 +94,5 @@ func (w *Worker) logGiveBack(h *held, o outcome) {
 	w.log.InfoContext(o.trace, "run given back to the queue", attrs...)
 }
 
-// utc is for times that leave the process; it leaves the zero time zero.
+// utc prepares a time that leaves the process. The zero time stays zero.
 func utc(t time.Time) time.Time { return t.Round(0).UTC() }

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// parseRequest reads a start request. An error means that nobody can ever run it or report about it.
+// parseRequest reads a start request. An error means that no worker can ever run it or report about it.
 func parseRequest(names subjects.Names, subject string, data []byte) (schedule.ActionRequest, error) {
 	var req schedule.ActionRequest
 	if err := json.Unmarshal(data, &req); err != nil {
@@ -26,8 +26,8 @@ func parseRequest(names subjects.Names, subject string, data []byte) (schedule.A
 	return req, checkSubjects(names, subject, &req)
 }
 
-// checkSubjects keeps a request from sending the worker's messages where they could not be stored, which the worker
-// would try for ever.
+// checkSubjects refuses a request that does not fit its subject or whose callback is not of its task queue. The worker's messages about it
+// might never be stored, and the worker would try forever.
 func checkSubjects(names subjects.Names, subject string, req *schedule.ActionRequest) error {
 	if want := names.Action(req.Namespace, req.TaskQueue, req.WorkflowID); subject != want {
 		return fmt.Errorf("bad start request: namespace, taskQueue and workflowId belong to subject %q", want)
@@ -54,7 +54,7 @@ func parseControl(data []byte) (schedule.Control, error) {
 	return control, nil
 }
 
-// causeOf returns what a control ends a handler's context with, nil for one this worker does not know.
+// causeOf returns the cause with which a control ends a handler's context; nil for an unknown kind.
 func causeOf(kind schedule.ControlKind) error {
 	switch kind {
 	case schedule.ControlCancel:

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// receive deals with one message from the queue, to the end.
+// receive handles one message from the queue, from its arrival to its answer.
 func (w *Worker) receive(p phases, s *slot, msg jetstream.Msg) {
 	meta, err := msg.Metadata()
 	if err != nil {
@@ -52,13 +52,13 @@ func (w *Worker) process(p phases, s *slot, h *held) {
 	w.settle(p, h, o)
 }
 
-// attempt decides about a run, and executes it if it is to be.
+// attempt decides about a run, and executes it if the decision says so.
 func (w *Worker) attempt(p phases, h *held) outcome {
 	turn := w.turns.await(h, p.pull)
 	if turn {
 		defer w.turns.end(&h.request)
 	}
-	stopping := p.pull.Err() != nil // to come here may have taken some time
+	stopping := p.pull.Err() != nil // it may have taken some time to come here
 	v := before(&h.request, arrival{
 		delivery: h.delivery, cause: h.controlCause(), crowded: !turn, stopping: stopping, types: w.types(), now: w.now(),
 	})
@@ -74,14 +74,15 @@ func (w *Worker) attempt(p phases, h *held) outcome {
 	return outcome{verdict: v, attempt: h.delivery, trace: ctx}
 }
 
-// outcome is a verdict about a run, and what else its completion says.
+// outcome is a verdict about a run, with the other contents of its completion.
 type outcome struct {
 	verdict
 	attempt int
 	trace   context.Context
 }
 
-// settle carries out a verdict. The request leaves the table before it is answered: an answer may bring it back at once.
+// settle carries out a verdict. It removes the request from the table before it answers, because an answer may bring the request back at
+// once.
 func (w *Worker) settle(p phases, h *held, o outcome) {
 	if o.kind == report {
 		if err := w.report(p.final, h, o); err != nil {
@@ -95,7 +96,7 @@ func (w *Worker) settle(p phases, h *held, o outcome) {
 		w.held.remove(h)
 		w.logGiveBack(h, o)
 		p.awaitPulled()
-		_ = h.end().NakWithDelay(o.delay) // if it is lost, the acknowledgement wait brings the request back
+		_ = h.end().NakWithDelay(o.delay) // if it is lost, the request comes back after the acknowledgement wait
 		return
 	}
 	w.finished.add(h.request.RequestID, struct{}{}, w.now())
@@ -103,7 +104,7 @@ func (w *Worker) settle(p phases, h *held, o outcome) {
 	w.acknowledge(p.final, h.end())
 }
 
-// newCompletion is what an outcome tells the invoker. The worker's identity is missing.
+// newCompletion returns the completion of an outcome for the invoker, without the worker's identity.
 func newCompletion(h *held, o outcome, now time.Time) schedule.Completion {
 	return schedule.Completion{
 		RequestID: h.request.RequestID, RunID: h.request.RunID,
@@ -112,7 +113,7 @@ func newCompletion(h *held, o outcome, now time.Time) schedule.Completion {
 	}
 }
 
-// controlCause returns what a control has ended the run with, nil if none has.
+// controlCause returns the cause of a control that has ended the run; nil if there is none.
 func (h *held) controlCause() error {
 	if cause := h.cause(h.ctx); errors.Is(cause, ErrCanceled) || errors.Is(cause, ErrTerminated) {
 		return cause
@@ -120,19 +121,19 @@ func (h *held) controlCause() error {
 	return nil
 }
 
-// answersAtOnce is how many runs, beside those that are executed, may be over and not answered yet.
+// answersAtOnce is how many runs may be over but not answered yet, in addition to those that execute.
 const answersAtOnce = 1_000
 
-// slot is the right to execute one run. To report a run that is over and to acknowledge its request takes two round trips
-// to NATS; the next run need not wait for them. It belongs to one goroutine.
+// slot is the right to execute one run. It takes two round trips to NATS to report a run and to acknowledge its request; the next run need
+// not wait for them. A slot belongs to one goroutine.
 type slot struct {
 	worker    *Worker
 	answering bool
 	forgotten bool
 }
 
-// pass lets the next run begin while this one is answered. While NATS answers none, it keeps the slot in the end: a worker
-// must not hold ever more runs that it cannot report.
+// pass lets the next run begin while this one is being answered. If too many runs wait for NATS, it keeps the slot: a worker must not
+// collect ever more runs that it cannot report.
 func (s *slot) pass() {
 	select {
 	case s.worker.answers <- struct{}{}:
@@ -145,7 +146,7 @@ func (s *slot) pass() {
 // forget leaves the slot to a handler that was left; see strays.
 func (s *slot) forget() { s.forgotten = true }
 
-// end gives back what the run has of the worker.
+// end gives back what the run uses of the worker.
 func (s *slot) end() {
 	switch {
 	case s.forgotten:
@@ -157,13 +158,14 @@ func (s *slot) end() {
 }
 
 const (
-	// deadLetterSource is where a worker's dead letters come from, as metrics name it.
+	// deadLetterSource is the source of a worker's dead letters in metrics.
 	deadLetterSource = "worker"
-	// deadLetterRetry is when a message comes again that could not be made a dead letter.
+	// deadLetterRetry is the delay after which a message comes again if it could not be stored as a dead letter.
 	deadLetterRetry = 5 * time.Second
 )
 
-// deadLetter moves a message that nobody can run to the dead letter stream. It stays in the queue until that has it.
+// deadLetter moves a message that no worker can run to the dead letter stream. The message stays in the queue until the stream has stored
+// it.
 func (w *Worker) deadLetter(ctx context.Context, msg jetstream.Msg, meta *jetstream.MsgMetadata, reason error) {
 	subject := w.names.WorkerDeadLetter(w.config.Namespace, w.config.TaskQueue)
 	letter := deadletter.NewPlain(subject, msg, meta, reason, w.bus.MaxPayload())

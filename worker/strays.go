@@ -7,23 +7,23 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// strays counts the handlers that were left and have not returned. As many of them as a worker has slots go on beside its
-// runs; any further one keeps the slot of its run until it returns, so that a worker whose handlers hang takes on less, and
-// nothing in the end. It is safe for concurrent use, but for wait, which is for one goroutine.
+// strays counts the handlers that were left and have not returned. Up to the number of the worker's slots, they continue beside its runs.
+// Each further one keeps the slot of its run until it returns. So a worker whose handlers hang takes on fewer runs, and in the end none. It
+// is safe for concurrent use, except for wait, which is for one goroutine.
 type strays struct {
 	slots chan struct{}
 
 	mu    sync.Mutex
 	count int
-	fewer chan struct{} // says that one has returned
+	fewer chan struct{} // signals that one has returned
 }
 
 func newStrays(slots chan struct{}) *strays {
 	return &strays{slots: slots, fewer: make(chan struct{}, 1)}
 }
 
-// add counts a handler until it returns. It returns the number there are now, and whether this one keeps its slot, which is
-// then given back here.
+// add counts a handler until it returns. It returns the current number, and whether this handler keeps its slot; the slot is then released
+// here.
 func (s *strays) add(out <-chan returned) (count int, keepsSlot bool) {
 	count = s.change(1)
 	keepsSlot = count > cap(s.slots)
@@ -49,7 +49,7 @@ func (s *strays) change(by int) int {
 	return s.count
 }
 
-// wait waits until all have returned or ctx is done, and returns the number of those that have not.
+// wait waits until all have returned or ctx is done, and returns how many have not returned.
 func (s *strays) wait(ctx context.Context) int {
 	for {
 		left := s.change(0)

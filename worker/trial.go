@@ -11,14 +11,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Trial is one attempt of a run without NATS, for tests; package workertest makes it convenient. The code is that of a
-// worker: the same limits, the same recovery from panics, the same decision about what becomes of the run.
+// Trial is one attempt of a run without NATS, for tests; package workertest makes it convenient. It uses the code of a worker: the same
+// limits, the same recovery from panics, the same decision about what becomes of the run.
 type Trial struct {
 	// Handler executes the attempt. Required.
 	Handler Handler
 	// Middleware is as in Config.
 	Middleware []Middleware
-	// Request is what the worker would have got. It need not be complete.
+	// Request is the request that the worker would get. It need not be complete.
 	Request schedule.ActionRequest
 	// Attempt counts the attempts, from 1. Zero means 1.
 	Attempt int
@@ -30,12 +30,11 @@ type Trial struct {
 	Logger *slog.Logger
 }
 
-// TrialResult is what a worker would do after an attempt.
+// TrialResult says what a worker would do after an attempt.
 type TrialResult struct {
-	// Completion is what it would report; nil if the run goes on, or was terminated.
+	// Completion is the completion that it would report; nil if the run goes on or was terminated.
 	Completion *schedule.Completion
-	// Again says that the run would go back to the queue, for another attempt after Delay. Failure says why; nil if the
-	// worker stops.
+	// Again says that the run would go back to the queue, for another attempt after Delay. Failure says why; it is nil if the worker stops.
 	Again   bool
 	Delay   time.Duration
 	Failure *schedule.Failure
@@ -43,9 +42,9 @@ type TrialResult struct {
 	LastHeartbeat json.RawMessage
 }
 
-// Execute makes the attempt. The end of ctx reaches it as its cause says: ErrCanceled as a cancel of the run, ErrTerminated as
-// its termination, anything else as the end of the worker after its drain timeout. The limits of the request hold; time is
-// that of package time.
+// Execute makes the attempt. The cause of the end of ctx says what the handler sees: ErrCanceled is a cancel of the run, ErrTerminated its
+// termination, anything else the end of the worker after its drain timeout. The limits of the request apply. Time is the time of package
+// time.
 func (t Trial) Execute(ctx context.Context) TrialResult {
 	t.Attempt = max(t.Attempt, 1)
 	if t.Logger == nil {
@@ -64,7 +63,7 @@ func (t Trial) Execute(ctx context.Context) TrialResult {
 	return result
 }
 
-// decide goes the way of Worker.attempt.
+// decide does what Worker.attempt does.
 func (t Trial) decide(ctx, final context.Context, h *held) TrialResult {
 	e := executor{
 		now: time.Now, //permit:time.Now a trial is in real time
@@ -88,7 +87,7 @@ func (t Trial) decide(ctx, final context.Context, h *held) TrialResult {
 	return TrialResult{}
 }
 
-// endTrial carries the end of a trial's context to its run, as the end of a worker's phases and its controls do.
+// endTrial passes the end of a trial's context to its run, as the phases and controls of a worker do.
 func endTrial(h *held, cause error, final context.Context, endFinal func()) {
 	if errors.Is(cause, ErrCanceled) || errors.Is(cause, ErrTerminated) {
 		h.control(cause)

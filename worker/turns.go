@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// turns are the places of the action types that have a limit: a channel with a token for each run that executes.
+// turns limits how many runs of an action type execute at once: each limited type has a channel with a token for each run that executes.
 type turns map[string]chan struct{}
 
 func newTurns(limits map[string]int) turns {
@@ -18,8 +18,8 @@ func newTurns(limits map[string]int) turns {
 	return t
 }
 
-// await waits until a run may execute beside the others of its type. It reports false if the run ends before, or stopping
-// does, which counts only for a run that another worker may try again.
+// await waits until the limit of its type lets a run execute. It reports false if the run ends first. It also reports false if stopping
+// ends first, unless this is the last attempt of the run.
 func (t turns) await(h *held, stopping context.Context) bool {
 	turn, limited := t[h.request.Type]
 	if !limited {

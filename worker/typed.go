@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Handle registers a function that takes the input as a value of its own type, and returns the result likewise:
-// w.Register(actionType, [HandlerOf](handle)). It panics as Register does.
+// Handle registers a function whose input and result have types of their own: w.Register(actionType, [HandlerOf](handle)). It panics as
+// Register does.
 func Handle[I, O any](w *Worker, actionType string, handle func(ctx context.Context, input I) (O, error)) {
 	w.Register(actionType, HandlerOf(handle))
 }
 
-// HandlerOf makes a handler of a function that takes the input as a value of its own type, and returns the result
-// likewise. What else there is to know about the run says [FromContext].
+// HandlerOf makes a handler of a function whose input and result have types of their own. [FromContext] gives the function the rest of the
+// run.
 //
-// Input and result are JSON, read and written by encoding/json. An input that does not fit ends the run as failed, of type
-// TypeInvalidInput, and is not retried; fields that I does not have are ignored. Of a run without an input the function
-// gets the zero I. Three types are special:
+// Input and result are JSON, read and written by encoding/json. An input that does not fit I ends the run as failed, with type
+// TypeInvalidInput; it is not retried. Fields that I does not have are ignored. If the run has no input, the function gets the zero I.
+// Three types are special:
 //
-//   - struct{} stands for none: the input is not looked at, and there is no result;
-//   - [json.RawMessage] and []byte are the JSON text itself, unread and unchanged. An empty result is none.
+//   - struct{} stands for none: the input is ignored, and there is no result;
+//   - [json.RawMessage] and []byte are the JSON text itself, unread and unchanged. An empty result means none.
 func HandlerOf[I, O any](handle func(ctx context.Context, input I) (O, error)) Handler {
 	return func(ctx context.Context, run *Run) (any, error) {
 		var input I
@@ -49,7 +49,7 @@ func decodeInput(run *Run, into any) error {
 	return run.Decode(into)
 }
 
-// plain returns what encodeResult makes the right JSON of.
+// plain returns a value that encodeResult encodes correctly.
 func plain(output any) any {
 	switch output := output.(type) {
 	case struct{}:
@@ -69,9 +69,10 @@ func textOrNone(text json.RawMessage) any {
 	return text
 }
 
-// LastResult returns the result of the schedule's last success, for the handler that ctx belongs to: a cursor, say, from
-// which the next run goes on. It reports false if there is none. An error says that it does not fit T, or was left out since
-// the request would have been larger with it than a NATS message may be; to begin anew may then be wrong.
+// LastResult returns the result of the schedule's last success, for the handler that ctx belongs to. It may be a cursor, for example, from
+// which the next run continues. It reports false if there is none. An error means that there is a result that does not fit T, or that was
+// omitted because the request would have exceeded the size limit of a NATS message. In that case it may be wrong to start from the
+// beginning.
 func LastResult[T any](ctx context.Context) (result T, ok bool, err error) {
 	run, ok := FromContext(ctx)
 	switch {
@@ -83,8 +84,8 @@ func LastResult[T any](ctx context.Context) (result T, ok bool, err error) {
 	return decodeOptional[T]("last result", run.LastSuccess)
 }
 
-// LastHeartbeat returns the details of the newest heartbeat that an earlier attempt of the run has recorded, for the
-// handler that ctx belongs to, so that it can go on from there. It reports false if none is known. See [Heartbeat].
+// LastHeartbeat returns the details of the newest heartbeat of an earlier attempt of the run, for the handler that ctx belongs to. The
+// handler can continue from there. It reports false if none is known. See [Heartbeat].
 func LastHeartbeat[T any](ctx context.Context) (details T, ok bool, err error) {
 	run, ok := FromContext(ctx)
 	if !ok {
@@ -104,7 +105,7 @@ func decodeOptional[T any](what string, text json.RawMessage) (value T, ok bool,
 	return value, true, nil
 }
 
-// misfit says in the words of JSON why a text could not be read.
+// misfit says in terms of JSON why a text could not be read.
 func misfit(err error) string {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -117,7 +118,7 @@ func misfit(err error) string {
 	return wrong.Field + " " + text
 }
 
-// expected says what a value of a type is written as.
+// expected says how a value of a type is written.
 func expected(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -138,7 +139,7 @@ func expected(t reflect.Type) string {
 	return "a whole number" + rangeOf(t)
 }
 
-// rangeOf says which numbers a type of integers holds, where that is not obvious.
+// rangeOf returns the bounds of an integer type, if they are not obvious.
 func rangeOf(t reflect.Type) string {
 	unsigned := t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uintptr
 	switch {
@@ -152,7 +153,7 @@ func rangeOf(t reflect.Type) string {
 	return fmt.Sprintf(", %d to %d", -int64(1)<<(t.Bits()-1), int64(1)<<(t.Bits()-1)-1)
 }
 
-// found puts what encoding/json says of a value into words.
+// found puts the value that encoding/json names into words.
 func found(value string) string {
 	switch kind, rest, _ := strings.Cut(value, " "); {
 	case rest != "":

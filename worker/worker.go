@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// handBackTime is what remains, after the drain timeout, to report or give back what the handlers left.
+	// handBackTime is the time after the drain timeout to report or give back the remaining runs.
 	handBackTime = 500 * time.Millisecond
-	// finishedRuns and finishedAge bound the memory of runs that need not run again when NATS forgets an
-	// acknowledgement, retriedRuns that of runs that will come again, and recentControls that of controls.
+	// finishedRuns and finishedAge bound the memory of runs that need not run again if NATS forgets an acknowledgement. retriedRuns bounds
+	// the memory of runs that will come again, recentControls the memory of controls.
 	finishedRuns   = 10_000
 	finishedAge    = 10 * time.Minute
 	retriedRuns    = 10_000
@@ -37,7 +37,7 @@ type Worker struct {
 	names  subjects.Names
 	bus    workerbus.Bus
 	log    *slog.Logger
-	// others is for lines about messages of others, who choose how many there are.
+	// others logs messages of other programs, which decide how many there are.
 	others *slog.Logger
 	now    func() time.Time
 
@@ -65,9 +65,9 @@ type Worker struct {
 	progressFrom atomic.Int64 // when details of heartbeats are stored and read again, in nanoseconds since 1970
 }
 
-// New returns a worker on a connection, which the caller keeps and closes after Run has returned. It should reconnect
-// for ever (nats.MaxReconnects(-1)): the worker survives any outage of NATS, but not the end of its connection. An
-// error names the field of the configuration at fault.
+// New returns a worker on a connection. The caller keeps the connection and closes it after Run has returned. The connection should
+// reconnect forever (nats.MaxReconnects(-1)): the worker survives any outage of NATS, but not the end of its connection. An error names the
+// field of the configuration that is wrong.
 func New(nc *nats.Conn, config Config) (*Worker, error) {
 	if err := config.validateAPIPrefix(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
@@ -83,7 +83,7 @@ func New(nc *nats.Conn, config Config) (*Worker, error) {
 	return w, err
 }
 
-// NewOn is New for where there is no NATS connection. Programs outside of this module have no use for it. Run closes the bus.
+// NewOn is New for a bus that is not a NATS connection. Programs outside of this module cannot use it. Run closes the bus.
 func NewOn(bus workerbus.Bus, config Config) (*Worker, error) {
 	config = config.withDefaults()
 	names, err := config.validate()
@@ -108,11 +108,11 @@ func NewOn(bus workerbus.Bus, config Config) (*Worker, error) {
 	return w, nil
 }
 
-// maxResult leaves room in a completion for what it says beside the result.
+// maxResult leaves room in a completion for its other contents.
 func (w *Worker) maxResult() int { return min(MaxResultBytes, int(w.bus.MaxPayload())*3/4) }
 
-// Register makes a handler responsible for an action type, before or while the worker runs. It panics if the type is
-// empty or has a handler, or if the handler, or what a middleware makes of it, is nil: each is a mistake in the program.
+// Register makes a handler responsible for an action type, before or while the worker runs. It panics if the type is empty or already has a
+// handler, or if the handler or its middleware is nil: each is a mistake in the program.
 func (w *Worker) Register(actionType string, handler Handler) {
 	if actionType == "" || handler == nil {
 		panic("worker: Register needs an action type and a handler")
@@ -128,7 +128,7 @@ func (w *Worker) Register(actionType string, handler Handler) {
 	w.handlers[actionType] = handler
 }
 
-// handler returns the handler of an action type, nil if there is none.
+// handler returns the handler of an action type; nil if there is none.
 func (w *Worker) handler(actionType string) Handler {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -142,7 +142,7 @@ func (w *Worker) types() []string {
 	return slices.Sorted(maps.Keys(w.handlers))
 }
 
-// Waits says for people what the worker waits for before it takes runs, or takes them again; empty while it takes them or ends.
+// Waits says, for people, what the worker waits for before it takes runs (again). It is empty while the worker takes runs or ends.
 func (w *Worker) Waits() string {
 	if w.attached.Load() {
 		return ""
@@ -150,15 +150,20 @@ func (w *Worker) Waits() string {
 	return "the streams of the installation, to take runs from its task queue"
 }
 
-// Ready is closed when the worker has found its task queue and takes runs from it.
+// Ready returns a channel that is closed when the worker has found its task queue and takes runs from it.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
 
-// Run serves the task queue until ctx is done, then until every run it holds is finished or given back; the handlers
-// have Config.DrainTimeout for that. While NATS or the installation's streams are not there it waits for them.
+// Run serves the task queue until ctx is done, and then until every run that the worker holds is finished or given back; handlers have
+// Config.DrainTimeout for that. If NATS or the streams of the installation are not there, Run waits for them.
 //
-// It returns nil after an orderly end; ErrHandlersLeft if handlers have ignored the end of their contexts; and an error
-// before ctx is done only if the connection was closed, in which case another worker gets the runs when their
-// acknowledgement wait is over. It may be called once.
+// It returns
+//
+//   - nil after an orderly end;
+//   - ErrHandlersLeft if handlers ignored the end of their contexts;
+//   - another error if the connection was closed. Only this can happen before ctx is done. Another worker then gets the runs after their
+//     acknowledgement wait.
+//
+// Run may be called once.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.ran.Swap(true) {
 		return ErrAlreadyRun
@@ -189,8 +194,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(err, w.awaitStrays(p.final))
 }
 
-// serve takes runs from the queue until the pull phase is over, and keeps the leases of all that are held until the last
-// is answered.
+// serve takes runs from the queue until the pull phase is over. It extends the leases of all held runs until the last one is answered.
 func (w *Worker) serve(p phases) error {
 	queue := w.attach(p.pull)
 	if queue == nil {
@@ -211,7 +215,7 @@ func (w *Worker) serve(p phases) error {
 	close(p.pulled)
 	p.endPull()
 	if w.bus.Closed() {
-		p.endWork() // nothing the handlers achieve now could be reported
+		p.endWork() // results of the handlers can no longer be reported
 	}
 	w.running.Wait()
 	done()
@@ -219,7 +223,7 @@ func (w *Worker) serve(p phases) error {
 	return err
 }
 
-// keepAlive extends all leases, again and again, until ctx is done.
+// keepAlive extends all leases at intervals until ctx is done.
 func (w *Worker) keepAlive(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -230,7 +234,7 @@ func (w *Worker) keepAlive(ctx context.Context, interval time.Duration) {
 		case <-tick.C:
 		}
 		if !w.bus.Connected() {
-			continue // what is said now would only pile up until there is a connection
+			continue // messages sent now would only pile up until the connection is back
 		}
 		for _, h := range w.held.all() {
 			h.extend()
@@ -238,14 +242,14 @@ func (w *Worker) keepAlive(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// flush sees that the last answers have reached NATS, so that the caller may close the connection.
+// flush makes sure that the last answers have reached NATS, so that the caller may close the connection.
 func (w *Worker) flush() {
 	if w.bus.Connected() {
 		w.bus.Flush(handBackTime)
 	}
 }
 
-// awaitStrays gives the handlers that were left the same time to return as the others had.
+// awaitStrays gives the handlers that were left as much time to return as the others had.
 func (w *Worker) awaitStrays(ctx context.Context) error {
 	if left := w.executor.strays.wait(ctx); left > 0 {
 		return fmt.Errorf("%w: %d", ErrHandlersLeft, left)

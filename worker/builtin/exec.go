@@ -21,16 +21,15 @@ import (
 )
 
 const (
-	// maxOutput is how much is kept of what a program writes, of each of its outputs: the beginning of the standard one, the
-	// end of the other.
+	// maxOutput is how much is kept of each output of a program: the beginning of standard output, the end of standard error.
 	maxOutput = 128 << 10
 	maxError  = 16 << 10
-	// stopGrace is how long a program may take to stop, once asked.
+	// stopGrace is how long a program may take to stop once it was asked.
 	stopGrace = time.Second
 )
 
-// The types of the failures of the exec action: the program has ended with a status other than zero, which is retryable; or
-// it could not be run, which is only where the reason passes by itself.
+// The failure types of the exec action. Either the program ended with a status other than zero, which is retryable. Or it could not be run,
+// which is retryable only if the cause is likely to pass by itself.
 const (
 	TypeExitStatus = "exit_status"
 	TypeExec       = "exec"
@@ -41,19 +40,19 @@ type execInput struct {
 	// Command is a name of the worker's list.
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
-	// Stdin is written as it reads if it is a text, else as JSON.
+	// Stdin is the standard input. A text is written as it is, anything else as JSON.
 	Stdin json.RawMessage `json:"stdin"`
-	// Timeout ends the program. It has none by default but that of the run.
+	// Timeout ends the program. By default, only the limits of the run do.
 	Timeout schedule.Duration `json:"timeout"`
 }
 
 // ExecResult is the result of the exec action.
 type ExecResult struct {
-	// Stdout is the beginning of what the program has written there: JSON as such, anything else as a text.
+	// Stdout is the beginning of standard output: as JSON if it is JSON, else as a text.
 	Stdout any `json:"stdout,omitempty"`
-	// Stderr is the end of that.
+	// Stderr is the end of standard error.
 	Stderr string `json:"stderr,omitempty"`
-	// Truncated says that there was more of one of them.
+	// Truncated says that one of the outputs was longer.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -62,8 +61,8 @@ type execAction struct {
 	commands map[string]string
 }
 
-// ParseCommands reads the programs that the exec action may run, as flags name them: PATH or NAME=PATH. The name is by default
-// the last element of the path, which must be absolute and that of a file which can be executed.
+// ParseCommands reads the programs that the exec action may run, in the form of the flags: PATH or NAME=PATH. The default name is the last
+// element of the path. The path must be absolute and name an executable file.
 func ParseCommands(texts []string) (map[string]string, error) {
 	commands := map[string]string{}
 	for _, text := range texts {
@@ -119,8 +118,8 @@ func (e *execAction) handle(ctx context.Context, run *worker.Run) (any, error) {
 	return result, nil
 }
 
-// command makes the command that the input asks for. Its environment says which run it is, and has of the worker's own only
-// what programs need to find their way: schedules must not read the worker's secrets.
+// command makes the command that the input asks for. Its environment names the run. Of the worker's own environment, it has only the
+// variables that programs need to find their way: schedules must not read the worker's secrets.
 func (e *execAction) command(ctx context.Context, run *worker.Run, in *execInput) (*exec.Cmd, error) {
 	path, ok := e.commands[in.Command]
 	if !ok {
@@ -153,7 +152,7 @@ func (e *execAction) command(ctx context.Context, run *worker.Run, in *execInput
 	return cmd, nil
 }
 
-// execError is why a program has not succeeded.
+// execError returns why a program did not succeed.
 func execError(ctx context.Context, command string, err error, result *ExecResult) error {
 	if ctx.Err() != nil {
 		return &worker.Error{Type: TypeExitStatus, Message: command + " was stopped", Err: context.Cause(ctx), Details: result}
@@ -167,8 +166,8 @@ func execError(ctx context.Context, command string, err error, result *ExecResul
 	return &worker.Error{Type: TypeExec, Message: command + " cannot be run", Err: err, NonRetryable: !passes(err)}
 }
 
-// passes reports whether what keeps a program from being run is likely to be over soon: it is being replaced in place, or the
-// machine has not enough of something.
+// passes reports whether the reason why a program cannot be run is likely to pass soon: the program is being replaced, or the machine is
+// short of a resource.
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ETXTBSY, syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE},
 		func(reason error) bool { return errors.Is(err, reason) })

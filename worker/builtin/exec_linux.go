@@ -2,5 +2,5 @@ package builtin
 
 import "syscall"
 
-// dieWithParent lets the kernel kill the process when the thread that starts it ends.
+// dieWithParent makes the kernel kill the process when the thread that started it ends.
 func dieWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }

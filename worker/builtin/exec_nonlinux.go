@@ -4,5 +4,5 @@ package builtin
 
 import "syscall"
 
-// dieWithParent does nothing: there is no such thing here, and the guard has to do.
+// dieWithParent does nothing: this system cannot do it, so only the guard is left.
 func dieWithParent(*syscall.SysProcAttr) {}

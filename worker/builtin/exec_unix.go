@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// runGroup runs a program in a process group of its own, asks all of that to stop when the context of the command ends, and
-// kills what is left when the program has ended: nothing of a run outlives it. A worker that is killed takes the group along.
+// runGroup runs a program in a process group of its own. When the context of the command ends, it asks the whole group to stop. When the
+// program has ended, it kills the rest of the group: nothing of a run outlives it. If the worker is killed, the group dies as well.
 func runGroup(cmd *exec.Cmd) error {
-	// The kernel kills the program when the thread ends that has started it, so the thread must not end before the program.
+	// The kernel kills the program when the thread that started it ends, so the thread must live as long as the program.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -27,33 +27,33 @@ func runGroup(cmd *exec.Cmd) error {
 	}
 	g.watch(cmd.Process.Pid)
 	err := cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // nobody may be left
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the rest of the group
 	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil // it has ended well, and left somebody behind with its outputs
+		return nil // it has ended well, but a child still holds its outputs
 	}
 	return err
 }
 
-// guardScript waits for the end of its input. If that comes after the number of a process group and before the line "over", the
-// worker has died, and the group is killed.
+// guardScript reads its input. First comes the number of a process group, then the line "over". If the input ends between the two, the
+// worker has died, and the script kills the group.
 const guardScript = `trap '' HUP INT TERM
 read -r group || exit 0
 [ "$group" != over ] || exit 0
 read -r word
 [ "$word" = over ] || kill -s KILL -- "-$group"`
 
-// guard is a process that outlives this one by a moment, to kill a process group should this process be killed. The kernel kills
-// the program alone, which leaves what it has started.
+// guard is a process that slightly outlives this one. If this process is killed, the guard kills the program's process group. The kernel
+// kills only the program itself, not its children.
 type guard struct {
 	process *exec.Cmd
 	input   io.WriteCloser
 }
 
-// startGuard returns a guard that watches over nothing yet; nil where there is no shell.
+// startGuard returns a guard that watches nothing yet; nil if there is no shell.
 func startGuard() *guard {
 	process := exec.Command("/bin/sh", "-c", guardScript)
 	process.Env = []string{}
-	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // whoever signals the group of the worker does not mean the guard
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal to the worker's group is not meant for the guard
 	input, err := process.StdinPipe()
 	if err != nil {
 		return nil
@@ -64,10 +64,10 @@ func startGuard() *guard {
 	return &guard{process, input}
 }
 
-// watch begins to watch over a process group.
+// watch makes the guard watch a process group.
 func (g *guard) watch(group int) {
 	if g != nil {
-		_, _ = io.WriteString(g.input, strconv.Itoa(group)+"\n") // a guard that is gone guards nothing
+		_, _ = io.WriteString(g.input, strconv.Itoa(group)+"\n") // it fails only if the guard is gone
 	}
 }
 

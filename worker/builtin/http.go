@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	// defaultHTTPTimeout bounds a request without a timeout of its own.
+	// defaultHTTPTimeout bounds a request whose input sets no timeout.
 	defaultHTTPTimeout = 30 * time.Second
-	// maxHTTPBody is how much of an answer is read for the result.
+	// maxHTTPBody is how much of a response is read for the result.
 	maxHTTPBody = 256 << 10
-	// maxExcerpt is how much of an answer the details of a failure show.
+	// maxExcerpt is how much of a response the details of a failure show.
 	maxExcerpt = 2 << 10
 )
 
-// The types of the failures of the http action. TypeHTTPStatus is retryable if the status is 408, 425, 429 or 5xx,
-// TypeHTTPRequest always; TypeForbiddenTarget never is.
+// The failure types of the http action. TypeHTTPStatus is retryable if the status is 408, 425, 429 or 5xx. TypeHTTPRequest is always
+// retryable; TypeForbiddenTarget never is.
 const (
 	TypeHTTPStatus      = "http_status"
 	TypeHTTPRequest     = "http_request"
@@ -45,13 +45,13 @@ type httpInput struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"`
-	// Body is sent as it reads if it is a text, else as JSON.
+	// Body is the body of the request. A text is sent as it is, anything else as JSON.
 	Body json.RawMessage `json:"body"`
-	// SuccessCodes are those that are a success; 200 to 299 by default.
+	// SuccessCodes are the status codes that mean success; 200 to 299 by default.
 	SuccessCodes []statusRange `json:"successCodes"`
-	// Timeout bounds the request, not the wait for a callback.
+	// Timeout bounds the request, but not the wait for a callback.
 	Timeout schedule.Duration `json:"timeout"`
-	// Callback says that the run ends when somebody calls back, not with the answer.
+	// Callback says that the run ends with a callback, not with the response.
 	Callback bool `json:"callback"`
 }
 
@@ -59,9 +59,9 @@ type httpInput struct {
 type HTTPResult struct {
 	Status      int    `json:"status"`
 	ContentType string `json:"contentType,omitempty"`
-	// Body is the answer: JSON as such, any other as a text.
+	// Body is the body of the response: as JSON if it is JSON, else as a text.
 	Body any `json:"body,omitempty"`
-	// Truncated says that the answer went on.
+	// Truncated says that the response was longer.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -81,7 +81,7 @@ func newHTTPAction(allowPrivate bool, callbacks *Callbacks) *httpAction {
 
 func newHTTPActionBy(dialer *net.Dialer, callbacks *Callbacks) *httpAction {
 	return &httpAction{callbacks: callbacks, client: &http.Client{Transport: &http.Transport{
-		// No proxy: it would reach what this process must not.
+		// No proxy: it could reach addresses that this process must not reach.
 		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: 10, IdleConnTimeout: 30 * time.Second,
 	}}}
@@ -147,16 +147,16 @@ func (in *httpInput) request(run *worker.Run) (*http.Request, error) {
 	return request, nil
 }
 
-// isWeb reports whether a URL is an absolute one of HTTP.
+// isWeb reports whether a URL is an absolute HTTP or HTTPS URL.
 func isWeb(at *url.URL) bool { return at.Host != "" && (at.Scheme == "http" || at.Scheme == "https") }
 
-// What may be in a header (RFC 9110 §5.1 and §5.5).
+// The characters that a header may contain (RFC 9110 §5.1 and §5.5).
 var (
 	headerName  = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
 	headerValue = regexp.MustCompile(`^[^\x00-\x08\x0a-\x1f\x7f]*$`)
 )
 
-// inURL makes a text fit into the path of a URL as well as into its query.
+// inURL escapes a text for the path of a URL as well as for its query.
 func inURL(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
 func (in *httpInput) method() string {
@@ -169,7 +169,7 @@ func (in *httpInput) method() string {
 	return http.MethodGet
 }
 
-// do makes the request and reads the answer.
+// do makes the request and reads the response.
 func (h *httpAction) do(ctx context.Context, in *httpInput, request *http.Request) (HTTPResult, error) {
 	ctx, cancel := withTimeout(ctx, in.Timeout, defaultHTTPTimeout)
 	defer cancel()
@@ -204,7 +204,8 @@ func requestError(ctx context.Context, err error) error {
 	return &worker.Error{Type: TypeHTTPRequest, Message: "the request failed", Err: because(ctx, err)}
 }
 
-// statusError is what a status means that is not a success. A client's mistake stays one however often it is repeated.
+// statusError returns the error of a status that means no success. An error of the client remains one, however often the request is
+// repeated.
 func statusError(response *http.Response, body []byte) error {
 	code := response.StatusCode
 	passing := code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests
@@ -226,7 +227,7 @@ func (in *httpInput) isSuccess(code int) bool {
 	return len(in.SuccessCodes) == 0 && 200 <= code && code <= 299
 }
 
-// statusRange is a range of status codes, both included: 404, "404", "2xx" or "200-204".
+// statusRange is a range of status codes, both ends included: 404, "404", "2xx" or "200-204".
 type statusRange struct{ from, to int }
 
 func (r *statusRange) UnmarshalJSON(data []byte) error {

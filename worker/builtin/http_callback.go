@@ -16,12 +16,12 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// CallbackHeader tells whoever gets a request of the http action with callback where to say how its job ended: with a POST
-// of a [Callback], or of nothing for a success.
+// CallbackHeader is the header of a request of the http action that waits for a callback. It tells the receiver where to report how its job
+// ended: with a POST of a [Callback], or with an empty POST for success.
 const CallbackHeader = "Carillon-Callback-Url"
 
-// Callback is what a job says of itself, as JSON. Status is completed, failed or canceled, and ends the run; or running,
-// which is a sign of life, with details.
+// Callback is what a job reports about itself, as JSON. The statuses completed, failed and canceled end the run. The status running is a
+// sign of life, with details.
 type Callback struct {
 	Status  schedule.Status   `json:"status"`
 	Result  json.RawMessage   `json:"result,omitempty"`
@@ -29,11 +29,11 @@ type Callback struct {
 	Details json.RawMessage   `json:"details,omitempty"`
 }
 
-// statusRunning is that of a job which is not over.
+// statusRunning is the status of a job that is not over.
 const statusRunning schedule.Status = "running"
 
-// Callbacks receives callbacks: it is the handler of an HTTP server that jobs can reach. Addresses are secrets, one for each
-// attempt of a run, and good until that is over. It is safe for concurrent use.
+// Callbacks receives callbacks: it is the handler of an HTTP server that jobs can reach. Each attempt of a run has its own address. The
+// address is a secret, and valid until the attempt is over. It is safe for concurrent use.
 type Callbacks struct {
 	base string
 
@@ -43,7 +43,7 @@ type Callbacks struct {
 
 var _ http.Handler = (*Callbacks)(nil)
 
-// NewCallbacks returns a receiver of callbacks. Jobs reach it at the given URL, and paths beneath it.
+// NewCallbacks returns a receiver of callbacks. Jobs reach it at the given URL and at paths below it.
 func NewCallbacks(base string) (*Callbacks, error) {
 	at, err := url.Parse(base)
 	if err != nil || !isWeb(at) || at.RawQuery != "" || at.Fragment != "" {
@@ -58,7 +58,7 @@ type awaited struct {
 	token string
 	url   string
 	calls chan Callback
-	// over is closed when the run waits no more.
+	// over is closed when the run no longer waits.
 	over chan struct{}
 }
 
@@ -78,7 +78,7 @@ func (a *awaited) forget() {
 	close(a.over)
 }
 
-// wait returns how the job has ended.
+// wait waits for the job and returns how it ended.
 func (a *awaited) wait(ctx context.Context) (any, error) {
 	for {
 		select {
@@ -87,7 +87,7 @@ func (a *awaited) wait(ctx context.Context) (any, error) {
 			case schedule.StatusCompleted:
 				return call.Result, nil
 			case statusRunning:
-				_ = worker.Heartbeat(ctx, call.Details) // says only what ctx says
+				_ = worker.Heartbeat(ctx, call.Details) // its error only repeats the end of ctx
 			default:
 				return nil, call.failure()
 			}
@@ -97,7 +97,7 @@ func (a *awaited) wait(ctx context.Context) (any, error) {
 	}
 }
 
-// failure is why a job has not succeeded. The retry policy of the action decides what follows.
+// failure returns why a job did not succeed. The retry policy of the action decides what follows.
 func (c *Callback) failure() error {
 	failed := &worker.Error{Type: "job_" + string(c.Status), Message: "the job has reported that it " + string(c.Status)}
 	if c.Failure != nil {
@@ -110,8 +110,8 @@ func (c *Callback) failure() error {
 	return failed
 }
 
-// ServeHTTP takes a callback. It answers 204 if a run has taken it, 404 if none waits for it (any more), 400 and 405 if it is
-// not one.
+// ServeHTTP takes a callback. It answers 204 if a run took it, 404 if no run waits for it (any more), and 400 or 405 if it is not a valid
+// callback.
 func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

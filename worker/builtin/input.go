@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// decode reads the input of a run into a struct, and refuses fields that it has not.
+// decode reads the input of a run into a struct, and refuses unknown fields.
 func decode(run *worker.Run, into any) error {
 	if len(run.Input) == 0 {
 		return worker.InvalidInput("action type %q needs an input, a JSON object: see docs/actions.md", run.Type)
@@ -28,14 +28,13 @@ func decode(run *worker.Run, into any) error {
 	return nil
 }
 
-// placeholder is one in a text: a name in two pairs of braces.
+// placeholder matches a placeholder in a text: a name in two pairs of braces.
 var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z]*)\s*\}\}`)
 
-// HasPlaceholder reports whether a text has something that the built-in actions would replace, or refuse because they do not
-// know the name.
+// HasPlaceholder reports whether a text contains a placeholder. The built-in actions replace it, or refuse it if they do not know its name.
 func HasPlaceholder(text string) bool { return placeholder.MatchString(text) }
 
-// placeholders are what the names stand for in the inputs of a run.
+// placeholders returns the values of the names for the inputs of a run.
 func placeholders(run *worker.Run) map[string]string {
 	nominal := run.NominalTime.UTC()
 	last := string(run.LastSuccess)
@@ -59,7 +58,7 @@ type expander struct {
 
 func newExpander(run *worker.Run) *expander { return &expander{values: placeholders(run)} }
 
-// text expands a text; escape makes a value fit in.
+// text expands a text; escape makes a value fit into it.
 func (e *expander) text(field, text string, escape func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		name := placeholder.FindStringSubmatch(found)[1]
@@ -74,16 +73,16 @@ func (e *expander) text(field, text string, escape func(string) string) string {
 
 func asIs(text string) string { return text }
 
-// inJSON makes a text fit between the quotes of a JSON text.
+// inJSON escapes a text for the inside of a JSON string.
 func inJSON(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		return "" // a string is always a JSON text
+		return "" // cannot happen: every string has a JSON form
 	}
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// payload is what a body of an input is sent as: a JSON text as it reads, anything else as JSON.
+// payload returns the bytes to send for a body in an input: a text as it is, anything else as JSON.
 func (e *expander) payload(field string, body json.RawMessage) (data []byte, isJSON bool) {
 	var text string
 	switch {
@@ -92,7 +91,7 @@ func (e *expander) payload(field string, body json.RawMessage) (data []byte, isJ
 	case json.Unmarshal(body, &text) == nil:
 		return []byte(e.text(field, text, asIs)), false
 	}
-	// Two braces in a row are only inside of texts.
+	// Valid JSON has two braces in a row only inside of strings.
 	return []byte(e.text(field, string(body), inJSON)), true
 }
 
@@ -105,7 +104,7 @@ func (e *expander) texts(field string, all map[string]string) map[string]string 
 	return expanded
 }
 
-// checkTimeout refuses a timeout that is none. Zero stands for the default of the action.
+// checkTimeout refuses an invalid timeout. Zero means the default of the action.
 func checkTimeout(timeout schedule.Duration) error {
 	if timeout < 0 {
 		return worker.InvalidInput("timeout: %v must be positive", timeout.Std())
@@ -113,7 +112,7 @@ func checkTimeout(timeout schedule.Duration) error {
 	return nil
 }
 
-// withTimeout bounds the wait for an answer by the timeout of an input, or by the default of the action.
+// withTimeout bounds the wait for an answer with the timeout of an input, or with the default of the action.
 func withTimeout(
 	ctx context.Context, timeout schedule.Duration, standard time.Duration,
 ) (context.Context, context.CancelFunc) {
@@ -121,7 +120,7 @@ func withTimeout(
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 }
 
-// because returns why a context has ended, if that is the reason of an error, else the error.
+// because returns why a context has ended if that caused the error, else the error.
 func because(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -129,10 +128,10 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// asText makes a text of what may be none.
+// asText turns bytes into valid text.
 func asText(data []byte) string { return strings.ToValidUTF8(string(data), "\uFFFD") }
 
-// asResult is a body as part of a result: JSON as such, any other text as a text.
+// asResult returns a body as part of a result: as JSON if it is JSON, else as a text.
 func asResult(data []byte) any {
 	switch {
 	case len(data) == 0:

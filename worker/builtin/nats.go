@@ -25,7 +25,7 @@ const TypeNATS = "nats"
 type natsInput struct {
 	Subject string            `json:"subject"`
 	Headers map[string]string `json:"headers"`
-	// Body is sent as it reads if it is a text, else as JSON.
+	// Body is the data of the message. A text is sent as it is, anything else as JSON.
 	Body json.RawMessage `json:"body"`
 	// Mode is publish (the default), request or stream.
 	Mode natsMode `json:"mode"`
@@ -33,16 +33,16 @@ type natsInput struct {
 	Timeout schedule.Duration `json:"timeout"`
 }
 
-// natsMode is what the nats action waits for.
+// natsMode says what the nats action waits for.
 type natsMode string
 
 const (
-	// natsPublish waits until the server has the message.
+	// natsPublish waits until the server has received the message.
 	natsPublish natsMode = "publish"
-	// natsRequest waits for a reply, which is the result.
+	// natsRequest waits for a reply, which becomes the result.
 	natsRequest natsMode = "request"
-	// natsStream waits until a stream has stored the message. The request ID is its message ID, so that a repeat within the
-	// stream's window is stored once.
+	// natsStream waits until a stream has stored the message. The message ID is the request ID, so the stream stores repeats within its
+	// window only once.
 	natsStream natsMode = "stream"
 )
 
@@ -53,7 +53,7 @@ type NATSStored struct {
 	Duplicate bool   `json:"duplicate,omitempty"`
 }
 
-// natsAction sends messages by the connection of the worker, with its permissions.
+// natsAction sends messages over the connection of the worker, with its permissions.
 type natsAction struct {
 	conn   *nats.Conn
 	prefix string
@@ -105,7 +105,7 @@ func (n *natsAction) message(run *worker.Run, in *natsInput) (*nats.Msg, error) 
 	return msg, n.check(msg.Subject, in.Mode)
 }
 
-// check keeps schedules from speaking with the rights of the worker to the installation itself, and to the server.
+// check keeps schedules from addressing the installation itself, or the server, with the rights of the worker.
 func (n *natsAction) check(subject string, mode natsMode) error {
 	first, _, _ := strings.Cut(subject, ".")
 	switch {
@@ -119,7 +119,7 @@ func (n *natsAction) check(subject string, mode natsMode) error {
 	return nil
 }
 
-// isLiteral reports whether something can be published on a subject.
+// isLiteral reports whether a subject can be published on.
 func isLiteral(subject string) bool {
 	for token := range strings.SplitSeq(subject, ".") {
 		if token == "" || strings.ContainsAny(token, " \t\r\n*>") {
@@ -129,7 +129,7 @@ func isLiteral(subject string) bool {
 	return true
 }
 
-// subjectToken makes a value one token, as far as it is none.
+// subjectToken turns a value into one valid subject token.
 func subjectToken(value string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(". \t\r\n*>", r) {

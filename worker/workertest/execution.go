@@ -12,10 +12,10 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// mostAttempts ends the run of a policy without an end.
+// mostAttempts ends a run whose policy has no bound.
 const mostAttempts = 1_000
 
-// Run executes a run with all its attempts, and returns what becomes of it.
+// Run executes a run with all its attempts, and returns the result.
 func Run(t testing.TB, handler worker.Handler, request Request) Result {
 	t.Helper()
 	return Start(t, handler, request).Wait()
@@ -34,7 +34,7 @@ type Execution struct {
 	changed  chan struct{} // closed and replaced when a heartbeat comes
 }
 
-// Start begins to execute a run and returns. At the end of the test, at the latest, the run is shut down, and its end awaited.
+// Start begins to execute a run and returns. At the latest at the end of the test, the run is shut down and its end awaited.
 func Start(t testing.TB, handler worker.Handler, request Request) *Execution {
 	t.Helper()
 	if request.Logger == nil {
@@ -67,7 +67,7 @@ func (e *Execution) execute(ctx context.Context, trial worker.Trial) {
 			return
 		}
 		if errors.Is(context.Cause(ctx), worker.ErrShutdown) {
-			return // another worker gets it
+			return // another worker would get it
 		}
 		trial.Attempt++
 		if !trial.Request.Deadline.IsZero() {
@@ -77,10 +77,10 @@ func (e *Execution) execute(ctx context.Context, trial worker.Trial) {
 	e.t.Errorf("workertest: the run has failed %d times and is still tried again: limit the attempts of its retry policy", mostAttempts)
 }
 
-// attempt makes one attempt, and notes it. What it has recorded is for the next one.
+// attempt makes one attempt and records it. The next attempt gets its progress.
 func (e *Execution) attempt(ctx context.Context, trial *worker.Trial) worker.TrialResult {
 	attempt := Attempt{Number: trial.Attempt}
-	var mu sync.Mutex // a handler that was left may go on with its heartbeats
+	var mu sync.Mutex // a handler that was left may still make heartbeats
 	over := false
 	trial.OnHeartbeat = func(details json.RawMessage) {
 		mu.Lock()
@@ -113,17 +113,17 @@ func (e *Execution) beat(details json.RawMessage) {
 	e.changed = make(chan struct{})
 }
 
-// Cancel asks the run to end, as somebody who cancels it does: the context of the handler ends with worker.ErrCanceled.
+// Cancel cancels the run: the context of the handler ends with worker.ErrCanceled.
 func (e *Execution) Cancel() { e.end(worker.ErrCanceled) }
 
-// Terminate ends the run: the context of the handler ends with worker.ErrTerminated, and nothing it does counts.
+// Terminate terminates the run: the context of the handler ends with worker.ErrTerminated, and its result is ignored.
 func (e *Execution) Terminate() { e.end(worker.ErrTerminated) }
 
-// Shutdown ends the worker, after its drain timeout: the context of the handler ends with worker.ErrShutdown.
+// Shutdown ends the worker after its drain timeout: the context of the handler ends with worker.ErrShutdown.
 func (e *Execution) Shutdown() { e.end(worker.ErrShutdown) }
 
-// NextHeartbeat waits for the next heartbeat and returns its details, nil if it has none. It reports false when the run is over
-// and every heartbeat has been returned.
+// NextHeartbeat waits for the next heartbeat and returns its details; nil if it has none. It reports false when the run is over and every
+// heartbeat has been returned.
 func (e *Execution) NextHeartbeat() (details json.RawMessage, ok bool) {
 	for {
 		e.mu.Lock()
@@ -151,7 +151,7 @@ func (e *Execution) more() bool {
 	return e.received < len(e.beats)
 }
 
-// Wait waits for the end of the run and returns what has become of it.
+// Wait waits for the end of the run and returns the result.
 func (e *Execution) Wait() Result {
 	<-e.done
 	return e.result

@@ -11,11 +11,11 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// Request is the run that a handler is to execute. The zero value of each field is a default that fits most tests; the zero
-// Request is a run without an input that is due now, without time limits, and is not tried again.
+// Request is the run that a handler executes. Each zero field is a default that fits most tests. The zero Request is a run without an input
+// and without time limits that is due now and is not tried again.
 type Request struct {
-	// Input, LastResult and LastHeartbeat are any values that can be written as JSON; nil means none. LastResult is that of
-	// the schedule's last success, LastHeartbeat the details that an earlier attempt has recorded.
+	// Input, LastResult and LastHeartbeat are any values that can be written as JSON; nil means none. LastResult is the result of the
+	// schedule's last success. LastHeartbeat are the details that an earlier attempt recorded.
 	Input, LastResult, LastHeartbeat any
 	// LastFailure is the failure of the schedule's last run.
 	LastFailure *schedule.Failure
@@ -23,31 +23,31 @@ type Request struct {
 	Type string
 	// Namespace, ScheduleID and TaskQueue say whose run it is. Default: "default", "test" and "test".
 	Namespace, ScheduleID, TaskQueue string
-	// WorkflowID, RunID and RequestID name the run. Default: the schedule ID and the nominal time, as the server makes them;
-	// "run"; "request".
+	// WorkflowID, RunID and RequestID name the run. The default of WorkflowID is the schedule ID and the nominal time, as the server makes
+	// it. The others default to "run" and "request".
 	WorkflowID, RunID, RequestID string
-	// NominalTime is what the run is for. Default: now, in whole seconds. DueTime is the same plus jitter. Default: the nominal
-	// time.
+	// NominalTime is the time that the run is for. Default: now, in whole seconds. DueTime is the nominal time plus jitter. Default: the
+	// nominal time.
 	NominalTime, DueTime time.Time
 	// Headers, Memo and SearchAttributes are those of the action.
 	Headers                map[string]string
 	Memo, SearchAttributes map[string]any
-	// RunTimeout bounds the run with all its attempts, TaskTimeout one attempt, and HeartbeatTimeout the time without a
-	// heartbeat. Zero means no limit.
+	// RunTimeout bounds the run with all its attempts, TaskTimeout one attempt, and HeartbeatTimeout the time without a heartbeat. Zero
+	// means no limit.
 	RunTimeout, TaskTimeout, HeartbeatTimeout time.Duration
-	// RetryPolicy is that of the action. Nil: it is not tried again.
+	// RetryPolicy is the retry policy of the action. With nil, the run is not tried again.
 	RetryPolicy *schedule.RetryPolicy
-	// Priority is 1 to 5; zero stands for 3.
+	// Priority is 1 to 5; zero means 3.
 	Priority int
-	// Attempt is the number of the first attempt that is made. Default: 1.
+	// Attempt is the number of the first attempt. Default: 1.
 	Attempt int
-	// Middleware is put around the handler, as by worker.Config.
+	// Middleware wraps the handler, as in worker.Config.
 	Middleware []worker.Middleware
 	// Logger receives the logs. Default: the log of the test.
 	Logger *slog.Logger
 }
 
-// trial makes a worker.Trial of a request.
+// trial turns a request into a worker.Trial.
 func (r Request) trial(handler worker.Handler, now time.Time) (worker.Trial, error) {
 	r = r.withDefaults(now)
 	var e encoder

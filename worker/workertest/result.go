@@ -11,30 +11,30 @@ import (
 
 // Result is what becomes of a run.
 type Result struct {
-	// Status is how the run ends. It is empty where the worker reports nothing: the run was terminated, or goes to another
-	// worker since this one stops.
+	// Status is how the run ends. It is empty if the worker reports nothing: the run was terminated, or goes to another worker because this
+	// one stops.
 	Status schedule.Status
-	// Output is the result as JSON, if the run completes; nil if there is none.
+	// Output is the result as JSON if the run completes; nil if there is none.
 	Output json.RawMessage
-	// Failure is set where the run ends otherwise.
+	// Failure is set if the run ends otherwise.
 	Failure *schedule.Failure
-	// Attempts are all that were made, in order.
+	// Attempts are all attempts, in order.
 	Attempts []Attempt
 }
 
-// Attempt is one call of the handler, or what stands for it where the run ends before.
+// Attempt is one call of the handler, or stands for it if the run ends before the call.
 type Attempt struct {
 	// Number counts the attempts of the run, from 1.
 	Number int
-	// Heartbeats are the details of each heartbeat, as JSON; nil for one without.
+	// Heartbeats are the details of each heartbeat, as JSON; nil for a heartbeat without details.
 	Heartbeats []json.RawMessage
-	// Failure is how it ended; nil if it succeeded, or the run was terminated or given back.
+	// Failure is how the attempt ended; nil if it succeeded, or if the run was terminated or given back.
 	Failure *schedule.Failure
-	// Delay is how long the worker would have waited before the next attempt. Zero for the last.
+	// Delay is how long the worker would have waited before the next attempt. It is zero for the last attempt.
 	Delay time.Duration
 }
 
-// Decode reads the output into a value. It is an error if the run has not completed, or has no output.
+// Decode decodes the output into a value. It returns an error if the run has not completed or has no output.
 func (r Result) Decode(into any) error {
 	switch {
 	case r.Status != schedule.StatusCompleted:
