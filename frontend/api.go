@@ -1,9 +1,12 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -30,7 +33,7 @@ import (
 // through each time, so it also bounds how many concurrent changes of one schedule are sure to succeed.
 const maxWrites = 128
 
-// api does the reading and writing of the requests. Each verb is a method in a file of its own; requests come validated.
+// api does the reading and writing of the requests. The verbs are its methods; requests come validated.
 // It keeps nothing between requests but a copy of the namespaces, what has been used of their limits, compiled specs, the
 // warnings about some and, for seconds, how many more triggers a schedule has room for. It is safe for concurrent use.
 type api struct {
@@ -125,4 +128,36 @@ func (a *api) newCalendars() *calendars.Service {
 		Cluster: a.cluster, Store: a.store, Jobs: a.jobs, Keys: a.keys, KeysAndTraces: a.keysAndTraces, Logger: a.log,
 		Now: a.now, NewID: a.newID, GuardDelay: a.guardDelay, MaxReply: a.maxReply,
 	})
+}
+
+// sideBySide calls functions at once and waits for all of them. Of several errors it returns that of the first function in
+// their order: what a request is answered must not depend on which of them was faster.
+func sideBySide(functions ...func() error) error {
+	errs := make([]error, len(functions))
+	var running sync.WaitGroup
+	for i, function := range functions {
+		running.Go(func() { errs[i] = function() })
+	}
+	running.Wait()
+	return cmp.Or(errs...)
+}
+
+func errNoSchedule(key schedule.Key) error {
+	return &schedule.Error{
+		Code: schedule.CodeNotFound, Field: "id",
+		Message: fmt.Sprintf("namespace %q has no schedule %q", key.Namespace, key.ID),
+	}
+}
+
+func errNoNamespace(name string) error {
+	return &schedule.Error{
+		Code: schedule.CodeNotFound, Field: "namespace", Message: fmt.Sprintf("there is no namespace %q", name),
+	}
+}
+
+func errNoBackfill(key schedule.Key, id string) error {
+	return &schedule.Error{
+		Code: schedule.CodeNotFound, Field: "backfillId",
+		Message: fmt.Sprintf("schedule %q has no backfill or trigger %q in progress", key.ID, id),
+	}
 }

@@ -1,8 +1,10 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/wire"
@@ -135,4 +137,134 @@ func (a *api) afterRepeat(ctx context.Context, def *wire.Definition, requestID s
 // wakeFor says what is to be looked at: this version of the definition or a later one.
 func wakeFor(def *wire.Definition, reason wire.Reason) wire.Wake {
 	return wire.Wake{Incarnation: def.Incarnation, Version: def.Version, Reason: reason}
+}
+
+// update replaces a schedule, and warns of times that may surprise and of an action that no worker has a handler for.
+func (a *api) update(
+	ctx context.Context, namespace string, req *schedule.UpdateRequest,
+) (schedule.Description, error) {
+	return a.withTypeWarning(ctx, namespace, &req.Action, func() (schedule.Description, error) {
+		return a.updateNow(ctx, namespace, req)
+	})
+}
+
+// updateNow puts another schedule in the place of the one there is, under the same name and with the same history.
+func (a *api) updateNow(
+	ctx context.Context, namespace string, req *schedule.UpdateRequest,
+) (schedule.Description, error) {
+	def, err := a.change(ctx, change{
+		key:       schedule.Key{Namespace: namespace, ID: req.ID},
+		requestID: req.RequestID, token: req.ConflictToken, spec: &req.Spec,
+		edit: func(e *edit) error {
+			e.replace(req.Schedule)
+			return nil
+		},
+	})
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	return a.answerStored(ctx, &def)
+}
+
+// patch does several things with one write of the definition, so that all of them are done or none. Triggers and backfills
+// go into the definition for that; the generator makes records of them before it does anything else with this version, also
+// when only the guard is left to wake it.
+func (a *api) patch(ctx context.Context, namespace string, req *schedule.PatchRequest) (schedule.Description, error) {
+	if err := checkTogether(req.Trigger != nil, len(req.Backfills)); err != nil {
+		return schedule.Description{}, err
+	}
+	name := cmp.Or(req.RequestID, a.newID())
+	def, err := a.change(ctx, change{
+		key:       schedule.Key{Namespace: namespace, ID: req.ID},
+		requestID: req.RequestID, token: req.ConflictToken,
+		needsTimes:   req.Skip != nil,
+		needsPending: req.Trigger != nil || len(req.Backfills) > 0,
+		edit:         func(e *edit) error { return e.patch(req, name) },
+	})
+	if err != nil {
+		return schedule.Description{}, err
+	}
+	return a.description(ctx, &def)
+}
+
+// patch makes all changes of a patch; name tells its triggers and backfills from those of other requests.
+func (e *edit) patch(req *schedule.PatchRequest, name string) error {
+	if req.Pause != nil {
+		e.pause(*req.Pause)
+	}
+	if req.Unpause != nil {
+		e.unpause(*req.Unpause)
+	}
+	if req.Unskip != nil {
+		e.unskip(*req.Unskip)
+	}
+	if req.Skip != nil {
+		if err := e.skip(*req.Skip); err != nil {
+			return schedule.Prefix("skip", err)
+		}
+	}
+	if req.Trigger == nil && len(req.Backfills) == 0 {
+		return nil
+	}
+	return e.request(newRequests(e.next.Incarnation, name, req.Trigger, req.Backfills, e.from))
+}
+
+// pause and unpause wake the generator alone: it stops or begins to hand over starts. The invoker reads the definition
+// before it starts anything, and drops automated starts of a paused schedule then.
+
+func (a *api) pause(ctx context.Context, namespace string, req *schedule.NoteRequest) (schedule.Empty, error) {
+	return a.switchPaused(ctx, namespace, req, (*edit).pause)
+}
+
+func (a *api) unpause(ctx context.Context, namespace string, req *schedule.NoteRequest) (schedule.Empty, error) {
+	return a.switchPaused(ctx, namespace, req, (*edit).unpause)
+}
+
+func (a *api) switchPaused(
+	ctx context.Context, namespace string, req *schedule.NoteRequest, to func(*edit, schedule.Note),
+) (schedule.Empty, error) {
+	_, err := a.change(ctx, change{
+		key: schedule.Key{Namespace: namespace, ID: req.ID}, requestID: req.RequestID,
+		edit: func(e *edit) error {
+			to(e, schedule.Note{Note: req.Note})
+			return nil
+		},
+	})
+	return schedule.Empty{}, err
+}
+
+func (a *api) skip(ctx context.Context, namespace string, req *schedule.SkipRequest) (schedule.SkipReply, error) {
+	return a.changeSkips(ctx, change{
+		key: schedule.Key{Namespace: namespace, ID: req.ID}, requestID: req.RequestID, needsTimes: true,
+		edit: func(e *edit) error { return e.skip(req.Skip) },
+	})
+}
+
+func (a *api) unskip(ctx context.Context, namespace string, req *schedule.UnskipRequest) (schedule.SkipReply, error) {
+	return a.changeSkips(ctx, change{
+		key: schedule.Key{Namespace: namespace, ID: req.ID}, requestID: req.RequestID,
+		edit: func(e *edit) error {
+			e.unskip(req.Unskip)
+			return nil
+		},
+	})
+}
+
+// changeSkips answers with what is left to skip once the change is made. A time that has come due in the same moment, and
+// that the generator has dealt with before it could see the change, is not among it.
+func (a *api) changeSkips(ctx context.Context, c change) (schedule.SkipReply, error) {
+	def, err := a.change(ctx, c)
+	if err != nil {
+		return schedule.SkipReply{}, err
+	}
+	reply := schedule.SkipReply{ID: c.key.ID, Skips: []time.Time{}}
+	if len(def.Skips) == 0 {
+		return reply, nil
+	}
+	generator, err := a.newestGenerator(ctx, c.key)
+	if err != nil {
+		return schedule.SkipReply{}, err
+	}
+	reply.Skips = append(reply.Skips, skipsToCome(&def, &generator)...)
+	return reply, nil
 }

@@ -39,7 +39,7 @@
 // # Inside
 //
 // What a request makes of a schedule is decided by pure functions (decide.go, describe.go) and by [edit], which is as pure. [api] does the
-// reading and writing around them, with a file for each verb. [Frontend] is the service around that: subjects, formats, schemas,
+// reading and writing around them, with the verbs of a topic in one file. [Frontend] is the service around that: subjects, formats, schemas,
 // concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every request says about
 // itself, frontend/internal/listing makes pages, frontend/internal/limits holds namespaces to their limits, frontend/internal/calendars
 // serves the named calendars, and frontend/internal/bulk the bulk operations.

@@ -176,3 +176,144 @@ func handle[Request any, Pointer validated[Request], Reply any](
 		},
 	}
 }
+
+// readEndpoints are the verbs that change nothing.
+func (a *api) readEndpoints() []*endpoint {
+	return []*endpoint{
+		{
+			verb: "describe", summary: "Describe a schedule", handle: reads(a.describe),
+			request: "{id}", reply: described,
+		},
+		{
+			verb: "list", summary: "List the schedules of the namespace by ID, or those that a query finds", handle: reads(a.list),
+			request: "{pageSize?, pageToken?, prefix?, query?}", reply: "{schedules, nextPageToken?, indexedUpTo?}",
+		},
+		{
+			verb: "count", summary: "Count the schedules of the namespace, or those that a query finds", handle: reads(a.count),
+			request: "{prefix?, query?}", reply: "{count, indexedUpTo?}",
+		},
+		{
+			verb: "matchingTimes", summary: "List the times a schedule gives in a range", handle: reads(a.matchingTimes),
+			request: "{id, from, to}", reply: "{times, more?}",
+		},
+		{
+			verb: "preview", summary: "List the times of a spec that is not stored", handle: reads(a.preview),
+			request: "{spec, id?, from?, count?}", reply: "{times, more?, words, warnings?}",
+		},
+		{
+			verb: "history", summary: "Read the events of a schedule, or of the namespace", handle: reads(a.history),
+			request: "{id?, kinds?, from?, to?, newest?, pageSize?, pageToken?}", reply: "{events, nextPageToken?}",
+		},
+		{
+			verb: "runs", summary: "List the newest runs of a schedule, or of the namespace", handle: reads(a.runs),
+			request: "{id?, status?, from?, pageSize?}", reply: "{runs}",
+		},
+		{
+			verb: "run", summary: "Describe one run of a schedule", handle: reads(a.run),
+			request: "{id, run}", reply: "the run, with events: what happened to it",
+		},
+	}
+}
+
+// describedCalendar is the reply of the verbs that answer with a calendar.
+const describedCalendar = "the calendar, with info: what became of it"
+
+// calendarEndpoints are the verbs about named calendars.
+func (a *api) calendarEndpoints() []*endpoint {
+	return []*endpoint{
+		{
+			thing: subjects.ThingCalendar, verb: "create", summary: "Create a named calendar; idempotent by requestId",
+			handle:  writes(a.calendars.Create),
+			request: "{name, dates?, windows?, requestId?}", reply: describedCalendar,
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "update",
+			summary: "Replace dates and windows, and plan all schedules anew that use the calendar; idempotent by requestId",
+			handle:  writes(a.calendars.Update),
+			request: "{name, dates?, windows?, conflictToken?, requestId?}", reply: describedCalendar,
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "delete", summary: "Delete a calendar that no schedule uses; idempotent by requestId",
+			handle: writes(a.calendars.Delete), request: "{name, conflictToken?, requestId?}", reply: "{}",
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "describe", summary: "Describe a calendar",
+			handle: reads(a.calendars.Describe), request: "{name}", reply: describedCalendar,
+		},
+		{
+			thing: subjects.ThingCalendar, verb: "list", summary: "List the calendars of the namespace by name",
+			handle: reads(a.calendars.List), request: "{pageSize?, pageToken?, prefix?}", reply: "{calendars, nextPageToken?}",
+		},
+	}
+}
+
+// bulkEndpoints are the verbs about bulk operations.
+func (a *api) bulkEndpoints() []*endpoint {
+	const describedBulk = "the operation, with how far it has come"
+	return []*endpoint{
+		{
+			thing: subjects.ThingBulk, verb: "start",
+			summary: "Pause, unpause, trigger, delete or label many schedules in the background; idempotent by requestId",
+			handle:  writes(a.bulk.Start),
+			request: "{operation, query? | prefix? | ids? | all?, note?, overlap?, label?, runs?, rate?, dryRun?, requestId?}",
+			reply:   "{jobId, count, ids?}",
+		},
+		{
+			thing: subjects.ThingBulk, verb: "describe", summary: "Describe a bulk operation", handle: reads(a.bulk.Describe),
+			request: "{jobId}", reply: describedBulk,
+		},
+		{
+			thing: subjects.ThingBulk, verb: "list", summary: "List the bulk operations of the namespace, the newest first",
+			handle: reads(a.bulk.List), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
+		},
+		{
+			thing: subjects.ThingBulk, verb: "cancel", summary: "End a bulk operation; what it has done stays done",
+			handle: writes(a.bulk.Cancel), request: "{jobId}", reply: describedBulk,
+		},
+	}
+}
+
+// describedNamespace is the reply of the verbs that answer with a namespace.
+const describedNamespace = "{name, description?, limits, freeze?, deleting?, info, conflictToken}"
+
+// namespaceEndpoints are the verbs about namespaces.
+func (a *api) namespaceEndpoints() []*endpoint {
+	all := []*endpoint{
+		{
+			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: writes(a.createNamespace),
+			request: "{description?, limits?, requestId?}", reply: describedNamespace,
+		},
+		{
+			verb: "update", summary: "Replace description and limits; idempotent by requestId",
+			handle:  writes(a.updateNamespace),
+			request: "{description?, limits?, conflictToken?, requestId?}", reply: describedNamespace,
+		},
+		{
+			verb: "delete", summary: "Delete a namespace in the background, by force with all its schedules",
+			handle:  writes(a.deleteNamespace),
+			request: "{force?, runs?, conflictToken?, requestId?}", reply: describedNamespace,
+		},
+		{
+			verb: "freeze", summary: "Stop the automated actions of a namespace; idempotent by requestId",
+			handle:  writes(a.freezeNamespace),
+			request: "{reason, until?, for?, requestId?}", reply: describedNamespace,
+		},
+		{
+			verb: "unfreeze", summary: "Resume the automated actions of a namespace; idempotent by requestId",
+			handle:  writes(a.unfreezeNamespace),
+			request: "{requestId?}", reply: describedNamespace,
+		},
+		{
+			verb: "describe", summary: "Describe a namespace", handle: reads(a.describeNamespace),
+			request: "{}", reply: "the namespace, with info.usage: what it makes of its limits",
+		},
+		{
+			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: reads(a.listNamespaces),
+			request: "{pageSize?, pageToken?}", reply: "{namespaces, nextPageToken?}",
+		},
+	}
+	for _, e := range all {
+		e.thing = subjects.ThingNamespace
+	}
+	return all
+}

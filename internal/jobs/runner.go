@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -257,4 +258,32 @@ func (r *Runner) remove(ctx context.Context, known record) bool {
 func (r *Runner) drop(done *attempt) {
 	delete(r.held, done.key)
 	r.metrics.over(done.job.Kind)
+}
+
+// Work is what the jobs of a kind do. It must be safe for concurrent use. The job is as it was when the runner took it; nobody
+// may change it.
+type Work interface {
+	// Next returns IDs of items, in ascending order and all greater than after, at most limit. None means that there are no
+	// more. A *schedule.Error ends the job as failed, unless its code is unavailable; after any other error it is asked again.
+	Next(ctx context.Context, job *Job, after string, limit int) (ids []string, err error)
+	// Do settles one item. It may be called again for one that it has settled, and several items are settled at once. A
+	// *schedule.Error is an item that has failed, unless its code is unavailable; after any other error it is called again,
+	// and the item has failed when that does not help.
+	Do(ctx context.Context, job *Job, id string) (Outcome, error)
+}
+
+// Reporter is a [Work] that wants to hear of items that have failed, before they are counted. It may hear of one twice.
+type Reporter interface {
+	Report(ctx context.Context, job *Job, failure Failure) error
+}
+
+// instruments count jobs and what becomes of their items.
+type instruments struct{}
+
+func (instruments) begun(kind string) { metrics.JobsRunning.Add(metrics.Untraced(), 1, kind) }
+
+func (instruments) over(kind string) { metrics.JobsRunning.Add(metrics.Untraced(), -1, kind) }
+
+func (instruments) settled(kind string, result Result) {
+	metrics.JobItems.Add(metrics.Untraced(), 1, kind, string(result))
 }

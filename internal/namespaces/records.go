@@ -2,7 +2,9 @@ package namespaces
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -81,4 +83,18 @@ func (r *Records) Read(ctx context.Context, names []string) ([]schedule.Namespac
 	}
 	err := group.Wait()
 	return slices.DeleteFunc(found, func(n schedule.Namespace) bool { return n.Name == "" }), err
+}
+
+// Default is the namespace that exists in every cluster.
+const Default = "default"
+
+// decode reads the value of a key. The records of earlier releases hold a name alone: they have no limits. With an error
+// it returns a record that is nothing but the name.
+func decode(key string, value []byte) (schedule.Namespace, error) {
+	var record schedule.Namespace
+	if err := json.Unmarshal(value, &record); err != nil {
+		return schedule.Namespace{Name: subjects.NamespaceOfKey(key)}, fmt.Errorf("namespaces: the record %q cannot be read: %w", key, err)
+	}
+	record.Name = subjects.NamespaceOfKey(key) // the key decides, whatever somebody has written by hand
+	return record, nil
 }

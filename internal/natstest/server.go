@@ -2,15 +2,22 @@ package natstest
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
+	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // startTimeout bounds the start of a server, on a machine that is busy with other tests.
@@ -119,4 +126,51 @@ func connect(to any, options []nats.Option) (*nats.Conn, error) {
 		return server.Connect(options...)
 	}
 	return nats.Connect(to.(string), options...)
+}
+
+// Bus returns the bus of a connection, closed when the test ends.
+func Bus(t testing.TB, js jetstream.JetStream) *bus.NATS {
+	t.Helper()
+	b := bus.New(js)
+	t.Cleanup(b.Close)
+	return b
+}
+
+// KeyInEachShard returns a schedule of the default namespace for each of a number of shards, in their order.
+func KeyInEachShard(shards int) []schedule.Key {
+	keys := make([]schedule.Key, shards)
+	for i, found := 0, 0; found < shards; i++ {
+		key := schedule.Key{Namespace: "default", ID: fmt.Sprint("s", i)}
+		if of := &keys[subjects.ShardOf(key, shards)]; *of == (schedule.Key{}) {
+			*of = key
+			found++
+		}
+	}
+	return keys
+}
+
+var prefixes atomic.Int64
+
+// Names returns names under a prefix no other test of the process has. The prefix begins with the name of the test.
+func Names(t testing.TB) subjects.Names {
+	t.Helper()
+	names, err := subjects.New(prefix(t.Name(), prefixes.Add(1)))
+	if err != nil {
+		t.Fatalf("natstest: %v", err)
+	}
+	return names
+}
+
+func prefix(test string, number int64) string {
+	const longest = 20
+	word := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, strings.TrimPrefix(test, "Test"))
+	return word[:min(len(word), longest)] + "-" + strconv.FormatInt(number, 36)
 }

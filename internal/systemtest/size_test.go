@@ -18,7 +18,6 @@ const (
 // longFiles are the files that may be longer, and why.
 var longFiles = map[string]string{
 	"schedule/api.go":              "the requests and replies of the API, read as one list",
-	"subjects/names.go":            "the names of all that there is in NATS, read as one list",
 	"internal/loop/group.go":       "one state machine, whose states share their comments",
 	"internal/simulation/world.go": "what happens in virtual time, in the order in which it may happen",
 }

@@ -86,3 +86,41 @@ func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) 
 	}
 	return reply, nil
 }
+
+// Each visits the runs on a subject, which may have wildcards, in order of their sequences, from one sequence to another, both
+// inclusive; to 0 means to the end. It returns the first error, of visit or of NATS.
+func Each(
+	ctx context.Context, js jetstream.JetStream, names subjects.Names, subject string, from, to uint64,
+	visit func(*WaitingRun) error,
+) error {
+	for {
+		run, _, err := firstRun(ctx, js, names, subject, max(from, 1))
+		if err != nil || run == nil || to > 0 && run.Sequence > to {
+			return err
+		}
+		if err := visit(run); err != nil {
+			return err
+		}
+		from = run.Sequence + 1
+	}
+}
+
+// Found is a task queue and how it is.
+type Found struct {
+	Queue
+	Status
+}
+
+// All looks at every task queue that has runs or had workers, in order of their names. The errors are those of NATS.
+func All(ctx context.Context, js jetstream.JetStream, names subjects.Names) ([]Found, error) {
+	all := survey{js: js, names: names, strays: map[Queue]struct{}{}}
+	seen, err := all.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Found, len(seen))
+	for i := range seen {
+		found[i] = Found{Queue: seen[i].Queue, Status: seen[i].Status}
+	}
+	return found, nil
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
@@ -92,4 +94,40 @@ func errorType(err error) string {
 		err = inner
 	}
 	return semconv.ErrorType(err).Value.AsString()
+}
+
+// The attributes of spans that are Carillon's own. docs/tracing.md says what they hold. They are not for metrics: most have as
+// many values as there are runs.
+const (
+	AttributeNamespace     = attribute.Key("carillon.namespace")
+	AttributeScheduleID    = attribute.Key("carillon.schedule.id")
+	AttributeRunID         = attribute.Key("carillon.run.id")
+	AttributeWorkflowID    = attribute.Key("carillon.workflow.id")
+	AttributeActionType    = attribute.Key("carillon.action.type")
+	AttributeNominalTime   = attribute.Key("carillon.nominal_time")
+	AttributeDueTime       = attribute.Key("carillon.due_time")
+	AttributeOverlapPolicy = attribute.Key("carillon.overlap_policy")
+	AttributeTaskQueue     = attribute.Key("carillon.task_queue")
+	AttributeAttempt       = attribute.Key("carillon.attempt")
+	AttributeStatus        = attribute.Key("carillon.status")
+	AttributeSource        = attribute.Key("carillon.source")
+	AttributeStarts        = attribute.Key("carillon.starts")
+	AttributeWakeReason    = attribute.Key("carillon.wake.reason")
+	AttributeWaitReason    = attribute.Key("carillon.wait.reason")
+	AttributeReason        = attribute.Key("carillon.reason")
+	AttributeRetryDelay    = attribute.Key("carillon.retry_delay")
+)
+
+// Tracer is the tracer of all of Carillon's spans. Without the SDK there are none: the trace context that was given is passed on.
+func Tracer() trace.Tracer { return otel.Tracer("github.com/carillon-scheduler/carillon") }
+
+// MayRecord reports whether this process makes spans. Where it does not, what prepares them is in vain.
+func MayRecord() bool {
+	return !isOff(Tracer())
+}
+
+// isOff reports whether a tracer makes no spans, as in a process that exports none: see package sdk.
+func isOff(tracer trace.Tracer) bool {
+	_, off := tracer.(noop.Tracer)
+	return off
 }

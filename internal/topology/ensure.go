@@ -2,10 +2,13 @@ package topology
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"reflect"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/carillon-scheduler/carillon/internal/namespaces"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -79,4 +82,33 @@ func checkServer(ctx context.Context, js jetstream.JetStream) error {
 		}
 		return nil
 	})
+}
+
+// StreamFits reports whether all that Carillon's promises rest on is in a stream as it must be. What [Ensure] leaves to
+// operators, and the replicas, do not count.
+func StreamFits(have, want jetstream.StreamConfig) bool {
+	return reflect.DeepEqual(have, fitStream(have, want))
+}
+
+// BucketFits reports the same of the stream of a bucket.
+func BucketFits(have jetstream.StreamConfig, want jetstream.KeyValueConfig) bool {
+	return have.SubjectDeleteMarkerTTL == want.LimitMarkerTTL && (have.AllowMsgTTL || want.LimitMarkerTTL == 0)
+}
+
+// ConsumerFits reports whether a consumer is as the pool that shares it relies on.
+func ConsumerFits(have, want jetstream.ConsumerConfig) bool { return fits(have, want) }
+
+// FactsKey is the key of the [Facts] in the cluster bucket.
+const FactsKey = factsKey
+
+// createDefaultNamespace creates the namespace that exists in every cluster, if it does not yet.
+func createDefaultNamespace(ctx context.Context, cluster jetstream.KeyValue, facts Facts) error {
+	record, err := json.Marshal(schedule.Namespace{Name: namespaces.Default, Version: 1, CreateTime: facts.Created})
+	if err != nil {
+		return err
+	}
+	if _, err := cluster.Create(ctx, subjects.NamespaceKey(namespaces.Default), record); !errors.Is(err, jetstream.ErrKeyExists) {
+		return err
+	}
+	return nil
 }
