@@ -29,10 +29,10 @@ func (a *app) clusterCheckCommand() *cobra.Command {
 		Short: "Find and repair inconsistencies between schedules, their timers, tasks and runs",
 		Long: `Compares what is stored about each schedule: its definition, the records of the
 pools, timers, tasks and runs. It names what does not fit together and what
---repair does about it, and exits with 1 if anything is left. What it finds it
-looks at once more after a pause, since schedules move meanwhile. Before it calls a
-run lost it asks the workers. It looks at all namespaces, unless --namespace is
-given. docs/consistency.md says more.`,
+--repair does about it, and exits with 1 if anything is left. It checks each finding
+again after a pause, since schedules go on meanwhile. It asks the workers before it
+calls a run lost. It looks at all namespaces, unless --namespace is given.
+docs/consistency.md says more.`,
 		Example: `  carillon cluster check
   carillon cluster check --repair
   carillon cluster check -o json | jq -r '.findings[].kind'`,

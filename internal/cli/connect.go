@@ -65,7 +65,7 @@ func (o *connectOptions) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.password, "password", "",
 		"`PASSWORD` of that user; better in the environment, since others see the command line")
 	flags.StringVar(&o.token, "token", "", "`TOKEN` for NATS; better in the environment")
-	flags.StringVar(&o.tlsCA, "tls-ca", "", "`FILE` of the certificates that the server's is checked by; the system's if not given")
+	flags.StringVar(&o.tlsCA, "tls-ca", "", "`FILE` of the CA certificates that the server's must come from; those of the system if not given")
 	flags.StringVar(&o.tlsCert, "tls-cert", "", "`FILE` of a certificate to show the server")
 	flags.StringVar(&o.tlsKey, "tls-key", "", "`FILE` of the key of that certificate")
 	flags.StringVar(&o.inboxPrefix, "inbox-prefix", "",
@@ -86,7 +86,7 @@ func (o *connectOptions) check() error {
 	}
 	switch {
 	case len(identities) > 1:
-		return usagef("%s say two things of who you are: give one of them", listed(identities))
+		return usagef("%s name two identities: give one of them", listed(identities))
 	case o.password != "" && o.user == "":
 		return usagef("%s needs --user", o.called["password"])
 	case o.tlsCert != "" && o.tlsKey == "":

@@ -83,7 +83,7 @@ func TestConnectUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--creds", "a", "--user", "b"}, "--creds and --user say two things"},
+		{[]string{"--creds", "a", "--user", "b"}, "--creds and --user name two identities"},
 		{[]string{"--password", "b"}, "--password needs --user"},
 		{[]string{"--tls-cert", "b"}, "--tls-cert needs --tls-key"},
 		{[]string{"--nats", "nats://a", "--context", "b"}, "--nats and --context name two servers"},

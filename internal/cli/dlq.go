@@ -90,7 +90,7 @@ func (c *letterChoice) define(cmd *cobra.Command) {
 func (c *letterChoice) numbers(cmd *cobra.Command, args []string) ([]deadletter.Number, error) {
 	err := alternatives{"all pool schedule"}.choose(cmd.ErrOrStderr(), cmd.Flags(), args...)
 	if err == nil && !c.all && len(args) == 0 {
-		err = usagef("SEQ is missing, or --all")
+		err = usagef("SEQ or --all is missing")
 	}
 	if err != nil {
 		return nil, withHint(err, "usage: %s", cmd.UseLine())

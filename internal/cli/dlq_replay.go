@@ -21,12 +21,12 @@ func (a *app) dlqReplayCommand() *cobra.Command {
 	var choice letterChoice
 	cmd := &cobra.Command{
 		Use:   "replay SEQ...|--all [flags]",
-		Short: "Send the messages of dead letters again, where they were",
-		Long: `Sends the messages of dead letters again, where they were, once what made them
-fail is repaired; the letters are gone then. A letter whose message cannot be
-sent stays, and the others are sent all the same. To repeat it does no harm.
-A letter of a worker is only sent to the task queue that it is of. --all leaves
-out letters that any worker may have written.`,
+		Short: "Send the messages of dead letters again to where they were",
+		Long: `Sends the messages of dead letters again to where they were, and removes the
+letters. First repair what made the messages fail. A letter whose message cannot be
+sent stays, and the others are sent all the same. Repeating the command does no harm.
+A letter of a worker is only sent to its own task queue. --all leaves out letters
+that any worker may have written.`,
 		Example: `  carillon dlq replay 17 w4
   carillon dlq replay --all --schedule report`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -42,11 +42,11 @@ func TestDLQUsage(t *testing.T) {
 		"dlq list --pool everyone":    "--pool: \"everyone\" is not one of generator, invoker, backfiller, worker\nhint: carillon dlq list --help lists the flags",
 		"dlq show":                    "SEQ is missing\nhint: usage: carillon dlq show SEQ [flags]",
 		"dlq show one":                "\"one\" is not the number of a dead letter",
-		"dlq replay":                  "SEQ is missing, or --all" + replay,
+		"dlq replay":                  "SEQ or --all is missing" + replay,
 		"dlq replay 0":                "\"0\" is not the number of a dead letter",
 		"dlq replay 1 --all":          "\"1\" and --all do not go together: give one of them" + replay,
 		"dlq replay 1 --pool invoker": "\"1\" and --pool do not go together: give one of them" + replay,
-		"dlq purge --schedule a":      "SEQ is missing, or --all\nhint: usage: carillon dlq purge SEQ...|--all [flags]",
+		"dlq purge --schedule a":      "SEQ or --all is missing\nhint: usage: carillon dlq purge SEQ...|--all [flags]",
 		"dlq purge --all":             "--all removes messages for good: say --yes as well\nhint: carillon dlq list with the same flags shows which",
 	} {
 		t.Run(command, func(t *testing.T) {

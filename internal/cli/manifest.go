@@ -91,7 +91,7 @@ func checkManifests(all []manifest) (problems []error) {
 			problems = append(problems, fmt.Errorf("%s: schedule %q: %w", m.file, m.ID, err))
 		}
 		if other, twice := files[m.ID]; twice && m.ID != "" {
-			problems = append(problems, fmt.Errorf("schedule %q stands twice: in %s and in %s", m.ID, other, m.file))
+			problems = append(problems, fmt.Errorf("schedule %q is defined twice: in %s and in %s", m.ID, other, m.file))
 		}
 		files[m.ID] = m.file
 	}

@@ -175,7 +175,7 @@ func TestTheStrongerOfTwoCounts(t *testing.T) {
 		},
 		"two identities in variables": {
 			args: []string{"list"}, env: map[string]string{"CARILLON_CREDS": "c", "CARILLON_TOKEN": "t"},
-			refused: "CARILLON_CREDS and CARILLON_TOKEN say two things of who you are",
+			refused: "CARILLON_CREDS and CARILLON_TOKEN name two identities",
 		},
 		"password alone": {
 			args: []string{"list"}, env: map[string]string{"CARILLON_PASSWORD": "p"}, refused: "CARILLON_PASSWORD needs --user",

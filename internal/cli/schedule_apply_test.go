@@ -63,7 +63,7 @@ func TestReadManifestsErrors(t *testing.T) {
 	}{
 		"none":         {map[string]string{"readme.txt": tickYAML}, []string{"there is no schedule"}},
 		"comments":     {map[string]string{"a.yaml": "# none\n---\n---\n"}, []string{"there is no schedule"}},
-		"twice":        {map[string]string{"a.yaml": tickYAML, "b.yml": tickYAML}, []string{`schedule "tick" stands twice`}},
+		"twice":        {map[string]string{"a.yaml": tickYAML, "b.yml": tickYAML}, []string{`schedule "tick" is defined twice`}},
 		"no ID":        {map[string]string{"a.yaml": "action: {type: noop}"}, []string{`schedule ""`}},
 		"no type":      {map[string]string{"a.yaml": "id: x"}, []string{`schedule "x": action.type`}},
 		"unknown":      {map[string]string{"a.yaml": tickYAML + "triggerNow: true\n"}, []string{"triggerNow: unknown field"}},
@@ -83,7 +83,7 @@ func TestReadManifestsErrors(t *testing.T) {
 			"a.yaml": tickYAML + "---\nid: [x]\n---\nido: y\n", "b.yaml": wrong, "c.json": "{", "d.yaml": tickYAML,
 		}, []string{
 			"a.yaml: document 2: id", "a.yaml: document 3: ido: unknown field, did you mean id?", `b.yaml: schedule "wrong": spec.cron[0]`,
-			"c.json: is not valid YAML", `schedule "tick" stands twice`,
+			"c.json: is not valid YAML", `schedule "tick" is defined twice`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,9 +97,9 @@ func (d *draft) open(ctx context.Context, env Env) (string, error) {
 	return string(text), failed
 }
 
-// runEditor runs the user's editor on a file. If this program is told to stop, it asks the editor to end, since the editor may have text to
-// save. The shell sets a trap for Ctrl-C: without it, the shell would end itself after the editor got Ctrl-C, even if the editor handled
-// it.
+// runEditor runs the user's editor on a file. If this program is told to stop, runEditor asks the editor to end, since the editor may have
+// text to save. The shell sets a trap for Ctrl-C: without it, the shell would end itself after the editor got Ctrl-C, even if the editor
+// handled it.
 func runEditor(ctx context.Context, env Env, path string) error {
 	editor := editorOf(env)
 	cmd := exec.CommandContext(ctx, "sh", "-c", "trap : INT; "+editor+` "$1"`, "sh", path)

@@ -190,7 +190,7 @@ func (c *Connection) Waits() string {
 	return ""
 }
 
-// Close sends what is buffered, closes the connections, and waits until all of their goroutines have ended.
+// Close sends what is buffered, closes the connections, and waits until they are closed and no goroutine watches them.
 func (c *Connection) Close() {
 	const flushTimeout = time.Second
 	if c.IsConnected() {
