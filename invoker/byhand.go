@@ -6,8 +6,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// endRun asks a run to end because somebody wants it. The control is part of the record, so that it is delivered however
-// often that takes. A run that is over, or has been asked as much already, is left alone.
+// endRun asks a run to end because somebody requested it. The control is stored in the record, so it is delivered, however many attempts
+// that takes. A run that is over, or that has already been asked for the same or more, is left alone.
 func (m *machine) endRun(e *wire.EndRun) {
 	if e.Incarnation != m.definition.Incarnation {
 		m.ignore(ignoredIncarnation)
@@ -33,6 +33,6 @@ func (m *machine) endByHand(e *wire.EndRun, start *wire.BufferedStart) {
 		kind = schedule.EventTerminated
 	}
 	event := startEvent(kind, start, e.Reason)
-	event.Identity = e.Identity // who asks for this, and not who asked for the run
+	event.Identity = e.Identity // who asks for the end, not who asked for the run
 	m.event(event)
 }

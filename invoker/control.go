@@ -14,8 +14,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// deliverAll delivers controls side by side, those for one workflow ID in order: the control stream keeps the last. It
-// returns the delivered ones; the others are tried again.
+// deliverAll delivers controls in parallel, but controls for one workflow ID in order, because the control stream keeps the last one. It
+// returns the delivered controls; the others are tried again.
 func (s *session) deliverAll(ctx context.Context, controls []wire.PendingControl) []wire.PendingControl {
 	if len(controls) == 0 {
 		return nil
@@ -51,8 +51,8 @@ func (s *session) deliverAll(ctx context.Context, controls []wire.PendingControl
 	return delivered
 }
 
-// deliver brings a cancel or terminate to a run, wherever it is: the control stream keeps it for a worker that takes the
-// run later, and a terminated run is taken out of the action stream.
+// deliver delivers a cancel or terminate to a run, wherever the run is. The control stream keeps it for a worker that takes the run later.
+// A terminated run is also removed from the action stream.
 func (s *session) deliver(ctx context.Context, c wire.PendingControl) error {
 	if err := s.tell(ctx, s.key, &c); err != nil {
 		return err
@@ -63,13 +63,13 @@ func (s *session) deliver(ctx context.Context, c wire.PendingControl) error {
 	if err := s.withdraw(ctx, c); err != nil {
 		return err
 	}
-	if !s.completed(c.RequestID) { // with a completion the timer goes
+	if !s.completed(c.RequestID) { // the completion of a run also removes its timer
 		s.disarm(ctx, s.key, c.RequestID)
 	}
 	return nil
 }
 
-// tell puts a cancel or terminate into the control stream.
+// tell stores a cancel or terminate in the control stream.
 func (p *Pool) tell(ctx context.Context, key schedule.Key, c *wire.PendingControl) error {
 	subject := p.config.Names.Control(key.Namespace, c.TaskQueue, c.WorkflowID)
 	return task.Control(ctx, p.config.Bus, subject, schedule.Control{
@@ -82,8 +82,8 @@ func (s *session) completed(requestID string) bool {
 	return s.record.Value.Ended.Has(requestID)
 }
 
-// disarm removes the timeout timer of a run that is over. One that stays fires to no effect, in days perhaps: nothing is
-// tried twice for it.
+// disarm removes the timeout timer of a run that is over. It makes only one attempt: a timer that remains fires without effect, perhaps
+// days later.
 func (p *Pool) disarm(ctx context.Context, key schedule.Key, requestID string) {
 	if err := p.purgeTimeout(ctx, key, requestID); err != nil {
 		p.config.Logger.DebugContext(ctx, "timeout timer not removed", "namespace", key.Namespace, "schedule_id", key.ID, "error", err)
@@ -95,15 +95,15 @@ func (p *Pool) purgeTimeout(ctx context.Context, key schedule.Key, requestID str
 	return p.purgeTimer(ctx, shard, p.config.Names.TimeoutTimer(shard, key, requestID))
 }
 
-// disarmReported begins to remove the timeout timers of the runs that workers have reported in a group of messages, and returns a
-// function that waits for it. The record says already that the runs are over. Where it fails the reports come again, as those of runs
-// that the record does not know as running.
+// disarmReported begins to remove the timeout timers of the runs that workers have reported in a group of messages. It returns a function
+// that waits until this is done. The record already says that the runs are over. If the removal fails, the reports come again; this then
+// tries again, because the record no longer knows the runs as running.
 func (p *Pool) disarmReported(
 	ctx context.Context, key schedule.Key, group []loop.Message[Message], mayHave func(requestID string) bool,
 ) (wait func() error) {
 	var reported []string
 	for i := range group {
-		// A timeout is what its timer has become.
+		// A timeout is the timer itself: it has fired.
 		if c := group[i].Body.Completion; c != nil && !group[i].Held && !group[i].Task.IsTimeout() && mayHave(c.RequestID) {
 			reported = append(reported, c.RequestID)
 		}
@@ -122,8 +122,8 @@ func (p *Pool) disarmReported(
 	return disarming.Wait
 }
 
-// mayHaveTimer returns a function that reports whether a run may have a timeout timer, by the record as it is now: it is not when
-// the record knows the run and its action has no timeout.
+// mayHaveTimer returns a function that reports whether a run may have a timeout timer, according to the present record. A run has none if
+// the record knows it and its action has no timeout.
 func (s *session) mayHaveTimer() func(requestID string) bool {
 	before, timed := s.record.Value, runTimeout(&s.definition.Value.Schedule.Action) > 0
 	return func(requestID string) bool { return timed || before.Start(requestID) == nil }
@@ -141,7 +141,7 @@ func (s *session) withdraw(ctx context.Context, c wire.PendingControl) error {
 	return s.remove(ctx, stored.Sequence)
 }
 
-// remove takes a message out of the action stream.
+// remove deletes a message from the action stream.
 func (s *session) remove(ctx context.Context, sequence uint64) error {
 	return s.config.Bus.Remove(ctx, s.config.Names.ActionStream(), sequence)
 }

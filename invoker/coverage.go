@@ -6,15 +6,15 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// contains reports whether a whole range has been taken over already.
+// contains reports whether the spans contain the whole range.
 func contains(spans []wire.Span, span wire.Span) bool {
 	return slices.ContainsFunc(spans, func(s wire.Span) bool {
 		return !span.From.Before(s.From) && !span.To.After(s.To)
 	})
 }
 
-// cover adds a range and joins what touches. The result is in order and disjoint: one range, as long as no hand-off of
-// a chain is missing.
+// cover adds a range and joins ranges that touch. The result is sorted and disjoint. It is a single range unless a hand-off of a chain is
+// missing.
 func cover(spans []wire.Span, span wire.Span) []wire.Span {
 	all := append(slices.Clone(spans), span)
 	slices.SortFunc(all, func(a, b wire.Span) int { return a.From.Compare(b.From) })
@@ -31,7 +31,7 @@ func cover(spans []wire.Span, span wire.Span) []wire.Span {
 	return joined
 }
 
-// uncovered returns the parts of a range that none of the spans covers, in order. The spans are as cover makes them.
+// uncovered returns the parts of a range that no span covers, in order. The spans must be as cover returns them.
 func uncovered(spans []wire.Span, span wire.Span) []wire.Span {
 	var gaps []wire.Span
 	for _, s := range spans {

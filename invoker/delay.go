@@ -7,34 +7,33 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Bounds are what the namespace of a schedule allows at present. The zero Bounds allow everything.
+// Bounds are what the namespace of a schedule allows now. The zero Bounds allow everything.
 type Bounds struct {
-	// Freeze is the newest of the namespace, whether it holds now or not; nil if there was none.
+	// Freeze is the newest freeze of the namespace, whether or not it is in effect now; nil if there was none.
 	Freeze *schedule.Freeze
 	// Room is how many runs may start; nil means any number.
 	Room *Room
 }
 
-// Room is what the limits of a namespace leave for the starts of one schedule.
+// Room is how many starts of one schedule the limits of its namespace allow.
 type Room struct {
-	// DelayedBy is the limit that keeps starts waiting for which there is no room.
+	// DelayedBy is the limit that delays the starts without room.
 	DelayedBy schedule.DelayReason
-	// Asked says that this answers Decision.Asks. Otherwise only those may start that have been given a time before.
+	// Asked says that this is the answer to Decision.Asks. Otherwise, only starts that were given a time before may begin.
 	Asked bool
-	// Slots are from when on starts may begin that have asked, in order; what has passed means now. AskAt is when the others
-	// may ask again.
+	// Slots are the times from which the starts that asked may begin, in order; a past time means now. AskAt is when the other starts may
+	// ask again.
 	Slots []time.Time
 	AskAt time.Time
 }
 
-// isFrozen reports whether a freeze keeps an automated start from beginning: the freeze holds now, or did when it was due.
+// isFrozen reports whether a freeze prevents an automated start: the freeze is in effect now, or was when the start was due.
 func (m *machine) isFrozen(s *wire.BufferedStart) bool {
 	freeze := m.bounds.Freeze
 	return !s.Manual && (freeze.Covers(m.now) || freeze.Covers(s.Actual))
 }
 
-// admit makes those of some starts ready that the limits of the namespace have room for. The others go on waiting: automated
-// ones come first.
+// admit makes starts ready if the limits of the namespace have room for them. The others continue to wait. Automated starts come first.
 func (m *machine) admit(starts []*wire.BufferedStart) {
 	m.slots = m.bounds.Room.Slots
 	for _, manual := range []bool{false, true} {
@@ -46,7 +45,7 @@ func (m *machine) admit(starts []*wire.BufferedStart) {
 	}
 }
 
-// admitOne makes a start ready if it has a time that has come, or is given one.
+// admitOne makes a start ready if it has a time that has come, or gets one now.
 func (m *machine) admitOne(s *wire.BufferedStart) {
 	slot := m.slotOf(s)
 	switch {
@@ -64,7 +63,7 @@ func (m *machine) admitOne(s *wire.BufferedStart) {
 	}
 }
 
-// slotOf returns the time that a start has been given, or is now; zero if there is none.
+// slotOf returns the time that a start has, or is given now; zero if there is none.
 func (m *machine) slotOf(s *wire.BufferedStart) time.Time {
 	if s.Delay != nil && m.now.Sub(s.Delay.NotBefore) <= staleSlot {
 		return s.Delay.NotBefore
@@ -77,7 +76,7 @@ func (m *machine) slotOf(s *wire.BufferedStart) time.Time {
 	return slot
 }
 
-// delay notes how a start is delayed. It counts once, whatever it is delayed by.
+// delay records how a start is delayed. A start counts as delayed only once, even if the limit changes.
 func (m *machine) delay(s *wire.BufferedStart, delay schedule.Delay) {
 	if s.Delay == nil {
 		if m.out.Delayed == nil {
@@ -86,12 +85,12 @@ func (m *machine) delay(s *wire.BufferedStart, delay schedule.Delay) {
 		m.out.Delayed[delay.By]++
 	}
 	if s.Delay == nil || *s.Delay != delay || s.Phase != schedule.PhasePending {
-		s.Phase, s.Delay = schedule.PhasePending, &delay // it waits for no run any more
+		s.Phase, s.Delay = schedule.PhasePending, &delay // it no longer waits for a run
 		m.out.Changed = true
 	}
 }
 
-// noteAsk settles when to ask again for the starts without a time, and whether that is now.
+// noteAsk decides when the starts without a time ask again, and whether they ask now.
 func (m *machine) noteAsk() {
 	at, room := m.state.AskAt, m.bounds.Room
 	switch {
@@ -109,7 +108,7 @@ func (m *machine) noteAsk() {
 	}
 }
 
-// delayedUntil is when the starts of a state that are delayed go on; zero if there are none.
+// delayedUntil returns when the delayed starts of a state continue; zero if there are none.
 func delayedUntil(state *wire.InvokerState) time.Time {
 	at := state.AskAt
 	for i := range state.Starts {

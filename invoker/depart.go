@@ -16,20 +16,20 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Departure is a run that the action stream may have of a schedule that is gone, and what the run is to be asked for.
+// Departure is a run of a deleted schedule that the action stream may still have, with the decision about it.
 type Departure struct {
-	// Control names the run. Its kind is what the run is asked for if a worker has taken it; empty if it is left alone.
+	// Control names the run. Its kind is what a run that a worker has taken is asked for; empty if the run is left alone.
 	Control wire.PendingControl
-	// Withdraw says that the run is taken out of its queue if no worker has taken it.
+	// Withdraw says that the run is removed from its queue if no worker has taken it.
 	Withdraw bool
-	// Start is the start of the run; nil if it is an earlier one that has been given up.
+	// Start is the start of the run. It is nil for an earlier run that the schedule has given up.
 	Start *wire.BufferedStart
 }
 
-// Departures decides what becomes of the runs of a schedule that is gone. It is a pure function. What a run has been asked
-// for before it is still asked for: a terminate stands, and a cancel unless the policy says more.
+// Departures decides what becomes of the runs of a deleted schedule. It is a pure function. What a run was asked for before remains: a
+// terminate stays, and a cancel stays unless the policy asks for more.
 //
-// A start that is ready may have been published by a process that died before it could record that.
+// A ready start counts as a run: a process may have published it and died before it recorded that.
 func Departures(state *wire.InvokerState, policy schedule.RunsPolicy) []Departure {
 	var all []Departure
 	for i := range state.Starts {
@@ -57,8 +57,8 @@ func Departures(state *wire.InvokerState, policy schedule.RunsPolicy) []Departur
 	return all
 }
 
-// depart carries out what is decided about the runs of a schedule that is gone, and returns the events about those that are
-// over with it. An empty policy means the one that the deletion has left. A repeat does no harm: it finds what is left.
+// depart carries out the decisions about the runs of a deleted schedule. It returns the events about the runs that are over as a result. An
+// empty policy means the policy that the deletion left. Repeats are harmless: they find what remains.
 func (p *Pool) depart(
 	ctx context.Context, key schedule.Key, state *wire.InvokerState, policy schedule.RunsPolicy,
 ) ([]schedule.Event, error) {
@@ -85,7 +85,7 @@ func (p *Pool) depart(
 	err := group.Wait()
 	var events []schedule.Event
 	for i := range all {
-		// Of a start that was not known to have begun, another event tells that it was given up.
+		// If the start was not known to have begun, another event says that it was given up.
 		if start := all[i].Start; over[i] && start != nil && start.Phase == schedule.PhaseStarted {
 			events = append(events, departed(key, state.Incarnation, start, policy.OrDefault(), p.config.Now()))
 		}
@@ -93,7 +93,7 @@ func (p *Pool) depart(
 	return events, err
 }
 
-// departed tells that a run is over with its schedule. A repeat gives the same ID.
+// departed returns the event that a run is over with its schedule. A repeat has the same ID.
 func departed(
 	key schedule.Key, incarnation string, s *wire.BufferedStart, policy schedule.RunsPolicy, now time.Time,
 ) schedule.Event {
@@ -106,11 +106,10 @@ func departed(
 	return event
 }
 
-// end ends one run of which there is no record any more, as decided, and reports whether it is over now. A run that is not in
-// the action stream is over already, or was never published.
+// end ends one run that no record knows any more, as decided, and reports whether it is over now. If a run is not in the action stream, it
+// is already over or was never published.
 //
-// A worker may take a run in the moment in which that is withdrawn. It then goes on, and is not given to another worker if
-// this one dies.
+// A worker may take a run at the moment of its withdrawal. The run then continues, but if this worker dies, no other one gets it.
 func (p *Pool) end(ctx context.Context, key schedule.Key, d *Departure) (over bool, err error) {
 	c := &d.Control
 	sequence, err := p.find(ctx, key, c)

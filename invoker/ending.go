@@ -13,9 +13,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// forget removes what the invoker keeps of a schedule that is gone. The runs that its task queue has go the way that the
-// deletion says; the completions of those that go on find nothing and are acknowledged. The record goes last: it says that
-// there is still something to forget.
+// forget removes everything that the invoker keeps of a deleted schedule. Its runs in the task queue are treated as the deletion says.
+// Completions of runs that continue find no schedule and are acknowledged. The record goes last, because it says that there is still
+// something to forget.
 func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	record, err := kv.GetLeader(ctx, p.config.Store, kv.Invoker(key))
 	if errors.Is(err, kv.ErrNotFound) {
@@ -27,7 +27,7 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := kv.EnsureGone(ctx, p.config.Store, key); err != nil {
 		return err
 	}
-	before := record.Value // it has the starts that are about to be given up, and may have been published
+	before := record.Value // it has the starts that will be given up but may have been published
 	if record, err = p.abandon(ctx, key, record); err != nil {
 		return err
 	}
@@ -47,16 +47,16 @@ func (p *Pool) forget(ctx context.Context, key schedule.Key) error {
 	if err := p.purgeTimer(ctx, shard, p.config.Names.RetryTimer(shard, key)); err != nil {
 		return err
 	}
-	// Another process may hold the completion of a run, and be about to write the first result.
+	// Another process may have the completion of a run, and be about to write the first result.
 	if err := p.forgetResult(ctx, key, true); err != nil {
 		return err
 	}
 	return kv.Delete(ctx, p.config.Store, kv.Invoker(key), record.Revision)
 }
 
-// abandon gives up the starts that a schedule takes with it, and returns the record that says so. The record is written
-// before anybody is told: a process that goes by the definition of before may be about to start one of them, and to number
-// its own events in the same way. Its write is a conflict then. One that reads the record later is warned by it.
+// abandon gives up the waiting starts of a deleted schedule, and returns the record that says so. It writes the record before it publishes
+// anything about that. A process with the old definition may be about to start one of them, and to number its own events in the same way.
+// The write makes that process's write a conflict; a process that reads the record later sees it.
 func (p *Pool) abandon(
 	ctx context.Context, key schedule.Key, record kv.Record[wire.InvokerState],
 ) (kv.Record[wire.InvokerState], error) {
@@ -86,9 +86,9 @@ func (p *Pool) abandon(
 	return kv.Record[wire.InvokerState]{Value: state, Revision: revision}, nil
 }
 
-// forgetWithout makes sure that a schedule without a record will not get one by a definition that is gone.
+// forgetWithout makes sure that a schedule without a record does not get one from a process with the old definition.
 func (p *Pool) forgetWithout(ctx context.Context, key schedule.Key) error {
-	// Of a release that has left no trace of it.
+	// An earlier release left no trace of it.
 	if err := p.forgetResult(ctx, key, false); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (p *Pool) forgetWithout(ctx context.Context, key schedule.Key) error {
 	return kv.LeaveTrace(ctx, p.config.Store, kv.Invoker(key))
 }
 
-// forgetResult removes the last result. It is read before the schedule is known to be gone, so that it is not that of a new one.
-// Where there is none, and one may still come, it leaves the trace of one.
+// forgetResult removes the last result. It reads the result before it makes sure that the schedule is gone, so the result cannot belong to
+// a new schedule. If there is no result but one may still come, it leaves a trace in its place.
 func (p *Pool) forgetResult(ctx context.Context, key schedule.Key, mayCome bool) error {
 	record, err := kv.OrZero(kv.GetLeader(ctx, p.config.Store, kv.Result(key)))
 	if err != nil || record.Revision == 0 && !mayCome {
@@ -114,8 +114,8 @@ func (p *Pool) forgetResult(ctx context.Context, key schedule.Key, mayCome bool)
 	return kv.Delete(ctx, p.config.Store, kv.Result(key), record.Revision)
 }
 
-// abandoned are the events about the starts that a schedule takes with it. Those that the action stream has taken go on, like
-// all runs in progress.
+// abandoned returns the events about the starts that are given up with their schedule. Starts that the action stream has accepted continue,
+// like all runs in progress.
 func abandoned(
 	key schedule.Key, state *wire.InvokerState, taken map[string]bool, now time.Time,
 ) []schedule.Event {

@@ -20,7 +20,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// perform executes work: controls first, so that a start sees them, then starts, side by side. It may leave starts out.
+// perform executes work: first controls, so that a start sees their effect, then starts, in parallel. It may leave starts out.
 func (s *session) perform(ctx context.Context, work Work) (Report, error) {
 	report := Report{Delivered: s.deliverAll(ctx, work.Controls)}
 	last, err := s.lastResultFor(ctx, work)
@@ -57,9 +57,9 @@ func (s *session) perform(ctx context.Context, work Work) (Report, error) {
 	return report, ctx.Err()
 }
 
-// freshOf returns the starts that nobody can have published before, or so recently only that the action stream would take
-// a second publish for a repeat: another process may have read the record since. They need no search, and do not wait for
-// one about others.
+// freshOf returns the fresh starts: nobody else can have published them, or so recently that the action stream recognizes a second publish
+// as a repeat. (Another process may have read the record meanwhile.) These starts need no search, and do not wait for the search for
+// others.
 func (s *session) freshOf(starts []wire.BufferedStart) []wire.BufferedStart {
 	var fresh []wire.BufferedStart
 	for i := range starts {
@@ -75,8 +75,8 @@ func (s *session) freshOf(starts []wire.BufferedStart) []wire.BufferedStart {
 	return fresh
 }
 
-// start publishes one run to its task queue. Nobody had done that before since. Its error means that this process may not
-// go by the record any more.
+// start publishes one run to its task queue. Nobody has published it before since. An error means that this process can no longer rely on
+// its copy of the record.
 func (s *session) start(
 	ctx context.Context, start *wire.BufferedStart, last wire.Result, since time.Time,
 ) (StartReport, error) {
@@ -100,7 +100,7 @@ func (s *session) start(
 	return report, nil
 }
 
-// try makes one attempt to publish a run, and reports what came of it. Its error is that of start.
+// try makes one attempt to publish a run, and reports the result. Its error has the same meaning as that of start.
 func (s *session) try(
 	ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest, since time.Time, report *StartReport,
 ) error {
@@ -132,9 +132,9 @@ func (s *session) try(
 	return nil
 }
 
-// current makes sure that what is published now cannot be a repeat that nobody recognises. The action stream tells
-// repeats for the DuplicateWindow only: after a stop of the process, another may have started the run since, and the run
-// have ended. And without a connection nats.go would keep the start, and send it whenever there is one again.
+// current makes sure that the action stream would recognize a repeat of what is published now. The stream knows message IDs only for the
+// DuplicateWindow. If this process stood still for longer, another one may have started the run, and the run may have ended. It also makes
+// sure that there is a connection: without one, nats.go would keep the start and send it later.
 func (s *session) current(since time.Time) error {
 	if s.wallClock().Sub(since) > subjects.DuplicateWindow/2 {
 		return fmt.Errorf("%w: invoker: read too long ago", kv.ErrConflict)
@@ -145,17 +145,17 @@ func (s *session) current(since time.Time) error {
 	return nil
 }
 
-// earlier finds out what became of starts that may have been published before. It reports those that were, and returns
-// the others. A worker reports, then acknowledges, and a completion stays in its stream until it has been applied: so
-// the queue, the completions and the record are looked at in this order, and a run that is in none of them has never been
-// accepted. The record is read once for all: it is large where there are many.
+// earlier finds out what became of starts that may have been published before. It reports the published ones and returns the others. A
+// worker first reports and then acknowledges, and a completion stays in its stream until it has been applied. So earlier looks at the
+// queue, the completions and the record, in this order: a run that is in none of them was never accepted. It reads the record once for all
+// starts, because a record with many starts is large.
 //
-// If the record has changed, another process is at work on the same schedule, on the same starts as a rule. They are left
-// to it; the retry timer sees to them if it dies.
+// If the record has changed, another process works on the same schedule, usually on the same starts. The starts are left to that process.
+// If it dies, the retry timer brings them back.
 func (s *session) earlier(
 	ctx context.Context, starts []wire.BufferedStart,
 ) (found []StartReport, others []wire.BufferedStart, err error) {
-	reports := make([]*StartReport, len(starts)) // of those that are found; their order must not depend on the replies
+	reports := make([]*StartReport, len(starts)) // results for the starts that are found; the order must not depend on the replies
 	var group errgroup.Group
 	group.SetLimit(startsAtOnce)
 	for i := range starts {
@@ -185,7 +185,7 @@ func (s *session) earlier(
 	return found, others, err
 }
 
-// look looks for a run in the queue, then for its completion.
+// look searches for a run in the queue, then for its completion.
 func (p *Pool) look(
 	ctx context.Context, key schedule.Key, start *wire.BufferedStart,
 ) (result Result, known bool, err error) {
@@ -209,8 +209,8 @@ func (p *Pool) look(
 	return Failed, false, nil
 }
 
-// armTimeout arms the delayed completion of a run that may never report. It comes before the run, so that no run is
-// without it. It is in the trace of the run.
+// armTimeout arms the delayed completion of a run that may never report. It does so before the run is published, so that no run is without
+// it. The timer belongs to the trace of the run.
 func (s *session) armTimeout(ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest) error {
 	if request.Deadline.IsZero() {
 		return nil
@@ -229,10 +229,10 @@ func (s *session) armTimeout(ctx context.Context, start *wire.BufferedStart, req
 	return task.ArmMessage(ctx, s.config.Bus, timerSubject, target, request.Deadline, header, body)
 }
 
-// publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last
-// success is an offer to the run: where the request is too large for a message with it, it goes without.
+// publish puts the request into the action stream, unless a run of this workflow ID is queued or running there. The last success is
+// optional: if the request is too large for a message with it, publish omits it.
 //
-// It looks at the clock itself: NATS has been asked for something since, and meanwhile the process may have stood still.
+// It checks the clock itself, because the process may have stood still during the requests to NATS before.
 func (s *session) publish(
 	ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest, since time.Time,
 ) error {
@@ -247,8 +247,8 @@ func (s *session) publish(
 	return err
 }
 
-// send publishes the request. One that is larger than a message may be, with its headers, is nats.ErrMaxPayload before
-// anything has left the process.
+// send publishes the request. If the request with its headers is larger than a message may be, the error is nats.ErrMaxPayload, and nothing
+// has left the process.
 func (s *session) send(ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest) error {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -271,17 +271,16 @@ func (s *session) send(ctx context.Context, start *wire.BufferedStart, request *
 	return err
 }
 
-// queued returns the message of the run of a workflow ID that waits for a worker or is in the hands of one;
-// bus.ErrNone if there is none.
+// queued returns the message of a run of the workflow ID that waits for a worker or that a worker has taken; bus.ErrNone if there is none.
 func (p *Pool) queued(ctx context.Context, namespace, queue, workflowID string) (bus.Message, error) {
 	subject := p.config.Names.Action(namespace, queue, workflowID)
 	return p.config.Bus.Last(ctx, p.config.Names.ActionStream(), subject)
 }
 
-// makeWay looks at the run of the same workflow ID that is in the way of a start. It reports whether that is the run of the
-// start itself, which another process has published, or an earlier attempt; and whether the way is free. For that it removes
-// a run that is over from the action stream: its worker has reported and is about to acknowledge, or has died in between and
-// would be followed by another that runs it once more.
+// makeWay looks at the run of the same workflow ID that blocks a start. started reports whether that is the run of the start itself,
+// published by another process or an earlier attempt. free reports whether the start is no longer blocked: makeWay removes a run that is
+// over from the action stream. The worker of such a run has reported it and is about to acknowledge it, or has died in between; then
+// another worker would execute the run again.
 func (s *session) makeWay(ctx context.Context, start *wire.BufferedStart) (started, free bool) {
 	stored, err := s.queued(ctx, s.key.Namespace, start.TaskQueue, start.WorkflowID)
 	if err != nil {
@@ -294,8 +293,8 @@ func (s *session) makeWay(ctx context.Context, start *wire.BufferedStart) (start
 	return false, s.completed(requestID) && s.remove(ctx, stored.Sequence) == nil
 }
 
-// judge turns the error of a publish into a result. The stream checks the expected sequence before it drops repeats, so
-// an own earlier attempt is refused as well: the stored message tells.
+// judge turns the error of a publish into a result. The stream checks the expected sequence before it drops repeats, so it also refuses a
+// repeat of our own earlier attempt. The stored message shows which it was.
 func (s *session) judge(ctx context.Context, start *wire.BufferedStart, err error) (Result, string) {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return Refused, "the request is larger than a NATS message may be"

@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// The reasons for which a message says nothing new.
+// The reasons why a message is ignored.
 const (
 	ignoredIncarnation = "other_incarnation"
 	ignoredRepeat      = "repeat"
@@ -15,7 +15,7 @@ const (
 	ignoredQueue       = "other_task_queue"
 )
 
-// enqueue takes over a hand-off: the starts in it that no earlier hand-off of its source covered.
+// enqueue takes over the starts of a hand-off that no earlier hand-off of its source covered.
 func (m *machine) enqueue(e *wire.Enqueue, trace string) {
 	if e.Incarnation != m.definition.Incarnation {
 		m.ignore(ignoredIncarnation)
@@ -41,8 +41,8 @@ func (m *machine) enqueue(e *wire.Enqueue, trace string) {
 	m.setProgress(e.Source, progress)
 }
 
-// repeat passes over a hand-off that brings nothing new, unless it is that it was the last one: a backfiller which has
-// died after a batch may find, when it makes it again, that an updated spec gives no more times.
+// repeat handles a hand-off without new starts. It ignores it unless it says that it is the last one. For example, a backfiller dies after
+// a batch and makes it again, and an updated spec then has no more times.
 func (m *machine) repeat(e *wire.Enqueue, progress wire.SourceProgress) {
 	if !e.Complete || progress.Complete || e.From.Before(progress.LastFrom) {
 		m.ignore(ignoredRepeat)
@@ -60,7 +60,7 @@ func (m *machine) setProgress(source string, progress wire.SourceProgress) {
 	m.out.Changed = true
 }
 
-// take adds a start to the buffer, unless nobody wants it any more. Automated ones need room.
+// take adds a start to the buffer, unless it is no longer wanted. Automated starts need room.
 func (m *machine) take(start wire.BufferedStart, progress *wire.SourceProgress, waiting *int) {
 	start.Phase = schedule.PhasePending
 	switch {
@@ -77,23 +77,23 @@ func (m *machine) take(start wire.BufferedStart, progress *wire.SourceProgress, 
 	}
 }
 
-// Why actions are given up, as their events say; the metrics count some of them apart.
+// Why actions are given up, as their events say. The metrics count some of the reasons separately.
 const (
-	// reasonCanceled is for starts that a canceled backfill or trigger has asked for.
+	// reasonCanceled is for starts of a canceled backfill or trigger.
 	reasonCanceled     = "the backfill was canceled"
 	reasonPaused       = "the schedule is paused"
 	reasonOutOfActions = "no remaining actions"
 	reasonMissed       = "later than the catch-up window"
 	reasonTooMany      = "more due at once than the buffer holds"
 	reasonSuperseded   = "superseded: a newer one was due as well"
-	// reasonStartFailed comes before what the last attempt has met.
+	// reasonStartFailed is followed by the error of the last attempt.
 	reasonStartFailed = "start failed too often: "
 )
 
-// reasonBufferFull is for automated starts that find no room.
+// reasonBufferFull is for automated starts without room in the buffer.
 var reasonBufferFull = fmt.Sprintf("%d starts are waiting already", BufferLimit)
 
-// withdraw drops what waits of a canceled source. What is about to be started may have been already: it goes on.
+// withdraw drops the waiting starts of a canceled source. Ready starts continue, because they may have been started already.
 func (m *machine) withdraw(source string) {
 	progress, known := m.state.Sources[source]
 	if !known || source == schedule.SourceAuto {
@@ -111,7 +111,7 @@ func (m *machine) withdraw(source string) {
 	}
 }
 
-// noteNewest notes what a hand-off had, unless it was overtaken.
+// noteNewest records the contents of a hand-off, unless a later one has overtaken it.
 func noteNewest(e *wire.Enqueue, progress *wire.SourceProgress) {
 	if e.From.Before(progress.LastFrom) {
 		return
@@ -121,7 +121,7 @@ func noteNewest(e *wire.Enqueue, progress *wire.SourceProgress) {
 	progress.LastCount, progress.Complete = len(e.Starts), e.Complete
 }
 
-// finish forgets a source that will hand over no more.
+// finish forgets a source that will hand over nothing more.
 func (m *machine) finish(source string) {
 	if _, known := m.state.Sources[source]; known && source != schedule.SourceAuto {
 		delete(m.state.Sources, source)
@@ -137,11 +137,11 @@ func (m *machine) complete(c schedule.Completion) {
 		return
 	}
 	if c.TaskQueue != "" && c.TaskQueue != start.TaskQueue {
-		m.ignore(ignoredQueue) // a worker may speak for its own queue only, and that is what its permissions let it name
+		m.ignore(ignoredQueue) // a worker may speak only for its own queue; its permissions limit the queue in the subject
 		return
 	}
 	if c.CloseTime.IsZero() || c.CloseTime.After(m.now) {
-		// Runs are compared by it: a worker whose clock is ahead must not hide the runs that follow.
+		// Runs are compared by this time. A worker whose clock is ahead must not hide the runs that follow.
 		c.CloseTime = m.now.UTC()
 	}
 	if start.Phase == schedule.PhaseReady {
@@ -171,8 +171,8 @@ func (m *machine) close(start *wire.BufferedStart, c schedule.Completion) {
 	m.event(event)
 }
 
-// outcomeOf is as much of what came of a run as records and events have room for: as many events as there are
-// completions in a group go into one record.
+// outcomeOf cuts the outcome of a run to the size that records and events allow. One record must hold the events of all completions in a
+// group.
 func outcomeOf(c *schedule.Completion) schedule.Outcome {
 	outcome := schedule.Outcome{ResultBytes: len(c.Result)}
 	if len(c.Result) <= schedule.MaxOutcomeResultBytes {

@@ -20,7 +20,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Message is what the invoker is sent: exactly one of its fields is set.
+// Message is a message to the invoker. Exactly one of its fields is set.
 type Message struct {
 	Wake       *wire.Wake
 	Enqueue    *wire.Enqueue
@@ -28,8 +28,8 @@ type Message struct {
 	End        *wire.EndRun
 }
 
-// Decode implements loop.Handler. What this release does not know is an error, and so becomes a dead letter: a later release may have
-// sent it.
+// Decode implements loop.Handler. A message that this release does not know is an error and so becomes a dead letter: a later release may
+// have sent it.
 func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 	switch {
 	case task.IsCompletion():
@@ -37,7 +37,7 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 		if err != nil {
 			return Message{}, err
 		}
-		completion.TaskQueue = task.Queue // none of a timeout: it is not of a worker
+		completion.TaskQueue = task.Queue // empty for a timeout, which does not come from a worker
 		return Message{Completion: completion}, nil
 	case task.IsWake():
 		var wake wire.Wake
@@ -59,8 +59,7 @@ func (p *Pool) Decode(task subjects.Task, msg jetstream.Msg) (Message, error) {
 	return Message{}, fmt.Errorf("invoker: this release knows no message %q of role %q", task.What, task.Role)
 }
 
-// Bounds of what a completion may carry. It goes into records and into the request of the next run, and not every worker
-// is ours.
+// Bounds of a completion. It goes into records and into the request of the next run, and the worker may be anybody's program.
 const (
 	maxResult         = 512 << 10 // docs/semantics.md §10
 	maxFailureDetails = 64 << 10
@@ -68,8 +67,8 @@ const (
 	maxName           = 255
 )
 
-// decodeCompletion reads what a worker has sent. The subject, which permissions can fence, says which request it is for.
-// A result too large fails the run; it must not leave it open for ever.
+// decodeCompletion reads what a worker has sent. The request ID comes from the subject, which permissions can restrict. A result that is
+// too large fails the run, since the run must not stay open forever.
 func decodeCompletion(requestID string, data []byte) (*schedule.Completion, error) {
 	var c schedule.Completion
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -99,7 +98,7 @@ func decodeCompletion(requestID string, data []byte) (*schedule.Completion, erro
 	return &c, nil
 }
 
-// shorten cuts a text to so many bytes.
+// shorten cuts a text to a number of bytes.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -107,7 +106,7 @@ func shorten(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "")
 }
 
-// versions are what the messages say about the definition they were made from.
+// versions returns what the messages say about the definition that they were made from.
 func versions(group []loop.Message[Message]) []wire.Wake {
 	var wakes []wire.Wake
 	for i := range group {
@@ -123,7 +122,7 @@ func versions(group []loop.Message[Message]) []wire.Wake {
 	return wakes
 }
 
-// input sorts the messages of a group. One that was held has been dealt with.
+// input sorts the messages of a group. Messages that were held have already been applied.
 func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message[Message], state *wire.InvokerState) (Input, error) {
 	var in Input
 	looked := false
@@ -146,7 +145,7 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 				in.Enqueues = append(in.Enqueues, Traced[wire.Enqueue]{Body: *body.Enqueue, Trace: cause})
 			}
 		case !looked:
-			// Any wake will do: the one that says that a backfill is over or canceled may have been replaced by another.
+			// Any wake will do: another wake may have replaced the one that says that a backfill is over or canceled.
 			looked = true
 			if err := p.lookAtSources(ctx, key, state, &in); err != nil {
 				return Input{}, err
@@ -156,9 +155,9 @@ func (p *Pool) input(ctx context.Context, key schedule.Key, group []loop.Message
 	return in, nil
 }
 
-// sourceKnown reports whether a hand-off may still count. A backfill's record stays until everything handed over has
-// arrived here, so that a source without a record, and unknown to the state, is one that is over: what comes from it is
-// a late repeat. A source that is new and canceled already is added to the withdrawn ones.
+// sourceKnown reports whether a hand-off may still count. The record of a backfill stays until all its hand-offs have arrived here. So if a
+// source has no record and the state does not know it, the source is over, and the hand-off is a late repeat. A new source that is already
+// canceled is added to the withdrawn ones.
 func (p *Pool) sourceKnown(
 	ctx context.Context, key schedule.Key, source string, state *wire.InvokerState, in *Input,
 ) (bool, error) {
@@ -177,7 +176,7 @@ func (p *Pool) sourceKnown(
 	return err == nil, err
 }
 
-// lookAtSources finds those the state knows and whose backfill is over, or has been canceled. There may be a hundred.
+// lookAtSources finds the known sources whose backfill is over or canceled. There may be a hundred.
 func (p *Pool) lookAtSources(ctx context.Context, key schedule.Key, state *wire.InvokerState, in *Input) error {
 	var mu sync.Mutex
 	var group errgroup.Group

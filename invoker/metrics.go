@@ -10,12 +10,12 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// countIgnored counts the messages that told a schedule nothing new.
+// countIgnored counts the ignored messages of a schedule.
 func countIgnored(ctx context.Context, reason string, count int) {
 	metrics.PoolIgnored.Add(ctx, count, subjects.PoolInvoker, reason)
 }
 
-// countStored counts what a record tells that has just been stored over another, with its new events.
+// countStored counts what a newly stored record says, compared to the one before, and its new events.
 func (s *session) countStored(ctx context.Context, out *Decision, fresh []schedule.Event) {
 	metrics.Begin(ctx, s.key.Namespace)
 	c := count{key: s.key, watched: metrics.IsWatched(s.key)}
@@ -147,7 +147,7 @@ func missedBecause(e *schedule.Event) string {
 	return metrics.MissedCatchup
 }
 
-// droppedBecause finds the word for a reason. What is none of those of a transition was said by a refused start.
+// droppedBecause returns the metric label of a reason. A reason that is not one of a transition comes from a refused start.
 func droppedBecause(reason string) string {
 	switch reason {
 	case reasonPaused:

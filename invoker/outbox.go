@@ -17,15 +17,14 @@ import (
 // published is how far this process has published the outbox of a schedule.
 type published struct {
 	incarnation string
-	// revision is that of the record, sequence the number of its last event.
+	// revision is the revision of the record, sequence the number of its last published event.
 	revision uint64
 	sequence uint64
 }
 
-// takeLeftOver sorts out the events of a record that another process wrote, or this one before a crash: those that may
-// not have been published stay in the outbox. They are carried over into the next record, or published where there is
-// none. To publish them first would hold up the transition, and processes that are at work on the same schedule would go
-// on overtaking each other.
+// takeLeftOver handles the events of a record that another process wrote, or this one before a crash. Events that may not have been
+// published stay in the outbox. They move to the next record; if there will be none, they are published now. Publishing them first would
+// delay the transition, and processes that work on the same schedule would keep overtaking each other.
 func (s *session) takeLeftOver(ctx context.Context) error {
 	outbox := s.record.Value.Outbox
 	if len(outbox) == 0 {
@@ -43,7 +42,7 @@ func (s *session) takeLeftOver(ctx context.Context) error {
 	}
 	s.record.Value.Outbox = events
 	if s.record.Value.Incarnation != s.definition.Value.Incarnation {
-		return s.publishOutbox(ctx) // there is no next record of an incarnation that is gone
+		return s.publishOutbox(ctx) // a deleted incarnation has no next record
 	}
 	return nil
 }
@@ -63,10 +62,12 @@ func (s *session) publishOutbox(ctx context.Context) error {
 	return nil
 }
 
-// unpublished returns the events of a left-over outbox that may not be in the event stream. What happened a moment ago
-// the stream itself tells from a repeat, by the message ID. What is older has been published as a rule, by another
-// process: the stream knows the last event of each kind. That one proves nothing for those before it, since of events that
-// were published at once any may be lost; they are stored again, and readers drop repeats.
+// unpublished returns the events of a left-over outbox that may not be in the event stream.
+//
+//  1. Recent events count as unpublished: the stream itself recognizes a repeat by the message ID.
+//  2. Older events have usually been published by another process. The stream knows the last event of each kind; that one is published.
+//  3. This proves nothing about the events before it: if events are published at once, any of them may be lost. They are stored again, and
+//     readers drop repeats.
 func (p *Pool) unpublished(ctx context.Context, outbox []schedule.Event) ([]schedule.Event, error) {
 	var events []schedule.Event
 	last := map[schedule.EventKind]string{}
@@ -90,7 +91,7 @@ func (p *Pool) unpublished(ctx context.Context, outbox []schedule.Event) ([]sche
 	return events, nil
 }
 
-// lastPublished is the ID of the last event in the stream of the same schedule and kind, empty if there is none.
+// lastPublished returns the ID of the last event of the same schedule and kind in the stream; empty if there is none.
 func (p *Pool) lastPublished(ctx context.Context, event *schedule.Event) (string, error) {
 	subject := p.config.Names.Event(schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}, event.Kind)
 	last, err := p.config.Bus.Last(ctx, p.config.Names.EventStream(), subject)
@@ -103,12 +104,12 @@ func (p *Pool) lastPublished(ctx context.Context, event *schedule.Event) (string
 	return last.Header.Get(jetstream.MsgIDHeader), nil
 }
 
-// eventID names the event of that number of an incarnation.
+// eventID returns the ID of the event with this number of an incarnation.
 func eventID(incarnation string, number uint64) string {
 	return incarnation + "-" + strconv.FormatUint(number, 10)
 }
 
-// splitEventID reverses eventID. The number of an ID of another form is 0.
+// splitEventID reverses eventID. An ID of another form has the number 0.
 func splitEventID(id string) (incarnation string, number uint64) {
 	cut := max(strings.LastIndexByte(id, '-'), 0)
 	number, _ = strconv.ParseUint(id[min(cut+1, len(id)):], 10, 64)

@@ -6,31 +6,31 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Overlap is what the overlap policies are applied to.
+// Overlap is the input of the overlap policies.
 type Overlap struct {
 	// Running is how many runs are in progress.
 	Running int
-	// Limit is how many may be before a policy applies; at least 1.
+	// Limit is how many runs may be in progress before a policy applies; at least 1.
 	Limit int
-	// Policies are those of the waiting starts in buffer order; none is unspecified.
+	// Policies are the policies of the waiting starts in buffer order; none is unspecified.
 	Policies []schedule.OverlapPolicy
 }
 
 // Resolution says what becomes of the waiting starts, by their indices. Each is in exactly one of the lists.
 type Resolution struct {
-	// Beside start at once, whatever runs: the policy is allow all.
+	// Beside are the starts with the policy allow all: they start at once, whatever runs.
 	Beside []int
-	// Chosen start because there is room.
+	// Chosen are the starts that begin because there is room.
 	Chosen []int
-	// Kept go on waiting.
+	// Kept continue to wait.
 	Kept []int
 	// Skipped are dropped by their own policy.
 	Skipped []int
-	// Replaced had been chosen, and gave way to a later start that ends others.
+	// Replaced had been chosen, but a later start that ends others took their place.
 	Replaced []int
-	// Blocked would have started beside the others, but a cancel or terminate of the same pass would end them at once.
+	// Blocked would have started beside the others, but a cancel or terminate in the same pass would end them at once.
 	Blocked []int
-	// Cancel and Terminate are how many of the oldest runs to end so.
+	// Cancel and Terminate are how many of the oldest runs to cancel and to terminate.
 	Cancel    int
 	Terminate int
 }
@@ -55,7 +55,7 @@ func Resolve(o Overlap) Resolution {
 	return r
 }
 
-// collisions says what a policy does with a start for which there is no room. schedule.OverlapAllowAll needs none, and is not here.
+// collisions says what a policy does with a start for which there is no room. schedule.OverlapAllowAll is missing: it needs no room.
 var collisions = map[schedule.OverlapPolicy]collision{
 	schedule.OverlapSkip:           {},
 	schedule.OverlapBufferOne:      {keeps: 1},
@@ -66,13 +66,13 @@ var collisions = map[schedule.OverlapPolicy]collision{
 
 // collision is a row of [collisions].
 type collision struct {
-	// keeps is how many starts may wait. Those beyond are skipped.
+	// keeps is how many starts may wait. Further starts are skipped.
 	keeps int
-	// ends counts a run that is to be ended, so that the start gets its room; nil if the policy ends no run.
+	// ends counts a run to end, so that the start gets its room; nil if the policy ends no run.
 	ends func(*Resolution)
 }
 
-// collide applies the policy of a start for which there is no room.
+// collide applies the policy to a start for which there is no room.
 func (r *Resolution) collide(i int, policy schedule.OverlapPolicy, running int) {
 	switch c := collisions[policy]; {
 	case c.ends != nil && running == 0:

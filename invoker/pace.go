@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// paceHorizon is how far ahead starts are promised. What is beyond has to ask again, so that a limit that is raised does
-	// not find starts that wait for hours.
+	// paceHorizon is how far ahead starts are promised. Later starts must ask again. So if a limit is raised, no start waits for hours
+	// under the old one.
 	paceHorizon = 20 * time.Second
-	// paceBurst is how much of what nobody has used may still be used. It makes up for timers, which are late by so much.
+	// paceBurst is how much unused time may still be used. It makes up for timers, which fire late by about that much.
 	paceBurst = 250 * time.Millisecond
-	// paceTurn is how many starts a schedule is promised at once, as a time in which they may start: then it is the turn of
+	// paceTurn bounds how many starts a schedule is promised at once: as many as the rate allows in this time. Then it is the turn of
 	// others.
 	paceTurn = 250 * time.Millisecond
-	// staleSlot is after how long a time that was promised is void: else all starts of an outage would come at once.
+	// staleSlot is how old a promised time may be before it is void. Without this, all starts of an outage would come at once.
 	staleSlot = 10 * time.Second
 	// paceSkew is how far ahead of this clock the clock of another process may be.
 	paceSkew = 5 * time.Second
@@ -27,11 +27,11 @@ func turn(rate float64) int {
 	return int(min(max(math.Ceil(rate*paceTurn.Seconds()), 1), RoundLimit))
 }
 
-// promise gives times to count starts, one after the other at a rate in starts for each second, and fewer where they would be
-// beyond the horizon. In any stretch of time there are no more than the rate allows in it and paceBurst, and one. It is a pure
-// function; other processes go on with the record it returns.
+// promise gives times to count starts, one after the other, at a rate in starts per second. It gives fewer if the others would be beyond
+// the horizon. In any period, the number of starts is at most what the rate allows in the period plus paceBurst, plus one. It is a pure
+// function; other processes continue with the record that it returns.
 func promise(record wire.StartRate, rate float64, count int, now time.Time) (wire.StartRate, []time.Time) {
-	now = now.Round(0) // others go by the clock on the wall
+	now = now.Round(0) // wall clock time, because other processes use it
 	next, end, step := paced(record, rate, now), now.Add(paceHorizon), stepOf(rate)
 	var slots []time.Time
 	for len(slots) < count && next.Before(end) {
@@ -41,8 +41,8 @@ func promise(record wire.StartRate, rate float64, count int, now time.Time) (wir
 	return wire.StartRate{Next: next.UTC(), Rate: rate}, slots
 }
 
-// paced is when the next start may be. Where the rate has changed, as many starts as have been promised are waited for at the
-// new one. A time that no clock can have given is that of a clock which was wrong.
+// paced returns when the next start may begin. If the rate has changed, the starts promised so far are spaced at the new rate. A recorded
+// time that is further ahead than any correct clock allows is ignored.
 func paced(record wire.StartRate, rate float64, now time.Time) time.Time {
 	ahead := record.Next.Sub(now)
 	switch {
@@ -57,10 +57,10 @@ func paced(record wire.StartRate, rate float64, now time.Time) time.Time {
 	return now.Add(ahead)
 }
 
-// slowest is the longest step between two starts; a rate below that is as good as none.
+// slowest is the longest step between two starts; a lower rate has no practical use.
 const slowest = 365 * 24 * time.Hour
 
-// stepOf is how long after another a start comes at a rate.
+// stepOf returns the time between two starts at a rate.
 func stepOf(rate float64) time.Duration {
 	if rate*slowest.Seconds() <= 1 {
 		return slowest

@@ -11,16 +11,15 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// pausedBy is who has paused a schedule where nobody has.
+// pausedBy is the identity of a pause that no person made.
 const pausedBy = "pause on failure"
 
-// pauseGuard is how long after a crash at the worst moment a pause is told of.
+// pauseGuard is how long after a crash at the worst moment the event of a pause is published.
 const pauseGuard = 10 * time.Second
 
-// pause writes pause-on-failure into the definition, as a frontend makes a change (decision 32): the event is part of it,
-// and the generator stores it once more. The record of the invoker may never be written, by this process or on the strength
-// of what it knows; the pause stands all the same. A definition that another has changed is read again by the next attempt,
-// which pauses it then.
+// pause writes pause-on-failure into the definition, as a frontend makes a change (decision 32). The event is part of the definition, so
+// the generator stores it too. Even if the record of the invoker is never written, the pause stands. If another process has changed the
+// definition, the next attempt reads it again and pauses then.
 func (s *session) pause(ctx context.Context, event schedule.Event) error {
 	d := s.definition.Value
 	d.Version++

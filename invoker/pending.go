@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// countEvery is how often a process counts the runs of a namespace, at most.
+	// countEvery is the minimum time between two counts of a namespace's runs by a process.
 	countEvery = 250 * time.Millisecond
-	// publishTime is how long it takes to publish the runs of starts that may begin, at most, as a rule.
+	// publishTime is the usual maximum time to publish the runs of admitted starts.
 	publishTime = 5 * time.Second
 	// tooMany is more runs than any limit allows.
 	tooMany = math.MaxInt32
 )
 
-// pending is what a process knows of how many runs of a namespace are queued or in progress: what it has counted last, and
-// what it has admitted since. Other processes admit as well in between.
+// pending is what a process knows about the number of queued and running runs of a namespace: its last count, and what it has admitted
+// since. Other processes admit starts as well in between.
 type pending struct {
-	turn     chan struct{} // held by who looks at the rest, or counts
+	turn     chan struct{} // held while somebody reads or writes the other fields, or counts
 	counted  int
 	at       time.Time
 	admitted []*admission
 }
 
-// admission is so many starts, and until when their runs may not be among those that are counted, in nanoseconds since 1970.
+// admission is a number of admitted starts, and the time until which a count may miss their runs, in nanoseconds since 1970.
 type admission struct {
 	starts int
 	until  atomic.Int64
@@ -38,8 +38,7 @@ func newAdmission(starts int, until time.Time) *admission {
 	return a
 }
 
-// take admits as many of some starts as a limit leaves room for, and returns how many. Done is to be called when their runs
-// have been published.
+// take admits as many starts as the limit leaves room for, and returns how many. The caller calls done when their runs have been published.
 func (p *pending) take(
 	ctx context.Context, t *throttle, namespace string, limit, starts int,
 ) (admitted int, done func()) {
@@ -78,7 +77,7 @@ func (p *pending) count(ctx context.Context, t *throttle, namespace string) {
 	p.counted = count
 }
 
-// promised notes that admitted starts begin later, at some times.
+// promised notes that admitted starts begin later, at the given times.
 func (p *pending) promised(slots []time.Time, now time.Time) {
 	if len(slots) == 0 || !slots[len(slots)-1].After(now) {
 		return

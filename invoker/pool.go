@@ -22,23 +22,23 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// publishedSize is for how many schedules a pool remembers that their outbox has been published.
+// publishedSize is for how many schedules a pool remembers that it has published their outbox.
 const publishedSize = 65536
 
-// leftSize is for how many schedules a pool remembers what it has left to do: more than are in the middle of it at once, which
-// may be those of a second. What is forgotten is found out again, by asking NATS for each start.
+// leftSize is for how many schedules a pool remembers what it left to do. It is more than are in progress at once, perhaps those of a
+// second. What is forgotten is found out again by asking NATS for each start.
 const leftSize = 8192
 
 // Pool is one process's share of the invoker. Make it with New, run it once.
 type Pool struct {
 	config pool.Config
 	events *events.Publisher
-	// published holds how far this process has published outboxes. Without it, every transition would publish the events of
-	// the one before again.
+	// published says how far this process has published outboxes. Without it, every transition would publish the events of the one before
+	// again.
 	published *lru.Cache[schedule.Key, published]
-	// left holds what sessions have left to the next ones.
+	// left holds what sessions leave to the next ones.
 	left *lru.Cache[schedule.Key, remainder]
-	// records and definitions are as they were last known here.
+	// records and definitions are the last known ones.
 	records     *cache.Records[wire.InvokerState]
 	definitions *cache.Records[wire.Definition]
 	throttle    *throttle
@@ -51,7 +51,7 @@ func New(config pool.Config) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Logger = flood.Limit(config.Logger) // clients choose how many starts there are
+	config.Logger = flood.Limit(config.Logger) // users decide how many starts there are
 	known, err := lru.New[schedule.Key, published](publishedSize)
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
@@ -68,14 +68,14 @@ func New(config pool.Config) (*Pool, error) {
 	}, nil
 }
 
-// startsAtOnce is how many starts of one schedule are executed in parallel. Its controls, purges and departures have the same bound.
+// startsAtOnce is how many starts of one schedule are executed in parallel. Controls, purges and departures have the same bound.
 const startsAtOnce = 64
 
-// schedulesAtOnce is how many schedules a process makes transitions of at once. Each waits for several answers of NATS, one
-// after the other: half as many could not keep two cores busy, and twice as many start runs faster than they end.
+// schedulesAtOnce is for how many schedules a process makes transitions at once. Each waits for several answers of NATS in turn. With half
+// as many, two cores would be idle at times; with twice as many, runs start faster than they end.
 const schedulesAtOnce = 128
 
-// Run works until ctx ends, then gives back what it holds and returns nil.
+// Run works until ctx ends, then gives its messages back and returns nil.
 func (p *Pool) Run(ctx context.Context) error { return pool.Run(ctx, p.config, p) }
 
 // Describe implements loop.Describer: it says which runs have ended.
@@ -83,7 +83,7 @@ func (p *Pool) Describe(span *telemetry.Transition, group []loop.Message[Message
 	describe(span, group)
 }
 
-// Handle implements loop.Handler: the transitions of one schedule that a group of messages leads to.
+// Handle implements loop.Handler: it makes the transitions of one schedule for a group of messages.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[Message]) loop.Verdict {
 	a := attempt{key: key, group: group, left: p.takeLeft(key), published: func() {}}
 	defer func() { a.published() }()
@@ -107,17 +107,17 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 }
 
 const (
-	// someRunning is from how many runs in progress on a schedule rests after a transition, for restPerRun for each of them:
-	// its record grows with them, and their ends can be written down together. So a schedule writes as many bytes in a
-	// second, whether ten or a hundred runs are in progress.
+	// someRunning is the number of runs in progress from which a schedule rests after a transition, for restPerRun for each run. The record
+	// grows with the runs, and a rest lets one write record several ends. So a schedule writes about the same number of bytes per second
+	// with ten or with a hundred runs in progress.
 	someRunning = 10
 	restPerRun  = 2 * time.Millisecond
-	// maxRest bounds it: until then an end of a run is not told.
+	// maxRest bounds the rest, which delays the event of a run's end.
 	maxRest = 200 * time.Millisecond
 )
 
-// restAfter returns how long the schedule may rest: not at all where something waits for the end of a run, be it a start or a
-// backfill that has more to hand over.
+// restAfter returns how long the schedule may rest. It returns 0 if something waits for the end of a run: a start, or a backfill that has
+// more to hand over.
 func restAfter(state *wire.InvokerState) time.Duration {
 	for source, progress := range state.Sources {
 		if source != schedule.SourceAuto && !progress.Complete {
@@ -136,37 +136,36 @@ func restAfter(state *wire.InvokerState) time.Duration {
 	return min(time.Duration(running)*restPerRun, maxRest)
 }
 
-// MayWait implements loop.Patient: the end of a run may wait for others.
+// MayWait implements loop.Patient: the end of a run may wait for other ends.
 func (p *Pool) MayWait(m Message) bool { return m.Completion != nil }
 
-// attempt is one of a transition.
+// attempt is one attempt at a transition.
 type attempt struct {
 	key   schedule.Key
 	group []loop.Message[Message]
-	// left is what the session before has left.
+	// left is what the previous session left.
 	left remainder
-	// again says that there was an attempt before; began is when this one did.
+	// again says that there was an earlier attempt; began is when this one began.
 	again bool
 	began time.Time
 	// rest is how long the schedule may rest after the attempt.
 	rest time.Duration
-	// room is what an attempt has been given to start; the next one goes on with it.
+	// room is the room that an attempt was given; the next attempt uses it again.
 	room *Room
-	// published tells that what was given room has been published.
+	// published must be called when the starts that got room have been published.
 	published func()
 }
 
-// errNothing asks the leader where there is nothing to write, or a pause. A write makes sure that nothing was missed. Without one,
-// the replica may not know yet of the run that has ended, or of the start that is to be tried again. And a pause is written before
-// the record: the run that has failed may be over already.
+// errNothing makes the leader confirm a transition that writes nothing, or that writes a pause. A write of the record proves that nothing
+// was missed. Without one, the replica may not know yet which run has ended, or which start to try again. A pause is written before the
+// record, so a stale record could pause the schedule for a run that was already over.
 var errNothing = fmt.Errorf("%w: invoker: nothing to do or to pause", kv.ErrUnconfirmed)
 
-// errReplaced asks the leader before what an earlier schedule of the same ID has left is abandoned.
+// errReplaced makes the leader confirm that an earlier schedule of the same ID left the record, before the record is abandoned.
 var errReplaced = fmt.Errorf("%w: invoker: the record is that of an earlier schedule", kv.ErrUnconfirmed)
 
-// transition makes one attempt: it loads, decides, commits, and then executes. kv.ErrConflict means that another process has written
-// the record meanwhile: the next attempt finds done what this one has executed. It returns until when to hold the messages, if that is
-// needed.
+// transition makes one attempt: it loads, decides, commits, and then executes. kv.ErrConflict means that another process wrote the record
+// meanwhile; the next attempt finds the executed work done. It returns until when to hold the messages, if that is needed.
 func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time, err error) {
 	a.began = p.wallClock()
 	s, err := p.load(ctx, a)
@@ -200,10 +199,10 @@ func (p *Pool) transition(ctx context.Context, a *attempt) (holdUntil time.Time,
 	return s.holdUntil, nil
 }
 
-// errGone says that the schedule is not there any more.
+// errGone says that the schedule no longer exists.
 var errGone = errors.New("invoker: the schedule is gone")
 
-// load begins a session with the record and the definition, and takes over what the session before has left.
+// load begins a session with the record and the definition, and takes over what the previous session left.
 func (p *Pool) load(ctx context.Context, a *attempt) (*session, error) {
 	record, err := p.records.Load(ctx, p.config.Store, a.key, a.again)
 	if err != nil {
@@ -223,7 +222,7 @@ func (p *Pool) load(ctx context.Context, a *attempt) (*session, error) {
 	return s, s.takeLeftOver(ctx)
 }
 
-// leaveGone ends what is left of a schedule that is not there any more.
+// leaveGone ends what is left of a schedule that no longer exists.
 func (p *Pool) leaveGone(ctx context.Context, a *attempt) error {
 	p.forgetRecent(a.key)
 	if err := p.endStrays(ctx, a.key, a.group, nil); err != nil {
@@ -233,7 +232,8 @@ func (p *Pool) leaveGone(ctx context.Context, a *attempt) error {
 	return errors.Join(p.forget(ctx, a.key), disarmed())
 }
 
-// decide gathers what the decision needs, and makes it. Where nothing is to be written, or a pause, the leader must have been asked.
+// decide gathers the inputs of the decision and makes it. If the decision writes nothing, or a pause, the leader must have confirmed the
+// inputs.
 func (p *Pool) decide(ctx context.Context, a *attempt, s *session) (Decision, error) {
 	definition, record := &s.definition.Value, &s.record.Value
 	in, err := p.input(ctx, a.key, a.group, record)
@@ -258,8 +258,8 @@ func (p *Pool) decide(ctx context.Context, a *attempt, s *session) (Decision, er
 	return out, nil
 }
 
-// bury tells what an earlier schedule of the same ID takes with it, if the record is still of that one: it has been deleted, and
-// another has been created before anybody came to forget it. Its record is the leader's word, since it says what has not begun.
+// bury gives up what an earlier schedule of the same ID left, if the record still belongs to it: it was deleted, and another was created
+// before its record was forgotten. The record must come from the leader, because it says what has not begun.
 func (p *Pool) bury(
 	ctx context.Context, a *attempt, record kv.Record[wire.InvokerState], d *wire.Definition,
 ) (kv.Record[wire.InvokerState], error) {
@@ -272,13 +272,15 @@ func (p *Pool) bury(
 	return p.abandon(ctx, a.key, record)
 }
 
-// definition reads the definition. One that is older than the messages or the record say comes from a replica that lags
-// behind; to go by it could even reset the record. Where there is no record, nothing tells: a completion of a schedule that
-// has been deleted would make one again, and nobody would ever remove it. Where the record has been abandoned, only the leader
-// knows what there is now.
+// definition reads the definition.
 //
-// It is asked for whenever something might start, though it hardly ever changes: what has been paused must not go on. A
-// hand-off that was made a moment ago has asked already.
+//  1. It asks the leader in a repeated attempt, if there is no record, and if the record has been abandoned. Without a record, nothing
+//     shows whether a definition is outdated: a completion of a deleted schedule would create a new record that nobody ever removes.
+//  2. It uses the cached definition if nothing can start, or if the generator confirmed it a moment ago, by a hand-off.
+//  3. Otherwise it reads the definition again, although it hardly ever changes: a paused schedule must not start anything.
+//
+// A definition that is older than the messages or the record say comes from a replica that lags behind. It is never used; it could even
+// reset the record.
 func (p *Pool) definition(
 	ctx context.Context, a *attempt, state *wire.InvokerState,
 ) (kv.Record[wire.Definition], error) {
@@ -293,22 +295,21 @@ func (p *Pool) definition(
 	return kv.RefreshDefinition(ctx, p.config.Store, a.key, known, wakes...)
 }
 
-// onlyEnds reports whether nothing can start now, whatever the definition says: no start waits, and nothing has come but
-// completions.
+// onlyEnds reports whether nothing can start now, whatever the definition says: no start waits, and only completions have come.
 func (a *attempt) onlyEnds(state *wire.InvokerState) bool {
 	for i := range a.group {
 		if !a.group[i].Held && a.group[i].Body.Completion == nil {
 			return false
 		}
 	}
-	return wire.CountWaiting(state.Starts) == len(a.left.report.Starts) // which have been started
+	return wire.CountWaiting(state.Starts) == len(a.left.report.Starts) // these have been started
 }
 
-// confirmAge is for how long it counts that a hand-off was made by the definition as its leader has it.
+// confirmAge is how long a hand-off proves that its definition is the leader's newest.
 const confirmAge = time.Second
 
-// isConfirmed reports whether the generator has just found the definition to be the newest: it asks before it hands over
-// what is due. How long ago that was the clock of NATS says, which may be apart from this one either way.
+// isConfirmed reports whether the generator has just found the definition to be the newest: it asks before it hands over due actions. The
+// age comes from the clock of NATS, which may differ from this clock either way.
 func (a *attempt) isConfirmed(d *wire.Definition, now time.Time) bool {
 	return slices.ContainsFunc(a.group, func(m loop.Message[Message]) bool {
 		e := m.Body.Enqueue
@@ -321,5 +322,5 @@ func (p *Pool) forgetRecent(key schedule.Key) {
 	p.definitions.Drop(key)
 }
 
-// wallClock is for spans of time in which the machine may have been suspended, which the monotonic clock leaves out.
+// wallClock is for periods in which the machine may have been suspended; the monotonic clock does not count those.
 func (p *Pool) wallClock() time.Time { return p.config.Now().Round(0) }

@@ -17,14 +17,14 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// errRepeated: the action stream has had a message with the ID of a start.
+// errRepeated: the action stream already had a message with the ID of a start.
 var errRepeated = errors.New("invoker: the action stream has had a message of this ID")
 
-// renounce makes sure that nobody starts any more what a report gives up. Another process may hold the same ready start, and
-// be about to publish it. So the message ID of the start is used up: the action stream takes one message of an ID, and it
-// decides which comes first, the run or this one, which no worker is given.
+// renounce makes sure that nobody can start any more what a report gives up. Another process may have the same ready start and be about to
+// publish it. So renounce publishes another message with the message ID of the start, which no worker gets. The action stream accepts only
+// one message of an ID: this one or the run.
 //
-// Where the run came first, the report says so. Where it cannot be told, the start has failed, and is tried again.
+// If the run came first, the report says so. If nobody can tell, the start counts as failed and is tried again.
 func (s *session) renounce(ctx context.Context, start *wire.BufferedStart, report *StartReport) {
 	repeated, err := s.useUp(ctx, start)
 	switch {
@@ -39,8 +39,8 @@ func (s *session) renounce(ctx context.Context, start *wire.BufferedStart, repor
 	}
 }
 
-// useUp stores a message with the ID of a start in the action stream, where no worker takes it: as the anchor, which is
-// replaced by the next one. It reports whether there has been a message of that ID.
+// useUp stores a message with the ID of a start in the action stream, where no worker takes it: as the anchor, which the next one replaces.
+// It reports whether the stream already had a message of that ID.
 func (p *Pool) useUp(ctx context.Context, start *wire.BufferedStart) (repeated bool, err error) {
 	return p.config.Bus.PublishOnce(ctx, &nats.Msg{
 		Subject: p.config.Names.ActionAnchor(),
@@ -51,9 +51,9 @@ func (p *Pool) useUp(ctx context.Context, start *wire.BufferedStart) (repeated b
 	})
 }
 
-// repeated finds out what has used up the message ID of a start. If it was the run, it is in the queue, or its completion
-// waits, or the record has it: then the record is not the one that this process goes by, and what it reports is not
-// recorded. Otherwise somebody has renounced the start.
+// repeated finds out what used up the message ID of a start. If it was the run, the run is in the queue, its completion waits, or the
+// record has it. In the last case, this process's copy of the record is outdated, and its report is not recorded. Otherwise, somebody has
+// renounced the start.
 func (p *Pool) repeated(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (Result, string) {
 	switch result, known, err := p.look(ctx, key, start); {
 	case err != nil:
@@ -64,8 +64,8 @@ func (p *Pool) repeated(ctx context.Context, key schedule.Key, start *wire.Buffe
 	return Refused, "given up before, by a process that has not recorded why"
 }
 
-// remembered makes sure that the action stream still knows message IDs that have been used up since a time. What is given up
-// must be recorded by then: another process may read the record as it was, and begin anew.
+// remembered makes sure that the action stream still remembers message IDs that were used up since a time. What is given up must be
+// recorded before the stream forgets: another process may have read the old record and try the start again.
 func (p *Pool) remembered(since time.Time) error {
 	if p.wallClock().Sub(since) > subjects.DuplicateWindow/2 {
 		return fmt.Errorf("%w: invoker: given up too long ago", kv.ErrConflict)
@@ -73,8 +73,8 @@ func (p *Pool) remembered(since time.Time) error {
 	return nil
 }
 
-// comeFirst uses up the message ID of a start, and reports whether its run was quicker. A run that was terminated has left the queue
-// without a completion. It is another matter that a start was renounced: that is not done to one that is to be terminated.
+// comeFirst uses up the message ID of a start, and reports whether its run came first. If the run was terminated, it has left the queue
+// without a completion. In that case no renunciation can have used up the ID: a start that is to be terminated is never renounced.
 func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *wire.BufferedStart) (bool, error) {
 	repeated, err := p.useUp(ctx, start)
 	if err != nil || !repeated || start.Ending == schedule.ControlTerminate {
@@ -84,7 +84,7 @@ func (p *Pool) comeFirst(ctx context.Context, key schedule.Key, start *wire.Buff
 	return known, err
 }
 
-// taken finds out which of the ready starts the action stream has taken, and renounces the others.
+// taken finds out which of the ready starts the action stream has accepted, and renounces the others.
 func (p *Pool) taken(ctx context.Context, key schedule.Key, starts []wire.BufferedStart) (map[string]bool, error) {
 	var mu sync.Mutex
 	taken := map[string]bool{}

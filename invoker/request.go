@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// request is what a worker is asked for, by the action as it is now.
+// request returns the request to a worker, made from the present action.
 func (s *session) request(start *wire.BufferedStart, last wire.Result, now time.Time) schedule.ActionRequest {
 	d := &s.definition.Value
 	action := &d.Schedule.Action
@@ -31,7 +31,7 @@ func (s *session) request(start *wire.BufferedStart, last wire.Result, now time.
 	return request
 }
 
-// runTimeout is the shorter of run and execution timeout; 0 if there is neither.
+// runTimeout returns the shorter of run and execution timeout; 0 if there is neither.
 func runTimeout(action *schedule.Action) time.Duration {
 	run, execution := action.RunTimeout.Std(), action.ExecutionTimeout.Std()
 	if run == 0 || execution > 0 && execution < run {
@@ -40,11 +40,11 @@ func runTimeout(action *schedule.Action) time.Duration {
 	return run
 }
 
-// errNoTrigger: a start is to run with another input than the action's, and nothing says with which.
+// errNoTrigger: the start needs the input of its trigger, and the trigger is gone.
 var errNoTrigger = errors.New("the trigger that says with what to run is gone")
 
-// override puts what a trigger replaces into the request of its start. The record of the trigger stays until its start
-// has been executed; without it the start must not run, since it would do something else than was asked for.
+// override puts the replacements of a trigger into the request of its start. The record of the trigger stays until its start has been
+// executed. Without the record the start must not run, because it would not do what was asked for.
 func (s *session) override(ctx context.Context, start *wire.BufferedStart, request *schedule.ActionRequest) error {
 	if !start.Overridden {
 		return nil
@@ -65,7 +65,7 @@ func (s *session) override(ctx context.Context, start *wire.BufferedStart, reque
 	return nil
 }
 
-// merge returns base with the entries of over in place of its own of the same names. It changes neither.
+// merge returns base with the entries of over, which replace entries of the same names. It changes neither map.
 func merge[V any](base, over map[string]V) map[string]V {
 	if len(over) == 0 {
 		return base

@@ -10,9 +10,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Fold brings the last result up to date with completions, in order (docs/semantics.md §7): a success replaces success and
-// failure, a failure or time-out sets the failure and keeps the last success, any other ending changes nothing. It
-// reports whether the record must be written. A completion older than what is recorded is passed over.
+// Fold updates the last result with completions, in order (docs/semantics.md §7):
+//
+//   - a success replaces success and failure;
+//   - a failure or timeout sets the failure and keeps the last success;
+//   - any other ending changes nothing.
+//
+// It ignores a completion that is older than the recorded one. It reports whether the record must be written.
 func Fold(result wire.Result, incarnation string, ended []schedule.Completion) (wire.Result, bool) {
 	changed := false
 	if result.Incarnation != incarnation {
@@ -41,7 +45,7 @@ func Fold(result wire.Result, incarnation string, ended []schedule.Completion) (
 	return result, changed
 }
 
-// lastResult is what the next runs are told about the earlier ones, as a session has read it for the record of a revision.
+// lastResult is what the next runs are told about earlier runs, as a session has read it for a revision of the record.
 type lastResult struct {
 	wire.Result
 	err      error
@@ -49,9 +53,9 @@ type lastResult struct {
 	revision uint64
 }
 
-// readAhead begins to read the last result for the starts of a new record while that is written, and returns what waits for it.
-// Whoever writes a last result writes the record next, over the one that this session goes by. Of two such records one is stored,
-// so what is read now is as true as what would be read afterwards.
+// readAhead begins to read the last result for the starts of a new record while the record is being written, and returns a function that
+// waits for it. This is as correct as reading after the write: whoever writes a last result then writes the record over the same revision
+// that this session uses, and only one of the two records is stored.
 func (s *session) readAhead(ctx context.Context, state *wire.InvokerState, now time.Time) (wait func() lastResult) {
 	starts := state.HasResult && slices.ContainsFunc(state.Starts, func(b wire.BufferedStart) bool { return executable(&b, now) })
 	if !starts {
@@ -65,7 +69,7 @@ func (s *session) readAhead(ctx context.Context, state *wire.InvokerState, now t
 	return func() lastResult { return <-read }
 }
 
-// lastResultFor returns what the runs of some work are told about the earlier ones.
+// lastResultFor returns what the runs of the given work are told about earlier runs.
 func (s *session) lastResultFor(ctx context.Context, work Work) (wire.Result, error) {
 	switch {
 	case len(work.Starts) == 0 || !s.record.Value.HasResult:
@@ -76,7 +80,7 @@ func (s *session) lastResultFor(ctx context.Context, work Work) (wire.Result, er
 	return s.readResult(ctx)
 }
 
-// readResult reads the last result of the schedule; from the leader, since it may have been written a moment ago.
+// readResult reads the last result of the schedule. It asks the leader, because the result may have been written a moment ago.
 func (s *session) readResult(ctx context.Context) (wire.Result, error) {
 	record, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Result(s.key)))
 	if err != nil || record.Value.Incarnation != s.definition.Value.Incarnation {

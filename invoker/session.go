@@ -18,40 +18,40 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// session is the work on one schedule for one group of messages: transitions and executions in turn, until nothing is
-// left to execute.
+// session is the work on one schedule for one group of messages. It makes transitions and executions in turn, until nothing is left to
+// execute.
 type session struct {
 	*Pool
 	key        schedule.Key
 	definition kv.Record[wire.Definition]
 	record     kv.Record[wire.InvokerState]
-	// began is when the definition was read, or before.
+	// began is a time before the definition was read.
 	began time.Time
-	// fired is when the last retry timer fired that the group has a message of, by the clock of NATS.
+	// fired is when the last retry timer in the group fired, by the clock of NATS.
 	fired time.Time
-	// fresh are the ready starts that this process has made ready and not tried to publish yet, and when that was: nobody
-	// can have published them before. Of any other one somebody may have, and not got as far as recording it.
+	// fresh are the starts that this process has made ready and has not tried to publish yet, with the time of that. Nobody else can have
+	// published them before. Any other ready start may have been published by a process that did not record it.
 	fresh map[string]time.Time
-	// waited says, for traces, what starts have waited for that this process has made ready. Most have not waited.
+	// waited says, for traces, what the starts that this process has made ready waited for. Most have not waited.
 	waited map[string]string
-	// more says that there is work left for a later group of messages.
+	// more says that work is left for a later group of messages.
 	more bool
-	// limits are those of the namespace, bounds what it allows while nobody asks.
+	// limits are the limits of the namespace. bounds are what it allows without a request for room.
 	limits schedule.NamespaceLimits
 	bounds Bounds
-	// last is the last result as it was read while the record was written.
+	// last is the last result, as it was read while the record was written.
 	last lastResult
-	// rest is for the next session; holdUntil is when there is to be one at the latest, to record what is left.
+	// rest is for the next session. holdUntil is when the next session must begin at the latest, to record what is left.
 	rest      remainder
 	holdUntil time.Time
 }
 
-// remainder is what a session leaves to the next one of the same process.
+// remainder is what a session leaves to the next session of the same process.
 type remainder struct {
-	// fresh are the fresh starts, if the record is still of that revision.
+	// fresh are the fresh starts; they are valid only if the record still has this revision.
 	revision uint64
 	fresh    map[string]time.Time
-	// report is what came of work, and is not in the record yet.
+	// report is the result of work that is not in the record yet.
 	report Report
 }
 
@@ -83,7 +83,7 @@ func newSession(
 	return s
 }
 
-// ask asks for room for the starts that could begin otherwise.
+// ask asks for room for the starts that could otherwise begin.
 func (s *session) ask(ctx context.Context, a *attempt, starts int) *Room {
 	if a.room == nil {
 		a.room, a.published = s.throttle.ask(ctx, s.key, &s.limits, starts)
@@ -93,8 +93,8 @@ func (s *session) ask(ctx context.Context, a *attempt, starts int) *Room {
 
 func (s *session) shard() int { return s.config.Store.ShardOf(s.key) }
 
-// commit writes what a transition has led to. First what a repeat of the messages would do again unharmed (the pause,
-// the last result), then the record. Its events stay in it until they are published, which is left to execute.
+// commit writes the result of a transition. First it writes the pause and the last result, which a repeat of the messages can safely write
+// again; then the record. Its events stay in the record until they are published; execute does that.
 func (s *session) commit(ctx context.Context, out Decision) error {
 	for reason, count := range out.Ignored {
 		countIgnored(ctx, reason, count)
@@ -128,7 +128,7 @@ func (s *session) commit(ctx context.Context, out Decision) error {
 	return nil
 }
 
-// refresh adds the starts that a new state has made ready to the fresh ones.
+// refresh adds the starts that a new state has made ready to the fresh starts.
 func (s *session) refresh(state *wire.InvokerState, now time.Time) {
 	known := map[string]bool{}
 	for i := range s.record.Value.Starts {
@@ -149,8 +149,8 @@ func (s *session) refresh(state *wire.InvokerState, now time.Time) {
 	}
 }
 
-// put writes a record by store. Where a thousand starts and their events make it larger than a message may be, the events go
-// first: a repeat of the transition gives the same ones, if nothing else has come in between.
+// put writes a record by store. If a thousand starts and their events make the record larger than a message may be, put publishes the
+// events first. That is safe: a repeat of the transition gives the same events, if nothing else has come in between.
 func (p *Pool) put(
 	ctx context.Context, state *wire.InvokerState, store func(context.Context, *wire.InvokerState) (uint64, error),
 ) (uint64, error) {
@@ -165,13 +165,13 @@ func (p *Pool) put(
 	return store(ctx, state)
 }
 
-// store writes a record over the one that was read. Where there was none, the schedule may have been deleted since, and
-// forgotten. A record of it would be taken for the one that was forgotten: its events begin with the same number again.
+// store writes a record over the one that was read. If there was none, the schedule may have been deleted and forgotten since. A new record
+// would be taken for the forgotten one, because its events begin with the same number again.
 func (s *session) store(ctx context.Context, state *wire.InvokerState) (uint64, error) {
 	return putOver(ctx, s, kv.Invoker(s.key), state, s.record.Revision)
 }
 
-// putOver writes a record of the schedule over the one of a revision; 0 means that there was none.
+// putOver writes a record of the schedule over the one with a revision; 0 means that there was none.
 func putOver[T any](ctx context.Context, s *session, key kv.Key[T], value *T, revision uint64) (uint64, error) {
 	if revision != 0 {
 		return kv.Put(ctx, s.config.Store, key, value, revision)
@@ -179,12 +179,12 @@ func putOver[T any](ctx context.Context, s *session, key kv.Key[T], value *T, re
 	return kv.PutFirst(ctx, s.config.Store, key, value, s.wallClock().Sub(s.began), s.stillThere)
 }
 
-// stillThere asks the leader whether the schedule is there still; if it is not, that is a conflict.
+// stillThere asks the leader whether the schedule still exists; if not, it returns a conflict.
 func (s *session) stillThere(ctx context.Context) error {
 	return kv.StillThere(ctx, s.config.Store, s.key, s.definition.Value.Incarnation)
 }
 
-// writeResult brings the record of the last result up to date.
+// writeResult updates the record of the last result.
 func (s *session) writeResult(ctx context.Context, out *Decision) error {
 	if len(out.Ended) == 0 {
 		return nil
@@ -202,12 +202,12 @@ func (s *session) writeResult(ctx context.Context, out *Decision) error {
 	}
 	if before := record.Value.Incarnation; before != "" && before != result.Incarnation {
 		if err := s.stillThere(ctx); err != nil {
-			return err // the record may be that of a later schedule
+			return err // the record may belong to a later schedule
 		}
 	}
 	_, err = putOver(ctx, s, kv.Result(s.key), &result, record.Revision)
 	if errors.Is(err, kv.ErrConflict) && !out.State.HasResult {
-		// An attempt that was cut short, or an earlier incarnation, has left one.
+		// A cut-short attempt, or an earlier incarnation, left a result.
 		out.State.HasResult = true
 		return s.writeResult(ctx, out)
 	}
@@ -215,13 +215,13 @@ func (s *session) writeResult(ctx context.Context, out *Decision) error {
 	return err
 }
 
-// maxRounds bounds the rounds of one group of messages: a thousand starts, each of which is refused and makes room for
-// the next, take a round each.
+// maxRounds bounds the rounds for one group of messages. If each of a thousand starts is refused and makes room for the next, each takes a
+// round.
 const maxRounds = 16
 
-// execute does the work of the record and records what came of it, and publishes the events of each record. After a round's
-// worth of work, it leaves the rest to a wake of its own: the messages that have come in meanwhile join it, so that an automated
-// start waits for one round of a backfill and not for all of it.
+// execute does the work of the record, records the results, and publishes the events of each record. After a round's worth of work, it
+// sends a wake for the rest. Messages that have come in meanwhile join the wake, so an automated start waits for one round of a backfill
+// and not for all of it.
 func (s *session) execute(ctx context.Context) error {
 	done := 0
 	for round := 0; ; round++ {
@@ -261,8 +261,8 @@ func (s *session) execute(ctx context.Context) error {
 	return s.armRetry(ctx)
 }
 
-// performAndPublish executes work while the events of its record are published. The next record waits for both. Neither waits
-// for the other: a run does not ask for events, and those of the record are of what has been decided.
+// performAndPublish executes work and publishes the events of its record at the same time. The next record waits for both. Neither waits
+// for the other: a run does not need the events, and the events are about decisions that have been made.
 func (s *session) performAndPublish(ctx context.Context, work Work) (Report, error) {
 	if len(s.record.Value.Outbox) == 0 {
 		return s.perform(ctx, work)
@@ -274,15 +274,16 @@ func (s *session) performAndPublish(ctx context.Context, work Work) (Report, err
 }
 
 const (
-	// recordDelay is how long the news that runs have been started may wait for other news of the schedule, to be written
-	// together. Many runs are over by then.
+	// recordDelay is how long the record of started runs may wait, to be written together with other news of the schedule. Many runs are
+	// over by then.
 	recordDelay = 100 * time.Millisecond
-	// maxWaiting is how many such runs there may be. Another process that comes by meanwhile has to look for each of them.
+	// maxWaiting is how many unrecorded runs there may be. Another process that works on the schedule meanwhile has to look for each of
+	// them.
 	maxWaiting = 4
 )
 
-// mayWait reports whether what came of the work can be recorded later: nothing but runs that have been started, and nothing
-// else to do. Should the process die, the messages come again, and find ready starts that may have been published.
+// mayWait reports whether the result of the work can be recorded later. It can if it consists only of started runs and there is nothing
+// else to do. If the process dies, the messages come again and find ready starts that may have been published.
 func (s *session) mayWait(report Report) bool {
 	if len(report.Starts) > maxWaiting || len(s.record.Value.Controls) > 0 || !delayedUntil(&s.record.Value).IsZero() {
 		return false // delayed starts need their timer
@@ -297,9 +298,9 @@ func (s *session) mayWait(report Report) bool {
 		!slices.ContainsFunc(report.Starts, func(r StartReport) bool { return r.Result != Accepted })
 }
 
-// conclude records what came of the work. Where another process has written the record meanwhile, a completion perhaps,
-// it is recorded in that: it is as true there, and to find it out again would take several requests for each start. Since is when
-// the work began: what it has given up must be recorded before the action stream forgets it.
+// conclude records the result of the work. If another process has written the record meanwhile, perhaps with a completion, it records the
+// result in the new record. The result is as true there, and to find it out again would take several requests for each start. since is when
+// the work began: what the work gave up must be recorded before the action stream forgets it.
 func (s *session) conclude(ctx context.Context, report Report, since time.Time) (changed bool, err error) {
 	for try := 0; ; try++ {
 		if slices.ContainsFunc(report.Starts, func(r StartReport) bool { return r.givesUp() }) {
@@ -318,10 +319,10 @@ func (s *session) conclude(ctx context.Context, report Report, since time.Time) 
 	}
 }
 
-// maxReloads bounds how often a session records what came of its work in vain, before it begins anew.
+// maxReloads bounds how often a session fails to record the result of its work before it begins anew.
 const maxReloads = 20
 
-// reload reads definition and record once more. A schedule that is gone, or another one by now, is a conflict.
+// reload reads definition and record again. If the schedule is gone or has been replaced, it returns a conflict.
 func (s *session) reload(ctx context.Context) error {
 	definition, err := kv.OrZero(kv.GetLeader(ctx, s.config.Store, kv.Definition(s.key)))
 	if err != nil {
@@ -351,7 +352,7 @@ func (s *session) armRetry(ctx context.Context) error {
 		s.wake(wire.ReasonRetry))
 }
 
-// firedAt is when the last retry timer fired that a group has a message of, by the clock of NATS; zero if it has none.
+// firedAt returns when the last retry timer in a group fired, by the clock of NATS; zero if there is none.
 func firedAt(group []loop.Message[Message]) (last time.Time) {
 	for i := range group {
 		if m := &group[i]; m.Task.IsWake() && m.Header.Get(task.HeaderScheduler) != "" && m.Stored.After(last) {
@@ -361,8 +362,8 @@ func firedAt(group []loop.Message[Message]) (last time.Time) {
 	return last
 }
 
-// wakeOthers tells the backfills that have something to do now, and last itself, if work is left: by then another
-// process may take it.
+// wakeOthers wakes the backfills that have something to do now. If work is left, it finally wakes its own schedule; another process may
+// then take it.
 func (s *session) wakeOthers(ctx context.Context) error {
 	for _, source := range SourcesToWake(&s.record.Value) {
 		subject := s.config.Names.Backfill(s.shard(), s.key, source)

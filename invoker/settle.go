@@ -8,8 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// settle applies the overlap policies until nothing changes: a start that turns out not to be allowed to execute makes
-// room for the next.
+// settle applies the overlap policies until nothing changes. A start that turns out not to be allowed to execute makes room for the next.
 func (m *machine) settle() {
 	for m.resolve() {
 	}
@@ -45,7 +44,7 @@ func (m *machine) resolve() bool {
 	return false
 }
 
-// pick returns the starts at some indices.
+// pick returns the starts at the given indices.
 func pick(starts []*wire.BufferedStart, indices ...[]int) []*wire.BufferedStart {
 	var picked []*wire.BufferedStart
 	for _, i := range slices.Concat(indices...) {
@@ -54,7 +53,7 @@ func pick(starts []*wire.BufferedStart, indices ...[]int) []*wire.BufferedStart 
 	return picked
 }
 
-// contenders are the starts that wait, in buffer order, and the question about them.
+// contenders returns the waiting starts, in buffer order, and the input of the overlap policies for them.
 func (m *machine) contenders() ([]*wire.BufferedStart, Overlap) {
 	var waiting []*wire.BufferedStart
 	overlap := Overlap{Limit: max(m.definition.Schedule.Policies.ConcurrencyLimit, 1)}
@@ -71,10 +70,9 @@ func (m *machine) contenders() ([]*wire.BufferedStart, Overlap) {
 	return waiting, overlap
 }
 
-// dropUnfit gives up the starts that would start now, or end others, and may not execute: those that are too late, and
-// automated ones while the schedule is paused, its namespace is frozen or no actions are left. They must cost no other
-// start its place, so the policies are applied again without them. The deadline is checked first, so that a missed start
-// takes no action.
+// dropUnfit gives up starts that would start now, or end others, but may not execute. These are starts that are too late, and automated
+// starts while the schedule is paused, its namespace is frozen or no actions are left. They must not take the place of another start, so
+// the policies are applied again without them. The deadline is checked first, so that a missed start uses no action.
 func (m *machine) dropUnfit(waiting []*wire.BufferedStart, r *Resolution) bool {
 	acting := slices.Concat(r.Beside, r.Chosen)
 	for _, i := range r.Kept {
@@ -119,7 +117,7 @@ func (m *machine) deferStart(s *wire.BufferedStart) {
 	}
 }
 
-// skip gives up a start by its overlap policy.
+// skip gives up a start because of its overlap policy.
 func (m *machine) skip(s *wire.BufferedStart, reason string) {
 	m.state.Counters.OverlapSkipped++
 	event := startEvent(schedule.EventSkipped, s, reason)
@@ -128,7 +126,7 @@ func (m *machine) skip(s *wire.BufferedStart, reason string) {
 	remove(s)
 }
 
-// drop gives up a start for another reason than its overlap policy or its deadline.
+// drop gives up a start for a reason other than its overlap policy or its deadline.
 func (m *machine) drop(s *wire.BufferedStart, reason string) {
 	m.state.Counters.BufferDropped++
 	m.eventOf(schedule.EventDropped, s, reason)
@@ -143,7 +141,7 @@ func (m *machine) miss(s *wire.BufferedStart) {
 	remove(s)
 }
 
-// ready marks a chosen start as one to execute.
+// ready marks a chosen start as ready to execute.
 func (m *machine) ready(s *wire.BufferedStart) {
 	if m.limited(s) {
 		m.state.LimitUsed++
@@ -153,7 +151,7 @@ func (m *machine) ready(s *wire.BufferedStart) {
 	m.out.Changed = true
 }
 
-// limited reports whether a start takes one of the remaining actions.
+// limited reports whether a start uses one of the remaining actions.
 func (m *machine) limited(s *wire.BufferedStart) bool {
 	return m.definition.Schedule.State.LimitedActions && !s.Manual
 }
@@ -164,7 +162,7 @@ func isLate(d *wire.Definition, s *wire.BufferedStart, now time.Time) bool {
 	return !s.Manual && now.Sub(s.Actual) > window
 }
 
-// end asks the oldest runs to end: first those to terminate, then others to cancel.
+// end asks the oldest runs to end: it terminates some, then cancels others.
 func (m *machine) end(terminate, cancel int) {
 	for i := range m.state.Starts {
 		s := &m.state.Starts[i]
@@ -182,7 +180,7 @@ func (m *machine) end(terminate, cancel int) {
 	}
 }
 
-// ask asks a run to end by the policy of another start, unless it has been asked already.
+// ask asks a run to end, because of the policy of another start, unless it has been asked already.
 func (m *machine) ask(
 	kind schedule.ControlKind, policy schedule.OverlapPolicy, happened schedule.EventKind, s *wire.BufferedStart,
 ) {

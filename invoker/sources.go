@@ -7,12 +7,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// SourcesToWake returns the backfills and triggers, in order, whose backfiller has something to do now. It is a pure
-// function of the state alone, so that whoever repeats a transition after a crash wakes the same ones.
+// SourcesToWake returns, in order, the backfills and triggers whose backfiller has something to do now. It is a pure function of the state
+// alone, so a repeated transition after a crash wakes the same ones.
 //
-// A source that will hand over no more, or is withdrawn, is waited for until none of its starts waits. Any other one may
-// hand over the next batch when half of the last has ended and there is room for it: a wake for each start would cost a
-// backfill of thousands more than the starts do.
+// A source that will hand over nothing more, or that is withdrawn, is woken when none of its starts waits any more. Any other source is
+// woken when half of its last batch has ended and there is room for the next batch. A wake for each start would cost a backfill of
+// thousands more than the starts do.
 func SourcesToWake(state *wire.InvokerState) []string {
 	waiting, running := unfinished(state)
 	room := wire.BackfillRoom(state, incomplete(state)) > 0
@@ -34,7 +34,7 @@ func SourcesToWake(state *wire.InvokerState) []string {
 	return wake
 }
 
-// unfinished counts the starts of each source that wait, and those that run.
+// unfinished counts the waiting and the running starts of each source.
 func unfinished(state *wire.InvokerState) (waiting, running map[string]int) {
 	waiting, running = map[string]int{}, map[string]int{}
 	for i := range state.Starts {

@@ -9,8 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// endStrays ends the runs that requests name of which no record tells. State is the record of the schedule that there is now;
-// nil if it is gone. A run that this one knows is left to its transition.
+// endStrays ends the requested runs that no record knows. state is the record of the present schedule; nil if it is gone. Runs that this
+// record knows are left to its transition.
 func (p *Pool) endStrays(
 	ctx context.Context, key schedule.Key, group []loop.Message[Message], state *wire.InvokerState,
 ) error {
@@ -26,7 +26,7 @@ func (p *Pool) endStrays(
 	return nil
 }
 
-// endStray tells a run to end. A canceled one that no worker has taken ends at once: there is nobody who would report it.
+// endStray asks a run to end. A canceled run that no worker has taken ends at once, because nobody would report it.
 func (p *Pool) endStray(ctx context.Context, key schedule.Key, e *wire.EndRun) error {
 	over, err := p.end(ctx, key, &Departure{
 		Control: wire.PendingControl{
@@ -40,8 +40,8 @@ func (p *Pool) endStray(ctx context.Context, key schedule.Key, e *wire.EndRun) e
 	return p.events.Publish(ctx, strayEvents(key, e, over, p.config.Now().UTC())...)
 }
 
-// leaveBehind ends the runs that are not those of the schedule that there is now: of an earlier one of the same ID, whose record
-// this one's is about to replace, and those that requests name.
+// leaveBehind ends runs that do not belong to the present schedule. These are the runs of an earlier schedule of the same ID, whose record
+// is about to be replaced, and the runs that requests name.
 func (p *Pool) leaveBehind(
 	ctx context.Context, a *attempt, d *wire.Definition, state *wire.InvokerState,
 ) error {
@@ -58,7 +58,7 @@ func (p *Pool) leaveBehind(
 	return p.endStrays(ctx, a.key, a.group, nil)
 }
 
-// runsPolicy is what the deletion of an incarnation has said about its runs, as far as one of some messages tells.
+// runsPolicy returns what the deletion of an incarnation said about its runs, if one of the messages tells.
 func runsPolicy(group []loop.Message[Message], incarnation string) schedule.RunsPolicy {
 	for i := range group {
 		if wake := group[i].Body.Wake; wake != nil && wake.Incarnation == incarnation && wake.Runs != "" {
@@ -68,13 +68,13 @@ func runsPolicy(group []loop.Message[Message], incarnation string) schedule.Runs
 	return schedule.RunsWithdraw
 }
 
-// isStray reports whether a request is dealt with by endStrays and not by a transition.
+// isStray reports whether endStrays handles a request, and not a transition.
 func isStray(e *wire.EndRun, state *wire.InvokerState) bool {
 	return e.Stray() && state.Start(e.RequestID) == nil
 }
 
-// strayEvents tell of what somebody has asked of a run whose schedule is gone, and that it is over, if it is. Repeats give the
-// same IDs.
+// strayEvents returns the events of a request to end a run whose schedule is gone, including the end of the run if it is over. Repeats give
+// the same IDs.
 func strayEvents(key schedule.Key, e *wire.EndRun, over bool, now time.Time) []schedule.Event {
 	asked := schedule.Event{
 		ID: "stray-" + string(e.Kind) + "-" + e.RequestID, Time: now, Namespace: key.Namespace, ScheduleID: key.ID,

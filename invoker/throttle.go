@@ -18,12 +18,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// askAgain is how soon a start asks again that waits for runs to end, or for a limit that cannot be looked up: about.
+// askAgain is about how soon a start asks again that waits for runs to end or for an unknown limit.
 const askAgain = time.Second
 
-// throttle says which starts the limits of their namespaces have room for. Where that cannot be found out there is none: a
-// limit protects others, most of all when something is wrong, and a start that waits is not lost. It is safe for concurrent
-// use.
+// throttle decides which starts the limits of their namespaces have room for. If it cannot find that out, there is no room: a limit
+// protects others, most of all when something is wrong, and a waiting start is not lost. It is safe for concurrent use.
 type throttle struct {
 	store *kv.Store
 	bus   bus.Bus
@@ -35,7 +34,7 @@ type throttle struct {
 	lanes map[string]*lane // of the namespaces with limits
 }
 
-// lane is what a throttle knows of a namespace.
+// lane is what a throttle knows about one namespace.
 type lane struct {
 	pace    pace
 	pending pending
@@ -47,7 +46,7 @@ func newThrottle(config *pool.Config) *throttle {
 	}
 }
 
-// roomless is the room of a schedule that has not asked; nil if its namespace has no limit.
+// roomless returns the room of a schedule that has not asked; nil if its namespace has no limit.
 func roomless(limits *schedule.NamespaceLimits) *Room {
 	switch {
 	case limits.ActionsPerSecond > 0:
@@ -58,7 +57,7 @@ func roomless(limits *schedule.NamespaceLimits) *Room {
 	return nil
 }
 
-// ask asks for room for some starts of a schedule. Done is to be called when those that may begin at once have been published.
+// ask asks for room for starts of a schedule. The caller calls done when the starts that may begin at once have been published.
 func (t *throttle) ask(
 	ctx context.Context, key schedule.Key, limits *schedule.NamespaceLimits, starts int,
 ) (room *Room, done func()) {
@@ -86,7 +85,7 @@ func (t *throttle) ask(
 	return pacedRoom(key, slots, now), done
 }
 
-// pendingRoom is the room of a schedule that some runs have been admitted of. If there are any, there may be more at once.
+// pendingRoom returns the room of a schedule after runs of it have been admitted. If some were admitted, it may ask again at once.
 func pendingRoom(key schedule.Key, admitted int, now time.Time) *Room {
 	room := &Room{Asked: true, DelayedBy: schedule.DelayPendingRuns, Slots: slices.Repeat([]time.Time{now}, admitted), AskAt: now}
 	if admitted == 0 {
@@ -95,8 +94,8 @@ func pendingRoom(key schedule.Key, admitted int, now time.Time) *Room {
 	return room
 }
 
-// pacedRoom is the room of a schedule that some slots have been promised to. It asks again when half of them are over; if there
-// are none, when there may be some.
+// pacedRoom returns the room of a schedule that was promised slots. It asks again when half of the slots are over, or, without slots, when
+// there may be some.
 func pacedRoom(key schedule.Key, slots []time.Time, now time.Time) *Room {
 	room := &Room{Asked: true, DelayedBy: schedule.DelayActionRate, Slots: slots}
 	if len(slots) > 0 {
@@ -107,7 +106,7 @@ func pacedRoom(key schedule.Key, slots []time.Time, now time.Time) *Room {
 	return room
 }
 
-// soon is in about a second.
+// soon returns a time in about a second.
 func soon(key schedule.Key, now time.Time) time.Time {
 	return now.Add(spread(key, now, askAgain*3/4, askAgain/2))
 }
@@ -121,8 +120,8 @@ func (t *throttle) lane(namespace string) *lane {
 	return t.lanes[namespace]
 }
 
-// spread is a time of at least least, and less than more beyond it: another one for each schedule, and each second. All who
-// wait for something would come back at once otherwise.
+// spread returns a duration of at least least, and less than more beyond it. It differs for each schedule and each second. Otherwise, all
+// that wait for something would come back at once.
 func spread(key schedule.Key, now time.Time, least, more time.Duration) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key.String()))
@@ -130,17 +129,17 @@ func spread(key schedule.Key, now time.Time, least, more time.Duration) time.Dur
 	return least + time.Duration(h.Sum64()%uint64(more))
 }
 
-// pace deals out the starts of a namespace that this process asks for: who comes while another talks to NATS is served with
-// all others who do, next.
+// pace assigns times to the starts of a namespace in this process. While one caller talks to NATS, the others queue; the next one then
+// serves all of them together.
 type pace struct {
-	turn chan struct{} // held by who serves
+	turn chan struct{} // held by the caller that serves
 
 	mu      sync.Mutex
 	waiting []*paceAsk
-	record  kv.Record[wire.StartRate] // as last known; owned by who serves
+	record  kv.Record[wire.StartRate] // as last known; owned by the caller that serves
 }
 
-// paceAsk is what somebody asks for; the rest is the answer, owned by who serves until served.
+// paceAsk is a request. The other fields are the answer, owned by the serving caller until served.
 type paceAsk struct {
 	starts int
 	served bool
@@ -148,7 +147,7 @@ type paceAsk struct {
 	err    error
 }
 
-// take returns the times at which up to some starts may be, in order. There are fewer, or none, where those are too far away.
+// take returns the times at which the starts may begin, in order. It returns fewer, or none, if the others are too far in the future.
 func (p *pace) take(ctx context.Context, t *throttle, namespace string, rate float64, starts int) ([]time.Time, error) {
 	ask := &paceAsk{starts: starts}
 	p.mu.Lock()
@@ -166,10 +165,10 @@ func (p *pace) take(ctx context.Context, t *throttle, namespace string, rate flo
 	return ask.slots, ask.err
 }
 
-// maxConflicts is how often in a row another process may be faster. One gets through each time.
+// maxConflicts is how often in a row another process may win. In each conflict, one process succeeds.
 const maxConflicts = 20
 
-// serve answers all who wait.
+// serve answers all waiting callers.
 func (p *pace) serve(ctx context.Context, t *throttle, namespace string, rate float64) {
 	p.mu.Lock()
 	asks := p.waiting

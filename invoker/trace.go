@@ -17,13 +17,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What a start has waited for, in traces. A limit of the namespace is named as [schedule.DelayReason] does.
+// What a start waited for, in traces. Limits of the namespace have the names of [schedule.DelayReason].
 const (
 	waitOverlap = "overlap"
 	waitRetry   = "retry"
 )
 
-// describe says in the spans of a transition which runs have ended.
+// describe records in the spans of a transition which runs have ended.
 func describe(t *telemetry.Transition, group []loop.Message[Message]) {
 	for i := range group {
 		c, span := group[i].Body.Completion, t.Of(group[i].Header)
@@ -38,8 +38,8 @@ func describe(t *telemetry.Transition, group []loop.Message[Message]) {
 	}
 }
 
-// causeOf is what a start continues that a message hands over: the span in which the transition takes it over, or the message
-// itself where nobody records that.
+// causeOf returns the trace that a handed-over start continues: the span of the transition that takes it over, or the message itself if no
+// such span is recorded.
 func causeOf(ctx context.Context, header nats.Header) string {
 	cause := telemetry.Extract(context.Background(), header) //permit:context.Background nothing of ctx but what the header says
 	transition, ok := trace.SpanFromContext(ctx).(*telemetry.Transition)
@@ -53,7 +53,7 @@ func causeOf(ctx context.Context, header nats.Header) string {
 	return telemetry.Traceparent(cause)
 }
 
-// waitedFor is what a start waits for, by the record: empty for nothing but its turn.
+// waitedFor returns what a start waits for, by the record; empty if it waits only for its turn.
 func waitedFor(s *wire.BufferedStart) string {
 	switch {
 	case s.Phase == schedule.PhaseDeferred:
@@ -66,8 +66,8 @@ func waitedFor(s *wire.BufferedStart) string {
 	return ""
 }
 
-// dueAt is when a start might have begun; zero if that is not known. Times of a spec are whole seconds. A manual start with such
-// a time is of a backfill, and was asked for at another time; that of a trigger bears the instant of the request.
+// dueAt returns when a start could have begun; zero if that is unknown. Times of a spec are whole seconds. A manual start with such a time
+// belongs to a backfill, and its request came at another, unknown time. A manual start of a trigger has the instant of the request.
 func dueAt(s *wire.BufferedStart) time.Time {
 	if s.Manual && s.Nominal.Nanosecond() == 0 {
 		return time.Time{}
@@ -75,14 +75,13 @@ func dueAt(s *wire.BufferedStart) time.Time {
 	return s.Actual
 }
 
-// traced returns the context and the span in which a start is published, and the start as it is to be published there: in the
-// trace of its cause, however long ago that was. The wait since it was due is a span of its own, and the transition that now
-// has come to it is linked.
+// traced returns the context and the span in which a start is published, and the start as it is published there. They belong to the trace
+// of the start's cause, however old that is. The wait since the due time has a span of its own. The present transition is linked.
 func (s *session) traced(
 	ctx context.Context, start *wire.BufferedStart,
 ) (context.Context, trace.Span, *wire.BufferedStart) {
 	if !telemetry.MayRecord() {
-		return ctx, noop.Span{}, start // which goes on with the trace it has
+		return ctx, noop.Span{}, start // the start keeps its trace
 	}
 	now, in := s.config.Now(), telemetry.WithTraceparent(ctx, start.Trace)
 	under, span := telemetry.StartPublish(in, s.config.Names.Action(s.key.Namespace, start.TaskQueue, start.WorkflowID))
@@ -122,21 +121,21 @@ func (s *session) describeStart(span trace.Span, start *wire.BufferedStart, reas
 	}
 }
 
-// maxDecisions is how many decisions the span of a transition tells of.
+// maxDecisions is how many decisions the span of a transition records.
 const maxDecisions = 32
 
-// newEvents returns the events that a new state has in its outbox, and the one before had not.
+// newEvents returns the events that a new state has in its outbox and the old state had not.
 func newEvents(before, after *wire.InvokerState) []schedule.Event {
 	known := before.EventSequence
 	if before.Incarnation != after.Incarnation {
-		known = 0 // of another schedule
+		known = 0 // another schedule
 	}
 	added := min(after.EventSequence-known, uint64(len(after.Outbox)))
 	return after.Outbox[uint64(len(after.Outbox))-added:]
 }
 
-// recordDecisions tells in the span of a transition what it has decided about starts that it does not begin. Those that begin,
-// and runs that end, have spans of their own.
+// recordDecisions records in the span of a transition the decisions about starts that do not begin. Starts that begin, and runs that end,
+// have spans of their own.
 func recordDecisions(ctx context.Context, events []schedule.Event) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -165,7 +164,7 @@ func recordDecisions(ctx context.Context, events []schedule.Event) {
 	}
 }
 
-// endStart ends the span of a start with what came of it.
+// endStart ends the span of a start with its result.
 func endStart(span trace.Span, report *StartReport, err error) {
 	switch {
 	case err != nil || !span.IsRecording():

@@ -12,13 +12,13 @@ import (
 
 // The limits of docs/semantics.md §6.
 const (
-	// BufferLimit is how many starts may wait; automated ones beyond it are dropped.
+	// BufferLimit is how many starts may wait. Further automated starts are dropped.
 	BufferLimit = 1000
-	// RecentLimit is how many runs that have ended are kept.
+	// RecentLimit is how many ended runs are kept.
 	RecentLimit = 10
 	// MaxAttempts is how often a start is attempted.
 	MaxAttempts = 10
-	// minDeadline is how late an automated start may execute at least, whatever the catch-up window.
+	// minDeadline is the minimum deadline of an automated start, whatever the catch-up window.
 	minDeadline = 5 * time.Second
 	// firstBackoff and lastBackoff are the waits between attempts, doubling.
 	firstBackoff = time.Second
@@ -27,49 +27,48 @@ const (
 
 // Input is what has come in for one schedule.
 type Input struct {
-	// Report is what came of earlier work of the state, if that has not been recorded yet.
+	// Report is the result of earlier work of the state, if it has not been recorded yet.
 	Report      Report
 	Enqueues    []Traced[wire.Enqueue]
 	Completions []schedule.Completion
-	// Ends are what somebody asks by hand to end.
+	// Ends are the runs that somebody asked to end.
 	Ends []wire.EndRun
-	// Withdrawn are the sources whose trigger or backfill has been canceled: what waits of them is dropped, and what still
-	// comes. One that the state does not know, and nothing has come in of, is passed over.
+	// Withdrawn are the sources whose trigger or backfill has been canceled. Their waiting starts are dropped, and so are those that still
+	// come. A source that the state does not know, and that nothing came from, is ignored.
 	Withdrawn []string
-	// Finished are the sources whose backfill is over; what is known of them is forgotten.
+	// Finished are the sources whose backfill is over; the state forgets them.
 	Finished []string
 	// Bounds are what the namespace allows.
 	Bounds Bounds
-	// Spec is that of the definition, compiled. It is needed where a hand-off gives up actions, some of which an earlier one
-	// has told of already; without it they count twice.
+	// Spec is the compiled spec of the definition. It is needed if a hand-off gives up actions and an earlier hand-off may have reported
+	// some of them; without Spec those count twice.
 	Spec *specproc.Spec
 }
 
-// Traced is a message with the traceparent it came under.
+// Traced is a message with its traceparent.
 type Traced[T any] struct {
 	Body  T
 	Trace string
 }
 
-// Decision is what a transition leads to, beside what WorkOf finds in the new state.
+// Decision is the result of a transition, except for the work that WorkOf finds in the new state.
 type Decision struct {
-	// State is the new record; it need not be written unless Changed.
+	// State is the new record; it must be written only if Changed.
 	State   wire.InvokerState
 	Changed bool
-	// Asks is how many starts ask for room that could begin otherwise: see [Room]. Delayed counts the starts that are delayed now
-	// and were not before, by reason.
+	// Asks is how many starts ask for room and could otherwise begin: see [Room]. Delayed counts the starts that are newly delayed, by
+	// reason.
 	Asks    int
 	Delayed map[schedule.DelayReason]int
-	// Ended are the completions that counted, in order; they make up the last result.
+	// Ended are the completions that counted, in order; they form the last result.
 	Ended []schedule.Completion
-	// Pause, if any, tells of a failure that pauses the schedule, for the reason it says. The transition has assumed that
-	// already.
+	// Pause, if set, is the event of a failure that pauses the schedule; it has the reason. The transition already assumes the pause.
 	Pause *schedule.Event
-	// Ignored counts the messages that said nothing new, by reason. The reasons are few and fixed.
+	// Ignored counts the ignored messages by reason. The reasons are few and fixed.
 	Ignored map[string]int
 }
 
-// Transition applies what has come in, then settles which starts are ready. It is a pure function.
+// Transition applies the input, then decides which starts are ready. It is a pure function.
 func Transition(d *wire.Definition, state wire.InvokerState, in Input, now time.Time) Decision {
 	m := newMachine(d, state, now, incoming(in.Enqueues))
 	m.spec, m.bounds = in.Spec, in.Bounds
@@ -83,7 +82,7 @@ func Transition(d *wire.Definition, state wire.InvokerState, in Input, now time.
 	for i := range in.Ends {
 		m.endRun(&in.Ends[i])
 	}
-	// After the hand-offs, since the first of a source makes it known.
+	// After the hand-offs, because the first hand-off of a source makes it known.
 	for _, source := range in.Withdrawn {
 		m.withdraw(source)
 	}
@@ -94,7 +93,7 @@ func Transition(d *wire.Definition, state wire.InvokerState, in Input, now time.
 	return m.decision()
 }
 
-// Apply records what came of the work of a state, then settles which starts are ready now. It is a pure function.
+// Apply records the result of a state's work, then decides which starts are ready now. It is a pure function.
 func Apply(d *wire.Definition, state wire.InvokerState, report Report, bounds Bounds, now time.Time) Decision {
 	m := newMachine(d, state, now, 0)
 	m.bounds = bounds
@@ -103,7 +102,7 @@ func Apply(d *wire.Definition, state wire.InvokerState, report Report, bounds Bo
 	return m.decision()
 }
 
-// incoming is how many starts hand-offs bring.
+// incoming returns how many starts the hand-offs bring.
 func incoming(handOffs []Traced[wire.Enqueue]) int {
 	n := 0
 	for i := range handOffs {
@@ -112,7 +111,7 @@ func incoming(handOffs []Traced[wire.Enqueue]) int {
 	return n
 }
 
-// report records what came of work.
+// report records the result of work.
 func (m *machine) report(report Report) {
 	for _, r := range report.Starts {
 		m.executed(r)
@@ -130,14 +129,14 @@ type machine struct {
 	paused     bool
 	spec       *specproc.Spec // nil if it is not needed
 	bounds     Bounds
-	slots      []time.Time // those of bounds that nobody has yet
+	slots      []time.Time // slots of bounds that are not assigned yet
 	placeless  int         // delayed starts without a time
 	out        Decision
-	// index has the positions of the starts by request ID, once they have been asked for.
+	// index maps request IDs to positions of starts. It is built at the first use.
 	index map[string]int
 }
 
-// newMachine copies what a transition changes. It makes room for as many more starts: they are large.
+// newMachine copies what a transition changes. It makes room for room more starts, because starts are large.
 func newMachine(d *wire.Definition, state wire.InvokerState, now time.Time, room int) *machine {
 	m := &machine{definition: d, now: now, state: state, paused: d.Schedule.State.Paused}
 	if state.Incarnation != d.Incarnation {
@@ -161,7 +160,7 @@ func (m *machine) decision() Decision {
 	return m.out
 }
 
-// retain moves the starts that have completed from the buffer to the runs that have ended, of which it keeps RecentLimit.
+// retain moves completed starts from the buffer to the ended runs. It keeps RecentLimit of those.
 func (m *machine) retain() {
 	var completed []*wire.BufferedStart
 	for i := range m.state.Starts {
@@ -172,7 +171,7 @@ func (m *machine) retain() {
 	if len(completed) == 0 {
 		return
 	}
-	m.state.LastDue = m.state.LastEnded() // before the runs that it may be found in leave
+	m.state.LastDue = m.state.LastEnded() // before the runs that determine it are dropped
 	for _, s := range completed {
 		m.state.LastDue = later(m.state.LastDue, s.Actual)
 	}
@@ -186,10 +185,10 @@ func (m *machine) retain() {
 	}
 }
 
-// fewStarts is up to how many starts it is cheaper to go through them than to make an index.
+// fewStarts is the number of starts up to which a search is cheaper than an index.
 const fewStarts = 32
 
-// find returns the start of a request, nil if there is none. The pointer is good until compact.
+// find returns the start of a request; nil if there is none. The pointer is valid until compact.
 func (m *machine) find(requestID string) *wire.BufferedStart {
 	if m.index == nil && len(m.state.Starts) <= fewStarts {
 		for i := range m.state.Starts {
@@ -211,7 +210,7 @@ func (m *machine) find(requestID string) *wire.BufferedStart {
 	return nil
 }
 
-// knows reports whether the start of a request is in the buffer, or its run among those that ended last.
+// knows reports whether the buffer has the start of a request, or the recent runs have its run.
 func (m *machine) knows(requestID string) bool {
 	return m.find(requestID) != nil || m.state.Ended.Has(requestID)
 }
@@ -224,7 +223,7 @@ func (m *machine) add(s wire.BufferedStart) {
 	m.state.Starts = append(m.state.Starts, s)
 }
 
-// removed is the phase of a start that compact will take out of the buffer. Until then positions stay what they are.
+// removed is the phase of a start that compact will remove from the buffer. Until then, positions do not change.
 const removed schedule.Phase = ""
 
 func remove(s *wire.BufferedStart) { s.Phase = removed }
@@ -240,7 +239,7 @@ func (m *machine) ignore(reason string) {
 	m.out.Ignored[reason]++
 }
 
-// event adds one to the outbox, and with it makes the transition one that must be written.
+// event adds an event to the outbox. The state must then be written.
 func (m *machine) event(e schedule.Event) {
 	m.state.EventSequence++
 	e.ID = eventID(m.definition.Incarnation, m.state.EventSequence)

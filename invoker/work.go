@@ -8,8 +8,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// RoundLimit is how many starts, and how many controls, are executed before the next look at what has come in. A batch of
-// a backfill fits into one round, which takes some 40 ms; twice as many would be 10 % faster.
+// RoundLimit is how many starts, and how many controls, are executed before the invoker looks at new messages. A batch of a backfill fits
+// into one round, which takes about 40 ms. Twice the number would be only 10 % faster.
 const RoundLimit = 128
 
 // Work is what a state asks the pool to execute. All of it is idempotent.
@@ -18,9 +18,8 @@ type Work struct {
 	Controls []wire.PendingControl
 }
 
-// WorkOf returns the next work of a state, at most RoundLimit of each: controls to deliver, and ready starts whose
-// backoff is over. Automated starts go first, so that none waits for the hundreds a backfill may have made ready. A start
-// that is to be terminated waits for that instead.
+// WorkOf returns the next work of a state: controls to deliver, and ready starts whose backoff is over, at most RoundLimit of each.
+// Automated starts go first, so that none waits for the hundreds of a backfill. A start that is to be terminated is not started.
 func WorkOf(state *wire.InvokerState, now time.Time) Work {
 	work := Work{Controls: state.Controls[:min(len(state.Controls), RoundLimit)]}
 	for _, manual := range []bool{false, true} {
@@ -69,24 +68,24 @@ func RetryAt(state *wire.InvokerState, now time.Time) time.Time {
 	return at
 }
 
-// Result is how the execution of one start went.
+// Result is the result of the execution of one start.
 type Result int
 
 // The results of an execution.
 const (
 	// Accepted: the action stream has the run, from this or an earlier attempt.
 	Accepted Result = iota
-	// Refused: it will never take it, from nobody; Reason says why.
+	// Refused: the action stream will never accept the run, from any process; Reason says why.
 	Refused
-	// TooLate: it has not taken it, and will not any more, since the deadline is over.
+	// TooLate: the action stream has not accepted the run and never will, because the deadline is over.
 	TooLate
-	// Failed: it may take it later; Reason says what went wrong.
+	// Failed: the action stream may accept it later; Reason says what went wrong.
 	Failed
-	// Over: the run has ended already and its completion is on its way.
+	// Over: the run has already ended, and its completion is on its way.
 	Over
 )
 
-// StartReport is what came of one start.
+// StartReport is the result of one start.
 type StartReport struct {
 	RequestID string
 	Result    Result
@@ -94,10 +93,10 @@ type StartReport struct {
 	At        time.Time
 }
 
-// givesUp reports whether the start is to be given up.
+// givesUp reports whether the report gives the start up.
 func (r *StartReport) givesUp() bool { return r.Result == Refused || r.Result == TooLate }
 
-// Report is what came of the work of a state.
+// Report is the result of a state's work.
 type Report struct {
 	Starts    []StartReport
 	Delivered []wire.PendingControl
@@ -105,7 +104,7 @@ type Report struct {
 
 func (r Report) size() int { return len(r.Starts) + len(r.Delivered) }
 
-// executed records what came of one start.
+// executed records the result of one start.
 func (m *machine) executed(r StartReport) {
 	start := m.find(r.RequestID)
 	if start == nil || start.Phase != schedule.PhaseReady {
@@ -135,10 +134,10 @@ func (m *machine) started(start *wire.BufferedStart) {
 	m.eventOf(schedule.EventStarted, start, "")
 }
 
-// retry plans the next attempt of a start, or gives it up.
+// retry plans the next attempt of a start, or gives the start up.
 func (m *machine) retry(start *wire.BufferedStart, reason string) {
 	if start.Attempt >= MaxAttempts {
-		// That the action stream has not taken it could not be made sure of. What is given up must not run.
+		// Nobody could make sure that the action stream has not accepted it. A start that is given up must not run.
 		m.control(schedule.ControlTerminate, start)
 		m.drop(start, reasonStartFailed+reason)
 		return
@@ -148,7 +147,7 @@ func (m *machine) retry(start *wire.BufferedStart, reason string) {
 	m.eventOf(schedule.EventRetried, start, reason)
 }
 
-// delivered records that a control has reached its place. A terminated run is over for the schedule.
+// delivered records that a control has been delivered. A terminated run is over for the schedule.
 func (m *machine) delivered(c wire.PendingControl) {
 	for i, pending := range m.state.Controls {
 		if pending == c {
@@ -162,7 +161,7 @@ func (m *machine) delivered(c wire.PendingControl) {
 		return
 	}
 	if start.Phase == schedule.PhaseReady {
-		m.started(start) // for all that is known: who made it ready may have published it, and died
+		m.started(start) // it may have: the process that made it ready may have published it and died
 	}
 	m.close(start, schedule.Completion{
 		RequestID: c.RequestID, Status: schedule.StatusTerminated, CloseTime: m.now.UTC(),
