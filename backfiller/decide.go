@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// The waits before a request is looked at again, unless the invoker wakes it before.
+// The waits before a request is looked at again, unless the invoker wakes it earlier.
 const (
 	firstBackoff   = time.Second
 	longestBackoff = time.Minute
@@ -22,8 +22,8 @@ type Input struct {
 	State wire.BackfillState
 	// Invoker is the invoker's record; the zero value if there is none of this incarnation.
 	Invoker wire.InvokerState
-	// Noted is the version of the definition up to which the generator has noted that it has made records of what came with it; zero
-	// for a request that came with none.
+	// Noted is the version of the definition up to which the generator has noted that it made the records of the requests in it; zero for a
+	// request that did not come with a definition.
 	Noted uint64
 	Now   time.Time
 }
@@ -33,30 +33,30 @@ type Decision struct {
 	// State is the new record; it need not be written unless Changed.
 	State   wire.BackfillState
 	Changed bool
-	// HandOff goes to the invoker before State is written; nil when there is no room or nothing left.
+	// HandOff goes to the invoker before State is written; nil if there is no room or nothing left.
 	HandOff *wire.Enqueue
-	// WakeInvoker says that the invoker has not seen yet that the request is canceled.
+	// WakeInvoker says that the invoker does not know yet that the request is canceled.
 	WakeInvoker bool
 	// WakeAt is when to look again if the invoker does not say so earlier.
 	WakeAt time.Time
-	// Finished says that the request is over: the record goes, once the events are stored.
+	// Finished says that the request is over: the record is removed once the events are stored.
 	Finished bool
-	// WakeGenerator says that the generator has to know of the end: the schedule may be one that closes when it has been idle.
+	// WakeGenerator says that the generator must learn of the end, because the schedule may be one that closes when it has been idle.
 	WakeGenerator bool
-	// Events tell of the request, when it is looked at for the first time, and of its end.
+	// Events are the event of the request, when it is looked at for the first time, and the event of its end.
 	Events []schedule.Event
 }
 
-// Decide works out the next step of one request. It is a pure function of its input.
+// Decide decides the next step of one request. It is a pure function of its input.
 //
-// A request is over when everything has been handed over and none of its starts waits any more: until then it counts
-// among those that are pending, and shows how far it has come.
+// A request is over when everything has been handed over and none of its starts waits any more. Until then it counts as pending and shows
+// its progress.
 func Decide(in Input) Decision {
 	d := in.next()
 	if in.State.Mark.IsZero() {
-		// The frontend stores it too, but may not live to.
+		// The frontend stores it too, but may die before that.
 		d.Events = append([]schedule.Event{in.State.Requested(in.Definition.Key())}, d.Events...)
-		// A trigger that the frontend has handed over is told of once, however long its start waits.
+		// The event of a trigger that the frontend has handed over comes only once, however long its start waits.
 		d.Changed = d.Changed || !d.Finished && !d.State.Mark.IsZero()
 	}
 	return d
@@ -84,7 +84,7 @@ func (in *Input) next() Decision {
 	return in.batch(state)
 }
 
-// known reports whether the invoker has had something of the request.
+// known reports whether the invoker has received something of the request.
 func (in *Input) known() bool {
 	_, known := in.Invoker.Sources[in.State.ID]
 	return known
@@ -106,7 +106,7 @@ func (in *Input) waiting() int {
 	return count
 }
 
-// sharing counts the requests that share the room for backfills, this one included.
+// sharing counts the requests that share the room for backfills, including this one.
 func (in *Input) sharing() int {
 	count := 0
 	for source, progress := range in.Invoker.Sources {
@@ -117,7 +117,7 @@ func (in *Input) sharing() int {
 	return count + 1
 }
 
-// cancel waits until the invoker has dropped what waited, and will drop what comes late.
+// cancel waits until the invoker has dropped the waiting starts and will drop late ones.
 func (in *Input) cancel(state wire.BackfillState) Decision {
 	switch {
 	case !in.known() && state.Mark.IsZero() && state.Trigger != nil:
@@ -137,15 +137,15 @@ func (in *Input) cancel(state wire.BackfillState) Decision {
 	return in.finish(state, schedule.EventBackfillCanceled)
 }
 
-// trigger hands over the one start of a trigger, whatever room there is. The frontend has done so already if it lives.
+// trigger hands over the one start of a trigger, regardless of the room. The frontend has already done so unless it died.
 func (in *Input) trigger(state wire.BackfillState) Decision {
 	d := in.wait(state.Triggered())
 	d.Changed, d.HandOff = true, state.TriggerHandOff(in.Definition)
 	return d
 }
 
-// announce makes a range known to the invoker before anything of it is handed over: the room is shared among the backfills
-// that the invoker knows of, and of a hundred that come at once each would take all of it.
+// announce makes a range known to the invoker before anything of it is handed over. The room is shared among the backfills that the invoker
+// knows; otherwise, each of a hundred simultaneous backfills would take all of it.
 func (in *Input) announce(state wire.BackfillState) Decision {
 	before := state.Range.Start.Add(-1) // the start is inclusive
 	in.count(&state, before)
@@ -175,9 +175,9 @@ func (in *Input) batch(state wire.BackfillState) Decision {
 	return in.handOver(state, starts, wire.Span{From: state.Mark, To: out.Mark})
 }
 
-// passHandedOver returns the mark, or what lies behind the times after it whose nominal time is not after it. Only an
-// update that changes the jitter makes such times: it moves past the mark what has been handed over. Nothing is left out:
-// jitter never reaches the next nominal time, so that all times with a nominal time up to the mark had come before it.
+// passHandedOver returns the mark, or a later position: it passes over times after the mark whose nominal time is not after the mark. Only
+// an update that changes the jitter makes such times: it moves times past the mark that have been handed over. Nothing is left out. Jitter
+// never reaches the next nominal time, so all times with a nominal time up to the mark came before it.
 func (in *Input) passHandedOver(state *wire.BackfillState) time.Time {
 	from, seed := state.Mark, in.Definition.JitterSeed()
 	if state.Handed == 0 {
@@ -191,7 +191,7 @@ func (in *Input) passHandedOver(state *wire.BackfillState) time.Time {
 	return from
 }
 
-// count works out how many times the range has, anew after each change of the definition.
+// count counts the times of the range, anew after each change of the definition.
 func (in *Input) count(state *wire.BackfillState, from time.Time) {
 	if state.TotalVersion == in.Definition.Version {
 		return
@@ -200,7 +200,7 @@ func (in *Input) count(state *wire.BackfillState, from time.Time) {
 	state.Total, state.TotalVersion = min(state.Handed+left, wire.MaxBackfillTotal), in.Definition.Version
 }
 
-// later looks again, each time a little later than the last time: for the invoker's buffer to drain, or for the generator.
+// later looks again, each time after a slightly longer wait. It waits for the invoker's buffer to drain, or for the generator.
 func (in *Input) later(state wire.BackfillState) Decision {
 	state.Attempt++
 	d := in.wait(state)
@@ -226,15 +226,16 @@ func (in *Input) wait(state wire.BackfillState) Decision {
 	return Decision{State: state, WakeAt: in.Now.Add(backoff)}
 }
 
-// rest waits for the invoker, which says when none of the starts waits any more.
+// rest waits for the invoker, which reports when none of the starts waits any more.
 func (in *Input) rest(state wire.BackfillState) Decision {
 	return Decision{State: state, WakeAt: in.Now.Add(longestBackoff)}
 }
 
-// finish ends a request. A trigger that was not canceled is over with its start, of which other events tell. A schedule that may be
-// closed is so after an idle time that is reckoned from its last sign of life: the generator has to know of this one. The record of one that
-// came with a definition stays until the generator has noted that it made it: else a generator that died in between would make it
-// again, if nobody takes its place for so long that the record's trace is gone, too.
+// finish ends a request. A trigger that was not canceled ends with its start, which has its own events. The generator must learn of the end
+// if the schedule may close, because it closes some time after its last sign of life.
+//
+// If the request came with a definition, its record stays until the generator has noted that it made it. Otherwise, a generator that died
+// before the note would make the record again, if no other generator takes over until the trace of the record is gone too.
 func (in *Input) finish(state wire.BackfillState, kind schedule.EventKind) Decision {
 	if state.Version > in.Noted {
 		return in.later(state)

@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// countHandOff counts what a step of a backfill has handed over, once the record that tells of it has been stored.
+// countHandOff counts what a step of a backfill has handed over. It is called after the record of the step has been stored.
 func countHandOff(ctx context.Context, namespace string, d *Decision) {
 	if d.HandOff == nil || d.State.Trigger != nil {
 		return

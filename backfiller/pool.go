@@ -40,7 +40,7 @@ func New(config pool.Config) (*Pool, error) {
 	}, nil
 }
 
-// Run works until ctx ends, then gives back what it holds and returns nil.
+// Run works until ctx ends, then gives its messages back and returns nil.
 func (p *Pool) Run(ctx context.Context) error { return pool.Run(ctx, p.config, p) }
 
 // Decode implements loop.Handler.
@@ -48,7 +48,7 @@ func (p *Pool) Decode(_ subjects.Task, msg jetstream.Msg) (wire.Wake, error) {
 	return pool.DecodeWake(msg)
 }
 
-// Handle implements loop.Handler: one step of each request of a schedule that the messages name.
+// Handle implements loop.Handler: it makes one step of each request that the messages name.
 func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Message[wire.Wake]) loop.Verdict {
 	var ids []string
 	again := false
@@ -69,7 +69,7 @@ func (p *Pool) Handle(ctx context.Context, key schedule.Key, group []loop.Messag
 	return loop.Done()
 }
 
-// guardOf is the message of a group that is the guard of a request, and to be armed once more if there is none; else it is zero.
+// guardOf returns the message of a group that is the guard of a request and must be armed again if the request has no record; else zero.
 func guardOf(id string, group []loop.Message[wire.Wake]) wire.Wake {
 	for i := range group {
 		if group[i].Task.What == id && group[i].Body.GuardAgain > 0 {
@@ -87,13 +87,13 @@ func (p *Pool) step(
 	record, err := r.record, r.recordErr
 	if errors.Is(err, kv.ErrNotFound) {
 		if guard.GuardAgain > 0 {
-			// Then it looks once more, since a record that has come meanwhile has a timer of its own.
+			// Then look again: a record that was written meanwhile has a timer of its own.
 			if err := p.armGuardAgain(ctx, key, id, guard); err != nil {
 				return err
 			}
 			return p.step(ctx, key, id, wakes, wire.Wake{}, again)
 		}
-		// A timer stays: it may be the guard of a record that is about to be written. One of a request that is over fires once.
+		// Leave timers alone: one may be the guard of a record that is about to be written. The timer of a request that is over fires once.
 		return p.tellFinished(ctx, key, "", again)
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Pool) step(
 	}
 	definition, err := r.definition, r.definitionErr
 	if errors.Is(err, kv.ErrNotFound) || err == nil && definition.Value.Incarnation != record.Value.Incarnation {
-		// The schedule it was for is gone.
+		// The schedule of the request is gone.
 		err := p.finish(ctx, key, id, record.Revision, true)
 		if err == nil {
 			countGone(ctx, key.Namespace, &record.Value)
@@ -124,8 +124,7 @@ func (p *Pool) step(
 	return p.carryOut(ctx, &definition.Value, Decide(in), record.Revision)
 }
 
-// reading is the records that a step depends on. Not every step depends on all of them, so that each has an error of its
-// own.
+// reading holds the records that a step depends on. Not every step needs all of them, so each has an error of its own.
 type reading struct {
 	record        kv.Record[wire.BackfillState]
 	recordErr     error
@@ -135,7 +134,7 @@ type reading struct {
 	invokerErr    error
 }
 
-// read reads what a step may depend on, all side by side: somebody waits for a trigger.
+// read reads all that a step may depend on, in parallel, because somebody waits for a trigger.
 func (p *Pool) read(ctx context.Context, key schedule.Key, id string, wakes []wire.Wake) *reading {
 	var (
 		r    reading
@@ -153,7 +152,7 @@ func (p *Pool) read(ctx context.Context, key schedule.Key, id string, wakes []wi
 	return &r
 }
 
-// carryOut does what has been decided: what goes to others first, then the record, then the timer.
+// carryOut executes a decision: first the messages to others, then the record, then the timer.
 func (p *Pool) carryOut(ctx context.Context, d *wire.Definition, decision Decision, revision uint64) error {
 	key, id := d.Key(), decision.State.ID
 	if decision.HandOff != nil {
@@ -161,7 +160,7 @@ func (p *Pool) carryOut(ctx context.Context, d *wire.Definition, decision Decisi
 			return err
 		}
 	}
-	// That the request is over may have been told by a process that died then.
+	// A process may have published the end of the request and died then.
 	if err := p.events.EnsureSince(ctx, p.config.Now(), decision.State.RequestTime, decision.Events...); err != nil {
 		return err
 	}
@@ -199,8 +198,9 @@ func (p *Pool) input(d *wire.Definition, state wire.BackfillState, invoker *wire
 	return in, nil
 }
 
-// noted returns up to which version of the definition the generator has noted that it has made records of what came with it. For a
-// request that came with none nobody asks. A replica that lags behind says less, and the request is looked at once more.
+// noted returns the version of the definition up to which the generator has noted that it made the records of the requests in it. It reads
+// nothing for a request that did not come with a definition. A replica that lags behind returns an older version; then the request is
+// looked at again.
 func (p *Pool) noted(ctx context.Context, d *wire.Definition, request *wire.BackfillState) (uint64, error) {
 	if request.Version == 0 {
 		return 0, nil
@@ -218,7 +218,7 @@ func (p *Pool) handOff(ctx context.Context, key schedule.Key, e *wire.Enqueue, t
 	return task.Publish(telemetry.WithTraceparent(ctx, trace), p.config.Bus, subject, e)
 }
 
-// finish removes a request that is over, and tells the invoker and perhaps the generator.
+// finish removes a request that is over, and tells the invoker and, if asked to, the generator.
 func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision uint64, wakeGenerator bool) error {
 	if err := kv.Delete(ctx, p.config.Store, kv.Backfill(key, id), revision); err != nil {
 		return err
@@ -226,7 +226,7 @@ func (p *Pool) finish(ctx context.Context, key schedule.Key, id string, revision
 	return p.tellFinished(ctx, key, p.config.Names.BackfillTimer(p.config.Store.ShardOf(key), key, id), wakeGenerator)
 }
 
-// tellFinished also removes a timer, unless it is empty, in the step that stores the first message.
+// tellFinished sends these messages. It also removes a timer, unless the name is empty, in the step that stores the first message.
 func (p *Pool) tellFinished(ctx context.Context, key schedule.Key, timer string, wakeGenerator bool) error {
 	wake := &wire.Wake{Reason: wire.ReasonFinished}
 	shard, names := p.config.Store.ShardOf(key), p.config.Names

@@ -21,7 +21,7 @@ import (
 
 // The defaults of [Config].
 const (
-	// DefaultPause is long enough for what a process held that has died: another has it by then.
+	// DefaultPause is long enough for another process to take over what a dead process held.
 	DefaultPause       = 2 * subjects.TaskAckWait
 	DefaultConcurrency = 32
 )
@@ -29,20 +29,20 @@ const (
 // Config is what a [Checker] needs. JS and Shards are required; the zero value of every other field is its default.
 type Config struct {
 	JS jetstream.JetStream
-	// Installation is what the checker looks at. Default: the one on NATS that JS leads to. With it, JS, Lanes and Identity are not used,
-	// and Names and Shards must be those of it.
+	// Installation is the installation to check. Default: the one on NATS that JS leads to. If it is set, JS, Lanes and Identity are not
+	// used, and Names and Shards must be its own.
 	Installation *Installation
-	// Names are those of the installation. Default: subjects.Default().
+	// Names are the names of the installation. Default: subjects.Default().
 	Names subjects.Names
 	// Shards is how many shards the installation has.
 	Shards int
-	// Lanes are what the schedules are read by. Default: JS.
+	// Lanes are used to read the schedules. Default: JS.
 	Lanes *bus.Lanes
-	// Pause is between a look and the one that confirms it. Default: [DefaultPause].
+	// Pause is the wait between a look and the look that confirms it. Default: [DefaultPause].
 	Pause time.Duration
-	// Concurrency is how many schedules are looked at side by side. Default: [DefaultConcurrency].
+	// Concurrency is how many schedules are looked at in parallel. Default: [DefaultConcurrency].
 	Concurrency int
-	// Identity says who asks, for the events of what is replayed.
+	// Identity names the caller in the events of replayed messages.
 	Identity string
 	// Logger gets what a [Scrubber] finds and does. Default: slog.Default().
 	Logger *slog.Logger
@@ -74,7 +74,7 @@ func (c Config) withDefaults() (Config, error) {
 
 // Report is the outcome of a check.
 type Report struct {
-	// Schedules is how many schedules were looked at, those included of which there is only something left.
+	// Schedules is how many schedules were looked at, including schedules of which only remains exist.
 	Schedules int `json:"schedules"`
 	// Findings are ordered by namespace and schedule, never nil.
 	Findings []Finding `json:"findings"`
@@ -91,7 +91,7 @@ func (r *Report) Open() int {
 	return open
 }
 
-// Checker compares what is stored about schedules. Make it with New and close it in the end; it is safe for concurrent use.
+// Checker compares what is stored about schedules. Make it with New and close it at the end; it is safe for concurrent use.
 type Checker struct {
 	config Config
 	reader reader
@@ -126,9 +126,9 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 // Close ends what goes on in the background. The connection stays open.
 func (c *Checker) Close() { c.reader.bus.Close() }
 
-// Check looks at all schedules of a namespace, an empty one meaning all of them, and confirms what it finds after a pause.
-// Asked to repair, it mends that and looks a third time. What is still so then it mends again, up to mendRounds times: whoever
-// uses a subject at the same moment gets his way there.
+// Check looks at all schedules of a namespace, or of all namespaces if it is empty, and confirms its findings after a pause. With repair,
+// it mends them and looks a third time. It mends what remains again, up to mendRounds times in all: a concurrent user of the same subject
+// may have prevented the repair.
 func (c *Checker) Check(ctx context.Context, namespace string, repair bool) (Report, error) {
 	report := Report{Findings: []Finding{}}
 	var suspects []Finding
@@ -167,8 +167,8 @@ const (
 	stillSo    = "it is still so after the repair"
 )
 
-// review finds out which findings are gone. What has moved since may be on its way, or what the repair has made of it, and as wrong as
-// before: that is looked at once more.
+// review finds out which findings are gone. What has changed meanwhile may be on its way, or may be the wrong result of a repair, so review
+// looks at it again.
 func (c *Checker) review(ctx context.Context, findings []Finding) error {
 	found, err := c.seeAgain(ctx, findings)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Checker) review(ctx context.Context, findings []Finding) error {
 	return nil
 }
 
-// review notes which findings are gone and which remain, in another state perhaps. The next repair is of that.
+// review notes which findings are gone and which remain, perhaps in another state. The next repair is based on that state.
 func review(findings, remaining []Finding) {
 	for i := range findings {
 		f := &findings[i]
@@ -199,8 +199,8 @@ func review(findings, remaining []Finding) {
 	}
 }
 
-// mendAll repairs findings: first those whose record is written or removed, since a generator that another of them wakes may
-// write the same one.
+// mendAll repairs findings. It begins with findings whose record is written or removed, because a generator that another repair wakes may
+// write the same record.
 func (c *Checker) mendAll(ctx context.Context, findings []Finding) {
 	for _, records := range []bool{true, false} {
 		for i := range findings {
@@ -229,7 +229,7 @@ func (c *Checker) mend(ctx context.Context, f *Finding) {
 	}
 }
 
-// lookAtShard looks at the schedules of a shard for the first time, at whatever replica answers.
+// lookAtShard looks at the schedules of a shard for the first time, on any replica.
 func (c *Checker) lookAtShard(ctx context.Context, shard int, namespace string) (int, []Finding, error) {
 	v, err := c.reader.surveyShard(ctx, shard, namespace)
 	if err != nil {
@@ -249,7 +249,7 @@ func (c *Checker) lookAtShard(ctx context.Context, shard int, namespace string) 
 	return len(keys), found, err
 }
 
-// look looks at one schedule, at the leader.
+// look looks at one schedule, on the leader.
 func (c *Checker) look(ctx context.Context, key schedule.Key) ([]Finding, error) {
 	v, err := c.reader.surveySchedule(ctx, key)
 	if err != nil {
@@ -262,13 +262,13 @@ func (c *Checker) look(ctx context.Context, key schedule.Key) ([]Finding, error)
 	return inspect(s), nil
 }
 
-// lookAgain returns, after a pause, those findings that are still so.
+// lookAgain waits a pause and returns the findings that still exist.
 func (c *Checker) lookAgain(ctx context.Context, suspects []Finding) ([]Finding, error) {
 	found, err := c.seeAgain(ctx, suspects)
 	return confirmed(suspects, found), err
 }
 
-// seeAgain returns, after a pause, what there is to find where something was found.
+// seeAgain waits a pause and returns everything that is now wrong with the schedules of the suspects.
 func (c *Checker) seeAgain(ctx context.Context, suspects []Finding) ([]Finding, error) {
 	if len(suspects) == 0 {
 		return nil, nil
@@ -298,7 +298,7 @@ func (c *Checker) seeAgain(ctx context.Context, suspects []Finding) ([]Finding, 
 	return found, err
 }
 
-// each looks at schedules side by side, and returns what it finds in the order of the schedules.
+// each looks at schedules in parallel, and returns the findings in the order of the schedules.
 func (c *Checker) each(
 	ctx context.Context, keys []schedule.Key, look func(context.Context, schedule.Key) ([]Finding, error),
 ) ([]Finding, error) {

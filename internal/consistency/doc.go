@@ -1,18 +1,16 @@
-// Package consistency compares what is stored about each schedule: its definition, the records of the pools, timers,
-// tasks, and the runs in the action stream; for runs that no stream knows it asks the workers. Where something is missing
-// that the next step depends on, or left behind that nobody would ever look at again, it says so, and mends it
-// (docs/consistency.md).
+// Package consistency compares what is stored about each schedule: its definition, the records of the pools, timers, tasks, and the runs in
+// the action stream. If no stream knows a run, it asks the workers. It reports and mends two kinds of faults (docs/consistency.md):
+// something is missing that the next step depends on, or something is left behind that nobody would ever look at again.
 //
-// [inspect] decides, as a pure function of a [Snapshot]. To mend is to wake the pool that owns what is wrong, wherever its
-// ordinary work mends it; only where it cannot is a record touched, with a compare-and-set. Any number of processes may
-// inspect and mend at once.
+// [inspect] decides, as a pure function of a [Snapshot]. A repair usually wakes the pool that owns the fault, if the pool's ordinary work
+// mends it. Only otherwise does the repair change a record, with a compare-and-set. Any number of processes may inspect and mend at once.
 //
-// A snapshot is not of one moment, and schedules move while it is made. So a finding counts once a second look has
-// confirmed it, a pause later: from the leader, at the same thing in the same state. A [Checker] does that for a person, a
-// [Scrubber] in the background.
+// The parts of a snapshot are not read at the same moment, and schedules change meanwhile. So a finding counts only if a second look
+// confirms it after a pause: on the leader, for the same thing in the same state. A [Checker] does this for a person, a [Scrubber] in the
+// background.
 //
-// A [ZoneSweeper] looks for one thing alone, and fast: for times that were worked out by other rules of a time zone.
+// A [ZoneSweeper] looks, fast, for one thing only: times that were computed with other rules of a time zone.
 //
-// The package talks to NATS alone, and needs no process of Carillon. It may import schedule, specproc, subjects, kv
-// and internal packages, and none of the pools.
+// The package talks only to NATS, and needs no process of Carillon. It may import schedule, specproc, subjects, kv and internal packages,
+// and none of the pools.
 package consistency
