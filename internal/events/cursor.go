@@ -13,14 +13,14 @@ import (
 const (
 	// fetchSize is how many events are asked for at once.
 	fetchSize = 256
-	// fetchWait bounds the wait for events that the stream has, and deleteWait that for the end of a consumer.
+	// fetchWait bounds the wait for events that the stream has, deleteWait the wait for the removal of a consumer.
 	fetchWait  = 5 * time.Second
 	deleteWait = 2 * time.Second
 	// idleWait is how long the server keeps a consumer whose reader has died.
 	idleWait = 30 * time.Second
 )
 
-// position is where to begin: at a sequence or, if that is 0, at a time; zero means the first event.
+// position is where to begin: at a sequence or, if that is 0, at a time. Zero means the first event.
 type position struct {
 	sequence uint64
 	time     time.Time
@@ -31,19 +31,18 @@ type cursor struct {
 	reader   *Reader
 	query    *Query
 	consumer jetstream.Consumer
-	// from is where it has begun or, once something has come, what comes next. Delivered is the number of the last message
-	// among those of the consumer.
+	// from is where the cursor began or, after the first event, where it continues. delivered is the consumer's number of the last message.
 	from      position
 	delivered uint64
-	// pending counts the events that have not been fetched, batch holds those that have.
+	// pending counts the events that have not been fetched; batch holds the fetched ones.
 	pending uint64
 	batch   []jetstream.Msg
 	most    int
 	corrupt int
 }
 
-// open makes a consumer for the events of a query from a position. The server counts them right away. At most most of
-// them are fetched at once.
+// open makes a consumer for the events of a query from a position. The server counts the events at once. At most most of them are fetched
+// at a time.
 func (r *Reader) open(ctx context.Context, query *Query, from position, most int) (*cursor, error) {
 	config := jetstream.ConsumerConfig{
 		FilterSubjects: query.filters(r.names), AckPolicy: jetstream.AckNonePolicy,
@@ -65,7 +64,7 @@ func (r *Reader) open(ctx context.Context, query *Query, from position, most int
 	}, nil
 }
 
-// close removes the consumer. Should that fail, the server does it in a while.
+// close removes the consumer. If that fails, the server removes it after a while.
 func (c *cursor) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteWait)
 	defer cancel()
@@ -73,7 +72,7 @@ func (c *cursor) close(ctx context.Context) {
 	_ = c.reader.js.DeleteConsumer(ctx, info.Stream, info.Name)
 }
 
-// reopen begins anew with what comes after the last event that has arrived.
+// reopen begins anew after the last event that has arrived.
 func (c *cursor) reopen(ctx context.Context) error {
 	c.close(ctx)
 	anew, err := c.reader.open(ctx, c.query, c.from, c.most)
@@ -103,8 +102,8 @@ func (c *cursor) next(ctx context.Context) (Entry, bool, error) {
 	}
 }
 
-// fetch fills the batch. It asks for no more than there is, so it does not wait for events to come. The server takes for
-// read what it has sent, though it may be lost with the connection; so the messages are counted.
+// fetch fills the batch. It asks for no more events than exist, so it does not wait for new ones. The server takes sent messages for read,
+// even if they are lost with the connection, so fetch counts the messages.
 func (c *cursor) fetch(ctx context.Context) error {
 	for c.pending > 0 {
 		lost, err := c.receive(ctx)
@@ -112,10 +111,10 @@ func (c *cursor) fetch(ctx context.Context) error {
 			return fmt.Errorf("events: read: %w", err)
 		}
 		if len(c.batch) > 0 {
-			return nil // if some are lost, the next one tells
+			return nil // if some are lost, the next call finds out
 		}
 		if !lost {
-			c.pending = 0 // those that were counted have been removed since
+			c.pending = 0 // the counted events have been removed meanwhile
 			return nil
 		}
 		if err := c.reopen(ctx); err != nil {
@@ -125,7 +124,7 @@ func (c *cursor) fetch(ctx context.Context) error {
 	return nil
 }
 
-// receive appends messages to the batch, up to a gap. Lost says that something was sent that has not arrived.
+// receive appends messages to the batch, up to a gap. lost says that a message was sent but has not arrived.
 func (c *cursor) receive(ctx context.Context) (lost bool, err error) {
 	limit, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
@@ -153,7 +152,7 @@ func (c *cursor) receive(ctx context.Context) (lost bool, err error) {
 	info, err := c.consumer.Info(ctx)
 	switch {
 	case errors.Is(err, jetstream.ErrConsumerNotFound):
-		return true, nil // it has gone with its node
+		return true, nil // the consumer is gone with its node
 	case batch.Error() != nil && limit.Err() == nil:
 		return false, batch.Error()
 	}

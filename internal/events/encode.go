@@ -9,11 +9,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// usualSize is as much as nearly all events take, in bytes.
+// usualSize is enough for nearly all events, in bytes.
 const usualSize = 640
 
-// encode returns an event as JSON. It gives what json.Marshal gives, which allocates for every time and checks what that
-// has written: several times as long, for something that is done two or three times for every action.
+// encode returns an event as JSON. The result is the same as that of json.Marshal. But json.Marshal allocates for every time and checks its
+// own output. It takes several times as long, and every action has two or three events.
 func encode(e *schedule.Event) ([]byte, error) {
 	w := writer{data: append(make([]byte, 0, usualSize), '{')}
 	w.text("id", e.ID)
@@ -60,7 +60,7 @@ func encode(e *schedule.Event) ([]byte, error) {
 // writer appends the fields of an object that has begun.
 type writer struct {
 	data []byte
-	// failed says that there was a value that cannot be JSON.
+	// failed says that a value cannot be written as JSON.
 	failed bool
 }
 
@@ -110,14 +110,14 @@ func (w *writer) numberUnlessZero(key string, number int) {
 	}
 }
 
-// value writes what is rare, or not simple.
+// value writes values that are rare or not simple.
 func (w *writer) value(key string, v any) {
 	w.key(key)
 	data, err := json.Marshal(v)
 	w.data, w.failed = append(w.data, data...), w.failed || err != nil
 }
 
-// plainBytes are those that stand in a JSON text as they are. Like encoding/json it takes HTML into account.
+// plainBytes are the bytes that a JSON string contains unchanged. Like encoding/json, it escapes HTML characters.
 var plainBytes = func() (plain [256]bool) {
 	for c := byte(' '); c < 0x80; c++ {
 		plain[c] = !strings.ContainsRune(`"\<>&`, rune(c))

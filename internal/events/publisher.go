@@ -24,8 +24,8 @@ type Publisher struct {
 	namespaces namespaces.Source
 }
 
-// NewPublisher returns a publisher that uses a bus. The namespaces say how long their events are kept, where that is not as
-// long as the stream keeps them; nil says nothing.
+// NewPublisher returns a publisher that uses a bus. The namespaces say which of them keep their events for a shorter time than the stream;
+// nil means that none does.
 func NewPublisher(to bus.Bus, names subjects.Names, of namespaces.Source) *Publisher {
 	if of == nil {
 		of = namespaces.Fixed(nil)
@@ -33,8 +33,8 @@ func NewPublisher(to bus.Bus, names subjects.Names, of namespaces.Source) *Publi
 	return &Publisher{bus: to, names: names, namespaces: of}
 }
 
-// Publish stores events, all at once, and returns when the stream has acknowledged all of them, or one is refused. Events
-// need an ID. The trace of an event is its own; one without gets that of ctx.
+// Publish stores events, all at once. It returns when the stream has acknowledged all of them or refused one. Events need an ID. An event
+// without a trace gets the trace of ctx.
 func (p *Publisher) Publish(ctx context.Context, events ...schedule.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -53,13 +53,13 @@ func (p *Publisher) Publish(ctx context.Context, events ...schedule.Event) error
 	return nil
 }
 
-// Ensure stores events that another process may have stored already at their times or later: all at once, and once each, however
-// long ago that was. Of the events of one kind and schedule it knows the last one.
+// Ensure stores events that another process may already have stored, at the events' times or later. It stores all at once and each only
+// once, however long ago that was. For each kind and schedule, it knows only the last event.
 func (p *Publisher) Ensure(ctx context.Context, now time.Time, events ...schedule.Event) error {
 	return p.ensure(ctx, now, func(e *schedule.Event) time.Time { return e.Time }, events)
 }
 
-// EnsureSince is Ensure of events that may have been stored at any time since, whatever times they bear now.
+// EnsureSince is Ensure for events that may have been stored at any time since, whatever times they have now.
 func (p *Publisher) EnsureSince(ctx context.Context, now, since time.Time, events ...schedule.Event) error {
 	return p.ensure(ctx, now, func(*schedule.Event) time.Time { return since }, events)
 }
@@ -81,8 +81,8 @@ func (p *Publisher) ensure(ctx context.Context, now time.Time, since func(*sched
 	return p.Publish(ctx, missing...)
 }
 
-// EnsureOne stores an event that another process may have stored already, nobody knows how long ago, unless it is the last one of its
-// kind and schedule.
+// EnsureOne stores an event that another process may have stored at any time before, unless it is the last stored event of its kind and
+// schedule.
 func (p *Publisher) EnsureOne(ctx context.Context, event *schedule.Event) error {
 	stored, err := p.isLast(ctx, event)
 	if err != nil || stored {
@@ -91,8 +91,8 @@ func (p *Publisher) EnsureOne(ctx context.Context, event *schedule.Event) error 
 	return p.Publish(ctx, *event)
 }
 
-// IsStored reports whether an event is stored, however many events of its kind and schedule came later. It reads all of them unless the
-// event is the last one.
+// IsStored reports whether an event is stored, even if later events of its kind and schedule followed. Unless it is the last one, IsStored
+// reads all of them.
 func (p *Publisher) IsStored(ctx context.Context, event *schedule.Event) (bool, error) {
 	if last, err := p.isLast(ctx, event); last || err != nil {
 		return last, err
@@ -138,7 +138,8 @@ func (p *Publisher) message(ctx context.Context, event *schedule.Event) (*nats.M
 	return msg, nil
 }
 
-// ttl is how long the stream keeps the events of a namespace; 0 for as long as all others. The server counts whole seconds.
+// ttl returns how long the stream keeps the events of a namespace; 0 means as long as the stream keeps all others. The server counts whole
+// seconds.
 func (p *Publisher) ttl(namespace string) time.Duration {
 	record, _ := p.namespaces.Get(namespace)
 	keep := record.Limits.EventRetention.Std()

@@ -9,9 +9,9 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Query says which events are meant. The zero Query means all of the installation.
+// Query selects events. The zero Query selects all events of the installation.
 type Query struct {
-	// Key is the schedule; an empty ID means all of the namespace, an empty Key all there are.
+	// Key is the schedule. With an empty ID it means the whole namespace; an empty Key means all schedules.
 	Key schedule.Key
 	// Kinds keeps the events of those kinds; empty means all.
 	Kinds []schedule.EventKind
@@ -19,7 +19,7 @@ type Query struct {
 	From, To time.Time
 }
 
-// filters are the subjects of the events, which do not overlap, as the server demands.
+// filters returns the subjects of the events. They do not overlap, because the server demands that.
 func (q *Query) filters(names subjects.Names) []string {
 	if len(q.Kinds) == 0 {
 		return []string{names.Events(q.Key)}
@@ -47,23 +47,23 @@ func filter(names subjects.Names, key schedule.Key, kind schedule.EventKind) str
 type Entry struct {
 	// Sequence is its place in the event stream.
 	Sequence uint64
-	// Stored is when the stream took it in.
+	// Stored is when the stream stored it.
 	Stored time.Time
 	schedule.Event
 }
 
-// Page is a part of the events that a query means, in the order in which they were stored, each once.
+// Page is a part of the selected events, in the order in which they were stored, each once.
 type Page struct {
 	Entries []Entry
-	// Next is what to begin after for the following page: the sequence of the last entry.
+	// Next is the sequence of the last entry. The following page begins after it.
 	Next uint64
-	// More says that there are others: later ones, or for [Reader.Before] earlier ones.
+	// More says that there are further events: later ones, or, for [Reader.Before], earlier ones.
 	More bool
-	// Corrupt counts the entries that could not be read and are left out.
+	// Corrupt counts the entries that are left out because they cannot be read.
 	Corrupt int
 }
 
-// collector makes a page of entries that come in order.
+// collector makes a page from entries that come in order.
 type collector struct {
 	page Page
 	seen map[string]struct{}

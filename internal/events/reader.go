@@ -10,10 +10,10 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Reader reads the event history. Each answer takes a few short-lived consumers of the event stream, which are gone when it
-// returns, and as much memory as the page has events. It is immutable and safe for concurrent use.
+// Reader reads the event history. Each answer uses a few short-lived consumers of the event stream, which are gone when it returns, and
+// memory for the events of one page. It is immutable and safe for concurrent use.
 //
-// A repeat of an event that lies within a page is left out. Entries that cannot be read are passed over and counted.
+// It leaves out repeats of an event within a page. It skips and counts entries that cannot be read.
 type Reader struct {
 	js    jetstream.JetStream
 	names subjects.Names
@@ -24,8 +24,8 @@ func NewReader(js jetstream.JetStream, names subjects.Names) *Reader {
 	return &Reader{js: js, names: names}
 }
 
-// Page returns the first limit events of a query that come after a sequence of the stream; 0 means from the beginning. The
-// error is one of NATS, or that of ctx.
+// Page returns the first limit events of a query after a sequence of the stream; 0 means from the beginning. The error comes from NATS or
+// from ctx.
 func (r *Reader) Page(ctx context.Context, query Query, after uint64, limit int) (Page, error) {
 	from := position{time: query.From}
 	if after > 0 {
@@ -61,14 +61,14 @@ func (r *Reader) Newest(ctx context.Context, query Query, limit int) (Page, erro
 	return r.Before(ctx, query, 0, limit)
 }
 
-// Before returns the last limit events of a query that come before a sequence of the stream; 0 means before its end. The
-// sequence of the first entry leads to those before them.
+// Before returns the last limit events of a query before a sequence of the stream; 0 means before its end. For the events before those,
+// pass the sequence of the first entry.
 func (r *Reader) Before(ctx context.Context, query Query, before uint64, limit int) (Page, error) {
 	s, err := r.newSearch(ctx, query, before)
 	if err != nil || s.empty() {
 		return Page{}, err
 	}
-	// What is counted may be repeats, or impossible to read: then more of it is needed.
+	// Counted entries may be repeats or unreadable. Then more are needed.
 	for want := uint64(limit); ; want *= 2 {
 		start, first, err := s.find(ctx, want)
 		if err != nil {
@@ -109,14 +109,14 @@ func (r *Reader) between(ctx context.Context, query *Query, from position, end u
 	}
 }
 
-// search looks for the place in the stream from which on a query has so many events. The server can tell how many come after
-// a sequence or a time; from the end backwards it cannot read.
+// search looks for the place in the stream from which on a query has a certain number of events. The server can count the events after a
+// sequence or a time, but it cannot read backwards from the end.
 type search struct {
 	reader *Reader
 	query  Query
-	// first and end are the sequences in question, both inclusive.
+	// first and end are the range of sequences to search, both inclusive.
 	first, end uint64
-	// total counts the events of the query after its From, beyond those of them that come after the end or its To.
+	// total counts the events of the query after its From. beyond counts those among them that come after the end or after its To.
 	total, beyond uint64
 }
 
@@ -146,7 +146,7 @@ func (r *Reader) newSearch(ctx context.Context, query Query, before uint64) (*se
 
 func (s *search) empty() bool { return s.total <= s.beyond || s.end < s.first }
 
-// count asks how many events of the query there are from a position on.
+// count returns how many events the query has from a position on.
 func (s *search) count(ctx context.Context, from position) (uint64, error) {
 	c, err := s.reader.open(ctx, &s.query, from, 1)
 	if err != nil {
@@ -156,14 +156,14 @@ func (s *search) count(ctx context.Context, from position) (uint64, error) {
 	return c.pending, nil
 }
 
-// within counts the events from a sequence to the end.
+// within returns how many events there are from a sequence to the end.
 func (s *search) within(ctx context.Context, from uint64) (uint64, error) {
 	n, err := s.count(ctx, position{sequence: from})
 	return n - min(n, s.beyond), err
 }
 
-// find returns a place after which there are at least want events, and not many times more; first says that there is
-// none before it. It goes back from the end in growing steps, and halves the last of them where that was too long.
+// find returns a place after which there are at least want events, and not many times more. first says that there are none before it. It
+// goes back from the end in growing steps, and halves the last step if that was too long.
 func (s *search) find(ctx context.Context, want uint64) (start position, first bool, err error) {
 	if s.total-s.beyond <= want {
 		return position{time: s.query.From}, true, nil

@@ -14,8 +14,8 @@ import (
 // eventWait is how long the event of a dead letter waits for the event stream.
 const eventWait = 2 * time.Second
 
-// deadLetter moves a message to the dead letter stream. Until that has taken it the message stays where it is: it is
-// given back when the stream does not answer.
+// deadLetter moves a message to the dead letter stream. The message stays in its stream until the dead letter stream has stored it. If that
+// stream does not answer, the message is given back.
 func (l *Loop[M]) deadLetter(work context.Context, raw jetstream.Msg, cause error) {
 	meta, err := raw.Metadata()
 	if err != nil {
@@ -44,8 +44,8 @@ func (l *Loop[M]) deadLetter(work context.Context, raw jetstream.Msg, cause erro
 	l.announce(work, letter, reported)
 }
 
-// announce writes the event of a letter into the history of its schedule. That happens beside the work, and not at all
-// when the event stream does not answer: the letter is what counts. Of what workers have reported only so much is told.
+// announce writes the event of a letter into the history of its schedule. It does so in the background, and gives up if the event stream
+// does not answer, because the letter is what counts. For messages from workers, the number of events is limited.
 func (l *Loop[M]) announce(work context.Context, letter *nats.Msg, reported bool) {
 	event, ok := deadletter.Event(l.config.Names, letter, l.config.Now())
 	if !ok || reported && !l.mayTell(event.Namespace) {
@@ -61,7 +61,7 @@ func (l *Loop[M]) announce(work context.Context, letter *nats.Msg, reported bool
 	})
 }
 
-// sizeOf returns about how many bytes headers have.
+// sizeOf returns the approximate size of headers in bytes.
 func sizeOf(header nats.Header) (bytes int) {
 	for name, values := range header {
 		for _, value := range values {
@@ -72,15 +72,15 @@ func sizeOf(header nats.Header) (bytes int) {
 }
 
 const (
-	// tellBurst is how many letters about completions of a namespace are told of at once, and tellEvery after how long one more is: a worker
-	// can send what cannot be read as fast as it likes, and events are kept for a month.
+	// tellBurst is how many letters about completions of a namespace get an event at once; after that, one more does every tellEvery. A
+	// worker can send unreadable messages as fast as it likes, and events are kept for a month.
 	tellBurst = 1000
 	tellEvery = 10 * time.Second
-	// tellNamespaces is of how many namespaces a process remembers what it has told.
+	// tellNamespaces is for how many namespaces a process remembers this.
 	tellNamespaces = 1000
 )
 
-// mayTell reports whether one more letter about a completion of a namespace may be told of.
+// mayTell reports whether another letter about a completion of a namespace may get an event.
 func (l *Loop[M]) mayTell(namespace string) bool {
 	l.tellMu.Lock()
 	defer l.tellMu.Unlock()

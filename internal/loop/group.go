@@ -17,14 +17,14 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// group is what the loop has of one schedule: messages that wait or are held, and whether some are being handled.
+// group holds the messages of one schedule: those that wait or are held, and those that are being handled.
 type group[M any] struct {
 	items   []*item[M] // waiting or held
 	working []*item[M] // being handled
-	since   time.Time  // when that began
+	since   time.Time  // when handling began
 	busy    bool
 	hold    *time.Timer // set while items are held
-	holds   int         // counts the holds, to tell an old timer from the present one
+	holds   int         // counts the holds, to tell an old timer from the current one
 	resting bool        // hold ends a rest
 }
 
@@ -43,7 +43,7 @@ func (g *group[M]) cancelHold() {
 	}
 }
 
-// add puts a message into its group and sees that the group is handled. What the group holds is handled along with it.
+// add puts a message into its group and makes sure that the group is handled. Held messages of the group are handled along with it.
 func (l *Loop[M]) add(work context.Context, it *item[M]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +70,7 @@ func (l *Loop[M]) mayWait(it *item[M]) bool {
 	return ok && handler.MayWait(it.Body)
 }
 
-// start begins to handle a group unless that is going on. The caller holds the lock.
+// start begins to handle a group unless it is already being handled. The caller holds the lock.
 func (l *Loop[M]) start(work context.Context, key schedule.Key, g *group[M]) {
 	if g.busy {
 		return
@@ -97,8 +97,9 @@ type turn[M any] struct {
 	group *group[M]
 }
 
-// handleAll handles the groups that come through turns, until the loop stops. A goroutine for each would have to grow its stack
-// each time. The one that has become idle last is the first to go on: what it needs is in the caches of the processor still.
+// handleAll handles the groups that come through turns, until the loop stops. The goroutines are reused, because a new one for each group
+// would have to grow its stack each time. The most recently idle one gets the next group, because its data is still in the processor's
+// caches.
 func (l *Loop[M]) handleAll(work context.Context, turns chan turn[M]) {
 	for next := range turns {
 		for l.handleOnce(work, next.key, next.group) {
@@ -107,7 +108,7 @@ func (l *Loop[M]) handleAll(work context.Context, turns chan turn[M]) {
 	}
 }
 
-// nextTurn lets a handler go on: with the next group that is ready, with one that becomes ready later, or not at all.
+// nextTurn gives a handler its next group: one that is ready now, or one that becomes ready later; or it ends the handler.
 func (l *Loop[M]) nextTurn(turns chan turn[M]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,12 +120,12 @@ func (l *Loop[M]) nextTurn(turns chan turn[M]) {
 		l.handlers--
 		close(turns)
 	default:
-		l.ready = nil // of a herd the array is large
+		l.ready = nil // after a large crowd, the array is large
 		l.idle = append(l.idle, turns)
 	}
 }
 
-// handleOnce handles what the group has and reports whether more has arrived meanwhile.
+// handleOnce handles the messages of the group and reports whether more have arrived meanwhile.
 func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]) bool {
 	now := l.config.Now()
 	l.mu.Lock()
@@ -170,8 +171,9 @@ func (l *Loop[M]) handleOnce(work context.Context, key schedule.Key, g *group[M]
 	return false
 }
 
-// once leaves each message once among items, by its newest delivery. What NATS does not know to be in progress, as after the
-// election of a leader, it delivers again, also to whoever holds it: to acknowledge the older delivery would remove the message.
+// once keeps one delivery of each message among items, the newest. NATS delivers a message again if it does not know that the message is in
+// progress, for example after the election of a leader, even to the process that holds it. Acknowledging the older delivery would remove
+// the message.
 func (l *Loop[M]) once(items []*item[M]) []*item[M] {
 	if len(items) < 2 {
 		return items
@@ -187,8 +189,8 @@ func (l *Loop[M]) once(items []*item[M]) []*item[M] {
 	return slices.DeleteFunc(items, func(it *item[M]) bool { return newest[it.place] != it })
 }
 
-// dropCopies drops what has come while the same message was handled, and has been acknowledged: it is done, and nothing is left that
-// would come again should this process die. The caller holds the lock.
+// dropCopies drops deliveries of a message that was handled and acknowledged meanwhile. Its work is done, and nothing would come again if
+// this process died. The caller holds the lock.
 func (l *Loop[M]) dropCopies(g *group[M]) {
 	if len(g.items) == 0 {
 		return
@@ -205,7 +207,7 @@ func (l *Loop[M]) dropCopies(g *group[M]) {
 	})
 }
 
-// process handles items, and settles them unless the verdict it returns is to hold them.
+// process handles items and returns the verdict. Unless the verdict is to hold them, it settles them as well.
 func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[M]) Verdict {
 	if len(items) == 0 {
 		return Done()
@@ -214,7 +216,7 @@ func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[
 	if len(items) > 1 && isPermanent(verdict.err) {
 		for i := range items {
 			one := items[i : i+1]
-			// One of several cannot be held: settle gives it back instead, and it comes again in a moment.
+			// A single message of several cannot be held. settle gives it back instead, and it soon comes again.
 			l.settle(work, key, one, l.handle(work, key, one))
 		}
 		return Done()
@@ -225,10 +227,14 @@ func (l *Loop[M]) process(work context.Context, key schedule.Key, items []*item[
 	return verdict
 }
 
-// keepOne acknowledges all items but the newest that its stream still has, which it returns. Of a subject that is the newest; and of
-// several subjects, the newest one may have been delivered to another process as well, which has acknowledged it. Which of several streams
-// it is of does not matter. Where a stream does not say, all are kept until the next time. Where they have none, all are kept, and the newest
-// is marked as Gone, to be handled again at once.
+// keepOne chooses the message of a group to hold, and acknowledges the others. It keeps the newest message that its stream still has, for
+// these reasons:
+//
+//   - A stream keeps only the newest message of a subject.
+//   - The newest of several subjects may have been delivered to another process as well, which has acknowledged it.
+//
+// If the messages come from several streams, it does not matter which stream it is. If a stream does not answer, all items are kept until
+// the next time. If no stream has any of them, all are kept, and the newest is marked as Gone, to be handled again at once.
 func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
 	items = slices.SortedFunc(slices.Values(items), func(a, b *item[M]) int { return cmp.Compare(b.sequence, a.sequence) })
 	for _, it := range items {
@@ -251,11 +257,11 @@ func (l *Loop[M]) keepOne(work context.Context, items []*item[M]) []*item[M] {
 	return []*item[M]{kept}
 }
 
-// newestStored returns the first of items, the newest first, that the stream has; nil if it has none of them. It reports
+// newestStored returns the first of items that the stream has; nil if it has none. The items are sorted, newest first. known reports
 // whether the stream has answered.
 func (l *Loop[M]) newestStored(work context.Context, items []*item[M]) (newest *item[M], known bool) {
 	if len(items) == 1 {
-		return items[0], true // nothing is acknowledged on the strength of it
+		return items[0], true // a single item: nothing will be acknowledged because of the answer
 	}
 	for _, it := range items {
 		last, err := l.config.Bus.Last(work, it.stream, it.raw.Subject())
@@ -269,7 +275,7 @@ func (l *Loop[M]) newestStored(work context.Context, items []*item[M]) (newest *
 	return nil, true
 }
 
-// holdUntil arms the timer that handles the group again. The caller holds the lock.
+// holdUntil sets the timer that makes the group be handled again. The caller holds the lock.
 func (l *Loop[M]) holdUntil(work context.Context, key schedule.Key, g *group[M], until time.Time) {
 	g.holds++
 	hold := g.holds
@@ -346,7 +352,7 @@ func (l *Loop[M]) settle(ctx context.Context, key schedule.Key, items []*item[M]
 func (l *Loop[M]) ack(it *item[M]) {
 	it.acked = true
 	l.metrics.settled(acked)
-	// A lost acknowledgement means a repeat, which the handler finds done.
+	// If the acknowledgement is lost, the message comes again, and the handler finds the work done.
 	if err := it.raw.Ack(); err != nil {
 		l.config.Logger.Debug("acknowledge", "subject", it.raw.Subject(), "error", err)
 	}
@@ -359,7 +365,7 @@ func (l *Loop[M]) giveBack(raw jetstream.Msg) {
 	}
 }
 
-// giveBackLater waits longer with each delivery: 200 ms doubling to 10 s.
+// giveBackLater gives a message back after a wait that grows with each delivery: 200 ms doubling to 10 s.
 func (l *Loop[M]) giveBackLater(raw jetstream.Msg, deliveries uint64) {
 	l.metrics.settled(retried)
 	delay := min(100*time.Millisecond<<min(deliveries, 10), 10*time.Second)
@@ -379,7 +385,7 @@ func (l *Loop[M]) returnItems(items []*item[M]) {
 // keepEvery is how often the acknowledgement deadline of what the loop holds is extended.
 const keepEvery = subjects.TaskAckWait / 4
 
-// keepAlive extends the acknowledgement deadline of everything the loop holds until ctx ends. While it holds nothing, it sleeps.
+// keepAlive extends the acknowledgement deadline of everything the loop holds, until ctx ends. While the loop holds nothing, it sleeps.
 func (l *Loop[M]) keepAlive(ctx context.Context) {
 	defer l.keepTimer.Stop()
 	for {
@@ -392,7 +398,7 @@ func (l *Loop[M]) keepAlive(ctx context.Context) {
 	}
 }
 
-// keepLater sets the timer for the next time, if the loop holds anything. The loop is locked.
+// keepLater sets the timer for the next extension, if the loop holds anything. The caller holds the lock.
 func (l *Loop[M]) keepLater() {
 	if !l.keepSet && len(l.groups) > 0 {
 		l.keepTimer.Reset(keepEvery)
@@ -406,11 +412,11 @@ func (l *Loop[M]) extend() {
 	l.keepSet = false
 	defer l.keepLater()
 	if !l.config.Bus.Connected() {
-		return // it would only fill the buffer for what is sent after the reconnect
+		return // messages sent now would only fill the buffer for the reconnect
 	}
 	now := l.config.Now()
 	for _, g := range l.groups {
-		for _, it := range g.items { // those that are being handled have been told
+		for _, it := range g.items { // for those being handled, the server has been told
 			it.share(now)
 		}
 		for _, items := range [][]*item[M]{g.items, g.working} {

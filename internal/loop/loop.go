@@ -21,45 +21,44 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Handler is what a pool does. Its methods are called concurrently, Handle never twice at a time for one schedule.
+// Handler is what a pool does. Its methods are called concurrently, but Handle never twice at a time for one schedule.
 type Handler[M any] interface {
 	// Decode reads a message. An error sends it to the dead letter stream.
 	Decode(task subjects.Task, msg jetstream.Msg) (M, error)
-	// Handle makes one transition for the messages of one schedule. The context ends when the loop has waited long
-	// enough for a stop.
+	// Handle makes one transition for the messages of one schedule. When the loop stops, the context ends after the drain timeout.
 	Handle(ctx context.Context, key schedule.Key, group []Message[M]) Verdict
 }
 
-// Patient is a [Handler] of which some messages may wait while their schedule rests. Any other message ends the rest.
+// Patient is a [Handler] for which some messages may wait while their schedule rests. Any other message ends the rest.
 type Patient[M any] interface {
-	// MayWait reports whether a message may. It is called with the loop locked.
+	// MayWait reports whether a message may wait. It is called with the loop locked.
 	MayWait(body M) bool
 }
 
-// Causal is a [Handler] that chooses the message whose trace a transition continues. A message that has been held begins a new trace then: of
-// a schedule that is due every second, one message is held forever.
+// Causal is a [Handler] that chooses the message whose trace a transition continues. If that message has been held, a new trace begins: a
+// schedule that is due every second holds one message forever.
 type Causal[M any] interface {
 	// Cause returns the index of that message.
 	Cause(group []Message[M]) int
 }
 
-// Describer is a [Handler] that adds to the span of a transition.
+// Describer is a [Handler] that adds information to the span of a transition.
 type Describer[M any] interface {
-	// Describe adds to the spans what the messages say.
+	// Describe adds the contents of the messages to the spans.
 	Describe(span *telemetry.Transition, group []Message[M])
 }
 
 // Config sets up a Loop. Zero fields take the defaults they name.
 type Config struct {
-	// Bus delivers the messages of the pool and takes its dead letters. It is not closed.
+	// Bus delivers the messages of the pool and takes its dead letters. The loop does not close it.
 	Bus   bus.Bus
 	Names subjects.Names
 	// Pool is the name of the pool and of its consumers, such as subjects.PoolGenerator.
 	Pool   string
 	Shards int
-	// Namespaces says how long the events of dead letters are kept; nil says nothing.
+	// Namespaces says how long the events of dead letters are kept; nil means as long as the stream keeps them.
 	Namespaces namespaces.Source
-	// Logger is expected to name the pool; slog.Default() by default.
+	// Logger should name the pool; slog.Default() by default.
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -67,16 +66,16 @@ type Config struct {
 	Concurrency int
 	// MaxInFlight bounds the messages held at once; 8,192 by default, and at least one for each consumer.
 	MaxInFlight int
-	// MaxDeliveries is after how many deliveries a message that fails for good is a dead letter; 10 by default. With the
-	// pauses between them, 200 ms doubling to 10 s, that takes 43 s: long enough for what a rolling release or a slow
-	// replica may cause, short enough for a person who waits for the schedule.
+	// MaxDeliveries is the number of deliveries after which a message that fails permanently becomes a dead letter; 10 by default. With the
+	// pauses between them, 200 ms doubling to 10 s, that takes 43 s. This is long enough for the effects of a rolling release or a slow
+	// replica, and short enough for a person who waits for the schedule.
 	MaxDeliveries uint64
 	// DrainTimeout is how long a stop waits for groups in progress before it ends their context; 3 s by default.
 	DrainTimeout time.Duration
-	// Vitals are told how the loop is doing; nil tells nobody.
+	// Vitals receive the state of the loop; may be nil.
 	Vitals *Vitals
 
-	// consumers are those of the pool, of all shards.
+	// consumers are the consumers of the pool, in all shards.
 	consumers []subjects.PoolConsumer
 }
 
@@ -117,23 +116,23 @@ type Loop[M any] struct {
 
 	mu       sync.Mutex
 	groups   map[schedule.Key]*group[M]
-	ready    []turn[M]        // groups to handle, in order; none while a handler is idle
-	handlers int              // goroutines that do it
-	idle     []chan<- turn[M] // where those wait that have nothing to do
+	ready    []turn[M]        // groups to handle, in order; empty while a handler is idle
+	handlers int              // goroutines that handle groups
+	idle     []chan<- turn[M] // where idle handlers wait
 	stopping bool
 	running  sync.WaitGroup
 
-	keepTimer *time.Timer // for the next extension of what is held
-	keepSet   bool        // it runs
+	keepTimer *time.Timer // for the next extension of held messages
+	keepSet   bool        // the timer runs
 
 	tellMu sync.Mutex
-	told   map[string]*rate.Limiter // events of letters about completions, by namespace
+	told   map[string]*rate.Limiter // limits of events about completions, by namespace
 }
 
 // New returns a loop that is not running yet.
 func New[M any](config Config, handler Handler[M]) *Loop[M] {
 	config = config.withDefaults()
-	config.Logger = flood.Limit(config.Logger) // others choose how many messages there are, and of what kind
+	config.Logger = flood.Limit(config.Logger) // others decide how many messages there are, and of what kind
 	return &Loop[M]{
 		config:  config,
 		handler: handler,
@@ -145,9 +144,8 @@ func New[M any](config Config, handler Handler[M]) *Loop[M] {
 	}
 }
 
-// Run handles messages until ctx ends, then stops in order: it pulls no more, gives back what it holds, and waits for
-// the groups in progress. It returns nil after such a stop, and an error if the messages of a consumer cannot be pulled
-// for good.
+// Run handles messages until ctx ends. Then it stops in order: it pulls no more messages, gives back what it holds, and waits for the
+// groups in progress. It returns nil after such a stop. It returns an error if the messages of a consumer permanently cannot be pulled.
 func (l *Loop[M]) Run(ctx context.Context) error {
 	work, cancelWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelWork()
@@ -176,7 +174,7 @@ func (l *Loop[M]) Run(ctx context.Context) error {
 	return err
 }
 
-// inFlight is about how many messages the loop has: each pull reserves a slot while it waits.
+// inFlight returns about how many messages the loop has. Each pull reserves a slot while it waits, which does not count.
 func (l *Loop[M]) inFlight() int { return max(len(l.slots)-len(l.config.consumers), 0) }
 
 // pull takes the messages of one consumer until ctx ends. A consumer that vanishes or fails is looked up again.
@@ -196,9 +194,9 @@ func (l *Loop[M]) pull(ctx, work context.Context, consumer subjects.PoolConsumer
 }
 
 const (
-	// drainLimit is how long a stop waits for NATS to confirm that it sends no more.
+	// drainLimit is how long a stop waits for NATS to confirm that it sends no more messages.
 	drainLimit = 2 * time.Second
-	// flushLimit is how long it waits for the last acknowledgements to leave.
+	// flushLimit is how long a stop waits for the last acknowledgements to leave.
 	flushLimit = time.Second
 )
 
@@ -209,8 +207,8 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, consumer subjects.PoolCons
 	}
 	defer messages.Stop()
 	defer l.config.Vitals.pulls()()
-	// Drain lets Next return what the server has sent already, so that it can be given back. When NATS is away, it
-	// takes its time.
+	// Drain lets Next return the messages that the server has already sent, so that they can be given back. If NATS is away, it takes its
+	// time.
 	drained, cancelDrain := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelDrain()
 	stopDrain := context.AfterFunc(ctx, func() {
@@ -235,10 +233,10 @@ func (l *Loop[M]) pullOnce(ctx, work context.Context, consumer subjects.PoolCons
 	}
 }
 
-// reserve waits for room for one more message; false means that ctx has ended.
+// reserve waits for room for one more message. It returns false if ctx has ended.
 func (l *Loop[M]) reserve(ctx context.Context) bool {
 	if ctx.Err() != nil {
-		return false // not even where there is room: what would be taken now had to be waited for
+		return false // even if there is room: a stop would have to wait for the message
 	}
 	select {
 	case l.slots <- struct{}{}:
@@ -262,7 +260,7 @@ func (l *Loop[M]) giveBackRest(ctx context.Context, messages bus.Deliveries) err
 func (l *Loop[M]) take(work context.Context, raw jetstream.Msg) {
 	it, err := l.decode(raw)
 	if err != nil {
-		// Beside the pull: the dead letter stream may be slow, and the messages that wait in the client have no time.
+		// In a goroutine: the dead letter stream may be slow, and the deadlines of the messages in the client run.
 		l.running.Go(func() {
 			l.deadLetter(work, raw, err)
 			<-l.slots
@@ -295,7 +293,7 @@ func (l *Loop[M]) decode(raw jetstream.Msg) (*item[M], error) {
 	}, nil
 }
 
-// stop gives back what is held or waiting, and waits for the groups in progress.
+// stop gives back the messages that are held or waiting, and waits for the groups in progress.
 func (l *Loop[M]) stop(cancelWork context.CancelFunc) {
 	l.mu.Lock()
 	l.stopping = true

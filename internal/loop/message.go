@@ -14,23 +14,23 @@ import (
 
 // Message is one task of a group.
 type Message[M any] struct {
-	// Task is what the subject says.
+	// Task is parsed from the subject.
 	Task subjects.Task
 	// Body is what the handler decoded.
 	Body M
 	// Header holds the headers; do not change it.
 	Header nats.Header
-	// Stored is when the stream took the message.
+	// Stored is when the stream stored the message.
 	Stored time.Time
-	// Deliveries counts the deliveries of the message, this one included.
+	// Deliveries counts the deliveries of the message, including this one.
 	Deliveries uint64
-	// Held says that the handler has had the message before, and asked to hold it.
+	// Held says that the handler has had the message before and asked to hold it.
 	Held bool
-	// Shared says that another process may have the message, too: it has been delivered before, or this process stood still for so
-	// long that it has been delivered again. The other may acknowledge it at any time.
+	// Shared says that another process may have the message too: it was delivered before, or this process stood still for so long that it
+	// was delivered again. The other process may acknowledge it at any time.
 	Shared bool
-	// Gone says so where the stream has no message of the group any more: another process has acknowledged them. To hold it would
-	// be of no use to anybody should this process die.
+	// Gone says that the stream no longer has any message of the group: another process has acknowledged them. Holding the message is then
+	// useless, because it would not wake another process if this one died.
 	Gone bool
 }
 
@@ -45,35 +45,32 @@ type Verdict struct {
 // Done acknowledges the group.
 func Done() Verdict { return Verdict{} }
 
-// Hold keeps the newest stored message of the group unacknowledged, and handles it again at the given time or earlier, together
-// with the next message for its schedule. The others are acknowledged: one is enough to be woken again should the
-// process die, and a schedule that is always held must not gather all that ever came for it. So only a handler that has
-// done what its messages ask for may hold. If the stream has none of several messages any more, they are handled again at once, the newest
-// as Gone.
+// Hold keeps the newest stored message of the group unacknowledged. The handler gets it again at the given time, or earlier with the next
+// message for its schedule. The other messages are acknowledged: one is enough to wake the schedule again if the process dies, and a
+// schedule that is always held must not collect all messages that ever came for it. So a handler may hold only if it has done what its
+// messages ask for. If the stream no longer has any of several messages, they are handled again at once, with the newest marked as Gone.
 func Hold(until time.Time) Verdict { return Verdict{until: until} }
 
-// Rest acknowledges the group, and lets messages that may wait gather until the given time: see [Patient]. It is for
-// schedules where each transition is dear, and one for many messages costs hardly more.
+// Rest acknowledges the group, and lets messages that may wait collect until the given time: see [Patient]. It is for schedules whose
+// transitions are expensive, if one transition for many messages costs little more.
 func Rest(until time.Time) Verdict { return Verdict{rest: until} }
 
-// GiveBack gives the group back at once, for this or another process. It is for messages that have been held, where another
-// process has done the work: it may be the same message that it holds, and to acknowledge it would take away what wakes
-// somebody else should that process die.
+// GiveBack gives the group back at once, for this or another process. It is for held messages whose work another process has done. That
+// process may hold the same message; to acknowledge it would remove what wakes a third process if that one dies.
 func GiveBack() Verdict { return Verdict{back: true} }
 
 // IsHold reports whether Hold made a verdict.
 func (v Verdict) IsHold() bool { return !v.until.IsZero() }
 
-// Err returns the error of [Retry], nil for other verdicts.
+// Err returns the error of [Retry]; nil for other verdicts.
 func (v Verdict) Err() error { return v.err }
 
-// Retry gives the group back for a later attempt, by this or another process. Permanent errors count: after
-// Config.MaxDeliveries the message goes to the dead letter stream. An error is permanent if [permanent] made it, or if it
-// says that what is stored cannot be read or is not valid. Before that counts, each message of a group is handled alone,
-// so that one which cannot be handled does not take others along.
+// Retry gives the group back for a later attempt, by this or another process. Only permanent errors count: after Config.MaxDeliveries, the
+// message goes to the dead letter stream. An error is permanent if [permanent] made it, or if it says that stored data cannot be read or is
+// not valid. Before an error counts, each message of the group is handled alone, so that one bad message does not take the others with it.
 func Retry(err error) Verdict { return Verdict{err: err} }
 
-// permanent marks an error that another attempt is unlikely to cure.
+// permanent marks an error that another attempt is unlikely to fix.
 func permanent(err error) error { return permanentError{err} }
 
 type permanentError struct{ error }
@@ -85,7 +82,7 @@ func isPermanent(err error) bool {
 	return errors.As(err, &p) || errors.Is(err, codec.ErrFormat) || schedule.CodeOf(err) == schedule.CodeInvalidArgument
 }
 
-// item is a message in the hands of the loop.
+// item is a message that the loop has.
 type item[M any] struct {
 	Message[M]
 	raw jetstream.Msg
@@ -94,7 +91,7 @@ type item[M any] struct {
 	acked   bool
 }
 
-// share notes that another process may have the message, too, if that is so.
+// share notes whether another process may have the message too.
 func (it *item[M]) share(now time.Time) {
 	it.Shared = it.Shared || it.Deliveries > 1 || now.Sub(it.touched) > subjects.TaskAckWait
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// outcome is what becomes of a message.
+// outcome says what becomes of a message.
 type outcome int
 
 const (
@@ -51,7 +51,7 @@ func (i instruments) handled(took time.Duration, v Verdict) {
 	metrics.PoolTransition.RecordTime(metrics.Untraced(), took, i.pool, outcome)
 }
 
-// observe begins the counters, and shows how many messages are in flight until stop is called.
+// observe initializes the counters, and reports how many messages are in flight until stop is called.
 func (i instruments) observe(inFlight func() int) (stop func()) {
 	metrics.BeginPool(metrics.Untraced(), i.pool)
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {

@@ -9,9 +9,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// StartSpan begins the span of a transition that a group of messages leads to. It continues the trace of the newest that bears
-// one; those of the others have a span of their own, and links. Messages that have been held come last: they have been dealt
-// with, and their traces already have a transition. End it by [telemetry.End].
+// StartSpan begins the span of the transition for a group of messages. It continues the trace of the newest message that has one. Other
+// traces get a span of their own, and links. Held messages are the last choice: they have already been handled, and their traces already
+// have a transition. End the span with [telemetry.End].
 func StartSpan[M any](ctx context.Context, key schedule.Key, group []Message[M]) (context.Context, *telemetry.Transition) {
 	cause := 0
 	for i := range group {
@@ -22,7 +22,7 @@ func StartSpan[M any](ctx context.Context, key schedule.Key, group []Message[M])
 	return startSpan(ctx, key, group, cause, group[cause].Header)
 }
 
-// isBetterCause reports whether a transition should rather continue the trace of m than that of another message.
+// isBetterCause reports whether a transition should continue the trace of m rather than that of other.
 func isBetterCause[M any](m, other *Message[M]) bool {
 	traced, otherTraced := isTraced(m), isTraced(other)
 	switch {
@@ -36,8 +36,8 @@ func isBetterCause[M any](m, other *Message[M]) bool {
 
 func isTraced[M any](m *Message[M]) bool { return m.Header.Get(telemetry.HeaderTraceparent) != "" }
 
-// StartSpanOf is [StartSpan] for who knows which message has caused the transition, and may hold one again and again. What is
-// held begins a trace: of a schedule that is due every second, one message is held for ever.
+// StartSpanOf is [StartSpan] for a caller that knows which message caused the transition, and that may hold one message again and again. A
+// held message begins a new trace: a schedule that is due every second holds one message forever.
 func StartSpanOf[M any](
 	ctx context.Context, key schedule.Key, group []Message[M], cause int,
 ) (context.Context, *telemetry.Transition) {

@@ -8,21 +8,21 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// stuckAfter is how long one group of messages may be handled. All that a handler waits for has a limit of seconds, and so one
+// stuckAfter is how long one group of messages may be handled. Everything that a handler waits for has a limit of seconds, so a handler
 // that takes this long will never end.
 const stuckAfter = 10 * time.Minute
 
-// Vitals tell from outside how a loop is doing. The zero value is that of a loop that has not begun. It is safe for
-// concurrent use, and a nil one is told nothing.
+// Vitals show the state of a loop to others. The zero value shows a loop that has not begun. It is safe for concurrent use. A nil Vitals
+// ignores everything.
 type Vitals struct {
 	mu        sync.Mutex
 	consumers int
 	pulled    int // how many of them are
-	// longest returns the group that has been handled for the longest time, and how long; nil before the loop begins.
+	// longest returns the group that has been handled for the longest time, and that time; nil before the loop begins.
 	longest func() (schedule.Key, time.Duration)
 }
 
-// Waits says what the loop waits for until the messages of all its consumers reach it; empty when they do.
+// Waits says what the loop waits for before it gets the messages of all its consumers; empty if it gets them.
 func (v *Vitals) Waits() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -35,8 +35,8 @@ func (v *Vitals) Waits() string {
 	return ""
 }
 
-// Stuck says which schedule the loop does not come away from, for 10 minutes already; empty if there is none. Only a new
-// process helps then.
+// Stuck returns the schedule that the loop has been handling for more than 10 minutes; empty if there is none. Then only a new process
+// helps.
 func (v *Vitals) Stuck() string {
 	v.mu.Lock()
 	longest := v.longest
@@ -60,7 +60,7 @@ func (v *Vitals) begin(consumers int, longest func() (schedule.Key, time.Duratio
 	v.consumers, v.longest = consumers, longest
 }
 
-// pulls notes that the messages of one more consumer come, until the function that it returns is called.
+// pulls notes that the messages of one more consumer arrive, until the returned function is called.
 func (v *Vitals) pulls() (ended func()) {
 	if v == nil {
 		return func() {}
@@ -75,7 +75,7 @@ func (v *Vitals) add(consumers int) {
 	v.pulled += consumers
 }
 
-// longest returns the schedule whose messages have been handled for the longest time, and for how long.
+// longest returns the schedule whose messages have been handled for the longest time, and that time.
 func (l *Loop[M]) longest() (longest schedule.Key, took time.Duration) {
 	now := l.config.Now()
 	l.mu.Lock()
