@@ -1,17 +1,17 @@
-// Package task publishes the messages that pools send each other and themselves: tasks at once, tasks by a timer, and what they ask
-// of runs.
+// Package task publishes the messages that pools send to each other and to themselves: immediate tasks, tasks by timer, and requests to end
+// runs.
 //
-//   - A task carries the trace context of its sender. A timer carries none: what comes due later begins a trace of its own. Otherwise the
-//     schedule would be one trace without an end.
-//   - A timer is a delayed message: JetStream stores it on a timer subject, delivers a copy on its target when the time has come, and
-//     removes it in the same step. A second one on the same subject replaces the first.
+//   - A task carries the trace context of its sender. A timer carries none: a task that comes due later begins a trace of its own.
+//     Otherwise, one trace of a schedule would never end.
+//   - A timer is a delayed message. JetStream stores it on a timer subject, delivers a copy on its target when the time has come, and
+//     removes it in the same step. A second message on the same subject replaces the first.
 //
-// What a caller must tolerate: a timer fires up to 250 ms late while its stream is busy, some seconds late after a leader election of
-// NATS, and early where the clocks of machines differ. A crash of the caller before the message was stored loses the timer; the guard
-// timers see to that, not this package.
+// Callers must tolerate this: a timer fires up to 250 ms late while its stream is busy, some seconds late after a leader election of NATS,
+// and early if the clocks of machines differ. If the caller crashes before the message is stored, the timer is lost; the guard timers
+// handle that, not this package.
 //
-// Which subjects there are, and what is sent on them, is said by subjects and the pools. The package may import schedule,
-// subjects, internal/codec, internal/metrics, internal/telemetry and internal/wire. Whatever sends tasks, or arms or removes timers, may import it.
+// The subjects and their contents are defined by subjects and the pools. The package may import schedule, subjects, internal/codec,
+// internal/metrics, internal/telemetry and internal/wire. Whatever sends tasks, or arms or removes timers, may import it.
 package task
 
 import (
@@ -34,8 +34,8 @@ func Publish(ctx context.Context, to Publisher, subject string, body any) error 
 	return PublishAndPurge(ctx, to, subject, "", body)
 }
 
-// PublishAndPurge sends a task and removes a timer of the same stream, in one step. Where there is no such timer the task
-// is sent all the same.
+// PublishAndPurge sends a task and removes a timer of the same stream, in one step. If there is no such timer, the task is sent
+// nevertheless.
 func PublishAndPurge(ctx context.Context, to Publisher, subject, timerSubject string, body any) error {
 	data, err := codec.Marshal(body)
 	if err != nil {
@@ -56,8 +56,8 @@ func PublishAndPurge(ctx context.Context, to Publisher, subject, timerSubject st
 	return nil
 }
 
-// Control asks the worker of a run to end it, on the control subject of the run, and returns once that is stored. To ask twice
-// for the same is to ask once.
+// Control asks the worker of a run to end it, on the control subject of the run, and returns once that is stored. Repeating the same
+// request has no further effect.
 func Control(ctx context.Context, to Publisher, subject string, c schedule.Control) error {
 	body, err := json.Marshal(&c)
 	if err != nil {
@@ -68,7 +68,7 @@ func Control(ctx context.Context, to Publisher, subject string, c schedule.Contr
 	})
 }
 
-// attributes say in a trace what a task is.
+// attributes describe a task in a trace.
 func attributes(body any) []attribute.KeyValue {
 	switch body := body.(type) {
 	case *wire.Wake:
@@ -85,8 +85,8 @@ func attributes(body any) []attribute.KeyValue {
 	return nil
 }
 
-// ArmAgain arms a guard once more that has fired before what it guards was there, as the guard says, and returns once that is stored.
-// One that is not to be armed again it leaves alone. now is when the caller looks.
+// ArmAgain arms a guard again if it fired before the thing that it guards existed, and returns once that is stored. The guard says whether
+// and when to fire again. now is when the caller looks.
 func ArmAgain(ctx context.Context, to Publisher, timerSubject, target string, now time.Time, guard wire.Wake) error {
 	after := time.Duration(guard.GuardAgain)
 	if after <= 0 {
@@ -96,8 +96,8 @@ func ArmAgain(ctx context.Context, to Publisher, timerSubject, target string, no
 	return Arm(ctx, to, timerSubject, target, now.Add(after), &guard)
 }
 
-// Arm sees that a task is sent on target at the given time, and returns once that is stored. It replaces what waits on
-// timerSubject. A time in the past means now.
+// Arm sends a task on target at the given time; it returns once the timer is stored. It replaces the timer on timerSubject. A time in the
+// past means now.
 func Arm(ctx context.Context, to Publisher, timerSubject, target string, at time.Time, body any) error {
 	data, err := codec.Marshal(body)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Headers of delayed messages. HeaderScheduler and HeaderNext also stand on a message that was delayed, where they name
-// the timer it came from: whoever copies headers of such a message into another must leave them out.
+// Headers of delayed messages. HeaderScheduler and HeaderNext are also on a delivered message, where they name its timer. Whoever copies
+// the headers of such a message into another must leave these two out.
 const (
 	// HeaderAt says when to deliver.
 	HeaderAt = "Nats-Schedule"
 	// HeaderTarget is the subject to deliver on.
 	HeaderTarget = "Nats-Schedule-Target"
-	// HeaderScheduler names the timer a message came from, or removes.
+	// HeaderScheduler names the timer that a message came from, or that it removes.
 	HeaderScheduler = "Nats-Scheduler"
 	// HeaderNext says what becomes of that timer.
 	HeaderNext = "Nats-Schedule-Next"
@@ -58,17 +58,17 @@ func Delayed(timerSubject, target string, at time.Time, header nats.Header, body
 	return &nats.Msg{Subject: timerSubject, Header: h, Data: body}
 }
 
-// Every returns a message that JetStream, once it is stored, delivers on target again and again, until another replaces it or
-// it is removed. Of what was missed while the server was away, one delivery is made up for. The interval is in whole seconds,
-// and at least one. Both subjects must belong to the same stream.
+// Every returns a message that, once stored, JetStream delivers on target repeatedly, until another message replaces it or it is removed.
+// After an outage of the server, one missed delivery is made up for. The interval is in whole seconds, and at least one. Both subjects must
+// belong to the same stream.
 func Every(timerSubject, target string, interval time.Duration) *nats.Msg {
 	return &nats.Msg{Subject: timerSubject, Header: nats.Header{
 		HeaderAt: {"@every " + interval.String()}, HeaderTarget: {target},
 	}}
 }
 
-// PurgeHeader makes the message that bears h remove the timer on timerSubject in the step that stores it; where there
-// is none the message is stored all the same. Both must go to the same stream. An empty timerSubject changes nothing.
+// PurgeHeader makes the message with the header h remove the timer on timerSubject in the step that stores the message. If there is no
+// timer, the message is stored nevertheless. Both subjects must belong to the same stream. An empty timerSubject changes nothing.
 func PurgeHeader(h nats.Header, timerSubject string) {
 	if timerSubject == "" {
 		return
@@ -77,10 +77,11 @@ func PurgeHeader(h nats.Header, timerSubject string) {
 	h.Set(HeaderNext, nextPurge)
 }
 
-// NotAtOnce is for when a timer is armed that is to fire at a time. Where one has fired that late already, by the clock of NATS, and by that of
-// this process the time has not come, the process is behind: the timer would fire at once, and again, until its clock has come as far.
-// So it fires some time later, and the later the longer that goes on: from the least time to the most. That must not be long, since another
-// process may be right about the time. It is a pure function; fired is zero where no timer has.
+// NotAtOnce returns the time for which to arm a timer that should fire at a given time. Usually that is the same time. But suppose that a
+// timer has already fired that late by the clock of NATS, while the time has not come by the clock of this process. Then this process is
+// behind, and a new timer would fire at once, again and again, until its clock catches up. So NotAtOnce postpones it, by more the longer
+// that goes on: from least to most. most must not be long, since another process may have the right time. It is a pure function; fired is
+// zero if no timer has fired.
 func NotAtOnce(at, fired, now time.Time, least, most time.Duration) time.Time {
 	if fired.IsZero() || at.After(fired) || !now.Before(at) {
 		return at
@@ -88,7 +89,7 @@ func NotAtOnce(at, fired, now time.Time, least, most time.Duration) time.Time {
 	return fired.Add(min(max(fired.Sub(at), least), most))
 }
 
-// kindOf is which timer a subject is for, as metrics name it.
+// kindOf returns the kind of timer of a subject, as metrics name it.
 func kindOf(timerSubject string) string {
 	kind := subjects.KindOfTimer(timerSubject)
 	switch kind {

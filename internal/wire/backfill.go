@@ -8,8 +8,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Requested is the event that tells of the request. Frontend and backfiller both store it: its ID, which a repeat of the
-// request names as well, makes one of it.
+// Requested is the event of the request. Frontend and backfiller both store it; a repeat of the request has the same ID, so all are one
+// event.
 func (b *BackfillState) Requested(key schedule.Key) schedule.Event {
 	event := schedule.Event{
 		Time: b.RequestTime.UTC(), Namespace: key.Namespace, ScheduleID: key.ID, Kind: schedule.EventTriggered,
@@ -25,23 +25,23 @@ func (b *BackfillState) Requested(key schedule.Key) schedule.Event {
 	return event
 }
 
-// PausedEventID is the ID of the event that tells of a pause, which has made that version of the definition.
+// PausedEventID is the ID of the event of the pause that made a version of the definition.
 func PausedEventID(incarnation string, version uint64) string {
 	return incarnation + "-" + string(schedule.EventPaused) + "-" + strconv.FormatUint(version, 10)
 }
 
-// DeletedEventID is the ID of the event that tells of the deletion of a schedule: each is deleted once, whoever tells of it.
+// DeletedEventID is the ID of the event of a schedule's deletion. Whoever stores it, each schedule has only one.
 func DeletedEventID(incarnation string) string {
 	return incarnation + "-" + string(schedule.EventDeleted)
 }
 
-// ClosedEventID is the ID of the event that tells that a schedule has been closed.
+// ClosedEventID is the ID of the event of a schedule's closing.
 func ClosedEventID(incarnation string) string {
 	return incarnation + "-" + string(schedule.EventClosed)
 }
 
-// TriggerHandOff is the one hand-off of a trigger: its start, by a definition. Frontend and backfiller both make it, and the
-// invoker takes it over once: it is the same span of the same source.
+// TriggerHandOff is the only hand-off of a trigger: its start, according to a definition. Frontend and backfiller both make it. The invoker
+// takes it over once, because it is the same span of the same source.
 func (b *BackfillState) TriggerHandOff(d *Definition) *Enqueue {
 	at := b.RequestTime
 	start := NewStart(d, b.ID, at, at)
@@ -52,19 +52,19 @@ func (b *BackfillState) TriggerHandOff(d *Definition) *Enqueue {
 	}
 }
 
-// Triggered returns the record of a trigger as it is once its start has been handed over.
+// Triggered returns the record of a trigger after its start has been handed over.
 func (b BackfillState) Triggered() BackfillState {
 	b.Mark, b.Handed, b.Done, b.Attempt = b.RequestTime, 1, true, 0
 	return b
 }
 
-// Covers reports whether a time lies in a range that has been taken over.
+// Covers reports whether a time lies in a range that was taken over.
 func (p *SourceProgress) Covers(at time.Time) bool {
 	return slices.ContainsFunc(p.Covered, func(s Span) bool { return at.After(s.From) && !at.After(s.To) })
 }
 
-// TakenFrom returns up to when every hand-off has been taken over, of those that follow each other from the beginning of a source.
-// It is the beginning itself as long as the first of them is missing, whatever has overtaken it.
+// TakenFrom returns the time up to which all hand-offs of a source, from its beginning on, have been taken over. It is the beginning itself
+// while the first hand-off is missing, even if later ones have arrived.
 func (p *SourceProgress) TakenFrom(begin time.Time) time.Time {
 	if len(p.Covered) == 0 || p.Covered[0].From.After(begin) || p.Covered[0].To.Before(begin) {
 		return begin
@@ -72,7 +72,7 @@ func (p *SourceProgress) TakenFrom(begin time.Time) time.Time {
 	return p.Covered[0].To
 }
 
-// HandedOver reports whether an invoker has taken over everything of a source up to a time.
+// HandedOver reports whether the invoker has taken over everything of a source up to a time.
 func (s *InvokerState) HandedOver(source string, upTo time.Time) bool {
 	covered := s.Sources[source].Covered
 	return len(covered) > 0 && !covered[0].To.Before(upTo)
@@ -85,9 +85,9 @@ const (
 	maxBackfillBatch = 100
 )
 
-// BackfillRoom returns how many starts one of so many backfills may hand over now, at most a batch. What waits takes room,
-// whoever has asked for it, and so do the manual runs in progress: a backfill that starts everything at once would
-// otherwise have no bound.
+// BackfillRoom returns how many starts one of the given number of backfills may hand over now; at most a batch. All waiting starts take
+// room, whoever asked for them, and so do manual runs in progress: otherwise, a backfill that starts everything at once would have no
+// bound.
 func BackfillRoom(state *InvokerState, backfills int) int {
 	room := backfillShare - reservedSlots
 	for i := range state.Starts {

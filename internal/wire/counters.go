@@ -4,13 +4,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// GoneReason is the Reason of an EventDropped about a start that a deleted or closed schedule takes with it. No counter
-// counts it: the counters go as well.
+// GoneReason is the Reason of an EventDropped for a start of a deleted or closed schedule. No counter counts it, because the counters are
+// deleted too.
 const GoneReason = "the schedule is gone"
 
-// Add counts what an event tells. The events of one incarnation of a schedule, each counted once and in any order, give
-// the counters of its record: the event history alone is enough to rebuild them. Events that count nothing change
-// nothing.
+// Add counts an event. The events of one incarnation of a schedule, each counted once and in any order, give the counters of its record. So
+// the event history alone is enough to rebuild them. Events that no counter counts change nothing.
 func (c *Counters) Add(e schedule.Event) {
 	count := int64(max(e.Count, 1))
 	switch e.Kind {
@@ -19,7 +18,7 @@ func (c *Counters) Add(e schedule.Event) {
 	case schedule.EventMissed:
 		c.MissedCatchup += count
 	case schedule.EventSkipped:
-		// Only an overlap policy skips under one; without, a person has asked for it.
+		// An overlap policy skips with the policy set. Without it, a person asked for the skip.
 		if e.Overlap == "" {
 			c.SkippedOnRequest += count
 		} else {
@@ -32,8 +31,8 @@ func (c *Counters) Add(e schedule.Event) {
 	}
 }
 
-// RemainingActions returns how many automated actions the definition's limit still allows; without a limit the number
-// means nothing. The state may be the zero value, or that of an earlier incarnation or limit, which used nothing up.
+// RemainingActions returns how many automated actions the definition's limit still allows. Without a limit, the number has no meaning. The
+// state may be the zero value, or belong to an earlier incarnation or limit; such a state used nothing of the limit.
 func (s *InvokerState) RemainingActions(d *Definition) int {
 	remaining := d.Schedule.State.RemainingActions
 	if s.Incarnation == d.Incarnation && s.LimitVersion == d.LimitVersion {

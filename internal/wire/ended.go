@@ -9,16 +9,16 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// EndedRuns are runs of a schedule that have ended, in the order in which that was recorded. They are packed: a record that holds
-// them is written twice for each action, and they are read when somebody asks.
+// EndedRuns are ended runs of a schedule, in the order in which their ends were recorded. They are packed, because their record is written
+// twice for each action, and they are read only when somebody asks.
 //
-// Each is its request ID and what [codec.Marshal] makes of the rest of it, either with its length before it as a uvarint. The schedule's
-// ID is not part of it. A value is never changed in place, so that copies may share it. Whatever the bytes are, reading them ends:
-// what cannot be read is left out, for it can only have been written by another release.
+// Each run is its request ID followed by the [codec.Marshal] form of its other fields; each of the two has its length in front, as a
+// uvarint. The ID of the schedule is omitted. A value is never changed in place, so copies may share it. Reading ends for any bytes: runs
+// that cannot be read are left out, because another release must have written them.
 type EndedRuns []byte
 
-// packedRun is a [schedule.Run] as it is packed: the compiler sees to it that it has the same fields. Names are short: there are ten runs in
-// each record.
+// packedRun is the packed form of a [schedule.Run]. The compiler makes sure that it has the same fields. Names are short, because each
+// record has ten runs.
 type packedRun struct {
 	WorkflowID  string          `json:"w"`
 	RunID       string          `json:"r"` // left out if it is derived from the request ID
@@ -39,11 +39,11 @@ type packedRun struct {
 	schedule.Outcome
 }
 
-// With returns these runs and a further one after them; of more than limit, the last.
+// With returns these runs with a further one at the end. If there are more than limit, it keeps the last ones.
 func (e EndedRuns) With(run *schedule.Run, limit int) EndedRuns {
 	packed, err := pack(run)
 	if err != nil {
-		return e // it never is: Marshal refuses long lists, and a run has none
+		return e // cannot happen: Marshal refuses long lists, and a run has none
 	}
 	all := make(EndedRuns, 0, len(e)+len(run.RequestID)+len(packed)+2*binary.MaxVarintLen16)
 	skip := e.Len() + 1 - limit
@@ -64,7 +64,7 @@ func (e EndedRuns) Len() int {
 	return n
 }
 
-// Has reports whether the run of a request is among them.
+// Has reports whether the runs include the run of a request.
 func (e EndedRuns) Has(requestID string) bool {
 	for id := range e.each() {
 		if string(id) == requestID {
@@ -85,7 +85,7 @@ func (e EndedRuns) Runs() []schedule.Run {
 	return runs
 }
 
-// each goes through the request IDs and the runs packed.
+// each iterates over the request IDs and the packed runs.
 func (e EndedRuns) each() iter.Seq2[[]byte, []byte] {
 	return func(yield func(requestID, packed []byte) bool) {
 		for rest := e; len(rest) > 0; {
@@ -103,7 +103,7 @@ func appendField(data, field []byte) []byte {
 	return append(binary.AppendUvarint(data, uint64(len(field))), field...)
 }
 
-// nextField returns the first field of data and what follows it; of data that does not begin with a whole one, nothing.
+// nextField returns the first field of data and the rest. If data does not begin with a complete field, it returns nothing.
 func nextField(data []byte) (field, rest []byte) {
 	size, n := binary.Uvarint(data)
 	if n <= 0 || size > uint64(len(data)-n) {
@@ -133,7 +133,7 @@ func unpack(requestID string, packed []byte) (schedule.Run, error) {
 	return schedule.Run(p), nil
 }
 
-// Runs returns the runs that the record knows: those that have ended last, then those in progress. Their ScheduleID is empty.
+// Runs returns the runs that the record knows: the last ended runs, then the runs in progress. Their ScheduleID is empty.
 func (s *InvokerState) Runs() []schedule.Run {
 	runs := s.Ended.Runs()
 	for i := range s.Starts {
@@ -144,7 +144,7 @@ func (s *InvokerState) Runs() []schedule.Run {
 	return runs
 }
 
-// Start returns the start of a request, to read or to change; nil if the record has none. Ended runs have left the starts.
+// Start returns the start of a request, to read or to change; nil if the record has none. Ended runs are no longer among the starts.
 func (s *InvokerState) Start(requestID string) *BufferedStart {
 	for i := range s.Starts {
 		if s.Starts[i].RequestID == requestID {
@@ -154,8 +154,7 @@ func (s *InvokerState) Start(requestID string) *BufferedStart {
 	return nil
 }
 
-// LastNominal returns the newest nominal time, of those that were due up to a mark, of an automated start that the record
-// knows; zero if there is none.
+// LastNominal returns the newest nominal time of the known automated starts that were due up to a mark; zero if there is none.
 func (s *InvokerState) LastNominal(mark time.Time) time.Time {
 	var last time.Time
 	newer := func(source string, nominal, actual time.Time) {
@@ -172,8 +171,7 @@ func (s *InvokerState) LastNominal(mark time.Time) time.Time {
 	return last
 }
 
-// LastAction returns the due time of the newest action that the record knows: of those that wait or run, and of the runs that have
-// ended. It is zero if there is none.
+// LastAction returns the newest due time of all known actions: waiting, running and ended. It is zero if there is none.
 func (s *InvokerState) LastAction() time.Time {
 	last := s.LastEnded()
 	for i := range s.Starts {
@@ -182,8 +180,8 @@ func (s *InvokerState) LastAction() time.Time {
 	return last
 }
 
-// LastEnded returns the newest due time of the runs that have ended; zero if there is none. Of a record that an earlier release has
-// written it is that of the runs that have ended last.
+// LastEnded returns the newest due time of the ended runs; zero if there is none. In a record of an earlier release, it knows only the last
+// ended runs.
 func (s *InvokerState) LastEnded() time.Time {
 	last := s.LastDue
 	if !last.IsZero() {

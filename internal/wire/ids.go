@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// idSpace is the UUID namespace of everything Carillon derives. It must never change: the identity of a start, and with
-// it the protection against starting twice, depends on it.
+// idSpace is the UUID namespace of all derived IDs. It must never change: the identity of a start depends on it, and so does the protection
+// against double starts.
 var idSpace = uuid.MustParse("5f0c9a3e-6d0b-4e57-9a8e-2f6b1c7d4e93")
 
-// WorkflowID returns the workflow ID of the action due at nominal: base, "-" and the time in RFC 3339, UTC; or base alone
-// if keepOriginal (docs/semantics.md §3). Times of a spec are whole seconds. A trigger has fractions as well, down to the nanosecond,
-// so that two of the same second, or of one client that is quick, do not take each other for a run in progress.
+// WorkflowID returns the workflow ID of the action due at nominal: base, "-" and the time in RFC 3339, UTC; or base alone if keepOriginal
+// (docs/semantics.md §3). Times of a spec are whole seconds. Times of triggers have fractions down to the nanosecond, so that two triggers
+// in the same second do not have the workflow ID of the same run.
 func WorkflowID(base string, nominal time.Time, keepOriginal bool) string {
 	if keepOriginal {
 		return base
@@ -25,16 +25,16 @@ func WorkflowID(base string, nominal time.Time, keepOriginal bool) string {
 	return string(nominal.UTC().AppendFormat(id, time.RFC3339Nano))
 }
 
-// RequestID returns the identity of one start: "sched-", the source ("auto" or the ID of a backfill), "-" and the
-// version 5 UUID of the other arguments; the times count in milliseconds (docs/semantics.md §3). The same arguments give the
-// same ID in every process and release, different ones different IDs.
+// RequestID returns the identity of one start: "sched-", the source ("auto" or the ID of a backfill), "-" and the version 5 UUID of the
+// other arguments; times count in milliseconds (docs/semantics.md §3). The same arguments give the same ID in every process and release;
+// different arguments give different IDs.
 func RequestID(
 	source, namespace, scheduleID, incarnation string, version uint64, nominal, actual time.Time,
 ) string {
 	name := make([]byte, 0, smallName)
 	name = append(name, idSpace[:]...)
 	for _, part := range [...]string{namespace, scheduleID, incarnation} {
-		// A length in front keeps ("ab", "c") and ("a", "bc") apart, whatever the parts contain.
+		// The length in front distinguishes ("ab", "c") from ("a", "bc"), whatever the parts contain.
 		name = binary.AppendUvarint(name, uint64(len(part)))
 		name = append(name, part...)
 	}
@@ -48,23 +48,21 @@ func RequestID(
 	return string(appendDerived(id, name))
 }
 
-// RunID returns the ID of the run that a start leads to: the version 5 UUID of its request ID, so that every retry of a
-// start names the same run.
+// RunID returns the ID of a start's run: the version 5 UUID of its request ID. So every retry of a start names the same run.
 func RunID(requestID string) string {
 	name := make([]byte, 0, smallName)
 	name = append(append(name, idSpace[:]...), requestID...)
 	return string(appendDerived(make([]byte, 0, smallID), name))
 }
 
-// IDs and what they are made of are put together on the stack if they are no longer than this, as nearly all are: some are
-// made for every action.
+// Up to this length, IDs and their inputs are built on the stack. Nearly all are shorter, and some are made for every action.
 const (
 	smallName = 256
 	smallID   = 128
 )
 
-// appendDerived appends the version 5 UUID of a name, in front of which stands its space. That is what uuid.NewSHA1 gives,
-// which takes five allocations.
+// appendDerived appends the version 5 UUID of a name that follows its space. The result is the same as that of uuid.NewSHA1, which takes
+// five allocations.
 func appendDerived(id, spaceAndName []byte) []byte {
 	sum := sha1.Sum(spaceAndName)
 	sum[6] = sum[6]&0x0f | 5<<4

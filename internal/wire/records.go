@@ -8,13 +8,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Definition is the stored schedule, the record the API writes. The frontend owns it; the invoker also writes it to
-// pause on failure, and the generator to close it.
+// Definition is the stored schedule, the record that the API writes. The frontend owns it. The invoker also writes it to pause on failure,
+// and the generator to close the schedule.
 type Definition struct {
 	Namespace string `json:"namespace"`
 	ID        string `json:"id"`
-	// Incarnation is a UUID made at creation. It tells this schedule from an earlier one of the same ID: records and
-	// messages that carry another incarnation belong to a schedule that is gone.
+	// Incarnation is a UUID made at creation. It distinguishes this schedule from an earlier one of the same ID: records and messages with
+	// another incarnation belong to a deleted schedule.
 	Incarnation string `json:"incarnation"`
 	// Version counts the writes of this definition from 1. It is the conflict token of the API.
 	Version uint64 `json:"version"`
@@ -27,11 +27,11 @@ type Definition struct {
 	CreateTime time.Time `json:"createTime"`
 	// ActiveSince is when the schedule was last unpaused: what was due while it was paused stays undone. Zero means never.
 	ActiveSince time.Time `json:"activeSince,omitzero"`
-	// Calendars are the named calendars of the spec as they were when this version was written, by name. They are part of
-	// the definition, so that whatever is computed from it needs nothing else. The frontend brings them up to date when one
-	// changes; CalendarsVersion is the version that last did so, and ReplanTime when that was; zero if none has.
-	// ReplanFrom is from when on the times count that this version gives, for a generator that has not seen the version
-	// before: just before the first time that was due by then and by that version, else ReplanTime.
+	// Calendars are the named calendars of the spec, by name, as they were when this version was written. They are part of the definition
+	// so that it contains everything needed to compute times. When a calendar changes, the frontend updates them. CalendarsVersion is the
+	// version that last did so, ReplanTime the time of that; both are zero if none has. ReplanFrom is for a generator that has not seen the
+	// version before: the times of this version count from then on. It is just before the first time that was due by then according to this
+	// version, else ReplanTime.
 	Calendars        map[string]CalendarCopy `json:"calendars,omitempty"`
 	CalendarsVersion uint64                  `json:"calendarsVersion,omitempty"`
 	ReplanTime       time.Time               `json:"replanTime,omitzero"`
@@ -39,46 +39,46 @@ type Definition struct {
 	// UpdateTime is when spec, action, policies or state were last replaced; times of the spec before it are dropped.
 	// Zero means never updated. Pausing and unpausing do not move it.
 	UpdateTime time.Time `json:"updateTime,omitzero"`
-	// PausedBy and PauseTime say who paused the schedule last, and when. They mean something while it is paused.
+	// PausedBy and PauseTime say who last paused the schedule, and when. They have a meaning only while it is paused.
 	PausedBy  string    `json:"pausedBy,omitempty"`
 	PauseTime time.Time `json:"pauseTime,omitzero"`
-	// Skips are the nominal times that a person has asked to skip, in order, at most [schedule.MaxSkips]. They stay until the
-	// generator's mark has passed them and the frontend writes the definition again.
+	// Skips are the nominal times that a person asked to skip, in order, at most [schedule.MaxSkips]. They stay until the generator's mark
+	// has passed them and the frontend writes the definition again.
 	Skips []time.Time `json:"skips,omitempty"`
-	// Requests are the triggers and backfills that a patch asks for together with other changes. The generator makes a
-	// record of each when it sees the version that brought it; they stay until the frontend writes the definition again
-	// after that.
+	// Requests are the triggers and backfills that a patch asks for together with other changes. The generator makes a record of each when
+	// it sees the version that brought it. They stay until the frontend then writes the definition again.
 	Requests []BackfillState `json:"requests,omitempty"`
-	// Events tell of the changes that the generator may not have seen yet. It stores them as well as the frontend does,
-	// which may not live to; they stay until the frontend writes the definition again after that.
+	// Events are the events of changes that the generator may not have seen yet. Frontend and generator both store them, because the
+	// frontend may die before. They stay until the frontend then writes the definition again.
 	Events []DefinitionEvent `json:"events,omitempty"`
-	// Predecessor tells of the schedule of that ID before this one, if its deletion was remembered when this one was created: a
-	// repeat of the request that has deleted it spares this one.
+	// Predecessor is the deletion of the previous schedule of this ID, if it was remembered when this one was created. Because of it, a
+	// repeat of that deletion does not delete this schedule.
 	Predecessor *Deletion `json:"predecessor,omitempty"`
-	// PredecessorClosed is the incarnation of the schedule of that ID just before this one, if it was closed since it was idle, and that
-	// was remembered when this one was created: by it a generator tells of the closing in place of one that has died.
+	// PredecessorClosed is the incarnation of the previous schedule of this ID, if that was closed for being idle and this was remembered
+	// when this one was created. A generator uses it to store the event of the closing in place of one that has died.
 	PredecessorClosed string `json:"predecessorClosed,omitempty"`
-	// Closing says that a generator, which has found nothing to do for the idle time, is about to look once more and close the schedule. It
-	// is no change: the version stays. Whoever has stored a request beside the definition takes it away, and then the schedule is not closed.
+	// Closing says that a generator has found nothing to do for the idle time, and is about to look once more and close the schedule. It is
+	// no change of the definition: the version stays. Whoever stores a request beside the definition resets it; then the schedule is not
+	// closed.
 	Closing bool `json:"closing,omitempty"`
-	// Applied are the newest requests that have changed the definition, at most [MaxApplied], oldest first: a repeat of
-	// one of them is answered, and changes nothing.
+	// Applied are the newest requests that changed the definition, at most [MaxApplied], oldest first. A repeat of one of them is answered
+	// and changes nothing.
 	Applied []AppliedRequest `json:"applied,omitempty"`
 }
 
-// Deletion says which schedule of an ID has been deleted, and by which request.
+// Deletion says which schedule of an ID was deleted, and by which request.
 type Deletion struct {
 	Incarnation string `json:"incarnation"`
 	// RequestID is the idempotency key of the request. Without one there is nothing to remember.
 	RequestID string `json:"requestId"`
 }
 
-// By reports whether a request, which may have no ID, has made the deletion. There may be none.
+// By reports whether a request made the deletion. The request may have no ID, and there may be no deletion.
 func (d *Deletion) By(requestID string) bool {
 	return d != nil && requestID != "" && d.RequestID == requestID
 }
 
-// DefinitionEvent is the event of a change of a definition, and the version that the change has led to.
+// DefinitionEvent is the event of a change of a definition, with the version that the change made.
 type DefinitionEvent struct {
 	Version uint64         `json:"version"`
 	Event   schedule.Event `json:"event"`
@@ -100,10 +100,10 @@ func (d *Definition) Key() schedule.Key { return schedule.Key{Namespace: d.Names
 // JitterSeed returns the seed of the deterministic jitter (docs/semantics.md §2).
 func (d *Definition) JitterSeed() string { return d.Namespace + "-" + d.ID }
 
-// CalendarCopy is what a definition keeps of a named calendar.
+// CalendarCopy is the copy of a named calendar in a definition.
 type CalendarCopy struct {
-	// Incarnation is a UUID made when the calendar was created, Version that of the calendar. Edition is a UUID made for this
-	// version: after the restoration of a backup there may be another one of the same number.
+	// Incarnation is a UUID made when the calendar was created; Version is the calendar's version. Edition is a UUID made for this version:
+	// after a backup was restored, another version may have the same number.
 	Incarnation string               `json:"incarnation"`
 	Version     uint64               `json:"version"`
 	Edition     string               `json:"edition"`
@@ -128,8 +128,8 @@ type GeneratorState struct {
 	Incarnation string `json:"incarnation"`
 	// Mark is the high water mark: every time of the spec up to and including it is settled.
 	Mark time.Time `json:"mark"`
-	// HandedOff is the end of the last range handed to the invoker; the next hand-off begins there. It trails Mark
-	// where nothing was due.
+	// HandedOff is the end of the last range handed to the invoker; the next hand-off begins there. It is behind Mark if nothing was due
+	// since.
 	HandedOff time.Time `json:"handedOff"`
 	// Version is the definition version this state was computed from.
 	Version uint64 `json:"version"`
@@ -139,16 +139,16 @@ type GeneratorState struct {
 	Future []time.Time `json:"future,omitempty"`
 	// IdleDeadline is when an exhausted schedule closes; zero while it is not exhausted.
 	IdleDeadline time.Time `json:"idleDeadline,omitzero"`
-	// LastNominal is the newest nominal time handed to the invoker. An update may move its actual time past the mark: the
-	// time is not handed over once more.
+	// LastNominal is the newest nominal time handed to the invoker. If an update moves its actual time past the mark, the time is not
+	// handed over again.
 	LastNominal time.Time `json:"lastNominal,omitzero"`
-	// ZoneData is the version of the time zone data that the record was made by, ZoneRules a fingerprint of the rules of the spec's
-	// zone in it, and ZoneOffset how many seconds its clock was ahead of UTC at Mark. All are empty in UTC, for a spec that
-	// brings its own data, and in the records of earlier releases.
+	// ZoneData is the version of the time zone data that the record was made with. ZoneRules is a fingerprint of the rules of the spec's
+	// zone in it, and ZoneOffset how many seconds its clock was ahead of UTC at Mark. All are empty in UTC, for a spec with its own data,
+	// and in the records of earlier releases.
 	ZoneData   string `json:"zoneData,omitempty"`
 	ZoneRules  string `json:"zoneRules,omitempty"`
 	ZoneOffset int    `json:"zoneOffset,omitempty"`
-	// Passed is up to when times that name hours have come already, by rules of the zone that no longer hold.
+	// Passed is the time up to which times that name hours have already come, by rules of the zone that no longer apply.
 	Passed time.Time `json:"passed,omitzero"`
 }
 
@@ -158,8 +158,8 @@ type ZoneRules struct {
 	Data, Rules string
 }
 
-// ZoneRulesOf returns the rules by which this process reads a spec; empty in UTC, for a spec that brings its own data, and for one
-// whose zone cannot be found out.
+// ZoneRulesOf returns the rules by which this process reads a spec. They are empty in UTC, for a spec with its own data, and for a spec
+// whose zone is unknown.
 func ZoneRulesOf(s schedule.Spec) ZoneRules {
 	if len(s.TimeZoneData) > 0 {
 		return ZoneRules{}
@@ -178,13 +178,13 @@ func ZoneRulesOf(s schedule.Spec) ZoneRules {
 // InvokerState is what the invoker remembers about a schedule: its buffer and its counters.
 type InvokerState struct {
 	Incarnation string `json:"incarnation"`
-	// Starts is the buffer in order of arrival: waiting and running starts. Completed ones leave it for Ended when the record is
-	// written; the restoration of a backup may leave some until the invoker has looked at the schedule.
+	// Starts is the buffer in order of arrival: waiting and running starts. Completed starts move to Ended when the record is written.
+	// After a restored backup, some may remain until the invoker looks at the schedule.
 	Starts []BufferedStart `json:"starts,omitempty"`
-	// Ended are the runs that have ended last.
+	// Ended are the last ended runs.
 	Ended EndedRuns `json:"ended,omitempty"`
-	// LastDue is the newest due time of all runs that have ended, of which Ended may no longer have that one: runs of a backfill, which
-	// were due earlier, may end later. It is zero if none has ended, and in the records of earlier releases: see LastEnded.
+	// LastDue is the newest due time of all ended runs. Ended may no longer have that run, because runs of a backfill, which were due
+	// earlier, may end later. It is zero if no run has ended, and in the records of earlier releases: see LastEnded.
 	LastDue time.Time `json:"lastDue,omitzero"`
 	// Controls are cancels and terminates not yet delivered.
 	Controls []PendingControl `json:"controls,omitempty"`
@@ -193,7 +193,7 @@ type InvokerState struct {
 	// LimitVersion and LimitUsed count the automated actions since the definition's LimitVersion.
 	LimitVersion uint64 `json:"limitVersion,omitempty"`
 	LimitUsed    int    `json:"limitUsed,omitempty"`
-	// AskAt is when to ask again whether delayed starts may begin that have not been given a time; zero if there are none.
+	// AskAt is when the delayed starts without a time may ask again; zero if there are none.
 	AskAt time.Time `json:"askAt,omitzero"`
 	// HasResult says that a Result record exists.
 	HasResult bool     `json:"hasResult,omitempty"`
@@ -203,8 +203,8 @@ type InvokerState struct {
 	Outbox []schedule.Event `json:"outbox,omitempty"`
 	// EventSequence numbers the events of this incarnation from 1.
 	EventSequence uint64 `json:"eventSequence,omitempty"`
-	// Abandoned says that the schedule is gone, and that the starts that waited have been given up. The record does not tell of
-	// all runs any more, so nothing may begin by it: whoever finds it asks the leader for the definition.
+	// Abandoned says that the schedule is gone and its waiting starts have been given up. The record no longer knows all runs, so nothing
+	// may begin from it: whoever finds it asks the leader for the definition.
 	Abandoned bool `json:"abandoned,omitempty"`
 }
 
@@ -228,19 +228,19 @@ type Counters struct {
 type SourceProgress struct {
 	// Covered are the settled ranges, disjoint and in order; one, unless a hand-off has overtaken another.
 	Covered []Span `json:"covered"`
-	// LastFrom, LastMissed, LastDropped and LastSuperseded are those of the newest hand-off, so that its repeat with a
-	// later end adds only what is new.
+	// LastFrom, LastMissed, LastDropped and LastSuperseded belong to the newest hand-off, so that its repeat with a later end adds only
+	// what is new.
 	LastFrom       time.Time `json:"lastFrom"`
 	LastMissed     int       `json:"lastMissed,omitempty"`
 	LastDropped    int       `json:"lastDropped,omitempty"`
 	LastSuperseded int       `json:"lastSuperseded,omitempty"`
-	// LastCount is how many starts the newest hand-off had. Complete says that it was the last one, Withdrawn that the
-	// backfill has been canceled: what still comes from it is dropped.
+	// LastCount is how many starts the newest hand-off had. Complete says that it was the last one. Withdrawn says that the backfill was
+	// canceled; its later starts are dropped.
 	LastCount int  `json:"lastCount,omitempty"`
 	Complete  bool `json:"complete,omitempty"`
 	Withdrawn bool `json:"withdrawn,omitempty"`
-	// Version is the newest version of the definition that automated actions have been handed over by, LastNominal the
-	// newest nominal time of those, and Settled what that was before the first one by Version. Zero for manual sources.
+	// Version is the newest version of the definition by which automated actions were handed over. LastNominal is the newest nominal time
+	// of those actions. Settled is LastNominal before the first hand-off by Version. All are zero for manual sources.
 	Version     uint64    `json:"version,omitempty"`
 	LastNominal time.Time `json:"lastNominal,omitzero"`
 	Settled     time.Time `json:"settled,omitzero"`
@@ -259,13 +259,13 @@ type PendingControl struct {
 	WorkflowID string               `json:"workflowId"`
 	RunID      string               `json:"runId"`
 	TaskQueue  string               `json:"taskQueue"`
-	// Reason says who wants the run to end, and why, where it is not to make room for another.
+	// Reason says who wants the run to end and why, unless it must make room for another.
 	Reason string `json:"reason,omitempty"`
 }
 
-// BackfillState is one backfill or trigger request in progress. The frontend creates it, or the generator for a patch; the
-// backfiller owns it; the frontend also writes Canceled. A range stays until all its starts have left the buffer, a trigger
-// until its start has been executed or dropped.
+// BackfillState is one backfill or trigger request in progress. The frontend creates it, or the generator for a patch. The backfiller owns
+// it; the frontend also writes Canceled. A range stays until all its starts have left the buffer, a trigger until its start has been
+// executed or dropped.
 type BackfillState struct {
 	Incarnation string `json:"incarnation"`
 	// ID is unique among the backfills of the cluster, and one subject token.
@@ -279,27 +279,27 @@ type BackfillState struct {
 	Mark time.Time `json:"mark,omitzero"`
 	// Handed counts the starts handed over.
 	Handed int `json:"handed,omitempty"`
-	// Total is how many times the range has, counted to [MaxBackfillTotal] at most; TotalVersion is the version of the
-	// definition it was counted by.
+	// Total is how many times the range has, counted up to [MaxBackfillTotal]. TotalVersion is the version of the definition that was used
+	// for that.
 	Total        int    `json:"total,omitempty"`
 	TotalVersion uint64 `json:"totalVersion,omitempty"`
 	// Attempt counts how often there was no room, or the generator had not noted the request, since the last batch.
 	Attempt int `json:"attempt,omitempty"`
 	// Done means that everything has been handed over.
 	Done bool `json:"done,omitempty"`
-	// Trace is the W3C traceparent of the request, Identity who asked, RequestID the key that makes it idempotent.
+	// Trace is the W3C traceparent of the request, Identity is who asked, RequestID is its idempotency key.
 	Trace     string `json:"trace,omitempty"`
 	Identity  string `json:"identity,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
-	// Version is, for a request of a patch, the version of the definition that brought it; zero for others.
+	// Version is the version of the definition that brought the request, if it came with a patch; else zero.
 	Version uint64 `json:"version,omitempty"`
-	// Canceled says that a person has ended the backfill, CanceledBy who and CancelRequestID by which request.
+	// Canceled says that a person has ended the backfill, CanceledBy who it was, and CancelRequestID with which request.
 	Canceled        bool   `json:"canceled,omitempty"`
 	CanceledBy      string `json:"canceledBy,omitempty"`
 	CancelRequestID string `json:"cancelRequestId,omitempty"`
 }
 
-// MaxBackfillTotal is how far the times of a backfill are counted in advance.
+// MaxBackfillTotal is up to how many times a backfill is counted in advance.
 const MaxBackfillTotal = 1_000_000
 
 // Result holds the last outcomes of a schedule, handed to the next run (docs/semantics.md §7).
@@ -309,6 +309,6 @@ type Result struct {
 	Success json.RawMessage `json:"success,omitempty"`
 	// Failure is why the last run did not complete; nil after a success.
 	Failure *schedule.Failure `json:"failure,omitempty"`
-	// CloseTime is when the run ended that set this; a run that ended earlier changes nothing.
+	// CloseTime is the end of the run that set this. A run that ended earlier changes nothing.
 	CloseTime time.Time `json:"closeTime"`
 }

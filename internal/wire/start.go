@@ -8,10 +8,10 @@ import (
 
 // BufferedStart is one due or manually requested action on its way from pending to completed.
 type BufferedStart struct {
-	// RequestID identifies the start everywhere and for ever; it is the idempotency key of the run.
+	// RequestID identifies the start everywhere and forever; it is the idempotency key of the run.
 	RequestID  string `json:"requestId"`
 	WorkflowID string `json:"workflowId"`
-	// Nominal is the time the spec gives, Actual the same plus jitter: when the start is due.
+	// Nominal is the time that the spec gives. Actual is the same plus jitter: when the start is due.
 	Nominal time.Time `json:"nominalTime"`
 	Actual  time.Time `json:"actualTime"`
 	// Overlap is the policy asked for; unspecified means the schedule's.
@@ -25,7 +25,7 @@ type BufferedStart struct {
 	Attempt int `json:"attempt,omitempty"`
 	// BackoffUntil is when the next attempt to start is due, after a failed one.
 	BackoffUntil time.Time `json:"backoffUntil,omitzero"`
-	// Delay says which limit of the namespace keeps a pending start waiting; nil if none does. It is replaced, never changed.
+	// Delay says which limit of the namespace delays a pending start; nil if none does. It is replaced, never changed.
 	Delay *schedule.Delay `json:"delay,omitempty"`
 	// TaskQueue is where the run was sent.
 	TaskQueue string `json:"taskQueue,omitempty"`
@@ -44,14 +44,13 @@ type BufferedStart struct {
 	Trace string `json:"trace,omitempty"`
 	// Identity is who asked for a manual start.
 	Identity string `json:"identity,omitempty"`
-	// Skip says that the start is not to be buffered: a person has asked to skip its nominal time. It is set in hand-offs
-	// alone.
+	// Skip says not to buffer the start, because a person asked to skip its nominal time. Only hand-offs set it.
 	Skip bool `json:"skip,omitempty"`
-	// Overridden says that the trigger which asked for the start replaces part of the action. What by is in the record of
-	// the trigger, whose ID is Source, and which stays until the start has been executed.
+	// Overridden says that the trigger of the start replaces part of the action. The replacements are in the record of the trigger, whose
+	// ID is Source. The record stays until the start has been executed.
 	Overridden bool `json:"overridden,omitempty"`
-	// RunAttempt, Worker and Outcome are what the completion said: the number of the worker's last attempt, its name, and
-	// what came of the run.
+	// RunAttempt, Worker and Outcome come from the completion: the number of the worker's last attempt, its name, and the outcome of the
+	// run.
 	RunAttempt int    `json:"runAttempt,omitempty"`
 	Worker     string `json:"worker,omitempty"`
 	schedule.Outcome
@@ -62,10 +61,10 @@ func (s *BufferedStart) Waiting() bool {
 	return s.Phase == schedule.PhasePending || s.Phase == schedule.PhaseDeferred || s.Phase == schedule.PhaseReady
 }
 
-// Delayed reports whether a limit of the namespace keeps the start waiting. The retry timer wakes its schedule.
+// Delayed reports whether a limit of the namespace delays the start. The retry timer wakes its schedule.
 func (s *BufferedStart) Delayed() bool { return s.Phase == schedule.PhasePending && s.Delay != nil }
 
-// CountWaiting returns how many of some starts are [BufferedStart.Waiting]: the size of the buffer.
+// CountWaiting returns how many of the starts are [BufferedStart.Waiting]: the size of the buffer.
 func CountWaiting(starts []BufferedStart) int {
 	count := 0
 	for i := range starts {
@@ -90,12 +89,12 @@ func NewRun(s *BufferedStart) schedule.Run {
 	}
 }
 
-// StartRate is how far the starts of a namespace with a limit of them have been promised. It is a record of the cluster's
-// bucket that the invokers share, and worth nothing once Next is over.
+// StartRate says up to when the starts of a namespace with a rate limit are promised. It is a record of the cluster's bucket that the
+// invokers share. After Next it has no meaning.
 type StartRate struct {
-	// Next is when the next start may be.
+	// Next is when the next start may begin.
 	Next time.Time `json:"next"`
-	// Rate is how many starts there are in a second up to then.
+	// Rate is how many starts per second are promised up to then.
 	Rate float64 `json:"rate"`
 }
 
