@@ -125,8 +125,8 @@ func writeFacts(ctx context.Context, bucket jetstream.KeyValue, facts Facts, rev
 	return err
 }
 
-// changeFacts writes facts with another number of replicas. The bucket gets its replicas first: if the servers cannot
-// hold as many, that shows before the facts demand it of everybody.
+// changeFacts writes facts with another number of replicas. The bucket gets its replicas first. So if the servers cannot hold that many,
+// this shows before the facts demand it of every process.
 func changeFacts(ctx context.Context, js jetstream.JetStream, bucket jetstream.KeyValue, facts Facts, revision uint64) error {
 	info, err := streamInfo(ctx, bucket)
 	if err != nil {

@@ -21,19 +21,17 @@ const (
 	MinVersion = "2.14"
 )
 
-// Ensure makes the cluster ready and returns its facts. It may be called by any number of processes at once, and again
-// at any time.
+// Ensure makes the cluster ready and returns its facts. Any number of processes may call it at once, and again at any time.
 //
-// A process whose settings or format do not go with the cluster is refused, with CodeFailedPrecondition. Other than the
-// shards, the replicas follow the settings: buckets and streams are updated to the number a process asks for, and kept
-// at what they have when it does not ask. Where processes ask for different numbers, the last to start prevails.
+// A process whose settings or format do not fit the cluster is refused, with CodeFailedPrecondition. The number of shards is fixed, but the
+// replicas follow the settings: buckets and streams are updated to the number that a process asks for, and stay as they are if it does not
+// ask. If processes ask for different numbers, the last one to start prevails.
 //
-// A bucket of records that was deleted is not made anew, since all would go on without them: that is refused, with
-// CodeFailedPrecondition; [Recreate] does it. Streams that were deleted are made anew, for what they had to do can be made anew from the
-// records, and what they had told is lost already.
+// Streams that were deleted are made again: their tasks can be made again from the records, and their history is lost already. A deleted
+// bucket of records is not made again, because all processes would continue without its records. Ensure refuses, with
+// CodeFailedPrecondition; [Recreate] makes it.
 //
-// A cluster that is still starting is waited for until ctx ends; the error then has CodeUnavailable and says what was
-// waited for.
+// If the cluster is still starting, Ensure waits for it until ctx ends. The error then has CodeUnavailable and says what it waited for.
 func Ensure(ctx context.Context, js jetstream.JetStream, names subjects.Names, s Settings) (Facts, error) {
 	if err := s.validate(); err != nil {
 		return Facts{}, err

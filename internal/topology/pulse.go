@@ -71,8 +71,8 @@ func (b builder) beats(ctx context.Context, stream string, pulse *nats.Msg) bool
 	return isFresh(in.CachedInfo().TimeStamp, armed.Time, last.Time)
 }
 
-// isFresh reports whether one of two times, of when a pulse was armed and when it came last, is near to now. All are by the clock
-// of the server. A time that is ahead of it is of a clock that has been set back.
+// isFresh reports whether one of two times is near to now: when a pulse was armed, and when it last came. All times are by the clock of the
+// server. A time in the future means that the clock has been set back.
 func isFresh(now, armed, last time.Time) bool {
 	return now.Sub(armed).Abs() < pulseOverdue || now.Sub(last).Abs() < pulseOverdue
 }
