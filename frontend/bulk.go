@@ -11,7 +11,7 @@ import (
 // newBulk returns what carries out the verbs about bulk operations, on what the api has.
 func (a *api) newBulk() *bulk.Service {
 	return bulk.New(bulk.Config{
-		Jobs: a.jobs, Keys: a.keys, Bus: a.bus, Events: a.events, Names: a.names, Logger: a.log, Now: a.now, NewID: a.newID,
+		Jobs: a.jobs, Keys: a.keys, Events: a.events, Logger: a.log, Now: a.now, NewID: a.newID,
 		Operations: a.bulkOperations(), ParseQuery: parseQuery, Find: a.found,
 	})
 }

@@ -146,15 +146,10 @@ func (r *removal) Next(ctx context.Context, job *jobs.Job, after string, limit i
 	if err != nil {
 		return nil, err
 	}
-	page, _ := listing.Keys(keys, "", after, limit)
-	ids := make([]string, len(page))
-	for i, key := range page {
-		ids[i] = key.ID
+	if ids := listing.IDs(keys, "", after, limit); len(ids) > 0 {
+		return ids, nil
 	}
-	if len(ids) == 0 {
-		ids = []string{lastItem}
-	}
-	return ids, nil
+	return []string{lastItem}, nil
 }
 
 // Do deletes one schedule, or the namespace itself.

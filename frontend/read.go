@@ -1,7 +1,6 @@
 package frontend
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,8 +16,6 @@ import (
 )
 
 const (
-	// listReaders bounds how many schedules of a page are made ready at once: most take no more than what was read.
-	listReaders = 16
 	// maxRounds bounds how often a page is filled up where many schedules are gone. Then it is not full.
 	maxRounds = 10
 )
@@ -89,31 +86,25 @@ func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequ
 	if req.Query != "" {
 		return a.search(ctx, namespace, req)
 	}
-	after, err := listing.DecodePageToken(req.PageToken)
+	p, err := listing.NewPage(req)
 	if err != nil {
 		return listReply{}, err
 	}
-	keys, err := a.keysAndTraces.Of(ctx, namespace)
-	if err != nil {
+	if p.Keys, err = a.keysAndTraces.Of(ctx, namespace); err != nil {
 		return listReply{}, err
 	}
-	p := listing.Page{Keys: keys, Prefix: req.Prefix, After: after, Size: cmp.Or(req.PageSize, listing.DefaultPageSize), More: true}
 	least := 0
 	for range maxRounds {
 		if p.IsFull() {
 			break
 		}
-		if err := a.fill(ctx, &p, least); err != nil {
+		if err := a.fill(ctx, p, least); err != nil {
 			return listReply{}, err
 		}
 		least = listing.DefaultPageSize // where some are gone, more may be
 	}
 	p.Cut(a.maxReply() - listing.ReplyOverhead)
-	reply := listReply{Schedules: p.Entries()}
-	if p.More {
-		reply.NextPageToken = listing.EncodePageToken(p.After)
-	}
-	return reply, nil
+	return listReply{Schedules: p.Entries(), NextPageToken: p.NextToken()}, nil
 }
 
 // fill looks at the keys that come next, at least so many, and adds to a page what there is. Some may be traces of
@@ -124,11 +115,7 @@ func (a *api) fill(ctx context.Context, p *listing.Page, least int) error {
 	if err != nil {
 		return err
 	}
-	for i, entry := range entries {
-		if entry != nil {
-			p.Add(keys[i].ID, entry)
-		}
-	}
+	p.Add(keys, entries)
 	return nil
 }
 
@@ -140,7 +127,7 @@ func (a *api) entries(ctx context.Context, keys []schedule.Key) ([][]byte, error
 	}
 	entries := make([][]byte, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(listReaders)
+	group.SetLimit(listing.Readers)
 	for i, key := range keys {
 		group.Go(func() (err error) {
 			entries[i], err = a.entry(ctx, batch, key)

@@ -2,11 +2,8 @@ package frontend
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -21,18 +18,11 @@ func (a *api) hasDeleted(ctx context.Context, key schedule.Key, requestID string
 	if requestID == "" {
 		return false, nil
 	}
-	message, err := a.bus.Last(ctx, a.names.EventStream(), a.names.Event(key, schedule.EventDeleted))
-	if errors.Is(err, bus.ErrNone) {
-		return false, nil
-	}
+	repeated, err := a.events.IsLastOf(ctx, key, schedule.EventDeleted, requestID)
 	if err != nil {
 		return false, fmt.Errorf("find the last deletion: %w", err)
 	}
-	var event schedule.Event
-	if err := json.Unmarshal(message.Data, &event); err != nil {
-		return false, fmt.Errorf("read the last deletion: %w", err)
-	}
-	return event.RequestID == requestID, nil
+	return repeated, nil
 }
 
 // maxCancels is how many of the newest cancels of a schedule are looked through for a repeat.

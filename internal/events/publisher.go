@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -121,6 +122,22 @@ func (p *Publisher) isLast(ctx context.Context, event *schedule.Event) (bool, er
 		return false, nil
 	}
 	return err == nil && last.Header.Get(nats.MsgIdHdr) == event.ID, err
+}
+
+// IsLastOf reports whether the last event of a kind and schedule was stored for a request.
+func (p *Publisher) IsLastOf(ctx context.Context, key schedule.Key, kind schedule.EventKind, requestID string) (bool, error) {
+	last, err := p.bus.Last(ctx, p.names.EventStream(), p.names.Event(key, kind))
+	if errors.Is(err, bus.ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var event schedule.Event
+	if err := json.Unmarshal(last.Data, &event); err != nil {
+		return false, fmt.Errorf("decode the last event of %s: %w", key, err)
+	}
+	return event.RequestID == requestID, nil
 }
 
 func (p *Publisher) message(ctx context.Context, event *schedule.Event) (*nats.Msg, error) {

@@ -39,7 +39,7 @@ func TestDependenciesPointDownwards(t *testing.T) {
 			"frontend/internal/listing", "frontend/internal/request",
 			"internal/topology", "internal/taskqueue", "internal/jobs",
 			"internal/natsstats", "internal/search", "internal/search/query"}, pool...),
-		"frontend/internal/bulk": {"frontend/internal/listing", "frontend/internal/request", "schedule", "subjects", "internal/bus",
+		"frontend/internal/bulk": {"frontend/internal/listing", "frontend/internal/request", "schedule", "subjects",
 			"internal/events", "internal/jobs", "internal/search/query"},
 		"frontend/internal/calendars": {"frontend/internal/listing", "frontend/internal/request", "schedule", "subjects", "kv",
 			"internal/apitext", "internal/jobs", "internal/wire"},

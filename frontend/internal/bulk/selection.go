@@ -29,12 +29,7 @@ func (s *Service) existing(ctx context.Context, namespace, prefix, after string,
 	if err != nil {
 		return nil, err
 	}
-	page, _ := listing.Keys(keys, prefix, after, limit)
-	ids := make([]string, len(page))
-	for i, key := range page {
-		ids[i] = key.ID
-	}
-	return ids, nil
+	return listing.IDs(keys, prefix, after, limit), nil
 }
 
 // preview returns roughly how many schedules a selection has now, and the first of them.

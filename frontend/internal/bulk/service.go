@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 	"github.com/carillon-scheduler/carillon/schedule"
-	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // Operation does to one schedule what the request for that schedule would do. The request ID makes it idempotent. The error has the code
@@ -23,10 +21,8 @@ type Config struct {
 	// Jobs holds the operations. Keys lists the schedules of a namespace.
 	Jobs *jobs.Store
 	Keys *listing.KeyLists
-	// Bus reads the event history; Events writes it.
-	Bus    bus.Bus
+	// Events reads and writes the event history.
 	Events *events.Publisher
-	Names  subjects.Names
 	Logger *slog.Logger
 	// Now is the clock; NewID makes unique IDs.
 	Now   func() time.Time

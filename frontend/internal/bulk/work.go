@@ -2,13 +2,9 @@ package bulk
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
-	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
@@ -98,19 +94,7 @@ var tellingEvents = map[schedule.BulkOperation]schedule.EventKind{
 
 // isTold reports whether the history of a schedule says that the job has done its operation, and that nobody has done the same since.
 func (w work) isTold(ctx context.Context, job *jobs.Job, task *schedule.BulkTask, key schedule.Key) (bool, error) {
-	subject := w.config.Names.Event(key, tellingEvents[task.Operation])
-	last, err := w.config.Bus.Last(ctx, w.config.Names.EventStream(), subject)
-	if errors.Is(err, bus.ErrNone) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	var event schedule.Event
-	if err := json.Unmarshal(last.Data, &event); err != nil {
-		return false, fmt.Errorf("decode the last event of %s: %w", key, err)
-	}
-	return event.RequestID == job.ID, nil
+	return w.config.Events.IsLastOf(ctx, key, tellingEvents[task.Operation], job.ID)
 }
 
 // Report implements jobs.Work. It writes a failure into the history of the schedule. The history of all schedules is the full report of the

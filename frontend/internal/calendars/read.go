@@ -1,7 +1,6 @@
 package calendars
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +71,7 @@ func (s *Service) List(ctx context.Context, namespace string, req *schedule.List
 	if req.Query != "" {
 		return ListReply{}, schedule.Invalid("query", "is for schedules: leave it out")
 	}
-	after, err := listing.DecodePageToken(req.PageToken)
+	p, err := listing.NewPage(req)
 	if err != nil {
 		return ListReply{}, err
 	}
@@ -80,27 +79,17 @@ func (s *Service) List(ctx context.Context, namespace string, req *schedule.List
 	if err != nil {
 		return ListReply{}, err
 	}
-	keys := make([]schedule.Key, len(names))
-	for i, name := range names {
-		keys[i] = schedule.Key{Namespace: namespace, ID: name}
+	for _, name := range names {
+		p.Keys = append(p.Keys, schedule.Key{Namespace: namespace, ID: name})
 	}
-	p := listing.Page{Keys: keys, Prefix: req.Prefix, After: after, Size: cmp.Or(req.PageSize, listing.DefaultPageSize), More: true}
 	some := p.Next(0)
 	entries, err := s.entries(ctx, some)
 	if err != nil {
 		return ListReply{}, err
 	}
-	for i, entry := range entries {
-		if entry != nil {
-			p.Add(some[i].ID, entry)
-		}
-	}
+	p.Add(some, entries)
 	p.Cut(s.config.MaxReply() - listing.ReplyOverhead)
-	reply := ListReply{Calendars: p.Entries()}
-	if p.More {
-		reply.NextPageToken = listing.EncodePageToken(p.After)
-	}
-	return reply, nil
+	return ListReply{Calendars: p.Entries(), NextPageToken: p.NextToken()}, nil
 }
 
 // entries reads the calendars of a page, in the same order. The entry is nil if the calendar was deleted meanwhile or cannot be read;
@@ -108,7 +97,7 @@ func (s *Service) List(ctx context.Context, namespace string, req *schedule.List
 func (s *Service) entries(ctx context.Context, keys []schedule.Key) ([][]byte, error) {
 	entries := make([][]byte, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(listReaders)
+	group.SetLimit(listing.Readers)
 	for i, key := range keys {
 		group.Go(func() error {
 			record, err := s.get(ctx, key.Namespace, key.ID)

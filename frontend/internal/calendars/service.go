@@ -11,12 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-const (
-	// maxWrites bounds the attempts to write a calendar that others write at the same time.
-	maxWrites = 128
-	// listReaders bounds how many calendars of a page are read at once.
-	listReaders = 16
-)
+// maxWrites bounds the attempts to write a calendar that others write at the same time.
+const maxWrites = 128
 
 // Config is what a [Service] needs. All fields are required.
 type Config struct {

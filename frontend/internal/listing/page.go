@@ -15,6 +15,8 @@ const (
 	DefaultPageSize = 100
 	// ReplyOverhead is how many bytes the body of a list reply has beside its entries: a page token above all.
 	ReplyOverhead = 1024
+	// Readers bounds how many entries of a page are made ready at once: most take no more than what was read.
+	Readers = 16
 	// tokenVersion is the first byte of a page token.
 	tokenVersion = 1
 )
@@ -34,6 +36,23 @@ type Page struct {
 	ids     []string // of the entries
 }
 
+// NewPage returns the page that a request asks for. It has no keys yet. The error is about the page token.
+func NewPage(req *schedule.ListRequest) (*Page, error) {
+	after, err := DecodePageToken(req.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	return &Page{Prefix: req.Prefix, After: after, Size: cmp.Or(req.PageSize, DefaultPageSize), More: true}, nil
+}
+
+// NextToken returns the token of the page after this one; empty if this is the last.
+func (p *Page) NextToken() string {
+	if !p.More {
+		return ""
+	}
+	return EncodePageToken(p.After)
+}
+
 // Entries returns the encoded entries of the page so far. It is never nil, so that it is an empty list in JSON and not null.
 func (p *Page) Entries() []json.RawMessage { return RawMessages(p.entries) }
 
@@ -49,9 +68,13 @@ func (p *Page) Next(least int) (keys []schedule.Key) {
 	return keys
 }
 
-// Add adds the encoded entry of the schedule, or other thing, with that ID.
-func (p *Page) Add(id string, entry []byte) {
-	p.ids, p.entries = append(p.ids, id), append(p.entries, entry)
+// Add adds the encoded entries of keys, in the same order. An entry that is nil is left out.
+func (p *Page) Add(keys []schedule.Key, entries [][]byte) {
+	for i, entry := range entries {
+		if entry != nil {
+			p.ids, p.entries = append(p.ids, keys[i].ID), append(p.entries, entry)
+		}
+	}
 }
 
 // Cut leaves to the next page what this one, or a reply of limit bytes, cannot hold.
@@ -83,6 +106,16 @@ func Keys(keys []schedule.Key, prefix, after string, size int) (page []schedule.
 		return keys[:size], true
 	}
 	return keys, false
+}
+
+// IDs returns the IDs of the page that [Keys] cuts.
+func IDs(keys []schedule.Key, prefix, after string, size int) []string {
+	page, _ := Keys(keys, prefix, after, size)
+	ids := make([]string, len(page))
+	for i, key := range page {
+		ids[i] = key.ID
+	}
+	return ids
 }
 
 // lowerBound is the index of the first key whose ID is not less.
