@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// ackTimeout bounds the passing on of an acknowledgement. Workers that want to know repeat one that is not answered.
+	// ackTimeout bounds the forwarding of an acknowledgement. A worker that waits for the answer repeats an unanswered one.
 	ackTimeout = 2 * time.Second
-	// acksAtOnce is how many acknowledgements are looked up side by side.
+	// acksAtOnce is how many acknowledgements are looked up at the same time.
 	acksAtOnce = 128
 )
 
-// What an acknowledgement may say.
+// The forms of an acknowledgement.
 var (
 	ackWorking  = []byte("+WPI")
 	ackNegative = []byte("-NAK")
@@ -29,16 +29,17 @@ var (
 	ackDone     = [][]byte{nil, []byte("+ACK"), []byte("+OK")}
 )
 
-// acks passes on what workers acknowledge that are not trusted. JetStream does not ask whether what is acknowledged was ever given to
-// the consumer: at any sequence that this one has come past, the message goes out of the stream, whosever it is. In the account of such a
-// worker, an import brings its acknowledgements here. They are passed on for messages of its own queue.
+// acks forwards the acknowledgements of untrusted workers, but only those for messages of their own queue. JetStream does not
+// check whether an acknowledged message was ever delivered to the consumer: for any sequence that the consumer has passed, it
+// removes the message from the stream, whoever owns it. So the account of an untrusted worker imports this subject, and its
+// acknowledgements come here first.
 type acks struct {
 	*Frontend
 	turns   chan struct{}
 	running sync.WaitGroup
 }
 
-// passAcks passes acknowledgements on until it is told to stop, which waits for those that are on their way.
+// passAcks forwards acknowledgements until stop is called. stop waits for those in progress.
 func (f *Frontend) passAcks(ctx context.Context) (stop func(), err error) {
 	a := &acks{Frontend: f, turns: make(chan struct{}, acksAtOnce)}
 	subscription, err := f.config.Conn.QueueSubscribe(f.config.Names.WorkerAcks(), "frontend", func(ack *nats.Msg) { a.take(ctx, ack) })
@@ -46,13 +47,13 @@ func (f *Frontend) passAcks(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	return func() {
-		_ = subscription.Unsubscribe() // it fails if the connection is closed
+		_ = subscription.Unsubscribe() // fails if the connection is closed
 		a.running.Wait()
 	}, nil
 }
 
-// take passes an acknowledgement on. What leaves the message in the stream is harmless, and goes on at once: a sign of life must not
-// arrive behind what ends the attempt.
+// take forwards an acknowledgement. One that leaves the message in the stream is harmless and is forwarded at once: a sign of
+// life must not arrive after the acknowledgement that ends the attempt.
 func (a *acks) take(ctx context.Context, ack *nats.Msg) {
 	parsed, err := a.config.Names.ParseWorkerAck(ack.Subject)
 	leaves := bytes.Equal(ack.Data, ackWorking) || bytes.HasPrefix(ack.Data, ackNegative)
@@ -77,7 +78,8 @@ func (a *acks) take(ctx context.Context, ack *nats.Msg) {
 	})
 }
 
-// ends reports whether an acknowledgement takes the message out of the stream. To ask for the next one by it is not for workers.
+// ends reports whether an acknowledgement takes the message out of the stream. Workers may not use the form that also asks for
+// the next message.
 func ends(data []byte) bool {
 	for _, done := range ackDone {
 		if bytes.Equal(data, done) {
@@ -89,7 +91,7 @@ func ends(data []byte) bool {
 
 var errForeignAck = errors.New("the message is not of the queue of the worker")
 
-// pass passes an acknowledgement on, and its answer back.
+// pass forwards an acknowledgement, and returns its answer to the worker.
 func (a *acks) pass(ctx context.Context, ack *nats.Msg, to subjects.WorkerAck, leaves bool) error {
 	if !leaves {
 		if err := a.mayEnd(ctx, to); err != nil {
@@ -106,8 +108,8 @@ func (a *acks) pass(ctx context.Context, ack *nats.Msg, to subjects.WorkerAck, l
 	return ack.Respond(answer.Data)
 }
 
-// mayEnd refuses to acknowledge a message that is of another queue. One that is gone is nobody's, and its acknowledgement frees its place
-// with the consumer.
+// mayEnd refuses an acknowledgement for a message of another queue. A message that is gone belongs to nobody, and acknowledging
+// it frees its place with the consumer.
 func (a *acks) mayEnd(ctx context.Context, to subjects.WorkerAck) error {
 	if to.Sequence == 0 {
 		return errForeignAck

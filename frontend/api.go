@@ -29,48 +29,48 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// maxWrites bounds the attempts to write a definition that others write at the same time. Of all that try, one gets
-// through each time, so it also bounds how many concurrent changes of one schedule are sure to succeed.
+// maxWrites bounds the attempts to write a definition that others write at the same time. One of all concurrent writers succeeds
+// each round, so it also bounds how many concurrent changes of one schedule are sure to succeed.
 const maxWrites = 128
 
-// api does the reading and writing of the requests. The verbs are its methods; requests come validated.
-// It keeps nothing between requests but a copy of the namespaces, what has been used of their limits, compiled specs, the
-// warnings about some and, for seconds, how many more triggers a schedule has room for. It is safe for concurrent use.
+// api does the reading and writing for requests. The verbs are its methods; their requests are validated already. Between
+// requests it keeps only caches: a copy of the namespaces, the used part of their limits, compiled specs, warnings about some
+// specs, and, for seconds, how many more triggers a schedule has room for. It is safe for concurrent use.
 type api struct {
 	names      subjects.Names
-	js         jetstream.JetStream // for reads for people
+	js         jetstream.JetStream // for reads on behalf of people
 	readers    *bus.Readers        // the same, by shard
 	bus        bus.Bus
 	store      *kv.Store
 	namespaces *knownNamespaces
-	places     *namespaces.Places // nil in a simulation, where there is no end of them
+	places     *namespaces.Places // nil in a simulation, where places are unlimited
 	limits     *limits.Limits
 	jobs       *jobs.Store
 	cluster    *kv.Cluster // holds the calendars
 	calendars  *calendars.Service
 	bulk       *bulk.Service
-	index      *search.Index     // nil where there is none
+	index      *search.Index     // nil if this frontend keeps none
 	keys       *listing.KeyLists // exact
-	// keysAndTraces also has keys of schedules that are gone.
+	// keysAndTraces also has the keys of deleted schedules.
 	keysAndTraces *listing.KeyLists
 	rooms         *rooms
 	events        *events.Publisher
 	specs         *cache.Specs
 	warned        *warned
 	types         *typesSeen   // nil in a simulation
-	log           *slog.Logger // of what clients may cause as often as they like, at a bounded rate
-	acts          *slog.Logger // of what operators have done: each line is needed
+	log           *slog.Logger // for what clients may cause as often as they like, at a bounded rate
+	acts          *slog.Logger // for what operators have done: each line is needed
 	now           func() time.Time
 	newID         func() string
 	guardDelay    time.Duration
-	// queue looks at a task queue of a namespace.
+	// queue returns the status of a task queue of a namespace.
 	queue func(ctx context.Context, namespace, queue string) (taskqueue.Status, error)
 	// maxReply returns how many bytes a reply may have.
 	maxReply func() int
 }
 
-// definition reads a definition. A replica may lag behind, so what it misses is asked of the leader: a schedule is found
-// as soon as its creation has been answered.
+// definition reads a definition. A replica may lag behind, so a definition that it misses is read from the leader: a schedule is
+// found as soon as its creation has been answered.
 func (a *api) definition(ctx context.Context, key schedule.Key) (kv.Record[wire.Definition], error) {
 	record, err := kv.Get(ctx, a.store, kv.Definition(key))
 	if errors.Is(err, kv.ErrNotFound) {
@@ -79,7 +79,7 @@ func (a *api) definition(ctx context.Context, key schedule.Key) (kv.Record[wire.
 	return record, err
 }
 
-// newestDefinition reads a definition as it was last written.
+// newestDefinition reads the last written version of a definition.
 func (a *api) newestDefinition(ctx context.Context, key schedule.Key) (kv.Record[wire.Definition], error) {
 	record, err := kv.GetLeader(ctx, a.store, kv.Definition(key))
 	if errors.Is(err, kv.ErrNotFound) {
@@ -88,8 +88,8 @@ func (a *api) newestDefinition(ctx context.Context, key schedule.Key) (kv.Record
 	return record, err
 }
 
-// replace writes or deletes a definition, guarded, in the way that decide says: it gets the newest definition, from the
-// leader, and returns what does it, or nil if there is nothing to do. On a conflict that begins again.
+// replace writes or deletes a definition, guarded. decide gets the newest definition, from the leader, and returns a function
+// that makes the change, or nil if there is nothing to do. On a conflict replace starts over.
 func (a *api) replace(
 	ctx context.Context, key schedule.Key,
 	decide func(kv.Record[wire.Definition]) (write func(context.Context) error, err error),
@@ -103,7 +103,7 @@ func (a *api) replace(
 		if err != nil || write == nil {
 			return err
 		}
-		// Each time anew: the wake of the writer that was faster has removed the guard.
+		// Arm it each time: the wake of the writer that was faster has removed the guard.
 		if err := a.armGuard(ctx, key, record.Value.Incarnation, record.Value.Version+1); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (a *api) replace(
 	return errTooManyOthers
 }
 
-// errTooManyOthers is that of a request whose write was refused [maxWrites] times.
+// errTooManyOthers answers a request whose write was refused [maxWrites] times.
 var errTooManyOthers = schedule.Errorf(schedule.CodeUnavailable, "the schedule is being changed by too many others: try again")
 
 // origin returns what a request says about itself.
@@ -122,7 +122,7 @@ func (a *api) origin(ctx context.Context, requestID string) request.Origin {
 	return request.OriginOf(ctx, a.now(), requestID)
 }
 
-// newCalendars returns what carries out the verbs about calendars, on what the api has.
+// newCalendars returns the service for the verbs about calendars.
 func (a *api) newCalendars() *calendars.Service {
 	return calendars.New(calendars.Config{
 		Cluster: a.cluster, Store: a.store, Jobs: a.jobs, Keys: a.keys, KeysAndTraces: a.keysAndTraces, Logger: a.log,
@@ -130,8 +130,8 @@ func (a *api) newCalendars() *calendars.Service {
 	})
 }
 
-// sideBySide calls functions at once and waits for all of them. Of several errors it returns that of the first function in
-// their order: what a request is answered must not depend on which of them was faster.
+// sideBySide calls functions concurrently and waits for all of them. Of several errors it returns the one of the first function
+// in the list, because the answer to a request must not depend on which function was faster.
 func sideBySide(functions ...func() error) error {
 	errs := make([]error, len(functions))
 	var running sync.WaitGroup

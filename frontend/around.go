@@ -15,35 +15,35 @@ import (
 )
 
 const (
-	// maxQueues bounds the task queues that are looked at for one description.
+	// maxQueues bounds the task queues that one description looks at.
 	maxQueues = 3
-	// aroundWait bounds the wait for what a description can do without.
+	// aroundWait bounds the wait for facts that a description can do without.
 	aroundWait = 2 * time.Second
 )
 
-// surroundings are what a full description needs beside the records.
+// surroundings are the facts that a full description needs in addition to the records.
 type surroundings struct {
-	// warnings are those about the spec.
+	// warnings are about the spec.
 	warnings []prose.Warning
-	// zone are the rules by which this process reads the spec.
+	// zone is the set of rules by which this process reads the spec.
 	zone wire.ZoneRules
-	// freeze is that of the namespace, nil where it is not frozen now.
+	// freeze is the freeze of the namespace; nil if it is not frozen now.
 	freeze *schedule.Freeze
-	// queues are how the task queues are that runs in progress were sent to.
+	// queues has the status of the task queues that the runs in progress were sent to.
 	queues map[string]taskqueue.Status
-	// deadLetter, replayed and noWorker are the last events of those kinds; nil where there is none.
+	// deadLetter, replayed and noWorker are the last events of those kinds; nil if there is none.
 	deadLetter, replayed, noWorker *schedule.Event
 }
 
-// sight is what a full description shows, and what it is told from.
+// sight is what a full description shows, and what it is derived from.
 type sight struct {
 	def     wire.Definition
 	records records
-	// events are the last ones of some kinds; those that there are none of are left out.
+	// events are the last events of some kinds. A kind without events is missing.
 	events map[schedule.EventKind]*schedule.Event
 }
 
-// look reads what a full description needs of a schedule, all of it side by side.
+// look reads what a full description needs to know about a schedule, all of it concurrently.
 func (a *api) look(ctx context.Context, key schedule.Key) (*sight, error) {
 	var seen sight
 	err := sideBySide(
@@ -66,8 +66,8 @@ func (a *api) look(ctx context.Context, key schedule.Key) (*sight, error) {
 	return &seen, err
 }
 
-// lookAround finds out what a full description needs beside what has been read. What cannot be found out of task queues is
-// left out: describe is asked most of all when something is wrong.
+// lookAround finds out what a full description needs in addition to seen. A task queue that cannot be read is left out: describe
+// is called most of all when something is wrong.
 func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
 	around := &surroundings{
 		warnings:   a.warned.about(&seen.def, &seen.records.generator, a.now()),
@@ -86,17 +86,16 @@ func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
 	return around
 }
 
-// last returns the last event of a kind since the schedule was created, nil if there is none.
+// last returns the last event of a kind since the schedule was created; nil if there is none.
 func (s *sight) last(kind schedule.EventKind) *schedule.Event {
 	event := s.events[kind]
 	if event == nil || event.Time.Before(s.def.CreateTime) {
-		return nil // that of an earlier schedule of the same ID
+		return nil // of an earlier schedule with the same ID
 	}
 	return event
 }
 
-// backfillsIn returns what a batch has of the triggers and backfills of a schedule. One that cannot be read is left out and
-// logged.
+// backfillsIn returns the triggers and backfills of a schedule in a batch. A record that cannot be read is left out and logged.
 func (a *api) backfillsIn(
 	ctx context.Context, batch *kv.Batch, keys []kv.Key[wire.BackfillState], key schedule.Key,
 ) ([]wire.BackfillState, error) {
@@ -126,7 +125,7 @@ func (a *api) lastEvents(
 	for i, kind := range kinds {
 		subjects[i] = a.names.Event(key, kind)
 	}
-	// A rest, which there is of events larger than any, is left out too.
+	// A remainder, which exists only for events larger than any of these, is left out too.
 	messages, _, err := a.readers.Of(a.store.ShardOf(key)).Last(brief, a.names.EventStream(), subjects...)
 	if err != nil {
 		a.logFor(key).WarnContext(ctx, "events left out of a description", "error", err)
@@ -157,7 +156,7 @@ func queuesInUse(def *wire.Definition, invoker *wire.InvokerState) []string {
 	return queues
 }
 
-// lookAt looks at task queues. One that cannot be looked at is left out and logged.
+// lookAt reads the status of task queues. A queue that cannot be read is left out and logged.
 func (a *api) lookAt(ctx context.Context, key schedule.Key, queues []string) map[string]taskqueue.Status {
 	found := map[string]taskqueue.Status{}
 	for _, queue := range queues {

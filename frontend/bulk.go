@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// newBulk returns what carries out the verbs about bulk operations, on what the api has.
+// newBulk returns the service for the verbs about bulk operations.
 func (a *api) newBulk() *bulk.Service {
 	return bulk.New(bulk.Config{
 		Jobs: a.jobs, Keys: a.keys, Events: a.events, Logger: a.log, Now: a.now, NewID: a.newID,
@@ -16,7 +16,7 @@ func (a *api) newBulk() *bulk.Service {
 	})
 }
 
-// bulkOperations are the operations that a user can start for many schedules. Each does what the verb does.
+// bulkOperations are the operations that a user can start for many schedules. Each does what the verb of the same name does.
 func (a *api) bulkOperations() map[schedule.BulkOperation]bulk.Operation {
 	return map[schedule.BulkOperation]bulk.Operation{
 		schedule.BulkPause:   noted(a.pause),
@@ -37,7 +37,7 @@ func (a *api) bulkOperations() map[schedule.BulkOperation]bulk.Operation {
 	}
 }
 
-// noted makes the operation of a verb that takes only a note.
+// noted makes an operation of a verb that takes only a note.
 func noted[Reply any](verb func(context.Context, string, *schedule.NoteRequest) (Reply, error)) bulk.Operation {
 	return func(ctx context.Context, key schedule.Key, requestID string, task *schedule.BulkTask) (jobs.Outcome, error) {
 		_, err := verb(ctx, key.Namespace, &schedule.NoteRequest{ID: key.ID, Note: task.Note, RequestID: requestID})

@@ -5,8 +5,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// checkBytes refuses a schedule that is larger as it is stored than the limit maxScheduleBytes of its namespace allows. One that has been
-// larger before, when there was another limit, may stay so or shrink; before is nil where there was none.
+// checkBytes refuses a schedule whose stored size exceeds the limit maxScheduleBytes of its namespace. A schedule that was larger
+// before, under another limit, may keep its size or shrink. before is nil for a new schedule.
 func (a *api) checkBytes(namespace string, before, now *schedule.Schedule) error {
 	limit := a.bytesLimit(namespace)
 	if limit == 0 {
@@ -24,7 +24,7 @@ func (a *api) checkBytes(namespace string, before, now *schedule.Schedule) error
 	return errTooManyBytes("the schedule", namespace, size, limit)
 }
 
-// checkTriggerBytes refuses a trigger by the same limit.
+// checkTriggerBytes applies the same limit to a trigger.
 func (a *api) checkTriggerBytes(namespace string, trigger *schedule.Trigger) error {
 	limit := a.bytesLimit(namespace)
 	if limit == 0 || trigger == nil {
@@ -37,7 +37,7 @@ func (a *api) checkTriggerBytes(namespace string, trigger *schedule.Trigger) err
 	return errTooManyBytes("the trigger", namespace, len(data), limit)
 }
 
-// bytesLimit is 0 where there is no limit, or nobody who knows of one.
+// bytesLimit returns 0 if there is no limit, or if no namespaces are known here.
 func (a *api) bytesLimit(namespace string) int {
 	if a.namespaces == nil {
 		return 0

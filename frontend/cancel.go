@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// cancelBackfill marks the record of a backfill or trigger, and wakes who must drop what waits of it: the invoker takes it
-// out of the buffer, the backfiller hands over nothing more and ends it. The guard wakes the backfiller alone, which tells
+// cancelBackfill marks the record of a backfill or trigger as canceled, and wakes both pools: the invoker takes its waiting
+// starts out of the buffer; the backfiller hands over nothing more and ends it. The guard wakes only the backfiller, which tells
 // the invoker.
 func (a *api) cancelBackfill(
 	ctx context.Context, namespace string, req *schedule.CancelBackfillRequest,
@@ -30,7 +30,7 @@ func (a *api) cancelBackfill(
 	return schedule.Empty{}, err
 }
 
-// cancelAsked cancels what is there.
+// cancelAsked cancels a backfill or trigger that exists.
 func (a *api) cancelAsked(ctx context.Context, key schedule.Key, req *schedule.CancelBackfillRequest) error {
 	for range maxWrites {
 		definition, err := a.newestDefinition(ctx, key)
@@ -52,7 +52,7 @@ func (a *api) cancelAsked(ctx context.Context, key schedule.Key, req *schedule.C
 		"the backfill is being worked on by too many others: try again")
 }
 
-// cancelRequest makes one attempt to mark a record as canceled. ErrConflict says that it has been written in between.
+// cancelRequest makes one attempt to mark a record as canceled. It returns ErrConflict if another writer was faster.
 func (a *api) cancelRequest(ctx context.Context, def *wire.Definition, req *schedule.CancelBackfillRequest) error {
 	key, id := def.Key(), req.BackfillID
 	record, err := kv.GetLeader(ctx, a.store, kv.Backfill(key, id))
@@ -75,8 +75,8 @@ func (a *api) cancelRequest(ctx context.Context, def *wire.Definition, req *sche
 	return err
 }
 
-// cancelPatched cancels a request of a patch that the generator has not made a record of: it makes one that is canceled
-// from the beginning, which keeps the generator from making another.
+// cancelPatched cancels a request of a patch that has no record yet. It makes a record that is canceled from the beginning, which
+// keeps the generator from making another.
 func (a *api) cancelPatched(ctx context.Context, def *wire.Definition, req *schedule.CancelBackfillRequest) error {
 	request, err := a.patched(ctx, def, req.BackfillID)
 	if err != nil {
@@ -91,7 +91,7 @@ func markCanceled(ctx context.Context, record *wire.BackfillState, req *schedule
 	record.Canceled, record.CanceledBy, record.CancelRequestID = true, request.IdentityOf(ctx), req.RequestID
 }
 
-// patched returns the request of a definition that has no record yet.
+// patched returns a request in a definition that has no record yet.
 func (a *api) patched(ctx context.Context, def *wire.Definition, id string) (wire.BackfillState, error) {
 	if len(def.Requests) == 0 {
 		return wire.BackfillState{}, errNoBackfill(def.Key(), id)

@@ -15,19 +15,19 @@ import (
 // change is a request to change a definition.
 type change struct {
 	key schedule.Key
-	// requestID makes it idempotent, token is the conflict token. Both may be zero.
+	// requestID makes the change idempotent; token is the conflict token. Both may be zero.
 	requestID string
 	token     uint64
 	// needsTimes and needsPending say which facts the edit depends on.
 	needsTimes, needsPending bool
-	// spec is the one to be put in place, if one is: the edit depends on the calendars that it names.
+	// spec is the new spec, if the change sets one: the edit depends on the calendars that it names.
 	spec *schedule.Spec
 	// edit decides. It is called again after a conflict.
 	edit func(*edit) error
 }
 
-// change carries out a change, with what follows it, and returns the definition that it leads to. For a repeat of a request
-// that is the definition as it is: nothing is changed.
+// change carries out a change, including its effects, and returns the resulting definition. For a repeat of a request it changes
+// nothing and returns the definition as it is.
 func (a *api) change(ctx context.Context, c change) (wire.Definition, error) {
 	from := a.origin(ctx, c.requestID)
 	var current wire.Definition
@@ -61,7 +61,7 @@ func (a *api) change(ctx context.Context, c change) (wire.Definition, error) {
 	return done.next, nil
 }
 
-// decide makes the edit of a definition that a change asks for.
+// decide makes the edit that a change asks for.
 func (a *api) decide(ctx context.Context, c *change, current wire.Definition, from request.Origin) (*edit, error) {
 	if err := request.CheckToken("schedule", current.Version, c.token); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (a *api) decide(ctx context.Context, c *change, current wire.Definition, fr
 	return next, nil
 }
 
-// facts reads what an edit depends on, from the leader where it matters that nothing is missed.
+// facts reads what an edit depends on. It reads from the leader where nothing may be missed.
 func (a *api) facts(ctx context.Context, def *wire.Definition, c *change) (f facts, err error) {
 	if c.needsTimes {
 		if f.times, err = a.times(def); err != nil {
@@ -105,27 +105,26 @@ func (a *api) facts(ctx context.Context, def *wire.Definition, c *change) (f fac
 	return f, err
 }
 
-// times compiles the spec of a definition, which is valid since it is stored.
+// times compiles the spec of a definition. A stored spec is valid.
 func (a *api) times(def *wire.Definition) (times, error) {
 	spec, err := a.specs.Get(def)
 	return times{spec: spec, seed: def.JitterSeed()}, err
 }
 
-// newestGenerator reads the generator's record as it was last written; the zero value if there is none.
+// newestGenerator reads the last written record of the generator; the zero value if there is none.
 func (a *api) newestGenerator(ctx context.Context, key schedule.Key) (wire.GeneratorState, error) {
 	record, err := kv.OrZero(kv.GetLeader(ctx, a.store, kv.Generator(key)))
 	return record.Value, err
 }
 
-// afterChange wakes the generator, which works out what is due from now on, and wakes the invoker: by other policies a start
-// that waits may go.
+// afterChange wakes the generator, which works out what is due from now on, and the generator wakes the invoker: other policies
+// may let a waiting start go.
 func (a *api) afterChange(ctx context.Context, done *edit) {
 	key, wake := done.next.Key(), wakeFor(&done.next, done.reason)
 	a.follow(ctx, key, a.tellAndWake(key, wake, slices.Concat(done.events, done.requested)...))
 }
 
-// afterRepeat wakes the generator once more, in case that was not done before. The wake is that of the version which the
-// request has made.
+// afterRepeat wakes the generator once more, in case the first attempt did not. The wake has the version that the request made.
 func (a *api) afterRepeat(ctx context.Context, def *wire.Definition, requestID string) {
 	wake := wakeFor(def, wire.ReasonUpdated)
 	if version, ok := appliedAs(def, requestID); ok {
@@ -134,12 +133,12 @@ func (a *api) afterRepeat(ctx context.Context, def *wire.Definition, requestID s
 	a.follow(ctx, def.Key(), a.wakeGenerator(def.Key(), wake))
 }
 
-// wakeFor says what is to be looked at: this version of the definition or a later one.
+// wakeFor returns a wake that asks to look at this version of the definition or a later one.
 func wakeFor(def *wire.Definition, reason wire.Reason) wire.Wake {
 	return wire.Wake{Incarnation: def.Incarnation, Version: def.Version, Reason: reason}
 }
 
-// update replaces a schedule, and warns of times that may surprise and of an action that no worker has a handler for.
+// update replaces a schedule. Its answer warns of surprising times, and of an action that no worker has a handler for.
 func (a *api) update(
 	ctx context.Context, namespace string, req *schedule.UpdateRequest,
 ) (schedule.Description, error) {
@@ -148,7 +147,7 @@ func (a *api) update(
 	})
 }
 
-// updateNow puts another schedule in the place of the one there is, under the same name and with the same history.
+// updateNow puts another schedule in place of the existing one, under the same name and with the same history.
 func (a *api) updateNow(
 	ctx context.Context, namespace string, req *schedule.UpdateRequest,
 ) (schedule.Description, error) {
@@ -166,9 +165,9 @@ func (a *api) updateNow(
 	return a.answerStored(ctx, &def)
 }
 
-// patch does several things with one write of the definition, so that all of them are done or none. Triggers and backfills
-// go into the definition for that; the generator makes records of them before it does anything else with this version, also
-// when only the guard is left to wake it.
+// patch does several things with one write of the definition, so all of them happen or none. That is why triggers and backfills
+// go into the definition. The generator makes records of them before it does anything else with this version, even if only the
+// guard wakes it.
 func (a *api) patch(ctx context.Context, namespace string, req *schedule.PatchRequest) (schedule.Description, error) {
 	if err := checkTogether(req.Trigger != nil, len(req.Backfills)); err != nil {
 		return schedule.Description{}, err
@@ -187,7 +186,7 @@ func (a *api) patch(ctx context.Context, namespace string, req *schedule.PatchRe
 	return a.description(ctx, &def)
 }
 
-// patch makes all changes of a patch; name tells its triggers and backfills from those of other requests.
+// patch makes all changes of a patch. name distinguishes its triggers and backfills from those of other requests.
 func (e *edit) patch(req *schedule.PatchRequest, name string) error {
 	if req.Pause != nil {
 		e.pause(*req.Pause)
@@ -209,8 +208,8 @@ func (e *edit) patch(req *schedule.PatchRequest, name string) error {
 	return e.request(newRequests(e.next.Incarnation, name, req.Trigger, req.Backfills, e.from))
 }
 
-// pause and unpause wake the generator alone: it stops or begins to hand over starts. The invoker reads the definition
-// before it starts anything, and drops automated starts of a paused schedule then.
+// pause and unpause wake only the generator, which stops or begins to hand over starts. The invoker reads the definition before
+// it starts anything, and then drops the automated starts of a paused schedule.
 
 func (a *api) pause(ctx context.Context, namespace string, req *schedule.NoteRequest) (schedule.Empty, error) {
 	return a.switchPaused(ctx, namespace, req, (*edit).pause)
@@ -250,8 +249,8 @@ func (a *api) unskip(ctx context.Context, namespace string, req *schedule.Unskip
 	})
 }
 
-// changeSkips answers with what is left to skip once the change is made. A time that has come due in the same moment, and
-// that the generator has dealt with before it could see the change, is not among it.
+// changeSkips answers with what is left to skip after the change. A time is missing if it came due in the same moment and the
+// generator dealt with it before it could see the change.
 func (a *api) changeSkips(ctx context.Context, c change) (schedule.SkipReply, error) {
 	def, err := a.change(ctx, c)
 	if err != nil {

@@ -24,38 +24,38 @@ const (
 	DefaultGuardDelay     = 10 * time.Second
 )
 
-// Config is what a [Frontend] needs. Conn and Store are required; the zero value of every other field is its default.
+// Config is what a [Frontend] needs. Conn and Store are required; the zero value of every other field means its default.
 type Config struct {
-	// Conn is where requests come from and replies go to. Handlers for its errors and its closing must be set before
-	// Run, which adds its own to them.
+	// Conn is where requests come from and replies go to. Set its handlers for errors and for closing before Run, which adds its
+	// own.
 	Conn *nats.Conn
-	// JS stores guards, wakes and events. Default: that of Conn.
+	// JS stores guards, wakes and events. Default: JetStream on Conn.
 	JS jetstream.JetStream
-	// Lanes are what the event history of a shard's schedules is read by. Default: JS.
+	// Lanes read the event histories by shard. Default: JS.
 	Lanes *bus.Lanes
 	// Store holds the records of an installation that has been set up.
 	Store *kv.Store
-	// Bus stores what the frontend has to say. Default: that of JS. Run closes it.
+	// Bus stores what the frontend publishes. Default: a bus on JS. Run closes it.
 	Bus bus.Bus
-	// Index answers queries, while somebody runs it. Default: none, and queries are refused.
+	// Index answers queries, as long as somebody runs it. Default: none, and queries are refused.
 	Index *search.Index
-	// Names are those of the installation. Default: subjects.Default().
+	// Names are the names of the installation. Default: subjects.Default().
 	Names subjects.Names
-	// Version is what the micro service calls itself, a semantic version. Default: 0.0.0.
+	// Version is the version of the micro service, a semantic version. Default: 0.0.0.
 	Version string
 	// Logger gets what callers are not told. Default: slog.Default().
 	Logger *slog.Logger
 
 	// Concurrency is how many requests are worked on at once. Default: 64.
 	Concurrency int
-	// Backlog is how many more may wait for that; those beyond are refused with resource_exhausted. Default: 1,024.
+	// Backlog is how many more may wait for a turn. Further requests are refused with resource_exhausted. Default: 1,024.
 	Backlog int
-	// RequestTimeout bounds one request, the wait in the backlog included. Default: 5 s.
+	// RequestTimeout bounds one request, including its wait in the backlog. Default: 5 s.
 	RequestTimeout time.Duration
-	// DrainTimeout bounds how long Run waits, once told to stop, for the requests that have arrived. Default: 10 s.
+	// DrainTimeout bounds how long Run, once told to stop, waits for the requests that have arrived. Default: 10 s.
 	DrainTimeout time.Duration
-	// GuardDelay is how long after a crash at the worst moment a change takes effect. It must be greater than
-	// RequestTimeout, or a guard could fire before the write it guards. Default: 10 s.
+	// GuardDelay is how long after a crash at the worst moment a change takes effect. It must be greater than RequestTimeout, or
+	// a guard could fire before the write it guards. Default: 10 s.
 	GuardDelay time.Duration
 
 	// Now is the clock. Default: time.Now.

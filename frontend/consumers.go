@@ -13,22 +13,22 @@ import (
 const (
 	// consumerTimeout bounds the making of a consumer: as long as JetStream waits for its leaders.
 	consumerTimeout = 4 * time.Second
-	// consumersWaiting is how many requests for consumers may wait. They come when a worker starts and finds none.
+	// consumersWaiting is how many requests for consumers may wait. They come when a worker starts and finds no consumer.
 	consumersWaiting = 256
-	// consumerReply is what JetStream calls the answer to who makes a consumer.
+	// consumerReply is the type that JetStream gives the answer to a request to make a consumer.
 	consumerReply = "io.nats.jetstream.api.v1.consumer_create_response"
 )
 
-// consumerMade is the answer of JetStream to who makes a consumer: with a config or an error.
+// consumerMade is JetStream's answer to a request to make a consumer: with a config or an error.
 type consumerMade struct {
 	Type  string              `json:"type"`
 	Error *jetstream.APIError `json:"error,omitempty"`
 	*jetstream.ConsumerInfo
 }
 
-// makeConsumers makes the consumers of task queues for workers that may not: who may make one chooses where it delivers to and reads
-// whatever the filters in the body of the request say. In the account of such a worker, an import brings the request of the worker
-// here. Its body counts for nothing; the subject says which queue it is. The answer is that of JetStream.
+// makeConsumers makes the consumers of task queues for workers that may not. Whoever may make a consumer chooses where it
+// delivers to, and reads whatever the filters in the request body say. So the account of an untrusted worker imports this
+// subject, and its requests come here. The body is ignored; the subject names the queue. The answer is JetStream's.
 func (f *Frontend) makeConsumers(ctx context.Context) (stop func(), err error) {
 	asked, err := f.config.Conn.QueueSubscribe(f.config.Names.WorkerConsumerRequests(), "frontend", func(request *nats.Msg) {
 		if request.Reply == "" || !f.mayAnswer(request.Reply) {
@@ -48,7 +48,7 @@ func (f *Frontend) makeConsumers(ctx context.Context) (stop func(), err error) {
 	return func() { _ = asked.Unsubscribe() }, asked.SetPendingLimits(consumersWaiting, -1)
 }
 
-// makeConsumer makes the consumer that a request is about, unless it is there.
+// makeConsumer makes the consumer that a request names, unless it exists.
 func (f *Frontend) makeConsumer(ctx context.Context, subject string) consumerMade {
 	made := consumerMade{Type: consumerReply}
 	namespace, queue, err := f.config.Names.ParseWorkerConsumerRequest(subject)

@@ -16,7 +16,7 @@ import (
 // initialWriters bounds how many records of a create request are written at once. There may be 100 of them.
 const initialWriters = 16
 
-// create makes a schedule, and warns of times that may surprise and of an action that no worker has a handler for.
+// create makes a schedule. Its answer warns of surprising times, and of an action that no worker has a handler for.
 func (a *api) create(
 	ctx context.Context, namespace string, req *schedule.CreateRequest,
 ) (schedule.Description, error) {
@@ -25,8 +25,8 @@ func (a *api) create(
 	})
 }
 
-// createNow writes a new definition. An ID that is taken shows by the conflict of that write and not by a look before it,
-// which would leave a gap between the two.
+// createNow writes a new definition. A conflict of that write shows that the ID is taken. A look before it would leave a gap
+// between the two.
 func (a *api) createNow(
 	ctx context.Context, namespace string, req *schedule.CreateRequest,
 ) (schedule.Description, error) {
@@ -66,8 +66,8 @@ func (a *api) createNow(
 	return a.withTimeWarnings(describe(&def, wire.GeneratorState{}, wire.InvokerState{}, a.now()), &def), nil
 }
 
-// putNew writes the definition of a new schedule, with what the trace of an earlier one of the same ID says of its end. A
-// schedule that is there is a conflict.
+// putNew writes the definition of a new schedule, including what the trace of an earlier one with the same ID says about its end.
+// An existing schedule is a conflict.
 func (a *api) putNew(ctx context.Context, key schedule.Key, def *wire.Definition) error {
 	conflict := error(nil)
 	for range maxWrites {
@@ -80,7 +80,7 @@ func (a *api) putNew(ctx context.Context, key schedule.Key, def *wire.Definition
 		if err != nil || trace.Revision == 0 {
 			return cmp.Or(err, conflict)
 		}
-		// Anew: the wake of a schedule that has come and gone meanwhile has removed the guard.
+		// Arm it again: a schedule may have come and gone meanwhile, and its wake has then removed the guard.
 		if err := a.armGuard(ctx, key, "", def.Version); err != nil {
 			return err
 		}
@@ -94,10 +94,10 @@ func (a *api) putNew(ctx context.Context, key schedule.Key, def *wire.Definition
 	return conflict
 }
 
-// putInitialRequests writes the records of what a create request asks to be started. They stand before the definition is
-// written, so a definition that exists has them, and a repeat of the request need not add any: it would start twice what
-// has finished. Without a definition of its incarnation a record is void; discard removes them, and where that does not
-// happen the backfiller does.
+// putInitialRequests writes the records of the starts that a create request asks for. They are written before the definition, so
+// every existing definition has them, and a repeat of the request need not add any. (Adding them would start finished ones
+// twice.) Without a definition of its incarnation a record is void. discard removes such records; if it fails, the backfiller
+// does.
 func (a *api) putInitialRequests(
 	ctx context.Context, key schedule.Key, requests []wire.BackfillState,
 ) (discard func(), err error) {
@@ -118,7 +118,7 @@ func (a *api) putInitialRequests(
 	return discard, nil
 }
 
-// discard removes the records of a create request that has been refused.
+// discard removes the records of a create request that was refused.
 func (a *api) discard(ctx context.Context, key schedule.Key, requests []wire.BackfillState, revisions []uint64) {
 	var errs []error
 	for i := range requests {
@@ -131,7 +131,8 @@ func (a *api) discard(ctx context.Context, key schedule.Key, requests []wire.Bac
 	}
 }
 
-// repeatOr answers a create request that cannot be carried out as things are now: as it was answered before, or with an error.
+// repeatOr answers a create request that cannot be carried out now: with its earlier answer if it is a repeat, else with an
+// error.
 func (a *api) repeatOr(
 	ctx context.Context, key schedule.Key, req *schedule.CreateRequest, refused error,
 ) (schedule.Description, error) {
@@ -141,8 +142,8 @@ func (a *api) repeatOr(
 	return a.repeatCreate(ctx, key, req)
 }
 
-// repeatCreate answers a create request for an ID that is taken. If this is the request that took it, what follows the
-// write is done again, in case it was not done then.
+// repeatCreate answers a create request for an ID that is taken. If the same request took it, the steps after the write are
+// repeated, in case they were not done the first time.
 func (a *api) repeatCreate(
 	ctx context.Context, key schedule.Key, req *schedule.CreateRequest,
 ) (schedule.Description, error) {
@@ -163,7 +164,7 @@ func (a *api) repeatCreate(
 
 func (a *api) afterCreate(ctx context.Context, def *wire.Definition, req *schedule.CreateRequest) {
 	from, key := a.origin(ctx, req.RequestID), def.Key()
-	from.Now = def.CreateTime // of a repeat, too: it tells what the first one has done
+	from.Now = def.CreateTime // for a repeat too: it tells what the first one did
 	events := []schedule.Event{changeEvent(def, schedule.EventCreated, 1, "", from)}
 	var effects []effect
 	requests := initialRequests(def, req, from)
@@ -177,16 +178,16 @@ func (a *api) afterCreate(ctx context.Context, def *wire.Definition, req *schedu
 			wake.Created = def
 		}
 		effects = append(effects, a.tellAndWake(key, wake, events...))
-	} else { // a repeat, and whether the change that followed has been told of is not known here
+	} else { // a repeat: whether the later change was published is not known here
 		effects = append(effects, a.tell(events...), a.wakeGenerator(key, wake))
 	}
 	a.follow(ctx, key, effects...)
 }
 
-// maxCreated is how large a definition may be that a wake brings along.
+// maxCreated is the largest definition, in bytes, that a wake carries.
 const maxCreated = 4 << 10
 
-// isSmall reports whether a definition may go with the wake that tells of it.
+// isSmall reports whether a wake may carry a definition.
 func isSmall(def *wire.Definition) bool {
 	data, err := codec.Marshal(def)
 	return err == nil && len(data) <= maxCreated

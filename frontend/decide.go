@@ -25,8 +25,8 @@ func newDefinition(
 	return def
 }
 
-// checkRepeat decides about a create request for an ID that is taken: nil if it repeats the request that took it, which
-// is then answered in the same way.
+// checkRepeat decides about a create request for an ID that is taken. It returns nil if the request repeats the one that took it,
+// which is then answered in the same way.
 func checkRepeat(def *wire.Definition, req *schedule.CreateRequest) error {
 	if req.RequestID != "" && req.RequestID == def.RequestID {
 		return nil
@@ -37,6 +37,6 @@ func checkRepeat(def *wire.Definition, req *schedule.CreateRequest) error {
 	}
 }
 
-// afterDelete is the version that the absence of a definition stands for: a pool that still reads an older one knows
-// that it reads a lagging replica.
+// afterDelete is the version that stands for the absence of a definition: a pool that still reads an older version knows that its
+// replica lags.
 func afterDelete(def *wire.Definition) uint64 { return def.Version + 1 }

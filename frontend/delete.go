@@ -9,9 +9,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// delete removes the definition and wakes everybody who has records or timers of the schedule, to remove them. What becomes
-// of its runs, and which request it was, is noted in the trace of the definition, in the same step: the invoker sees to the runs,
-// whoever wakes it, and a repeat of the request is recognised, whatever else does not happen any more.
+// delete removes the definition and wakes every pool that has records or timers of the schedule, so that they are removed. The
+// same step notes in the trace of the definition what shall happen to its runs, and which request this was. So the invoker
+// handles the runs whoever wakes it, and a repeat of the request is recognised, even if nothing else gets done.
 func (a *api) delete(ctx context.Context, namespace string, req *schedule.DeleteRequest) (schedule.Empty, error) {
 	key := schedule.Key{Namespace: namespace, ID: req.ID}
 	if repeated, err := a.hasDeleted(ctx, key, req.RequestID); err != nil || repeated {
@@ -41,7 +41,7 @@ func (a *api) delete(ctx context.Context, namespace string, req *schedule.Delete
 	return schedule.Empty{}, nil
 }
 
-// noteOf is what the trace of a definition is to say.
+// noteOf returns the note for the trace of a definition.
 func noteOf(deleted *wire.Definition, req *schedule.DeleteRequest) kv.Note {
 	note := kv.Note{Runs: req.Runs}
 	if req.RequestID != "" {
@@ -50,7 +50,7 @@ func noteOf(deleted *wire.Definition, req *schedule.DeleteRequest) kv.Note {
 	return note
 }
 
-// repeatDelete answers a delete that finds no schedule: as it was answered before, if it is the request that has deleted it.
+// repeatDelete answers a delete that finds no schedule. If the same request deleted it, the answer is the earlier one.
 func (a *api) repeatDelete(ctx context.Context, key schedule.Key, requestID string, notFound error) error {
 	last, err := kv.LastDeletion(ctx, a.store, key)
 	if err == nil && !last.By(requestID) {
@@ -63,7 +63,7 @@ func (a *api) afterDelete(ctx context.Context, def *wire.Definition, runs schedu
 	key := def.Key()
 	wake := wire.Wake{Incarnation: def.Incarnation, Version: afterDelete(def), Reason: wire.ReasonDeleted}
 	forget := wake
-	forget.Runs = runs // should the schedule be made anew before the invoker reads the trace
+	forget.Runs = runs // in case the schedule is created again before the invoker reads the trace
 	a.follow(ctx, key, a.wakeInvokerToForget(key, forget), a.tellAndWake(key, wake, deletedEvent(def, from)))
 	backfills, err := a.backfillIDs(ctx, key)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// maxRecent bounds the recent actions of a description, maxBuffer the waiting starts.
+	// maxRecent bounds the recent actions in a description, and maxBuffer its waiting starts.
 	maxRecent = 10
 	maxBuffer = 10
 )
 
-// records are those of a schedule beside its definition. The zero value stands for a record that is not there.
+// records are the records of a schedule without its definition. The zero value stands for a missing record.
 type records struct {
 	generator wire.GeneratorState
 	invoker   wire.InvokerState
@@ -24,7 +24,7 @@ type records struct {
 	backfills []wire.BackfillState
 }
 
-// of returns the records without those of another incarnation: they are those of an earlier schedule of the same ID.
+// of returns the records without those of another incarnation, which belong to an earlier schedule with the same ID.
 func (r records) of(def *wire.Definition) records {
 	if r.generator.Incarnation != def.Incarnation {
 		r.generator = wire.GeneratorState{}
@@ -38,8 +38,8 @@ func (r records) of(def *wire.Definition) records {
 	return r
 }
 
-// describe composes what lists, and replies to a change, tell of a schedule. A record of another incarnation is that of
-// an earlier schedule of the same ID, and counts as absent; the zero values stand for absent records too.
+// describe composes the description in lists and in replies to a change. A record of another incarnation belongs to an earlier
+// schedule with the same ID and counts as absent. The zero values stand for absent records.
 func describe(
 	def *wire.Definition, generator wire.GeneratorState, invoker wire.InvokerState, now time.Time,
 ) schedule.Description {
@@ -78,9 +78,9 @@ func running(starts []wire.BufferedStart) []wire.BufferedStart {
 	return filter(starts, (*wire.BufferedStart).Running)
 }
 
-// recent returns the newest of some runs, oldest first; never nil.
+// recent returns the newest of some runs, oldest first. It is never nil.
 func recent(all []schedule.Run) []schedule.Run {
-	// Runs are in the order in which they ended, or arrived; a start that was deferred runs later than those that overtook it.
+	// Runs are in the order in which they ended or arrived. A deferred start runs later than those that overtook it.
 	slices.SortStableFunc(all, func(a, b schedule.Run) int { return a.StartTime.Compare(b.StartTime) })
 	return append([]schedule.Run{}, all[max(0, len(all)-maxRecent):]...)
 }
@@ -95,7 +95,7 @@ func filter(starts []wire.BufferedStart, keep func(*wire.BufferedStart) bool) []
 	return kept
 }
 
-// runs is never nil, so that it is an empty list in JSON and not null.
+// runs is never nil, so that JSON shows an empty list and not null.
 func runs(starts []wire.BufferedStart) []schedule.Run {
 	all := make([]schedule.Run, len(starts))
 	for i := range starts {
@@ -104,7 +104,7 @@ func runs(starts []wire.BufferedStart) []schedule.Run {
 	return all
 }
 
-// timesAfter is never nil, as runs is not.
+// timesAfter is never nil, like runs.
 func timesAfter(times []time.Time, now time.Time) []time.Time {
 	later := make([]time.Time, 0, len(times))
 	for _, t := range times {
@@ -115,7 +115,7 @@ func timesAfter(times []time.Time, now time.Time) []time.Time {
 	return later
 }
 
-// describeFully adds what a list leaves out, since it takes more to find out.
+// describeFully adds what a list leaves out, because it takes more work to find out.
 func describeFully(
 	def *wire.Definition, all records, around *surroundings, now time.Time,
 ) schedule.Description {
@@ -142,8 +142,7 @@ func firstWaiting(starts []wire.BufferedStart) []schedule.WaitingStart {
 	return first
 }
 
-// progress tells of the triggers and backfills that have a record, and of those that the generator has yet to make one
-// for.
+// progress describes the triggers and backfills that have a record, and those that the generator has yet to make one for.
 func progress(def *wire.Definition, all *records) []schedule.BackfillProgress {
 	waiting, known := map[string]int{}, map[string]bool{}
 	for i := range all.invoker.Starts {
@@ -171,7 +170,7 @@ func progress(def *wire.Definition, all *records) []schedule.BackfillProgress {
 func progressOf(b *wire.BackfillState, waiting int) schedule.BackfillProgress {
 	p := schedule.BackfillProgress{
 		BackfillID: b.ID, RequestTime: b.RequestTime,
-		// What is handed over but not in the buffer yet counts as done for a moment.
+		// A start that is handed over but not in the buffer yet counts as done for a moment.
 		Done: max(0, b.Handed-waiting), Total: b.Total, TotalCapped: b.Total >= wire.MaxBackfillTotal,
 		Canceled: b.Canceled, Identity: b.Identity,
 	}

@@ -18,23 +18,23 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// replyOverhead is what a reply has beside its body, generously.
+// replyOverhead is a generous bound for what a reply has in addition to its body.
 const replyOverhead = 1024
 
 var errOwnReply = schedule.Errorf(schedule.CodePermissionDenied,
 	"the reply was to go to a subject of the installation, or of this process: nothing has been done")
 
-// call is a request that is being answered.
+// call is a request in progress.
 type call struct {
 	endpoint *endpoint
 	request  micro.Request
 	arrived  time.Time
-	// body and reply are the formats of the one and of the other.
+	// body and reply are the formats of the request body and of the reply.
 	body, reply *bodyFormat
-	// limit is how long it may take; hurried says that its caller has chosen it.
+	// limit is how long the request may take; hurried means that its caller has chosen it.
 	limit   time.Duration
 	hurried bool
-	// refused is what is wrong with its headers, if anything.
+	// refused is the error in its headers, if any.
 	refused error
 }
 
@@ -47,8 +47,8 @@ func (f *Frontend) newCall(e *endpoint, request micro.Request) *call {
 	return c
 }
 
-// admit is the micro handler of an endpoint. Micro calls it for one request of a verb at a time, so it only takes the
-// request in; the work goes on in a goroutine, bounded by the gate.
+// admit is the micro handler of an endpoint. Micro calls it for one request of a verb at a time, so it only admits the request. A
+// goroutine does the work, bounded by the gate.
 func (f *Frontend) admit(ctx context.Context, e *endpoint) micro.Handler {
 	return micro.HandlerFunc(func(request micro.Request) {
 		if !f.mayAnswer(request.Reply()) {
@@ -72,9 +72,10 @@ func (f *Frontend) admit(ctx context.Context, e *endpoint) micro.Handler {
 	})
 }
 
-// mayAnswer reports whether a subject can be that of a caller. An answer on one of the installation would be the frontend speaking for its
-// caller where that may not; on one of the process itself, or of others with its prefix for answers, it would be taken for what these wait
-// for.
+// mayAnswer reports whether a caller may use this reply subject. Two kinds of subject are refused:
+//
+//   - Subjects of the installation: the frontend would speak for a caller that may not publish there.
+//   - The reply prefix of this process, which others may share: they would take the answer for the one they wait for.
 func (f *Frontend) mayAnswer(reply string) bool {
 	own := f.config.Conn.Opts.InboxPrefix
 	return !f.config.Names.IsOwn(reply) && (own == "" || !strings.HasPrefix(reply, own+"."))
@@ -99,7 +100,7 @@ func (f *Frontend) serve(ctx context.Context, c *call) {
 	c.endpoint.count(f.config.Now().Sub(c.arrived), failure)
 }
 
-// answer waits for its turn and calls the handler. A panic is an error like others to the caller.
+// answer waits for its turn and calls the handler. To the caller a panic is an error like any other.
 func (f *Frontend) answer(ctx context.Context, c *call) (reply []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,7 +132,7 @@ func (f *Frontend) answer(ctx context.Context, c *call) (reply []byte, err error
 	return f.encode(value, c.reply)
 }
 
-// turn waits until there is room for one more request to be worked on. Whoever is let in must leave.
+// turn waits until one more request may be worked on. The caller must call leave.
 func (f *Frontend) turn(ctx context.Context, c *call) (leave func(), err error) {
 	select {
 	case f.turns <- struct{}{}:
@@ -161,7 +162,7 @@ func (f *Frontend) encode(value any, to *bodyFormat) ([]byte, error) {
 	return body, nil
 }
 
-// explain turns an error into what the caller is told, and logs what the caller is not.
+// explain turns an error into what the caller may know, and logs the rest.
 func (f *Frontend) explain(ctx context.Context, c *call, err error) *schedule.Error {
 	failure, told := request.ForCaller(err)
 	if !told && failure.Code == schedule.CodeUnavailable && c.hurried && ctx.Err() != nil {
@@ -179,8 +180,8 @@ type errorBody struct {
 	Error *schedule.Error `json:"error"`
 }
 
-// respond sends a reply. It goes around the request's own methods, which may only be called within the micro handler. A
-// message without a reply subject is carried out and not answered.
+// respond sends a reply. It does not use the request's own methods, which may only be called within the micro handler. A message
+// without a reply subject is carried out and not answered.
 func (f *Frontend) respond(ctx context.Context, c *call, body []byte, failure *schedule.Error) {
 	if c.request.Reply() == "" {
 		return
@@ -204,7 +205,7 @@ func replyTo(subject string, as *bodyFormat, body []byte, failure *schedule.Erro
 	return message
 }
 
-// oneLine makes text fit for a header.
+// oneLine makes text safe for a header.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F {
@@ -214,8 +215,8 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// timeLimit returns how long a request may take that says so in its header, but no longer than most. hurried says that its
-// own limit is the shorter one.
+// timeLimit returns how long a request may take: the time in its header, but at most most. hurried means that the limit is the
+// request's own.
 func timeLimit(header string, most time.Duration) (limit time.Duration, hurried bool, err error) {
 	if header == "" {
 		return most, false, nil
@@ -229,14 +230,14 @@ func timeLimit(header string, most time.Duration) (limit time.Duration, hurried 
 	return min(asked, most), asked < most, nil
 }
 
-// errTooLate is for a request that nobody has begun to work on within its own limit.
+// errTooLate answers a request that nobody began to work on within its own limit.
 func errTooLate(limit time.Duration) error {
 	return schedule.Errorf(schedule.CodeUnavailable,
 		"the %s that the request had, by its header %s, were over before any work on it: nothing has been done",
 		limit, schedule.HeaderTimeout)
 }
 
-// errOverdue is for a request that was not carried through within its own limit.
+// errOverdue answers a request that was not finished within its own limit.
 func errOverdue(limit time.Duration) *schedule.Error {
 	return schedule.Errorf(schedule.CodeUnavailable,
 		"the %s that the request had, by its header %s, were over before NATS had answered, so it is not known whether it was "+

@@ -1,48 +1,48 @@
-// Package frontend is the API of Carillon: it answers requests to create, describe, list, change and delete schedules, to
-// start runs by hand and to look back. docs/api.md is its contract with callers.
+// Package frontend is the API of Carillon. It answers requests that create, describe, list, change and delete schedules, start
+// runs by hand and look back at what happened. docs/api.md is its contract with callers.
 //
-// It is a NATS micro service on names.API("*", thing, verb). All frontends of an installation share one queue group and keep
-// nothing between requests that another would need, so any number of them may run, and any may die at any instruction.
+// It is a NATS micro service on names.API("*", thing, verb). All frontends of an installation share one queue group. They keep
+// nothing between requests that another one would need, so any number of them may run, and any may die at any instruction.
 //
 // # What it writes
 //
-// The frontend owns the definition of a schedule and creates the records of triggers and backfills. Every change goes the
-// same way:
+// The frontend owns the definition of a schedule and creates the records of triggers and backfills. Every change takes the same
+// steps:
 //
-//  1. arm the guard, a delayed wake-up some seconds ahead;
-//  2. write the record, a compare-and-set: from here on the change is made, and will be answered as made;
-//  3. publish the event, and then the wake, which removes the guard in the step that stores it. It says that the event is
-//     stored, and of a schedule that has just been created it brings the definition, so that the generator asks for neither.
+//  1. Arm the guard, a delayed wake-up some seconds ahead.
+//  2. Write the record with a compare-and-set. From here on the change is made, and will be answered as made.
+//  3. Publish the event, and then the wake. Storing the wake removes the guard in the same step. The wake says that the event is
+//     stored; for a schedule that has just been created it also carries the definition. So the generator need not ask for either.
 //
-// The start of a trigger goes straight to the invoker instead, in step 3: somebody waits for it. Its guard stays, and brings in
-// the backfiller, which hands the start over again if the invoker does not know of it, and in the end removes the record.
+// A trigger differs in step 3: its start goes straight to the invoker, because somebody waits for it. Its guard stays and later
+// wakes the backfiller, which hands the start over again if the invoker does not know it, and finally removes the record.
 //
-// A frontend that dies between 2 and 3 leaves the guard to wake the pool: the change takes effect seconds late, and is
-// never lost. One that dies earlier has changed nothing, and the guard wakes a pool that finds nothing to do.
+// A frontend that dies between 2 and 3 leaves the guard to wake the pool: the change takes effect seconds late, and is never
+// lost. One that dies earlier has changed nothing; the guard wakes a pool that finds nothing to do.
 //
-// A definition is one record, so a change of it is done as a whole or not at all. What a patch asks to be started stands in
-// the definition for that reason, and the generator makes records of it. The definition also remembers the newest requests
-// that have changed it, so that a repeat of one of them, after a lost reply, is answered and changes nothing.
+// A definition is one record, so a change to it happens completely or not at all. For that reason the starts that a patch asks
+// for are stored in the definition, and the generator makes records of them. The definition also remembers the newest requests
+// that changed it. A repeat of one of them, sent after a lost reply, is answered and changes nothing.
 //
 // # Namespaces
 //
-// The record of a namespace is a copy in the memory of each frontend (internal/namespaces); a request is let in by what that says, before
-// it takes the place of any other. Each frontend accepts an equal share of the requests that a namespace may make
-// (frontend/internal/limits). A schedule needs a place before it is created, which is written down for all of them. A namespace is deleted
-// by a background job (namespace_delete.go).
+// Each frontend keeps a copy of the namespace records in memory (internal/namespaces). That copy decides whether a request is
+// admitted, before the request takes up any other resource. Each frontend accepts an equal share of the requests that a namespace
+// may make (frontend/internal/limits). A schedule needs a place before it is created; places are recorded for all frontends
+// together. A background job deletes a namespace (namespace_delete.go).
 //
 // # Calendars
 //
-// A definition keeps what the named calendars hold that its spec names, so that whatever is computed from it needs nothing else.
-// When a calendar changes, background jobs write the definitions anew that use it (frontend/internal/calendars says how none is left out).
+// A definition keeps copies of the named calendars that its spec uses, so whatever is computed from it needs nothing else. When a
+// calendar changes, background jobs rewrite the definitions that use it (frontend/internal/calendars says how none is missed).
 //
 // # Inside
 //
-// What a request makes of a schedule is decided by pure functions (decide.go, describe.go) and by [edit], which is as pure. [api] does the
-// reading and writing around them, with the verbs of a topic in one file. [Frontend] is the service around that: subjects, formats, schemas,
-// concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every request says about
-// itself, frontend/internal/listing makes pages, frontend/internal/limits holds namespaces to their limits, frontend/internal/calendars
-// serves the named calendars, and frontend/internal/bulk the bulk operations.
+// Pure functions decide what a request makes of a schedule (decide.go, describe.go), and so does [edit]. [api] does the reading
+// and writing around them, with the verbs of one topic in one file. [Frontend] is the service around that: subjects, formats,
+// schemas, concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every
+// request says about itself, frontend/internal/listing makes pages, frontend/internal/limits holds namespaces to their limits,
+// frontend/internal/calendars serves the named calendars, and frontend/internal/bulk the bulk operations.
 //
 // # Who may use it
 //

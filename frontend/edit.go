@@ -9,22 +9,22 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// facts are what an edit depends on beside the definition. What it does not need is left zero.
+// facts are what an edit depends on in addition to the definition. A fact that it does not need is zero.
 type facts struct {
-	// generator is the generator's record, as it was last written.
+	// generator is the last written record of the generator.
 	generator wire.GeneratorState
-	// times are those of the spec of the definition.
+	// times are the times of the definition's spec.
 	times times
 	// pending are the IDs of the triggers and backfills that have a record.
 	pending []string
-	// calendars are those that the spec to be put in place names.
+	// calendars are the calendars that the new spec names.
 	calendars map[string]wire.CalendarCopy
 }
 
-// edit is a change of a definition in the making. Its methods each make one change and say what happened; whoever began
-// the edit writes the result, or nothing after an error. It is pure: same definition and facts, same result.
+// edit is a change of a definition in progress. Each of its methods makes one change and records what happened. Whoever began the
+// edit writes the result, or nothing after an error. It is pure: the same definition and facts give the same result.
 type edit struct {
-	// next is the definition to write, events what it will have meant, requested what it will have asked for.
+	// next is the definition to write. events say what it changes, requested what it asks to be started.
 	next              wire.Definition
 	events, requested []schedule.Event
 	// reason is why the generator is woken.
@@ -34,12 +34,12 @@ type edit struct {
 	facts facts
 }
 
-// beginEdit begins with a new version, without what is settled: every accepted request counts, also where it changes
+// beginEdit begins with a new version and leaves out what is settled. Every accepted request makes a version, even if it changes
 // nothing else.
 func beginEdit(current wire.Definition, from request.Origin, facts facts) *edit {
 	e := &edit{next: current, reason: wire.ReasonUpdated, from: from, facts: facts}
 	if facts.generator.Incarnation != current.Incarnation {
-		e.facts.generator = wire.GeneratorState{} // that of an earlier schedule of the same ID
+		e.facts.generator = wire.GeneratorState{} // of an earlier schedule with the same ID
 	}
 	e.next.Version++
 	e.next.Skips = skipsToCome(&current, &e.facts.generator)
@@ -54,8 +54,7 @@ func beginEdit(current wire.Definition, from request.Origin, facts facts) *edit 
 	return e
 }
 
-// appliedAs returns the version that a request has made already, if it is among the newest that have changed the
-// definition.
+// appliedAs returns the version that a request has already made, if it is among the newest requests that changed the definition.
 func appliedAs(def *wire.Definition, requestID string) (version uint64, ok bool) {
 	if requestID == "" {
 		return 0, false
@@ -68,8 +67,8 @@ func appliedAs(def *wire.Definition, requestID string) (version uint64, ok bool)
 	return 0, false
 }
 
-// replace puts another schedule in place. What was due before now and is not in the buffer yet is dropped, and what is
-// left of limited actions is counted from the new number.
+// replace puts another schedule in place. What was due before now and is not in the buffer yet is dropped. The actions left under
+// a limit are counted from the new number.
 func (e *edit) replace(s schedule.Schedule) {
 	paused := e.next.Schedule.State.Paused
 	e.next.Schedule, e.next.UpdateTime, e.next.LimitVersion = s, e.from.Now, e.next.Version
@@ -83,7 +82,7 @@ func (e *edit) replace(s schedule.Schedule) {
 	e.say(schedule.EventUpdated, "")
 }
 
-// pause does not move the update time. Who pauses what is paused has the last word on why.
+// pause does not change the update time. Pausing again replaces the note.
 func (e *edit) pause(note schedule.Note) {
 	e.next.Schedule.State.Paused = true
 	e.notePaused()
@@ -92,7 +91,7 @@ func (e *edit) pause(note schedule.Note) {
 	e.say(schedule.EventPaused, note.Note)
 }
 
-// unpause does not move the update time: that what was due during the pause remains undone is what ActiveSince says.
+// unpause does not change the update time. ActiveSince says that what was due during the pause remains undone.
 func (e *edit) unpause(note schedule.Note) {
 	if e.next.Schedule.State.Paused {
 		e.noteUnpaused()
@@ -105,7 +104,7 @@ func (e *edit) unpause(note schedule.Note) {
 
 func (e *edit) notePaused() { e.next.PausedBy, e.next.PauseTime = e.from.Identity, e.from.Now }
 
-// noteUnpaused also forgets who paused the schedule: the next pause may be one of the invoker.
+// noteUnpaused also forgets who paused the schedule: the invoker may be the next to pause it.
 func (e *edit) noteUnpaused() {
 	e.next.ActiveSince = e.from.Now
 	e.next.PausedBy, e.next.PauseTime = "", time.Time{}
@@ -124,7 +123,7 @@ func (e *edit) end() {
 	}
 }
 
-// openEvents returns the events of a definition that the generator may not have seen yet.
+// openEvents returns those events of a definition that the generator may not have seen yet.
 func openEvents(def *wire.Definition, generator *wire.GeneratorState) []wire.DefinitionEvent {
 	return slices.DeleteFunc(slices.Clone(def.Events), func(e wire.DefinitionEvent) bool {
 		return generator.Incarnation == def.Incarnation && e.Version <= generator.Version

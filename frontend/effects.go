@@ -15,11 +15,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// effect is a message that follows a write.
+// effect publishes a message that follows a write.
 type effect func(context.Context) error
 
-// follow publishes what follows a write, all at once, and returns when all of it is stored or has failed. A failure is
-// logged and no more: the write stands and is answered as such, and the guard does what the wake should have done.
+// follow publishes everything that follows a write, concurrently, and returns when each message is stored or has failed. It only
+// logs failures: the write stands and is answered as such, and the guard does what the wake should have done.
 func (a *api) follow(ctx context.Context, key schedule.Key, effects ...effect) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -37,8 +37,8 @@ func (a *api) wakeGenerator(key schedule.Key, wake wire.Wake) effect {
 	return a.wake(a.names.GenerateWake(shard, key, wake.Version), a.names.GuardTimer(shard, key, wake.Version), wake)
 }
 
-// tellAndWake stores the events of a version of a definition, and wakes the generator, which need not store them again then.
-// What it does not know of it stores: the wake goes out in any case.
+// tellAndWake stores the events of one version of a definition and wakes the generator. If the events were stored, the generator
+// need not store them again; otherwise it does. The wake is published in any case.
 func (a *api) tellAndWake(key schedule.Key, wake wire.Wake, events ...schedule.Event) effect {
 	return func(ctx context.Context) error {
 		err := a.tell(events...)(ctx)
@@ -60,7 +60,7 @@ func (a *api) wakeBackfill(key schedule.Key, id string, wake wire.Wake) effect {
 	return a.wake(a.names.Backfill(shard, key, id), a.names.BackfillTimer(shard, key, id), wake)
 }
 
-// handOff hands a start over to the invoker, in the trace of the request that asks for it.
+// handOff hands a start over to the invoker, in the trace of the request that asked for it.
 func (a *api) handOff(e *wire.Enqueue, key schedule.Key, trace string) effect {
 	subject := a.names.InvokeEnqueue(a.store.ShardOf(key), key, e.Source, e.Span)
 	return func(ctx context.Context) error {
@@ -68,24 +68,24 @@ func (a *api) handOff(e *wire.Enqueue, key schedule.Key, trace string) effect {
 	}
 }
 
-// wake publishes a wake on a task subject; storing it removes the guard.
+// wake publishes a wake on a task subject. Storing it removes the guard.
 func (a *api) wake(subject, guard string, wake wire.Wake) effect {
 	return func(ctx context.Context) error {
 		return task.PublishAndPurge(ctx, a.bus, subject, guard, &wake)
 	}
 }
 
-// armGuard arms the delayed wake-up of the generator for a version that is about to be written, to be removed by the wake
-// that follows. It means whatever schedule is there by then. The incarnation, for who finds none, is that of a schedule that is
-// there already; two creates may arm the same guard.
+// armGuard arms the delayed wake-up of the generator for a version that is about to be written. The wake that follows the write
+// removes it. The guard is for whatever schedule exists when it fires. The incarnation is that of a schedule that exists already,
+// for a generator that finds none; two creates may arm the same guard.
 func (a *api) armGuard(ctx context.Context, key schedule.Key, incarnation string, version uint64) error {
 	shard := a.store.ShardOf(key)
 	return a.arm(ctx, a.names.GuardTimer(shard, key, version), a.names.GenerateGuard(shard, key, version),
 		wire.Wake{Incarnation: incarnation, Version: version})
 }
 
-// armBackfillGuard does the same for the record of a backfill or trigger, whose timer is its own. Its incarnation keeps
-// the backfiller from dropping the record because a replica still shows it an earlier schedule.
+// armBackfillGuard does the same for the record of a backfill or trigger, which has a timer of its own. Its incarnation keeps the
+// backfiller from dropping the record when a replica still shows an earlier schedule.
 func (a *api) armBackfillGuard(ctx context.Context, key schedule.Key, record *wire.BackfillState) error {
 	shard := a.store.ShardOf(key)
 	return a.arm(ctx, a.names.BackfillTimer(shard, key, record.ID), a.names.Backfill(shard, key, record.ID),
@@ -101,7 +101,7 @@ func (a *api) arm(ctx context.Context, timerSubject, target string, wake wire.Wa
 	return task.ArmMessage(ctx, a.bus, timerSubject, target, a.now().Add(a.guardDelay), traceHeader(ctx), body)
 }
 
-// traceHeader is a new header with the trace context of ctx.
+// traceHeader returns a new header with the trace context of ctx.
 func traceHeader(ctx context.Context) nats.Header {
 	header := nats.Header{}
 	telemetry.Inject(ctx, header)

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// endpoint is one verb of the API about one thing.
+// endpoint is one verb of the API for one kind of thing.
 type endpoint struct {
 	// thing is one of subjects.Thing…; empty means a schedule.
 	thing string
@@ -22,7 +22,7 @@ type endpoint struct {
 	stats                   verbStats
 }
 
-// access says whether a verb changes anything. The zero access says nothing, and is that of no endpoint.
+// access says whether a verb changes anything. The zero access says nothing, and no endpoint has it.
 type access int
 
 const (
@@ -33,19 +33,19 @@ const (
 // handler answers the requests of one verb. Make it with reads or writes.
 type handler struct {
 	access access
-	// request and reply are the types of what is asked and answered.
+	// request and reply are the Go types of the request and of the reply.
 	request, reply reflect.Type
 	// answer answers a body, which decode can read, with a value to encode.
 	answer func(ctx context.Context, namespace string, body []byte, decode decoder) (any, error)
 }
 
-// decoder reads a body, by the rules of [apitext.DecodeJSON], into what the second argument points to.
+// decoder reads a body into the value that the second argument points to, by the rules of [apitext.DecodeJSON].
 type decoder func(body []byte, into any) error
 
 // described is the reply of the verbs that answer with a schedule.
 const described = "the schedule, with info: what became of it"
 
-// name tells the endpoint from others: "create" of schedules, "namespace-create" of other things.
+// name distinguishes the endpoint from others: "create" for schedules, "namespace-create" for other things.
 func (e *endpoint) name() string {
 	if e.thing == "" {
 		return e.verb
@@ -53,12 +53,12 @@ func (e *endpoint) name() string {
 	return e.thing + "-" + e.verb
 }
 
-// subject is where requests for e come from, of any namespace.
+// subject is the subject on which requests for e arrive, from any namespace.
 func (e *endpoint) subject(names subjects.Names) string {
 	return names.API("*", cmp.Or(e.thing, subjects.ThingSchedule), e.verb)
 }
 
-// endpoints are all verbs. A new one is one entry here, with its summary and with [reads] or [writes] around the function that answers.
+// endpoints returns all verbs. A new verb is one entry here, with its summary and with [reads] or [writes] around its function.
 func (a *api) endpoints() []*endpoint {
 	return slices.Concat(
 		a.writeEndpoints(), a.runEndpoints(), a.calendarEndpoints(), a.bulkEndpoints(), a.readEndpoints(),
@@ -66,7 +66,7 @@ func (a *api) endpoints() []*endpoint {
 	)
 }
 
-// writeEndpoints are the verbs that change something.
+// writeEndpoints returns the verbs that change something.
 func (a *api) writeEndpoints() []*endpoint {
 	return []*endpoint{
 		{
@@ -121,7 +121,7 @@ func (a *api) writeEndpoints() []*endpoint {
 	}
 }
 
-// metadata is what INFO says about an endpoint.
+// metadata returns what INFO says about an endpoint.
 func (e *endpoint) metadata() (map[string]string, error) {
 	request, reply, err := e.handle.schemas()
 	return map[string]string{
@@ -164,7 +164,7 @@ func handle[Request any, Pointer validated[Request], Reply any](
 		request: reflect.TypeFor[Request](), reply: reflect.TypeFor[Reply](),
 		answer: func(ctx context.Context, namespace string, body []byte, decode decoder) (any, error) {
 			var request Request
-			if len(body) > 0 { // nothing said, as in: list
+			if len(body) > 0 { // an empty body is an empty request, as in: list
 				if err := decode(body, &request); err != nil {
 					return nil, err
 				}
@@ -177,7 +177,7 @@ func handle[Request any, Pointer validated[Request], Reply any](
 	}
 }
 
-// readEndpoints are the verbs that change nothing.
+// readEndpoints returns the verbs that change nothing.
 func (a *api) readEndpoints() []*endpoint {
 	return []*endpoint{
 		{
@@ -218,7 +218,7 @@ func (a *api) readEndpoints() []*endpoint {
 // describedCalendar is the reply of the verbs that answer with a calendar.
 const describedCalendar = "the calendar, with info: what became of it"
 
-// calendarEndpoints are the verbs about named calendars.
+// calendarEndpoints returns the verbs about named calendars.
 func (a *api) calendarEndpoints() []*endpoint {
 	return []*endpoint{
 		{
@@ -247,7 +247,7 @@ func (a *api) calendarEndpoints() []*endpoint {
 	}
 }
 
-// bulkEndpoints are the verbs about bulk operations.
+// bulkEndpoints returns the verbs about bulk operations.
 func (a *api) bulkEndpoints() []*endpoint {
 	const describedBulk = "the operation, with how far it has come"
 	return []*endpoint{
@@ -276,7 +276,7 @@ func (a *api) bulkEndpoints() []*endpoint {
 // describedNamespace is the reply of the verbs that answer with a namespace.
 const describedNamespace = "{name, description?, limits, freeze?, deleting?, info, conflictToken}"
 
-// namespaceEndpoints are the verbs about namespaces.
+// namespaceEndpoints returns the verbs about namespaces.
 func (a *api) namespaceEndpoints() []*endpoint {
 	all := []*endpoint{
 		{

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// runEndpoints are the verbs about runs in progress.
+// runEndpoints returns the verbs about runs in progress.
 func (a *api) runEndpoints() []*endpoint {
 	const request, reply = "{id, run, reason?, requestId?}", "{run}"
 	return []*endpoint{
@@ -30,8 +30,8 @@ func (a *api) runEndpoints() []*endpoint {
 	}
 }
 
-// endRun tells the invoker to end a run. Once that is stored it will happen: the invoker makes a control of it, which it
-// delivers however often that takes.
+// endRun tells the invoker to end a run. Once this is stored it will happen: the invoker makes a control of it, and delivers that
+// however many attempts it takes.
 func (a *api) endRun(
 	ctx context.Context, namespace string, kind schedule.ControlKind, req *schedule.EndRunRequest,
 ) (schedule.EndRunReply, error) {
@@ -61,8 +61,9 @@ func (a *api) endRun(
 		})
 }
 
-// runToEnd finds the run that is to end, among those that the invoker's record has: all in progress, and the last to end. One
-// that has ended as it was to is returned too, so that a request may be repeated; one that has ended otherwise is refused.
+// runToEnd finds the run that shall end. It looks in the invoker's record, which has all runs in progress and the last ones that
+// ended. A run that has already ended in the wanted way is returned too, so that a request may be repeated. One that has ended
+// otherwise is refused.
 func runToEnd(
 	def *wire.Definition, invoker *wire.InvokerState, kind schedule.ControlKind, name string,
 ) (schedule.Run, error) {
@@ -81,7 +82,7 @@ func runToEnd(
 	return run, checkEnded(&run, kind, name)
 }
 
-// checkEnded refuses to end a run that has ended otherwise.
+// checkEnded refuses to end a run that has ended in another way.
 func checkEnded(run *schedule.Run, kind schedule.ControlKind, name string) error {
 	asWanted := run.Status == schedule.StatusTerminated || kind == schedule.ControlCancel && run.Status == schedule.StatusCanceled
 	if run.Status == "" || asWanted {

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// changeEvent says what happened to a definition, which that made version. Its ID is the same for every attempt to tell it.
+// changeEvent describes a change that made this version of a definition. Its ID is the same for every attempt to store it.
 func changeEvent(
 	def *wire.Definition, kind schedule.EventKind, version uint64, reason string, from request.Origin,
 ) schedule.Event {
@@ -33,7 +33,7 @@ func deletedEvent(def *wire.Definition, from request.Origin) schedule.Event {
 	return event
 }
 
-// tellAgain stores an event of a request that is perhaps a repeat: then it may have happened long ago, and be told already.
+// tellAgain stores an event of a request that may be a repeat. In that case it may have happened long ago and be stored already.
 func (a *api) tellAgain(event schedule.Event, repeated bool) effect {
 	if !repeated {
 		return a.tell(event)
@@ -41,7 +41,7 @@ func (a *api) tellAgain(event schedule.Event, repeated bool) effect {
 	return func(ctx context.Context) error { return a.events.EnsureOne(ctx, &event) }
 }
 
-// tell stores events in the event history. Of what happened long ago, which is a repeat then, the history may have them.
+// tell stores events in the event history. Events of long ago come from a repeat, so the history may have them already.
 func (a *api) tell(events ...schedule.Event) effect {
 	return func(ctx context.Context) error { return a.events.Ensure(ctx, a.now(), events...) }
 }

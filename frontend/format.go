@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// bodyFormat is how the body of a request or reply is written.
+// bodyFormat is the encoding of the body of a request or reply.
 type bodyFormat struct {
 	contentType string
 	decode      decoder
@@ -22,7 +22,7 @@ var (
 	formatMsgpack = &bodyFormat{"application/msgpack", apitext.DecodeMsgpack, apitext.EncodeMsgpack}
 )
 
-// formats are the formats by what callers call them, in lower case.
+// formats has the formats by the names that callers use for them, in lower case.
 var formats = map[string]*bodyFormat{
 	"application/json":        formatJSON,
 	"application/msgpack":     formatMsgpack,
@@ -32,7 +32,7 @@ var formats = map[string]*bodyFormat{
 
 const acceptedFormats = "use application/json or application/msgpack"
 
-// maxAccept is how much of an Accept header is looked at.
+// maxAccept is how many bytes of an Accept header are read.
 const maxAccept = 1 << 10
 
 // The headers by which formats are chosen.
@@ -41,8 +41,8 @@ const (
 	headerAccept      = "Accept"
 )
 
-// formatsOf returns in which format a request is, and in which it is to be answered: one that it accepts, or else its own.
-// Where it asks for what there is not, the error says so, in the format that comes nearest.
+// formatsOf returns the format of a request and the format of its reply: one that the request accepts, or else its own. If the
+// request asks for a format that does not exist, the error says so, and reply is the nearest format.
 func formatsOf(header micro.Headers) (request, reply *bodyFormat, err error) {
 	request = formatJSON
 	if media := mediaType(header.Get(headerContentType)); media != "" {
@@ -57,7 +57,7 @@ func formatsOf(header micro.Headers) (request, reply *bodyFormat, err error) {
 	return request, reply, err
 }
 
-// acceptable returns the first format that an Accept header names; what does not matter to the caller is fallback.
+// acceptable returns the first known format that an Accept header names. If the caller accepts any, it is fallback.
 func acceptable(header string, fallback *bodyFormat) (*bodyFormat, error) {
 	if strings.TrimSpace(header) == "" {
 		return fallback, nil
@@ -74,13 +74,13 @@ func acceptable(header string, fallback *bodyFormat) (*bodyFormat, error) {
 		"a reply cannot be made as %q, which is all that is accepted: %s", brief(header), acceptedFormats)
 }
 
-// mediaType is what stands in front of parameters such as a charset, which do not matter.
+// mediaType returns the part before parameters such as a charset, which do not matter.
 func mediaType(header string) string {
 	media, _, _ := strings.Cut(header, ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// brief cuts the text of a header to what an error may quote.
+// brief shortens the text of a header to what an error may quote.
 func brief(text string) string {
 	const most = 100
 	if len(text) <= most {

@@ -23,7 +23,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// specCacheSize is how many compiled specs a frontend keeps. Requests that need one are people's, and few.
+// specCacheSize is how many compiled specs a frontend keeps. Few requests need one, and those come from people.
 const specCacheSize = 1024
 
 var (
@@ -32,26 +32,26 @@ var (
 	errClosed = schedule.Errorf(schedule.CodeUnavailable, "the connection to NATS was closed: the frontend has stopped")
 )
 
-// startTimeout bounds the wait until NATS knows of a frontend that starts.
+// startTimeout bounds how long a starting frontend waits until NATS knows its subscriptions.
 const startTimeout = 30 * time.Second
 
-// Frontend answers the requests of the API. It is made by [New] and safe for concurrent use.
+// Frontend answers the requests of the API. [New] makes it. It is safe for concurrent use.
 type Frontend struct {
 	config Config
 	api    *api
 	gate   *gate
-	turns  chan struct{} // holds an element for each request that is worked on
+	turns  chan struct{} // holds one element for each request in progress
 	ready  chan struct{}
 }
 
-// New returns a frontend that does nothing until Run is called. Errors are about the configuration.
+// New returns a frontend that does nothing until Run is called. An error means that the configuration is wrong.
 func New(config Config) (*Frontend, error) {
 	config, err := config.withDefaults()
 	if err != nil {
 		return nil, schedule.Prefix("frontend", err)
 	}
 	acts := config.Logger.With("component", "frontend")
-	config.Logger = flood.Limit(acts) // all else that is logged depends on how often it is asked for
+	config.Logger = flood.Limit(acts) // every other log line depends on how often clients call
 	cluster, table := kv.NewCluster(config.JS, config.Names), namespaces.NewTable(config.JS, config.Names, acts)
 	f := &Frontend{
 		config: config,
@@ -84,14 +84,14 @@ func New(config Config) (*Frontend, error) {
 	return f, nil
 }
 
-// Ready is closed when requests reach the frontend.
+// Ready returns a channel that is closed when requests reach the frontend.
 func (f *Frontend) Ready() <-chan struct{} { return f.ready }
 
-// Run answers requests until ctx ends. Then it takes no more, finishes those that have arrived, within
-// Config.DrainTimeout, and returns nil. It returns an error if the service cannot be started, or the connection is
-// closed. All its goroutines have ended when it returns. It may be called once.
+// Run answers requests until ctx ends. Then it accepts no more, finishes those that have arrived, within Config.DrainTimeout, and
+// returns nil. It returns an error if the service cannot be started or the connection is closed. All its goroutines have ended
+// when it returns. It may be called once.
 func (f *Frontend) Run(ctx context.Context) error {
-	// Requests outlive ctx, which only says when to take no more.
+	// Requests outlive ctx, which only says when to stop accepting them.
 	work, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	defer f.api.bus.Close()
@@ -100,7 +100,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)
 	}
-	defer f.startJobs(ctx, service.Info().ID)() // they are given back while the service is drained
+	defer f.startJobs(ctx, service.Info().ID)() // jobs are given back while the service is drained
 	defer f.drain(service, abort)
 	leave, err := f.startNamespaces(ctx, service.Info().ID)
 	if err != nil {
@@ -136,7 +136,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	}
 }
 
-// addService makes the micro service, without endpoints, and returns what is closed when it stops.
+// addService makes the micro service, without endpoints, and returns a channel that is closed when it stops.
 func (f *Frontend) addService(endpoints []*endpoint) (micro.Service, <-chan struct{}, error) {
 	stopped := make(chan struct{})
 	service, err := micro.AddService(f.config.Conn, micro.Config{
@@ -151,7 +151,7 @@ func (f *Frontend) addService(endpoints []*endpoint) (micro.Service, <-chan stru
 	return service, stopped, err
 }
 
-// listen returns when requests reach the service. They are worked on until work ends.
+// listen returns when requests reach the service. The service works on them until work ends.
 func (f *Frontend) listen(work context.Context, service micro.Service, endpoints []*endpoint) error {
 	for _, e := range endpoints {
 		metadata, err := e.metadata()
@@ -176,8 +176,8 @@ func statsOf(endpoints []*endpoint, name string) any {
 	return nil
 }
 
-// drain ends the service: first no request comes any more, then all that have come are inside the gate, then they leave.
-// When the time for that is over, what is still inside is aborted.
+// drain ends the service in three steps: no new request comes, all that have come are inside the gate, and then they leave. When
+// the time for that is over, the remaining requests are aborted.
 func (f *Frontend) drain(service micro.Service, abort context.CancelFunc) {
 	limit, cancel := context.WithTimeout(context.Background(), f.config.DrainTimeout) //permit:context.Background the run is over
 	defer cancel()
@@ -195,15 +195,15 @@ func (f *Frontend) drain(service micro.Service, abort context.CancelFunc) {
 	f.flush()
 }
 
-// awaitArrived waits until every request that NATS has sent has been handed to its micro handler. Service.Stop does not
-// wait for that. Should the wait be cut short, a request that arrives later is refused by the gate, and never lost.
+// awaitArrived waits until every request that NATS has sent has reached its micro handler. Service.Stop does not wait for that.
+// If the wait is cut short, the gate refuses a request that arrives later, so the request is answered and not lost.
 func (f *Frontend) awaitArrived(ctx context.Context) error {
-	// The barrier passes through all subscriptions of the connection, and so waits for other users of it too. Ours take
-	// no time to speak of.
+	// The barrier passes through all subscriptions of the connection, so it also waits for other users of the connection. Our own
+	// take almost no time.
 	const limit = time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	// After the flush nothing more is on its way, since the server has seen the end of the subscriptions.
+	// After the flush nothing more is on its way, because the server has seen the end of the subscriptions.
 	if err := f.config.Conn.FlushWithContext(ctx); err != nil {
 		return fmt.Errorf("wait for NATS: %w", err)
 	}
@@ -219,7 +219,7 @@ func (f *Frontend) awaitArrived(ctx context.Context) error {
 	}
 }
 
-// flush sees the last replies off, should the connection be closed next.
+// flush sends the last replies, in case the connection is closed next.
 func (f *Frontend) flush() {
 	const limit = time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), limit) //permit:context.Background the run is over
@@ -229,15 +229,15 @@ func (f *Frontend) flush() {
 	}
 }
 
-// works are what the background jobs of each kind do.
+// works returns what the background jobs of each kind do.
 func (a *api) works() map[string]jobs.Work {
 	works := a.bulk.Works(a.index != nil)
 	works[calendars.KindReplan] = a.calendars.Work(a.replan)
 	return works
 }
 
-// startJobs works on background jobs until ctx ends, or the function that it returns is called. That returns when the jobs
-// have been given back to other frontends.
+// startJobs works on background jobs until ctx ends or the returned function is called. That function returns when the jobs have
+// been given back to other frontends.
 func (f *Frontend) startJobs(ctx context.Context, owner string) (stop func()) {
 	works := f.api.works()
 	works[kindRemoval] = &removal{api: f.api, settle: f.config.RequestTimeout + time.Second}

@@ -6,8 +6,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// gate counts the requests that are inside: no more than it has room for, and none once it is closed. It is safe for
-// concurrent use.
+// gate counts the requests inside. It admits no more than it has room for, and none once it is closed. It is safe for concurrent
+// use.
 type gate struct {
 	room int
 
@@ -19,7 +19,7 @@ type gate struct {
 
 func newGate(room int) *gate { return &gate{room: room, empty: make(chan struct{})} }
 
-// enter admits a request, which must leave, or says why not.
+// enter admits a request, or returns the reason for refusing it. An admitted request must leave.
 func (g *gate) enter() *schedule.Error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -41,7 +41,7 @@ func (g *gate) leave() {
 	g.announce()
 }
 
-// close admits no more requests, and returns what is closed when the last has left. It is called once.
+// close admits no more requests, and returns a channel that is closed when the last one has left. It is called once.
 func (g *gate) close() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// historyToken is how the token of a page of events begins, so that it is not taken for one of list.
+// historyToken begins the token of a page of events, so that it is not mistaken for a token of list.
 const historyToken = "event:"
 
-// historyReply is a schedule.HistoryReply whose entries are encoded already, as those of a listReply.
+// historyReply is a schedule.HistoryReply whose entries are already encoded, like those of a listReply.
 type historyReply struct {
 	Events        []json.RawMessage `json:"events"`
 	NextPageToken string            `json:"nextPageToken,omitempty"`
@@ -48,13 +48,13 @@ func (a *api) history(ctx context.Context, namespace string, req *schedule.Histo
 
 func (a *api) eventReader() *events.Reader { return events.NewReader(a.js, a.names) }
 
-// historyPage makes a reply of as many events as fit; the next page begins after them.
+// historyPage makes a reply of as many events as fit. The next page begins after them.
 func (a *api) historyPage(page *events.Page) (historyReply, error) {
 	entries, err := encodeEach(page.Entries, func(e *events.Entry) any { return e.Event })
 	if err != nil {
 		return historyReply{}, err
 	}
-	// An event is far smaller than a message, so that at least one fits.
+	// An event is far smaller than a message, so at least one fits.
 	fits := listing.Fit(entries, a.maxReply()-listing.ReplyOverhead)
 	reply := historyReply{Events: listing.RawMessages(entries[:fits])}
 	if fits < len(entries) || page.More {
@@ -98,7 +98,7 @@ func decodeHistoryToken(token string) (after uint64, err error) {
 	return after, nil
 }
 
-// encodeEach encodes what is in a list one by one, since the sizes decide how many there are.
+// encodeEach encodes the elements of a list one by one, because their sizes decide how many fit.
 func encodeEach[T any](list []T, of func(*T) any) ([][]byte, error) {
 	encoded := make([][]byte, len(list))
 	for i := range list {

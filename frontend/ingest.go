@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// ingestTimeout bounds the storing of what a worker reports. A worker that gets no answer tries again.
+	// ingestTimeout bounds the storing of a worker's report. A worker that gets no answer tries again.
 	ingestTimeout = 4 * time.Second
-	// ingestAtOnce is how many reports are stored side by side.
+	// ingestAtOnce is how many reports are stored at the same time.
 	ingestAtOnce = 256
 )
 
-// ingest stores what workers report that are not trusted: completions, progress and dead letters. Headers tell NATS more than streams can
-// be told to refuse: a message without a body whose headers say "Status: 409" is none of a stream to whoever reads it by nats.go, but the end
-// of the consumer. It would never be acknowledged, and come again for ever; enough of them would leave the pool no room for others. In the
-// account of such a worker, an import brings what it reports here. It goes on without such headers.
+// ingest stores the reports of untrusted workers: completions, progress and dead letters. It removes headers that mean something
+// to NATS, because a stream cannot be told to refuse them. For example, a reader that uses nats.go takes a message without a body
+// and with the header "Status: 409" for the end of its consumer, not for a message. It would never be acknowledged and would come
+// again forever; enough of them would leave the pool no room for others. So the account of an untrusted worker imports this
+// subject, and its reports come here first.
 type ingest struct {
 	*Frontend
 	turns   chan struct{}
 	running sync.WaitGroup
 }
 
-// takeReports stores reports until it is told to stop, which waits for those that are on their way.
+// takeReports stores reports until stop is called. stop waits for those in progress.
 func (f *Frontend) takeReports(ctx context.Context) (stop func(), err error) {
 	in := &ingest{Frontend: f, turns: make(chan struct{}, ingestAtOnce)}
 	subscription, err := f.config.Conn.QueueSubscribe(f.config.Names.Reports(), "frontend", func(report *nats.Msg) {
@@ -42,12 +43,12 @@ func (f *Frontend) takeReports(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	return func() {
-		_ = subscription.Unsubscribe() // it fails if the connection is closed
+		_ = subscription.Unsubscribe() // fails if the connection is closed
 		in.running.Wait()
 	}, nil
 }
 
-// store stores a report, and passes the acknowledgement of its stream on.
+// store stores a report, and forwards the acknowledgement of its stream.
 func (in *ingest) store(ctx context.Context, report *nats.Msg) error {
 	subject, err := in.config.Names.ParseReport(report.Subject)
 	if err != nil {
@@ -65,7 +66,7 @@ func (in *ingest) store(ctx context.Context, report *nats.Msg) error {
 	return report.Respond(acknowledged.Data)
 }
 
-// plain are headers without those that mean something to NATS.
+// plain returns the headers without those that mean something to NATS.
 func plain(headers nats.Header) nats.Header {
 	kept := nats.Header{}
 	for name, values := range headers {

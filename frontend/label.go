@@ -13,13 +13,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxShownLabel is how many bytes of a value the event of a label shows.
+// maxShownLabel is how many bytes of a label's value its event shows.
 const maxShownLabel = 100
 
-// errLabeled ends a change of a label that is so already.
+// errLabeled ends a change to a label that already has this value.
 var errLabeled = errors.New("frontend: the label is so already")
 
-// setLabel sets or removes an entry of the memo of a schedule's action.
+// setLabel sets or removes an entry in the memo of a schedule's action.
 func (a *api) setLabel(ctx context.Context, key schedule.Key, requestID string, label *schedule.Label) (jobs.Outcome, error) {
 	_, err := a.change(ctx, change{
 		key: key, requestID: requestID, edit: func(e *edit) error { return e.setLabel(label) },
@@ -30,8 +30,8 @@ func (a *api) setLabel(ctx context.Context, key schedule.Key, requestID string, 
 	return jobs.Outcome{}, err
 }
 
-// setLabel does not move the update time, or what is due would be dropped, and leaves what is left of limited actions alone:
-// it is told as an update, and is none to those who work out what is due.
+// setLabel does not change the update time, or what is due would be dropped. It leaves the actions left under a limit alone. Its
+// event is an update, but for the generator nothing is updated.
 func (e *edit) setLabel(label *schedule.Label) error {
 	before, labeled := e.next.Schedule.Action.Memo[label.Name]
 	memo := maps.Clone(e.next.Schedule.Action.Memo)

@@ -23,18 +23,18 @@ import (
 type LocalConfig struct {
 	Bus   bus.Bus
 	Store *kv.Store
-	// Cluster holds the named calendars, and the background jobs.
+	// Cluster holds the named calendars and the background jobs.
 	Cluster *kv.Cluster
 	Names   subjects.Names
 	Logger  *slog.Logger
-	// Now is the clock, NewID makes unique IDs of one subject token.
+	// Now is the clock; NewID makes unique IDs of one subject token.
 	Now   func() time.Time
 	NewID func() string
 }
 
-// Local carries out the verbs that change something without a service around them: in the simulation, where there is no
-// connection. A verb about another thing than a schedule has the name of that before it, as in "calendar-create". Local takes every
-// namespace for one that exists, looks at no task queues, and has no search index. It is safe for concurrent use.
+// Local carries out the verbs that change something, without a service around them. The simulation uses it, which has no
+// connection. The verb of a thing other than a schedule has the name of the thing before it, as in "calendar-create". Local
+// assumes that every namespace exists, reads no task queues, and has no search index. It is safe for concurrent use.
 type Local struct {
 	api   *api
 	log   *slog.Logger
@@ -63,15 +63,15 @@ func NewLocal(config LocalConfig) *Local {
 	return l
 }
 
-// RunJobs works on background jobs until ctx ends, and returns when those it has by then have been given back. The owner is a name
-// that no other runner has. It may be called once.
+// RunJobs works on background jobs until ctx ends. It returns when the jobs that it then has are given back. owner is a name that
+// no other runner has. It may be called once.
 func (l *Local) RunJobs(ctx context.Context, owner string) {
 	jobs.NewRunner(jobs.Config{
 		Store: l.api.jobs, Works: l.api.works(), Logger: l.log, Owner: owner, Now: l.api.now,
 	}).Run(ctx)
 }
 
-// Answer carries out one request with a JSON body, within the time that the service gives it. The reply is what the
+// Answer carries out one request with a JSON body, within the time that the service gives it. The reply is the value that the
 // service would encode.
 func (l *Local) Answer(ctx context.Context, namespace, verb, identity string, body []byte) (any, error) {
 	handler, ok := l.verbs[verb]

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// count counts a request that has been answered, or refused before anybody looked at it.
+// count counts a request that was answered, or refused before any work on it.
 func (e *endpoint) count(took time.Duration, failure *schedule.Error) {
 	e.stats.count(took, failure)
 	method, code := e.method(), metrics.CodeOK
@@ -22,24 +22,24 @@ func (e *endpoint) count(took time.Duration, failure *schedule.Error) {
 	metrics.APIDuration.RecordTime(metrics.Untraced(), took, method)
 }
 
-// method is what metrics call the endpoint: "schedule.create".
+// method is the name of the endpoint in metrics: "schedule.create".
 func (e *endpoint) method() string { return cmp.Or(e.thing, subjects.ThingSchedule) + "." + e.verb }
 
-// observe shows how JetStream is, until stop is called.
+// observe shows the state of JetStream as metrics until stop is called.
 func (f *Frontend) observe() (stop func()) {
 	return natsstats.ObserveJetStream(natsstats.Config{
 		JS: f.config.JS, Names: f.config.Names, Shards: f.config.Store.Shards(), Logger: f.config.Logger, Now: f.config.Now,
 	})
 }
 
-// verbStats counts the requests of one verb. It is the data of the endpoint in the reply to a STATS request: the numbers
-// micro keeps itself end where a request is handed to its goroutine.
+// verbStats counts the requests of one verb. It is the data of the endpoint in the reply to a STATS request, because the numbers
+// that micro keeps stop where a request is handed to its goroutine.
 type verbStats struct {
 	mu      sync.Mutex
 	current verbCounts
 }
 
-// verbCounts is JSON in docs/api.md. Times are in nanoseconds, as those of micro.
+// verbCounts is documented as JSON in docs/api.md. Times are in nanoseconds, like those of micro.
 type verbCounts struct {
 	Requests              int64         `json:"requests"`
 	Errors                int64         `json:"errors"`

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
-// warnings turns those about a spec into notices, under their own codes.
+// warnings turns the warnings about a spec into notices, under their own codes.
 func warnings(all []prose.Warning) []schedule.Notice {
 	var notices []schedule.Notice
 	for _, w := range all {
@@ -20,7 +20,7 @@ func warnings(all []prose.Warning) []schedule.Notice {
 	return notices
 }
 
-// reasons says why nothing runs, or not what might be expected, the plainest first.
+// reasons says why nothing runs, or why it is not what one might expect. The plainest reason comes first.
 func reasons(def *wire.Definition, all *records, around *surroundings) []schedule.Notice {
 	var notices []schedule.Notice
 	for _, reason := range []func() (code, message string){
@@ -104,7 +104,7 @@ func whyExhausted(generator *wire.GeneratorState, around *surroundings) string {
 	return message + closing(generator)
 }
 
-// closing says when a schedule that has nothing left to do ends.
+// closing says when a schedule with nothing left to do closes.
 func closing(generator *wire.GeneratorState) string {
 	if generator.IdleDeadline.IsZero() {
 		return ""
@@ -136,7 +136,7 @@ func whyWaiting(def *wire.Definition, invoker *wire.InvokerState) string {
 	return message + ": overlap policy " + strings.Join(policiesOf(def, waiting), ", ")
 }
 
-// policiesOf returns the overlap policies that starts wait by, each once.
+// policiesOf returns the overlap policies under which starts wait, each once.
 func policiesOf(def *wire.Definition, waiting []wire.BufferedStart) []string {
 	var policies []string
 	for i := range waiting {
@@ -148,7 +148,7 @@ func policiesOf(def *wire.Definition, waiting []wire.BufferedStart) []string {
 	return policies
 }
 
-// whyDelayed says which limit of the namespace keeps starts waiting, by the first of them.
+// whyDelayed says which limit of the namespace keeps starts waiting. It looks at the first one.
 func whyDelayed(invoker *wire.InvokerState) string {
 	delayed := filter(invoker.Starts, (*wire.BufferedStart).Delayed)
 	if len(delayed) == 0 {
@@ -188,8 +188,8 @@ func whyNoWorker(around *surroundings) string {
 	return strings.Join(messages, "; ")
 }
 
-// whyUnserved says that a queue has no worker. A worker that has died with a run seems busy; that it is not is known where
-// the event history says so, and nothing has been handed out since.
+// whyUnserved says that a queue has no worker. A worker that died with a run looks busy. That it is gone is known if the event
+// history says so and no run has been handed out since.
 func whyUnserved(queue string, status *taskqueue.Status, told *schedule.Event) string {
 	gone := told != nil && told.TaskQueue == queue && told.Time.After(status.LastHandOut) && !status.Pulling
 	switch {
@@ -212,7 +212,7 @@ func whyDeadLetter(around *surroundings) string {
 		format(letter.Time), letter.Reason)
 }
 
-// counted puts a number in front of what is counted.
+// counted puts a number in front of a noun.
 func counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxRounds bounds how often a page is filled up where many schedules are gone. Then it is not full.
+	// maxRounds bounds how often a page is filled up when many schedules are gone. After that the page is not full.
 	maxRounds = 10
 )
 
@@ -29,8 +29,8 @@ func (a *api) describe(ctx context.Context, namespace string, req *schedule.IDRe
 	return describeFully(&seen.def, seen.records, a.lookAround(ctx, seen), a.now()), nil
 }
 
-// description adds to a definition what the pools know, and nothing that is to be found out around them: for replies to a
-// change, which is about to change that.
+// description adds to a definition what the pools know, and nothing about its surroundings: it is for the reply to a change,
+// which is about to change those.
 func (a *api) description(ctx context.Context, def *wire.Definition) (schedule.Description, error) {
 	all, err := a.records(ctx, def.Key())
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *api) description(ctx context.Context, def *wire.Definition) (schedule.D
 	return describe(def, all.generator, all.invoker, a.now()), nil
 }
 
-// records reads what the pools keep of a schedule, without the backfills.
+// records reads the pools' records of a schedule, without the backfills.
 func (a *api) records(ctx context.Context, key schedule.Key) (records, error) {
 	batch, err := kv.ReadPools(ctx, a.store, key)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *api) records(ctx context.Context, key schedule.Key) (records, error) {
 	return recordsIn(ctx, batch, key)
 }
 
-// recordsIn returns what a batch has of a schedule beside its definition.
+// recordsIn returns the records of a schedule in a batch, without its definition.
 func recordsIn(ctx context.Context, batch *kv.Batch, key schedule.Key) (records, error) {
 	generator, err := kv.OrZero(kv.From(ctx, batch, kv.Generator(key)))
 	if err != nil {
@@ -58,8 +58,8 @@ func recordsIn(ctx context.Context, batch *kv.Batch, key schedule.Key) (records,
 	return records{generator: generator.Value, invoker: invoker.Value}, err
 }
 
-// schedule returns what a batch has of a schedule. A definition that its replica misses is asked of the leader, as
-// [api.definition] does.
+// schedule returns the definition and the records of a schedule in a batch. Like [api.definition], it asks the leader for a
+// definition that the replica misses.
 func (a *api) schedule(ctx context.Context, batch *kv.Batch, key schedule.Key) (wire.Definition, records, error) {
 	definition, err := kv.From(ctx, batch, kv.Definition(key))
 	if errors.Is(err, kv.ErrNotFound) {
@@ -72,7 +72,7 @@ func (a *api) schedule(ctx context.Context, batch *kv.Batch, key schedule.Key) (
 	return definition.Value, all, err
 }
 
-// listReply is a schedule.ListReply whose entries are encoded already, since their size decides how many there are.
+// listReply is a schedule.ListReply whose entries are already encoded, because their size decides how many fit.
 type listReply struct {
 	Schedules     []json.RawMessage `json:"schedules"`
 	NextPageToken string            `json:"nextPageToken,omitempty"`
@@ -80,8 +80,8 @@ type listReply struct {
 	IndexBehind   bool              `json:"indexBehind,omitempty"`
 }
 
-// list reads one page. It may hold fewer entries than asked for also when others follow: schedules vanish while it is
-// read, and a reply has a largest size.
+// list reads one page. The page may hold fewer entries than requested even if others follow: schedules vanish while it is read,
+// and a reply has a maximum size.
 func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequest) (listReply, error) {
 	if req.Query != "" {
 		return a.search(ctx, namespace, req)
@@ -107,8 +107,8 @@ func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequ
 	return listReply{Schedules: p.Entries(), NextPageToken: p.NextToken()}, nil
 }
 
-// fill looks at the keys that come next, at least so many, and adds to a page what there is. Some may be traces of
-// schedules that are gone.
+// fill looks at the next keys, at least least of them, and adds their schedules to a page. Some keys may be traces of deleted
+// schedules.
 func (a *api) fill(ctx context.Context, p *listing.Page, least int) error {
 	keys := p.Next(least)
 	entries, err := a.entries(ctx, keys)
@@ -119,7 +119,7 @@ func (a *api) fill(ctx context.Context, p *listing.Page, least int) error {
 	return nil
 }
 
-// entries describes the schedules of a page, in the same order. The entry of one that is left out is nil.
+// entries describes the schedules of a page, in the same order. The entry of a schedule that is left out is nil.
 func (a *api) entries(ctx context.Context, keys []schedule.Key) ([][]byte, error) {
 	batch, err := kv.ReadBatch(ctx, a.store, keys...)
 	if err != nil {
@@ -137,9 +137,8 @@ func (a *api) entries(ctx context.Context, keys []schedule.Key) ([][]byte, error
 	return entries, group.Wait()
 }
 
-// entry encodes the description of one schedule for a list. It is nil where the schedule has vanished since the keys were
-// read, and where it cannot be shown at all: one bad schedule must not hide the others. Describe says what is wrong
-// with it.
+// entry encodes the description of one schedule for a list. It is nil if the schedule has vanished since the keys were read, or
+// if it cannot be shown at all: one bad schedule must not hide the others. Describe says what is wrong with it.
 func (a *api) entry(ctx context.Context, batch *kv.Batch, key schedule.Key) ([]byte, error) {
 	def, all, err := a.schedule(ctx, batch, key)
 	switch {
@@ -162,7 +161,7 @@ func (a *api) entry(ctx context.Context, batch *kv.Batch, key schedule.Key) ([]b
 	return entry, nil
 }
 
-// count counts the keys, whatever is behind them, or what a query finds.
+// count counts the keys, whatever they lead to, or the results of a query.
 func (a *api) count(ctx context.Context, namespace string, req *schedule.CountRequest) (schedule.CountReply, error) {
 	if req.Query != "" {
 		return a.countFound(ctx, namespace, req)

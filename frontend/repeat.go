@@ -8,12 +8,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What is gone cannot remember the request that has removed it. The trace of a deleted definition does, and the definition of the
-// schedule that is created over it. Where there was no trace any more, the event history tells. It is asked before a delete, so that
-// a repeat spares a schedule that has been created since, and after a cancel that finds nothing, since otherwise the record
-// of what is canceled knows best. A simulation, which has no history to read through, repeats no cancel.
+// A thing that is gone cannot remember the request that removed it. The trace of a deleted definition does, and so does the
+// definition of a schedule that is created over it. Where the trace is gone too, the event history tells. It is asked before a
+// delete, so that a repeat spares a schedule created since. It is asked after a cancel that finds nothing, because otherwise the
+// record of the canceled thing knows best. A simulation, which has no history to read, repeats no cancel.
 
-// hasDeleted reports whether a request was the last to delete a schedule of that ID.
+// hasDeleted reports whether this request was the last to delete a schedule with that ID.
 func (a *api) hasDeleted(ctx context.Context, key schedule.Key, requestID string) (bool, error) {
 	if requestID == "" {
 		return false, nil
@@ -25,10 +25,10 @@ func (a *api) hasDeleted(ctx context.Context, key schedule.Key, requestID string
 	return repeated, nil
 }
 
-// maxCancels is how many of the newest cancels of a schedule are looked through for a repeat.
+// maxCancels is how many of a schedule's newest cancels are searched for a repeat.
 const maxCancels = 100
 
-// hasCanceled reports whether a request has canceled a backfill or trigger that is gone.
+// hasCanceled reports whether this request canceled a backfill or trigger that is gone.
 func (a *api) hasCanceled(ctx context.Context, key schedule.Key, req *schedule.CancelBackfillRequest) (bool, error) {
 	if req.RequestID == "" || a.js == nil {
 		return false, nil

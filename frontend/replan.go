@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// replan makes a new version of a definition that goes by the newest version of a calendar, unless it does already.
+// replan makes a new version of a definition that uses the newest version of a calendar, unless it does already.
 func (a *api) replan(ctx context.Context, key schedule.Key, newest *calendars.Calendar) (changed bool, err error) {
 	from := a.origin(ctx, "")
 	var done *edit
@@ -40,8 +40,8 @@ func (a *api) replan(ctx context.Context, key schedule.Key, newest *calendars.Ca
 	return true, nil
 }
 
-// replan puts the newest version of a calendar in the place of an older one. It does not move the update time: what was due
-// by the older one, and is not in the buffer yet, stays due if it is so by the newer one.
+// replan puts the newest version of a calendar in place of an older one. It does not change the update time: what was due by the
+// older one and is not in the buffer yet stays due if it is also due by the newer one.
 func (e *edit) replan(newest *calendars.Calendar) {
 	copies := map[string]wire.CalendarCopy{newest.Name: newest.Copy()}
 	for name, other := range e.next.Calendars {
@@ -54,7 +54,8 @@ func (e *edit) replan(newest *calendars.Calendar) {
 	e.say(schedule.EventReplanned, "calendar "+newest.Name)
 }
 
-// replanFrom returns from when on the times of the newer calendar count, by what was due before: see [wire.Definition].
+// replanFrom returns the time from which the times of the newer calendar count, based on what was due before: see
+// [wire.Definition].
 func (e *edit) replanFrom() time.Time {
 	d, generator := &e.next, &e.facts.generator
 	from := []time.Time{generator.Mark, d.CreateTime, d.UpdateTime, d.ActiveSince}

@@ -10,22 +10,22 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// triggerID names a trigger after the request, so that a repeat of it names the same. The incarnation keeps the schedules
-// apart that share an ID over time.
+// triggerID derives the name of a trigger from its request, so that a repeat names the same one. The incarnation distinguishes
+// schedules that share an ID over time.
 func triggerID(incarnation, requestID string) string {
 	return request.DerivedID(incarnation + "/" + requestID)
 }
 
-// initialTriggerID names the trigger that a create request asks for. No request of its own has the empty ID.
+// initialTriggerID names the trigger that a create request asks for. No real request has the empty ID.
 func initialTriggerID(def *wire.Definition) string { return triggerID(def.Incarnation, "") }
 
-// partID names one of several things that a request asks for. No request ID has a zero byte, so none of them is named as
+// partID names one of several things that a request asks for. No request ID contains a zero byte, so no part shares its name with
 // the trigger of another request.
 func partID(incarnation, requestID, part string) string {
 	return triggerID(incarnation, requestID+"\x00"+part)
 }
 
-// backfillID names a backfill as triggerID does a trigger.
+// backfillID names a backfill as triggerID names a trigger.
 func backfillID(incarnation, requestID string) string {
 	return partID(incarnation, requestID, "backfill")
 }
@@ -52,8 +52,8 @@ func newRequest(incarnation, id string, from request.Origin) wire.BackfillState 
 	}
 }
 
-// newRequests returns the records of a trigger, if there is one, and of backfills. Their IDs derive from the name of the
-// request that asks for all of them, which may be empty for that of a create.
+// newRequests returns the records of a trigger, if there is one, and of backfills. Their IDs derive from the name of the request
+// that asks for all of them. For a create request the name may be empty.
 func newRequests(
 	incarnation, name string, trigger *schedule.Trigger, ranges []schedule.BackfillRange, from request.Origin,
 ) []wire.BackfillState {
@@ -68,7 +68,7 @@ func newRequests(
 	return requests
 }
 
-// initialRequests returns the records of what a create request asks to be started.
+// initialRequests returns the records of the starts that a create request asks for.
 func initialRequests(def *wire.Definition, req *schedule.CreateRequest, from request.Origin) []wire.BackfillState {
 	requests := newRequests(def.Incarnation, "", nil, req.Backfills, from)
 	if req.TriggerNow {
@@ -81,17 +81,17 @@ func initialRequests(def *wire.Definition, req *schedule.CreateRequest, from req
 	return requests
 }
 
-// checkTogether refuses a request that asks for more than a schedule without any may have pending.
+// checkTogether refuses a request that asks for more triggers and backfills than a schedule may have pending.
 func checkTogether(trigger bool, backfills int) error {
 	if !trigger || backfills < schedule.MaxBackfills {
-		return nil // the ranges by themselves are counted by the validation
+		return nil // the validation counts the ranges by themselves
 	}
 	return schedule.Invalid("backfills", "has %d entries, and with the trigger at most %d are accepted",
 		backfills, schedule.MaxBackfills-1)
 }
 
-// checkPending refuses further triggers and backfills where there would be too many. It is asked before the records are
-// written, so requests that arrive together may pass the limit by their number.
+// checkPending refuses further triggers and backfills if there would be too many. It is called before the records are written, so
+// requests that arrive together may exceed the limit by their number.
 func checkPending(pending, further int) error {
 	if pending+further <= schedule.MaxBackfills {
 		return nil
@@ -105,14 +105,14 @@ func checkPending(pending, further int) error {
 			"wait until some have started", pending, asked, schedule.MaxBackfills)
 }
 
-// openRequests returns the requests of a definition that the generator may not have made records of yet.
+// openRequests returns those requests of a definition that may not have a record of the generator yet.
 func openRequests(def *wire.Definition, generator *wire.GeneratorState) []wire.BackfillState {
 	return slices.DeleteFunc(slices.Clone(def.Requests), func(r wire.BackfillState) bool {
 		return generator.Incarnation == def.Incarnation && r.Version <= generator.Version
 	})
 }
 
-// mergeIDs returns the IDs of records and of requests that have none yet, each once.
+// mergeIDs returns the IDs of records and of requests without a record, each once.
 func mergeIDs(records []string, requests []wire.BackfillState) []string {
 	ids := slices.Clone(records)
 	for i := range requests {
@@ -122,8 +122,8 @@ func mergeIDs(records []string, requests []wire.BackfillState) []string {
 	return slices.Compact(ids)
 }
 
-// request asks for starts, together with whatever else the edit does. Of those that are pending already none is asked for
-// again: this repeats a request that is so old that the definition has forgotten it.
+// request asks for starts, together with whatever else the edit does. It does not ask again for those that are already pending:
+// they are from a repeat of a request so old that the definition has forgotten it.
 func (e *edit) request(requests []wire.BackfillState) error {
 	pending := mergeIDs(e.facts.pending, e.next.Requests)
 	fresh := slices.DeleteFunc(slices.Clone(requests), func(r wire.BackfillState) bool {

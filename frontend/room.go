@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// roomShare is which part of the room for further triggers and backfills of a schedule a frontend may fill after one look
-	// at those that are pending: four that look at the same moment fill no more than there is.
+	// roomShare is the fraction of the room for further triggers and backfills of a schedule that one frontend may fill after one
+	// look at the pending ones: if four frontends look at the same moment, they fill no more than there is.
 	roomShare = 4
-	// roomAge is for how long.
+	// roomAge is how long the result of such a look is valid.
 	roomAge = 10 * time.Second
-	// maxRooms bounds the schedules that it is known of.
+	// maxRooms bounds the schedules whose room is known.
 	maxRooms = 4096
 )
 
-// rooms knows how many more triggers and backfills of schedules may be taken in without another look at all that are
-// pending. Such a look also goes through the traces of those that were finished in the last hour; of a schedule that is
-// triggered ten times a second that are thousands. It is safe for concurrent use.
+// rooms knows how many more triggers and backfills of a schedule may be accepted without another look at all pending ones. Such a
+// look also goes through the traces of those finished in the last hour. For a schedule that is triggered ten times a second these
+// are thousands. It is safe for concurrent use.
 type rooms struct {
 	mu    sync.Mutex
 	known map[schedule.Key]*room
@@ -30,13 +30,13 @@ type room struct {
 	incarnation string // of the schedule
 	share       int
 	until       time.Time
-	// taken are the IDs of those that have been taken in since, and may be pending. They are true once they are stored.
+	// taken has the IDs of those that were accepted since and may be pending. The value is true once the record is stored.
 	taken map[string]bool
 }
 
 func newRooms() *rooms { return &rooms{known: map[schedule.Key]*room{}} }
 
-// saw notes how many were pending at a time, of an incarnation of the schedule.
+// saw notes how many were pending at a time, and for which incarnation of the schedule.
 func (r *rooms) saw(key schedule.Key, incarnation string, pending int, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,14 +47,14 @@ func (r *rooms) saw(key schedule.Key, incarnation string, pending int, now time.
 	r.known[key] = &room{incarnation: incarnation, share: share, until: now.Add(roomAge), taken: map[string]bool{}}
 }
 
-// forget makes the next request look: others have been taken in that are not counted here.
+// forget makes the next request look, because others were accepted that are not counted here.
 func (r *rooms) forget(key schedule.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, key)
 }
 
-// has reports whether one more can be taken in.
+// has reports whether one more can be accepted.
 func (r *rooms) has(key schedule.Key, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *rooms) has(key schedule.Key, now time.Time) bool {
 	return found != nil && len(found.taken) < found.share && now.Before(found.until)
 }
 
-// incarnationOf returns the incarnation of the schedule that was looked at; empty if that is not known any more.
+// incarnationOf returns the incarnation of the schedule at the last look; empty if that is no longer known.
 func (r *rooms) incarnationOf(key schedule.Key) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,8 +72,8 @@ func (r *rooms) incarnationOf(key schedule.Key) string {
 	return ""
 }
 
-// take takes one in, if there is room. half says that half of the room is taken: it is time to see what of that is over, so
-// that no request has to wait for it.
+// take accepts one, if there is room. half reports that half of the room is taken. Then it is time to see which of those are
+// over, so that no request has to wait for it.
 func (r *rooms) take(key schedule.Key, id string, now time.Time) (ok, half bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *rooms) take(key schedule.Key, id string, now time.Time) (ok, half bool)
 	return true, len(found.taken) == (found.share+1)/2
 }
 
-// stored notes that the record of one that was taken in is there: from now on its absence says that it is over.
+// stored notes that the record of an accepted one exists. From now on its absence means that it is over.
 func (r *rooms) stored(key schedule.Key, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *rooms) stored(key schedule.Key, id string) {
 	}
 }
 
-// taken returns the IDs of those that have been taken in and stored, and may be over.
+// taken returns the IDs of those that were accepted and stored, and may be over.
 func (r *rooms) taken(key schedule.Key) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *rooms) taken(key schedule.Key) []string {
 	return ids
 }
 
-// over gives back the room of some that are not pending any more.
+// over gives back the room of those that are no longer pending.
 func (r *rooms) over(key schedule.Key, ids []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

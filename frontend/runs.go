@@ -17,20 +17,20 @@ import (
 
 const (
 	defaultRuns = 20
-	// maxScanned bounds the events that are looked through for one request, scanSize those that are read at once; firstScan
-	// is how many are at first, since what is asked for is mostly among the newest.
+	// maxScanned bounds the events that one request looks through. scanSize is how many are read at once. firstScan is how many
+	// are read first, because the answer is mostly among the newest.
 	maxScanned = 20_000
 	scanSize   = 500
 	firstScan  = 100
 )
 
-// runsReply is a schedule.RunsReply whose entries are encoded already, as those of a listReply.
+// runsReply is a schedule.RunsReply whose entries are already encoded, like those of a listReply.
 type runsReply struct {
 	Runs []json.RawMessage `json:"runs"`
 }
 
-// runs lists the newest runs, by the event history; of one schedule also by the invoker's record, which knows all runs in
-// progress, however old.
+// runs lists the newest runs from the event history. For a single schedule it also uses the invoker's record, which knows all
+// runs in progress, however old.
 func (a *api) runs(ctx context.Context, namespace string, req *schedule.RunsRequest) (runsReply, error) {
 	key, size := schedule.Key{Namespace: namespace, ID: req.ID}, cmp.Or(req.PageSize, defaultRuns)
 	own, known, err := a.ownRuns(ctx, key)
@@ -50,7 +50,7 @@ func (a *api) runs(ctx context.Context, namespace string, req *schedule.RunsRequ
 	return runsReply{Runs: listing.RawMessages(entries[:listing.Fit(entries, a.maxReply()-listing.ReplyOverhead)])}, nil
 }
 
-// ownRuns returns the runs that the invoker's record has. They are not known of a schedule that is gone, nor without ID.
+// ownRuns returns the runs in the invoker's record. known is false if the schedule is gone, or if there is no ID.
 func (a *api) ownRuns(ctx context.Context, key schedule.Key) (own []schedule.Run, known bool, err error) {
 	if key.ID == "" {
 		return nil, false, nil
@@ -95,8 +95,8 @@ func (a *api) scanRuns(
 	return found, cmp.Or(failed, err)
 }
 
-// backwards visits events, the newest first, until visit returns false, or so many have been visited that the rest does not
-// matter any more.
+// backwards visits events, the newest first, until visit returns false or [maxScanned] have been visited: the rest no longer
+// matters.
 func (a *api) backwards(ctx context.Context, query events.Query, visit func(*schedule.Event) (more bool)) error {
 	reader, before, scanned := a.eventReader(), uint64(0), 0
 	for size := firstScan; scanned < maxScanned; size = scanSize {
@@ -118,9 +118,9 @@ func (a *api) backwards(ctx context.Context, query events.Query, visit func(*sch
 	return nil
 }
 
-// runFold makes runs of events that come the newest first.
+// runFold makes runs of events that come newest first.
 type runFold struct {
-	// ended are the completions by request ID; gone are the schedules that were deleted later.
+	// ended has the completions by request ID; gone has the schedules that were deleted later.
 	ended map[string]*schedule.Event
 	gone  map[string]bool
 }
@@ -129,7 +129,7 @@ func newRunFold() *runFold {
 	return &runFold{ended: map[string]*schedule.Event{}, gone: map[string]bool{}}
 }
 
-// add takes in an event, and returns the run that has begun with it.
+// add processes an event, and returns the run that began with it.
 func (f *runFold) add(e *schedule.Event) (run schedule.Run, ok bool) {
 	switch e.Kind {
 	case schedule.EventDeleted, schedule.EventClosed:
@@ -146,7 +146,7 @@ func (f *runFold) add(e *schedule.Event) (run schedule.Run, ok bool) {
 	return schedule.Run{}, false
 }
 
-// runOf makes a run of its start and its end, which may be nil. Nobody notes how a run ends whose schedule is gone.
+// runOf makes a run of its start and its end, which may be nil. Once a schedule is gone, nobody notes how its runs end.
 func runOf(start, end *schedule.Event, gone bool) schedule.Run {
 	run := schedule.Run{
 		WorkflowID: start.WorkflowID, RunID: start.RunID, RequestID: start.RequestID,
@@ -166,19 +166,19 @@ func runOf(start, end *schedule.Event, gone bool) schedule.Run {
 	return run
 }
 
-// failureUnknown is the type of the failure of a run that nobody knows the end of.
+// failureUnknown is the failure type of a run whose end nobody knows.
 const failureUnknown = "unknown"
 
-// endUnknown reports whether the history does not tell how a run ended, or whether it did.
+// endUnknown reports whether the history does not say if or how a run ended.
 func endUnknown(run *schedule.Run) bool {
 	return run.Status == "" && run.Failure != nil && run.Failure.Type == failureUnknown
 }
 
-// maxStrayLooks bounds the runs of deleted schedules that one request looks for in their task queues. Beyond it they are
-// listed as runs whose end is not known.
+// maxStrayLooks bounds the runs of deleted schedules that one request looks up in their task queues. Further ones are listed as
+// runs whose end is unknown.
 const maxStrayLooks = 1000
 
-// wanted reports whether a run is among those that a request asks for.
+// wanted reports whether a request asks for this run.
 func wanted(run *schedule.Run, req *schedule.RunsRequest) bool {
 	switch {
 	case run.StartTime.Before(req.From):
@@ -191,8 +191,8 @@ func wanted(run *schedule.Run, req *schedule.RunsRequest) bool {
 	return run.Status == req.Status
 }
 
-// newestRuns brings together what the events tell and what the record has. The record may be a moment behind, so a run that
-// has ended by either has ended.
+// newestRuns merges what the events tell with what the record has. The record may be a moment behind, so a run has ended if
+// either says so.
 func newestRuns(told, own []schedule.Run, req *schedule.RunsRequest, size int) []schedule.Run {
 	at := map[string]int{}
 	all := slices.Clone(told)
@@ -213,7 +213,7 @@ func newestRuns(told, own []schedule.Run, req *schedule.RunsRequest, size int) [
 	return all[:min(len(all), size)]
 }
 
-// runReply is a schedule.RunReply whose events are encoded already.
+// runReply is a schedule.RunReply whose events are already encoded.
 type runReply struct {
 	schedule.Run
 	Events []json.RawMessage `json:"events"`
@@ -262,7 +262,7 @@ func errNoRun(key schedule.Key, name string) error {
 	}
 }
 
-// completeResult adds a result that was too large for the history, as long as it is the last success of the schedule.
+// completeResult adds a result that was too large for the history, as long as it is the schedule's last success.
 func (a *api) completeResult(ctx context.Context, key schedule.Key, run *schedule.Run) error {
 	if run.Status != schedule.StatusCompleted || len(run.Result) > 0 || run.ResultBytes == 0 {
 		return nil
@@ -277,10 +277,10 @@ func (a *api) completeResult(ctx context.Context, key schedule.Key, run *schedul
 	return nil
 }
 
-// runTrail collects the events of one run, the newest first.
+// runTrail collects the events of one run, newest first.
 type runTrail struct {
 	name string
-	// requestID is that of the run, once it is known. Until then events holds those of all that bear the name.
+	// requestID is the request ID of the run, once it is known. Until then events holds the events of every run with this name.
 	requestID string
 	own       *schedule.Run
 	start     *schedule.Event
@@ -289,7 +289,7 @@ type runTrail struct {
 	events    []schedule.Event
 }
 
-// newRunTrail looks for a run in the invoker's record first: the newest of a name is in there, unless all are older than
+// newRunTrail looks for a run in the invoker's record first. The newest run of a name is there, unless all of them are older than
 // what the record keeps.
 func newRunTrail(name string, own []schedule.Run) *runTrail {
 	t := &runTrail{name: name}
@@ -303,7 +303,7 @@ func newRunTrail(name string, own []schedule.Run) *runTrail {
 	return t
 }
 
-// add takes in an event and reports whether there may be more about the run.
+// add processes an event and reports whether there may be more about the run.
 func (t *runTrail) add(e *schedule.Event) (more bool) {
 	if t.begins(e) {
 		return false
@@ -332,8 +332,8 @@ func (t *runTrail) add(e *schedule.Event) (more bool) {
 // clockSkew is how far apart the clocks of two processes may be.
 const clockSkew = time.Minute
 
-// begins reports whether an event is older than all about the run. Those of an automated start begin when it is due, those of
-// another when somebody asks for it.
+// begins reports whether an event is older than everything about the run. The events of an automated start begin when it is due,
+// those of another when somebody asks for it.
 func (t *runTrail) begins(e *schedule.Event) bool {
 	if t.requestID == "" || len(t.events) == 0 {
 		return false
@@ -352,7 +352,7 @@ func (t *runTrail) concerns(e *schedule.Event) bool {
 	return e.RequestID != "" && (e.RunID == t.name || e.WorkflowID == t.name || e.RequestID == t.name)
 }
 
-// settle decides which run is meant: the newest that has started.
+// settle decides which run is meant: the newest one that has started.
 func (t *runTrail) settle(e *schedule.Event) {
 	if t.requestID == "" {
 		t.requestID = e.RequestID
@@ -360,7 +360,7 @@ func (t *runTrail) settle(e *schedule.Event) {
 	}
 }
 
-// run returns what is known of the run; false if there is none.
+// run returns what is known about the run; false if there is none.
 func (t *runTrail) run(scheduleID string) (schedule.Run, bool) {
 	var run schedule.Run
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// schemas returns the JSON schemas of what a verb takes and answers.
+// schemas returns the JSON schemas of the request and the reply of a verb.
 func (h *handler) schemas() (request, reply string, err error) {
 	for _, part := range []struct {
 		of   func(reflect.Type) (*jsonschema.Schema, error)
@@ -34,15 +34,15 @@ func (h *handler) schemas() (request, reply string, err error) {
 	return request, reply, nil
 }
 
-// requestSchema returns the JSON schema of what the API reads as a type: what it says is required is what can never be left
-// out. Null, which the API takes for absent, is left to its documentation.
+// requestSchema returns the JSON schema of a type that the API reads. It requires only what can never be left out. The schema
+// says nothing of null, which the API treats as absent; the documentation does.
 func requestSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	return schemaOf(t, func(s *jsonschema.Schema) {
 		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return hasZero(s.Properties[name]) })
 	})
 }
 
-// hasZero reports whether a property may be left out though nothing says so: a number is 0 then, and an object that requires
+// hasZero reports whether a property may be left out although nothing says so: a number is 0 then, and an object that requires
 // nothing is empty.
 func hasZero(s *jsonschema.Schema) bool {
 	switch s.Type {
@@ -54,7 +54,7 @@ func hasZero(s *jsonschema.Schema) bool {
 	return false
 }
 
-// replySchema returns the JSON schema of what the API writes as a type. A later release may say more.
+// replySchema returns the JSON schema of a type that the API writes. A later release may add properties.
 func replySchema(t reflect.Type) (*jsonschema.Schema, error) {
 	if published, ok := publishedAs[t]; ok {
 		t = published
@@ -66,7 +66,7 @@ func replySchema(t reflect.Type) (*jsonschema.Schema, error) {
 	})
 }
 
-// publishedAs are the types that callers know of the replies whose lists are encoded already.
+// publishedAs maps the replies with encoded lists to the types that callers know.
 var publishedAs = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[listReply]():           reflect.TypeFor[schedule.ListReply](),
 	reflect.TypeFor[calendars.ListReply](): reflect.TypeFor[schedule.ListCalendarsReply](),
@@ -75,7 +75,7 @@ var publishedAs = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[runReply]():            reflect.TypeFor[schedule.RunReply](),
 }
 
-// schemaOf returns the schema of a type. Types of a name of their own stand in it once, under $defs.
+// schemaOf returns the schema of a type. Types with a name of their own occur in it once, under $defs.
 func schemaOf(t reflect.Type, adapt func(*jsonschema.Schema)) (*jsonschema.Schema, error) {
 	root, err := inferred(t)
 	if err != nil {
@@ -110,7 +110,7 @@ func definition(name string) (*jsonschema.Schema, error) {
 	return inferred(t)
 }
 
-// inferred returns the schema of a type that refers to those with a name, itself apart.
+// inferred returns the schema of a type. It refers to all other types that have a name.
 func inferred(t reflect.Type) (*jsonschema.Schema, error) {
 	types := maps.Clone(unnamed)
 	for name, other := range named {
@@ -137,7 +137,7 @@ func references(s *jsonschema.Schema) (names []string) {
 	return names
 }
 
-// adaptAll adapts a schema and those within it, the innermost first. Lists and pointers are not null anywhere.
+// adaptAll adapts a schema and those within it, the innermost first. Lists and pointers are never null.
 func adaptAll(s *jsonschema.Schema, adapt func(*jsonschema.Schema)) {
 	if s == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// texts are the schemas of types that are written in a form of their own; they have the names of the types.
+// texts are the schemas of types with a text form of their own. They have the names of the types.
 var texts = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[time.Time](): {
 		Type: "string", Format: "date-time", Pattern: `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)$`,
@@ -41,21 +41,20 @@ var texts = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[schedule.DelayReason](): enum(schedule.DelayActionRate, schedule.DelayPendingRuns),
 }
 
-// objects are the types of objects that have a name in schemas, since they occur many times. None of them is embedded in
-// another.
+// objects are object types that have a name in schemas because they occur many times. None of them is embedded in another.
 var objects = []reflect.Type{
 	reflect.TypeFor[schedule.Calendar](),
 	reflect.TypeFor[schedule.StructuredCalendar](),
 	reflect.TypeFor[schedule.Range](),
 }
 
-// unnamed are the schemas of other types that Go alone would make something else of.
+// unnamed are the schemas of other types for which the inferred schema would be wrong.
 var unnamed = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {Description: "any JSON"},
 	reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 }
 
-// named are the types of texts and objects by name.
+// named has the types of texts and objects by name.
 var named = byName()
 
 func byName() map[string]reflect.Type {
@@ -69,7 +68,7 @@ func byName() map[string]reflect.Type {
 	return types
 }
 
-// enum is the schema of a text that is one of some, or empty, as if it were left out.
+// enum is the schema of a text that is one of some values, or empty, which means left out.
 func enum[T ~string](values ...T) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string", Enum: []any{""}}
 	for _, value := range values {

@@ -11,14 +11,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// errNoIndex is the answer of a frontend that was told to keep none.
+// errNoIndex is the answer of a frontend that was told to keep no index.
 var errNoIndex = schedule.Errorf(schedule.CodeFailedPrecondition,
 	"this frontend keeps no search index: leave the query out, or start every frontend without --no-search")
 
-// indexWait is how long a query waits at most until the index has what was changed before. Mostly it has.
+// indexWait is the longest time a query waits for the index to catch up with earlier changes. Mostly it has.
 const indexWait = time.Second
 
-// parseQuery makes a query of a text, and says in the error what is wrong with it, and where.
+// parseQuery parses a query. The error says what is wrong with the text, and where.
 func parseQuery(text string) (*query.Query, error) {
 	q, err := query.Parse(text)
 	if err != nil {
@@ -27,7 +27,7 @@ func parseQuery(text string) (*query.Query, error) {
 	return q, nil
 }
 
-// found returns the IDs of the schedules that a query finds after an ID, in order of their IDs: at most limit.
+// found returns the IDs of the schedules that a query finds after an ID, in order: at most limit.
 func (a *api) found(ctx context.Context, namespace, text, after string, limit int) ([]string, error) {
 	q, err := parseQuery(text)
 	if err != nil {
@@ -36,12 +36,12 @@ func (a *api) found(ctx context.Context, namespace, text, after string, limit in
 	if a.index == nil {
 		return nil, errNoIndex
 	}
-	a.index.Await(ctx, indexWait) // what is behind then is found by a later page, or not at all, as what is changed meanwhile
+	a.index.Await(ctx, indexWait) // a later page finds what is behind then, or nobody does, as with changes made meanwhile
 	return a.index.IDs(ctx, namespace, q, after, limit)
 }
 
-// search reads one page of what a query finds. The index says which schedules those are, and nothing else about them: one
-// that has been changed since may not look as the query wants it, and one that is gone leaves a gap.
+// search reads one page of a query's results. The index only says which schedules those are. A schedule that has changed since
+// may no longer match the query, and one that is gone leaves a gap.
 func (a *api) search(ctx context.Context, namespace string, req *schedule.ListRequest) (listReply, error) {
 	q, err := parseQuery(req.Query)
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *api) search(ctx context.Context, namespace string, req *schedule.ListRe
 		return listReply{}, errNoIndex
 	}
 	size := cmp.Or(req.PageSize, listing.DefaultPageSize)
-	// A further page goes on with what the first one began.
+	// A further page continues what the first one began.
 	behind := req.PageToken == "" && !a.index.Await(ctx, indexWait)
 	found, upTo, err := a.index.List(ctx, namespace, req.Prefix, q, after, size+1)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *api) search(ctx context.Context, namespace string, req *schedule.ListRe
 	return reply, nil
 }
 
-// foundEntries describes the schedules at some positions, and returns the positions of those that are there.
+// foundEntries describes the schedules at some positions, and returns the positions of those that exist.
 func (a *api) foundEntries(
 	ctx context.Context, namespace string, found []search.Position,
 ) (kept []search.Position, entries [][]byte, err error) {
@@ -99,7 +99,7 @@ func (a *api) foundEntries(
 	return kept, entries, nil
 }
 
-// countFound counts what a query finds, as the index has it.
+// countFound counts the results of a query, according to the index.
 func (a *api) countFound(ctx context.Context, namespace string, req *schedule.CountRequest) (schedule.CountReply, error) {
 	q, err := parseQuery(req.Query)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// searchTokenVersion is the first byte of a page token of a search; tokenVersion that of another list.
+	// searchTokenVersion is the first byte of a page token of a search; tokenVersion is the first byte for another list.
 	searchTokenVersion = 2
 	fingerprintBytes   = 8
 )
 
-// The kinds of values that a search is ordered by, as a token has them.
+// The kinds of values that a search is ordered by, as encoded in a token.
 const (
 	noValue byte = iota
 	intValue
 	textValue
 )
 
-// searchToken makes and reads the page tokens of one search: where a page ends, and what was searched for. They are opaque
-// to callers.
+// searchToken makes and reads the page tokens of one search. A token says where a page ends, and what was searched for. It is
+// opaque to callers.
 type searchToken struct{ fingerprint []byte }
 
-// fingerprint tells a search from others, however its query is written.
+// fingerprint identifies a search, however its query is written.
 func fingerprint(q *query.Query, prefix string) []byte {
 	sum := sha256.Sum256([]byte(prefix + "\x00" + q.String()))
 	return sum[:fingerprintBytes]

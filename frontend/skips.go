@@ -10,14 +10,14 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// times are those of a schedule: its spec, and the seed of its jitter.
+// times are the times of a schedule: its spec, and the seed of its jitter.
 type times struct {
 	spec *specproc.Spec
 	seed string
 }
 
-// skipsToCome returns the times to be skipped that the generator has not dealt with. By the mark alone, a time that jitter
-// has delayed would be settled too early.
+// skipsToCome returns the times to skip that the generator has not dealt with. By the mark alone, a time that jitter has delayed
+// would be settled too early.
 func skipsToCome(def *wire.Definition, generator *wire.GeneratorState) []time.Time {
 	if generator.Incarnation != def.Incarnation {
 		return slices.Clone(def.Skips)
@@ -28,7 +28,7 @@ func skipsToCome(def *wire.Definition, generator *wire.GeneratorState) []time.Ti
 	})
 }
 
-// skip asks the generator to pass over times to come.
+// skip asks the generator to pass over future times.
 func (e *edit) skip(skip schedule.Skip) error {
 	var added []time.Time
 	if skip.Count > 0 {
@@ -55,7 +55,7 @@ func (e *edit) skip(skip schedule.Skip) error {
 	return nil
 }
 
-// unskip takes back what was to be skipped: some of the times, or all.
+// unskip withdraws skips: some of the times, or all.
 func (e *edit) unskip(unskip schedule.Unskip) {
 	var removed []time.Time
 	e.next.Skips = slices.DeleteFunc(slices.Clone(e.next.Skips), func(t time.Time) bool {
@@ -68,7 +68,8 @@ func (e *edit) unskip(unskip schedule.Unskip) {
 	e.saySpan(schedule.EventUnskipped, removed, "")
 }
 
-// saySpan tells of times, and nothing where there are none: an event without a count would stand for one.
+// saySpan records an event about times. It records nothing if there are none, because an event without a count would stand for
+// one.
 func (e *edit) saySpan(kind schedule.EventKind, all []time.Time, reason string) {
 	if len(all) == 0 {
 		return
@@ -78,8 +79,8 @@ func (e *edit) saySpan(kind schedule.EventKind, all []time.Time, reason string) 
 	event.First, event.Last = slices.MinFunc(all, time.Time.Compare), slices.MaxFunc(all, time.Time.Compare)
 }
 
-// settled is up to when the times of the spec have been dealt with, or will be before anybody can skip them. Actual times
-// count.
+// settled is the time up to which the times of the spec have been dealt with, or will be before anybody can skip them. Actual
+// times count.
 func (e *edit) settled() time.Time {
 	if e.facts.generator.Mark.After(e.from.Now) {
 		return e.facts.generator.Mark
@@ -87,7 +88,7 @@ func (e *edit) settled() time.Time {
 	return e.from.Now
 }
 
-// nextTimes returns the next nominal times that are not to be skipped already, at most count.
+// nextTimes returns the next nominal times that are not skipped yet, at most count.
 func (e *edit) nextTimes(count int) []time.Time {
 	var next []time.Time
 	spec, seed := e.facts.times.spec, e.facts.times.seed
@@ -101,7 +102,7 @@ func (e *edit) nextTimes(count int) []time.Time {
 	return next
 }
 
-// checkTime refuses what is not a time of the spec to come.
+// checkTime refuses anything that is not a future time of the spec.
 func (e *edit) checkTime(nominal time.Time) error {
 	spec, seed := e.facts.times.spec, e.facts.times.seed
 	first, ok := spec.NextDue(e.settled(), seed)
@@ -122,8 +123,8 @@ func (e *edit) checkTime(nominal time.Time) error {
 	return nil
 }
 
-// nearestTime returns the nominal time that is nearest to t, not before first, which is one and not after t. It halves the
-// stretch in front of t.
+// nearestTime returns the last nominal time in [first, t]. first is a nominal time and not after t. It bisects the stretch before
+// t.
 func nearestTime(spec *specproc.Spec, seed string, first, t time.Time) time.Time {
 	before, upTo := first, t
 	for upTo.Sub(before) > time.Second {

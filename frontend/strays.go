@@ -15,10 +15,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// A stray is a run that its task queue has and no record tells of: its schedule has been deleted, or is another one by now.
-// The event history tells of it for as long as events are kept, the action stream as long as it is there.
+// A stray is a run that its task queue has and no record mentions: its schedule has been deleted, or is another one by now. The
+// event history mentions it for as long as events are kept, the action stream for as long as it is there.
 
-// endStray tells the invoker to end a run that no record tells of. Missing is the answer if there is no such run.
+// endStray tells the invoker to end a run that no record mentions. It returns missing if there is no such run.
 func (a *api) endStray(
 	ctx context.Context, key schedule.Key, kind schedule.ControlKind, req *schedule.EndRunRequest, missing error,
 ) (schedule.EndRunReply, error) {
@@ -39,7 +39,7 @@ func (a *api) endStray(
 	return schedule.EndRunReply{Run: run}, task.Publish(ctx, a.bus, subject, end)
 }
 
-// stray looks for a run that no record tells of, by its name. It is found if its task queue has it; otherwise its status tells
+// stray looks for a run that no record mentions, by its name. found means that its task queue has it. Otherwise its status says
 // how it ended, as far as the history knows.
 func (a *api) stray(ctx context.Context, key schedule.Key, name string) (run schedule.Run, found bool, err error) {
 	if a.js == nil {
@@ -55,7 +55,7 @@ func (a *api) stray(ctx context.Context, key schedule.Key, name string) (run sch
 			return run, found, err
 		}
 	}
-	// Where the history has forgotten the run, its workflow ID leads to it.
+	// If the history has forgotten the run, its workflow ID leads to it.
 	request, err := a.startRequest(ctx, a.names.ActionAnyQueue(key.Namespace, name))
 	if err != nil || request == nil || request.ScheduleID != key.ID {
 		return run, false, err
@@ -66,8 +66,8 @@ func (a *api) stray(ctx context.Context, key schedule.Key, name string) (run sch
 	}, true, nil
 }
 
-// inQueue reports whether the task queue of a run has it, and corrects what the history does not know better than that: that
-// the run is in progress.
+// inQueue reports whether the task queue of a run has it. If so, the run is in progress, and inQueue corrects a history that does
+// not know that.
 func (a *api) inQueue(ctx context.Context, key schedule.Key, run *schedule.Run) (bool, error) {
 	if run.Status != "" || run.TaskQueue == "" {
 		return false, nil

@@ -14,7 +14,7 @@ import (
 // defaultTimes is how many times preview returns if the request does not say.
 const defaultTimes = 10
 
-// matchingTimes answers by the spec alone: whether the times were, or will be, acted upon plays no part.
+// matchingTimes answers from the spec alone. Whether the times were or will be acted upon does not matter.
 func (a *api) matchingTimes(
 	ctx context.Context, namespace string, req *schedule.MatchingTimesRequest,
 ) (schedule.TimesReply, error) {
@@ -57,7 +57,7 @@ func (a *api) preview(
 	return reply, nil
 }
 
-// between returns the first times whose nominal time is not before from and not after to; a zero to is no bound.
+// between returns the first times, at most most, whose nominal time is in [from, to]. A zero to is no bound.
 func (t times) between(from, to time.Time, most int) schedule.TimesReply {
 	reply := schedule.TimesReply{Times: []schedule.DueTime{}}
 	next, ok := t.spec.Next(from.Add(-time.Nanosecond), t.seed)

@@ -43,8 +43,8 @@ func (a *api) backfill(
 	return schedule.BackfillReply{ID: req.ID, BackfillID: id}, err
 }
 
-// request writes the record of a trigger or backfill, wakes the backfiller, and returns its ID. The definition is read from
-// the leader: a record with the incarnation of a schedule that has just been replaced would be dropped, though answered.
+// request writes the record of a trigger or backfill, wakes the backfiller, and returns its ID. It reads the definition from the
+// leader: a record with the incarnation of a schedule that has just been replaced would be dropped, although it was answered.
 func (a *api) request(
 	ctx context.Context, key schedule.Key, from request.Origin, newRecord func(incarnation string) wire.BackfillState,
 ) (string, error) {
@@ -70,7 +70,7 @@ func (a *api) request(
 			return "", err
 		}
 	}
-	// A conflict is a repeat of the request, whose record may be gone already.
+	// A conflict means a repeat of the request, whose record may be gone already.
 	_, err := a.putGuarded(ctx, key, &record, guarded)
 	repeated := errors.Is(err, kv.ErrConflict)
 	if err != nil && !repeated {
@@ -78,7 +78,7 @@ func (a *api) request(
 	}
 	if err := a.keepOpen(ctx, def); err != nil {
 		a.rooms.forget(key)
-		return "", err // its guard sees to what has been stored
+		return "", err // the guard takes care of what has been stored
 	}
 	a.rooms.stored(key, record.ID)
 	effects := []effect{a.goOn(def, &record, repeated), a.tellAgain(record.Requested(key), repeated)}
@@ -89,8 +89,8 @@ func (a *api) request(
 	return record.ID, nil
 }
 
-// keepOpen makes sure that a schedule for which a request has been stored is not closed, since it was idle, by a generator that has not
-// seen the request. See [wire.Definition.Closing]. If it is gone by now, the request is void.
+// keepOpen makes sure that a generator that has not seen a stored request does not close the schedule for being idle. See
+// [wire.Definition.Closing]. If the schedule is gone by now, the request is void.
 func (a *api) keepOpen(ctx context.Context, def *wire.Definition) error {
 	spec, err := a.specs.Get(def)
 	if err != nil || !spec.MayClose(def, a.now()) {
@@ -115,9 +115,9 @@ func (a *api) keepOpen(ctx context.Context, def *wire.Definition) error {
 	return errTooManyOthers
 }
 
-// goOn sees that a request whose record is stored is carried out. The start of a trigger goes straight to the invoker, since
-// somebody waits for it; should that fail, the guard wakes the backfiller, which does it again. A repeat of a request has been
-// made at another time than the record says, so that it must not: it would be another start.
+// goOn makes sure that a request with a stored record is carried out. The start of a trigger goes straight to the invoker,
+// because somebody waits for it. If that fails, the guard wakes the backfiller, which does it again. A repeat must not take this
+// way: it was made at another time than the record says, so it would be another start.
 func (a *api) goOn(def *wire.Definition, record *wire.BackfillState, repeated bool) effect {
 	if record.Trigger == nil || repeated {
 		return a.wakeBackfill(def.Key(), record.ID, wakeFor(def, wire.ReasonTriggered))
@@ -125,18 +125,17 @@ func (a *api) goOn(def *wire.Definition, record *wire.BackfillState, repeated bo
 	return a.handOff(record.TriggerHandOff(def), def.Key(), record.Trace)
 }
 
-// requested is what a request for starts is prepared with.
+// requested has what a request for starts is prepared with.
 type requested struct {
 	definition kv.Record[wire.Definition]
-	// pending are the IDs of the triggers and backfills that are pending, if they are to be looked at.
+	// pending are the IDs of the pending triggers and backfills, if they are needed.
 	pending []string
-	// record is the record as it will be if the schedule is the one that was asked last; empty if that is not known. It is
-	// guarded.
+	// record is the record if the schedule is still the one that the last look saw; empty if that is unknown. It is guarded.
 	record wire.BackfillState
 }
 
-// prepare reads what a request depends on and arms the guard of its record, all side by side. Should the schedule be another
-// one by now, nothing comes of that guard: the backfiller finds no record.
+// prepare reads what a request depends on and arms the guard of its record, all concurrently. If the schedule is another one by
+// now, that guard has no effect: the backfiller finds no record.
 func (a *api) prepare(ctx context.Context, key schedule.Key, r *requested, look bool) error {
 	return sideBySide(
 		func() (err error) {
@@ -171,8 +170,8 @@ func (a *api) putGuarded(ctx context.Context, key schedule.Key, record *wire.Bac
 	return kv.Insert(ctx, a.store, kv.Backfill(key, record.ID), record)
 }
 
-// admit refuses a request that would be one too many to be pending; a repeat of one that is pending is not.
-// Where looked is false the room was taken by others at the last moment, and nobody has looked at those that are.
+// admit refuses a request that would exceed the number of pending ones. A repeat of a pending one is accepted. looked is false if
+// others took the room at the last moment, and the pending ones have not been read.
 func (a *api) admit(
 	ctx context.Context, def *wire.Definition, pending []string, id string, looked bool,
 ) (err error) {
@@ -204,8 +203,8 @@ func (a *api) withOpen(ctx context.Context, def *wire.Definition, pending []stri
 	return mergeIDs(pending, openRequests(def, &generator)), err
 }
 
-// clearRoom finds out which of those that were taken in without a look are over, beside what follows a write: requests to
-// come need not wait for it. Where that fails, the next one looks itself.
+// clearRoom finds out which of those that were accepted without a look are over. It runs together with what follows a write, so
+// later requests need not wait for it. If it fails, the next request looks itself.
 func (a *api) clearRoom(key schedule.Key) effect {
 	return func(ctx context.Context) error {
 		ids := a.rooms.taken(key)
@@ -224,8 +223,8 @@ func (a *api) putRequest(ctx context.Context, key schedule.Key, record *wire.Bac
 	return a.putGuarded(ctx, key, record, false)
 }
 
-// backfillIDs returns the IDs of the backfills and triggers of a schedule that are not finished. None is missing that was there when it
-// was asked for: requests are refused by how many there are.
+// backfillIDs returns the IDs of the unfinished backfills and triggers of a schedule. None that existed at the time of the call
+// is missing, because their number decides whether requests are refused.
 func (a *api) backfillIDs(ctx context.Context, key schedule.Key) ([]string, error) {
 	records, err := kv.ReadBackfills(ctx, a.store, key)
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// typesWait is how long the workers of a task queue may take to say which action types they have. Only a type that none has
-	// takes so long.
+	// typesWait is how long the workers of a task queue may take to say which action types they have. Only a type that none of
+	// them has takes that long.
 	typesWait = 200 * time.Millisecond
-	// typesKept is of how many action types of task queues it is remembered whether a worker has them.
+	// typesKept is for how many action types of task queues the answer is remembered.
 	typesKept = 4096
-	// typeKnown is for how long it is remembered that a worker has a type, or that nobody who hears the question answers.
-	// typeUnknown is the same for a type that no worker has: whoever starts one wants to see that it helps.
+	// typeKnown is how long an answer is remembered if a worker has the type, or if nobody who hears the question answers.
+	// typeUnknown is the same for a type that no worker has: whoever starts such a worker wants to see that it helps.
 	typeKnown   = time.Minute
 	typeUnknown = time.Second
 	// typesNamed is how many types a warning names at most.
 	typesNamed = 10
 )
 
-// actionType is a type of the actions of a task queue.
+// actionType is a type of action on a task queue.
 type actionType struct{ namespace, queue, name string }
 
 // typesSeen finds out whether the workers of a task queue have an action type. It is safe for concurrent use.
@@ -38,7 +38,7 @@ type typesSeen struct {
 	kept *lru.Cache[actionType, typeSeen]
 }
 
-// typeSeen is what the workers have said of a type, and until when that holds.
+// typeSeen is what the workers have said about a type, and until when that holds.
 type typeSeen struct {
 	warning string
 	until   time.Time
@@ -52,7 +52,7 @@ func newTypesSeen(now func() time.Time, ask func(context.Context, actionType) (t
 	return &typesSeen{ask: ask, now: now, kept: kept}
 }
 
-// warning returns what to say about a type; empty where a worker has it, or none has answered. It takes no longer than
+// warning returns the warning about a type; empty if a worker has it, or if none has answered. It takes no longer than
 // [typesWait], and no more than half of the time that ctx leaves.
 func (s *typesSeen) warning(ctx context.Context, of actionType) string {
 	now := s.now()
@@ -67,7 +67,7 @@ func (s *typesSeen) warning(ctx context.Context, of actionType) string {
 	defer cancel()
 	types, err := s.ask(asking, of)
 	if err != nil || ctx.Err() != nil {
-		return "" // whoever asks again hears more
+		return "" // asking again tells more
 	}
 	seen := typeSeen{warning: typeWarning(of, &types), until: now.Add(typeUnknown)}
 	if silent := types.Workers == 0 && asking.Err() != nil; silent || types.Has(of.name) {
@@ -77,8 +77,8 @@ func (s *typesSeen) warning(ctx context.Context, of actionType) string {
 	return seen.warning
 }
 
-// typeWarning says that no worker has a type, and which one may have been meant. Where none has answered it says nothing: a
-// schedule may be made before its worker runs.
+// typeWarning says that no worker has a type, and which one may have been meant. If no worker has answered it says nothing,
+// because a schedule may be created before its worker runs.
 func typeWarning(of actionType, types *taskqueue.Types) string {
 	if types.Workers == 0 || types.Has(of.name) {
 		return ""
@@ -98,13 +98,13 @@ func typeWarning(of actionType, types *taskqueue.Types) string {
 	return text
 }
 
-// withTypeWarning carries out a request that stores an action, and meanwhile asks the workers whether they have its type. What they
-// say is a warning of the answer; that they cannot be asked changes nothing.
+// withTypeWarning carries out a request that stores an action, and meanwhile asks the workers whether they have its type. Their
+// answer becomes a warning in the reply. If they cannot be asked, nothing changes.
 func (a *api) withTypeWarning(
 	ctx context.Context, namespace string, action *schedule.Action, do func() (schedule.Description, error),
 ) (schedule.Description, error) {
 	if a.types == nil {
-		return do() // a simulation has nobody to ask
+		return do() // a simulation has no workers to ask
 	}
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()

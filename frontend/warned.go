@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// warnedSize is of how many specs the warnings are kept: most have none.
+	// warnedSize is for how many specs the warnings are kept. Most have none.
 	warnedSize = 16384
-	// warnedAge is how old they may be. They tell of the clock changes of years.
+	// warnedAge is how old they may be. They are about the clock changes of years.
 	warnedAge = time.Hour
 )
 
-// warned keeps the warnings about the specs that were described last: to find them is most of what a description takes. It is
-// safe for concurrent use.
+// warned keeps the warnings about the specs that were described last, because finding them is most of the work of a description.
+// It is safe for concurrent use.
 type warned struct {
 	kept *lru.Cache[warnedVersion, warning]
 }
@@ -31,7 +31,7 @@ type warnedVersion struct {
 
 type warning struct {
 	found []prose.Warning
-	// until is when a time of the spec passes, after which there may be none left, or the warnings are too old.
+	// until is when a time of the spec passes, after which none may be left, or when the warnings are too old.
 	until time.Time
 }
 
@@ -43,8 +43,8 @@ func newWarned() *warned {
 	return &warned{kept: kept}
 }
 
-// about returns the warnings about the spec of a definition as it stands now. Do not change them. What the generator knows, if it
-// knows this version, says how long they hold.
+// about returns the warnings about the spec of a definition as it stands now. Do not change them. The generator's record, if it
+// is of this version, says how long they hold.
 func (w *warned) about(def *wire.Definition, generator *wire.GeneratorState, now time.Time) []prose.Warning {
 	key := warnedVersion{def.Incarnation, def.Version}
 	if kept, ok := w.kept.Get(key); ok && now.Before(kept.until) {
@@ -61,13 +61,13 @@ func (w *warned) about(def *wire.Definition, generator *wire.GeneratorState, now
 	return found
 }
 
-// withTimeWarnings adds what may surprise about the times of a definition to the answer of the request that has stored it.
+// withTimeWarnings adds the warnings about the times of a definition to the answer of the request that stored it.
 func (a *api) withTimeWarnings(d schedule.Description, def *wire.Definition) schedule.Description {
 	d.Info.Warnings = append(d.Info.Warnings, warnings(a.warned.about(def, &wire.GeneratorState{}, a.now()))...)
 	return d
 }
 
-// answerStored describes a schedule to the request that has stored its definition, with these warnings.
+// answerStored describes a schedule, with these warnings, to the request that stored its definition.
 func (a *api) answerStored(ctx context.Context, def *wire.Definition) (schedule.Description, error) {
 	description, err := a.description(ctx, def)
 	if err != nil {
