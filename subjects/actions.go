@@ -9,12 +9,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Callbacks matches the completions that workers report of the runs of a shard.
+// Callbacks matches the completions that workers report for the runs of a shard.
 func (n Names) Callbacks(shard int) string {
 	return n.tasksOf(strconv.Itoa(shard), RoleCallback)
 }
 
-// Callback is the subject on which a worker reports the completion of one run. The task queue is there for permissions.
+// Callback is the subject on which a worker reports the completion of one run. It contains the task queue for the sake of
+// permissions.
 func (n Names) Callback(shard int, key schedule.Key, queue, requestID string) string {
 	return n.prefix + ".callback." + strconv.Itoa(shard) + "." + key.Namespace + "." + Escape(queue) + "." +
 		Escape(key.ID) + "." + requestID
@@ -41,7 +42,7 @@ func (n Names) ParseAction(subject string) (namespace, queue, workflowID string,
 	return tokens[0], queue, workflowID, nil
 }
 
-// QueueOfAction returns the task queue that a subject made by [Names.Action] or [Names.ActionQueue] is for.
+// QueueOfAction returns the task queue of a subject made by [Names.Action] or [Names.ActionQueue].
 func (n Names) QueueOfAction(subject string) (namespace, queue string, err error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".action.")
 	tokens := strings.Split(rest, ".")
@@ -52,7 +53,8 @@ func (n Names) QueueOfAction(subject string) (namespace, queue string, err error
 	return tokens[0], queue, err
 }
 
-// QueueAcks match the acknowledgements of the workers of a task queue. Servers name the domain and the account in front, or do not.
+// QueueAcks match the acknowledgements of the workers of a task queue. Some servers put the domain and the account in front,
+// others do not.
 func (n Names) QueueAcks(namespace, queue string) []string {
 	consumer := n.ActionStream() + "." + WorkerConsumerName(namespace, queue) + ".>"
 	return []string{"$JS.ACK." + consumer, "$JS.ACK.*.*." + consumer}
@@ -63,7 +65,7 @@ func (n Names) ActionAnyQueue(namespace, workflowID string) string {
 	return n.prefix + ".action." + namespace + ".*." + Escape(workflowID)
 }
 
-// Actions matches all runs of a namespace that are queued or in progress; namespace "*" matches those of every namespace.
+// Actions matches all runs of a namespace that are queued or in progress; namespace "*" matches every namespace.
 func (n Names) Actions(namespace string) string { return n.prefix + ".action." + namespace + ".>" }
 
 // ActionQueue matches the start requests of one task queue.
@@ -71,8 +73,8 @@ func (n Names) ActionQueue(namespace, queue string) string {
 	return n.prefix + ".action." + namespace + "." + Escape(queue) + ".>"
 }
 
-// Anchor subjects. An anchor is the one message of a work queue that nobody takes: NATS gives a stream a new file, with its
-// buffer, whenever the last one has no message left.
+// Anchor subjects. An anchor is the one message of a work queue that nobody takes. Without it NATS would give the stream a new
+// file, with its buffer, each time its last message is gone.
 
 // ActionAnchor is the subject of the anchor of the action stream.
 func (n Names) ActionAnchor() string { return n.prefix + ".anchor.action" }
@@ -90,8 +92,8 @@ func (n Names) callbackAnchor(shard string) string { return n.prefix + ".anchor.
 // Anchors matches all anchors.
 func (n Names) Anchors() string { return n.prefix + ".anchor.>" }
 
-// AnchorOf returns the subject of the anchor of the stream that a task, a timer, a completion or a start request is stored in, and
-// whether the subject is that of one of these.
+// AnchorOf returns the subject of the anchor of the stream that stores a task, a timer, a completion or a start request. ok is
+// false for any other subject.
 func AnchorOf(subject string) (anchor string, ok bool) {
 	tokens := strings.SplitN(subject, ".", 4)
 	if len(tokens) < 4 {
@@ -109,13 +111,13 @@ func AnchorOf(subject string) (anchor string, ok bool) {
 	return "", false
 }
 
-// IsCallback reports whether a subject is that of the completion of a run, under whatever prefix.
+// IsCallback reports whether a subject is for the completion of a run, under any prefix.
 func IsCallback(subject string) bool {
 	_, rest, _ := strings.Cut(subject, ".")
 	return strings.HasPrefix(rest, "callback.")
 }
 
-// Control is the subject of cancels and terminates of one run.
+// Control is the subject of the cancels and terminates of one run.
 func (n Names) Control(namespace, queue, workflowID string) string {
 	return n.prefix + ".control." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
 }
@@ -125,12 +127,12 @@ func (n Names) ControlQueue(namespace, queue string) string {
 	return n.prefix + ".control." + namespace + "." + Escape(queue) + ".>"
 }
 
-// Progress is the subject of what one run has recorded about how far it has come. It is in the control stream.
+// Progress is the subject of the progress that one run has recorded. The progress stream stores it.
 func (n Names) Progress(namespace, queue, workflowID string) string {
 	return n.prefix + ".progress." + namespace + "." + Escape(queue) + "." + Escape(workflowID)
 }
 
-// Alive is where it is asked whether a worker has a run.
+// Alive is the subject for asking whether a worker has a run.
 func (n Names) Alive(namespace, queue, runID string) string {
 	return n.prefix + ".alive." + namespace + "." + Escape(queue) + "." + runID
 }
@@ -140,12 +142,13 @@ func (n Names) AliveQueue(namespace, queue string) string {
 	return n.prefix + ".alive." + namespace + "." + Escape(queue) + ".*"
 }
 
-// ActionTypes is where it is asked which action types the workers of a task queue have.
+// ActionTypes is the subject for asking which action types the workers of a task queue have.
 func (n Names) ActionTypes(namespace, queue string) string {
 	return n.prefix + ".types." + namespace + "." + Escape(queue)
 }
 
-// WorkerConsumerRequest is where a frontend is asked to make the consumer of a task queue, for workers that may not do so themselves.
+// WorkerConsumerRequest is the subject for asking a frontend to make the consumer of a task queue, for workers that may not do so
+// themselves.
 func (n Names) WorkerConsumerRequest(namespace, queue string) string {
 	return n.prefix + ".consumer." + namespace + "." + Escape(queue)
 }
@@ -153,7 +156,7 @@ func (n Names) WorkerConsumerRequest(namespace, queue string) string {
 // WorkerConsumerRequests matches such requests for all task queues.
 func (n Names) WorkerConsumerRequests() string { return n.prefix + ".consumer.*.*" }
 
-// ParseWorkerConsumerRequest returns which task queue such a request is about. An error says that it is about none.
+// ParseWorkerConsumerRequest returns the task queue of such a request. An error means that the subject is not such a request.
 func (n Names) ParseWorkerConsumerRequest(subject string) (namespace, queue string, err error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".consumer.")
 	namespace, token, found := strings.Cut(rest, ".")
@@ -166,11 +169,11 @@ func (n Names) ParseWorkerConsumerRequest(subject string) (namespace, queue stri
 	return namespace, queue, cmp.Or(schedule.ValidateNamespace(namespace), schedule.ValidateID("taskQueue", queue))
 }
 
-// Reports matches what workers report by a frontend: completions, progress and dead letters.
+// Reports matches what workers report through a frontend: completions, progress and dead letters.
 func (n Names) Reports() string { return n.prefix + ".report.>" }
 
-// ParseReport returns where something is stored that is reported by a frontend: <prefix>.report.callback.… is stored on
-// <prefix>.callback.…, and so on. An error says that the subject is of nothing that workers report.
+// ParseReport returns the subject on which such a report is stored: <prefix>.report.callback.… is stored on <prefix>.callback.…,
+// and so on. An error means that workers do not report on this subject.
 func (n Names) ParseReport(subject string) (stored string, err error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".report.")
 	for _, begin := range []string{"callback.", "progress.", "dlq." + deadLetterWorker + "."} {
@@ -181,22 +184,22 @@ func (n Names) ParseReport(subject string) (stored string, err error) {
 	return "", fmt.Errorf("subjects: %q is no report of a worker", subject)
 }
 
-// WorkerAcks matches what workers of all task queues acknowledge by a frontend: where JetStream would take it, behind the name of the
-// consumer.
+// WorkerAcks matches the acknowledgements that workers of all task queues send through a frontend. They end like the JetStream
+// subject of the acknowledgement after the name of the consumer.
 func (n Names) WorkerAcks() string { return n.prefix + ".ack.*.*.*.*.*.*.*" }
 
-// WorkerAck is an acknowledgement of a worker that comes by a frontend.
+// WorkerAck is an acknowledgement that a worker sends through a frontend.
 type WorkerAck struct {
-	// Filter begins the subjects of the messages that the worker may acknowledge.
+	// Filter is the beginning of the subjects whose messages the worker may acknowledge.
 	Filter string
-	// Sequence is that of the message in the stream of actions.
+	// Sequence is the sequence of the message in the action stream.
 	Sequence uint64
-	// Subject is where JetStream takes the acknowledgement.
+	// Subject is the subject on which JetStream accepts the acknowledgement.
 	Subject string
 }
 
-// ParseWorkerAck takes apart a subject that WorkerAcks matches: <prefix>.ack.<namespace>.<queue>, and what JetStream has behind the
-// name of the consumer. That begins with the number of the delivery and the sequence.
+// ParseWorkerAck takes apart a subject that WorkerAcks matches: <prefix>.ack.<namespace>.<queue>, followed by what JetStream has
+// after the name of the consumer. That begins with the number of the delivery and the sequence.
 func (n Names) ParseWorkerAck(subject string) (WorkerAck, error) {
 	rest, ok := strings.CutPrefix(subject, n.prefix+".ack.")
 	tokens := strings.Split(rest, ".")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The things that the API is about; each has verbs of its own.
+// The things that the API is about. Each has verbs of its own.
 const (
 	ThingSchedule  = "schedule"
 	ThingNamespace = "namespace"
@@ -13,17 +13,17 @@ const (
 	ThingBulk      = "bulk"
 )
 
-// NoNamespace stands in an API subject where a request is about no namespace, as that for all of them. No namespace has
-// this name.
+// NoNamespace is the namespace token of an API request that is about no single namespace, such as one that lists all of them. No
+// namespace has this name.
 const NoNamespace = "_"
 
-// API is the subject of one request to the frontend about a thing, such as "create" about [ThingSchedule]; namespace "*"
-// matches every namespace.
+// API is the subject of one request to the frontend about a thing, such as "create" for [ThingSchedule]. Namespace "*" matches
+// every namespace.
 func (n Names) API(namespace, thing, verb string) string {
 	return n.prefix + ".api." + namespace + "." + thing + "." + verb
 }
 
-// IsOwn reports whether a subject is one of the installation, or of the NATS server.
+// IsOwn reports whether a subject belongs to the installation or to the NATS server.
 func (n Names) IsOwn(subject string) bool {
 	return strings.HasPrefix(subject, n.prefix+".") || strings.HasPrefix(subject, "$")
 }
@@ -38,8 +38,8 @@ func (n Names) NamespaceOfAPI(subject string) (string, error) {
 	return namespace, nil
 }
 
-// FrontendBeat is the subject on which frontends tell each other that they are there. Nothing of it is stored.
+// FrontendBeat is the subject on which frontends tell each other that they exist. Nothing on it is stored.
 func (n Names) FrontendBeat() string { return n.prefix + ".frontend.beat" }
 
-// Processes is the subject on which each process of the installation is asked what it is. Nothing of it is stored.
+// Processes is the subject on which each process of the installation is asked to describe itself. Nothing on it is stored.
 func (n Names) Processes() string { return n.prefix + ".processes" }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// keyCalendar is what the keys of named calendars in the cluster bucket begin with: calendar.<namespace>.<name>.
+// keyCalendar begins the keys of named calendars in the cluster bucket: calendar.<namespace>.<name>.
 const keyCalendar = "calendar."
 
 // CalendarKey is the KV key of a named calendar.
 func CalendarKey(namespace, name string) string { return keyCalendar + namespace + "." + Escape(name) }
 
-// DeletedCalendarKey is the KV key of what remembers, for a while, who has deleted a calendar.
+// DeletedCalendarKey is the KV key of the record that remembers, for a while, which request deleted a calendar.
 func DeletedCalendarKey(namespace, name string) string {
 	return "deleted-" + CalendarKey(namespace, name)
 }
@@ -19,7 +19,7 @@ func DeletedCalendarKey(namespace, name string) string {
 // CalendarKeys matches the KV keys of all named calendars of a namespace.
 func CalendarKeys(namespace string) string { return keyCalendar + namespace + ".*" }
 
-// ParseCalendarKey returns the calendar that a key made by [CalendarKey] is about.
+// ParseCalendarKey returns the calendar of a key made by [CalendarKey].
 func ParseCalendarKey(key string) (namespace, name string, err error) {
 	tokens := strings.Split(key, ".")
 	if len(tokens) != 3 || !strings.HasPrefix(key, keyCalendar) {
@@ -43,7 +43,7 @@ func NamespaceKey(namespace string) string { return keyNamespace + namespace }
 // NamespaceKeys matches the KV keys of all namespaces.
 func NamespaceKeys() string { return keyNamespace + ">" }
 
-// NamespaceOfKey returns the namespace that a key made by [NamespaceKey] is about.
+// NamespaceOfKey returns the namespace of a key made by [NamespaceKey].
 func NamespaceOfKey(key string) string { return strings.TrimPrefix(key, keyNamespace) }
 
 // JobKey is the KV key of a background job of a namespace: job.<namespace>.<id>.
@@ -55,8 +55,8 @@ func JobKeys(namespace string) string { return keyJob + namespace + ".*" }
 // AllJobKeys matches the KV keys of the background jobs of all namespaces.
 func AllJobKeys() string { return keyJob + ">" }
 
-// StartRateKey is the KV key of what invokers share about the starts of a namespace: rate.<namespace>.
+// StartRateKey is the KV key of what invokers share about the starts in a namespace: rate.<namespace>.
 func StartRateKey(namespace string) string { return keyStartRate + namespace }
 
-// PlacesKey is the KV key of how many schedules a namespace has: places.<namespace>.
+// PlacesKey is the KV key of the number of schedules in a namespace: places.<namespace>.
 func PlacesKey(namespace string) string { return keyPlaces + namespace }

@@ -12,9 +12,9 @@ import (
 
 // Limits and times of the streams and consumers.
 const (
-	// TaskAckWait is how long a pool may be silent about a message before another gets it.
+	// TaskAckWait is how long a pool may be silent about a message before another process gets it.
 	TaskAckWait = 5 * time.Second
-	// ActionAckWait is how long a worker may be silent about a run before another gets it.
+	// ActionAckWait is how long a worker may be silent about a run before another worker gets it.
 	ActionAckWait = 10 * time.Second
 	// DuplicateWindow is how long the streams remember message IDs.
 	DuplicateWindow = 2 * time.Minute
@@ -22,29 +22,30 @@ const (
 	EventAge = 30 * 24 * time.Hour
 	// ControlAge is how long a cancel or terminate waits for its run, and how long progress is kept.
 	ControlAge = 7 * 24 * time.Hour
-	// ProgressBytes is how much progress is kept of all runs together, unless an operator has chosen otherwise: that of 4,000 runs with
-	// all the details there can be, and of half a million with some hundred bytes. A server that cannot set as much apart keeps that of
-	// the 4,000.
+	// ProgressBytes is how many bytes of progress are kept for all runs together, unless an operator has chosen otherwise. It is
+	// enough for 4,000 runs with the maximum of details, or for half a million with some hundred bytes. A server that cannot
+	// reserve that much keeps enough for the 4,000.
 	ProgressBytes = 256 << 20
-	// MaxProgressBytes bounds the headers and the body of one message of progress: 64 KiB of details, and what stands around them.
+	// MaxProgressBytes bounds the headers and the body of one progress message: 64 KiB of details and what surrounds them.
 	MaxProgressBytes = 68 << 10
-	// CallbackBytes is how many bytes of completions of one shard may wait, unless an operator has chosen otherwise or the server has less
-	// room: some hundred thousand small ones. Workers that report more try again until the invoker has come as far.
+	// CallbackBytes is how many bytes of completions may wait in one shard, unless an operator has chosen otherwise or the server
+	// has less room: some hundred thousand small ones. Workers that report more try again until the invoker has caught up.
 	CallbackBytes = 64 << 20
-	// MaxCallbackBytes bounds the headers and the body of one completion: 512 KiB of a result, or 64 KiB of details, with room for an
-	// encoding that is not the shortest.
+	// MaxCallbackBytes bounds the headers and the body of one completion: a result of 512 KiB or details of 64 KiB, with room for
+	// an encoding that is not the shortest.
 	MaxCallbackBytes = 1 << 20
-	// WorkerLetterBytes is how much the dead letters of all task queues together may have, as ProgressBytes says; MaxWorkerLetters is how
-	// many are kept of one subject, and MaxWorkerLetterBytes bounds the headers and the body of one.
+	// WorkerLetterBytes bounds the dead letters of all task queues together, under the same conditions as ProgressBytes.
+	// MaxWorkerLetters is how many are kept on one subject. MaxWorkerLetterBytes bounds the headers and the body of one letter.
 	WorkerLetterBytes    = 512 << 20
 	MaxWorkerLetters     = 128
 	MaxWorkerLetterBytes = 1 << 20
-	// letterParts is over how many subjects the letters about small completions of a task queue are spread: with MaxWorkerLetters of each,
-	// 4,096 are kept. Of those with more than smallLetterBytes it is one subject, so that a queue cannot fill the stream with them.
+	// letterParts is the number of subjects for the letters about a task queue's small completions: with MaxWorkerLetters on
+	// each, 4,096 are kept. Letters larger than smallLetterBytes share one subject, so that a queue cannot fill the stream with
+	// them.
 	letterParts      = 32
 	smallLetterBytes = 16 << 10
-	// PlainWindow is how long streams remember message IDs that workers may write into and that need none. IDs are kept in memory, may
-	// be long, and come as fast as a worker can send.
+	// PlainWindow is how long a stream remembers message IDs if workers may write into it and it needs none. IDs are kept in
+	// memory, may be long, and arrive as fast as a worker can send.
 	PlainWindow = time.Second
 	// DeadLetterAge is how long dead letters are kept.
 	DeadLetterAge = 90 * 24 * time.Hour
@@ -52,11 +53,12 @@ const (
 	TombstoneAge = time.Hour
 	// PulseEvery is how often the timers of a task stream show that they work.
 	PulseEvery = 10 * time.Second
-	// maxAckPending bounds what all processes of a pool hold of one shard, and all workers of one task queue.
+	// maxAckPending bounds the unacknowledged messages of one shard in all processes of a pool, and of one task queue in all its
+	// workers.
 	maxAckPending = 16384
 )
 
-// ClusterBucket holds the facts all processes must agree on.
+// ClusterBucket holds the facts that all processes must agree on.
 func (n Names) ClusterBucket() string { return n.prefix + "-cluster" }
 
 // StateBucket holds the records of one shard.
@@ -65,11 +67,12 @@ func (n Names) StateBucket(shard int) string { return n.prefix + "-state-" + str
 // TaskStream holds the tasks and timers of one shard.
 func (n Names) TaskStream(shard int) string { return n.upper + "_TASKS_" + strconv.Itoa(shard) }
 
-// CallbackStream holds the completions that workers report of the runs of one shard. It is apart from the task stream since workers
-// write into it: what headers may do in a task stream (replace what came before, remove a timer, set one) they may not do here.
+// CallbackStream holds the completions that workers report for the runs of one shard. It is separate from the task stream because
+// workers write into it: they must not use what headers can do in a task stream (replace earlier messages, remove a timer, set
+// one).
 func (n Names) CallbackStream(shard int) string { return n.upper + "_CALLBACKS_" + strconv.Itoa(shard) }
 
-// StreamOf returns the stream that a task belongs into.
+// StreamOf returns the stream of a task.
 func (n Names) StreamOf(t Task) string {
 	if t.Role == RoleCallback {
 		return n.CallbackStream(t.Shard)
@@ -80,20 +83,20 @@ func (n Names) StreamOf(t Task) string {
 // ActionStream holds the start requests for workers.
 func (n Names) ActionStream() string { return n.upper + "_ACTIONS" }
 
-// ControlStream holds cancels and terminates. Only the service writes into it.
+// ControlStream holds cancels and terminates. Only Carillon's own processes write into it.
 func (n Names) ControlStream() string { return n.upper + "_CONTROL" }
 
-// ProgressStream holds how far runs have come. Workers write into it.
+// ProgressStream holds the progress of runs. Workers write into it.
 func (n Names) ProgressStream() string { return n.upper + "_PROGRESS" }
 
 // EventStream holds the event history.
 func (n Names) EventStream() string { return n.upper + "_EVENTS" }
 
-// DeadLetterStream holds what the pools could not process of what they send each other. Only the service writes into it.
+// DeadLetterStream holds messages between the pools that could not be processed. Only Carillon's own processes write into it.
 func (n Names) DeadLetterStream() string { return n.upper + "_DLQ" }
 
-// WorkerDeadLetterStream holds what workers could not process, which they write into it themselves, and completions of theirs that the
-// invoker could not process.
+// WorkerDeadLetterStream holds messages that workers could not process, written by the workers themselves, and workers'
+// completions that the invoker could not process.
 func (n Names) WorkerDeadLetterStream() string { return n.upper + "_WORKER_DLQ" }
 
 // ServiceName is the name of the frontend among the NATS micro services.
@@ -107,7 +110,7 @@ func (n Names) BucketConfig(bucket string, replicas int) jetstream.KeyValueConfi
 	}
 }
 
-// StreamConfigs are the configurations of all streams.
+// StreamConfigs returns the configurations of all streams.
 func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
 	configs := []jetstream.StreamConfig{
 		n.actionConfig(replicas), n.controlConfig(replicas), n.eventConfig(replicas), n.deadLetterConfig(replicas),
@@ -119,7 +122,7 @@ func (n Names) StreamConfigs(shards, replicas int) []jetstream.StreamConfig {
 	return configs
 }
 
-// Buckets returns the KV buckets of an installation: that of the cluster, and then those of the shards, in order.
+// Buckets returns the KV buckets of an installation: the cluster bucket, then the buckets of the shards, in order.
 func (n Names) Buckets(shards int) []string {
 	all := []string{n.ClusterBucket()}
 	for shard := range shards {
@@ -128,11 +131,11 @@ func (n Names) Buckets(shards int) []string {
 	return all
 }
 
-// BucketStream returns the stream behind a KV bucket, as NATS names it.
+// BucketStream returns the stream behind a KV bucket, in NATS's naming.
 func BucketStream(bucket string) string { return "KV_" + bucket }
 
-// BucketSubject returns the subject that NATS stores a key of a KV bucket on; of a pattern of keys that which matches theirs, and of
-// an empty one what all of them begin with.
+// BucketSubject returns the subject on which NATS stores a key of a KV bucket. For a pattern of keys it returns the subject that
+// matches them, and for an empty key the beginning of all subjects.
 func BucketSubject(bucket, key string) string { return "$KV." + bucket + "." + key }
 
 func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
@@ -146,8 +149,8 @@ func (n Names) taskConfig(shard, replicas int) jetstream.StreamConfig {
 	}
 }
 
-// callbackConfig allows nothing that a header could ask for but to be stored: whoever may report on a run must not be able to do more.
-// What is too much is refused, and does not push out what others have reported.
+// callbackConfig lets a header ask for nothing but storage: whoever may report on a run must not be able to do more. If there is
+// too much, new reports are refused, so they never push out those of others.
 func (n Names) callbackConfig(shard, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.CallbackStream(shard), Description: "Carillon: completions of the runs of shard " + strconv.Itoa(shard),
@@ -163,7 +166,7 @@ func (n Names) actionConfig(replicas int) jetstream.StreamConfig {
 		Name: n.ActionStream(), Description: "Carillon: runs waiting for or held by workers",
 		Subjects: []string{n.prefix + ".action.>", n.ActionAnchor()}, Retention: jetstream.WorkQueuePolicy,
 		Storage: jetstream.FileStorage, Replicas: replicas, Duplicates: DuplicateWindow, AllowDirect: true,
-		AllowRollup: true, // an anchor replaces the one before
+		AllowRollup: true, // an anchor replaces the previous one
 	}
 }
 
@@ -175,8 +178,8 @@ func (n Names) controlConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-// progressConfig is apart from the control stream since workers write here: nothing that a header could ask for is allowed, and what is
-// too much pushes out other progress, not cancels and terminates.
+// progressConfig is separate from the control stream because workers write here. It lets a header ask for nothing special, and
+// too much progress pushes out other progress, not cancels and terminates.
 func (n Names) progressConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.ProgressStream(), Description: "Carillon: how far runs have come",
@@ -207,8 +210,8 @@ func (n Names) deadLetterConfig(replicas int) jetstream.StreamConfig {
 	return config
 }
 
-// workerDeadLetterConfig is apart from the letters of the pools, as progressConfig is from controls. A task queue can only push out its
-// own letters, as long as those of all have room.
+// workerDeadLetterConfig is separate from the letters of the pools, for the reasons given at progressConfig. A task queue can
+// only push out its own letters, as long as the letters of all queues have room.
 func (n Names) workerDeadLetterConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: n.WorkerDeadLetterStream(), Description: "Carillon: messages to and from workers that could not be processed",
@@ -219,17 +222,17 @@ func (n Names) workerDeadLetterConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-// PoolConsumer is a consumer of a pool, and the stream it is of.
+// PoolConsumer is a consumer of a pool, and its stream.
 type PoolConsumer struct {
 	Stream string
-	// Config is what the consumer is made by; its durable name is that of the pool.
+	// Config is the configuration of the consumer. Its durable name is the name of the pool.
 	Config jetstream.ConsumerConfig
 }
 
-// PoolConsumers are the consumers of one shard, of all pools: one for each on the task stream, in the order of the work, and then
-// that of the invoker on the callback stream. Completions were in the task stream once: those of runs that were on their way when an
-// installation got its callback streams. Their filters do not overlap, as work-queue retention demands, and leave out the
-// timers, which nobody consumes.
+// PoolConsumers returns the consumers of one shard for all pools: first one for each pool on the task stream, in the order of the
+// work, then the invoker's consumer on the callback stream. The task stream may still hold completions, of runs that were in
+// progress when an installation got its callback streams. The filters do not overlap, as work-queue retention demands, and leave
+// out the timers, which nobody consumes.
 func (n Names) PoolConsumers(shard int) []PoolConsumer {
 	var all []PoolConsumer
 	for _, pool := range Pools() {
@@ -238,12 +241,12 @@ func (n Names) PoolConsumers(shard int) []PoolConsumer {
 	return append(all, PoolConsumer{n.CallbackStream(shard), poolConsumer(RoleCallback.Pool(), n.Callbacks(shard))})
 }
 
-// ConsumersOfPool are those of the consumers of one shard that one pool takes its messages from.
+// ConsumersOfPool returns those consumers of one shard from which a pool takes its messages.
 func (n Names) ConsumersOfPool(shard int, pool string) []PoolConsumer {
 	return slices.DeleteFunc(n.PoolConsumers(shard), func(c PoolConsumer) bool { return c.Config.Durable != pool })
 }
 
-// ConsumersByStream are the consumers of all shards, by the name of their stream.
+// ConsumersByStream returns the consumers of all shards, by the name of their stream.
 func (n Names) ConsumersByStream(shards int) map[string][]jetstream.ConsumerConfig {
 	all := map[string][]jetstream.ConsumerConfig{}
 	for shard := range shards {
@@ -261,7 +264,7 @@ func poolConsumer(pool string, filters ...string) jetstream.ConsumerConfig {
 	}
 }
 
-// WorkerConsumer is the consumer that all workers of one task queue share, on the action stream.
+// WorkerConsumer is the consumer on the action stream that all workers of one task queue share.
 func (n Names) WorkerConsumer(namespace, queue string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: WorkerConsumerName(namespace, queue), FilterSubject: n.ActionQueue(namespace, queue),
@@ -269,8 +272,8 @@ func (n Names) WorkerConsumer(namespace, queue string) jetstream.ConsumerConfig 
 	}
 }
 
-// WorkerConsumerName is worker_<namespace>_<queue>, the queue escaped; of a queue too long for a consumer name the end
-// is replaced by a hash of the whole.
+// WorkerConsumerName is worker_<namespace>_<queue>, with the queue escaped. If the queue is too long for a consumer name, a hash
+// of the whole replaces its end.
 func WorkerConsumerName(namespace, queue string) string {
 	const longest = 180
 	token := Escape(queue)

@@ -7,9 +7,9 @@ import (
 
 const hexDigits = "0123456789ABCDEF"
 
-// Escape makes one subject token, KV key token and consumer name part of any non-empty string: ASCII letters, digits,
-// '-' and '_' stay as they are, every other byte becomes "=" and two hexadecimal digits. Ordinary IDs stay readable,
-// and [Unescape] reverses it exactly. The token is at most three times as long as the text.
+// Escape turns any non-empty string into one token that is valid in a subject, in a KV key and in a consumer name. ASCII letters,
+// digits, '-' and '_' stay; every other byte becomes "=" and two hexadecimal digits. Ordinary IDs stay readable, and [Unescape]
+// reverses it exactly. The token is at most three times as long as the text.
 func Escape(text string) string {
 	if isPlain(text) {
 		return text
@@ -29,7 +29,7 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// Unescape reverses [Escape]. It refuses every token that Escape does not make, so that a text has one token only.
+// Unescape reverses [Escape]. It refuses every token that Escape does not make, so that each text has exactly one token.
 func Unescape(token string) (string, error) {
 	if token == "" {
 		return "", fmt.Errorf("subjects: empty token")

@@ -9,12 +9,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Event is the subject of what happened to one schedule.
+// Event is the subject of events of one kind about one schedule.
 func (n Names) Event(key schedule.Key, kind schedule.EventKind) string {
 	return n.prefix + ".event." + key.Namespace + "." + Escape(key.ID) + "." + string(kind)
 }
 
-// Events matches the events of one schedule; an empty ID matches all of the namespace, an empty Key all there are.
+// Events matches the events of one schedule. An empty ID matches all events of the namespace, an empty Key all events.
 func (n Names) Events(key schedule.Key) string {
 	switch {
 	case key.Namespace == "":
@@ -25,26 +25,29 @@ func (n Names) Events(key schedule.Key) string {
 	return n.prefix + ".event." + key.Namespace + "." + Escape(key.ID) + ".>"
 }
 
-// DeadLetter is the subject of messages a pool could not process.
+// DeadLetter is the subject of messages that a pool could not process.
 func (n Names) DeadLetter(pool string) string { return n.prefix + ".dlq." + pool }
 
-// What stands in the place of a pool where workers could not process a message, or the invoker could not process theirs.
+// What takes the place of the pool when workers could not process a message, or when the invoker could not process theirs.
 const (
 	deadLetterWorker     = "worker"
 	deadLetterCompletion = "completion"
 )
 
-// WorkerDeadLetter is the subject of messages that the workers of a task queue could not process. Permissions can fence it.
+// WorkerDeadLetter is the subject of messages that the workers of a task queue could not process. Permissions can restrict it.
 func (n Names) WorkerDeadLetter(namespace, queue string) string {
 	return n.DeadLetter(deadLetterWorker) + "." + namespace + "." + Escape(queue)
 }
 
-// SharedWorkerDeadLetter is where the workers of earlier releases put what they could not process, whatever their task queue.
+// SharedWorkerDeadLetter is the subject on which workers of earlier releases put what they could not process, whatever their task
+// queue.
 func (n Names) SharedWorkerDeadLetter() string { return n.DeadLetter(deadLetterWorker) }
 
-// CompletionDeadLetter is the subject for a message on a callback subject that the invoker could not process; size is that of its headers
-// and its body, in bytes. Workers send what they like there, so it says whose it is, as far as permissions fence that: even where the rest of the
-// callback subject is none. It is false for other subjects. The subject has one of a few parts of the task queue's letters at its end.
+// CompletionDeadLetter is the subject for a message on a callback subject that the invoker could not process. size is the length
+// of its headers and body, in bytes. It returns false for other subjects.
+//
+// Workers may send anything on a callback subject, so the new subject says who owns it, as far as permissions prove that. This
+// works even if the rest of the callback subject is malformed. It ends in one of the few parts of the task queue's letters.
 func (n Names) CompletionDeadLetter(callback string, size int) (string, bool) {
 	rest, ok := strings.CutPrefix(callback, n.prefix+".callback.")
 	tokens := strings.SplitN(rest, ".", 4)
@@ -60,11 +63,12 @@ func (n Names) CompletionDeadLetter(callback string, size int) (string, bool) {
 	return n.DeadLetter(deadLetterCompletion) + "." + tokens[1] + "." + tokens[2] + "." + part, true
 }
 
-// LetterOwner is who has written a dead letter, as far as its subject proves it.
+// LetterOwner is the writer of a dead letter, as far as the letter's subject proves it.
 type LetterOwner struct {
 	// Pool is the pool, or "worker".
 	Pool string
-	// Namespace and TaskQueue are those of the worker, or of whose completion it is; else empty, as for a worker of an earlier release.
+	// Namespace and TaskQueue are those of the worker, or of the completion's worker. They are empty otherwise, and for a worker
+	// of an earlier release.
 	Namespace, TaskQueue string
 }
 

@@ -30,7 +30,7 @@ func BackfillKeys(key schedule.Key) string { return StateKey(key, kindBackfill) 
 // DefinitionKeys matches the KV keys of all definitions of a namespace.
 func DefinitionKeys(namespace string) string { return namespace + ".*." + KindDefinition }
 
-// ParseStateKey returns the schedule a KV key belongs to.
+// ParseStateKey returns the schedule that a KV key belongs to.
 func ParseStateKey(stateKey string) (schedule.Key, error) {
 	tokens := strings.Split(stateKey, ".")
 	if len(tokens) < 3 {
@@ -43,5 +43,5 @@ func ParseStateKey(stateKey string) (schedule.Key, error) {
 	return schedule.Key{Namespace: tokens[0], ID: id}, nil
 }
 
-// KeyZoneSweep is the KV key, in the cluster bucket, of how far the schedules have been brought to the rules of some time zone data.
+// KeyZoneSweep is the KV key, in the cluster bucket, of the progress in bringing schedules to the rules of new time zone data.
 const KeyZoneSweep = "zone-sweep"

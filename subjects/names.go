@@ -10,11 +10,11 @@ import (
 // DefaultPrefix is the prefix of an installation that does not choose another.
 const DefaultPrefix = "carillon"
 
-// Names builds and parses the names of one installation. The zero Names is not usable; a Names is immutable and safe
-// for concurrent use.
+// Names builds and parses the names of one installation. The zero Names is not usable. A Names is immutable and safe for
+// concurrent use.
 type Names struct {
-	prefix string // subjects and buckets
-	upper  string // streams
+	prefix string // for subjects and buckets
+	upper  string // for streams
 }
 
 // New returns the names under a prefix of 1 to 32 lower-case letters, digits and '-'.
@@ -36,8 +36,8 @@ func Default() Names { return Names{prefix: DefaultPrefix, upper: strings.ToUppe
 // Prefix returns the prefix.
 func (n Names) Prefix() string { return n.prefix }
 
-// ShardOf returns the shard of a schedule, in [0, shards): a stable hash of namespace and ID. It may never change,
-// since records and messages lie where it points.
+// ShardOf returns the shard of a schedule, in [0, shards): a stable hash of namespace and ID. It may never change, because
+// records and messages are stored in the shard it names.
 func ShardOf(key schedule.Key, shards int) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key.Namespace))
@@ -46,7 +46,7 @@ func ShardOf(key schedule.Key, shards int) int {
 	return int(mix(h.Sum64()) % uint64(shards))
 }
 
-// mix spreads what FNV leaves in the high bits, since the shard is taken from the low ones.
+// mix spreads the high bits of the FNV hash, because the shard is taken from the low ones.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

@@ -2,29 +2,29 @@ package subjects
 
 import "slices"
 
-// The pools that consume task streams; each is the name of its consumers.
+// The pools that consume task streams. Each is also the name of its consumers.
 const (
 	PoolGenerator  = "generator"
 	PoolInvoker    = "invoker"
 	PoolBackfiller = "backfiller"
 )
 
-// Role is what a task is for: the token of its subject that says so.
+// Role is what a task is for. It is a token of the task's subject.
 type Role string
 
 // The roles of tasks.
 const (
 	RoleGenerate Role = "generate"
 	RoleInvoke   Role = "invoke"
-	// RoleTimeout is that of the completion of a run of which no worker has reported in time.
+	// RoleTimeout completes a run that no worker has reported on in time.
 	RoleTimeout Role = "timeout"
-	// RoleCallback is that of the completion that a worker reports. Its subjects have a form and a stream of their own.
+	// RoleCallback is the completion that a worker reports. Its subjects have a form and a stream of their own.
 	RoleCallback Role = "callback"
 	RoleBackfill Role = "backfill"
 )
 
 // roles says which pool takes the tasks of a role, in the order of the work. Consumers, dead letters, health checks, metrics and
-// spans go by this table. A new role is one more row; tests fail wherever it needs more and does not have it.
+// spans follow this table. A new role is one more row. Tests fail wherever it needs more and does not have it.
 var roles = []struct {
 	role Role
 	pool string

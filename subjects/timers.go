@@ -8,11 +8,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DueTimer is the generator's one timer.
+// DueTimer is the only timer of the generator.
 func (n Names) DueTimer(shard int, key schedule.Key) string { return n.timer(shard, "due", key) }
 
-// GuardTimer is the delayed wake-up armed before a version of a definition is written. The version is in the subject: the
-// wake that follows one write removes its own guard and no other's.
+// GuardTimer is the delayed wake-up that is armed before a version of a definition is written. The subject contains the version,
+// so the wake that follows one write removes its own guard and no other.
 func (n Names) GuardTimer(shard int, key schedule.Key, version uint64) string {
 	return n.timer(shard, "guard", key) + "." + strconv.FormatUint(version, 10)
 }
@@ -35,18 +35,18 @@ func (n Names) TimeoutTimer(shard int, key schedule.Key, requestID string) strin
 	return n.timer(shard, "timeout", key) + "." + requestID
 }
 
-// TimeoutTimers matches the timers of the runs of a shard.
+// TimeoutTimers matches the timers of all runs of a shard.
 func (n Names) TimeoutTimers(shard int) string {
 	return n.prefix + ".timer." + strconv.Itoa(shard) + ".timeout.>"
 }
 
-// PulseTimer is the timer of one task stream that fires again and again, and belongs to no schedule.
+// PulseTimer is a timer of one task stream that fires again and again and belongs to no schedule.
 func (n Names) PulseTimer(shard int) string {
 	return n.prefix + ".timer." + strconv.Itoa(shard) + ".pulse"
 }
 
-// Pulse is the subject of what PulseTimer delivers. Nobody takes it: the time of the one message there is says when the timers
-// of the stream have worked last.
+// Pulse is the subject to which PulseTimer delivers. Nobody takes its messages: the time of the only one says when the timers of
+// the stream last worked.
 func (n Names) Pulse(shard int) string { return n.prefix + ".timer." + strconv.Itoa(shard) + ".pulsed" }
 
 func (n Names) timer(shard int, kind string, key schedule.Key) string {
@@ -58,7 +58,7 @@ type Timer struct {
 	// Kind is "due", "guard", "retry", "backfill" or "timeout".
 	Kind string
 	Key  schedule.Key
-	// What is the version that a guard guards, the ID of a backfill, or that of the request of a run; empty for others.
+	// What is the version that a guard guards, the ID of a backfill, or the request ID of a run; empty for others.
 	What string
 }
 
@@ -80,7 +80,8 @@ func (n Names) ParseTimer(subject string) (Timer, error) {
 	return timer, nil
 }
 
-// KindOfTimer returns the kind of timer that a subject of any installation and schedule is for, as [Timer] has it; empty if it is none.
+// KindOfTimer returns the kind of a timer's subject, as [Timer] has it, for any installation and schedule; empty if it is no
+// timer.
 func KindOfTimer(subject string) string {
 	_, rest, _ := strings.Cut(subject, ".timer.")
 	_, rest, _ = strings.Cut(rest, ".")
