@@ -6,7 +6,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 )
 
-// columns are those of the built-in fields.
+// columns has the columns of the built-in fields.
 var columns = map[string]string{
 	query.ID: "id", query.Paused: "paused", query.Type: "type", query.TaskQueue: "task_queue",
 	query.WorkflowID: "workflow_id", query.NextTime: "next_time", query.LastStatus: "last_status",
@@ -14,15 +14,15 @@ var columns = map[string]string{
 	query.CreateTime: "create_time", query.UpdateTime: "update_time", query.Notes: "notes",
 }
 
-// statement is SQL in the making. Nothing that comes from outside becomes part of its text.
+// statement is an SQL statement under construction. Nothing from outside becomes part of its text.
 type statement struct {
 	sql  strings.Builder
 	args []any
-	// few reports whether a condition on attributes holds for few of them; nil means that nobody knows.
+	// few reports whether a condition on attributes holds for few of them; nil means unknown.
 	few func(condition *statement) bool
 }
 
-// add appends SQL, in which each ? stands for one of the arguments.
+// add appends SQL. Each ? in it stands for one of the arguments.
 func (s *statement) add(sql string, args ...any) {
 	s.sql.WriteString(sql)
 	s.args = append(s.args, args...)
@@ -30,8 +30,8 @@ func (s *statement) add(sql string, args ...any) {
 
 // scope keeps the schedules of a namespace whose ID begins with a prefix and for which a query holds.
 //
-// SQL knows a third truth value, and a query does not. Where a value is missing, a comparison is unknown in SQL, which
-// passes for false everywhere but below a negation: there IS NOT TRUE takes the place of NOT.
+// SQL has a third truth value, a query does not. If a value is missing, an SQL comparison is unknown. That counts as false
+// everywhere except below a negation, so IS NOT TRUE is used there in place of NOT.
 func (s *statement) scope(namespace, prefix string, q *query.Query) {
 	s.add("namespace = ?", namespace)
 	if prefix != "" {
@@ -80,15 +80,15 @@ func (s *statement) join(between string, parts []query.Expr) {
 	s.add(")")
 }
 
-// test writes a condition on a column that holds values which compare with those given.
+// test writes a condition on a column whose values compare with those given.
 type test func(s *statement, column string, values []query.Value)
 
-// atom writes what is asked of one field. Negated, there has to be a value of the same class as those it is compared with,
-// and none that the test is true of.
+// atom writes a condition on one field. Negated, it requires a value of the same class as those it is compared with, and no value
+// that passes the test.
 func (s *statement) atom(field query.Field, values []query.Value, negated bool, test test) {
 	if column, ok := columns[field.Name]; ok && field.Source == query.BuiltIn {
 		if negated {
-			s.add("NOT ") // unknown stays unknown: a missing value is not another one
+			s.add("NOT ") // unknown stays unknown: a missing value is not a different value
 		}
 		s.add("(")
 		test(s, column, values)
@@ -108,13 +108,13 @@ func (s *statement) atom(field query.Field, values []query.Value, negated bool, 
 	s.add(")")
 }
 
-// classValues are values that compare with each other.
+// classValues are values that can be compared with each other.
 type classValues struct {
 	class  string
 	values []query.Value
 }
 
-// byClass groups values, in the order in which their classes come first.
+// byClass groups values by class, in the order in which the classes first occur.
 func byClass(values []query.Value) (groups []classValues) {
 	at := map[string]int{}
 	for _, v := range values {
@@ -129,7 +129,7 @@ func byClass(values []query.Value) (groups []classValues) {
 	return groups
 }
 
-// classes asks of the attributes of each class.
+// classes writes conditions on the attributes of each class.
 func (s *statement) classes(field query.Field, groups []classValues, between, not string, test test) {
 	for i, group := range groups {
 		if i > 0 {
@@ -145,8 +145,8 @@ func (s *statement) classes(field query.Field, groups []classValues, between, no
 	}
 }
 
-// exists asks whether a schedule has an attribute. Where there are few, it is faster to begin with them; where there are
-// many, to begin with the schedules: SQLite cannot tell.
+// exists asks whether a schedule has an attribute. With few matching attributes it is faster to begin with them, with many to
+// begin with the schedules. SQLite cannot tell the difference.
 func (s *statement) exists(not string, inner *statement) {
 	if not == "" && s.few != nil && s.few(inner) {
 		s.add("s.number IN (SELECT a.schedule FROM attributes AS a WHERE ")
@@ -173,7 +173,7 @@ func (s *statement) isNull(e query.IsNull) {
 		string(e.Field.Source), e.Field.Name)
 }
 
-// compare writes a comparison. Inequality is the negation of equality, for which the caller cares.
+// compare writes a comparison. Inequality is the negation of equality; the caller writes the negation.
 func (s *statement) compare(column string, op query.Op, value query.Value) {
 	switch op {
 	case query.StartsWith:
@@ -196,7 +196,7 @@ func (s *statement) in(column string, values []query.Value) {
 	s.add(")")
 }
 
-// startsWith is a range, which an index can be used for.
+// startsWith writes a range, so that an index can be used.
 func (s *statement) startsWith(column, prefix string) {
 	end := []byte(prefix)
 	for len(end) > 0 && end[len(end)-1] == 0xff {
@@ -210,7 +210,7 @@ func (s *statement) startsWith(column, prefix string) {
 	s.add("("+column+" >= ? AND "+column+" < ?)", prefix, string(end))
 }
 
-// sqlValue is a value as the tables have it.
+// sqlValue returns a value as stored in the tables.
 func sqlValue(v query.Value) any {
 	switch v.Kind {
 	case query.Text:
@@ -227,7 +227,7 @@ func sqlValue(v query.Value) any {
 	return nil
 }
 
-// sqlBool is a truth value as SQLite has it.
+// sqlBool returns a truth value as SQLite stores it.
 func sqlBool(b bool) int64 {
 	if b {
 		return 1
@@ -235,7 +235,7 @@ func sqlBool(b bool) int64 {
 	return 0
 }
 
-// classOf tells values apart that do not compare.
+// classOf returns the class of a value. Values of different classes cannot be compared.
 func classOf(v query.Value) string {
 	if v.Kind == query.Double {
 		return string(query.Int)

@@ -12,12 +12,12 @@ import (
 
 // cursor is how far a bucket has been read.
 type cursor struct {
-	// sequence is that of the last message, and time when it was stored, by the clock of NATS.
+	// sequence is the sequence of the last message, and time its time of storage, by the clock of NATS.
 	sequence uint64
 	time     time.Time
-	// current is when nothing was left to read, or when the first reading began, by the clock of this machine: what has been
-	// deleted since has left a trace after the cursor, which stays for subjects.TombstoneAge. Stored is what the database
-	// knows of it.
+	// current is when nothing was left to read, or when the first reading began, by the clock of this machine. What has been
+	// deleted since has left a trace after the cursor, which stays for subjects.TombstoneAge. stored is the value of current in
+	// the database.
 	current, stored time.Time
 }
 
@@ -55,8 +55,8 @@ func writeCursor(ctx context.Context, tx *sql.Tx, shard int, c cursor) error {
 	return err
 }
 
-// check finds buckets that have gone back since they were read, as the restore of a backup makes them: they end before the
-// cursor, or what was stored after it comes before it. It also finds out how much there is to read.
+// check finds buckets that have gone back since they were read, as after the restore of a backup: they end before the cursor, or
+// what was stored after it has a lower sequence. It also finds out how much there is to read.
 func (f *follower) check(ctx context.Context) error {
 	for i := range f.buckets {
 		b := &f.buckets[i]
@@ -76,7 +76,7 @@ func (f *follower) check(ctx context.Context) error {
 	return nil
 }
 
-// checkTime asks for the first message that was stored after that of the cursor.
+// checkTime reads the first message that was stored after the cursor's message.
 func (f *follower) checkTime(ctx context.Context, b *bucket) error {
 	if b.cursor.sequence == 0 {
 		return nil

@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	// fileName is that of the index in its folder. SQLite puts others beside it, of which the names begin alike.
+	// fileName is the index file in its folder. SQLite puts others beside it whose names begin alike.
 	fileName = "search.db"
-	// cachePages bounds what each connection keeps in memory, in kibibytes, negative as SQLite wants it.
+	// writerCache and readerCache bound the memory of a connection, in kibibytes. The values are negative because SQLite wants
+	// that.
 	writerCache, readerCache = "-16384", "-8192"
-	// fewSchedules is where it takes as long to find all that a condition on attributes holds for and sort them, as to try
-	// the schedules in order until there are enough for a page, if there are 100,000.
+	// fewSchedules is the break-even number of schedules. For that many it takes equally long to find all that match a condition
+	// on attributes and sort them, or to try the schedules in order until a page is full, if there are 100,000.
 	fewSchedules = 3000
 )
 
-// errOther says that a file is that of another version or installation.
+// errOther means that a file belongs to another version or installation.
 var errOther = errors.New("it is of another version or installation")
 
 // database is an open index: one connection that writes, and some that read meanwhile.
 type database struct {
 	writer, reader *sql.DB
 	put            statements
-	// few is how many schedules a condition on attributes may hold for to be where a query begins. On the columns of schedules
-	// it is a tenth: what is read in order is read several times as fast as what is not.
+	// few is up to how many schedules a condition on attributes is where a query begins. For conditions on columns of schedules
+	// it is a tenth: reading in order is several times as fast as reading out of order.
 	few int
 }
 
-// openDatabase opens the index of an installation, or makes an empty one. A kept index survives the loss of power, if only
-// as it was a moment before.
+// openDatabase opens the index of an installation, or makes an empty one. A kept index survives a loss of power, but may then be
+// in the state of a moment before.
 func openDatabase(ctx context.Context, dir, cluster string, kept bool) (*database, error) {
 	path := filepath.Join(dir, fileName)
 	d := &database{few: fewSchedules}
@@ -75,14 +76,14 @@ func (d *database) open(path string, kept bool) (err error) {
 	return nil
 }
 
-// source is the name of a database for the driver, with settings of SQLite.
+// source returns the name of a database for the driver, with SQLite settings.
 func source(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: url.Values{
 		"_pragma": pragmas,
 	}.Encode()}).String()
 }
 
-// prepare makes the tables of a new file, and refuses one that belongs to something else.
+// prepare makes the tables of a new file, and refuses a file that belongs to something else.
 func (d *database) prepare(ctx context.Context, cluster string) error {
 	var tables int
 	if err := d.writer.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
@@ -106,17 +107,17 @@ func (d *database) prepare(ctx context.Context, cluster string) error {
 	return err
 }
 
-// complete makes what queries need to be fast, once the tables have been filled, and has SQLite look at what is in them.
+// complete makes what queries need to be fast, once the tables are filled, and lets SQLite analyse their contents.
 func (d *database) complete(ctx context.Context) error {
 	_, err := d.writer.ExecContext(ctx, indexes+"PRAGMA analysis_limit = 1000; PRAGMA optimize = 0x10002;"+reload)
 	return err
 }
 
-// reload changes the schema and takes it back: connections read only with the schema what was found in the tables, and so
-// would plan by what was in them when they were opened.
+// reload changes the schema and changes it back. Connections read the statistics of the tables only together with the schema;
+// without a change they would plan by the contents at the time they were opened.
 const reload = "CREATE TABLE changed (only INTEGER); DROP TABLE changed"
 
-// write runs a transaction: all of it, or nothing.
+// write runs a transaction: all of it or nothing.
 func (d *database) write(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := d.writer.BeginTx(ctx, nil)
 	if err != nil {

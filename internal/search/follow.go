@@ -19,25 +19,24 @@ import (
 const (
 	// batchSize is how many messages are read and stored at once.
 	batchSize = 256
-	// hintBatch is how many definitions are asked for at once.
+	// hintBatch is how many definitions are read at once.
 	hintBatch = 64
-	// share is how much of the time following may take: one part in so many. Under load the index is behind rather than
-	// in the way.
+	// share bounds the time for following: one part in so many. Under load the index would rather be behind than in the way.
 	share = 40
-	// maxPause bounds how long what the pools write is not looked at.
+	// maxPause bounds how long the writes of the pools are not read.
 	maxPause = 15 * time.Second
-	// settle is how long the index waits for more changes of definitions after one, unless somebody waits for it.
+	// settle is how long the index waits for more changes of definitions after one, unless a caller waits for it.
 	settle = 20 * time.Millisecond
-	// completeEvery is how often the database is told to look at what is in it, for the sake of good plans. It is also told
-	// after firstLook changes, and then each time after twice as many as before, up to lastLook.
+	// completeEvery is how often the database analyses its contents, for the sake of good plans. It also does so after firstLook
+	// changes, and then each time after twice as many as before, up to lastLook.
 	completeEvery       = 10 * time.Minute
 	firstLook, lastLook = 1000, 1 << 17
-	// maxGap is how long nobody may have followed the buckets for the index to be of use: traces of what has been deleted
-	// vanish after a time.
+	// maxGap is how long the buckets may go unfollowed before the index is useless: traces of deleted records vanish after a
+	// time.
 	maxGap = subjects.TombstoneAge / 2
 )
 
-// errOutdated says that the index cannot be brought up to date.
+// errOutdated means that the index cannot be brought up to date.
 var errOutdated = errors.New("the buckets have moved on without it, or gone back")
 
 // follower brings changes from the buckets into the database.
@@ -45,12 +44,12 @@ type follower struct {
 	index   *Index
 	db      *database
 	buckets []bucket
-	// reached are the times up to which the buckets have been read, completed when that was last said to the database.
+	// reached are the times up to which the buckets have been read. completed is when the database last analysed its contents.
 	reached   []time.Time
 	completed time.Time
-	// changes counts those since then, look is after how many it is due again.
+	// changes counts the changes since then; look is the number after which the next analysis is due.
 	changes, look int
-	// open says that a write which was heard of last has not been found.
+	// open means that the write of the last hint has not been found.
 	open bool
 }
 
@@ -63,7 +62,7 @@ type bucket struct {
 
 func (b *bucket) stream() string { return subjects.BucketStream(b.name) }
 
-// newFollower reads from the database how far it has come, and checks that the buckets are still those.
+// newFollower reads from the database how far it has come, and checks that the buckets are still the same.
 func newFollower(ctx context.Context, x *Index, db *database) (*follower, error) {
 	f := &follower{index: x, db: db, reached: make([]time.Time, x.config.Shards), look: firstLook}
 	for shard := range x.config.Shards {
@@ -77,7 +76,7 @@ func newFollower(ctx context.Context, x *Index, db *database) (*follower, error)
 	return f, nil
 }
 
-// run follows until ctx ends, or the index turns out to be of no use.
+// run follows the buckets until ctx ends, or until the index turns out to be useless.
 func (f *follower) run(ctx context.Context) error {
 	if err := f.untilDone(ctx, f.check); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (f *follower) run(ctx context.Context) error {
 	return nil
 }
 
-// followDefinitions reads definitions when some have changed, until everything is to be read again.
+// followDefinitions reads definitions when some have changed, until everything is due to be read again.
 func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -114,7 +113,7 @@ func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) e
 		case <-f.index.hints.some:
 		}
 		if f.open {
-			_ = sleep.For(ctx, settle) // whoever waits, it may be for a write that was refused
+			_ = sleep.For(ctx, settle) // even if a caller waits: it may be for a write that was refused
 		} else {
 			f.rest(ctx, settle)
 		}
@@ -128,7 +127,7 @@ func (f *follower) followDefinitions(ctx context.Context, limit time.Duration) e
 
 var errDamaged = errors.New("the file is damaged")
 
-// untilDone tries something until it succeeds, ctx ends, or trying again would not help.
+// untilDone retries something until it succeeds, ctx ends, or a retry would not help.
 func (f *follower) untilDone(ctx context.Context, do func(context.Context) error) error {
 	for {
 		err := do(ctx)
@@ -144,7 +143,7 @@ func (f *follower) untilDone(ctx context.Context, do func(context.Context) error
 	}
 }
 
-// storeError is what went wrong in the database, and not in NATS.
+// storeError is an error of the database, as opposed to NATS.
 type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
@@ -185,7 +184,7 @@ func (f *follower) catchUp(ctx context.Context) (err error) {
 	return nil
 }
 
-// complete completes the database, if it is time for it.
+// complete completes the database, if that is due.
 func (f *follower) complete(ctx context.Context) error {
 	now := f.index.config.Now()
 	if f.changes < f.look && now.Sub(f.completed) <= completeEvery {
@@ -201,8 +200,8 @@ func (f *follower) complete(ctx context.Context) error {
 	return nil
 }
 
-// news returns which buckets have something new. They are asked all at once: mostly there is nothing, and to wake up for each answer
-// alone would be much of what an idle process does.
+// news returns which buckets have something new. It asks them all at once: mostly there is nothing, and waking up for each answer
+// separately would be much of what an idle process does.
 func (f *follower) news(ctx context.Context) ([]bool, error) {
 	news := make([]bool, len(f.buckets))
 	group, ctx := errgroup.WithContext(ctx)
@@ -217,8 +216,8 @@ func (f *follower) news(ctx context.Context) ([]bool, error) {
 	return news, group.Wait()
 }
 
-// read reads one bucket to its end, or notes that there is nothing new. What it brings is stored together with how far
-// it goes. Where there is much to read, half of the time is for others.
+// read reads one bucket to its end, or notes that there is nothing new. Each batch is stored together with the new cursor. If
+// there is much to read, half of the time is left to others.
 func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bool) error {
 	for rest := true; rest; {
 		batch := time.Now() //permit:time.Now how long reading takes
@@ -235,7 +234,7 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bo
 			next.current = begin
 		}
 		if len(found) == 0 && next.current.Sub(b.cursor.stored) < maxGap/10 {
-			b.cursor.current = next.current // the database need not know every time that there is nothing new
+			b.cursor.current = next.current // the database need not know each time that there is nothing new
 			break
 		}
 		next.stored = next.current
@@ -251,7 +250,7 @@ func (f *follower) read(ctx context.Context, b *bucket, begin time.Time, news bo
 	return nil
 }
 
-// followHints reads the definitions that have changed, as far as that is known, and leaves the rest for later.
+// followHints reads the definitions that are known to have changed, and leaves the rest for later.
 func (f *follower) followHints(ctx context.Context) error {
 	hints, mark := f.index.hints.take()
 	again := map[int]map[string]hint{}
@@ -278,7 +277,7 @@ func (f *follower) followHints(ctx context.Context) error {
 	return nil
 }
 
-// rest rests for a time, or until somebody waits for what has changed.
+// rest waits for a time, or until a caller waits for what has changed.
 func (f *follower) rest(ctx context.Context, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -289,9 +288,9 @@ func (f *follower) rest(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// store brings messages of a bucket into the database, and how far it has been read, in one transaction.
+// store writes messages of a bucket, and how far it has been read, into the database in one transaction.
 func (f *follower) store(ctx context.Context, b *bucket, found []bus.Message, reached *cursor) error {
-	// A transaction is short, and the driver has a goroutine watch each statement that can be canceled.
+	// A transaction is short, and the driver starts a goroutine to watch each statement that can be canceled.
 	ctx = context.WithoutCancel(ctx)
 	err := f.db.write(ctx, func(tx *sql.Tx) error {
 		w := writer{ctx: ctx, tx: tx, put: &f.db.put, log: f.index.log}

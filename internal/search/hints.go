@@ -14,34 +14,34 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// maxHints bounds how many definitions are looked at ahead of the rest. Where more change at once, those beyond are found
-// when everything is.
+// maxHints bounds how many definitions are read ahead of the rest. If more change at once, the others are found when everything
+// is read.
 const maxHints = 1000
 
-// unresolvedAge is how long the index looks for what a hint speaks of. Where it is not there by then, its write has failed.
+// unresolvedAge is how long the index looks for the write of a hint. If it is not there by then, the write has failed.
 const unresolvedAge = 2 * time.Second
 
-// hint speaks of a write of a definition: it is stored once the definition is beyond a sequence. The message comes by before
-// that, and a replica may show the definition later still.
+// hint announces a write of a definition. The write is stored once the definition's sequence is beyond this one. The message
+// arrives before that, and a replica may show the definition later still.
 type hint struct {
 	beyond uint64
 	heard  time.Time
 }
 
-// hints are definitions that somebody has written, or tried to: the message that a bucket gets is seen by all who care. It is
-// safe for concurrent use.
+// hints are definitions that somebody has written, or tried to write: every subscriber sees the messages that a bucket gets. It
+// is safe for concurrent use.
 type hints struct {
 	mu sync.Mutex
-	// subjects are those of the messages, by shard, and count is how many there are.
+	// subjects has the subjects of the messages, by shard, and count is their number.
 	subjects map[int]map[string]hint
 	count    int
-	// some is full when there are any.
+	// some is full when there are hints.
 	some chan struct{}
-	// heard counts the messages that have come, applied those up to which all are in the index. Lost says that some are not
-	// among the hints, and show when everything is read.
+	// heard counts the messages that have arrived; applied is the count up to which all are in the index. lost means that some
+	// are not among the hints, and show when everything is read.
 	heard, applied uint64
 	lost           bool
-	// wanted is full when somebody waits for what is among the hints.
+	// wanted is full when a caller waits for the hinted changes.
 	wanted chan struct{}
 }
 
@@ -60,7 +60,7 @@ func (h *hints) add(shard int, subject string, about hint) {
 	h.put(shard, subject, about)
 }
 
-// put notes one. The hints are locked.
+// put notes one hint. The caller has locked the hints.
 func (h *hints) put(shard int, subject string, about hint) {
 	if h.subjects[shard] == nil {
 		h.subjects[shard] = map[string]hint{}
@@ -78,7 +78,7 @@ func (h *hints) put(shard int, subject string, about hint) {
 	}
 }
 
-// take returns the subjects there are, by shard, and forgets them. The mark is for done.
+// take returns the subjects, by shard, and forgets them. The mark is for done.
 func (h *hints) take() (taken map[int]map[string]hint, mark uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *hints) take() (taken map[int]map[string]hint, mark uint64) {
 	return taken, h.heard
 }
 
-// done says that what take has returned is in the index, but for those that are to be looked at again.
+// done notes that the index has everything that take returned, except for what is to be read again.
 func (h *hints) done(mark uint64, again map[int]map[string]hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,8 +101,7 @@ func (h *hints) done(mark uint64, again map[int]map[string]hint) {
 	}
 }
 
-// unresolved returns those of the hints about some definitions whose write is not among what has been read of them, and has
-// not failed for sure.
+// unresolved returns the hints whose write is not among the messages found, unless it has failed for sure.
 func unresolved(hints map[string]hint, found []bus.Message, now time.Time) map[string]hint {
 	sequences := make(map[string]uint64, len(found))
 	for i := range found {
@@ -117,14 +116,14 @@ func unresolved(hints map[string]hint, found []bus.Message, now time.Time) map[s
 	return open
 }
 
-// failed says that it is not, and shows when everything is read.
+// failed notes that the index does not have it; it shows when everything is read.
 func (h *hints) failed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost = true
 }
 
-// begin is the mark of a reader who is about to read everything, and doneAll says that he has.
+// begin returns the mark of a reader that is about to read everything. doneAll notes that it has.
 func (h *hints) begin() (mark uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,12 +134,12 @@ func (h *hints) begin() (mark uint64) {
 func (h *hints) doneAll(mark uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count == 0 { // or else some of them may not have been stored yet
+	if h.count == 0 { // otherwise some of them may not be stored yet
 		h.applied = max(h.applied, mark)
 	}
 }
 
-// reached reports whether so many of the messages that have come are in the index.
+// reached reports whether the index has the messages up to a mark.
 func (h *hints) reached(mark uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,13 +151,13 @@ func (x *Index) listen() (stop func(), err error) {
 	var subscriptions []*nats.Subscription
 	stop = func() {
 		for _, s := range subscriptions {
-			_ = s.Unsubscribe() // on a closed connection there is none
+			_ = s.Unsubscribe() // fails on a closed connection, which has no subscriptions
 		}
 	}
 	for shard := range x.config.Shards {
 		subject := subjects.BucketSubject(x.config.Names.StateBucket(shard), "*.*."+subjects.KindDefinition)
 		s, err := x.config.JS.Conn().Subscribe(subject, func(m *nats.Msg) {
-			// Without the header, or with one that is no number, any sequence will do.
+			// Without the header, or if it is not a number, any sequence will do.
 			beyond, _ := strconv.ParseUint(m.Header.Get(jetstream.ExpectedLastSubjSeqHeader), 10, 64)
 			x.hints.add(shard, m.Subject, hint{beyond: beyond, heard: x.config.Now()})
 		})
@@ -171,12 +170,12 @@ func (x *Index) listen() (stop func(), err error) {
 	return stop, nil
 }
 
-// awaitEvery is how often a wait looks whether it is over.
+// awaitEvery is how often a wait checks whether it is over.
 const awaitEvery = 2 * time.Millisecond
 
-// Await waits until the definitions that were written before, as far as this process has heard of them, are in the index: with
-// NATS on one server that is every change that was acknowledged before the call, and with several all but those of the last
-// milliseconds, as a rule. It is false if that is not so within the limit, or before ctx ends, or if the index is being built.
+// Await waits until the index has the definitions that were written before, as far as this process has heard of them. With NATS
+// on one server these are all changes that were acknowledged before the call. With several servers it is, as a rule, all but
+// those of the last milliseconds. It returns false if the limit passes or ctx ends first, or if the index is being built.
 func (x *Index) Await(ctx context.Context, limit time.Duration) bool {
 	if x.status.upTo().IsZero() {
 		return false
@@ -194,14 +193,14 @@ func (x *Index) Await(ctx context.Context, limit time.Duration) bool {
 		if sleep.For(ctx, awaitEvery) != nil {
 			return false
 		}
-		// A message that is handed over at the same moment may have been counted twice.
+		// A message that was handed over at the same moment may have been counted twice.
 		again, _ := x.came()
 		mark = min(mark, again)
 	}
 	return false
 }
 
-// came counts the messages about definitions that this process has received; not known if it does not listen.
+// came counts the messages about definitions that this process has received. known is false if it does not listen.
 func (x *Index) came() (count uint64, known bool) {
 	subscriptions := x.listening.Load()
 	if subscriptions == nil {

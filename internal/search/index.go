@@ -26,49 +26,49 @@ import (
 // defaultInterval is the default of [Config.Interval].
 const defaultInterval = time.Second
 
-// retryDelay is how long the index waits after something has failed.
+// retryDelay is how long the index waits after a failure.
 const retryDelay = 2 * time.Second
 
-// Config is what an [Index] needs. JS and Shards are required; the zero value of every other field is its default.
+// Config is what an [Index] needs. JS and Shards are required; the zero value of every other field means its default.
 type Config struct {
 	JS jetstream.JetStream
-	// Lanes are what the schedules are read by. Default: JS.
+	// Lanes read the schedules by shard. Default: JS.
 	Lanes *bus.Lanes
-	// Names are those of the installation, Shards how many it has, and Created when it was set up.
+	// Names are the names of the installation, Shards is the number of its shards, and Created is when it was set up.
 	Names   subjects.Names
 	Shards  int
 	Created time.Time
-	// Dir is the folder that keeps the index; no other process may use it. Default: a temporary one, removed by Run.
+	// Dir is the folder of the index. No other process may use it. Default: a temporary folder, which Run removes.
 	Dir string
-	// Temporary is the folder for temporary ones. Default: that of the system.
+	// Temporary is the parent of temporary folders. Default: the system's.
 	Temporary string
-	// Interval is how long the index waits before it looks for more of what the pools have written. While that takes long, it
-	// waits longer. Default: 1 s.
+	// Interval is how long the index waits before it reads more of what the pools have written. If reading takes long, it waits
+	// longer. Default: 1 s.
 	Interval time.Duration
-	// Logger gets what happens. Default: slog.Default().
+	// Logger logs what happens. Default: slog.Default().
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Index is a read model of all schedules of an installation. It is made by [New] and safe for concurrent use.
+// Index is a read model of all schedules of an installation. [New] makes it. It is safe for concurrent use.
 type Index struct {
 	config  Config
 	log     *slog.Logger
 	readers *bus.Readers
 	status  *status
 
-	mu sync.RWMutex // held for reading while a query is answered
+	mu sync.RWMutex // read-locked while a query is answered
 	db *database    // nil while there is none
 
 	hints *hints
-	// listening are the subscriptions that the hints come by; nil before there are.
+	// listening has the subscriptions that deliver hints; nil until they exist.
 	listening atomic.Pointer[[]*nats.Subscription]
 	// broken is full when a query has found the file damaged.
 	broken chan struct{}
 }
 
-// New returns an index that answers nothing until Run is called. Errors are about the configuration.
+// New returns an index that answers nothing until Run is called. An error means that the configuration is wrong.
 func New(config Config) (*Index, error) {
 	switch {
 	case config.JS == nil:
@@ -96,8 +96,8 @@ func New(config Config) (*Index, error) {
 	}, nil
 }
 
-// Run builds the index and keeps it up to date until ctx ends. What goes wrong is logged and tried again: nothing but
-// searches depends on it. It may be called once.
+// Run builds the index and keeps it up to date until ctx ends. It logs failures and tries again, because only searches depend on
+// it. It may be called once.
 func (x *Index) Run(ctx context.Context) error {
 	dir, kept := x.config.Dir, x.config.Dir != ""
 	if !kept {
@@ -107,14 +107,14 @@ func (x *Index) Run(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		}
-		defer func() { _ = os.RemoveAll(temporary) }() // what is left is in the folder for that
+		defer func() { _ = os.RemoveAll(temporary) }() // a later process removes what is left
 		dir = temporary
 	}
 	unlock := x.lock(ctx, dir)
 	defer unlock()
 	stop, err := x.listen()
 	if err != nil {
-		// Then changes show with those of the pools, a little later.
+		// Without hints, changes show together with those of the pools, a little later.
 		x.log.WarnContext(ctx, "cannot listen for changes", "error", err)
 	}
 	defer stop()
@@ -134,7 +134,7 @@ func (x *Index) Run(ctx context.Context) error {
 	return nil
 }
 
-// lock waits until no other process has the folder, or ctx ends: the one that is replaced may not have stopped yet.
+// lock waits until no other process has the folder, or ctx ends: the process that this one replaces may not have stopped yet.
 func (x *Index) lock(ctx context.Context, dir string) (unlock func()) {
 	lock := lockOf(dir)
 	for ctx.Err() == nil {
@@ -150,15 +150,16 @@ func (x *Index) lock(ctx context.Context, dir string) (unlock func()) {
 			"dir", dir, "error", err)
 		_ = sleep.For(ctx, retryDelay)
 	}
-	return func() { _ = lock.Close() } // the end of the process does it too
+	return func() { _ = lock.Close() } // the end of the process releases it too
 }
 
-// lockOf is held by the process that has a folder.
+// lockOf returns the lock that the process using a folder holds.
 func lockOf(dir string) *flock.Flock {
 	return flock.New(filepath.Join(dir, "search.lock"), flock.SetPermissions(0o600))
 }
 
-// delayAfter is how long to wait before the index is built anew: not at all where nothing has failed.
+// delayAfter returns how long to wait before the index is rebuilt. If the index is only outdated, foreign or damaged, that is not
+// at all.
 func (x *Index) delayAfter(err error) time.Duration {
 	if errors.Is(err, errOther) || errors.Is(err, errOutdated) || isDamage(err) {
 		return 0
@@ -166,8 +167,8 @@ func (x *Index) delayAfter(err error) time.Duration {
 	return retryDelay
 }
 
-// serve opens the index, follows the buckets and answers queries until ctx ends, or the index is of no use any more: then
-// it says why.
+// serve opens the index, follows the buckets and answers queries until ctx ends. It returns an error if the index is no longer
+// usable.
 func (x *Index) serve(ctx context.Context, dir string, kept bool) error {
 	db, err := openDatabase(ctx, dir, x.cluster(), kept)
 	if err != nil {
@@ -187,7 +188,7 @@ func (x *Index) serve(ctx context.Context, dir string, kept bool) error {
 	return f.run(ctx)
 }
 
-// cluster tells the installation from others, and from an earlier one of the same name.
+// cluster identifies the installation: it differs for others, and for an earlier one of the same name.
 func (x *Index) cluster() string {
 	return fmt.Sprintf("%s %d %s", x.config.Names.Prefix(), x.config.Shards, x.config.Created.UTC().Format(time.RFC3339Nano))
 }
@@ -228,7 +229,7 @@ func (x *Index) read(do func(*database) error) error {
 
 var errClosed = schedule.Errorf(schedule.CodeUnavailable, "the search index is being opened: try again in a moment")
 
-// isDamage reports whether an error of SQLite says that the file is not as it should be.
+// isDamage reports whether an SQLite error means that the file is damaged.
 func isDamage(err error) bool {
 	const corrupt, notADatabase, primary = 11, 26, 0xff
 	var e *sqlite.Error

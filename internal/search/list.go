@@ -11,16 +11,16 @@ import (
 
 // Position is the place of a schedule in the order of a query. The zero Position is the beginning.
 type Position struct {
-	// ID is that of the schedule.
+	// ID is the ID of the schedule.
 	ID string
-	// Value is what is ordered by: a string, an int64, or nil where the schedule has no value. It is nil too for the order
-	// of the IDs.
+	// Value is the value that the list is ordered by: a string, an int64, or nil if the schedule has no value. It is also nil if
+	// the order is by ID.
 	Value any
 }
 
-// List returns the positions of the schedules of a namespace whose ID begins with prefix and for which a query holds, in the
-// order of the query, at most limit of those that follow a position. A page begins after a position and not at a number,
-// so schedules that come and go elsewhere neither repeat nor hide others.
+// List returns the positions of the schedules of a namespace whose ID begins with prefix and for which a query holds. They are in
+// the order of the query, at most limit of those after a position. A page begins after a position and not at a number, so
+// schedules that come and go elsewhere neither repeat nor hide others.
 func (x *Index) List(
 	ctx context.Context, namespace, prefix string, q *query.Query, after Position, limit int,
 ) (positions []Position, upTo time.Time, err error) {
@@ -44,8 +44,8 @@ func (x *Index) Count(ctx context.Context, namespace, prefix string, q *query.Qu
 	return count, upTo, err
 }
 
-// IDs returns the IDs of the schedules for which a query holds, ordered by ID whatever the order of the query is, at most
-// limit of those after an ID; empty means from the beginning.
+// IDs returns the IDs of the schedules for which a query holds, at most limit of those after an ID; an empty ID means from the
+// beginning. They are ordered by ID, whatever the order of the query is.
 func (x *Index) IDs(ctx context.Context, namespace string, q *query.Query, after string, limit int) ([]string, error) {
 	var ids []string
 	err := x.read(func(d *database) error {
@@ -59,15 +59,15 @@ func (x *Index) IDs(ctx context.Context, namespace string, q *query.Query, after
 	return ids, err
 }
 
-// scope is what a list is about.
+// scope is what a list covers.
 type scope struct {
 	namespace, prefix string
 	query             *query.Query
-	// table is where it is read from, if not from the table of schedules as SQLite likes.
+	// table is the table to read from; empty means the table of schedules, by a plan of SQLite's choice.
 	table string
 }
 
-// list reads first the schedules that have a value to order by, and then those without.
+// list first reads the schedules that have a value to order by, and then those without.
 func (d *database) list(ctx context.Context, in scope, after Position, limit int) ([]Position, error) {
 	order := in.query.Order
 	if order == nil || order.Field.Name == query.ID {
@@ -76,7 +76,7 @@ func (d *database) list(ctx context.Context, in scope, after Position, limit int
 	column := columns[order.Field.Name]
 	switch fewest := d.fewest(ctx, in); {
 	case fewest <= d.few/10:
-		column = "+" + column // the same value, and no index
+		column = "+" + column // the same value, but no index
 	case fewest <= d.few && isCovered(in.query):
 		in.table, column = "schedules AS s INDEXED BY by_id", "+"+column
 	}
@@ -95,10 +95,10 @@ func (d *database) list(ctx context.Context, in scope, after Position, limit int
 
 // segment is a part of a list that one index has in order.
 type segment struct {
-	// column is what is ordered by before the ID; empty means nothing.
+	// column is what comes before the ID in the order; empty means nothing.
 	column string
 	desc   bool
-	// missing takes the schedules without a value.
+	// missing selects the schedules without a value.
 	missing bool
 }
 
@@ -124,7 +124,7 @@ func (p segment) write(s *statement, in scope, after Position) {
 	p.order(s)
 }
 
-// begin passes over what comes up to a position.
+// begin skips everything up to a position.
 func (p segment) begin(s *statement, after Position) {
 	more := ">"
 	if p.desc {

@@ -6,7 +6,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// observe shows how far behind the index is, until stop is called.
+// observe shows how far behind the index is until stop is called.
 func (x *Index) observe() (stop func()) {
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
 		upTo := x.status.upTo()

@@ -7,16 +7,16 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/search/query"
 )
 
-// SQLite knows how often the values of a column occur on average, and not that there is hardly any failed run, say. Where a
-// condition leaves few schedules, to find and sort those is faster than to go through all in order, which SQLite may prefer.
+// SQLite knows how often the values of a column occur on average, but not, for example, that hardly any run has failed. If a
+// condition leaves few schedules, it is faster to find and sort those than to go through all in order, which SQLite may prefer.
 
 // statement returns a statement for a query of d.
 func (d *database) statement(ctx context.Context) *statement {
 	return &statement{few: func(condition *statement) bool { return d.countUpTo(ctx, d.few, "attributes AS a", condition) <= d.few }}
 }
 
-// countUpTo counts the rows of a table for which a condition holds; most+1 stands for all that is more, or not known: the
-// query itself will say what is wrong.
+// countUpTo counts the rows of a table for which a condition holds, up to most. most+1 means more, or unknown: then the query
+// itself will show what is wrong.
 func (d *database) countUpTo(ctx context.Context, most int, table string, condition *statement) int {
 	var count int
 	err := d.reader.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+table+" WHERE "+
@@ -27,8 +27,8 @@ func (d *database) countUpTo(ctx context.Context, most int, table string, condit
 	return count
 }
 
-// fewest returns how many schedules are left by that one of the conditions which all must hold that leaves the fewest, of those
-// on a column with an index of its own. It counts up to d.few: more, or no such condition, is one more than that.
+// fewest finds, among the conditions that must all hold and have a column with its own index, the one that leaves the fewest
+// schedules, and returns that number. It counts up to d.few. d.few+1 means more, or that there is no such condition.
 func (d *database) fewest(ctx context.Context, in scope) int {
 	fewest := d.few + 1
 	for _, e := range conditions(in.query) {
@@ -41,7 +41,7 @@ func (d *database) fewest(ctx context.Context, in scope) int {
 	return fewest
 }
 
-// conditions are those that all must hold.
+// conditions returns the conditions that must all hold.
 func conditions(q *query.Query) []query.Expr {
 	switch where := q.Where.(type) {
 	case nil:
@@ -52,7 +52,7 @@ func conditions(q *query.Query) []query.Expr {
 	return []query.Expr{q.Where}
 }
 
-// fieldOf returns the field that a condition asks for; ok is false for what is made of several conditions.
+// fieldOf returns the field of a condition; ok is false for a compound condition.
 func fieldOf(e query.Expr) (field query.Field, ok bool) {
 	switch e := e.(type) {
 	case query.Compare:
@@ -67,7 +67,7 @@ func fieldOf(e query.Expr) (field query.Field, ok bool) {
 	return field, false
 }
 
-// isIndexed reports whether a condition asks for some values of a column with an index of its own.
+// isIndexed reports whether a condition asks for certain values of a column with its own index.
 func isIndexed(e query.Expr) bool {
 	switch e := e.(type) {
 	case query.Compare:
@@ -89,8 +89,8 @@ func isIndexed(e query.Expr) bool {
 	return false
 }
 
-// isCovered reports whether the index by_id has all that a query with an order asks for: to read it from end to end takes less
-// than to look up some thousands of schedules.
+// isCovered reports whether the index by_id has everything that an ordered query needs. Reading it from end to end takes less
+// time than looking up some thousands of schedules.
 func isCovered(q *query.Query) bool {
 	return isShort(q.Order.Field) && !slices.ContainsFunc(conditions(q), func(e query.Expr) bool {
 		field, ok := fieldOf(e)

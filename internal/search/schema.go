@@ -1,16 +1,16 @@
 package search
 
-// schemaVersion is that of the tables and of what they hold. An index of another version is built anew.
+// schemaVersion is the version of the tables and their contents. An index of another version is rebuilt.
 const schemaVersion = 2
 
-// schema are the tables.
+// schema has the tables.
 //
-// The records of a schedule arrive in any order, so a row may have no definition yet, or no more: then its namespace is
-// NULL and it is in no index of a namespace. What the pools keep counts only for the incarnation that it belongs to. The
-// columns that follow from others say both.
+// The records of a schedule arrive in any order, so a row may have no definition yet, or no longer have one: then its namespace
+// is NULL and it is in no index of a namespace. The pools' values count only for the incarnation that they belong to. The
+// computed columns express both.
 //
-// Times are microseconds since 1970. An attribute has a row for each of its values; one without a value that compares has
-// a row of an empty class.
+// Times are microseconds since 1970. An attribute has one row for each of its values. If it has no comparable value, it has one
+// row with an empty class.
 const schema = `
 CREATE TABLE meta (
 	only    INTEGER PRIMARY KEY CHECK (only = 1),
@@ -67,9 +67,9 @@ CREATE TABLE attributes (
 ) WITHOUT ROWID;
 `
 
-// indexes are made when the tables are full for the first time, which takes less than to keep them up to date until then.
-// Those of what the pools write are few: each costs something with every action. The first has all that is short, for the
-// queries that none of the others helps: it is a fraction of the table.
+// indexes are made once the tables have been filled for the first time, because that takes less time than keeping them up to date
+// until then. Only few are on what the pools write, because each costs something with every action. The first has all short
+// columns, for queries that no other index helps; it is a fraction of the table.
 const indexes = `
 CREATE INDEX IF NOT EXISTS by_id          ON schedules (namespace, id, paused, type, task_queue, next_time, last_status,
 	last_time, running, waiting, create_time, update_time);

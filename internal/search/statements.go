@@ -31,11 +31,11 @@ const putInvoker = `INSERT INTO schedules (owner, id, invoker_seq, invoker_incar
 
 const (
 	noAttributes = "DELETE FROM attributes WHERE schedule = ?"
-	// putAttribute passes over a value that a list has twice.
+	// putAttribute skips a value that a list contains twice.
 	putAttribute = "INSERT OR IGNORE INTO attributes VALUES (?, ?, ?, ?, ?)"
 )
 
-// statements are those that run for every record. To parse them takes longer than to run them.
+// statements run for every record. They are prepared, because parsing them takes longer than running them.
 type statements struct {
 	definition, generator, invoker, noAttributes, attribute *sql.Stmt
 }

@@ -15,7 +15,7 @@ type status struct {
 
 // shardStatus is how far a bucket has been read.
 type shardStatus struct {
-	// read counts the messages since the index was opened; total is how many there were to read then.
+	// read counts the messages read since the index was opened; total is how many there were to read then.
 	read, total uint64
 	// upTo is when nothing was left to read; zero before that.
 	upTo time.Time
@@ -48,7 +48,7 @@ func (s *status) upTo() time.Time {
 	return oldest
 }
 
-// check says that the index is not built yet, and how far it is.
+// check returns an error while the index is being built, with how far it is.
 func (s *status) check() error {
 	if !s.upTo().IsZero() {
 		return nil

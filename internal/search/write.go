@@ -19,8 +19,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// writer applies messages of a bucket within a transaction. A message that is older than what is there changes nothing, so
-// each may come again, in any order.
+// writer applies messages of a bucket within a transaction. A message that is older than the stored state changes nothing, so
+// each may arrive again, in any order.
 type writer struct {
 	ctx context.Context
 	tx  *sql.Tx
@@ -33,12 +33,12 @@ func (w *writer) exec(s *sql.Stmt, args ...any) error {
 	return err
 }
 
-// apply takes in one message of a bucket.
+// apply applies one message of a bucket.
 func (w *writer) apply(bucket string, m *bus.Message) error {
 	name := strings.TrimPrefix(m.Subject, subjects.BucketSubject(bucket, ""))
 	tokens := strings.Split(name, ".")
 	if len(tokens) != 3 {
-		return nil // a backfill
+		return nil // a backfill's record
 	}
 	key, err := subjects.ParseStateKey(name)
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *writer) definition(key schedule.Key, m *bus.Message) error {
 		sqlTime(d.CreateTime), sqlTime(d.UpdateTime), sqlText(d.Schedule.State.Notes)).Scan(&number)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil // it is an older one
+		return nil // the stored one is newer
 	case err != nil:
 		return err
 	}
@@ -128,7 +128,7 @@ func (w *writer) invoker(key schedule.Key, m *bus.Message) error {
 		sqlTime(closed), running, wire.CountWaiting(i.Starts))
 }
 
-// lastRun returns how the run ended that ended last, and when.
+// lastRun returns how and when the last run to end has ended.
 func lastRun(runs []schedule.Run) (status schedule.Status, closed time.Time) {
 	for i := range runs {
 		if run := &runs[i]; run.Status != "" && !run.CloseTime.Before(closed) {
@@ -138,7 +138,7 @@ func lastRun(runs []schedule.Run) (status schedule.Status, closed time.Time) {
 	return status, closed
 }
 
-// remove forgets a record. A row of which nothing is left goes.
+// remove deletes a record from the index. A row with nothing left is deleted.
 func (w *writer) remove(key schedule.Key, kind string, sequence uint64) error {
 	switch kind {
 	case subjects.KindDefinition, subjects.KindGenerator, subjects.KindInvoker:
@@ -172,7 +172,7 @@ func (w *writer) remove(key schedule.Key, kind string, sequence uint64) error {
 	return err
 }
 
-// sqlTime is a time as the tables have it: the zero time is none.
+// sqlTime returns a time as stored in the tables; nil for the zero time.
 func sqlTime(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -180,7 +180,7 @@ func sqlTime(t time.Time) any {
 	return t.UnixMicro()
 }
 
-// sqlText is a text that may be missing.
+// sqlText returns a text that may be missing.
 func sqlText(text string) any {
 	if text == "" {
 		return nil
