@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// agree returns the facts of the cluster. It initialises the cluster with the settings if nobody has yet, and brings
-// the replicas among the facts to what the settings ask for.
+// agree returns the facts of the cluster. It initialises the cluster with the settings if nobody has yet, and changes the
+// replicas in the facts to the number that the settings ask for.
 func agree(ctx context.Context, js jetstream.JetStream, names subjects.Names, s Settings) (facts Facts, err error) {
 	err = retry(ctx, "the facts of the cluster", func(ctx context.Context) error {
 		bucket, err := openCluster(ctx, js, names, s)
@@ -37,16 +37,17 @@ func agree(ctx context.Context, js jetstream.JetStream, names subjects.Names, s 
 	return facts, err
 }
 
-// openCluster opens the cluster bucket, which it creates if there is none.
+// openCluster opens the cluster bucket, and creates it if there is none.
 func openCluster(ctx context.Context, js jetstream.JetStream, names subjects.Names, s Settings) (jetstream.KeyValue, error) {
 	bucket, err := js.KeyValue(ctx, names.ClusterBucket())
 	if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return bucket, err
 	}
-	// It is the first bucket that is made, and the last of a backup.
+	// The cluster bucket is the first that is made and the last that is backed up. If it is missing beside a state bucket, it was
+	// deleted.
 	if _, err := js.KeyValue(ctx, names.StateBucket(0)); err == nil {
 		if _, err := js.KeyValue(ctx, names.ClusterBucket()); err == nil {
-			return nil, errAgain // another process has made both in between
+			return nil, errAgain // another process has made both meanwhile
 		}
 		return nil, goneError(names, names.ClusterBucket())
 	} else if !errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -60,7 +61,7 @@ func openCluster(ctx context.Context, js jetstream.JetStream, names subjects.Nam
 	return bucket, err
 }
 
-// readFacts returns the facts and their revision. Who finds none writes the first.
+// readFacts returns the facts and their revision. If there are none it writes the first.
 func readFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Facts, uint64, error) {
 	entry, err := bucket.Get(ctx, factsKey)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -83,7 +84,7 @@ func firstFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Fac
 		return Facts{}, 0, err
 	}
 	facts := s.initial()
-	facts.Created = info.Created // by the clock of the server
+	facts.Created = info.Created // by the server's clock
 	text, err := json.Marshal(facts)
 	if err != nil {
 		return Facts{}, 0, err
@@ -95,7 +96,7 @@ func firstFacts(ctx context.Context, bucket jetstream.KeyValue, s Settings) (Fac
 	return facts, revision, err
 }
 
-// complete notes that all buckets are there.
+// complete notes that all buckets exist.
 func complete(ctx context.Context, js jetstream.JetStream, names subjects.Names) (facts Facts, err error) {
 	err = retry(ctx, "the facts of the cluster", func(ctx context.Context) error {
 		bucket, err := js.KeyValue(ctx, names.ClusterBucket())
@@ -112,7 +113,7 @@ func complete(ctx context.Context, js jetstream.JetStream, names subjects.Names)
 	return facts, err
 }
 
-// writeFacts replaces the facts, unless another process has.
+// writeFacts replaces the facts, unless another process already has.
 func writeFacts(ctx context.Context, bucket jetstream.KeyValue, facts Facts, revision uint64) error {
 	text, err := json.Marshal(facts)
 	if err != nil {
@@ -132,7 +133,7 @@ func changeFacts(ctx context.Context, js jetstream.JetStream, bucket jetstream.K
 	if err != nil {
 		return err
 	}
-	// Of a server on its own, NATS 2.14.0 would accept several replicas, and keep one.
+	// On a single server, NATS 2.14.0 would accept several replicas and keep one.
 	if facts.Replicas > 1 && (info.Cluster == nil || info.Cluster.Name == "") {
 		return errNoCluster
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// buildConcurrency bounds the requests under way at once, of which a new cluster needs some dozens.
+// buildConcurrency bounds the concurrent requests. A new cluster needs some dozens of them.
 const buildConcurrency = 8
 
-// build creates what is missing, other than buckets that once were there, and adapts what does not fit. The replicas follow the facts exactly if this process
-// asked for them; otherwise nothing that has more loses any.
+// build creates what is missing, except buckets that existed once, and adapts what does not fit. If this process asked for a
+// number of replicas, everything gets exactly that number; otherwise nothing that has more loses any.
 func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, facts Facts, exact bool) error {
 	b := builder{js: js, replicas: facts.Replicas, exact: exact, pulses: taskPulses(names, facts.Shards)}
 	if facts.Complete {
@@ -36,7 +36,7 @@ func build(ctx context.Context, js jetstream.JetStream, names subjects.Names, fa
 			first = append(first, step)
 		}
 	}
-	// Where bytes are set apart nothing may be left, and without any left a server makes no stream at all.
+	// The streams that reserve bytes come last: they may use up everything, and then a server makes no stream at all.
 	if err := sideBySide(ctx, first); err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ type builder struct {
 	js       jetstream.JetStream
 	replicas int
 	exact    bool
-	// gone is the error of a bucket that is missing; nil makes it.
+	// gone returns the error for a missing bucket; nil means to make the bucket.
 	gone func(bucket string) error
-	// pulses are those of the streams that have one, by the name of the stream.
+	// pulses has the pulses by the name of their stream.
 	pulses map[string]*nats.Msg
 }
 
@@ -111,17 +111,18 @@ func (b builder) stream(ctx context.Context, want jetstream.StreamConfig, consum
 }
 
 const (
-	// smallServer divides the bound of a stream where a server has no room for all of it: others are to have theirs.
+	// smallServer is the divisor of a stream's bound on a server that has no room for all of it, so that other streams get their
+	// share.
 	smallServer = 64
-	// leastBytes is the smallest bound of a stream that is tried.
+	// leastBytes is the smallest bound that is tried for a stream.
 	leastBytes = 1 << 20
-	// leastMessages is how many messages a stream may have at least that is bounded by their number.
+	// leastMessages is the smallest bound for a stream that is bounded by the number of messages.
 	leastMessages = 1024
 )
 
-// create makes a stream. A server sets the bytes of a bounded stream apart, and refuses one for which it has no room: such a stream gets
-// far fewer, or else half of that, and so on. Where nothing is left to be set apart, the number of messages is bounded instead, which takes
-// no room. It is kept at that then, as if an operator had chosen it.
+// create makes a stream. A server reserves the bytes of a bounded stream, and refuses the stream if it has no room for them. Then
+// create tries a far smaller bound, then half of that, and so on. If nothing can be reserved at all, it bounds the number of
+// messages instead, which reserves nothing. Later starts keep that bound, as if an operator had chosen it.
 func (b builder) create(ctx context.Context, want jetstream.StreamConfig) error {
 	bound, part := want.MaxBytes, int64(smallServer)
 	for {
@@ -137,25 +138,25 @@ func (b builder) create(ctx context.Context, want jetstream.StreamConfig) error 
 	}
 }
 
-// fitStream returns the configuration a stream has, with all that Carillon's promises rest on as it must be. Ages,
-// sizes, placement and the like stay as they are.
+// fitStream returns the existing configuration of a stream, changed where Carillon's promises depend on it. Ages, sizes,
+// placement and the like stay as they are.
 func fitStream(have, want jetstream.StreamConfig) jetstream.StreamConfig {
 	have.Subjects = want.Subjects
 	have.Retention = want.Retention
 	have.Discard = want.Discard
 	have.MaxMsgsPerSubject = want.MaxMsgsPerSubject
 	if want.MaxMsgsPerSubject == 0 {
-		have.MaxMsgsPerSubject = -1 // so the server says that there is no limit
+		have.MaxMsgsPerSubject = -1 // the server's way to say that there is no limit
 	}
 	have.Duplicates = want.Duplicates
 	have.AllowMsgSchedules = want.AllowMsgSchedules
-	have.AllowMsgTTL = have.AllowMsgTTL || want.AllowMsgTTL // the server does not take it back
+	have.AllowMsgTTL = have.AllowMsgTTL || want.AllowMsgTTL // the server does not allow to switch it off
 	have.AllowRollup = want.AllowRollup
 	have.AllowDirect = want.AllowDirect
 	return have
 }
 
-// update changes a stream if there is anything to change but the replicas of one that has enough.
+// update changes a stream, unless the only difference is that it has more replicas than needed.
 func (b builder) update(ctx context.Context, have, fit jetstream.StreamConfig) error {
 	if b.exact || fit.Replicas < b.replicas {
 		fit.Replicas = b.replicas
@@ -167,8 +168,8 @@ func (b builder) update(ctx context.Context, have, fit jetstream.StreamConfig) e
 	return err
 }
 
-// consumer creates the consumer of a pool, or adapts what the pool relies on. One that fits is not touched: an update
-// would disturb those who are pulling from it.
+// consumer creates the consumer of a pool, or adapts what the pool relies on. It does not touch a consumer that fits: an update
+// would disturb the processes that are pulling from it.
 func (b builder) consumer(ctx context.Context, stream string, want jetstream.ConsumerConfig) error {
 	return retry(ctx, "consumer "+want.Durable+" of stream "+stream, func(ctx context.Context) error {
 		consumer, err := b.js.Consumer(ctx, stream, want.Durable)
@@ -195,7 +196,7 @@ func fits(have, want jetstream.ConsumerConfig) bool {
 		have.AckWait == want.AckWait && have.MaxDeliver == want.MaxDeliver
 }
 
-// filters returns the filters of a consumer, which the server gives back in either of two fields.
+// filters returns the filters of a consumer. The server returns them in either of two fields.
 func filters(c jetstream.ConsumerConfig) []string {
 	if c.FilterSubject != "" {
 		return []string{c.FilterSubject}
@@ -203,7 +204,7 @@ func filters(c jetstream.ConsumerConfig) []string {
 	return c.FilterSubjects
 }
 
-// existsMeansAgain turns the failure of a creation that another process was faster with into a second look.
+// existsMeansAgain turns a failed creation into a second look if another process was faster.
 func existsMeansAgain(err, exists error) error {
 	if errors.Is(err, exists) {
 		return errAgain

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// minAPILevel is the level of the JetStream API that came with MinVersion. Delayed messages are older, but since
-	// then a client may remove one by a header of another message.
+	// minAPILevel is the level of the JetStream API in MinVersion. Delayed messages are older, but only since this level may a
+	// client remove one by a header of another message.
 	minAPILevel = 4
 	// MinVersion is the first version of NATS that can do what Carillon needs.
 	MinVersion = "2.14"
@@ -82,18 +82,18 @@ func checkServer(ctx context.Context, js jetstream.JetStream) error {
 	})
 }
 
-// StreamFits reports whether all that Carillon's promises rest on is in a stream as it must be. What [Ensure] leaves to
-// operators, and the replicas, do not count.
+// StreamFits reports whether a stream has everything that Carillon's promises depend on. What [Ensure] leaves to operators, and
+// the replicas, do not count.
 func StreamFits(have, want jetstream.StreamConfig) bool {
 	return reflect.DeepEqual(have, fitStream(have, want))
 }
 
-// BucketFits reports the same of the stream of a bucket.
+// BucketFits reports the same for the stream of a bucket.
 func BucketFits(have jetstream.StreamConfig, want jetstream.KeyValueConfig) bool {
 	return have.SubjectDeleteMarkerTTL == want.LimitMarkerTTL && (have.AllowMsgTTL || want.LimitMarkerTTL == 0)
 }
 
-// ConsumerFits reports whether a consumer is as the pool that shares it relies on.
+// ConsumerFits reports whether a consumer has everything that its pool relies on.
 func ConsumerFits(have, want jetstream.ConsumerConfig) bool { return fits(have, want) }
 
 // FactsKey is the key of the [Facts] in the cluster bucket.

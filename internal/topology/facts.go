@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// FormatVersion is the version of what is stored: keys, records and messages. It changes only when a program of the
-	// version before could not work beside one of the version after.
+	// FormatVersion is the version of what is stored: keys, records and messages. It changes only if programs of the old and the
+	// new version could not work side by side.
 	FormatVersion = 1
-	// DefaultShards and DefaultReplicas initialise a cluster where the settings say nothing.
+	// DefaultShards and DefaultReplicas initialise a cluster if the settings do not say.
 	DefaultShards   = 4
 	DefaultReplicas = 1
-	// MaxShards bounds the shards of a cluster: each is a bucket, a stream and three consumers.
+	// MaxShards bounds the shards of a cluster. Each is a bucket, two streams and four consumers.
 	MaxShards = 256
 
 	factsKey = "cluster"
 )
 
-// Settings are what a process was told about the cluster. What is 0 is taken as it is found.
+// Settings are what a process was told about the cluster. A field that is 0 accepts what the cluster has.
 type Settings struct {
 	// Shards is the number of slices the schedules are divided into. It is fixed when a cluster is initialised.
 	Shards int
-	// Replicas is how many NATS servers keep each message and record: 1, 3 or 5. It can be changed at any time by
-	// starting a process that asks for another number.
+	// Replicas is how many NATS servers keep each message and record: 1, 3 or 5. It can be changed at any time by starting a
+	// process that asks for another number.
 	Replicas int
 }
 
@@ -40,7 +40,7 @@ func (s Settings) validate() error {
 	return nil
 }
 
-// initial are the facts of a cluster that is initialised with these settings.
+// initial returns the facts of a cluster that is initialised with these settings.
 func (s Settings) initial() Facts {
 	f := Facts{FormatVersion: FormatVersion, Shards: s.Shards, Replicas: s.Replicas}
 	if f.Shards == 0 {
@@ -52,21 +52,20 @@ func (s Settings) initial() Facts {
 	return f
 }
 
-// Facts are what all processes of a cluster agree on. They are stored as JSON under the key "cluster" of the cluster
-// bucket.
+// Facts are what all processes of a cluster agree on. They are stored as JSON in the cluster bucket, under the key "cluster".
 type Facts struct {
 	FormatVersion int       `json:"formatVersion"`
 	Shards        int       `json:"shards"`
 	Replicas      int       `json:"replicas"`
 	Created       time.Time `json:"created"`
-	// Complete says that all buckets were there once: one that is missing was deleted, with what was in it.
+	// Complete means that all buckets existed once: a missing one was deleted, with its contents.
 	Complete bool `json:"complete,omitempty"`
 }
 
-// ShardOf returns the shard a schedule lives in.
+// ShardOf returns the shard of a schedule.
 func (f Facts) ShardOf(key schedule.Key) int { return subjects.ShardOf(key, f.Shards) }
 
-// accept refuses settings, or a program, that does not go with the facts.
+// accept refuses settings, or a program, that do not fit the facts.
 func (f Facts) accept(s Settings) error {
 	if f.FormatVersion != FormatVersion {
 		return schedule.Errorf(schedule.CodeFailedPrecondition,

@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// pulseOverdue is how old the last pulse is when a start of a process arms it anew: it has stopped then, or goes by a clock that
-// has been set back.
+// pulseOverdue is the age of the last pulse from which the start of a process arms it again: then it has stopped, or follows a
+// clock that has been set back.
 const pulseOverdue = 6 * subjects.PulseEvery
 
 // pulse returns the timer that guards all other timers of a task stream.
@@ -27,7 +27,7 @@ func pulse(names subjects.Names, shard int) *nats.Msg {
 	return task.Every(names.PulseTimer(shard), names.Pulse(shard), subjects.PulseEvery)
 }
 
-// taskPulses are the pulses of all task streams, by the name of the stream.
+// taskPulses returns the pulses of all task streams, by the name of the stream.
 func taskPulses(names subjects.Names, shards int) map[string]*nats.Msg {
 	pulses := map[string]*nats.Msg{}
 	for shard := range shards {
@@ -36,8 +36,8 @@ func taskPulses(names subjects.Names, shards int) map[string]*nats.Msg {
 	return pulses
 }
 
-// arm sees that a stream has its pulse; nil is none. Its failure stops no start: a server that is full takes no message, and goes
-// on with the pulse that it has.
+// arm makes sure that a stream has its pulse; nil means that it has none. A failure stops no start: a full server accepts no
+// message, but goes on with the pulse that it has.
 func (b builder) arm(ctx context.Context, stream string, pulse *nats.Msg) {
 	if pulse == nil {
 		return
@@ -49,7 +49,7 @@ func (b builder) arm(ctx context.Context, stream string, pulse *nats.Msg) {
 	}
 }
 
-// beats reports whether a stream has this very pulse, which came not long ago or has just been armed.
+// beats reports whether a stream has exactly this pulse, and it came recently or has just been armed.
 func (b builder) beats(ctx context.Context, stream string, pulse *nats.Msg) bool {
 	in, err := b.js.Stream(ctx, stream)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// WhenMissing says what to do about a stream that was deleted, by the name of the stream or of the one behind a bucket.
+// WhenMissing says what to do about a stream that was deleted. stream is its name; for a bucket, the name of the stream behind
+// it.
 func WhenMissing(names subjects.Names, stream string) string {
 	bucket, isBucket := strings.CutPrefix(stream, subjects.BucketStream(""))
 	switch {
@@ -26,8 +27,9 @@ func WhenMissing(names subjects.Names, stream string) string {
 	return fmt.Sprintf("make it anew, empty: carillon cluster recreate %s, and then carillon cluster check --repair", stream)
 }
 
-// Recreate makes streams and buckets anew, empty, that are missing, with their consumers. Names are those of streams or buckets; one
-// that is there is left as it is. A name that is not of the installation is refused, with CodeInvalidArgument, before anything is made.
+// Recreate makes missing streams and buckets again, empty, with their consumers. wanted has names of streams or buckets. Those
+// that exist are left as they are. A name that does not belong to the installation is refused, with CodeInvalidArgument, before
+// anything is made.
 func Recreate(ctx context.Context, js jetstream.JetStream, names subjects.Names, facts Facts, wanted []string) error {
 	buckets, streams := names.Buckets(facts.Shards)[1:], names.StreamConfigs(facts.Shards, facts.Replicas)
 	var known []string
@@ -54,7 +56,7 @@ func Recreate(ctx context.Context, js jetstream.JetStream, names subjects.Names,
 	return errors.Join(errs...)
 }
 
-// goneError refuses to make a bucket anew whose records are lost with it.
+// goneError refuses to make a bucket again, because its records are lost.
 func goneError(names subjects.Names, bucket string) error {
 	return schedule.Errorf(schedule.CodeFailedPrecondition, "the bucket %s is gone, %s", bucket,
 		WhenMissing(names, subjects.BucketStream(bucket)))

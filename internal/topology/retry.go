@@ -22,15 +22,15 @@ const (
 	maxBackoff     = time.Second
 )
 
-// errAgain says that another process was faster: look again.
+// errAgain means that another process was faster: look again.
 var errAgain = errors.New("changed by another process at the same time")
 
-// errNoCluster says why a server cannot hold several replicas.
+// errNoCluster explains why a server cannot hold several replicas.
 var errNoCluster = schedule.Errorf(schedule.CodeFailedPrecondition,
 	"several replicas need a NATS cluster of at least as many servers, and this server is on its own: "+
 		"ask for 1 replica, or connect to a cluster")
 
-// retry repeats a step until it succeeds, fails for good, or ctx ends. What says what is waited for.
+// retry repeats a step until it succeeds, fails for good, or ctx ends. what says what it waits for.
 func retry(ctx context.Context, what string, step func(context.Context) error) error {
 	backoff := minBackoff
 	var last error
@@ -42,7 +42,7 @@ func retry(ctx context.Context, what string, step func(context.Context) error) e
 		if ctx.Err() == nil && !transient(err) {
 			return explain(what, err)
 		}
-		// The failure before the end says more than the end itself.
+		// The last failure before the end says more than the end itself.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -61,7 +61,7 @@ func attempt(ctx context.Context, step func(context.Context) error) error {
 	return step(ctx)
 }
 
-// transient reports whether a failure passes by itself: while a cluster starts, elects, or moves replicas.
+// transient reports whether a failure passes by itself, because a cluster starts, elects, or moves replicas.
 func transient(err error) bool {
 	for _, passing := range []error{
 		errAgain, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected,
@@ -86,8 +86,8 @@ func transient(err error) bool {
 	return api.Code == http.StatusServiceUnavailable
 }
 
-// noRoom reports whether a stream was refused for the bytes it asks to be set apart. A cluster says so of the servers that it has: one that
-// is away may have room.
+// noRoom reports whether a stream was refused for the bytes that it would reserve. A cluster decides this by the servers that it
+// can reach: a missing one may have room.
 func noRoom(err error) bool {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) {
@@ -102,7 +102,7 @@ func noRoom(err error) bool {
 	return false
 }
 
-// hint puts in front of a failure what to look at.
+// hint puts advice in front of a failure.
 func hint(err error) error {
 	if bus.CodeOf(err) == bus.CodeNoPeers {
 		return fmt.Errorf("each replica needs a NATS server of its own, with JetStream and with room: %w", err)
