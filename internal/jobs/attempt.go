@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// concurrency is how many items of a job are done at once, at most.
+	// concurrency is how many items of a job are in progress at once, at most.
 	concurrency = 16
-	// lookAhead is how many IDs are asked for at once: to find them may cost far more than a page is worth.
+	// lookAhead is how many IDs are requested at once: finding them may cost far more than a page is worth.
 	lookAhead = 1000
-	// nextTimeout bounds one such question, itemTimeout one attempt at an item, writeTimeout one write of the record.
+	// nextTimeout bounds one such request, itemTimeout one attempt at an item, writeTimeout one write of the record.
 	nextTimeout  = time.Minute
 	itemTimeout  = 10 * time.Second
 	writeTimeout = 2 * time.Second
-	// grace is how long items that have been begun may take to end, once the runner is told to stop.
+	// grace is how long items in progress may take to end after the runner is told to stop.
 	grace = 5 * time.Second
 )
 
-// attempt is the work on a job from when a runner takes it to when it lets go of it. Its fields belong to run, but for what is
-// said of them.
+// attempt is the work on a job from the time a runner takes it until it lets go of it. Its fields belong to run unless their
+// comments say otherwise.
 type attempt struct {
 	store   *Store
 	work    Work
@@ -36,26 +36,26 @@ type attempt struct {
 	now     func() time.Time
 	key     string
 
-	// given is the job as it was taken; everybody may read it.
+	// given is the job as it was taken. Every goroutine may read it.
 	given *Job
-	// job is the job as it will be written, revision that of its record, unsaved whether they differ.
+	// job is the job as it will be written, and revision the revision of its record. unsaved means that they differ.
 	job      Job
 	revision uint64
 	unsaved  bool
-	// lost says that the job is another's by now, or may be.
+	// lost means that another runner has the job by now, or may have it.
 	lost bool
-	// ahead are the IDs after those of the page, as far as they have been asked for.
+	// ahead has the IDs after those of the page, as far as they have been requested.
 	ahead []string
 
 	limiter *rate.Limiter
 	settled chan settlement
-	// begin ends when nothing more is to be begun, which stop brings about; it may be called anywhere. going ends when what
-	// has been begun is to be given up as well.
+	// begin ends when nothing more may be begun. stop ends it, and may be called from anywhere. going ends when the work in
+	// progress must be given up as well.
 	begin, going context.Context
 	stop, abort  context.CancelFunc
 }
 
-// settlement is what became of an item.
+// settlement is an item and its outcome.
 type settlement struct {
 	id      string
 	outcome Outcome
@@ -68,7 +68,7 @@ func newAttempt(r *Runner, job Job, revision uint64) *attempt {
 		store: r.config.Store, work: r.config.Works[job.Kind], metrics: r.metrics, now: r.config.Now,
 		log: r.config.Logger.With("namespace", job.Namespace, "job_id", job.ID, "kind", job.Kind),
 		key: subjects.JobKey(job.Namespace, job.ID), given: &given, job: job, revision: revision,
-		// A burst of a tenth of a second hides how coarse timers are, and nothing else.
+		// The burst of a tenth of a second only hides how coarse timers are.
 		limiter: rate.NewLimiter(rate.Limit(perSecond), max(perSecond/10, 1)), settled: make(chan settlement),
 	}
 	a.going, a.abort = context.WithCancel(context.Background()) //permit:context.Background an attempt ends by its own rules
@@ -76,7 +76,7 @@ func newAttempt(r *Runner, job Job, revision uint64) *attempt {
 	return a
 }
 
-// run works on the job until it has ended, or is to be let go of, and writes down how far it has come.
+// run works on the job until it has ended or must be let go, and records its progress.
 func (a *attempt) run() {
 	defer a.abort()
 	for a.goesOn() {
@@ -95,8 +95,8 @@ func (a *attempt) run() {
 
 func (a *attempt) goesOn() bool { return a.begin.Err() == nil && !a.lost && !a.job.Ended() }
 
-// turn begins a page. It is written down before any item of it is begun: whoever comes after a crash repeats these and no
-// others, and counts each.
+// turn begins a page. The page is written before any of its items is begun, so after a crash the next runner repeats exactly
+// these items, and counts each once.
 func (a *attempt) turn() {
 	if len(a.ahead) == 0 {
 		var err error
@@ -117,7 +117,7 @@ func (a *attempt) turn() {
 	}
 }
 
-// next asks what comes next until there is an answer. An error is the end of the job, unless the attempt ends.
+// next asks for the next items until there is an answer. An error ends the job, unless the attempt ends.
 func (a *attempt) next(after string) (ids []string, err error) {
 	for try := 1; ; try++ {
 		ids, err = callNext(a.begin, a.work, a.given, after)
@@ -140,7 +140,7 @@ func (a *attempt) cannotGoOn(err error) {
 	a.job.end(Failed, a.now())
 }
 
-// page does the items of a page, several at once, and no faster than the rate.
+// page processes the items of a page, several at once, and no faster than the rate.
 func (a *attempt) page(ids []string) {
 	var doing errgroup.Group
 	doing.SetLimit(concurrency)
@@ -156,7 +156,7 @@ func (a *attempt) page(ids []string) {
 	_ = doing.Wait() // no item returns an error
 }
 
-// item settles one item, unless the attempt ends before.
+// item settles one item, unless the attempt ends first.
 func (a *attempt) item(id string) {
 	for try := 1; ; try++ {
 		outcome, err := callDo(a.going, a.work, a.given, id)
@@ -169,7 +169,7 @@ func (a *attempt) item(id string) {
 			continue
 		}
 		if a.going.Err() != nil {
-			return // what failed because the attempt was given up has not failed
+			return // an item that failed because the attempt was given up has not failed
 		}
 		a.report(id, outcome)
 		a.settled <- settlement{id, outcome}
@@ -189,8 +189,8 @@ func (a *attempt) report(id string, outcome Outcome) {
 	}
 }
 
-// beside calls a function, and meanwhile notes what it settles and holds on to the job. It returns when the function has, which
-// it makes hurry where the job is lost or the grace over.
+// beside calls a function. Meanwhile it notes what the function settles, and keeps the lease of the job. It returns when the
+// function has returned. If the job is lost, or the grace is over, it makes the function hurry.
 func (a *attempt) beside(work func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -207,7 +207,7 @@ func (a *attempt) beside(work func()) {
 		a.metrics.settled(a.job.Kind, s.outcome.Result)
 	}
 	for {
-		// While the record was written more than one of these may have come. What is written next says all that is settled by then.
+		// Several settlements may have come while the record was written. The next write covers all that are noted by then.
 		select {
 		case s := <-a.settled:
 			note(s)

@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// step is what a runner has to do about a job that it does not hold.
+// step is what a runner must do about a job that it does not hold.
 type step int
 
 const (
-	// leave: nothing, until the record changes.
+	// leave: do nothing until the record changes.
 	leave step = iota
-	// wait: nothing, until a time.
+	// wait: do nothing until a certain time.
 	wait
-	// claim: take it.
+	// claim: take the job.
 	claim
 	// remove: delete the record.
 	remove
 )
 
-// next decides what a runner has to do about a job now, and if it is to wait, until when. Able says whether it knows the kind.
+// next decides what a runner must do about a job now. For wait it also returns until when. able says whether the runner knows the
+// kind of job.
 func next(j *Job, now time.Time, able bool) (step, time.Time) {
 	switch {
 	case j.Ended():
@@ -32,7 +33,7 @@ func next(j *Job, now time.Time, able bool) (step, time.Time) {
 	return due(claim, j.LeaseUntil, now)
 }
 
-// due is a step that is to be taken at a time.
+// due returns the step to take at a time.
 func due(what step, at, now time.Time) (step, time.Time) {
 	if now.Before(at) {
 		return wait, at
@@ -40,29 +41,29 @@ func due(what step, at, now time.Time) (step, time.Time) {
 	return what, time.Time{}
 }
 
-// Times of a job that is held.
+// Times of a job in progress.
 const (
-	// saveEvery is how often what is settled is written down, at least.
+	// saveEvery is how often settled items are recorded, at least.
 	saveEvery = time.Second
-	// renewEvery is how old a lease gets before it is renewed, if there is nothing else to write.
+	// renewEvery is the age at which a lease is renewed if there is nothing else to write.
 	renewEvery = Lease / 3
-	// leaseMargin is how long before the end of its lease a runner that could not renew it stops.
+	// leaseMargin is how long before the end of its lease a runner stops if it could not renew it.
 	leaseMargin = Lease / 5
 )
 
-// mustSave says whether a runner has to write the record of a job it holds, of which something is unsaved or not.
+// mustSave reports whether a runner must write the record of a job it holds. unsaved says whether the record lacks something.
 func mustSave(j *Job, unsaved bool, now time.Time) bool {
 	return unsaved || !now.Before(j.LeaseUntil.Add(renewEvery-Lease))
 }
 
-// mustStop says whether a runner can no longer count on holding a job.
+// mustStop reports whether a runner can no longer count on holding a job.
 func mustStop(j *Job, now time.Time) bool { return !now.Before(j.LeaseUntil.Add(-leaseMargin)) }
 
-// Bounds of a page: what a crash may repeat, and how often the record is written.
+// Bounds of a page. Its size limits what a crash may repeat, and how often the record is written.
 const (
 	minPage = 10
 	maxPage = 500
 )
 
-// pageSize is how many items are made a page: about as many as a second takes.
+// pageSize is how many items make a page: about as many as one second takes.
 func pageSize(rate int) int { return min(max(cmp.Or(rate, DefaultRate), minPage), maxPage) }

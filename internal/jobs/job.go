@@ -8,59 +8,59 @@ import (
 
 // Limits of jobs.
 const (
-	// DefaultRate is how many items of a job are begun in a second where it does not say.
+	// DefaultRate is how many items per second are begun if a job does not say.
 	DefaultRate = 100
 	// MaxRate is the largest rate.
 	MaxRate = 10_000
-	// MaxFailures is how many failures a record keeps, the newest.
+	// MaxFailures is how many failures a record keeps: the newest ones.
 	MaxFailures = 100
-	// maxReason is how many bytes of the reason of a failure are kept.
+	// maxReason is how many bytes of a failure's reason are kept.
 	maxReason = 512
 	// Lease is how long a runner may be silent about a job before another takes it.
 	Lease = 15 * time.Second
-	// Retention is how long the record of a job that has ended is kept.
+	// Retention is how long the record of an ended job is kept.
 	Retention = 7 * 24 * time.Hour
 )
 
-// Status says where a job stands.
+// Status is the state of a job.
 type Status string
 
 // The statuses of a job.
 const (
-	// Running: there is more to do, whether a runner is at it or not.
+	// Running: there is more to do, whether or not a runner is working on it.
 	Running Status = "running"
-	// Done: everything has been settled; items may have failed.
+	// Done: everything has been settled. Items may have failed.
 	Done Status = "done"
-	// Canceled: somebody has ended it.
+	// Canceled: somebody has ended the job.
 	Canceled Status = "canceled"
-	// Failed: it could not go on. Error says why.
+	// Failed: the job could not go on. Error says why.
 	Failed Status = "failed"
 )
 
-// Job is the record of a job. Who makes one sets the first part; the rest belongs to [Create], [Cancel] and the runners.
+// Job is the record of a job. Its creator sets the first part; the rest belongs to [Create], [Cancel] and the runners.
 type Job struct {
 	Namespace string `json:"namespace"`
 	// ID is one token of a subject, unique in the namespace.
 	ID string `json:"id"`
-	// Kind says whose [Work] it is, Parameters what that is to do.
+	// Kind says which [Work] does the job; Parameters are for that Work.
 	Kind       string          `json:"kind"`
 	Parameters json.RawMessage `json:"parameters,omitempty"`
-	// Identity is who asks, as far as that is known.
+	// Identity is who asked for the job, as far as that is known.
 	Identity   string    `json:"identity,omitempty"`
 	CreateTime time.Time `json:"createTime"`
-	// NotBefore is when the work may begin; zero for at once.
+	// NotBefore is when the work may begin; zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Rate is how many items are begun in a second, 1 to [MaxRate]; 0 means [DefaultRate].
+	// Rate is how many items per second are begun, 1 to [MaxRate]; 0 means [DefaultRate].
 	Rate int `json:"rate,omitempty"`
-	// Total is how many items there seemed to be when the job was made; -1 if that is not known.
+	// Total is how many items there seemed to be when the job was created; -1 if that is not known.
 	Total int `json:"total"`
 
 	Status Status `json:"status"`
-	// Cursor is the last ID that has been made part of a page: what comes after it has not been looked at. Page are those up to
-	// it that are not settled yet, in order.
+	// Cursor is the last ID that has been part of a page; what comes after it has not been looked at. Page has the IDs up to
+	// Cursor that are not settled yet, in order.
 	Cursor string   `json:"cursor,omitempty"`
 	Page   []string `json:"page,omitempty"`
-	// Walked says that nothing comes after Cursor.
+	// Walked means that nothing comes after Cursor.
 	Walked bool `json:"walked,omitempty"`
 	// Done, Skipped and Failed count the settled items.
 	Done    int `json:"done"`
@@ -70,12 +70,12 @@ type Job struct {
 	Failures  []Failure `json:"failures,omitempty"`
 	StartTime time.Time `json:"startTime,omitzero"`
 	EndTime   time.Time `json:"endTime,omitzero"`
-	// CanceledBy is who has canceled it, Error why it could not go on.
+	// CanceledBy is who canceled the job; Error is why it could not go on.
 	CanceledBy string `json:"canceledBy,omitempty"`
 	Error      string `json:"error,omitempty"`
 
-	// Owner is the runner that holds the job, until LeaseUntil by its clock; empty if none does. Term counts how often the
-	// job has been taken, and tells one hold from the next.
+	// Owner is the runner that holds the job, until LeaseUntil by that runner's clock; empty if none does. Term counts how often
+	// the job has been taken, and so distinguishes one hold from the next.
 	Owner      string    `json:"owner,omitempty"`
 	Term       int       `json:"term,omitempty"`
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
@@ -94,13 +94,13 @@ type Result string
 const (
 	// ItemDone: it was done, now or by an earlier attempt.
 	ItemDone Result = "done"
-	// ItemSkipped: there was nothing to do about it.
+	// ItemSkipped: there was nothing to do.
 	ItemSkipped Result = "skipped"
 	// ItemFailed: it cannot be done.
 	ItemFailed Result = "failed"
 )
 
-// Outcome is what became of an item. Reason is for people, one line; a failure needs one.
+// Outcome is the result of an item. Reason is one line for people; a failure needs one.
 type Outcome struct {
 	Result Result
 	Reason string
@@ -120,10 +120,10 @@ func (j *Job) claim(owner string, now time.Time) {
 
 func (j *Job) renew(now time.Time) { j.LeaseUntil = now.Add(Lease) }
 
-// release makes the job one that nobody holds.
+// release ends the hold on the job.
 func (j *Job) release() { j.Owner, j.LeaseUntil = "", time.Time{} }
 
-// turn begins the next page, which is the end of the walk if it is empty. The page before must be settled.
+// turn begins the next page. An empty page ends the walk. The page before must be settled.
 func (j *Job) turn(ids []string) {
 	j.Page = ids
 	if len(ids) == 0 {
@@ -139,7 +139,7 @@ func (j *Job) settle(id string, outcome Outcome) {
 	if i < 0 {
 		return
 	}
-	j.Page = slices.Concat(j.Page[:i], j.Page[i+1:]) // the page as it was may be being worked on
+	j.Page = slices.Concat(j.Page[:i], j.Page[i+1:]) // a copy: the previous page may still be in use
 	switch outcome.Result {
 	case ItemDone:
 		j.Done++
@@ -157,8 +157,8 @@ func (j *Job) end(status Status, now time.Time) {
 	j.release()
 }
 
-// adopt takes over what others may change of a job while a runner holds it: that it is canceled. It reports false if another
-// has taken it. A write of the runner's own, whose answer was lost, is no reason to give up.
+// adopt takes over the one thing that others may change while a runner holds the job: its cancellation. It returns false if
+// another runner has taken the job. Finding a write of the runner itself, whose answer was lost, is no reason to give up.
 func (j *Job) adopt(stored *Job) bool {
 	if stored.Term != j.Term {
 		return false
@@ -169,13 +169,13 @@ func (j *Job) adopt(stored *Job) bool {
 	return true
 }
 
-// cut returns the beginning of a reason.
+// cut shortens a reason to its beginning.
 func cut(reason string) string {
 	if len(reason) <= maxReason {
 		return reason
 	}
 	end := maxReason
-	for end > 0 && reason[end]&0xC0 == 0x80 { // half a character
+	for end > 0 && reason[end]&0xC0 == 0x80 { // in the middle of a character
 		end--
 	}
 	return reason[:end] + "…"

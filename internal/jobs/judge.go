@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxTries is how often an item is tried before it has failed: for about half a minute.
+	// maxTries is how often an item is tried before it has failed. That takes about half a minute.
 	maxTries = 10
 	// minBackoff is the wait before the second attempt. It doubles up to maxBackoff.
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
 )
 
-// judge says what the outcome of an attempt at an item means: what became of it, or that it is to be tried again.
+// judge says what an attempt at an item means: its outcome, or that the item must be tried again.
 func judge(outcome Outcome, err error, try int) (Outcome, bool) {
 	switch {
 	case err == nil && outcome.Result == "":
@@ -30,13 +30,13 @@ func judge(outcome Outcome, err error, try int) (Outcome, bool) {
 	return Outcome{ItemFailed, fmt.Sprintf("given up after %d attempts: %v", try, err)}, try < maxTries
 }
 
-// isFinal reports whether an error will be the same again.
+// isFinal reports whether trying again would give the same error.
 func isFinal(err error) bool {
 	var failure *schedule.Error
 	return errors.As(err, &failure) && failure.Code != schedule.CodeUnavailable
 }
 
-// backoff is the wait after an attempt that failed.
+// backoff is the wait after a failed attempt.
 func backoff(try int) time.Duration {
 	pause := minBackoff
 	for range try - 1 {
@@ -45,7 +45,7 @@ func backoff(try int) time.Duration {
 	return pause
 }
 
-// callNext and callDo bound one call of a Work. A panic is an error of that item, and not the end of the process.
+// callNext and callDo bound one call of a Work. They turn a panic into an error of that item, so that the process goes on.
 
 func callNext(ctx context.Context, work Work, job *Job, after string) (ids []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, nextTimeout)

@@ -7,10 +7,10 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 )
 
-// lastWrites is how often it is tried to give a job back.
+// lastWrites is how many attempts are made to give a job back.
 const lastWrites = 3
 
-// keep writes the record if it is time to, which renews the lease.
+// keep writes the record if that is due, which renews the lease.
 func (a *attempt) keep() error {
 	now := a.now()
 	if mustStop(&a.job, now) {
@@ -30,7 +30,7 @@ func (a *attempt) keep() error {
 	return err
 }
 
-// save writes the record with a last change, unless that fails.
+// save writes the record with one more change, which is kept only if the write succeeds.
 func (a *attempt) save(change func(*Job)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout) //permit:context.Background written after an abort too
 	defer cancel()
@@ -51,7 +51,7 @@ func (a *attempt) save(change func(*Job)) error {
 	}
 }
 
-// lookAgain finds out what another has written.
+// lookAgain finds out what another process has written.
 func (a *attempt) lookAgain(ctx context.Context) error {
 	stored, revision, err := a.store.read(ctx, a.job.Namespace, a.job.ID)
 	switch {
@@ -69,7 +69,7 @@ func (a *attempt) lookAgain(ctx context.Context) error {
 	return nil
 }
 
-// lose ends the attempt at once: whatever it still writes or does is another's.
+// lose ends the attempt at once: the job belongs to another runner, and so does whatever this attempt would still write or do.
 func (a *attempt) lose(why string) {
 	if !a.lost {
 		a.log.WarnContext(a.going, "let go of a job", "reason", why)
@@ -78,7 +78,7 @@ func (a *attempt) lose(why string) {
 	a.abort()
 }
 
-// letGo writes down the end of the job, or how far it has come, for another to go on at once.
+// letGo records the end of the job, or its progress, so that another runner can continue at once.
 func (a *attempt) letGo() {
 	for range lastWrites {
 		if a.lost {

@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// slots is how many jobs a runner works on at once. Others wait, or are taken by other runners.
+	// slots is how many jobs a runner works on at once. Further jobs wait, or other runners take them.
 	slots = 4
-	// watchPause is the wait before a watch that has ended is begun anew, and before a job that could not be taken is tried
-	// again.
+	// watchPause is the wait before a watch that has ended is restarted, and before a job that could not be taken is tried again.
 	watchPause = time.Second
 )
 
@@ -31,26 +30,26 @@ var errWatchEnded = errors.New("jobs: the watch has ended")
 // Config is what a [Runner] needs. All fields are required.
 type Config struct {
 	Store *Store
-	// Works are what the jobs of each kind do.
+	// Works has what the jobs of each kind do.
 	Works  map[string]Work
 	Logger *slog.Logger
-	// Owner names the runner, unlike all others.
+	// Owner is the name of the runner. No other runner has it.
 	Owner string
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Runner works on jobs. It is made by [NewRunner].
+// Runner works on jobs. [NewRunner] makes it.
 type Runner struct {
 	config  Config
 	metrics instruments
-	// known are the jobs as the watch has last shown them, held those that this runner works on. Both belong to Run.
+	// known has the jobs as the watch last showed them; held has those that this runner works on. Both belong to Run.
 	known map[string]record
 	held  map[string]*attempt
 	ended chan *attempt
 }
 
-// record is a job and the revision it was written at.
+// record is a job and its revision.
 type record struct {
 	job      Job
 	revision uint64
@@ -64,7 +63,7 @@ func NewRunner(config Config) *Runner {
 	}
 }
 
-// Run works on jobs until ctx ends, and gives back those it has by then. It returns when all its goroutines have ended. It may
+// Run works on jobs until ctx ends, and then gives back those that it has. It returns when all its goroutines have ended. It may
 // be called once.
 func (r *Runner) Run(ctx context.Context) {
 	var working sync.WaitGroup
@@ -104,17 +103,17 @@ func (r *Runner) rest(ctx context.Context) {
 	}
 }
 
-// watch follows the records of all jobs until that fails.
+// watch follows the records of all jobs until the watch fails.
 func (r *Runner) watch(ctx context.Context, working *sync.WaitGroup) error {
 	watch, err := r.config.Store.cluster.Watch(ctx, subjects.AllJobKeys())
 	if err != nil {
 		return fmt.Errorf("jobs: watch: %w", err)
 	}
-	defer func() { _ = watch.Stop() }() // fails if the connection is closed, and then it is gone as well
+	defer func() { _ = watch.Stop() }() // fails on a closed connection, which has no watch
 	clear(r.known)
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	current := false // whether the watch has shown all that there was
+	current := false // whether the watch has shown everything that existed
 	for {
 		select {
 		case <-ctx.Done():
@@ -140,8 +139,8 @@ func (r *Runner) watch(ctx context.Context, working *sync.WaitGroup) error {
 	}
 }
 
-// catchUp takes in all that has come by now, so that what is done next goes by the newest there is, in whatever order that came. It
-// reports whether the watch has shown all that there was; and false if it has ended.
+// catchUp processes all updates that have arrived, so that the next decision is based on the newest state, whatever order they
+// came in. shown reports whether the watch has shown everything that existed; ok is false if the watch has ended.
 func (r *Runner) catchUp(ctx context.Context, watch jetstream.KeyWatcher) (shown, ok bool) {
 	for {
 		select {
@@ -163,7 +162,7 @@ func (r *Runner) catchUp(ctx context.Context, watch jetstream.KeyWatcher) (shown
 	}
 }
 
-// see notes what the watch shows.
+// see notes an update from the watch.
 func (r *Runner) see(ctx context.Context, entry jetstream.KeyValueEntry) {
 	if entry == nil {
 		return
@@ -181,11 +180,11 @@ func (r *Runner) see(ctx context.Context, entry jetstream.KeyValueEntry) {
 	}
 	r.known[key] = record{job, entry.Revision()}
 	if held := r.held[key]; held != nil && job.Ended() {
-		held.stop() // canceled; it finds out by itself with its next write, but that may be a second from now
+		held.stop() // canceled: the next write would show it, but that may be a second from now
 	}
 }
 
-// act does what is to be done about the jobs now, and returns how long to wait before the next look.
+// act does what the jobs need now, and returns how long to wait before the next look.
 func (r *Runner) act(ctx context.Context, working *sync.WaitGroup) time.Duration {
 	const longest = time.Hour
 	pause := longest
@@ -212,11 +211,11 @@ func (r *Runner) act(ctx context.Context, working *sync.WaitGroup) time.Duration
 	return pause
 }
 
-// take takes a job and works on it, unless another runner was faster. It returns false if it is to be tried again.
+// take takes a job and works on it, unless another runner was faster. It returns false if the job must be tried again.
 func (r *Runner) take(ctx context.Context, known record, working *sync.WaitGroup) bool {
 	job := known.job
 	job.claim(r.config.Owner, r.config.Now())
-	// Not even a stop cuts the write short: it would be a claim that nobody knows of.
+	// Not even a stop cuts the write short: nobody would know of the claim.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	revision, err := r.config.Store.write(ctx, &job, known.revision)
@@ -227,7 +226,7 @@ func (r *Runner) take(ctx context.Context, known record, working *sync.WaitGroup
 	r.held[held.key] = held
 	r.metrics.begun(job.Kind)
 	held.log.InfoContext(ctx, "working on a job", "term", job.Term, "settled", job.Done+job.Skipped+job.Failed)
-	// It outlives ctx, to finish what it has begun.
+	// The work outlives ctx, to finish what it has begun.
 	working.Go(func() {
 		held.run()
 		r.ended <- held
@@ -235,7 +234,7 @@ func (r *Runner) take(ctx context.Context, known record, working *sync.WaitGroup
 	return true
 }
 
-// missed reports whether a write was in vain because another was faster, whose write the watch will show.
+// missed reports whether a write failed because another was faster. The watch will show that other write.
 func (r *Runner) missed(ctx context.Context, job *Job, err error) bool {
 	if errors.Is(err, kv.ErrConflict) {
 		return true
@@ -254,30 +253,30 @@ func (r *Runner) remove(ctx context.Context, known record) bool {
 	return true
 }
 
-// drop forgets a job that this runner works on no more.
+// drop forgets a job that this runner no longer works on.
 func (r *Runner) drop(done *attempt) {
 	delete(r.held, done.key)
 	r.metrics.over(done.job.Kind)
 }
 
-// Work is what the jobs of a kind do. It must be safe for concurrent use. The job is as it was when the runner took it; nobody
+// Work is what the jobs of one kind do. It must be safe for concurrent use. The job is as it was when the runner took it; nobody
 // may change it.
 type Work interface {
-	// Next returns IDs of items, in ascending order and all greater than after, at most limit. None means that there are no
-	// more. A *schedule.Error ends the job as failed, unless its code is unavailable; after any other error it is asked again.
+	// Next returns IDs of items, in ascending order and all greater than after, at most limit. None means that there are no more.
+	// A *schedule.Error ends the job as failed, unless its code is unavailable. After any other error Next is called again.
 	Next(ctx context.Context, job *Job, after string, limit int) (ids []string, err error)
-	// Do settles one item. It may be called again for one that it has settled, and several items are settled at once. A
-	// *schedule.Error is an item that has failed, unless its code is unavailable; after any other error it is called again,
-	// and the item has failed when that does not help.
+	// Do settles one item. It may be called again for an item that it has settled, and concurrently for several items. A
+	// *schedule.Error means that the item has failed, unless its code is unavailable. After any other error Do is called again,
+	// and if that does not help the item has failed.
 	Do(ctx context.Context, job *Job, id string) (Outcome, error)
 }
 
-// Reporter is a [Work] that wants to hear of items that have failed, before they are counted. It may hear of one twice.
+// Reporter is a [Work] that is told of failed items before they are counted. It may be told twice.
 type Reporter interface {
 	Report(ctx context.Context, job *Job, failure Failure) error
 }
 
-// instruments count jobs and what becomes of their items.
+// instruments counts jobs and the outcomes of their items.
 type instruments struct{}
 
 func (instruments) begun(kind string) { metrics.JobsRunning.Add(metrics.Untraced(), 1, kind) }

@@ -15,7 +15,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// The errors of a [Store] beside those of kv and of NATS, which may be tried again.
+// The errors of a [Store]. Errors of kv and of NATS come on top; those may be tried again.
 var (
 	// ErrNone: there is no such job.
 	ErrNone = errors.New("jobs: no such job")
@@ -28,17 +28,17 @@ const (
 	listTimeout = 10 * time.Second
 	// readers is how many jobs of a list are read at once.
 	readers = 16
-	// maxWrites bounds the attempts to write a record that its runner writes as well, every second or so.
+	// maxWrites bounds the attempts to write a record that its runner also writes, about every second.
 	maxWrites = 16
 )
 
-// Store reads and writes jobs. It is made by [NewStore] and safe for concurrent use.
+// Store reads and writes jobs. [NewStore] makes it. It is safe for concurrent use.
 type Store struct{ cluster *kv.Cluster }
 
 // NewStore returns the store in a cluster bucket.
 func NewStore(cluster *kv.Cluster) *Store { return &Store{cluster: cluster} }
 
-// Create stores a new job, and returns true; or false if there is one of that ID already, which is left as it is.
+// Create stores a new job and returns true. If a job with that ID exists, it returns false and leaves that job as it is.
 func (s *Store) Create(ctx context.Context, job Job) (created bool, err error) {
 	job.Status = Running
 	_, err = s.write(ctx, &job, 0)
@@ -48,7 +48,7 @@ func (s *Store) Create(ctx context.Context, job Job) (created bool, err error) {
 	return err == nil, err
 }
 
-// Get returns a job as it was last written, or ErrNone.
+// Get returns the last written version of a job, or ErrNone.
 func (s *Store) Get(ctx context.Context, namespace, id string) (Job, error) {
 	job, _, err := s.read(ctx, namespace, id)
 	return job, err
@@ -63,7 +63,7 @@ func (s *Store) read(ctx context.Context, namespace, id string) (Job, uint64, er
 	return record.Value, record.Revision, err
 }
 
-// List returns the jobs of a namespace, the newest first.
+// List returns the jobs of a namespace, newest first.
 func (s *Store) List(ctx context.Context, namespace string) ([]Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -79,7 +79,7 @@ func (s *Store) List(ctx context.Context, namespace string) ([]Job, error) {
 			record, err := kv.GetJSON[Job](ctx, s.cluster, key)
 			switch {
 			case errors.Is(err, kv.ErrNotFound), errors.Is(err, kv.ErrCorrupt):
-				return nil // one that cannot be read must not hide the others; Get says what is wrong with it
+				return nil // a job that cannot be read must not hide the others; Get says what is wrong with it
 			case err == nil:
 				found[i] = &record.Value
 			}
@@ -103,8 +103,8 @@ func newestFirst(a, b Job) int {
 	return cmp.Or(b.CreateTime.Compare(a.CreateTime), strings.Compare(a.ID, b.ID))
 }
 
-// Cancel ends a job: items that have been begun are finished, no others are begun. It returns the job, or ErrNone, or the job
-// and ErrEnded.
+// Cancel ends a job: items in progress are finished, and no others are begun. It returns the job, or ErrNone, or the job together
+// with ErrEnded.
 func (s *Store) Cancel(ctx context.Context, namespace, id, by string, now time.Time) (Job, error) {
 	for range maxWrites {
 		job, revision, err := s.read(ctx, namespace, id)
@@ -114,7 +114,7 @@ func (s *Store) Cancel(ctx context.Context, namespace, id, by string, now time.T
 		if job.Ended() {
 			return job, ErrEnded
 		}
-		job.Status, job.EndTime, job.CanceledBy = Canceled, now, by // the owner stays: it has something to note still
+		job.Status, job.EndTime, job.CanceledBy = Canceled, now, by // the owner stays: it still has something to record
 		if _, err := s.write(ctx, &job, revision); !errors.Is(err, kv.ErrConflict) {
 			return job, err
 		}
@@ -122,7 +122,7 @@ func (s *Store) Cancel(ctx context.Context, namespace, id, by string, now time.T
 	return Job{}, schedule.Errorf(schedule.CodeUnavailable, "the job is being written too often: try again")
 }
 
-// write stores a job that was last written at a revision, and returns the new one, or kv.ErrConflict.
+// write stores a job that was last written at a revision. It returns the new revision, or kv.ErrConflict.
 func (s *Store) write(ctx context.Context, job *Job, revision uint64) (uint64, error) {
 	return kv.PutJSON(ctx, s.cluster, subjects.JobKey(job.Namespace, job.ID), job, revision)
 }
