@@ -22,8 +22,8 @@ func decodeChecked(data []byte, v reflect.Value) error {
 	return err
 }
 
-// place is where a value stands in a text: under a key of what stands at up, or at an index if the key is missing. It becomes
-// a path only for an error.
+// place is the position of a value in a text: under a key of the value at up, or at an index if the key is missing. It becomes a
+// path only for an error.
 type place struct {
 	up    *place
 	key   string
@@ -40,10 +40,10 @@ func (p *place) String() string {
 	return jsontext.JoinKey(p.up.String(), p.key)
 }
 
-// textDecoder walks a JSON text and a Go type side by side. It nests as deep as the type does, not as the text.
+// textDecoder walks a JSON text and a Go type side by side. It nests as deep as the type, not as the text.
 type textDecoder struct{ *jsontext.Scanner }
 
-// value reads the next JSON value into v and reports whether there was one other than null. Null leaves v alone.
+// value reads the next JSON value into v and reports whether it was present, that is, not null. Null leaves v unchanged.
 func (d *textDecoder) value(at *place, v reflect.Value) (present bool, err error) {
 	t := v.Type()
 	switch {
@@ -140,7 +140,7 @@ func (d *textDecoder) required(at *place, v reflect.Value) error {
 	return err
 }
 
-// leaf reads a value whose type encoding/json knows how to read, or that reads itself.
+// leaf reads a value whose type encoding/json can read, or that reads itself.
 func (d *textDecoder) leaf(at *place, v reflect.Value) (present bool, err error) {
 	text := d.Raw()
 	switch {
@@ -162,7 +162,7 @@ func (d *textDecoder) leaf(at *place, v reflect.Value) (present bool, err error)
 	return true, nil
 }
 
-// compacted returns text, which is valid, without its white space: what is printed and read again stays the same.
+// compacted returns a valid text without its white space, so that printing and reading it again does not change it.
 func compacted(text []byte) []byte {
 	var buf bytes.Buffer
 	buf.Grow(len(text))
@@ -172,7 +172,7 @@ func compacted(text []byte) []byte {
 	return buf.Bytes()
 }
 
-// toUTC makes t UTC. A time with an offset can leave, by that, the years that RFC 3339 can write.
+// toUTC converts t to UTC. The conversion of a time with an offset can leave the years that RFC 3339 can write.
 func toUTC(at *place, t *time.Time) error {
 	*t = t.UTC()
 	if year := t.Year(); year < 0 || year > 9999 {
@@ -181,7 +181,7 @@ func toUTC(at *place, t *time.Time) error {
 	return nil
 }
 
-// unknownField is the error about a field name that is not among the known ones.
+// unknownField returns the error for a field name that is not a known one.
 func unknownField(path, name string, known []string) error {
 	if meant := suggest.Nearest(name, known); meant != "" {
 		return schedule.Invalid(path, "unknown field, did you mean %s?", meant)

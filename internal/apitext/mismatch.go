@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// leafError puts err, which reading text into a value of type t gave, into our words; what a type that reads itself says
-// is kept, which quotes no more than [jsontext.Shorten] leaves.
+// leafError rewords err, the result of reading text into a value of type t. If the type reads itself, its own words are kept: it
+// quotes no more than [jsontext.Shorten] leaves.
 func leafError(path string, t reflect.Type, text []byte, err error) error {
 	var wrongType *json.UnmarshalTypeError
 	custom := reflect.PointerTo(t).Implements(unmarshalerType) && t != timeType
@@ -21,14 +21,14 @@ func leafError(path string, t reflect.Type, text []byte, err error) error {
 	return mismatch(path, t, jsontext.Describe(text))
 }
 
-// mismatch says that a value of type t is expected at path, and what stands there instead.
+// mismatch says that path needs a value of type t, and what was found instead.
 func mismatch(path string, t reflect.Type, found string) error {
 	return schedule.Invalid(path, "must be %s, not %s", expected(t), found)
 }
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// expected says in the words of JSON what a value of type t is written as.
+// expected describes, in JSON terms, how a value of type t is written.
 func expected(t reflect.Type) string {
 	switch {
 	case t == timeType:

@@ -14,9 +14,9 @@ var (
 	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// reading is how a value of a type is read.
+// reading is how values of a type are read.
 type reading struct {
-	// leaf says that it is read in one piece, text that it is a string that does not read itself.
+	// leaf means in one piece; text means a string that does not read itself.
 	leaf, text bool
 }
 
@@ -32,11 +32,11 @@ func readingOf(t reflect.Type) reading {
 	return r
 }
 
-// isText reports whether a value of type t is a string as it stands.
+// isText reports whether a value of type t is a plain string.
 func isText(t reflect.Type) bool { return readingOf(t).text }
 
-// isLeaf reports whether a value of type t is read in one piece, by encoding/json: scalars, byte strings, and types
-// that read themselves, such as Duration, time.Time and json.RawMessage.
+// isLeaf reports whether encoding/json reads a value of type t in one piece: scalars, byte strings, and types that read
+// themselves, such as Duration, time.Time and json.RawMessage.
 func isLeaf(t reflect.Type) bool { return readingOf(t).leaf }
 
 func readInOnePiece(t reflect.Type) bool {

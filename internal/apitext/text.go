@@ -8,20 +8,20 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DecodeJSON reads one JSON document of at most [jsontext.MaxBytes] into the value that into points to, and is strict where
+// DecodeJSON reads one JSON document of at most [jsontext.MaxBytes] into the value that into points to. It is strict where
 // encoding/json is lenient:
 //
-//   - field names match exactly, case included; an unknown one is an error that names the field that was meant;
-//   - a key that stands twice in one object, text after the document, and invalid UTF-8 are errors;
-//   - null means absent, for fields; as an element of a list or map it is an error. Where any JSON value is accepted
-//     (json.RawMessage), null is a value like others;
-//   - nesting is bounded by [jsontext.MaxDepth].
+//   - Field names match exactly, including case. An unknown one is an error that suggests the field that was meant.
+//   - A repeated key in one object, text after the document, and invalid UTF-8 are errors.
+//   - Null means absent for fields, and is an error as an element of a list or map. Where any JSON value is accepted
+//     (json.RawMessage), null is an ordinary value.
+//   - Nesting is bounded by [jsontext.MaxDepth].
 //
-// Times come out in UTC, empty lists and maps as nil, raw JSON without insignificant white space. What into held before
-// is replaced; on an error it is left alone.
+// Times come out in UTC, empty lists and maps as nil, raw JSON without insignificant white space. The old contents of into are
+// replaced; on an error they stay.
 //
-// Errors are an [*schedule.Error] with CodeInvalidArgument that names the path of the offending field. An into that is not a
-// pointer is a defect of the caller: CodeInternal.
+// Errors are an [*schedule.Error] with CodeInvalidArgument that names the path of the offending field. If into is not a pointer,
+// that is a defect of the caller: CodeInternal.
 func DecodeJSON(data []byte, into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -41,8 +41,8 @@ func DecodeJSON(data []byte, into any) error {
 	return nil
 }
 
-// EncodeJSON writes v as compact JSON that DecodeJSON reads back as v. Unlike json.Marshal it leaves <, > and & alone,
-// so raw JSON in v comes out byte for byte.
+// EncodeJSON writes v as compact JSON that DecodeJSON reads back as v. Unlike json.Marshal it does not escape <, > and &, so raw
+// JSON in v comes out byte for byte.
 func EncodeJSON(v any) ([]byte, error) {
 	text, err := jsontext.Encode(v)
 	if err != nil {
@@ -51,8 +51,8 @@ func EncodeJSON(v any) ([]byte, error) {
 	return text, nil
 }
 
-// DecodeMsgpack reads one msgpack value into the value that into points to, by the rules of [DecodeJSON]: the value is
-// turned into JSON first, see [codec.MsgpackToJSON].
+// DecodeMsgpack reads one msgpack value into the value that into points to, by the rules of [DecodeJSON]. It first turns the
+// value into JSON, see [codec.MsgpackToJSON].
 func DecodeMsgpack(data []byte, into any) error {
 	text, problem := codec.MsgpackToJSON(data)
 	if problem != nil {
@@ -61,8 +61,8 @@ func DecodeMsgpack(data []byte, into any) error {
 	return DecodeJSON(text, into)
 }
 
-// EncodeMsgpack writes v as msgpack. It is what [EncodeJSON] writes in other clothes: the same field names, durations and times
-// as text; [DecodeMsgpack] reads it back as v.
+// EncodeMsgpack writes v as msgpack. It has the same content as [EncodeJSON]: the same field names, durations and times as text.
+// [DecodeMsgpack] reads it back as v.
 func EncodeMsgpack(v any) ([]byte, error) {
 	text, err := EncodeJSON(v)
 	if err != nil {
@@ -71,7 +71,7 @@ func EncodeMsgpack(v any) ([]byte, error) {
 	return codec.MsgpackOfJSON(text), nil
 }
 
-// invalid is a problem of a text as an error for users; nil if there is none.
+// invalid turns a problem of a text into an error for users; nil if there is none.
 func invalid(p *jsontext.Problem) error {
 	if p == nil {
 		return nil

@@ -15,14 +15,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// DecodeYAML reads one YAML document into the value that into points to, by the rules of [DecodeJSON]: the document is
-// turned into JSON first. Beside that:
+// DecodeYAML reads one YAML document into the value that into points to, by the rules of [DecodeJSON]. It first turns the
+// document into JSON. In addition:
 //
-//   - a number must be one that JSON has; 0x1F, 08, 1_000 and .inf are errors, because readers of YAML disagree on them;
-//   - only true and false, in the usual capitalisations, are booleans; yes, no, on and off are text;
-//   - a date or time is the text it was written as;
-//   - aliases are expanded, within [jsontext.MaxBytes]; merge keys ("<<") and tags beyond the JSON types are errors;
-//   - white space and comments alone are an error, as is a second document: see [DecodeYAMLDocuments].
+//   - A number must be valid in JSON; 0x1F, 08, 1_000 and .inf are errors, because YAML readers disagree on them.
+//   - Only true and false, in the usual capitalisations, are booleans; yes, no, on and off are text.
+//   - A date or time is text, as it was written.
+//   - Aliases are expanded, within [jsontext.MaxBytes]; merge keys ("<<") and tags beyond the JSON types are errors.
+//   - A text of only white space and comments is an error, and so is a second document: see [DecodeYAMLDocuments].
 func DecodeYAML(data []byte, into any) error {
 	if err := invalid(jsontext.CheckSize(len(data))); err != nil {
 		return err
@@ -45,11 +45,11 @@ func DecodeYAML(data []byte, into any) error {
 	return schedule.Errorf(schedule.CodeInvalidArgument, "the text holds %d documents: only one is accepted here", count)
 }
 
-// DecodeYAMLDocuments reads the documents of a YAML text, which "---" separates, by the rules of [DecodeYAML]. Documents
-// without content are skipped; a text without documents gives none.
+// DecodeYAMLDocuments reads the documents of a YAML text, which "---" separates, by the rules of [DecodeYAML]. It skips documents
+// without content; a text without documents gives none.
 //
-// An error in one of several documents names it, counting from 1 those that have content: "document 2: action.taskQueu:
-// unknown field, …". It wraps the *Error.
+// If there are several documents, an error names its document. They are counted from 1, without the empty ones: "document 2:
+// action.taskQueu: unknown field, …". It wraps the *Error.
 func DecodeYAMLDocuments[T any](data []byte) ([]T, error) {
 	var values []T
 	var failed error
@@ -73,9 +73,10 @@ func DecodeYAMLDocuments[T any](data []byte) ([]T, error) {
 	return nil, failed
 }
 
-// YAMLDocuments turns the documents of a YAML text into JSON, one after the other, by the rules of [DecodeYAML]; it skips those
-// without content. Each may have [jsontext.MaxBytes], as YAML and as JSON, and all together any size. One that cannot be read is an
-// [*schedule.Error] with CodeInvalidArgument, and the next one follows. A document does not know the anchors of another.
+// YAMLDocuments turns the documents of a YAML text into JSON, one after the other, by the rules of [DecodeYAML]. It skips
+// documents without content. Each may have [jsontext.MaxBytes], both as YAML and as JSON, and all together any size. A document
+// that cannot be read gives an [*schedule.Error] with CodeInvalidArgument, and the next one follows. A document does not know the
+// anchors of another.
 func YAMLDocuments(data []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if !utf8.Valid(data) {
@@ -96,15 +97,15 @@ func YAMLDocuments(data []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// readDocument turns what is one document, as a rule, into JSON. It is several if its lines end in a way of their own. Those
-// before an error are returned with it.
+// readDocument turns a text, which is one document as a rule, into JSON. Unusual line endings can make it several documents.
+// Documents before an error are returned with it.
 func readDocument(d yamltext.Document) ([][]byte, error) {
 	if err := invalid(jsontext.CheckSize(len(d.Text))); err != nil {
 		return nil, err
 	}
 	converted, err := readYAML(d.Text)
 	if err != nil && d.Line > 0 {
-		return readYAML(d.Placed()) // once more, for the number of the line
+		return readYAML(d.Placed()) // again, for the number of the line
 	}
 	return converted, err
 }

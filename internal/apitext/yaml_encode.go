@@ -14,17 +14,18 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxBlocks bounds what is written in blocks. It leaves room for comments and marks within jsontext.MaxBytes.
+// maxBlocks bounds a text in block style. It leaves room for comments and marks within jsontext.MaxBytes.
 const maxBlocks = jsontext.MaxBytes - 64<<10
 
-// EncodeYAML writes v as one YAML document with a final newline. It is what [EncodeJSON] writes in other clothes: the same
-// field names in the same order, durations as 90s, times in RFC 3339; [DecodeYAML] reads it back as v.
+// EncodeYAML writes v as one YAML document with a final newline. It has the same content as [EncodeJSON]: the same field names in
+// the same order, durations as 90s, times in RFC 3339. [DecodeYAML] reads it back as v.
 //
-// In blocks every line has its indentation, by which a deep or long input may grow a hundredfold. What [DecodeJSON] would read as
-// JSON, and DecodeYAML would not read in blocks, is written in one line, with brackets.
+// In block style every line is indented, so a deep or long value may grow a hundredfold. If that makes it too long for
+// DecodeYAML, although [DecodeJSON] could read the JSON, EncodeYAML writes it in one line, with brackets.
 func EncodeYAML(v any) ([]byte, error) { return encodeYAML(v, maxBlocks) }
 
-// encodeYAML writes in one line what would have more than so many bytes in blocks, and could be read.
+// encodeYAML writes one line if block style would take more than most bytes. It keeps block style if one line would be too long
+// as well.
 func encodeYAML(v any, most int) ([]byte, error) {
 	text, err := EncodeJSON(v)
 	if err != nil {
@@ -53,10 +54,10 @@ func encodeYAML(v any, most int) ([]byte, error) {
 	return out, nil
 }
 
-// errTooLong says that a text would be larger than it may be.
+// errTooLong means that a text would exceed its bound.
 var errTooLong = errors.New("too long")
 
-// boundedBuffer takes no more than so many bytes.
+// boundedBuffer accepts at most most bytes.
 type boundedBuffer struct {
 	bytes.Buffer
 	most int
@@ -70,19 +71,19 @@ func (b *boundedBuffer) Write(data []byte) (int, error) {
 	return b.Buffer.Write(data)
 }
 
-// writeYAML writes a document of at most so many bytes. A longer one is errTooLong.
+// writeYAML writes a document of at most most bytes. A longer one is errTooLong.
 func writeYAML(root *yaml.Node, most int) ([]byte, error) {
 	out := boundedBuffer{most: most}
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
 	err := errors.Join(encoder.Encode(root), encoder.Close())
 	if out.full {
-		return nil, errTooLong // the library keeps the text of an error alone
+		return nil, errTooLong // the library keeps only the text of an error
 	}
 	return out.Bytes(), err
 }
 
-// inOneLine has everything in a node be written with brackets.
+// inOneLine makes a node and everything in it use brackets.
 func inOneLine(node *yaml.Node) {
 	if node.Kind != yaml.ScalarNode {
 		node.Style = yaml.FlowStyle
@@ -118,7 +119,7 @@ func numberTag(number json.Number) string {
 	return "!!int"
 }
 
-// readContainer reads an object or list whose opening bracket has been read. In an object, keys are values like others.
+// readContainer reads an object or list whose opening bracket has been read. Keys of an object are read like other values.
 func readContainer(decoder *json.Decoder, opening json.Delim) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: yaml.SequenceNode}
 	if opening == '{' {
@@ -135,8 +136,8 @@ func readContainer(decoder *json.Decoder, opening json.Delim) (*yaml.Node, error
 	return node, err
 }
 
-// textNode chooses how a string is written: a block for several lines of plain text, quotes where other readers of YAML
-// might take it for something else, bare otherwise.
+// textNode chooses how to write a string: as a block if it is plain text of several lines, in quotes if other YAML readers might
+// take it for something else, and otherwise bare.
 func textNode(text string) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	switch {
@@ -150,8 +151,8 @@ func textNode(text string) (*yaml.Node, error) {
 	return node, nil
 }
 
-// isBlock reports whether text has several lines and survives a literal block in every reader: it begins with a
-// character that can be seen, no line ends in blanks, nothing needs an escape.
+// isBlock reports whether text has several lines and survives a literal block in every reader. It must begin with a visible
+// character, no line may end in blanks, and nothing may need an escape.
 func isBlock(text string) bool {
 	lines := strings.Split(text, "\n")
 	if len(lines) == 1 || lines[0] == "" || lines[0] != strings.TrimSpace(lines[0]) {

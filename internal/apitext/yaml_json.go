@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// toJSON writes a YAML document as JSON, keys in their order, duplicates included: the JSON side finds them.
+// toJSON writes a YAML document as JSON, with the keys in their order. Duplicates stay: the JSON side finds them.
 func toJSON(document *yaml.Node) ([]byte, error) {
 	var c yamlConverter
 	if err := c.value(document.Content[0]); err != nil {
@@ -20,8 +20,8 @@ func toJSON(document *yaml.Node) ([]byte, error) {
 	return c.out.Bytes(), nil
 }
 
-// yamlConverter writes JSON. Its stack is bounded by jsontext.MaxDepth and its output by jsontext.MaxBytes; so aliases can neither
-// loop nor explode.
+// yamlConverter writes JSON. Its stack is bounded by jsontext.MaxDepth and its output by jsontext.MaxBytes, so aliases can
+// neither loop nor explode.
 type yamlConverter struct {
 	out bytes.Buffer
 	way jsontext.Trail
@@ -82,7 +82,7 @@ func (c *yamlConverter) sequence(node *yaml.Node) error {
 	return nil
 }
 
-// At writes the value that the step leads to.
+// at writes the value that the step leads to.
 func (c *yamlConverter) at(s jsontext.Step, node *yaml.Node) error {
 	c.way = append(c.way, s)
 	err := c.value(node)
@@ -90,7 +90,7 @@ func (c *yamlConverter) at(s jsontext.Step, node *yaml.Node) error {
 	return err
 }
 
-// key returns the text of a key. Numbers, booleans and dates are taken as they were written.
+// key returns the text of a key. Numbers, booleans and dates are used as they were written.
 func (c *yamlConverter) key(node *yaml.Node) (string, error) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -106,7 +106,7 @@ func (c *yamlConverter) key(node *yaml.Node) (string, error) {
 
 func (c *yamlConverter) scalar(node *yaml.Node) error {
 	tag := node.ShortTag()
-	// A number too large for the YAML library is text to it; JSON has numbers of any size.
+	// The YAML library treats a number too large for it as text, but JSON numbers may have any size.
 	if node.Style == 0 && tag == "!!str" && isJSONNumber(node.Value) {
 		tag = "!!float"
 	}

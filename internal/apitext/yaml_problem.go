@@ -9,8 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// yamlProblem says what is wrong with a text that the library cannot read, in better words where people fall into a known
-// trap: values that need quotes, and tabs.
+// yamlProblem says what is wrong with a text that the library cannot read. It finds better words for two well-known traps: values
+// that need quotes, and tabs.
 func yamlProblem(text string, err error) string {
 	problem := strings.TrimPrefix(err.Error(), "yaml: ")
 	lines := strings.Split(text, "\n")
@@ -36,16 +36,16 @@ func indentedByTab(line string) bool {
 	return strings.Contains(line[:len(line)-len(strings.TrimLeft(line, " \t"))], "\t")
 }
 
-// quoted puts quotation marks around a text, which it leaves as it is.
+// quoted puts quotation marks around a text without escaping it.
 func quoted(text string) string { return `"` + jsontext.Shorten(text) + `"` }
 
-// needsQuotes finds a value that begins with a character that no bare value may begin with, up to the end of the line or of a
-// list in brackets.
+// needsQuotes finds a value that begins with a character that no bare value may begin with. The match ends at the end of the line
+// or of a list in brackets.
 var needsQuotes = regexp.MustCompile("^(?:[^\"'#]|\"[^\"]*\"|'[^']*')*?(?:^|[-:?]\\s|[\\[,])\\s*([*@`%][^\\]}\\r]*)")
 
 var lineOfProblem = regexp.MustCompile(`^line (\d+): `)
 
-// suspects are the lines that a problem may be about. The library says none for the first, and may be one off.
+// suspects returns the lines that a problem may be about. The library names none for the first line, and may be off by one.
 func suspects(problem string) []int {
 	number := 1
 	if found := lineOfProblem.FindStringSubmatch(problem); found != nil {
