@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxListed is up to how many schedules a list of them is made to find out about the last free places: it is exact, and
-	// takes the longer the more there are.
+	// maxListed is the number of schedules up to which they are listed to find out about the last free places. A list is exact,
+	// and takes longer the more there are.
 	maxListed = 50_000
-	// fullAge is how long a namespace that was found full is taken for full.
+	// fullAge is how long a namespace that was found full counts as full.
 	fullAge = 200 * time.Millisecond
 	// maxWrites bounds the attempts to write a tally that other frontends write at the same time.
 	maxWrites = 64
@@ -24,18 +24,17 @@ const (
 
 // Counter counts the schedules of a namespace.
 type Counter struct {
-	// AtMost returns how many there are, those included that were deleted within the last hour. It is quick whatever their
-	// number.
+	// AtMost returns how many there are, including those deleted within the last hour. It is quick whatever their number.
 	AtMost func(ctx context.Context, namespace string) (int, error)
-	// List returns the keys of all, ordered by ID.
+	// List returns all keys, ordered by ID.
 	List func(ctx context.Context, namespace string) ([]schedule.Key, error)
 }
 
-// Places sees to it that namespaces have no more schedules than they may: whoever creates one takes a place for it before. It
-// is safe for concurrent use, and for several frontends at once.
+// Places makes sure that namespaces do not exceed their limit of schedules: whoever creates a schedule first takes a place for
+// it. It is safe for concurrent use, and for several frontends at once.
 //
-// The places that are taken are written down for all frontends, by compare-and-set, before any schedule is. Where thousands
-// are free, a frontend takes some in advance, so that a create costs nothing.
+// Taken places are recorded for all frontends, by compare-and-set, before any schedule is written. If thousands are free, a
+// frontend takes some in advance, so that a create costs nothing.
 type Places struct {
 	cluster *kv.Cluster
 	count   Counter
@@ -45,18 +44,18 @@ type Places struct {
 	books map[string]*book
 }
 
-// book is what a frontend knows of the places of a namespace. It belongs to whoever holds turn.
+// book is what a frontend knows of the places of a namespace. It belongs to the goroutine that holds turn.
 type book struct {
 	turn chan struct{}
-	// left are the places it has, until a time and while the limit stays what it was.
+	// left is how many places the frontend has, until a time and as long as the limit does not change.
 	left  int
 	until time.Time
 	limit int
-	// tally is the stored one as it was last seen, at a revision. It is known if it is likely to be still that.
+	// tally is the stored tally as last seen, at a revision. known means that it is probably still the stored one.
 	tally    tally
 	revision uint64
 	known    bool
-	// full is why the last create was refused, fullUntil how long that holds.
+	// full is why the last create was refused; fullUntil is how long that holds.
 	full      *schedule.Error
 	fullUntil time.Time
 }
@@ -68,8 +67,8 @@ func NewPlaces(cluster *kv.Cluster, count Counter, now func() time.Time) *Places
 
 // placesKey is the key of a tally in the cluster bucket.
 
-// Take takes a place for a schedule that is about to be created, and need not be given back: places are counted anew before
-// they run out. The error is a *schedule.Error with CodeResourceExhausted if there is none.
+// Take takes a place for a schedule that is about to be created. The place need not be given back, because the schedules are
+// counted again before places run out. If there is none, the error is a *schedule.Error with CodeResourceExhausted.
 func (p *Places) Take(ctx context.Context, key schedule.Key, limit int) error {
 	b := p.book(key.Namespace)
 	select {
@@ -91,7 +90,7 @@ func (p *Places) Take(ctx context.Context, key schedule.Key, limit int) error {
 	return p.take(ctx, key, b)
 }
 
-// Forget removes what is written down of a namespace that is gone.
+// Forget removes what is recorded about a deleted namespace.
 func (p *Places) Forget(ctx context.Context, namespace string) error {
 	p.mu.Lock()
 	delete(p.books, namespace)
@@ -110,7 +109,7 @@ func (p *Places) book(namespace string) *book {
 	return b
 }
 
-// take takes places from the stored tally, and leaves those that are for later in the book.
+// take takes places from the stored tally, and puts those for later into the book.
 func (p *Places) take(ctx context.Context, key schedule.Key, b *book) error {
 	for range maxWrites {
 		if err := b.read(ctx, p.cluster, subjects.PlacesKey(key.Namespace)); err != nil {
@@ -150,7 +149,7 @@ func (b *book) read(ctx context.Context, cluster *kv.Cluster, key string) error 
 	if err != nil && !errors.Is(err, kv.ErrNotFound) && !errors.Is(err, kv.ErrCorrupt) {
 		return err
 	}
-	b.tally, b.revision, b.known = record.Value, record.Revision, true // of nothing it is counted anew
+	b.tally, b.revision, b.known = record.Value, record.Revision, true // without a stored tally the schedules are counted
 	return nil
 }
 
@@ -164,7 +163,7 @@ func (b *book) write(ctx context.Context, cluster *kv.Cluster, key string, next 
 	return nil
 }
 
-// recount counts the schedules, exactly if that decides about the last free places.
+// recount counts the schedules. It counts exactly if that decides about the last free places.
 func (p *Places) recount(ctx context.Context, namespace string, t tally, limit int) (tally, error) {
 	atMost, err := p.count.AtMost(ctx, namespace)
 	if err != nil {
@@ -181,7 +180,7 @@ func (p *Places) recount(ctx context.Context, namespace string, t tally, limit i
 	return t.listed(keys, p.now()), nil
 }
 
-// errFull refuses a schedule. The wait is how long until a place may turn out to be free.
+// errFull refuses a schedule. wait is how long until a place may turn out to be free.
 func errFull(namespace string, limit int, wait time.Duration) *schedule.Error {
 	err := schedule.Errorf(schedule.CodeResourceExhausted,
 		"namespace %q has its %d schedules (limits.maxSchedules): delete some, or ask for a higher limit", namespace, limit)

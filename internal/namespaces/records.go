@@ -17,34 +17,33 @@ import (
 // listReaders bounds how many records of a list are read at once.
 const listReaders = 16
 
-// Record is a stored namespace and the revision it was written at.
+// Record is a stored namespace and its revision.
 type Record struct {
 	schedule.Namespace
 	Revision uint64
 }
 
-// Records reads and writes the records of namespaces, each as it was last written. The errors are those of kv. It is safe for
-// concurrent use.
+// Records reads and writes the last written records of namespaces. Its errors are those of kv. It is safe for concurrent use.
 type Records struct{ cluster *kv.Cluster }
 
 // NewRecords returns the records in a cluster bucket.
 func NewRecords(cluster *kv.Cluster) *Records { return &Records{cluster: cluster} }
 
-// Get reads a record. The error is kv.ErrNotFound where there is none.
+// Get reads a record. The error is kv.ErrNotFound if there is none.
 func (r *Records) Get(ctx context.Context, name string) (Record, error) {
 	record, err := kv.GetJSON[schedule.Namespace](ctx, r.cluster, subjects.NamespaceKey(name))
-	record.Value.Name = name // the key decides, whatever somebody has written by hand
+	record.Value.Name = name // the key decides, whatever the record says
 	return Record{Namespace: record.Value, Revision: record.Revision}, err
 }
 
-// Put writes a record that was last written at a revision; 0 means that there must be none. The error is kv.ErrConflict where
-// that is not so.
+// Put writes a record that was last written at a revision; 0 means that there must be none. The error is kv.ErrConflict if the
+// stored revision differs.
 func (r *Records) Put(ctx context.Context, record schedule.Namespace, revision uint64) error {
 	_, err := kv.PutJSON(ctx, r.cluster, subjects.NamespaceKey(record.Name), &record, revision)
 	return err
 }
 
-// Delete removes a record that was last written at a revision, as Put writes one.
+// Delete removes a record that was last written at a revision. Its errors are those of Put.
 func (r *Records) Delete(ctx context.Context, name string, revision uint64) error {
 	return r.cluster.Delete(ctx, subjects.NamespaceKey(name), revision)
 }
@@ -62,8 +61,8 @@ func (r *Records) Names(ctx context.Context) ([]string, error) {
 	return slices.Compact(keys), nil
 }
 
-// Read reads the records of some namespaces, in their order. Those that are gone are left out, and one that cannot be read is
-// its name alone.
+// Read reads the records of some namespaces, in their order. Missing ones are left out. Of one that cannot be read it returns
+// only the name.
 func (r *Records) Read(ctx context.Context, names []string) ([]schedule.Namespace, error) {
 	found := make([]schedule.Namespace, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -88,13 +87,13 @@ func (r *Records) Read(ctx context.Context, names []string) ([]schedule.Namespac
 // Default is the namespace that exists in every cluster.
 const Default = "default"
 
-// decode reads the value of a key. The records of earlier releases hold a name alone: they have no limits. With an error
-// it returns a record that is nothing but the name.
+// decode reads the value of a key. Records of earlier releases have only a name, and so no limits. With an error it returns a
+// record that has only the name.
 func decode(key string, value []byte) (schedule.Namespace, error) {
 	var record schedule.Namespace
 	if err := json.Unmarshal(value, &record); err != nil {
 		return schedule.Namespace{Name: subjects.NamespaceOfKey(key)}, fmt.Errorf("namespaces: the record %q cannot be read: %w", key, err)
 	}
-	record.Name = subjects.NamespaceOfKey(key) // the key decides, whatever somebody has written by hand
+	record.Name = subjects.NamespaceOfKey(key) // the key decides, whatever the record says
 	return record, nil
 }

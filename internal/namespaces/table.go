@@ -15,15 +15,15 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// retryDelay is how long a table waits before it begins anew where a watch could not begin or has ended.
+// retryDelay is how long a table waits before it tries again after a watch could not begin or has ended.
 const retryDelay = 500 * time.Millisecond
 
-// errEnded says that a watch has ended by itself.
+// errEnded means that a watch has ended by itself.
 var errEnded = errors.New("the watch has ended")
 
-// Table is what all namespaces of a cluster say at present: a copy in the memory of this process, kept by a watch of their
-// records, which a change reaches within milliseconds. While NATS cannot be reached it keeps what it has. It is safe for
-// concurrent use, and a nil Table knows no namespace.
+// Table has the current records of all namespaces of a cluster. It is a copy in the memory of this process, kept up to date by a
+// watch, which a change reaches within milliseconds. While NATS cannot be reached it keeps what it has. It is safe for concurrent
+// use, and a nil Table knows no namespace.
 type Table struct {
 	js     jetstream.JetStream
 	bucket string
@@ -39,7 +39,7 @@ func NewTable(js jetstream.JetStream, names subjects.Names, log *slog.Logger) *T
 	return &Table{js: js, bucket: names.ClusterBucket(), log: log, ready: make(chan struct{})}
 }
 
-// Ready is closed when the table has been filled for the first time.
+// Ready returns a channel that is closed when the table has been filled for the first time.
 func (t *Table) Ready() <-chan struct{} { return t.ready }
 
 // Get returns the record of a namespace.
@@ -53,8 +53,8 @@ func (t *Table) Get(name string) (schedule.Namespace, bool) {
 	return record, ok
 }
 
-// Run keeps the table until ctx ends. It watches anew whenever a watch ends, and when the connection has come back: what
-// happened meanwhile would otherwise show after some seconds only. It may be called once.
+// Run keeps the table up to date until ctx ends. It starts a new watch when one ends, and when the connection has come back:
+// otherwise changes made meanwhile would show some seconds late. It may be called once.
 func (t *Table) Run(ctx context.Context) {
 	reconnected := t.js.Conn().StatusChanged(nats.CONNECTED)
 	defer t.js.Conn().RemoveStatusListener(reconnected)
@@ -71,7 +71,7 @@ func (t *Table) Run(ctx context.Context) {
 	}
 }
 
-// watch follows the records until ctx ends or the connection has come back, then it returns nil; or until the watch fails.
+// watch follows the records. It returns nil when ctx ends or the connection has come back, and an error if the watch fails.
 func (t *Table) watch(ctx context.Context, reconnected <-chan nats.Status) error {
 	bucket, err := t.js.KeyValue(ctx, t.bucket)
 	if err != nil {
@@ -105,14 +105,14 @@ func (t *Table) watch(ctx context.Context, reconnected <-chan nats.Status) error
 	}
 }
 
-// end ends a watch. What has arrived of it is thrown away: nats.go would wait for somebody to take it.
+// end ends a watch. It discards the updates that have arrived, because nats.go would wait for somebody to receive them.
 func end(watcher jetstream.KeyWatcher) {
 	_ = watcher.Stop() // an error means that it has ended, or the connection has
 	for range watcher.Updates() {
 	}
 }
 
-// fill replaces all records by those that a watch has begun with.
+// fill replaces all records by the first ones of a watch.
 func (t *Table) fill(found map[string]schedule.Namespace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,8 +128,8 @@ func (t *Table) update(entry jetstream.KeyValueEntry) {
 	t.apply(t.records, entry)
 }
 
-// apply enters what a watch says of one record. One that cannot be read leaves what was known of it, or makes a namespace
-// without limits: to stop all its schedules would be worse.
+// apply applies one update of a watch. If the record cannot be read, what was known of it stays; if nothing was, the namespace
+// has no limits. Stopping all its schedules would be worse.
 func (t *Table) apply(records map[string]schedule.Namespace, entry jetstream.KeyValueEntry) {
 	if entry.Operation() != jetstream.KeyValuePut {
 		delete(records, subjects.NamespaceOfKey(entry.Key()))
@@ -145,14 +145,14 @@ func (t *Table) apply(records map[string]schedule.Namespace, entry jetstream.Key
 	records[record.Name] = record
 }
 
-// Source says what is known of a namespace. Both of its kinds, [Table] and [Fixed], are safe for concurrent use.
+// Source knows namespaces. Both kinds of it, [Table] and [Fixed], are safe for concurrent use.
 type Source interface {
-	// Get returns the record of a namespace, and whether there is one. It asks nobody and never waits. The record is shared:
-	// what it points to may not be changed.
+	// Get returns the record of a namespace, and whether there is one. It answers from memory and never waits. The record is
+	// shared: do not change what it points to.
 	Get(name string) (schedule.Namespace, bool)
 }
 
-// Fixed are namespaces that never change, by name. Nil has none.
+// Fixed has namespaces that never change, by name. A nil Fixed has none.
 type Fixed map[string]schedule.Namespace
 
 // Get returns the record of a namespace.

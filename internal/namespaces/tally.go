@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// grantAge is how long a frontend may use the places it was granted, and writeAge how long after that the last of the
-	// schedules may still be on its way: longer than a frontend works on a request.
+	// grantAge is how long a frontend may use the places it was granted. writeAge is how long after that the last schedule may
+	// still be on its way: longer than a frontend works on a request.
 	grantAge = 10 * time.Second
 	writeAge = 10 * time.Second
-	// grantShare is which part of the free places one grant takes, and maxGrant its largest size. Where fewer than twice
-	// grantShare are free, each schedule gets a place of its own.
+	// grantShare is the divisor that says which part of the free places one grant takes; maxGrant is its largest size. If fewer
+	// than twice grantShare are free, each schedule gets a place of its own.
 	grantShare = 64
 	maxGrant   = 1000
 	// maxGrants bounds the grants of one tally: with more, the schedules are counted first. No installation creates schedules so
 	// fast that it needs as many.
 	maxGrants = 1000
-	// tallyAge is after what time the schedules are counted again though there seems to be room.
+	// tallyAge is the time after which the schedules are counted again even if there seems to be room.
 	tallyAge = time.Hour
 )
 
 // tally is an upper bound of how many schedules a namespace has. It is stored, and no schedule is created without a place that
-// was entered here before. Deleted schedules go on counting until the next count.
+// was entered here first. Deleted schedules count until the next count.
 type tally struct {
-	// Count is the bound, Counted when the schedules were last counted.
+	// Count is the bound; Counted is when the schedules were last counted.
 	Count   int       `json:"count"`
 	Counted time.Time `json:"counted"`
-	// Grants are places that are part of Count, while their schedules may not be there to be counted yet.
+	// Grants are places that are part of Count and whose schedules may not exist yet.
 	Grants []grant `json:"grants,omitempty"`
 }
 
@@ -38,17 +38,17 @@ type tally struct {
 type grant struct {
 	Places int    `json:"places"`
 	ID     string `json:"id,omitempty"`
-	// Until is when all schedules that were given a place are there.
+	// Until is the time by which all schedules that got these places exist.
 	Until time.Time `json:"until"`
 }
 
-// stale reports whether the schedules are to be counted before another grant.
+// stale reports whether the schedules must be counted before another grant.
 func (t *tally) stale(limit int, now time.Time) bool {
 	return t.Count >= limit || len(t.Grants) >= maxGrants || now.Sub(t.Counted) > tallyAge || now.Before(t.Counted)
 }
 
-// grant returns the tally with places for a frontend that is about to create a schedule, and how many. There are none if the
-// limit is reached.
+// grant returns the tally with places for a frontend that is about to create a schedule, and their number. It is 0 if the limit
+// is reached.
 func (t tally) grant(id string, limit int, now time.Time) (next tally, places int) {
 	free := limit - t.Count
 	if free <= 0 {
@@ -63,12 +63,12 @@ func (t tally) grant(id string, limit int, now time.Time) (next tally, places in
 	return t, given.Places
 }
 
-// open returns the grants whose schedules may not be there yet.
+// open returns the grants whose schedules may not exist yet.
 func (t *tally) open(now time.Time) []grant {
 	return slices.DeleteFunc(slices.Clone(t.Grants), func(g grant) bool { return !now.Before(g.Until) })
 }
 
-// counted returns the tally after a count of at most so many schedules, which was begun after the tally was read.
+// counted returns the tally after a count of at most count schedules. The count must have begun after the tally was read.
 func (t tally) counted(count int, now time.Time) tally {
 	next := tally{Count: count, Counted: now, Grants: t.open(now)}
 	for _, g := range next.Grants {
@@ -77,8 +77,8 @@ func (t tally) counted(count int, now time.Time) tally {
 	return next
 }
 
-// listed returns the tally after a list of all schedules, ordered by ID, which was begun after the tally was read. What is
-// listed needs no grant any more.
+// listed returns the tally after a list of all schedules, ordered by ID. The list must have begun after the tally was read. A
+// listed schedule needs no grant any more.
 func (t tally) listed(keys []schedule.Key, now time.Time) tally {
 	t.Grants = slices.DeleteFunc(slices.Clone(t.Grants), func(g grant) bool {
 		_, there := slices.BinarySearchFunc(keys, g.ID, func(k schedule.Key, id string) int { return cmp.Compare(k.ID, id) })
@@ -87,7 +87,7 @@ func (t tally) listed(keys []schedule.Key, now time.Time) tally {
 	return t.counted(len(keys), now)
 }
 
-// wait returns how long it takes until a grant is over that may have been for nothing; 0 if there is none.
+// wait returns how long until a grant ends that may have been unused; 0 if there is none.
 func (t *tally) wait(now time.Time) time.Duration {
 	var soonest time.Duration
 	for _, g := range t.open(now) {
