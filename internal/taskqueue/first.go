@@ -16,11 +16,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// askWait bounds a question to NATS: while a stream has no leader nobody answers.
+// askWait bounds a request to NATS: while a stream has no leader, nobody answers.
 const askWait = 5 * time.Second
 
-// firstRun returns the first run on a subject, which may have wildcards, from a sequence on, and how many there are; nil if
-// there is none. It asks for a batch of one: only with a batch does the server say how many follow.
+// firstRun returns the first run on a subject from a sequence on, or nil if there is none, and how many there are. The subject
+// may have wildcards. It asks for a batch of one, because only with a batch does the server say how many follow.
 func firstRun(
 	ctx context.Context, js jetstream.JetStream, names subjects.Names, subject string, from uint64,
 ) (*WaitingRun, int, error) {
@@ -47,7 +47,7 @@ func firstRun(
 	return run, more + 1, nil
 }
 
-// waitingRun reads a stored request. One that nobody can read waits all the same.
+// waitingRun reads a stored request. A request that nobody can read waits all the same.
 func waitingRun(msg *nats.Msg) (*WaitingRun, error) {
 	sequence, err := strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
@@ -60,7 +60,8 @@ func waitingRun(msg *nats.Msg) (*WaitingRun, error) {
 	return RunOf(sequence, since, msg.Data), nil
 }
 
-// RunOf returns the run whose request is stored at a sequence since a time. One that a worker could not read either has no names.
+// RunOf returns the run whose request is stored at a sequence since a time. If the request cannot be read, not even by a worker,
+// the run has no names.
 func RunOf(sequence uint64, since time.Time, data []byte) *WaitingRun {
 	run := &WaitingRun{Sequence: sequence, Since: since}
 	var request schedule.ActionRequest
@@ -73,7 +74,7 @@ func RunOf(sequence uint64, since time.Time, data []byte) *WaitingRun {
 	return run
 }
 
-// ask sends a request to the API of JetStream.
+// ask sends a request to the JetStream API.
 func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
@@ -87,8 +88,8 @@ func ask(ctx context.Context, js jetstream.JetStream, verb string, request any) 
 	return reply, nil
 }
 
-// Each visits the runs on a subject, which may have wildcards, in order of their sequences, from one sequence to another, both
-// inclusive; to 0 means to the end. It returns the first error, of visit or of NATS.
+// Each visits the runs on a subject in order of their sequences, from one sequence to another, both inclusive; to 0 means to the
+// end. The subject may have wildcards. It returns the first error, of visit or of NATS.
 func Each(
 	ctx context.Context, js jetstream.JetStream, names subjects.Names, subject string, from, to uint64,
 	visit func(*WaitingRun) error,
@@ -105,13 +106,13 @@ func Each(
 	}
 }
 
-// Found is a task queue and how it is.
+// Found is a task queue and its status.
 type Found struct {
 	Queue
 	Status
 }
 
-// All looks at every task queue that has runs or had workers, in order of their names. The errors are those of NATS.
+// All looks at every task queue that has runs or had workers, in order of their names. Its errors are those of NATS.
 func All(ctx context.Context, js jetstream.JetStream, names subjects.Names) ([]Found, error) {
 	all := survey{js: js, names: names, strays: map[Queue]struct{}{}}
 	seen, err := all.run(ctx)

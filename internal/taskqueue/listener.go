@@ -9,14 +9,14 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// listener waits for one sign of life of the workers of a queue: an acknowledgement of any kind. A worker that has runs
-// gives one several times within the time it may be silent.
+// listener waits for one sign of life from the workers of a queue: an acknowledgement of any kind. A worker with runs sends
+// several of them within the time that it may be silent.
 type listener struct {
 	heard         atomic.Bool
 	subscriptions []*nats.Subscription
 }
 
-// listen subscribes until the first sign has come, so that a busy queue costs one message and not all.
+// listen subscribes until the first sign has come, so that a busy queue costs one message and not all of them.
 func listen(conn *nats.Conn, names subjects.Names, q Queue) (*listener, error) {
 	l := &listener{}
 	for _, subject := range names.QueueAcks(q.Namespace, q.Name) {
@@ -39,14 +39,14 @@ func (l *listener) close() {
 	}
 }
 
-// listeners are those of the queues whose workers may be busy or dead.
+// listeners has the listeners of the queues whose workers may be busy or dead.
 type listeners struct {
 	conn  *nats.Conn
 	names subjects.Names
 	open  map[Queue]*listener
 }
 
-// listen completes observations with what was heard since the ones before, and listens on where that matters.
+// listen adds to observations what was heard since the previous ones, and goes on listening where that matters.
 func (l *listeners) listen(all []observation) error {
 	before := l.open
 	l.open = map[Queue]*listener{}
@@ -65,7 +65,7 @@ func (l *listeners) listen(all []observation) error {
 		}
 		next, err := listen(l.conn, l.names, o.Queue)
 		if err != nil {
-			// Who cannot listen must not take silence for death.
+			// A watcher that cannot listen must not take silence for death.
 			o.Heard, failed = true, errors.Join(failed, err)
 			continue
 		}

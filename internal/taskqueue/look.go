@@ -15,24 +15,24 @@ import (
 // Queue names a task queue.
 type Queue struct{ Namespace, Name string }
 
-// Status is how a task queue is at one moment.
+// Status is the state of a task queue at one moment.
 type Status struct {
-	// Pulling says that a worker asks for runs, Pulls how many such requests there are. A worker that has taken on as many runs
-	// as it can makes none.
+	// Pulling means that a worker asks for runs; Pulls is the number of such requests. A worker that has as many runs as it can
+	// take makes none.
 	Pulling bool
 	Pulls   int
-	// Held counts the runs that were handed to workers. A worker that has died still counts for those it had.
+	// Held counts the runs that were handed to workers. The runs of a worker that has died still count.
 	Held int
 	// LastHandOut is when a run was last handed to a worker; zero if that is not known.
 	LastHandOut time.Time
-	// Waiting counts the runs that no worker has been handed. Oldest is the first of them, nil if there is none.
+	// Waiting counts the runs that were not handed to any worker. Oldest is the first of them, nil if there is none.
 	Waiting int
 	Oldest  *WaitingRun
 }
 
 // WaitingRun is a run in the action stream.
 type WaitingRun struct {
-	// Sequence is its place in the action stream, Since when it came.
+	// Sequence is its place in the action stream; Since is when it arrived.
 	Sequence uint64
 	Since    time.Time
 	schedule.Key
@@ -42,11 +42,11 @@ type WaitingRun struct {
 	Nominal, Actual              time.Time
 }
 
-// Worker reports whether there seems to be a worker: somebody asks for runs, or has some. It takes a while to be seen that a
-// worker has died which had runs.
+// Worker reports whether there seems to be a worker: somebody asks for runs or has some. If a worker with runs has died, it takes
+// a while until that shows.
 func (s *Status) Worker() bool { return s.Pulling || s.Held > 0 }
 
-// Look asks how a task queue is. The errors are those of NATS.
+// Look returns the status of a task queue. Its errors are those of NATS.
 func Look(ctx context.Context, js jetstream.JetStream, names subjects.Names, namespace, queue string) (Status, error) {
 	info, err := workers(ctx, js, names, Queue{namespace, queue})
 	if err != nil {
@@ -55,7 +55,7 @@ func Look(ctx context.Context, js jetstream.JetStream, names subjects.Names, nam
 	return look(ctx, js, names, Queue{namespace, queue}, info)
 }
 
-// workers returns what the server knows of the workers of a queue; nil where there never was one.
+// workers returns what the server knows about the workers of a queue; nil if there never was one.
 func workers(ctx context.Context, js jetstream.JetStream, names subjects.Names, q Queue) (*jetstream.ConsumerInfo, error) {
 	name := subjects.WorkerConsumerName(q.Namespace, q.Name)
 	consumer, err := js.Consumer(ctx, names.ActionStream(), name)
@@ -68,7 +68,7 @@ func workers(ctx context.Context, js jetstream.JetStream, names subjects.Names, 
 	return consumer.CachedInfo(), nil
 }
 
-// look completes what is known of the workers with the runs that wait.
+// look adds the waiting runs to what is known about the workers.
 func look(
 	ctx context.Context, js jetstream.JetStream, names subjects.Names, q Queue, info *jetstream.ConsumerInfo,
 ) (Status, error) {

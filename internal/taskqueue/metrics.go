@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// gauge is how one queue is, for the metrics.
+// gauge is the state of one queue for the metrics.
 type gauge struct {
 	Queue
 	waiting, held, pulls int
@@ -18,7 +18,7 @@ type gauge struct {
 	served               bool
 }
 
-// gauges returns how all queues are, in no order.
+// gauges returns the state of all queues, in no order.
 func (t *tracker) gauges() []gauge {
 	all := make([]gauge, 0, len(t.queues))
 	for name, queue := range t.queues {
@@ -34,8 +34,8 @@ func (t *tracker) gauges() []gauge {
 	return all
 }
 
-// fold returns what to show: of each namespace the first queues by their names, and the others as one, [metrics.OtherQueues]. That one
-// has all of their runs, the age of the oldest, and no worker if one of them has runs and no worker.
+// fold returns what to show: of each namespace the first queues by name, and the others as one, [metrics.OtherQueues]. That one
+// has all their runs and the age of the oldest. It has no worker if one of them has runs and no worker.
 func fold(all []gauge) []gauge {
 	slices.SortFunc(all, func(a, b gauge) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -69,7 +69,7 @@ func fold(all []gauge) []gauge {
 	return shown
 }
 
-// add takes in another queue.
+// add merges another queue into g.
 func (g *gauge) add(other gauge) {
 	g.waiting += other.waiting
 	g.held += other.held
@@ -78,7 +78,7 @@ func (g *gauge) add(other gauge) {
 	g.served = g.served && (other.served || other.waiting == 0)
 }
 
-// instruments show the newest gauges whenever metrics are collected.
+// instruments shows the newest gauges whenever metrics are collected.
 type instruments struct {
 	mu     sync.Mutex
 	newest []gauge

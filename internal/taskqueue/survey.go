@@ -12,12 +12,13 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// survey finds the queues that have runs or workers. Most are found by their consumers. What the stream has beyond that
-// belongs to queues that never had a worker; only then, and only until all is accounted for, are its subjects listed.
+// survey finds the queues that have runs or workers. It finds most by their consumers. Other runs in the stream belong to queues
+// that never had a worker. Only if there are such runs, and only until all are accounted for, does it list the subjects of the
+// stream.
 type survey struct {
 	js    jetstream.JetStream
 	names subjects.Names
-	// strays are the queues without a consumer that were found before.
+	// strays has the queues without a consumer that were found before.
 	strays map[Queue]struct{}
 }
 
@@ -59,7 +60,7 @@ func (s *survey) run(ctx context.Context) ([]observation, error) {
 	return all, nil
 }
 
-// Queued returns how many runs of all queues wait or are in progress: the messages of the action stream but its anchor.
+// Queued returns how many runs of all queues wait or are in progress: the messages of the action stream without its anchor.
 func Queued(ctx context.Context, actions jetstream.Stream, names subjects.Names) (int, error) {
 	info, err := actions.Info(ctx, jetstream.WithSubjectFilter(names.ActionAnchor()))
 	if err != nil {
@@ -81,8 +82,8 @@ func (s *survey) observe(ctx context.Context, q Queue, info *jetstream.ConsumerI
 	return o, err
 }
 
-// findStrays adds the queues without a consumer, which have so many runs together. They are remembered, since it takes long
-// to list the subjects of a stream that is full.
+// findStrays adds the queues without a consumer. Together they have left runs. It remembers them, because listing the subjects of
+// a full stream takes long.
 func (s *survey) findStrays(ctx context.Context, found map[Queue]observation, left int) error {
 	for queue := range s.strays {
 		if _, ok := found[queue]; ok {
@@ -115,7 +116,7 @@ func (s *survey) findStrays(ctx context.Context, found map[Queue]observation, le
 	return nil
 }
 
-// stray looks at a queue without a consumer and returns how many runs it has. One that has none is forgotten.
+// stray looks at a queue without a consumer and returns how many runs it has. A queue without runs is forgotten.
 func (s *survey) stray(ctx context.Context, found map[Queue]observation, q Queue) (int, error) {
 	o, err := s.observe(ctx, q, nil)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *survey) stray(ctx context.Context, found map[Queue]observation, q Queue
 	return o.Waiting, nil
 }
 
-// subjects returns one page of the subjects of the action stream, and how many there are on all.
+// subjects returns one page of the subjects of the action stream, and the number of subjects on all pages.
 func (s *survey) subjects(ctx context.Context, offset int) (page map[string]uint64, total int, err error) {
 	request := map[string]any{"subjects_filter": s.names.Actions("*"), "offset": offset}
 	reply, err := ask(ctx, s.js, "STREAM.INFO."+s.names.ActionStream(), request)
@@ -161,7 +162,7 @@ func parseFilter(names subjects.Names, config jetstream.ConsumerConfig) (Queue, 
 	return parseSubject(names, filter)
 }
 
-// parseSubject returns the queue that a subject of the action stream is for.
+// parseSubject returns the queue of a subject of the action stream.
 func parseSubject(names subjects.Names, subject string) (Queue, bool) {
 	namespace, name, err := names.QueueOfAction(subject)
 	return Queue{Namespace: namespace, Name: name}, err == nil

@@ -9,17 +9,17 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// leaseTime is how long a worker may be silent about the runs it has: after that it has lost them.
+// leaseTime is how long a worker may be silent about its runs before it has lost them.
 const leaseTime = subjects.ActionAckWait
 
 // observation is what a watcher has seen of a queue.
 type observation struct {
 	Queue
 	Status
-	// Heard says that a worker has given a sign of life about a run since the observation before. It is looked for where
-	// runs are held and nobody asks for more: by itself the server does not tell busy workers from dead ones.
+	// Heard means that a worker has given a sign of life about a run since the previous observation. The watcher listens for it
+	// if runs are held and nobody asks for more, because the server alone does not show whether workers are busy or dead.
 	Heard bool
-	// All counts the runs of the queue, those that were handed out included, First is the oldest of them.
+	// All counts the runs of the queue, including those that were handed out; First is the oldest of them.
 	All   int
 	First *WaitingRun
 }
@@ -27,26 +27,26 @@ type observation struct {
 // alarm is a queue that no worker has served for too long.
 type alarm struct {
 	Queue
-	// Run is the oldest run that waits, Waiting counts all of them. Since is when the last sign of a worker was seen, if
-	// that was while the run waited, and else when the run came.
+	// Run is the oldest waiting run; Waiting counts all waiting runs. Since is when a worker was last seen, if that was while the
+	// run waited, and otherwise when the run arrived.
 	Run     WaitingRun
 	Waiting int
 	Since   time.Time
 }
 
-// tracker decides, by observations over time, which queues nobody serves. It is pure: it knows no clock but the times it
-// is given.
+// tracker decides, by observations over time, which queues nobody serves. It is pure: the only times it knows are those it is
+// given.
 type tracker struct {
 	threshold time.Duration
 	queues    map[Queue]*track
 }
 
-// track is what is known of a queue.
+// track is what is known about a queue.
 type track struct {
 	last observation
 	at   time.Time
-	// silent is since when nothing was heard of the runs that are held, unserved since when there is no worker; zero where
-	// that is not so. Told says that there was an alarm since then.
+	// silent is since when nothing was heard about the held runs; unserved is since when there is no worker. Each is zero if that
+	// is not so. told means that there was an alarm since then.
 	silent, unserved time.Time
 	told             bool
 }
@@ -55,8 +55,8 @@ func newTracker(threshold time.Duration) *tracker {
 	return &tracker{threshold: threshold, queues: map[Queue]*track{}}
 }
 
-// observe takes in all queues as they are now, and returns those to raise an alarm for. It returns them again each time,
-// until told is called. A queue that is not among them has no runs and no workers, and is forgotten.
+// observe processes the present state of all queues, and returns the alarms to raise. It returns an alarm each time until told is
+// called. A queue that is not in the list has no runs and no workers, and is forgotten.
 func (t *tracker) observe(now time.Time, all []observation) []alarm {
 	seen := make(map[Queue]struct{}, len(all))
 	var alarms []alarm
@@ -80,7 +80,7 @@ func (t *tracker) observe(now time.Time, all []observation) []alarm {
 	return alarms
 }
 
-// told says that the alarm about a queue was raised. There is no other until a worker has come and gone.
+// told notes that the alarm about a queue was raised. There is no other until a worker has come and gone.
 func (t *tracker) told(q Queue) {
 	if queue := t.queues[q]; queue != nil {
 		queue.told = true
@@ -106,7 +106,7 @@ func (t *track) update(now time.Time, o observation) {
 	}
 }
 
-// waiting returns how many runs wait, and the oldest. What was handed to a worker that is gone waits as well.
+// waiting returns how many runs wait, and the oldest. Runs that were handed to a worker that is gone count as waiting.
 func (t *track) waiting() (int, *WaitingRun) {
 	if !t.unserved.IsZero() && t.last.Held > 0 {
 		return t.last.All, t.last.First
@@ -129,8 +129,8 @@ func (t *track) alarm(now time.Time, threshold time.Duration) (alarm, bool) {
 	return alarm{Queue: t.last.Queue, Run: *run, Waiting: count, Since: since}, true
 }
 
-// eventOf tells of an alarm in the history of the schedule whose run waits longest. It is the same, by its ID, whoever
-// raises the alarm.
+// eventOf makes the event of an alarm, for the history of the schedule whose run waits longest. Its ID is the same, whichever
+// watcher raises the alarm.
 func eventOf(names subjects.Names, a alarm, now time.Time) schedule.Event {
 	return schedule.Event{
 		ID:   string(schedule.EventNoWorker) + "-" + names.ActionStream() + "-" + strconv.FormatUint(a.Run.Sequence, 10),

@@ -12,30 +12,30 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// The bounds of what is kept of answers about action types. Whoever is beyond them may know any type.
+// The bounds of what is kept of answers about action types. A worker beyond them counts as one that may know any type.
 const (
 	maxTypes       = 10 * schedule.MaxActionTypes
 	maxTypesAnswer = 4 * schedule.MaxActionTypesBytes
 )
 
-// Types are the action types that the workers of a task queue have, as far as they have answered.
+// Types has the action types of the workers of a task queue, as far as they have answered.
 type Types struct {
 	// Workers counts the answers.
 	Workers int
-	// Names are in order, each once.
+	// Names are sorted, each once.
 	Names []string
-	// Others says that a worker takes types besides those.
+	// Others means that a worker also accepts types that are not in Names.
 	Others bool
 }
 
-// Has reports whether one of the workers takes a type, or may take it.
+// Has reports whether one of the workers accepts a type, or may accept it.
 func (t *Types) Has(actionType string) bool {
 	_, found := slices.BinarySearch(t.Names, actionType)
 	return found || t.Others
 }
 
-// AskTypes asks the workers of a task queue which action types they have, until one of them has the given one, or ctx ends, or NATS
-// says that no worker listens. Workers of releases before the question do not answer.
+// AskTypes asks the workers of a task queue for their action types. It ends when one of them has the given type, when ctx ends,
+// or when NATS says that no worker listens. Workers of earlier releases, which do not know the question, do not answer.
 func AskTypes(
 	ctx context.Context, conn *nats.Conn, names subjects.Names, namespace, queue, actionType string,
 ) (Types, error) {
@@ -51,7 +51,7 @@ func AskTypes(
 	return types, err
 }
 
-// add takes one answer. What is no answer does not count.
+// add processes one answer. A message that is no answer does not count.
 func (t *Types) add(data []byte) {
 	if len(data) > maxTypesAnswer {
 		t.Workers, t.Others = t.Workers+1, true

@@ -22,18 +22,18 @@ const (
 	defaultThreshold = time.Minute
 )
 
-// Config is what a [Watcher] needs. JS is required; the zero value of every other field is its default.
+// Config is what a [Watcher] needs. JS is required; the zero value of every other field means its default.
 type Config struct {
 	JS jetstream.JetStream
-	// Names are those of the installation. Default: subjects.Default().
+	// Names are the names of the installation. Default: subjects.Default().
 	Names subjects.Names
 	// Period is how often to look. Default: 15 s.
 	Period time.Duration
-	// Threshold is how long runs must have waited, with no worker on the queue, before that is told. Default: 1 minute.
+	// Threshold is how long runs must wait on a queue without a worker before the event history is told. Default: 1 minute.
 	Threshold time.Duration
 	// Namespaces says how long events are kept. Default: as long as the event stream keeps them.
 	Namespaces namespaces.Source
-	// Logger gets what goes wrong. Default: slog.Default().
+	// Logger logs failures. Default: slog.Default().
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
@@ -61,7 +61,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Watcher looks after all task queues of an installation. It is made by [New].
+// Watcher watches all task queues of an installation. [New] makes it.
 type Watcher struct {
 	config    Config
 	bus       *bus.NATS
@@ -72,7 +72,7 @@ type Watcher struct {
 	gauges    *instruments
 }
 
-// New returns a watcher that does nothing until Run is called. Errors are about the configuration.
+// New returns a watcher that does nothing until Run is called. An error means that the configuration is wrong.
 func New(config Config) (*Watcher, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -89,8 +89,8 @@ func New(config Config) (*Watcher, error) {
 	}, nil
 }
 
-// Run looks at the queues every Config.Period until ctx ends, and then returns nil. What goes wrong is logged, and tried
-// again the next time. It may be called once.
+// Run looks at the queues every Config.Period until ctx ends, and then returns nil. It logs failures and tries again the next
+// time. It may be called once.
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.bus.Close()
 	defer w.listeners.close()
@@ -130,13 +130,13 @@ func (w *Watcher) round(ctx context.Context) error {
 	return failed
 }
 
-// raise tells of an alarm, unless another watcher has done so.
+// raise tells the history of an alarm, unless another watcher has done so.
 func (w *Watcher) raise(ctx context.Context, a alarm) error {
 	w.config.Logger.WarnContext(ctx, "no worker on a task queue",
 		"namespace", a.Namespace, "task_queue", a.Name, "waiting", a.Waiting, "since", a.Since)
 	event := eventOf(w.config.Names, a, w.config.Now())
 	if schedule.ValidateNamespace(event.Namespace) != nil || event.ScheduleID == "" {
-		return nil // the request says no schedule whose history could tell of it
+		return nil // the request names no schedule whose history could tell of it
 	}
 	key := schedule.Key{Namespace: event.Namespace, ID: event.ScheduleID}
 	last, err := w.bus.Last(ctx, w.config.Names.EventStream(), w.config.Names.Event(key, event.Kind))
