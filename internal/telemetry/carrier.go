@@ -5,14 +5,13 @@ import "github.com/nats-io/nats.go"
 // headerCarrier makes NATS headers readable and writable for a propagator.
 type headerCarrier nats.Header
 
-// Get returns the first value of a header. Clients that canonicalise header names, as HTTP libraries do, are
-// understood too.
+// Get returns the first value of a header. It also understands clients that canonicalise header names, as HTTP libraries do.
 func (c headerCarrier) Get(key string) string {
 	header := nats.Header(c)
 	if value := header.Get(key); value != "" {
 		return value
 	}
-	switch key { // by hand: http.CanonicalHeaderKey works them out every time, and most messages have no tracestate
+	switch key { // by hand: http.CanonicalHeaderKey computes them every time, and most messages have no tracestate
 	case HeaderTraceparent:
 		return header.Get("Traceparent")
 	case HeaderTracestate:
@@ -33,7 +32,7 @@ func (c headerCarrier) Keys() []string {
 	return keys
 }
 
-// loneCarrier carries a traceparent and nothing else.
+// loneCarrier carries only a traceparent.
 type loneCarrier struct{ traceparent string }
 
 // Get returns the traceparent.
@@ -44,12 +43,12 @@ func (c *loneCarrier) Get(key string) string {
 	return ""
 }
 
-// Set keeps the traceparent, and loses anything else.
+// Set keeps the traceparent, and drops anything else.
 func (c *loneCarrier) Set(key, value string) {
 	if key == HeaderTraceparent {
 		c.traceparent = value
 	}
 }
 
-// Keys returns the only name there is.
+// Keys returns the only name.
 func (*loneCarrier) Keys() []string { return []string{HeaderTraceparent} }

@@ -18,11 +18,11 @@ import (
 // template of the destination in spans, and part of their names, so there are only a few.
 type Destination string
 
-// The destinations of messages that spans are about, beside those of the tasks of a role: [DestinationOfRole].
+// The destinations of messages in spans. The tasks of a role have destinations of their own: [DestinationOfRole].
 const (
 	DestinationAction   Destination = "action"
 	DestinationCallback Destination = "callback"
-	// DestinationOther is for all that has none of its own.
+	// DestinationOther is for every message without a destination of its own.
 	DestinationOther Destination = "other"
 )
 
@@ -40,7 +40,8 @@ func destinationOf(subject string) Destination {
 	return DestinationOfRole(subjects.Role(kind))
 }
 
-// destinations are those of the tasks of all roles: "task" and the role, but for callbacks, which are no tasks in their subjects.
+// destinations has the destinations of the tasks of all roles: "task." and the role, except for callbacks, whose subjects are not
+// task subjects.
 var destinations = func() map[subjects.Role]Destination {
 	all := map[subjects.Role]Destination{}
 	for _, role := range subjects.Roles() {
@@ -55,8 +56,8 @@ func DestinationOfRole(role subjects.Role) Destination {
 	return cmp.Or(destinations[role], DestinationOther)
 }
 
-// operation is what is done with messages of a destination, as spans describe it. It is made once: samplers want it at the
-// start of a span, before it is known whether anybody will ever see it.
+// operation describes, for spans, what is done with messages of a destination. It is made in advance, because samplers need it at
+// the start of a span, before it is known whether anybody will see the span.
 type operation struct {
 	name    string
 	options []trace.SpanStartOption
@@ -82,7 +83,7 @@ func operations(name string, class attribute.KeyValue, kind trace.SpanKind) map[
 	return made
 }
 
-// of returns the operation on a destination, of which there may be no other.
+// of returns the operation on a destination, or the one on DestinationOther if the destination is unknown.
 func of(known map[Destination]operation, to Destination) operation {
 	if o, ok := known[to]; ok {
 		return o
@@ -90,7 +91,7 @@ func of(known map[Destination]operation, to Destination) operation {
 	return known[DestinationOther]
 }
 
-// subjectAttributes are what the subject of a task says.
+// subjectAttributes returns what the subject of a task says.
 func subjectAttributes(subject string) []attribute.KeyValue {
 	attributes := []attribute.KeyValue{semconv.MessagingDestinationName(subject)}
 	prefix, _, _ := strings.Cut(subject, ".")
@@ -105,7 +106,7 @@ func subjectAttributes(subject string) []attribute.KeyValue {
 	return append(attributes, ScheduleAttributes(task.Key)...)
 }
 
-// ScheduleAttributes say which schedule a span is about.
+// ScheduleAttributes returns the attributes that name a span's schedule.
 func ScheduleAttributes(key schedule.Key) []attribute.KeyValue {
 	return []attribute.KeyValue{AttributeNamespace.String(key.Namespace), AttributeScheduleID.String(key.ID)}
 }

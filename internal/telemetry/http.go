@@ -11,7 +11,7 @@ import (
 )
 
 // StartHTTP begins the span of an HTTP request that is about to be made. The caller ends it. A process that exports no spans
-// has none of these.
+// makes none.
 func StartHTTP(ctx context.Context, request *http.Request) (context.Context, trace.Span) {
 	return startHTTP(ctx, Tracer(), request)
 }
@@ -24,7 +24,7 @@ func startHTTP(ctx context.Context, tracer trace.Tracer, request *http.Request) 
 	ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
 	if span.IsRecording() {
 		at := *request.URL
-		at.User, at.RawQuery, at.Fragment = nil, "", "" // where secrets are
+		at.User, at.RawQuery, at.Fragment = nil, "", "" // these may contain secrets
 		span.SetAttributes(semconv.HTTPRequestMethodKey.String(method), semconv.URLFull(at.String()),
 			semconv.ServerAddress(at.Hostname()))
 		if port, err := strconv.Atoi(at.Port()); err == nil {
@@ -34,8 +34,8 @@ func startHTTP(ctx context.Context, tracer trace.Tracer, request *http.Request) 
 	return ctx, span
 }
 
-// nameHTTP returns the name of the span of a method, and how the method is given there: any number of methods may be made up, and
-// those are not told apart.
+// nameHTTP returns the name of the span for a method, and the method as the span gives it. Methods that HTTP does not define
+// share one name, because any number of them may be made up.
 func nameHTTP(method string) (name, given string) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -45,7 +45,7 @@ func nameHTTP(method string) (name, given string) {
 	return "HTTP", "_OTHER"
 }
 
-// HTTPAnswered says in the span of a request what came of it.
+// HTTPAnswered records the result of a request in its span.
 func HTTPAnswered(span trace.Span, response *http.Response, err error) {
 	switch {
 	case !span.IsRecording():

@@ -12,9 +12,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// StartRequest begins the span of a request to the API on a subject: of kind client where it is made, server where it is
-// answered. It is named for what the request is about and its verb, such as "schedule.create". The caller ends it. A process
-// that exports no spans has none where it makes requests.
+// StartRequest begins the span of a request to the API on a subject. Its kind is client in the process that makes the request,
+// and server in the one that answers. Its name is the thing and the verb, such as "schedule.create". The caller ends it. A client
+// process that exports no spans makes none.
 func StartRequest(ctx context.Context, kind trace.SpanKind, subject string) (context.Context, trace.Span) {
 	return startRequest(ctx, Tracer(), kind, subject)
 }
@@ -33,7 +33,7 @@ func startRequest(ctx context.Context, tracer trace.Tracer, kind trace.SpanKind,
 	return ctx, span
 }
 
-// splitRequest returns the namespace of a subject of the API, and what the request is about with its verb.
+// splitRequest returns the namespace of an API subject, and its thing and verb.
 func splitRequest(subject string) (namespace, name string) {
 	parts := strings.SplitN(subject, ".", 4) // <prefix>.api.<namespace>.<thing>.<verb>
 	if len(parts) < 4 {
@@ -42,8 +42,8 @@ func splitRequest(subject string) (namespace, name string) {
 	return parts[2], parts[3]
 }
 
-// Refused says in the span of a request that it was answered with an error. It has failed where the one who answers is at
-// fault; for all others see the client.
+// Refused records in the span of a request that the answer was an error. The span has failed only if the server is at fault: code
+// internal or unavailable. For other errors see the client's span.
 func Refused(span trace.Span, failure *schedule.Error) {
 	if !span.IsRecording() {
 		return

@@ -16,8 +16,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// StartProcess begins the span of processing a message of a destination, beneath the one that ctx carries, which is that of
-// the message as a rule. End ends it.
+// StartProcess begins the span of processing a message from a destination. Its parent is the span in ctx, as a rule the
+// message's. End ends it.
 func StartProcess(ctx context.Context, from Destination) (context.Context, trace.Span) {
 	return startProcess(ctx, Tracer(), from)
 }
@@ -30,8 +30,8 @@ func startProcess(ctx context.Context, tracer trace.Tracer, from Destination) (c
 	return tracer.Start(ctx, o.name, o.options...)
 }
 
-// StartPublish begins the span of publishing a message on a subject, and returns what to inject into its headers. End ends it,
-// once the message is stored. A process that exports no spans has none of these: its messages continue what ctx carries.
+// StartPublish begins the span of publishing a message on a subject, and returns the context to inject into its headers. End ends
+// it, once the message is stored. A process that exports no spans makes none: its messages continue the trace in ctx.
 func StartPublish(ctx context.Context, subject string) (context.Context, trace.Span) {
 	return startPublish(ctx, Tracer(), subject)
 }
@@ -48,8 +48,8 @@ func startPublish(ctx context.Context, tracer trace.Tracer, subject string) (con
 	return ctx, span
 }
 
-// Waited adds a span to the trace of ctx that covers a time which has passed, for a reason that is one of a few; it may be
-// empty. It does nothing where that time is not positive, or nobody records the trace.
+// Waited adds a span to the trace of ctx that covers a time in the past. The reason for it is one of a few, and may be empty.
+// Waited does nothing if that time is not positive, or if nobody records the trace.
 func Waited(ctx context.Context, from, to time.Time, reason string, options ...trace.SpanStartOption) {
 	waited(ctx, Tracer(), from, to, reason, options...)
 }
@@ -73,13 +73,13 @@ func End(span trace.Span, err error) {
 	span.End()
 }
 
-// Fail marks a span as failed. The kind of failure is one of a few, the text is for people.
+// Fail marks a span as failed. kind is one of a few; text is for people.
 func Fail(span trace.Span, kind, text string) {
 	span.SetAttributes(semconv.ErrorTypeKey.String(kind))
 	span.SetStatus(codes.Error, text)
 }
 
-// errorType is what kind of error this is: the code of one of ours, or the type of the innermost one.
+// errorType returns the kind of an error: its code if it is one of ours, otherwise the type of the innermost error.
 func errorType(err error) string {
 	var own *schedule.Error
 	switch {
@@ -96,7 +96,7 @@ func errorType(err error) string {
 	return semconv.ErrorType(err).Value.AsString()
 }
 
-// The attributes of spans that are Carillon's own. docs/tracing.md says what they hold. They are not for metrics: most have as
+// The attributes of spans that only Carillon uses. docs/tracing.md says what they hold. They are not for metrics: most have as
 // many values as there are runs.
 const (
 	AttributeNamespace     = attribute.Key("carillon.namespace")
@@ -118,10 +118,10 @@ const (
 	AttributeRetryDelay    = attribute.Key("carillon.retry_delay")
 )
 
-// Tracer is the tracer of all of Carillon's spans. Without the SDK there are none: the trace context that was given is passed on.
+// Tracer returns the tracer of all of Carillon's spans. Without the SDK it makes none, and the given trace context is passed on.
 func Tracer() trace.Tracer { return otel.Tracer("github.com/carillon-scheduler/carillon") }
 
-// MayRecord reports whether this process makes spans. Where it does not, what prepares them is in vain.
+// MayRecord reports whether this process makes spans. If not, preparing them is wasted work.
 func MayRecord() bool {
 	return !isOff(Tracer())
 }

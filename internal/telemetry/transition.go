@@ -10,17 +10,17 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxLinks is how many links the span of a transition gets at most.
+// maxLinks is the largest number of links in the span of a transition.
 const maxLinks = 64
 
-// Message is what a transition processes: where it came from, and its headers.
+// Message is a message that a transition processes: where it came from, and its headers.
 type Message struct {
 	From   Destination
 	Header nats.Header
 }
 
-// Transition is the span of a transition. Where that processes several messages, each of the others has a span in its own trace,
-// which lasts as long: so every trace shows what became of its message, whatever was processed together with it.
+// Transition is the span of a transition. If the transition processes several messages, each of the others has a span of the same
+// duration in its own trace. So every trace shows what happened to its message, whatever was processed together with it.
 type Transition struct {
 	trace.Span
 	// others are the spans of the other messages, by traceparent.
@@ -43,9 +43,9 @@ func (t *Transition) Of(header nats.Header) trace.Span {
 	return t.Span
 }
 
-// StartTransition begins the span of one transition of a pool for a schedule, which processes messages of a destination. It
-// continues the trace in the headers of the message that caused it, or begins one, and is linked to the others that it
-// processes as well. End ends it.
+// StartTransition begins the span of one transition of a pool for a schedule, which processes messages from a destination. It
+// continues the trace in the headers of the message that caused it, or begins one, and links to the other messages that it
+// processes. End ends it.
 func StartTransition(
 	ctx context.Context, from Destination, key schedule.Key, cause nats.Header, others ...Message,
 ) (context.Context, *Transition) {
