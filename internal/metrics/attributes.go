@@ -98,12 +98,12 @@ func oneOf(name string, values ...string) Attribute { return Attribute{Name: nam
 
 // The buckets of histograms of seconds.
 var (
-	// latencyBuckets are for what is due: from a millisecond to an hour.
+	// latencyBuckets are for the delays of due work: from a millisecond to an hour.
 	latencyBuckets = []float64{
 		0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
 	}
 	// durationBuckets are for the work of users: from 10 ms to a day.
 	durationBuckets = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 1800, 3600, 14400, 43200, 86400}
-	// requestBuckets are for what goes over the network once or a few times.
+	// requestBuckets are for operations that use the network once or a few times.
 	requestBuckets = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 )

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// begun are the namespaces whose series have begun.
+// begun has the namespaces whose series have begun.
 var begun = struct {
 	mu         sync.RWMutex
 	namespaces map[string]struct{}
 }{namespaces: map[string]struct{}{}}
 
-// Begin makes the counters of what should not happen show 0 for a namespace, so that a first event is seen as an increase. It
-// does so once, and nothing while nobody collects them.
+// Begin makes the counters of unwanted events show 0 for a namespace, so that the first such event shows as an increase. It does
+// so once, and does nothing while nobody collects them.
 func Begin(ctx context.Context, namespace string) {
 	if !Missed.counter.Enabled(ctx) {
 		return

@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// The bounds of what clients choose: anybody who may make a schedule may name a task queue that nobody has heard of.
+// The bounds of what clients choose: whoever may create a schedule may name a task queue that nobody has heard of.
 const (
-	// QueuesOfNamespace is how many task queues of a namespace have series of their own. The others share those of [OtherQueues].
+	// QueuesOfNamespace is how many task queues of a namespace have series of their own. The others share the series of
+	// [OtherQueues].
 	QueuesOfNamespace = 100
 	// Queues is the same for all namespaces of a process together.
 	Queues = 1000
@@ -15,8 +16,8 @@ const (
 	OtherQueues = "(other)"
 )
 
-// names are the task queues that have series of their own: the first that a process has met. They keep them as long as it lives, and no
-// other gets one: what has come to a series goes from it, too.
+// names has the task queues with series of their own: the first ones that a process has met. They keep them as long as the
+// process lives, and no other queue gets one, because what has been added to a series must also be subtracted from it.
 type names struct {
 	mu    sync.Mutex
 	total int
@@ -25,7 +26,7 @@ type names struct {
 
 var queueNames = &names{known: map[string]map[string]struct{}{}}
 
-// of returns what a task queue is called in metrics.
+// of returns the name of a task queue in metrics.
 func (n *names) of(namespace, queue string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,7 +46,7 @@ func (n *names) of(namespace, queue string) string {
 	return queue
 }
 
-// bounded replaces what clients have chosen and there is no room for.
+// bounded replaces names that clients have chosen and that there is no room for.
 func bounded(attributes []Attribute, key values) values {
 	queue := slices.IndexFunc(attributes, func(a Attribute) bool { return a.Name == aQueue.Name })
 	namespace := slices.IndexFunc(attributes, func(a Attribute) bool { return a.Name == aNamespace.Name })
@@ -55,8 +56,8 @@ func bounded(attributes []Attribute, key values) values {
 	return key
 }
 
-// QueuesShown returns how many task queues of a namespace may have names of their own among what a process observes of so many
-// namespaces. All processes that see the same namespaces come to the same number.
+// QueuesShown returns how many task queues of each namespace may have names of their own if a process observes this many
+// namespaces. All processes that see the same namespaces get the same number.
 func QueuesShown(namespaces int) int {
 	return min(QueuesOfNamespace, max(1, Queues/max(1, namespaces)))
 }

@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Scope is the name of the one meter.
+// Scope is the name of the only meter.
 const Scope = "github.com/carillon-scheduler/carillon"
 
-// Kind says what a value means.
+// Kind is what the values of an instrument mean.
 type Kind string
 
 // The kinds. A Gauge and a Total are observed whenever metrics are collected; the others are recorded as things happen.
@@ -43,13 +43,13 @@ const (
 
 // Instrument describes one entry of the catalogue.
 type Instrument struct {
-	// Name is that of OpenTelemetry: words and dots.
+	// Name is its name in OpenTelemetry: words and dots.
 	Name string
-	// Unit is that of UCUM, such as "s", "By" or "{run}"; empty for a number without one.
+	// Unit is in UCUM, such as "s", "By" or "{run}"; empty for a number without a unit.
 	Unit string
 	// Description is one sentence.
 	Description string
-	// Attributes are those of every series, in the order in which values are given.
+	// Attributes are the attributes of every series, in the order in which callers give values.
 	Attributes []Attribute
 	// Buckets are the upper bounds of a histogram, in its unit.
 	Buckets []float64
@@ -63,7 +63,7 @@ type Instrument struct {
 // Attribute describes one attribute of an instrument.
 type Attribute struct {
 	Name string
-	// Values are all there are; nil where Means says what they are instead.
+	// Values are all possible values; if nil, Means describes them.
 	Values []string
 	Means  string
 }
@@ -88,17 +88,17 @@ func Catalogue() []Instrument {
 	return all
 }
 
-// describe adds an instrument to the catalogue. It is called while variables of the package are initialised, and nowhere else.
+// describe adds an instrument to the catalogue. Only initialisers of package variables call it.
 func describe(group Group, kind Kind, i Instrument) Instrument {
 	i.Group, i.Kind = group, kind
 	catalogue = append(catalogue, i)
 	return i
 }
 
-var meter = otel.Meter(Scope) // stands for the one that the process sets, later perhaps
+var meter = otel.Meter(Scope) // stands for the meter that the process sets, perhaps later
 
-// PrometheusName returns the name that the Prometheus exporter of OpenTelemetry gives an instrument. A histogram has it with
-// _bucket, _sum and _count behind.
+// PrometheusName returns the name that the Prometheus exporter of OpenTelemetry gives an instrument. A histogram adds _bucket,
+// _sum and _count to it.
 func (i *Instrument) PrometheusName() string {
 	name := strings.ReplaceAll(i.Name, ".", "_")
 	if suffix := unitSuffix(i.Unit); suffix != "" && !strings.HasSuffix(name, suffix) {

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Gauge is how something is, whenever metrics are collected.
+// Gauge is a state that is read whenever metrics are collected.
 type Gauge struct {
 	Instrument
 	gauge  metric.Float64ObservableGauge
@@ -20,7 +20,7 @@ func newGauge(group Group, i Instrument) *Gauge {
 	return &Gauge{i, gauge, newObserved(i.Attributes)}
 }
 
-// Total is a counter that somebody else counts, read whenever metrics are collected.
+// Total is a counter that is kept elsewhere, and read whenever metrics are collected.
 type Total struct {
 	Instrument
 	counter metric.Int64ObservableCounter
@@ -40,15 +40,15 @@ type Observable interface{ observable() metric.Observable }
 func (g *Gauge) observable() metric.Observable { return g.gauge }
 func (t *Total) observable() metric.Observable { return t.counter }
 
-// Observer takes what was observed.
+// Observer records observations.
 type Observer struct{ to metric.Observer }
 
-// Gauge observes a value. The values of attributes are in their order.
+// Gauge observes a value. values are those of the attributes, in their order.
 func (o Observer) Gauge(g *Gauge, value float64, values ...string) {
 	o.to.ObserveFloat64(g.gauge, value, g.series.with(values)...)
 }
 
-// Bool observes 1 for true, and 0.
+// Bool observes 1 for true and 0 for false.
 func (o Observer) Bool(g *Gauge, value bool, values ...string) {
 	number := 0.0
 	if value {
@@ -57,13 +57,13 @@ func (o Observer) Bool(g *Gauge, value bool, values ...string) {
 	o.Gauge(g, number, values...)
 }
 
-// Total observes a count. The values of attributes are in their order.
+// Total observes a count. values are those of the attributes, in their order.
 func (o Observer) Total(t *Total, count int64, values ...string) {
 	o.to.ObserveInt64(t.counter, count, t.series.with(values)...)
 }
 
-// Observe calls a function whenever metrics are collected, until stop is called. The function may observe the instruments that
-// are named, must be safe for concurrent use, and must not take long.
+// Observe calls a function whenever metrics are collected, until stop is called. The function may observe the given instruments.
+// It must be safe for concurrent use and must not take long.
 func Observe(observe func(context.Context, Observer), instruments ...Observable) (stop func()) {
 	observed := make([]metric.Observable, len(instruments))
 	for i, instrument := range instruments {
@@ -76,5 +76,5 @@ func Observe(observe func(context.Context, Observer), instruments ...Observable)
 	if err != nil {
 		return func() {} // it cannot happen with instruments of the same meter
 	}
-	return func() { _ = registration.Unregister() } // it is not registered any more then
+	return func() { _ = registration.Unregister() } // an error would mean that it is not registered
 }

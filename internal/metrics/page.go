@@ -58,7 +58,7 @@ func labels(attributes []Attribute) string {
 	return strings.Join(labels, "; ")
 }
 
-// pageBuckets lists the boundaries of the histograms, the same ones once.
+// pageBuckets lists the boundaries of the histograms. Histograms with the same boundaries share an entry.
 func pageBuckets() string {
 	var order []string
 	of := map[string][]string{}

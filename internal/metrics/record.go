@@ -7,12 +7,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Untraced is the context of a measurement that belongs to no span.
+// Untraced returns the context of a measurement that belongs to no span.
 func Untraced() context.Context {
 	return context.Background() //permit:context.Background this is the one place for all measurements
 }
 
-// Counter counts what happens.
+// Counter counts events.
 type Counter struct {
 	Instrument
 	counter metric.Int64Counter
@@ -22,12 +22,12 @@ type Counter struct {
 func newCounter(group Group, i Instrument) *Counter {
 	i = describe(group, KindCounter, i)
 	description, unit := i.options()
-	// The instrument is usable even where its creation reports an error, here and below.
+	// Here and below: the instrument is usable even if its creation reports an error.
 	counter, _ := meter.Int64Counter(i.Name, description, unit)
 	return &Counter{i, counter, newSeries(i.Attributes, func(o metric.MeasurementOption) metric.AddOption { return o })}
 }
 
-// Add counts n. The values are those of the instrument's attributes, in their order.
+// Add counts n. values are those of the instrument's attributes, in their order.
 func (c *Counter) Add(ctx context.Context, n int, values ...string) {
 	if n == 0 || !c.counter.Enabled(ctx) {
 		return
@@ -35,7 +35,7 @@ func (c *Counter) Add(ctx context.Context, n int, values ...string) {
 	c.counter.Add(ctx, int64(n), c.series.with(values)...)
 }
 
-// UpDown counts what comes and goes.
+// UpDown counts things that come and go.
 type UpDown struct {
 	Instrument
 	counter metric.Int64UpDownCounter
@@ -49,7 +49,7 @@ func newUpDown(group Group, i Instrument) *UpDown {
 	return &UpDown{i, counter, newSeries(i.Attributes, func(o metric.MeasurementOption) metric.AddOption { return o })}
 }
 
-// Add counts n, which may be negative. The values are those of the instrument's attributes, in their order.
+// Add counts n, which may be negative. values are those of the instrument's attributes, in their order.
 func (c *UpDown) Add(ctx context.Context, n int, values ...string) {
 	if n == 0 || !c.counter.Enabled(ctx) {
 		return
@@ -57,7 +57,7 @@ func (c *UpDown) Add(ctx context.Context, n int, values ...string) {
 	c.counter.Add(ctx, int64(n), c.series.with(values)...)
 }
 
-// Histogram shows how something is distributed.
+// Histogram shows the distribution of a value.
 type Histogram struct {
 	Instrument
 	histogram metric.Float64Histogram
@@ -71,7 +71,7 @@ func newHistogram(group Group, i Instrument) *Histogram {
 	return &Histogram{i, histogram, newSeries(i.Attributes, func(o metric.MeasurementOption) metric.RecordOption { return o })}
 }
 
-// Record records a value in the unit of the instrument. The values are those of its attributes, in their order.
+// Record records a value in the unit of the instrument. values are those of its attributes, in their order.
 func (h *Histogram) Record(ctx context.Context, value float64, values ...string) {
 	if !h.histogram.Enabled(ctx) {
 		return
@@ -79,7 +79,7 @@ func (h *Histogram) Record(ctx context.Context, value float64, values ...string)
 	h.histogram.Record(ctx, value, h.series.with(values)...)
 }
 
-// RecordTime records a time in a histogram of seconds. A negative one, of clocks that are apart, counts as none.
+// RecordTime records a time in a histogram of seconds. A negative time, from clocks that disagree, counts as 0.
 func (h *Histogram) RecordTime(ctx context.Context, took time.Duration, values ...string) {
 	if !h.histogram.Enabled(ctx) {
 		return
@@ -87,5 +87,5 @@ func (h *Histogram) RecordTime(ctx context.Context, took time.Duration, values .
 	h.histogram.Record(ctx, max(took, 0).Seconds(), h.series.with(values)...)
 }
 
-// Enabled reports whether somebody collects the instrument, for callers that would have to work out what to record.
+// Enabled reports whether somebody collects the instrument, for callers that would have to compute what to record.
 func (h *Histogram) Enabled(ctx context.Context) bool { return h.histogram.Enabled(ctx) }

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// maxAttributes is how many attributes an instrument has at most.
+	// maxAttributes is the largest number of attributes of an instrument.
 	maxAttributes = 4
-	// maxSeries bounds the combinations of values that an instrument remembers the attributes of. The SDK puts what is beyond
-	// its own limit into one series without any.
+	// maxSeries bounds the combinations of values for which an instrument remembers the attributes. The SDK puts everything
+	// beyond its own limit into one series without attributes.
 	maxSeries = 4096
 )
 
 type values [maxAttributes]string
 
-// series holds the options of each combination of attribute values that has been recorded: to make them costs more than to
-// record. O is an option of the instrument. It is safe for concurrent use.
+// series holds the options of each combination of attribute values that has been recorded, because making them costs more than
+// recording. O is an option of the instrument. It is safe for concurrent use.
 type series[O any] struct {
 	names  []Attribute
 	option func(metric.MeasurementOption) O
-	// bound replaces values that there is no room for; nil where who observes sees to that.
+	// bound replaces values that there is no room for; nil if the observing code does that.
 	bound func([]Attribute, values) values
 
 	mu   sync.RWMutex
@@ -33,14 +33,15 @@ func newSeries[O any](names []Attribute, option func(metric.MeasurementOption) O
 	return &series[O]{names: names, option: option, bound: bounded, made: map[values][]O{}}
 }
 
-// newObserved is newSeries for an instrument that is observed: a value takes the place of another one there, and is not added to it.
+// newObserved is newSeries for an observed instrument. There a value would replace another one and not be added to it, so the
+// series are not bounded.
 func newObserved(names []Attribute) *series[metric.ObserveOption] {
 	s := newSeries(names, func(o metric.MeasurementOption) metric.ObserveOption { return o })
 	s.bound = nil
 	return s
 }
 
-// with returns the options for some values, which belong to the attributes in their order.
+// with returns the options for values of the attributes, in their order.
 func (s *series[O]) with(given []string) []O {
 	var key values
 	copy(key[:], given)

@@ -12,8 +12,8 @@ const MaxWatched = 100
 
 var watched atomic.Pointer[map[schedule.Key]struct{}]
 
-// Watch gives some schedules series of their own: the instruments of [GroupWatched]. It replaces those that were watched
-// before; series that exist stay until the process ends. More than [MaxWatched] are an error, and change nothing.
+// Watch gives some schedules series of their own: the instruments of [GroupWatched]. It replaces the schedules watched before;
+// existing series stay until the process ends. More than [MaxWatched] are an error, and change nothing.
 func Watch(keys []schedule.Key) error {
 	if len(keys) > MaxWatched {
 		return fmt.Errorf("metrics: %d schedules to watch, at most %d may be", len(keys), MaxWatched)
