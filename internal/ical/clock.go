@@ -2,8 +2,8 @@ package ical
 
 import "time"
 
-// at returns the instant of a time on the wall, which is given as if it were UTC (RFC 5545, 3.3.5): the first of two where the
-// clock shows it twice, and where it leaves it out, what the offset before the gap makes of it.
+// at returns the instant of a wall time, which is given as if it were UTC (RFC 5545, 3.3.5). If the clock shows the wall time
+// twice, it is the first instant. If the clock leaves it out, the offset before the gap applies.
 func at(wall time.Time, zone *time.Location) time.Time {
 	const day = 24 * time.Hour // no zone is as far from UTC, and none changes its clock twice within two of them
 	before, after := offset(wall.Add(-day), zone), offset(wall.Add(day), zone)
@@ -14,11 +14,11 @@ func at(wall time.Time, zone *time.Location) time.Time {
 	return first.In(zone)
 }
 
-// offset is that of a zone at an instant.
+// offset returns the offset of a zone at an instant.
 func offset(t time.Time, zone *time.Location) time.Duration {
 	_, seconds := t.In(zone).Zone()
 	return time.Duration(seconds) * time.Second
 }
 
-// wallOf is the inverse: what the clock shows, as if it were UTC.
+// wallOf is the inverse of at: the time on the clock, as if it were UTC.
 func wallOf(t time.Time) time.Time { return t.UTC().Add(offset(t, t.Location())) }

@@ -13,10 +13,10 @@ import (
 type entry struct {
 	*ics.VEvent
 	zones zones
-	// recurrence is the time of an event that repeats which it replaces; empty for the event itself.
+	// recurrence is which time of a repeating event this one replaces; empty for the event itself.
 	recurrence string
 	sequence   int
-	// canceled says that it does not take place; byMethod that it does not stand for itself, but ends another.
+	// canceled means that it does not take place; byMethod means that it is no event itself, but cancels another one.
 	canceled, byMethod bool
 }
 
@@ -49,8 +49,8 @@ func isCanceled(e *ics.VEvent) bool {
 	return status != nil && strings.EqualFold(status.Value, string(ics.ObjectStatusCancelled))
 }
 
-// current leaves those that count (RFC 5546, 2.1.5): of several versions of an event, or of one of its times, the ones of the
-// highest sequence; and none of an event that was canceled since.
+// current keeps the entries that count (RFC 5546, 2.1.5). Of several versions of an event, or of one of its times, these are the
+// ones with the highest sequence. An event that was canceled since has none.
 func current(all []entry) []entry {
 	type version struct{ id, recurrence string }
 	newest, canceled := map[version]int{}, map[version]int{}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// calendarsOf splits a text into its calendars, and puts each into the form that the library reads: without folded lines, names
-// and enumerations in capital letters, and without properties that say nothing. It finds out what the library lets pass: a
+// calendarsOf splits a text into its calendars, and gives each the form that the library reads: without folded lines and
+// meaningless properties, and with names and enumerations in capital letters. It finds an error that the library overlooks: a
 // calendar or component that does not end.
 func calendarsOf(text string) ([]string, error) {
 	var calendars []string
@@ -50,7 +50,7 @@ func calendarsOf(text string) ([]string, error) {
 	return calendars, nil
 }
 
-// isEnumeration has the properties whose values are times, numbers or words of iCalendar, in which case does not matter.
+// isEnumeration has the properties whose values are times, numbers or words of iCalendar. Their case does not matter.
 var isEnumeration = map[string]bool{
 	"DTSTART": true, "DTEND": true, "DURATION": true, "RRULE": true, "EXRULE": true, "RDATE": true, "EXDATE": true,
 	"RECURRENCE-ID": true, "STATUS": true, "METHOD": true, "SEQUENCE": true,
@@ -62,8 +62,8 @@ var isOptional = map[string]bool{
 	"METHOD": true, "SEQUENCE": true,
 }
 
-// unfolded yields the lines of a text with their numbers, counted from 1. A line that begins with a blank goes on with the one
-// before; empty ones are nothing.
+// unfolded yields the lines of a text with their numbers, counted from 1. A line that begins with a blank continues the previous
+// one. Empty lines are skipped.
 func unfolded(text string) func(yield func(int, string) bool) {
 	return func(yield func(int, string) bool) {
 		var line strings.Builder
@@ -88,8 +88,8 @@ func unfolded(text string) func(yield func(int, string) bool) {
 	}
 }
 
-// cutLine takes a line apart: its name, its parameters with their semicolons, and its value. Names come out in capital
-// letters, as do the words that VALUE and RANGE take.
+// cutLine takes a line apart: its name, its parameters with their semicolons, and its value. Names come out in capital letters,
+// and so do the values of VALUE and RANGE.
 func cutLine(line string) (name, parameters, value string, ok bool) {
 	colon := outsideQuotes(line, ':')
 	if colon < 0 {
@@ -120,7 +120,7 @@ func cutLine(line string) (name, parameters, value string, ok bool) {
 	return name, parameters, value, true
 }
 
-// outsideQuotes is the index of the first such character that does not stand in quotes; -1 if there is none.
+// outsideQuotes returns the index of the first wanted character outside quotes; -1 if there is none.
 func outsideQuotes(text string, wanted byte) int {
 	quoted := false
 	for i := range len(text) {

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// contents makes entries of what was found. Times that meet become one, so that what several calendars of a file have in
+// contents makes calendar entries of what was found. It joins times that touch, so that what several calendars of a file have in
 // common, or a holiday of several days, takes no more room than it needs.
 func (r *reader) contents() (Contents, error) {
 	all := Contents{Events: len(r.found)}
@@ -38,7 +38,7 @@ func (r *reader) contents() (Contents, error) {
 	return all, nil
 }
 
-// merged puts times in order and joins those that meet.
+// merged sorts times and joins those that touch.
 func merged(all []occurrence) []occurrence {
 	slices.SortFunc(all, func(a, b occurrence) int { return a.from.Compare(b.from) })
 	joined := all[:0]

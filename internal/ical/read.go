@@ -12,28 +12,28 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// MaxBytes is how large a file may be.
+// MaxBytes is the maximum size of a file.
 const MaxBytes = 8 << 20
 
-// Options say what is wanted of a file.
+// Options say what to read from a file.
 type Options struct {
-	// From and To bound what is read: From ≤ t < To, both midnight in UTC. Of an event that passes a bound, what lies within
-	// them counts.
+	// From and To bound what is read: From ≤ t < To, both midnight in UTC. Of an event that crosses a bound, only the part
+	// between them counts.
 	From, To time.Time
-	// Zone is that of times which have none. Nil means that such times are refused.
+	// Zone is the zone of times that have none. Nil means that such times are refused.
 	Zone *time.Location
 }
 
-// Contents are what a file holds.
+// Contents are the contents of a file.
 type Contents struct {
-	// Dates and Windows are in order and do not touch each other; together at most [schedule.MaxCalendarEntries].
+	// Dates and Windows are in order and do not touch each other. Together they are at most [schedule.MaxCalendarEntries].
 	Dates   []schedule.DateRange
 	Windows []schedule.Blackout
-	// Events counts the events that they come from, each time of one that repeats by itself.
+	// Events counts the events that they come from. Each time of a repeating event counts separately.
 	Events int
 }
 
-// Read reads a file. The error is one line for people that says which event cannot be read, and why.
+// Read reads a file. The error is one line for people. It says which event cannot be read, and why.
 func Read(r io.Reader, o Options) (Contents, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -65,7 +65,7 @@ func Read(r io.Reader, o Options) (Contents, error) {
 	return reader.contents()
 }
 
-// reader reads the events of one file. The zones are those of the calendar that is being read.
+// reader reads the events of one file. zones are those of the calendar that is being read.
 type reader struct {
 	Options
 	zones zones
@@ -74,18 +74,18 @@ type reader struct {
 
 // occurrence is one time of an event.
 type occurrence struct {
-	// days says that from and to are whole days: midnight in UTC.
+	// days means that from and to are whole days: midnight in UTC.
 	days     bool
 	from, to time.Time // to is exclusive
 }
 
-// errTooMany stops a rule that gives more than a calendar holds, however its times may meet.
+// errTooMany stops a rule that gives more than a calendar holds, even if its times would be joined.
 var errTooMany = fmt.Errorf("more than %d times within these years: read fewer years", maxOccurrences)
 
-// maxOccurrences bounds the times of a file. Those that meet, such as the days of a week, are one entry of a calendar.
+// maxOccurrences bounds the times of a file. Times that touch, such as the days of a week, are one entry of a calendar.
 const maxOccurrences = 50 * schedule.MaxCalendarEntries
 
-// events reads all events. Single times of an event that repeats may stand by themselves, and replace the one that the rule
+// events reads all events. A single time of a repeating event may have an entry of its own, which replaces the time that the rule
 // gives.
 func (r *reader) events(entries []entry) error {
 	replaced, err := r.replacements(entries)
@@ -104,7 +104,7 @@ func (r *reader) events(entries []entry) error {
 	return nil
 }
 
-// replacements returns the times of events that repeat which stand by themselves, by the ID of the event.
+// replacements returns the times of repeating events that have an entry of their own, by the ID of the event.
 func (r *reader) replacements(entries []entry) (map[string][]moment, error) {
 	replaced := map[string][]moment{}
 	for _, e := range entries {
@@ -125,7 +125,7 @@ func (r *reader) replacements(entries []entry) (map[string][]moment, error) {
 	return replaced, nil
 }
 
-// event reads the times of one event, without those that others replace.
+// event reads the times of one event, without those that other entries replace.
 func (r *reader) event(e *ics.VEvent, replaced []moment) error {
 	start, length, err := r.extent(e)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *reader) event(e *ics.VEvent, replaced []moment) error {
 	return nil
 }
 
-// add notes a time of an event, as far as it lies within the bounds. One without a length takes out nothing.
+// add notes a time of an event, as far as it lies within the bounds. A time without a length excludes nothing and is left out.
 func (r *reader) add(days bool, from, to time.Time) {
 	if from.Before(r.From) {
 		from = r.From

@@ -12,8 +12,8 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// repeat returns when an event begins: once, or by its rules and further times, as far as it may lie within the bounds, without
-// those that are excepted or replaced.
+// repeat returns when an event begins: once, or by its rules and further times. It returns only starts that may lie within the
+// bounds, without those that are excepted or replaced.
 func (r *reader) repeat(e *ics.VEvent, start moment, l length, replaced []moment) ([]time.Time, error) {
 	if e.GetProperty(ics.ComponentPropertyExrule) != nil {
 		return nil, errors.New("EXRULE is not supported: use EXDATE")
@@ -46,7 +46,7 @@ func (r *reader) repeat(e *ics.VEvent, start moment, l length, replaced []moment
 	return slices.CompactFunc(starts, time.Time.Equal), nil
 }
 
-// listed reads properties that list times of an event, each of which may stand several times.
+// listed reads properties that list times of an event. Each property may occur several times.
 func (r *reader) listed(e *ics.VEvent, name ics.ComponentProperty, days bool) ([]time.Time, error) {
 	var all []time.Time
 	for _, property := range e.GetProperties(name) {
@@ -67,22 +67,22 @@ func (r *reader) listed(e *ics.VEvent, name ics.ComponentProperty, days bool) ([
 	return all, nil
 }
 
-// What the library does not bound itself: it counts on until the year 9999, and beyond where the interval overflows; and it
-// looks for the days around Easter within the year.
+// Bounds that the library does not set. It counts up to the year 9999, and beyond if the interval overflows, and it looks for the
+// days around Easter only within the year.
 const (
 	maxInterval = 1000
 	maxEaster   = 80
-	// maxSteps bounds the times of a rule, from its beginning on: daily ones since the first year are a tenth of that.
+	// maxSteps bounds the times of a rule, counted from its beginning. Daily times since the first year are a tenth of that.
 	maxSteps = 1_000_000
 )
 
-// until is the end of a rule.
+// until matches the end of a rule.
 var until = regexp.MustCompile(`(?:^|;)UNTIL=([^;]*)`)
 
-// maxOffset is more than any zone is away from UTC.
+// maxOffset is more than the distance of any zone from UTC.
 const maxOffset = 26 * time.Hour
 
-// onWall turns the end of a rule into a time on the wall of its event, and refuses one of another type.
+// onWall turns the end of a rule into a wall time of its event, and refuses an end of another type.
 func onWall(option *rrule.ROption, text string, start moment) error {
 	found := until.FindStringSubmatch(text)
 	if found == nil {
@@ -101,7 +101,7 @@ func onWall(option *rrule.ROption, text string, start moment) error {
 
 // rule returns the times of a rule up to the later bound.
 func (r *reader) rule(text string, start moment, l length) ([]time.Time, error) {
-	// The library counts on the wall; what the clock of the zone makes of that comes after.
+	// The library computes wall times. The zone is applied afterwards.
 	option, err := rrule.StrToROptionInLocation(text, time.UTC)
 	if err != nil {
 		return nil, errors.New(oneLine(err.Error()))

@@ -11,7 +11,7 @@ import (
 	ics "github.com/arran4/golang-ical"
 )
 
-// moment is a time of a file, or a day: midnight in UTC. The wall is what the file says, as if it were UTC.
+// moment is a time in a file, or a day, which is midnight in UTC. wall is what the file says, as if it were UTC.
 type moment struct {
 	time.Time
 	days bool
@@ -74,7 +74,7 @@ func asDate(text string, err error) error {
 	return fmt.Errorf("%q is not a date or time", text)
 }
 
-// length is how long an event is. Days are those of the calendar, however many hours they have.
+// length is how long an event lasts. days are calendar days, however many hours they have.
 type length struct {
 	days int
 	time time.Duration
@@ -87,11 +87,11 @@ func (l length) after(t time.Time) time.Time {
 	return t.Add(l.time)
 }
 
-// firstYear is the first year in which an event may begin: nothing that goes on is older, and a rule is gone through from its
-// beginning.
+// firstYear is the first year in which an event may begin: no event that still takes place is older, and a rule is followed from
+// its beginning.
 const firstYear = 1800
 
-// extent returns when an event begins and how long it is: by its end, by its duration, or by the rules for one that has
+// extent returns when an event begins and how long it lasts: by its end, by its duration, or by the defaults for an event with
 // neither.
 func (r *reader) extent(e *ics.VEvent) (start moment, l length, err error) {
 	if start, err = r.one(e, ics.ComponentPropertyDtStart); err != nil {
@@ -112,7 +112,7 @@ func (r *reader) extent(e *ics.VEvent) (start moment, l length, err error) {
 	case start.days && l.time != 0:
 		return start, l, errors.New("begins on a day, and ends at a time")
 	case start.days && l.days == 0:
-		l.days = 1 // some programs write the first day once more
+		l.days = 1 // some programs repeat the first day here
 	}
 	if l.after(start.Time).Before(start.Time) {
 		return start, l, errors.New("ends before it begins")
@@ -123,7 +123,7 @@ func (r *reader) extent(e *ics.VEvent) (start moment, l length, err error) {
 	return start, l, nil
 }
 
-// one reads a property that has one time.
+// one reads a property that must have exactly one time.
 func (r *reader) one(e *ics.VEvent, name ics.ComponentProperty) (moment, error) {
 	property := e.GetProperty(name)
 	if property == nil {
@@ -139,7 +139,7 @@ func (r *reader) one(e *ics.VEvent, name ics.ComponentProperty) (moment, error) 
 	return all[0], nil
 }
 
-// upTo is the length of an event by its end.
+// upTo returns the length of an event from its end.
 func (r *reader) upTo(e *ics.VEvent, start moment) (length, error) {
 	end, err := r.one(e, ics.ComponentPropertyDtEnd)
 	switch {
@@ -153,7 +153,7 @@ func (r *reader) upTo(e *ics.VEvent, start moment) (length, error) {
 	return length{time: end.Sub(start.Time)}, nil
 }
 
-// durations are such as P1D, PT1H30M or P2W.
+// durations matches texts such as P1D, PT1H30M or P2W.
 var durations = regexp.MustCompile(`^\+?P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,9})S)?)?$`)
 
 func parseDuration(text string) (length, error) {

@@ -12,8 +12,8 @@ import (
 
 //go:generate go run ./windowsgen windows.go
 
-// zones are the time zones that a file describes, by its names for them. What they are called in the IANA database counts, and
-// not what the file says of their clock changes.
+// zones are the time zones that a file describes, by the file's names for them. Their names in the IANA database count, not the
+// clock changes that the file describes.
 type zones map[string]*time.Location
 
 func zonesOf(file *ics.Calendar) zones {
@@ -30,8 +30,8 @@ func zonesOf(file *ics.Calendar) zones {
 	return known
 }
 
-// described finds out which zone a file means, where the name alone does not say: by the name that some programs add, or of
-// a zone without clock changes by its offset.
+// described finds out which zone a file means if its name alone does not say. It uses the name that some programs add, or the
+// offset of a zone without clock changes.
 func described(zone *ics.VTimezone) *time.Location {
 	if name := zone.GetProperty("X-LIC-LOCATION"); name != nil {
 		if location := load(name.Value); location != nil {
@@ -58,8 +58,8 @@ func described(zone *ics.VTimezone) *time.Location {
 	return time.FixedZone(offset.Value, seconds)
 }
 
-// location returns the zone of a name: the one of the IANA database, also behind a prefix such as /mozilla.org/20070129_1/; or the
-// one that the file describes; or the one that Windows calls by this name, as Outlook and Exchange write it.
+// location returns the zone of a name. It tries, in this order, the IANA database, also after a prefix such as
+// /mozilla.org/20070129_1/, then the zones that the file describes, then the Windows names, as Outlook and Exchange write them.
 func (z zones) location(id string) (*time.Location, error) {
 	for rest := strings.TrimPrefix(id, "/"); ; {
 		if location := load(rest); location != nil {
@@ -80,7 +80,7 @@ func (z zones) location(id string) (*time.Location, error) {
 	return nil, fmt.Errorf("time zone %q is not one of the IANA database: replace it by one in the file, such as Europe/Berlin", id)
 }
 
-// load returns a zone of the IANA database; nil if there is none of that name.
+// load returns a zone of the IANA database; nil if it has none of that name.
 func load(name string) *time.Location {
 	if name == "" {
 		return nil
