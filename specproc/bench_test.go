@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// benchSpecs are the specs whose searches are measured. TestSearchIsQuick holds the pathological ones to a limit.
+// benchSpecs are the specs whose searches the benchmarks measure. TestSearchIsQuick gives the pathological ones a limit.
 var benchSpecs = []struct {
 	name         string
 	spec         schedule.Spec
@@ -99,8 +99,8 @@ var benchSpecs = []struct {
 
 func number(n int) schedule.CalendarField { return schedule.CalendarField(strconv.Itoa(n)) }
 
-// hundredOfEach returns a spec of 100 cron expressions, with 100 excludes of each kind that leave nothing. Each half of
-// the exclude calendars alone would do.
+// hundredOfEach returns a spec of 100 cron expressions, with 100 excludes of each kind that leave nothing. One half of the
+// exclude calendars would be enough.
 func hundredOfEach(exclude func(int) schedule.Calendar) schedule.Spec {
 	spec := schedule.Spec{
 		TimeZone: "Europe/Berlin", ExcludeDates: hundredDates(), Blackouts: hundredBlackouts(),
@@ -234,7 +234,7 @@ func BenchmarkMissed(b *testing.B) {
 	}
 }
 
-// BenchmarkProcessTimeRange: one time that is due, and the next one, as the generator asks for it.
+// BenchmarkProcessTimeRange has one time that is due, and asks for the next one, as the generator does.
 func BenchmarkProcessTimeRange(b *testing.B) {
 	for _, bench := range benchSpecs {
 		if bench.pathological {

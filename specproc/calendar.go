@@ -9,7 +9,7 @@ type calendar struct {
 	clockFields
 	// first is the first matching second of a matching day.
 	first int
-	// wholeDay says that every second of a matching day matches.
+	// wholeDay is set if every second of a matching day matches.
 	wholeDay bool
 }
 
@@ -19,10 +19,10 @@ type clockFields struct{ seconds, minutes, hours uint64 }
 // dateFields are the fields of a calendar that a day must match.
 type dateFields struct {
 	months uint64 // bits 1 to 12
-	// years has a bit for each year from 2000 on. anyYear says that no year was named: earlier ones match as well.
+	// years has a bit for each year from 2000 on. anyYear is set if no year was named; then earlier years match as well.
 	years   [2]uint64
 	anyYear bool
-	// days has the days of a month that match both day fields.
+	// days has the days of a month that match both the day of month and the day of week.
 	days dayTable
 }
 
@@ -76,8 +76,7 @@ func eachValue(ranges []schedule.Range, yield func(int)) {
 	}
 }
 
-// next returns the first matching second in after < t < limit, or never. What the zone says about changes of the clock
-// is part of what matches.
+// next returns the first matching second in after < t < limit, or never. It applies the zone's rules for changes of the clock.
 func (c *calendar) next(z *zone, after, limit int64) int64 {
 	for i, t := z.index(after+1), after+1; t < limit; i++ {
 		seg := &z.segments[i]
@@ -94,14 +93,14 @@ func (c *calendar) next(z *zone, after, limit int64) int64 {
 	return never
 }
 
-// matchesGap says whether a wall time matches that the change of the clock at the start of a segment has skipped.
+// matchesGap reports whether the calendar matches a wall time that the clock change at the start of a segment has skipped.
 func (c *calendar) matchesGap(seg *segment) bool {
 	end := seg.start + seg.offset
 	return c.nextLocal(end-seg.gap, end) < end
 }
 
-// nextLocal returns the first matching second from ≤ t < until on a clock that runs evenly, or one not below until if
-// there is none.
+// nextLocal returns the first matching second from ≤ t < until on a clock that runs evenly. If there is none, it returns a number
+// that is not below until.
 func (c *calendar) nextLocal(from, until int64) int64 {
 	lastDay := floorDiv(until-1, daySeconds)
 	today, clock := splitDay(from)
@@ -152,7 +151,7 @@ func (c *dateFields) nextDay(from, last int64) int64 {
 	}
 }
 
-// nextMonth returns the first matching month that is not before the given one; a year after MaxYear if there is none.
+// nextMonth returns the first matching month that is not before the given one. If there is none, the year is after MaxYear.
 func (c *dateFields) nextMonth(year, month int) (int, int) {
 	if c.matchesYear(year) {
 		if m := nextBit(c.months, month); m <= 12 {
@@ -167,7 +166,7 @@ func (c *dateFields) matchesYear(year int) bool {
 	return c.anyYear || n >= 0 && n < 128 && c.years[n/64]>>(n%64)&1 == 1
 }
 
-// nextYear returns the first matching year that is not before the given one; one after MaxYear if there is none.
+// nextYear returns the first matching year that is not before the given one. If there is none, it is after MaxYear.
 func (c *dateFields) nextYear(year int) int {
 	if c.anyYear {
 		return year
@@ -197,10 +196,11 @@ func (c *clockFields) nextClock(clock int) (int, bool) {
 	return 0, false
 }
 
-// matchesDay says whether the day of month, month, year and day of week of a day match.
+// matchesDay reports whether the day of month, month, year and day of week of a day match.
 func (c *dateFields) matchesDay(day int64) bool { return c.nextDay(day, day) == day }
 
-// daysOf returns the matching days of a month, of that length and whose first day has that number, as bits 1 to 31.
+// daysOf returns the matching days of a month as bits 1 to 31. length is the length of the month, first the day number of its
+// first day.
 func (c *dateFields) daysOf(year, month, length int, first int64) uint64 {
 	if c.months>>month&1 == 0 || !c.matchesYear(year) {
 		return 0
@@ -208,7 +208,7 @@ func (c *dateFields) daysOf(year, month, length int, first int64) uint64 {
 	return c.days.of(length, first)
 }
 
-// matchesClock says whether the second, minute and hour match at a second of the day.
+// matchesClock reports whether the second, minute and hour match at a second of the day.
 func (c *clockFields) matchesClock(clock int) bool {
 	return c.hours>>(clock/hourSeconds)&1 == 1 && c.minutes>>(clock/60%60)&1 == 1 && c.seconds>>(clock%60)&1 == 1
 }

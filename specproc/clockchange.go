@@ -13,8 +13,8 @@ type ClockChange struct {
 	Before, After time.Duration
 }
 
-// ClockChanges returns the clock changes of a zone in from < t ≤ to, which are whole seconds, in order. It looks once in
-// 24 hours: two changes within one of them that cancel each other out are not seen.
+// ClockChanges returns the clock changes of a zone in from < t ≤ to, in order. from and to are whole seconds. It compares the
+// offsets every 24 hours, so it misses two changes within 24 hours that cancel each other out.
 func ClockChanges(loc *time.Location, from, to time.Time) []ClockChange {
 	var changes []ClockChange
 	for t, end := from.Unix(), to.Unix(); t < end; t += daySeconds {
@@ -31,10 +31,10 @@ func ClockChanges(loc *time.Location, from, to time.Time) []ClockChange {
 	return changes
 }
 
-// Skips says whether the clocks go forward.
+// Skips reports whether the clocks go forward.
 func (c ClockChange) Skips() bool { return c.After > c.Before }
 
-// Span returns the times on the wall that are skipped or repeated, as if they were times in UTC: from ≤ t < until.
+// Span returns the wall times that the change skips or repeats, as if they were times in UTC: from ≤ t < until.
 func (c ClockChange) Span() (from, until time.Time) {
 	return c.At.Add(min(c.Before, c.After)), c.At.Add(max(c.Before, c.After))
 }

@@ -5,7 +5,7 @@ import "math/bits"
 // daySet is a set of seconds of one local day: a word for each minute, with bits 0 to 59 for its seconds.
 type daySet [24 * 60]uint64
 
-// add puts in every second whose clock c matches.
+// add adds every second whose clock c matches.
 func (d *daySet) add(c *calendar) {
 	for hour := nextBit(c.hours, 0); hour < 24; hour = nextBit(c.hours, hour+1) {
 		words := d.hour(hour)
@@ -21,7 +21,7 @@ func (d *daySet) add(c *calendar) {
 	}
 }
 
-// remove takes out every second whose clock one of the calendars matches.
+// remove removes every second whose clock one of the calendars matches.
 func (d *daySet) remove(calendars []*calendar) {
 	const few = 4
 	if len(calendars) > few {
@@ -37,8 +37,8 @@ func (d *daySet) remove(calendars []*calendar) {
 	}
 }
 
-// removeMany looks at the minutes that have seconds, and at each only until none are left: days have few times, or
-// calendars that take much of them.
+// removeMany visits only the minutes that have seconds, and tries calendars for each only until no second is left. That is faster
+// because most days have few times, or calendars that match many of them.
 func (d *daySet) removeMany(calendars []*calendar) {
 	for i, seconds := range d {
 		for n := 0; seconds != 0 && n < len(calendars); n++ {
@@ -53,7 +53,7 @@ func (d *daySet) removeMany(calendars []*calendar) {
 // hour returns the words of one hour.
 func (d *daySet) hour(hour int) *[60]uint64 { return (*[60]uint64)(d[hour*60:]) }
 
-// addEvery puts in first, first+every, … up to the end of the day.
+// addEvery adds first, first+every, … up to the end of the day.
 func (d *daySet) addEvery(first, every int64) {
 	if every >= 60 {
 		for second := first; second < daySeconds; second += every {
@@ -68,14 +68,14 @@ func (d *daySet) addEvery(first, every int64) {
 	for second := first; second < daySeconds; {
 		minute, within := second/60, second%60
 		d[minute] |= pattern << within & allSixty
-		// On to the first one in the following minute.
+		// Go to the first one in the following minute.
 		second += (60 - within + every - 1) / every * every
 	}
 }
 
 func (d *daySet) addSecond(second int) { d[second/60] |= 1 << (second % 60) }
 
-// clip takes out every second outside from ≤ second < until.
+// clip removes every second outside from ≤ second < until.
 func (d *daySet) clip(from, until int) {
 	clear(d[:from/60])
 	if from < daySeconds {
@@ -87,7 +87,7 @@ func (d *daySet) clip(from, until int) {
 	}
 }
 
-// erase takes out every second in from ≤ second < until.
+// erase removes every second in from ≤ second < until.
 func (d *daySet) erase(from, until int) {
 	for minute := from / 60; minute*60 < until; minute++ {
 		keep := uint64(1)<<max(from-minute*60, 0) - 1

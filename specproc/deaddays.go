@@ -2,17 +2,17 @@ package specproc
 
 import "encoding/binary"
 
-// deadDays remembers on which kinds of days everything is excluded, so that a search through decades of them is quick.
+// deadDays remembers kinds of days on which everything is excluded, so that a search through decades of such days is quick.
 //
-// Two days are of one kind if the same clock fields of calendars and excludes are due on them, they begin at the same
-// offset from UTC, and neither has a one-off time. Then every interval stands at the same phase, modulo its stride, when
-// they begin: a stride divides the length of a day. A kind is dead if the excludes leave nothing of all that is due on
-// any day of the kind. It is dead whatever the calendars are if the excludes leave nothing of all calendars together;
-// that is tried first, since there are fewer such kinds.
+// Two days are of one kind if the same clock fields of calendars and excludes are due on them, they begin at the same offset from
+// UTC, and neither has a one-off time. Then every interval has the same phase, modulo its stride, when they begin, because a
+// stride divides the length of a day. A kind is dead if the excludes leave nothing of all times that are due on any day of the
+// kind. If the excludes leave nothing of all calendars together, the kind is dead whichever calendars are due. The search tries
+// that first, since there are fewer such kinds.
 //
 // The zero value is empty; one value belongs to one search.
 type deadDays struct {
-	// searched counts the days on which nothing was found.
+	// searched counts the days on which the search found nothing.
 	searched int
 	kinds    map[string]bool // true if dead
 	key      []byte
@@ -28,13 +28,13 @@ type clockGroup struct {
 }
 
 const (
-	// patience is how many days are searched before it pays to remember their kinds.
+	// patience is how many days to search before it pays to remember their kinds.
 	patience = 8
-	// maxKinds bounds what one search remembers; there are seldom more than a few.
+	// maxKinds limits what one search remembers. There are seldom more than a few kinds.
 	maxKinds = 4096
 )
 
-// patient says that it does not yet pay to remember kinds.
+// patient reports that it does not pay yet to remember kinds.
 func (d *deadDays) patient() bool { return d.searched < patience }
 
 // learn finds out whether the day of p is of a dead kind.
@@ -53,7 +53,7 @@ func (d *deadDays) learn(s *Spec, p *piece) {
 	}
 }
 
-// learnKind returns whether the kind of the day of p is dead.
+// learnKind reports whether the kind of the day of p is dead, and remembers that.
 func (d *deadDays) learnKind(s *Spec, p *piece, which precision) bool {
 	key := string(d.kindOf(p.day, p.offset, which))
 	dead, done := d.kinds[key]
@@ -67,20 +67,20 @@ func (d *deadDays) learnKind(s *Spec, p *piece, which precision) bool {
 	return dead
 }
 
-// known says whether the day of p is of a dead kind.
+// known reports whether the day of p is of a kind that is remembered as dead.
 func (d *deadDays) known(s *Spec, p *piece) bool {
 	begin := p.at(0)
 	return len(d.kinds) > 0 && s.nextAt(begin-1) >= begin+daySeconds && d.isDead(p.day, p.offset)
 }
 
-// isDead is known for a day without one-off times.
+// isDead is known for a day that has no one-off times.
 func (d *deadDays) isDead(day, offset int64) bool {
 	d.setDay(day)
 	return d.kinds[string(d.kindOf(day, offset, onAnyDay))] || d.kinds[string(d.kindOf(day, offset, onSuchDays))]
 }
 
-// skip passes over days that are known to be dead: it returns an instant, not before after, up to which there are none
-// but such. after is the end of a day without times, or of a part of one.
+// skip passes over days that are known to be dead. It returns an instant, not before after, such that all days from after up to
+// it are dead. after is the end of a day without times, or of a part of one.
 func (d *deadDays) skip(s *Spec, after int64) int64 {
 	if len(d.kinds) == 0 || after >= s.end {
 		return after
@@ -98,7 +98,7 @@ func (d *deadDays) skip(s *Spec, after int64) int64 {
 	return after
 }
 
-// kindOf writes what makes up the kind of a day, of which setDay was told.
+// kindOf encodes the kind of a day. The caller has called setDay for that day.
 func (d *deadDays) kindOf(day, offset int64, which precision) []byte {
 	_, _, dayOfMonth := civil(day)
 	d.key = binary.AppendVarint(append(d.key[:0], byte(which)), offset)
@@ -109,7 +109,7 @@ func (d *deadDays) kindOf(day, offset int64, which precision) []byte {
 	return d.key
 }
 
-// appendDue appends a bit for each group: whether it is due on a day.
+// appendDue appends a bit for each group: whether the group is due on a day.
 func appendDue(key []byte, groups []clockGroup, dayOfMonth int) []byte {
 	for ; len(groups) > 0; groups = groups[min(8, len(groups)):] {
 		var due byte
@@ -121,7 +121,7 @@ func appendDue(key []byte, groups []clockGroup, dayOfMonth int) []byte {
 	return key
 }
 
-// setDay works out clockGroup.days for the month of a day.
+// setDay computes clockGroup.days for the month of a day.
 func (d *deadDays) setDay(day int64) {
 	year, month, dayOfMonth := civil(day)
 	if year == d.year && month == d.month {
@@ -140,7 +140,7 @@ func (d *deadDays) setDay(day int64) {
 	}
 }
 
-// groups puts calendars with the same clock fields together.
+// groups groups calendars by their clock fields.
 func groups(calendars []calendar) []clockGroup {
 	var all []clockGroup
 	position := make(map[clockFields]int)
@@ -165,9 +165,9 @@ func groups(calendars []calendar) []clockGroup {
 	return all
 }
 
-// overlapping returns the excludes with their clock fields cut down to the values that any calendar has, so that those
-// which do not differ for this spec are the same; without those that have no time in common with any. Intervals may have
-// any value.
+// overlapping returns the excludes, with their clock fields reduced to the values that any calendar has. So excludes that do not
+// differ for this spec become equal. It leaves out excludes that have no time in common with any calendar. If there are intervals
+// it returns all excludes as they are, because intervals may have any value.
 func (s *Spec) overlapping() []calendar {
 	if len(s.intervals) > 0 {
 		return s.excludes

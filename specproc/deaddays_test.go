@@ -22,7 +22,7 @@ func TestExcludedStretches(t *testing.T) {
 			StructuredCalendars: rapid.SliceOfN(rapid.Custom(scheduletest.DrawCalendar), 0, 2).Draw(t, "calendars"),
 			Intervals:           rapid.SliceOfN(rapid.Custom(scheduletest.DrawInterval), 0, 2).Draw(t, "intervals"),
 			At:                  []time.Time{around.Add(40 * 24 * time.Hour)},
-			// One that leaves a second in the minute or less, and others.
+			// The first exclude leaves at most one second in each minute. Others follow.
 			ExcludeStructuredCalendars: append(rapid.SliceOfN(rapid.Custom(scheduletest.DrawCalendar), 0, 2).Draw(t, "excludes"),
 				schedule.StructuredCalendar{
 					Second: scheduletest.DrawField(t, "second", 0, 59), Minute: []schedule.Range{{End: 59}}, Hour: []schedule.Range{{End: 23}},
@@ -53,7 +53,7 @@ func TestExcludedStretches(t *testing.T) {
 	})
 }
 
-// TestDeadRunEnds: what ends a long run of days without times is found, whatever it is.
+// TestDeadRunEnds: the search finds what ends a long run of days without times, whatever it is.
 func TestDeadRunEnds(t *testing.T) {
 	t.Parallel()
 	utc := func(year int, month time.Month, day, hour int) time.Time {

@@ -138,7 +138,7 @@ func ExampleSpec_Next_jitter() {
 	// 2022-03-24 00:00:00 00:06:12.519
 }
 
-// After an outage of an hour, with a schedule that only cares for the newest of its times.
+// After an outage of an hour, with a schedule of which only the newest time matters.
 func ExampleSpec_ProcessTimeRange() {
 	s, err := specproc.Compile(schedule.Spec{Cron: []string{"*/10 * * * *"}})
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// FuzzNext reads a spec from YAML and walks along its times: each is after the one before and is what a look at that
-// instant alone says.
+// FuzzNext reads a spec from YAML and walks along its times: each is after the one before, and the oracle agrees about it.
 func FuzzNext(f *testing.F) {
 	for _, seed := range []string{
 		"cron: ['*/5 9 L,15W * fri#2']\ntimeZone: Europe/Berlin\n",

@@ -14,7 +14,7 @@ type stretch struct{ first, until int64 }
 // stretches are in order and do not touch each other.
 type stretches []stretch
 
-// newStretches puts stretches in order and joins those that meet.
+// newStretches sorts stretches and joins those that meet.
 func newStretches(all []stretch) stretches {
 	slices.SortFunc(all, func(a, b stretch) int { return cmp.Compare(a.first, b.first) })
 	joined := all[:0]
@@ -50,7 +50,7 @@ func (s stretches) holding(n int64) (until int64, ok bool) {
 	return 0, false
 }
 
-// hidden is what is excluded by date and by instant, whatever the clock says.
+// hidden is what excluded dates and blackouts exclude, whatever the clock shows.
 type hidden struct {
 	days    stretches // day numbers
 	seconds stretches // Unix seconds
@@ -82,8 +82,8 @@ func roundUp(t time.Time) int64 {
 	return seconds
 }
 
-// until returns the end of the stretch that hides t, which lies in p; or t if none does. It does not look beyond the
-// segment of p: there, another day may be.
+// until returns the end of the stretch that hides t, which lies in p, or t if none does. It does not look beyond the segment of
+// p, because the next segment may have another day.
 func (h *hidden) until(p *piece, t int64) int64 {
 	if until, ok := h.seconds.holding(t); ok {
 		return until
@@ -94,7 +94,7 @@ func (h *hidden) until(p *piece, t int64) int64 {
 	return t
 }
 
-// erase takes out of set what is hidden of the day of p.
+// erase removes from set what is hidden of the day of p.
 func (h *hidden) erase(set *daySet, p *piece) {
 	if _, ok := h.days.holding(p.day); ok {
 		clear(set[:])

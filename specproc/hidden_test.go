@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestDayThatComesTwice: in St. John's the clock was set back at 00:01, so that one minute of a day came before the last
-// hour of the day in front of it. Excluding the one leaves the other.
+// TestDayThatComesTwice: in St. John's the clock was set back at 00:01. So the first minute of a day came, and then the last hour
+// of the day before it. To exclude one of the two days does not exclude the other.
 func TestDayThatComesTwice(t *testing.T) {
 	t.Parallel()
 	s := mustCompile(t, schedule.Spec{

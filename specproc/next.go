@@ -12,19 +12,19 @@ import (
 
 // Time is one time of a spec, in UTC.
 type Time struct {
-	// Nominal is what the spec says, in whole seconds. It names the action: workflow and request IDs are made of it.
+	// Nominal is what the spec says, in whole seconds. It identifies the action: workflow and request IDs contain it.
 	Nominal time.Time
 	// Actual is when the action is due: Nominal plus the jitter, in milliseconds.
 	Actual time.Time
 }
 
-// Next returns the first time whose Nominal is after the given instant, by whole seconds: a fraction of after is cut
-// off. It returns false when there is none up to the year 2100. seed makes the jitter of one schedule differ from that
-// of another; it plays no part without jitter.
+// Next returns the first time whose Nominal is after the given instant. It cuts after to whole seconds. It returns false when
+// there is none up to the year 2100. seed makes the jitter of one schedule differ from the jitter of another; without jitter it
+// has no effect.
 //
-// A time whose Nominal is not after the given instant while its Actual is, is not found: use [Spec.NextDue] to ask
-// what is due. To walk along, pass the Nominal of the time before; its Actual does as well, since Actual never reaches
-// the following Nominal.
+// Next does not find a time whose Nominal is not after the given instant while its Actual is: use [Spec.NextDue] to ask what is
+// due. To walk through the times, pass the Nominal of the last one. Its Actual works as well, since it never reaches the
+// following Nominal.
 func (s *Spec) Next(after time.Time, seed string) (Time, bool) {
 	nominal := s.nextNominal(unixSeconds(after))
 	if nominal == never {
@@ -33,8 +33,8 @@ func (s *Spec) Next(after time.Time, seed string) (Time, bool) {
 	return s.time(nominal, seed), true
 }
 
-// MayClose reports whether a schedule is one that is closed when nothing has happened for the idle time: it has no time left, or perhaps
-// no action. s is its spec.
+// MayClose reports whether a schedule is closed when nothing has happened for the idle time. That is so if it has no time left,
+// or if its actions are limited, so that it may have none left. s is the spec of the schedule.
 func (s *Spec) MayClose(d *wire.Definition, now time.Time) bool {
 	if d.Schedule.State.LimitedActions {
 		return true
@@ -43,8 +43,8 @@ func (s *Spec) MayClose(d *wire.Definition, now time.Time) bool {
 	return !more
 }
 
-// NextDue returns the first time whose Actual is after the given instant, exactly: nanoseconds count. It returns false
-// when there is none. Without jitter it gives what [Spec.Next] gives.
+// NextDue returns the first time whose Actual is after the given instant, to the nanosecond. It returns false when there is none.
+// Without jitter it returns what [Spec.Next] returns.
 func (s *Spec) NextDue(after time.Time, seed string) (Time, bool) {
 	if t, ok := s.pending(after, seed); ok {
 		return t, true
@@ -62,8 +62,8 @@ func (s *Spec) Between(from, to time.Time, seed string) iter.Seq[Time] {
 	}
 }
 
-// pending returns the time whose jitter is under way at the given instant: Nominal ≤ at < Actual. There is one at most,
-// because Actual never reaches the following raw time: the last raw time up to that instant.
+// pending returns the time whose jitter is running at the given instant: Nominal ≤ at < Actual. Only the last raw time up to that
+// instant can be it, because Actual never reaches the following raw time.
 func (s *Spec) pending(at time.Time, seed string) (Time, bool) {
 	if s.jitter == 0 {
 		return Time{}, false
@@ -79,15 +79,15 @@ func (s *Spec) pending(at time.Time, seed string) (Time, bool) {
 	return t, t.Actual.After(at)
 }
 
-// lastRaw returns the last raw time up to the given one, if there is one no further away than the jitter and not before
-// the start of the spec; else never. It halves the stretch in question until that time is found.
+// lastRaw returns the last raw time up to the given one. It returns never if that lies further back than the jitter or before the
+// start of the spec. It finds the time by bisection.
 func (s *Spec) lastRaw(upTo int64) int64 {
 	low, high := max(upTo-s.jitter/1000, s.start)-1, upTo
 	last := int64(never)
 	for low < high {
 		middle := low + (high-low)/2
 		if last == never {
-			middle = low // first of all, whether there is one in reach
+			middle = low // first find out whether there is one in reach
 		}
 		next := s.nextRaw(middle)
 		switch {
@@ -112,9 +112,9 @@ func (s *Spec) time(nominal int64, seed string) Time {
 	return t
 }
 
-// delay returns the jitter of a time in milliseconds (docs/semantics.md §2): a share of the limit that the fingerprint of the
-// time and the seed determines. The limit is the spec's jitter, or the gap to the following raw time where that is
-// smaller. Excluded times count as following ones, so that excluding a time does not move its neighbours.
+// delay returns the jitter of a time in milliseconds (docs/semantics.md §2): a share of a limit, which the fingerprint of the
+// time and the seed determines. The limit is the spec's jitter, or the gap to the following raw time if that is smaller. Excluded
+// times count as following ones, so that excluding a time does not move its neighbours.
 func (s *Spec) delay(nominal int64, t time.Time, seed string) int64 {
 	limit := s.jitter
 	if following := s.nextRaw(nominal); following != never {
@@ -124,7 +124,8 @@ func (s *Spec) delay(nominal int64, t time.Time, seed string) int64 {
 	if err != nil {
 		panic("specproc: a UTC time has no binary form: " + err.Error())
 	}
-	// The same as Fingerprint32, which is in assembly where there is one, and moves to the heap what it is given.
+	// Hash32 returns what Fingerprint32 returns. Fingerprint32 is in assembly on some platforms, which moves its argument to the
+	// heap.
 	fingerprint := farm.Hash32(append(text, seed...))
 	high, low := bits.Mul64(uint64(fingerprint), uint64(limit))
 	return int64(high<<32 | low>>32)

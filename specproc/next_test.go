@@ -43,7 +43,7 @@ func atMost(s *Spec, n int, after time.Time, seed string) []Time {
 
 var around = time.Date(2024, 10, 26, 12, 0, 0, 0, time.UTC)
 
-// TestFingerprint: the jitter of every schedule there is comes of Fingerprint32, however it is worked out.
+// TestFingerprint: the jitter of every existing schedule was computed with Fingerprint32, so delay must give the same results.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -76,7 +76,7 @@ func TestNextProperties(t *testing.T) {
 	})
 }
 
-// TestNextDue checks the exact rule against a list of all times around.
+// TestNextDue checks the exact rule against a list of all times in the neighbourhood.
 func TestNextDue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,8 +178,8 @@ func TestExtremeInstants(t *testing.T) {
 	require.True(t, ok)
 }
 
-// TestSearchIsQuick: the pathological specs take milliseconds. A search that tried times one by one would need minutes, and the
-// deadline is for a machine that is busy.
+// TestSearchIsQuick: the pathological specs take milliseconds. A search that tried times one by one would need minutes. The
+// deadline leaves room for a busy machine.
 func TestSearchIsQuick(t *testing.T) {
 	const deadline = 20 * time.Second
 	for _, bench := range benchSpecs {
@@ -194,8 +194,8 @@ func TestSearchIsQuick(t *testing.T) {
 	}
 }
 
-// TestAgainstRobfig compares with another library on expressions that both read alike. It stays in UTC: that library
-// has other rules for clock changes.
+// TestAgainstRobfig compares with another library on expressions that both read in the same way. It uses only UTC, because that
+// library has other rules for clock changes.
 func TestAgainstRobfig(t *testing.T) {
 	t.Parallel()
 	field := func(name string, values ...string) *rapid.Generator[string] { return rapid.SampledFrom(values) }

@@ -13,8 +13,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// oracle matches a spec instant by instant, with nothing in common with the search: the wall clock comes from package
-// time, and every range is tried.
+// oracle matches a spec instant by instant. It has nothing in common with the search: it takes the wall clock from package time,
+// and tries every range.
 type oracle struct {
 	spec  schedule.Spec
 	named map[string]schedule.NamedCalendar
@@ -34,7 +34,7 @@ func (o *oracle) matches(t time.Time) bool {
 		o.endsGap(t)
 }
 
-// shownToCount says whether the wall clock at t counts, as one that is shown twice may not.
+// shownToCount reports whether the wall clock at t counts. If it is shown twice, one of the two may not count.
 func (o *oracle) shownToCount(t time.Time) bool {
 	switch o.spec.DST.Repeat {
 	case schedule.RepeatFirst:
@@ -45,8 +45,8 @@ func (o *oracle) shownToCount(t time.Time) bool {
 	return true
 }
 
-// showsAgain says whether the wall clock of t is shown at another instant as well: before t if direction is negative,
-// after t otherwise.
+// showsAgain reports whether the wall clock of t is shown at another instant as well: before t if direction is negative, after t
+// otherwise.
 func (o *oracle) showsAgain(t time.Time, direction int) bool {
 	wall := t.In(o.loc).Format(time.DateTime)
 	_, offset := t.In(o.loc).Zone()
@@ -60,7 +60,7 @@ func (o *oracle) showsAgain(t time.Time, direction int) bool {
 	return false
 }
 
-// endsGap says whether t is the first instant after a gap to whose end a time is shifted.
+// endsGap reports whether t is the first instant after a gap to whose end a time is shifted.
 func (o *oracle) endsGap(t time.Time) bool {
 	_, offset := t.In(o.loc).Zone()
 	_, before := t.Add(-1).In(o.loc).Zone()
@@ -110,7 +110,7 @@ func (o *oracle) anyMatches(calendars []schedule.StructuredCalendar, wall time.T
 	return false
 }
 
-// dateMatches reads the date fields of c.
+// dateMatches tests the date fields of c.
 func dateMatches(c *schedule.StructuredCalendar, wall time.Time) bool {
 	return inRanges(c.Month, int(wall.Month())) && (len(c.Year) == 0 || inRanges(c.Year, wall.Year())) &&
 		dayOfMonthMatches(c, wall) && dayOfWeekMatches(c, wall)
@@ -217,7 +217,8 @@ func namedOf(from time.Time) map[string]schedule.NamedCalendar {
 	}}
 }
 
-// changeAround returns the first change of offset from the day before date on, to the hour before; or that day.
+// changeAround returns the first change of offset after the day before date, to the hour before. If there is none, it returns
+// that day.
 func changeAround(t require.TestingT, loc *time.Location, date string) time.Time {
 	day, err := time.Parse(time.DateOnly, date)
 	require.NoError(t, err)

@@ -2,5 +2,5 @@
 
 package specproc
 
-// raceDetector says that everything is slower than it is.
+// raceDetector is set in builds with the race detector, which makes everything slower.
 const raceDetector = true

@@ -6,61 +6,60 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Range is a stretch of time to process, with what decides about the times in it (docs/semantics.md §3).
+// Range is a stretch of time to process, with everything that decides about the times in it (docs/semantics.md §3).
 type Range struct {
 	// From and To bound the actual times: From < Actual ≤ To.
 	From, To time.Time
-	// Manual is set for a backfill: everything in the range is due, whatever the following seven fields say.
+	// Manual is set for a backfill: everything in the range is due, whatever the following seven fields are.
 	Manual bool
 	// Paused and OutOfActions skip the whole range.
 	Paused, OutOfActions bool
-	// Frozen says that the whole range lies in a freeze of the namespace: everything in it is dropped.
+	// Frozen is set if the whole range lies in a freeze of the namespace. All its times are dropped.
 	Frozen bool
-	// UpdateTime is when the schedule was last changed. Times whose Actual is before it are skipped: they belonged to
-	// what the schedule was before.
+	// UpdateTime is when the schedule was last changed. Times whose Actual is before it are skipped: they belonged to an earlier
+	// version of the schedule.
 	UpdateTime time.Time
-	// CatchupWindow is how long before To an Actual may lie; earlier ones are missed. See
-	// [schedule.Policies.Catchup]: zero is no default here, it misses everything before To.
+	// CatchupWindow is how long before To an Actual may lie. Earlier times are missed. See [schedule.Policies.Catchup]. Zero is
+	// no default here: all times before To are missed.
 	CatchupWindow time.Duration
-	// CatchupMode says whether all times within the window are taken, or of the late ones the newest alone.
+	// CatchupMode decides whether all times within the window are taken, or only the newest of the late ones.
 	CatchupMode schedule.CatchupMode
-	// Limit is how many times to take. None are taken for zero; negative means no limit.
+	// Limit is how many times to take. Zero takes none; a negative number means no limit.
 	Limit int
-	// Seed is the jitter's.
+	// Seed is the seed of the jitter.
 	Seed string
 }
 
-// RangeResult is what came of processing a Range.
+// RangeResult is the result of processing a Range.
 type RangeResult struct {
-	// Times are due and to be buffered, in order: at most Limit.
+	// Times are due and must be buffered, in order: at most Limit.
 	Times []Time
-	// Mark is the new high water mark: everything up to it is dealt with, and the next range begins there.
+	// Mark is the new high water mark: everything up to it is done, and the next range begins there.
 	Mark time.Time
-	// Next is when to come back: the Actual of the first time after Mark. Zero if there is none, and the spec is
-	// exhausted.
+	// Next is when to come back: the Actual of the first time after Mark. It is zero if there is none, and the spec is exhausted.
 	Next time.Time
 	// Missed counts the times that lie more than the catch-up window before To.
 	Missed Tally
-	// Superseded counts the times within the window that came so late that a newer one stands for them: see
+	// Superseded counts the times within the window that are so late that a newer one replaces them: see
 	// [schedule.CatchupLatest].
 	Superseded Tally
-	// Dropped counts the times that were beyond the limit of an automated range, or all of a frozen one. They are lost.
+	// Dropped counts the times beyond the limit of an automated range, or all times of a frozen one. They are lost.
 	Dropped Tally
-	// Truncated says that a manual range stopped at its limit. The times after Mark are still to come.
+	// Truncated is set if a manual range stopped at its limit. The times after Mark are still to come.
 	Truncated bool
 }
 
-// ProcessTimeRange works out what is due in a range (docs/semantics.md §3).
+// ProcessTimeRange decides what is due in a range (docs/semantics.md §3).
 //
-//   - A range that does not move on (To ≤ From: a clock went back) is empty and leaves the mark at From.
-//   - A paused or used-up schedule skips the range, and the mark moves to To. A frozen range is dropped.
-//   - Otherwise times before the update time are skipped, those outside the catch-up window are missed, late ones are
-//     superseded if only the latest counts, and the others are taken, up to the limit. What lies beyond it is dropped;
-//     but a manual range stops there, with the mark at the last time taken.
+//   - A range that does not advance (To ≤ From: a clock went back) is empty and leaves the mark at From.
+//   - A paused schedule, or one without actions left, skips the range, and the mark moves to To. A frozen range is dropped.
+//   - Otherwise times before the update time are skipped, times outside the catch-up window are missed, and late times are
+//     superseded if only the latest counts. The others are taken, up to the limit. An automated range drops the times beyond it.
+//     A manual range stops there, with the mark at the last time taken.
 //
-// Two ranges that meet give together what the range from the first From to the last To gives, as long as the limit does
-// not bind, the same times lie within the window and none is superseded. Missed and dropped times are counted by the
-// day, so that a long outage costs a few milliseconds a year; memory is bounded by Limit.
+// Two ranges that meet give the same times as one range from the first From to the last To, as long as the limit does not bind,
+// the same times lie within the window and none is superseded. Missed and dropped times are counted by the day, so that a long
+// outage costs a few milliseconds for each year of it; Limit bounds the memory.
 func (s *Spec) ProcessTimeRange(r Range) RangeResult {
 	var out RangeResult
 	switch {
@@ -118,8 +117,8 @@ func (s *Spec) processAutomated(r *Range, out *RangeResult) {
 	}
 }
 
-// supersede counts the times with from < Actual ≤ to that are late and have a newer one among them, and returns from
-// where on none is superseded.
+// supersede counts the times with from < Actual ≤ to that are late and are followed by a newer one. It also returns the instant
+// after which no time is superseded.
 func (s *Spec) supersede(from, to time.Time, seed string) (Tally, time.Time) {
 	grace := to.Add(-schedule.CatchupLatestGrace).Add(-1)
 	if !grace.After(from) {

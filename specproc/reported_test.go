@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestReported has cron expressions that other schedulers got wrong, or we did.
+// TestReported has cron expressions that other schedulers, or earlier versions of this one, got wrong.
 func TestReported(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/reported.jsonl")

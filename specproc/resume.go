@@ -2,10 +2,12 @@ package specproc
 
 import "time"
 
-// Resumed returns a spec with the same times, but those up to an instant: times of calendars and cron expressions that name
-// hours up to clock, all others up to others, and before the later of both those that without reports. The zero time leaves none
-// out, nor does nil. It is for a schedule whose zone has got other rules: what names hours goes by the clock on the wall, so that
-// each of its times comes once; what comes every so many minutes goes on at its pace.
+// Resumed returns a spec with the same times except the following. It has no times of calendars and cron expressions that name
+// hours up to clock, and no times of other sources up to others. Before the later of both it also has no times that without
+// reports. A zero time leaves out nothing, and so does a nil without.
+//
+// It is for a schedule whose zone got other rules. Sources that name hours follow the wall clock, so that each of their times
+// comes once. Sources that are due every so many minutes continue at their pace.
 func (s *Spec) Resumed(clock, others time.Time, without func(nominal time.Time) bool) *Spec {
 	resumed := *s
 	if !clock.IsZero() {
@@ -27,8 +29,8 @@ func (s *Spec) Offset(at time.Time) time.Duration {
 // namesHours reports whether a calendar leaves out some hours of a day.
 func (c *calendar) namesHours() bool { return c.hours != allHours }
 
-// resumedNominal returns the first time after the given one and up to where nothing is left out any more; and where the
-// search is to go on if there is none.
+// resumedNominal returns the first time after the given one, within the stretch in which Resumed leaves out times. If there is
+// none, it returns never, and from is where the search continues.
 func (s *Spec) resumedNominal(after int64) (t, from int64) {
 	end := max(s.clockAfter, s.othersAfter)
 	for after < end {

@@ -11,16 +11,16 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// scanZones are those whose every change of 20 years is scanned: north and south, east and west of Greenwich, by an
-// hour, by half an hour, by two, at and away from midnight, at Ramadan, and without any change but one of a whole day.
+// scanZones are the zones in which every change of 20 years is scanned: north and south, east and west of Greenwich, by an hour,
+// by half an hour, by two, at and away from midnight, at Ramadan, and without any change except one of a whole day.
 var scanZones = []string{
 	"America/New_York", "America/St_Johns", "America/Sao_Paulo", "America/Havana", "Atlantic/Azores", "Europe/London",
 	"Europe/Berlin", "Africa/Casablanca", "Antarctica/Troll", "Asia/Beirut", "Asia/Tehran", "Asia/Pyongyang",
 	"Australia/Lord_Howe", "Australia/Sydney", "Pacific/Chatham", "Pacific/Apia",
 }
 
-// TestEveryChangeOf20Years scans the hours around each change of the clock, with random specs; of four years only where the
-// race detector, which has nothing to find in it, makes it ten times as slow.
+// TestEveryChangeOf20Years scans the hours around each change of the clock, with random specs. Under the race detector, which
+// makes the test ten times as slow and has nothing to find here, it scans only four years.
 func TestEveryChangeOf20Years(t *testing.T) {
 	t.Parallel()
 	begin, years := time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC), 20
@@ -44,7 +44,7 @@ func TestEveryChangeOf20Years(t *testing.T) {
 	t.Logf("%d specs at %d changes of the clock in %d zones: %d seconds compared", changes, changes, len(scanZones), seconds)
 }
 
-// withClock makes sure that a spec has a calendar that is due every day, and policies: each kind in turn.
+// withClock ensures that a spec has a calendar that is due every day, and DST policies, each kind in turn.
 func withClock(spec schedule.Spec, n int) schedule.Spec {
 	spec.StructuredCalendars = append(spec.StructuredCalendars, schedule.StructuredCalendar{
 		Second: []schedule.Range{{Start: n % 60}}, Minute: []schedule.Range{{Start: n % 7, End: 59, Step: 7 + n%11}},
@@ -66,7 +66,7 @@ func changesOf(loc *time.Location, from, to time.Time) (all []time.Time) {
 	return all
 }
 
-// TestSkippedDay scans the days around the one that Apia never had.
+// TestSkippedDay scans the days around the day that Apia skipped.
 func TestSkippedDay(t *testing.T) {
 	t.Parallel()
 	loc, err := schedule.LoadZone("Pacific/Apia")
@@ -79,7 +79,7 @@ func TestSkippedDay(t *testing.T) {
 	}
 }
 
-// TestBounds scans leap days, years and the first and the last hours that anything can be due.
+// TestBounds scans leap days, years and the first and the last hours in which anything can be due.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	places := []time.Time{
@@ -108,8 +108,8 @@ func TestBounds(t *testing.T) {
 	t.Logf("%d specs at bounds compared", cases)
 }
 
-// TestEveryDayOfACentury compares the days that random day fields match, from 2000 to 2100: of each case every seventh or
-// eighth day.
+// TestEveryDayOfACentury compares the days that random day fields match, from 2000 to 2100. It takes every seventh or eighth day
+// of each case.
 func TestEveryDayOfACentury(t *testing.T) {
 	t.Parallel()
 	first := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

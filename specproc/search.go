@@ -2,8 +2,8 @@ package specproc
 
 import "slices"
 
-// nextRaw returns the first raw time after the given one, no matter whether it is excluded or past the end of the spec;
-// never after the horizon.
+// nextRaw returns the first raw time after the given one, even if it is excluded or after the end of the spec. It returns never
+// after the horizon.
 func (s *Spec) nextRaw(after int64) int64 {
 	if after >= s.zone.horizon {
 		return never
@@ -42,7 +42,8 @@ func (s *Spec) nextAt(after int64) int64 {
 	return never
 }
 
-// nextNominal returns the first time of the spec after the given one: not excluded, and within its bounds; or never.
+// nextNominal returns the first time of the spec after the given one, or never. The time is not excluded and lies within the
+// bounds of the spec.
 func (s *Spec) nextNominal(after int64) int64 {
 	after = max(after, s.start-1)
 	if s.hasResumed {
@@ -83,12 +84,12 @@ func (s *Spec) nextNominal(after int64) int64 {
 	}
 }
 
-// excludedIn says whether t, which lies in p, is excluded in any way.
+// excludedIn reports whether t, which lies in p, is excluded in any way.
 func (s *Spec) excludedIn(p *piece, t int64) bool {
 	return s.hasHidden && s.hidden.until(p, t) > t || s.excludedByClock(p, t)
 }
 
-// excludedByClock says whether an exclude calendar matches t, which lies in p.
+// excludedByClock reports whether an exclude calendar matches t, which lies in p.
 func (s *Spec) excludedByClock(p *piece, t int64) bool {
 	clock := p.clock(t)
 	for i := range s.excludes {
@@ -99,8 +100,8 @@ func (s *Spec) excludedByClock(p *piece, t int64) bool {
 	return false
 }
 
-// nextIn returns the first time in p that is after t, which is the first raw time there to look at and is excluded; or
-// never. dead remembers the days that need no look.
+// nextIn returns the first time in p that is after t, or never. t is the first raw time in p that the search has come to, and it
+// is excluded. dead remembers the kinds of days that need no search.
 func (s *Spec) nextIn(p *piece, t int64, dead *deadDays) int64 {
 	if !dead.patient() && dead.known(s, p) || dead.patient() && s.excludesWholeDay(p.day) {
 		return never
@@ -129,20 +130,20 @@ func (s *Spec) excludesWholeDay(day int64) bool {
 	return false
 }
 
-// precision says what daySets hold.
+// precision is how precisely a daySet holds the times of a day.
 type precision int
 
 const (
 	// exactly the times of that day.
 	exactly precision = iota
-	// onSuchDays the times of all days of one kind, and more: see deadDays. Changes of the clock, excluded dates and
-	// blackouts do not count.
+	// onSuchDays also the times of all other days of the same kind, and more: see deadDays. It ignores changes of the clock,
+	// excluded dates and blackouts.
 	onSuchDays
-	// onAnyDay is onSuchDays as if every calendar matched the day, but only those excludes that do.
+	// onAnyDay is onSuchDays as if every calendar matched the day. Only the excludes that match the day count.
 	onAnyDay
 )
 
-// fill puts the times of the day of p into set, as if the whole day had the offset of p.
+// fill adds the times of the day of p to set, as if the whole day had the offset of p.
 func (s *Spec) fill(set *daySet, p *piece, which precision) {
 	for i := range s.calendars {
 		if which == onAnyDay || s.calendars[i].matchesDay(p.day) {
@@ -187,7 +188,7 @@ func (s *Spec) removeExcludes(set *daySet, p *piece) {
 	}
 }
 
-// adjust makes of the calendar times of a day, in set, what changes of the clock leave of them.
+// adjust applies changes of the clock to the calendar times of a day in set.
 func (s *Spec) adjust(set *daySet, p *piece) {
 	begin := p.at(0)
 	end := begin + daySeconds

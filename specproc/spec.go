@@ -15,7 +15,7 @@ type Spec struct {
 	at        []int64 // in order
 	excludes  []calendar
 	hidden    hidden
-	// hasExcludes says that excludes or hidden hold anything, hasHidden that hidden does.
+	// hasExcludes is set if excludes or hidden hold anything, hasHidden if hidden does.
 	hasExcludes, hasHidden bool
 	zone                   *zone
 	// start and end bound the nominal times, both inclusive, in whole Unix seconds. A spec without a start begins at the
@@ -23,22 +23,22 @@ type Spec struct {
 	start, end int64
 	// jitter in milliseconds.
 	jitter int64
-	// clockAfter and othersAfter bound the raw times of calendars that name hours, and of all else: see Resumed. hasResumed says that
-	// there are such bounds.
+	// clockAfter bounds the raw times of calendars that name hours, othersAfter those of all other sources: see Resumed.
+	// hasResumed is set if there are such bounds.
 	clockAfter, othersAfter int64
 	hasResumed              bool
 	without                 func(time.Time) bool
 }
 
-// Compile validates spec and prepares it for searching. The error is the *schedule.Error of [schedule.Spec.Validate].
-// Compiling takes some microseconds, and a fraction of a millisecond more for a zone that no spec had before.
+// Compile validates spec and prepares it for searching. The error is the *schedule.Error of [schedule.Spec.Validate]. Compiling
+// takes some microseconds, and a fraction of a millisecond more for a zone that no spec had before.
 //
-// A spec that names calendars needs [CompileWith]: here, there are none of that name.
+// A spec that names calendars needs [CompileWith]. Compile knows no calendars, and fails.
 func Compile(spec schedule.Spec) (*Spec, error) { return CompileWith(spec, nil) }
 
-// CompileWith is Compile for a spec that may name calendars, which are given by name. What they hold becomes part of the
-// compiled spec: when one changes, compile anew. A name that is not among them is an error; calendars that the spec does
-// not name play no part. The error is the *schedule.Error of [schedule.Spec.ValidateWith].
+// CompileWith is Compile for a spec that may name calendars. The map gives the calendars by name. Their contents become part of
+// the compiled spec: when one changes, compile again. A named calendar that the map lacks is an error; calendars that the spec
+// does not name are ignored. The error is the *schedule.Error of [schedule.Spec.ValidateWith].
 func CompileWith(spec schedule.Spec, calendars map[string]schedule.NamedCalendar) (*Spec, error) {
 	if err := spec.ValidateWith(calendars); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func CompileWith(spec schedule.Spec, calendars map[string]schedule.NamedCalendar
 	return s, nil
 }
 
-// hide prepares what is excluded by date and by instant, by the spec itself and by the calendars it names.
+// hide prepares the dates and blackouts that the spec excludes itself and through the calendars that it names.
 func (s *Spec) hide(spec *schedule.Spec, calendars map[string]schedule.NamedCalendar) (err error) {
 	dates, windows := slices.Clone(spec.ExcludeDates), slices.Clone(spec.Blackouts)
 	for _, name := range spec.ExcludeCalendarsNamed {
@@ -78,8 +78,9 @@ func (s *Spec) hide(spec *schedule.Spec, calendars map[string]schedule.NamedCale
 	return err
 }
 
-// CompileDefinition compiles the spec of a definition with the calendars that it keeps. Cron expressions that earlier releases
-// accepted and this one does not are read as they were read then ([schedule.CronAsStored]). The error is that of [CompileWith].
+// CompileDefinition compiles the spec of a definition with the calendars that the definition keeps. Cron expressions that earlier
+// releases accepted and this one does not mean what they meant then ([schedule.CronAsStored]). The error is the error of
+// [CompileWith].
 func CompileDefinition(d *wire.Definition) (*Spec, error) {
 	return CompileWith(d.Schedule.Spec.AsStored(), d.NamedCalendars())
 }
@@ -127,7 +128,7 @@ func addCron(s *Spec, spec *schedule.Spec) error {
 	return nil
 }
 
-// compileCalendars appends calendars of both forms to compiled.
+// compileCalendars appends calendars of both written forms to compiled. It leaves out calendars that can never match.
 func compileCalendars(
 	compiled []calendar, texts []schedule.Calendar, structured []schedule.StructuredCalendar,
 ) ([]calendar, error) {

@@ -2,7 +2,7 @@ package specproc
 
 import "time"
 
-// Tally says how many times were passed over, and which: all times of the spec from First to Last.
+// Tally is how many times were passed over, and which: all times of the spec from First to Last.
 type Tally struct {
 	Count int
 	// First and Last are nominal times, in UTC; zero if Count is zero.
@@ -19,8 +19,8 @@ func (s *Spec) tally(from, to time.Time, seed string) Tally {
 	return s.tallyNominal(first, until)
 }
 
-// Tally counts the times with from < Actual ≤ to whose nominal time is neither before first nor after last. Like
-// [Spec.Count] it does not go through them one by one.
+// Tally counts the times with from < Actual ≤ to whose nominal time is neither before first nor after last. Like [Spec.Count], it
+// does not visit the times one by one.
 func (s *Spec) Tally(from, to time.Time, seed string, first, last time.Time) Tally {
 	begin, until := s.nominalsOf(from, to, seed)
 	until = min(until, unixSeconds(last)+1)
@@ -33,14 +33,14 @@ func (s *Spec) Tally(from, to time.Time, seed string, first, last time.Time) Tal
 	return s.tallyNominal(begin, until)
 }
 
-// nominalsOf returns the nominal time of the first time with from < Actual ≤ to, and one that is after all of those and
-// not after any later one. Without any, the second is not after the first.
+// nominalsOf returns the nominal time of the first time with from < Actual ≤ to, and an end: all nominal times of this range lie
+// before it, and no later time does. If the range has no times, the end is not after the beginning.
 func (s *Spec) nominalsOf(from, to time.Time, seed string) (begin, until int64) {
 	first, ok := s.NextDue(from, seed)
 	if !ok || first.Actual.After(to) {
 		return 0, 0
 	}
-	// The first time that is due later has the first nominal time that does not count.
+	// The first time that is due after the range has the first nominal time that does not count.
 	until = min(unixSeconds(to), s.end) + 1
 	if later, ok := s.NextDue(to, seed); ok {
 		until = min(until, later.Nominal.Unix())
@@ -48,7 +48,7 @@ func (s *Spec) nominalsOf(from, to time.Time, seed string) (begin, until int64) 
 	return first.Nominal.Unix(), until
 }
 
-// tallyNominal counts the times with from ≤ Nominal < until, of which from is one.
+// tallyNominal counts the times with from ≤ Nominal < until. from is itself such a time.
 func (s *Spec) tallyNominal(from, until int64) Tally {
 	var (
 		sum  Tally
@@ -71,8 +71,8 @@ func (s *Spec) tallyNominal(from, until int64) Tally {
 	return sum
 }
 
-// Count returns how many times there are with from < Actual ≤ to. It costs a few milliseconds for a year, however many
-// they are.
+// Count returns the number of times with from < Actual ≤ to. It costs a few milliseconds for a year, however many times there
+// are.
 func (s *Spec) Count(from, to time.Time, seed string) int {
 	if !to.After(from) {
 		return 0

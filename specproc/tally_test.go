@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestCount counts as many times as Between gives, whatever the spec and the bounds, also between two nominal times.
+// TestCount: Count counts as many times as Between yields, whatever the spec and the bounds, also between two nominal times.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC) // the clocks in Berlin change a day later

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// vector is one line of the files in testdata/vectors; README.md there says what the fields mean.
+// vector is one line of the files in testdata/vectors. The README.md there describes the fields.
 type vector struct {
 	ID         string      `json:"id"`
 	Why        string      `json:"why"`
@@ -68,7 +68,7 @@ func loadVectors(t *testing.T, name string) []vector {
 	return all
 }
 
-// vectorFiles are those about times. The package invoker reads overlap.jsonl.
+// vectorFiles are the files about times. Package invoker reads overlap.jsonl.
 var vectorFiles = []string{"calendar", "interval", "cron", "dst", "exclude", "jitter", "bounds", "errors"}
 
 func TestVectors(t *testing.T) {
@@ -116,7 +116,7 @@ func checkTimes(t *testing.T, v vector) {
 	}
 }
 
-// checkBruteForce walks by nominal time: what the reference gives is wrong there, what brute force gives is nominal.
+// checkBruteForce walks by nominal time: there the reference is wrong, and the brute force result is nominal.
 func checkBruteForce(t *testing.T, v vector) {
 	s, err := Compile(v.Spec.Spec)
 	require.NoError(t, err, v.Why)
@@ -138,8 +138,8 @@ func checkRejected(t *testing.T, v vector) {
 	require.NotEmpty(t, e.Field, e.Message)
 }
 
-// decisions say what Carillon does with input that the reference accepts or rejects by accident: true for accepted, with
-// the same times if the vector has any and instead has none.
+// decisions are what Carillon does with input that the reference accepts or rejects by accident. True means accepted, with the
+// same times if the vector has any and instead has none.
 var decisions = map[string]bool{
 	"cal-0109":   false, // a leading +
 	"cal-0110":   false, // a step that overflows
@@ -157,7 +157,7 @@ var decisions = map[string]bool{
 	"err-0173":   true,  // @every beside an expression with a zone
 }
 
-// instead has the first nominal times of input that Carillon accepts as something else than the reference does.
+// instead has the first nominal times of input to which Carillon gives another meaning than the reference does.
 var instead = map[string][]time.Time{
 	"cron-0062": { // the second Monday
 		time.Date(2024, 7, 8, 9, 30, 0, 0, time.UTC), time.Date(2024, 8, 12, 9, 30, 0, 0, time.UTC),
@@ -180,7 +180,7 @@ func checkDecision(t *testing.T, v vector) {
 	}
 }
 
-// TestEveryDecisionIsChecked finds entries that no vector asks for.
+// TestEveryDecisionIsChecked finds entries without a vector.
 func TestEveryDecisionIsChecked(t *testing.T) {
 	t.Parallel()
 	asked := map[string]bool{}

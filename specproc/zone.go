@@ -13,7 +13,7 @@ import (
 // never stands for "no such time". It is later than any time.
 const never = math.MaxInt64
 
-// The times, in Unix seconds, for which zones are worked out: the years 1 to 2100, with a margin.
+// Zones are computed for these times, in Unix seconds: the years 1 to 2100, with a margin.
 var (
 	zoneStart = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	zoneEnd   = time.Date(2101, 1, 3, 0, 0, 0, 0, time.UTC).Unix()
@@ -23,18 +23,18 @@ var (
 type segment struct {
 	start, until int64
 	offset       int64
-	// from ≤ t < to is the part of it in which calendars can match. It is all of it, unless the zone leaves out the first
-	// or the last of wall times that come twice.
+	// from ≤ t < to is the part of the segment in which calendars can match. It is the whole segment, unless the zone leaves out
+	// the first or the last of wall times that come twice.
 	from, to int64
-	// gap is the length of the gap in front of the segment if the times in it are shifted to its start, else 0.
+	// gap is the length of the gap in front of the segment if the times in the gap are shifted to its start, else 0.
 	gap int64
 }
 
-// zone is a time zone, with a policy for changes of the clock, as a table of segments in order. The first reaches back
-// for ever, the last one on for ever.
+// zone is a time zone, with a policy for changes of the clock, as a table of segments in order. The first segment reaches back
+// forever, and the last one never ends.
 type zone struct {
 	segments []segment
-	// horizon is the last second that lies in the year 2100 or before, both in UTC and on the clock on the wall.
+	// horizon is the last second that lies in the year 2100 or before, both in UTC and on the wall clock.
 	horizon int64
 }
 
@@ -46,7 +46,7 @@ type zoneKey struct {
 	dst      schedule.DST
 }
 
-// zoneOf returns the table of a location that was loaded by name, and so is one of a bounded number.
+// zoneOf returns the table of a location that was loaded by name. Such locations are bounded in number.
 func zoneOf(loc *time.Location, dst schedule.DST) *zone {
 	key := zoneKey{loc, normalDST(dst)}
 	if z, ok := knownZones.Load(key); ok {
@@ -73,7 +73,7 @@ func normalDST(dst schedule.DST) schedule.DST {
 	return dst
 }
 
-// with returns z, which has the default policies, with others.
+// with returns a copy of z, which has the default policies, with other policies.
 func (z *zone) with(dst schedule.DST) *zone {
 	changed := &zone{segments: slices.Clone(z.segments), horizon: z.horizon}
 	if dst.Gap == schedule.GapShift {
@@ -94,20 +94,20 @@ func (z *zone) shiftGaps() {
 	}
 }
 
-// keepFirst leaves out, of each segment, the wall times that have been before.
+// keepFirst excludes from each segment the wall times that have come before.
 func (z *zone) keepFirst() {
 	for i, shown := 1, int64(math.MinInt64); i < len(z.segments); i++ {
 		seg := &z.segments[i]
-		shown = max(shown, seg.start+z.segments[i-1].offset) // what a clock on the wall has shown so far lies before
+		shown = max(shown, seg.start+z.segments[i-1].offset) // wall clocks have shown only earlier times so far
 		seg.from = max(seg.from, shown-seg.offset)
 	}
 }
 
-// keepLast leaves out, of each segment, the wall times that will come again.
+// keepLast excludes from each segment the wall times that will come again.
 func (z *zone) keepLast() {
 	for i, shown := len(z.segments)-2, int64(math.MaxInt64); i >= 0; i-- {
 		seg := &z.segments[i]
-		shown = min(shown, seg.until+z.segments[i+1].offset) // what a clock on the wall will show is not before
+		shown = min(shown, seg.until+z.segments[i+1].offset) // wall clocks will show no earlier time
 		seg.to = min(seg.to, shown-seg.offset)
 	}
 }
@@ -142,7 +142,7 @@ func offsetChange(loc *time.Location, t int64) int64 {
 		}
 		next := min(end.Unix(), zoneEnd)
 		if next <= t {
-			// ZoneBounds is not to be trusted on 31 December of leap years; a day later it is again.
+			// ZoneBounds is wrong on 31 December of leap years; a day later it is right again.
 			next = t + daySeconds
 		}
 		if offsetAt(loc, next) != offset {
@@ -153,11 +153,11 @@ func offsetChange(loc *time.Location, t int64) int64 {
 	return zoneEnd
 }
 
-// firstChange returns the first second in t < s ≤ next at which loc has another offset than at t, as it has at next.
+// firstChange returns the first second in t < s ≤ next at which loc has another offset than at t. At next it has another one.
 func firstChange(loc *time.Location, t, next int64) int64 {
 	offset := offsetAt(loc, t)
 	if offsetAt(loc, next-1) == offset {
-		return next // ZoneBounds was right, as nearly always
+		return next // ZoneBounds was right, as it nearly always is
 	}
 	return t + 1 + int64(sort.Search(int(next-t-1), func(i int) bool { return offsetAt(loc, t+1+int64(i)) != offset }))
 }
@@ -176,8 +176,8 @@ func (z *zone) index(t int64) int {
 	return low
 }
 
-// piece is the part of one local day that lies in one segment: the seconds from ≤ t < until. Most days are one piece of
-// 24 hours; the clock changes within the others, or they come twice.
+// piece is the part of one local day that lies in one segment: the seconds from ≤ t < until. Most days are one piece of 24 hours.
+// On the others the clock changes within the day, or the day comes twice.
 type piece struct {
 	day         int64 // number of the local day
 	from, until int64
@@ -196,11 +196,11 @@ func (z *zone) piece(t int64) piece {
 	return p
 }
 
-// afterGap says whether p begins where times of a gap come.
+// afterGap reports whether p begins with the instant to which times of a gap are shifted.
 func (p *piece) afterGap() bool { return p.segment.gap > 0 && p.from == p.segment.start }
 
 // clock returns the second of the local day at t, which lies in p.
 func (p *piece) clock(t int64) int { return int(t + p.offset - p.day*daySeconds) }
 
-// at is the reverse of clock.
+// at is the inverse of clock.
 func (p *piece) at(clock int) int64 { return p.day*daySeconds + int64(clock) - p.offset }

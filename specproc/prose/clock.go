@@ -12,12 +12,13 @@ import (
 // clockSet is the time of day of a calendar: all combinations of its hours, minutes and seconds, none of which is empty.
 type clockSet struct {
 	hours, minutes, seconds []int
-	// hour is what is due in each hour, in seconds, if that is a progression; day is what is due in a day.
+	// hour is the times within each hour, in seconds, if they are a progression; day is the times within a day. hourEven and
+	// dayEven are set if there is such a progression.
 	hour, day         progression
 	hourEven, dayEven bool
 }
 
-// newClockSet returns false when a field of c is empty, so that c matches nothing.
+// newClockSet returns false when a field of c is empty, because c matches nothing then.
 func newClockSet(c *schedule.StructuredCalendar) (clockSet, bool) {
 	k := clockSet{hours: valuesOf(c.Hour), minutes: valuesOf(c.Minute), seconds: valuesOf(c.Second)}
 	if len(k.hours) == 0 || len(k.minutes) == 0 || len(k.seconds) == 0 {
@@ -33,7 +34,8 @@ func newClockSet(c *schedule.StructuredCalendar) (clockSet, bool) {
 	return k, true
 }
 
-// spread repeats inner, which lies within span seconds, at each value times span, if that gives a progression again.
+// spread repeats inner, which lies within span seconds, at each value times span. It returns false if the result is no
+// progression.
 func spread(values []int, span int, inner progression) (progression, bool) {
 	at := func(value int) int { return value*span + inner.first }
 	outer, even := progressionOf(values)
@@ -49,27 +51,27 @@ func spread(values []int, span int, inner progression) (progression, bool) {
 	return progression{}, false
 }
 
-// allHours says whether every hour of the day is the same.
+// allHours reports whether all hours of the day are the same.
 func (k *clockSet) allHours() bool { return len(k.hours) == 24 }
 
-// allDay says whether every second of the day matches.
+// allDay reports whether every second of the day matches.
 func (k *clockSet) allDay() bool { return k.dayEven && k.day.step == 1 && k.day.count == daySeconds }
 
-// cyclic says whether the times go round the clock at one pace, so that a day has no beginning, and are too many to list.
+// cyclic reports whether the times go round the clock at one pace, so that a day has no beginning, and are too many to list.
 func (k *clockSet) cyclic() bool {
 	return k.dayEven && k.day.count > maxEvenListed && k.day.fills(daySeconds)
 }
 
-// count is how many times there are in a day.
+// count returns the number of times in a day.
 func (k *clockSet) count() int { return len(k.hours) * len(k.minutes) * len(k.seconds) }
 
-// The most times of day that are listed: fewer if a shorter way to say them exists.
+// The most times of day to list, and the most if there is a shorter way to describe them.
 const (
 	maxListed     = 6
 	maxEvenListed = 3
 )
 
-// words says at which times of the day.
+// words describes the times of the day.
 func (k *clockSet) words() string {
 	switch runs := runsOf(k.hours); {
 	case k.cyclic():
@@ -89,7 +91,7 @@ func (k *clockSet) words() string {
 	return k.withinHour() + " of " + hourWords(k.hours)
 }
 
-// cycleWords is for times that go round the clock.
+// cycleWords describes times that go round the clock.
 func (k *clockSet) cycleWords() string {
 	every := everyWords(wholeSeconds(k.day.step))
 	switch {
@@ -103,13 +105,13 @@ func (k *clockSet) cycleWords() string {
 	return every + " from " + clockText(k.day.first, k.day.first%60 != 0)
 }
 
-// windowWords is for times at one pace from the first to the last.
+// windowWords describes times at one pace from the first to the last.
 func windowWords(p progression) string {
 	exact := p.first%60 != 0 || p.last()%60 != 0
 	return everyWords(wholeSeconds(p.step)) + " from " + clockText(p.first, exact) + " to " + clockText(p.last(), exact)
 }
 
-// runWords is for the same pace in several stretches of hours.
+// runWords describes times at the same pace in several stretches of hours.
 func (k *clockSet) runWords(runs [][]int) string {
 	exact := k.hour.first%60 != 0 || k.hour.last()%60 != 0
 	pace := k.hour.step
@@ -128,7 +130,7 @@ func (k *clockSet) runWords(runs [][]int) string {
 	return everyWords(wholeSeconds(pace)) + " " + listWords(stretches, "and")
 }
 
-// listWords names every time of the day.
+// listWords lists every time of the day.
 func (k *clockSet) listWords() string {
 	var times []string
 	for _, hour := range k.hours {
@@ -139,7 +141,7 @@ func (k *clockSet) listWords() string {
 	return listWords(times, "and")
 }
 
-// exact says whether seconds need to be written.
+// exact reports whether seconds must be written.
 func (k *clockSet) exact() bool { return !slices.Equal(k.seconds, []int{0}) }
 
 func (k *clockSet) withinHourValues() []int {
@@ -160,7 +162,7 @@ func (k *clockSet) withinHourList() string {
 	return listWords(times, "and")
 }
 
-// withinHour says at which times of an hour.
+// withinHour describes the times within an hour.
 func (k *clockSet) withinHour() string {
 	n := len(k.minutes) * len(k.seconds)
 	switch {
@@ -190,7 +192,7 @@ func secondWords(values []int) string {
 	return "at the " + numberWords("second", values)
 }
 
-// hourWords says which hours of a day.
+// hourWords describes hours of a day.
 func hourWords(hours []int) string {
 	p, even := progressionOf(hours)
 	switch {
@@ -210,8 +212,8 @@ func numberWords(noun string, values []int) string {
 	return pluralWords(len(values), noun) + " " + words
 }
 
-// excludeWords says which times of the day an exclude takes out, where it covers whole stretches of time; "" when it
-// covers the day.
+// excludeWords describes the times of the day that an exclude takes out, as stretches of time if it covers whole ones. It returns
+// "" if the exclude covers the day.
 func (k *clockSet) excludeWords() string {
 	switch {
 	case k.allDay():
@@ -228,7 +230,7 @@ func (k *clockSet) excludeWords() string {
 	return k.words()
 }
 
-// betweenWords names a stretch of seconds by its first one and the one after its last.
+// betweenWords describes a stretch of seconds by its first second and the one after its last.
 func betweenWords(first, last int) string {
 	exact := first%60 != 0 || (last+1)%60 != 0
 	return "between " + clockText(first, exact) + " and " + clockText(last+1, exact)
@@ -236,7 +238,7 @@ func betweenWords(first, last int) string {
 
 func wholeSeconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// clockText writes a second of the day: "09:00", or "09:00:30" if it is to be exact.
+// clockText writes a second of the day: "09:00", or "09:00:30" if exact.
 func clockText(second int, exact bool) string {
 	return fmt.Sprintf("%02d", second/hourSeconds) + pastHour(second%hourSeconds, exact)
 }

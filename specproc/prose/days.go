@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// calendarRole is what a calendar does in a spec.
+// calendarRole is what a calendar is for in a spec.
 type calendarRole bool
 
 const (
@@ -21,13 +21,13 @@ type dateSet struct {
 	ofMonth, fromEnd, nearest []int
 	lastWeekday               bool
 	months, years             []int
-	// ofWeek has 1 for Monday to 7 for Sunday: in words the week begins on Monday, so that Saturday and Sunday stand
-	// together. turns has, for each of those days, the number of its turns in the month; 6 is the last one.
+	// ofWeek has 1 for Monday to 7 for Sunday: in words the week begins on Monday, so that Saturday and Sunday stand together.
+	// turns has, for each of those days, the numbers of its turns in the month; 6 is the last one.
 	ofWeek []int
 	turns  [8][]int
 }
 
-// lastTurn stands behind the five turns that a day of the week can have in a month.
+// lastTurn is the last turn of a weekday in a month. It follows the five turns that a weekday can have.
 const lastTurn = 6
 
 func newDateSet(c *schedule.StructuredCalendar) dateSet {
@@ -57,17 +57,17 @@ func newDateSet(c *schedule.StructuredCalendar) dateSet {
 // mondayFirst numbers the days of the week from 1 for Monday to 7 for Sunday.
 func mondayFirst(weekday int) int { return (weekday+6)%7 + 1 }
 
-// empty says whether a field is, so that no day matches.
+// empty reports whether a field is empty, so that no day matches.
 func (d *dateSet) empty() bool {
 	return len(d.months) == 0 || len(d.ofMonth) == 0 && !d.byMonthParts() || len(d.ofWeek) == 0 && !d.byTurns()
 }
 
-// byMonthParts says whether days count from the end of the month or move to a weekday.
+// byMonthParts reports whether days count from the end of the month or move to a weekday.
 func (d *dateSet) byMonthParts() bool {
 	return len(d.fromEnd) > 0 || len(d.nearest) > 0 || d.lastWeekday
 }
 
-// byTurns says whether there are days such as the second Friday.
+// byTurns reports whether there are days such as the second Friday.
 func (d *dateSet) byTurns() bool {
 	return slices.ContainsFunc(d.turns[:], func(turns []int) bool { return len(turns) > 0 })
 }
@@ -84,8 +84,9 @@ func (d *dateSet) byYear() bool {
 
 func (d *dateSet) restricted() bool { return d.byDate() || d.byWeekday() || d.byMonth() || d.byYear() }
 
-// eitherDays returns how many of the first calendars are to be described as one: two that differ in their days alone,
-// the first by day of month, the second by day of week, as a cron expression with both gives them; else one.
+// eitherDays returns how many of the first calendars to describe as one. It is two for calendars that differ only in their days,
+// the first by day of month, the second by day of week: a cron expression with both fields is parsed into such calendars.
+// Otherwise it is one.
 func eitherDays(calendars []schedule.StructuredCalendar) int {
 	if len(calendars) < 2 {
 		return 1
@@ -108,7 +109,7 @@ func eitherDays(calendars []schedule.StructuredCalendar) int {
 	return 2
 }
 
-// calendarWords describes one calendar, or two that differ in their days alone.
+// calendarWords describes one calendar, or two that differ only in their days.
 func calendarWords(calendars []schedule.StructuredCalendar, as calendarRole) string {
 	k, ok := newClockSet(&calendars[0])
 	d := newDateSet(&calendars[0])
@@ -131,7 +132,7 @@ func calendarWords(calendars []schedule.StructuredCalendar, as calendarRole) str
 	return k.words() + dates
 }
 
-// exclusionWords describes an exclude: by its days alone if it takes whole days.
+// exclusionWords describes an exclude. If it excludes whole days it names only the days.
 func exclusionWords(k *clockSet, dates string) string {
 	clock := k.excludeWords()
 	switch {
@@ -145,12 +146,12 @@ func exclusionWords(k *clockSet, dates string) string {
 
 const ofTheMonth = " of the month"
 
-// eitherWords says on which days, where those of d and those of other match.
+// eitherWords describes the days that d or other match.
 func (d *dateSet) eitherWords(other *dateSet) string {
 	return d.dateWords() + ofTheMonth + " or" + strings.TrimPrefix(other.weekdayWords(ofTheMonth), ",")
 }
 
-// words says on which days, with the blank or comma that belongs in front; "" for every day.
+// words describes the days, beginning with a blank or a comma; "" for every day.
 func (d *dateSet) words() string {
 	of, named := d.ofMonths()
 	switch {
@@ -165,7 +166,7 @@ func (d *dateSet) words() string {
 	return d.weekdayWords(ofTheMonth) + d.spanWords(false)
 }
 
-// ofMonths returns what follows days of a month: " of January and July" if they are few, which named says.
+// ofMonths returns the words that follow days of a month: " of January and July" if the months are few; then named is true.
 func (d *dateSet) ofMonths() (words string, named bool) {
 	if months, joined := rangeWords(d.months, monthName); d.byMonth() && !joined {
 		return " of " + months, true
@@ -173,7 +174,7 @@ func (d *dateSet) ofMonths() (words string, named bool) {
 	return ofTheMonth, false
 }
 
-// dateWords says which days of the month.
+// dateWords describes the days of the month.
 func (d *dateSet) dateWords() string {
 	var parts []string
 	if p, even := progressionOf(d.ofMonth); even && p.worthSaying() {
@@ -199,7 +200,7 @@ func (d *dateSet) dateWords() string {
 	return " " + listWords(parts, "and")
 }
 
-// weekdayWords says which days of the week: " on Mondays", ", Monday to Friday" or " on the second Friday of the month".
+// weekdayWords describes the days of the week: " on Mondays", ", Monday to Friday" or " on the second Friday of the month".
 func (d *dateSet) weekdayWords(of string) string {
 	if !d.byWeekday() {
 		return ""
@@ -236,7 +237,7 @@ func (d *dateSet) turnWords() string {
 	return listWords(parts, "and")
 }
 
-// spanWords says in which months and years. named says that the months have been named.
+// spanWords describes months and years. named is set if the months have been named already.
 func (d *dateSet) spanWords(named bool) string {
 	months, joined := rangeWords(d.months, monthName)
 	switch {
@@ -250,7 +251,7 @@ func (d *dateSet) spanWords(named bool) string {
 	return " in " + months + d.yearWords(" ")
 }
 
-// yearWords says in which years. A single one stands after before, which is " " behind the name of a month.
+// yearWords describes years. A single year follows before, which is " " after the name of a month.
 func (d *dateSet) yearWords(before string) string {
 	if !d.byYear() {
 		return ""

@@ -9,12 +9,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Describe says in words when a spec is due, such as "at 09:00, Monday to Friday, Europe/Berlin". It depends on what the
-// spec matches and not on how that is written: a cron expression, a calendar and a structured calendar of the same times
-// have the same words. It is never empty. Long lists are cut, so the words are for reading; they do not identify a spec.
+// Describe describes in words when a spec is due, such as "at 09:00, Monday to Friday, Europe/Berlin". The words depend on what
+// the spec matches and not on how it is written: a cron expression, a calendar and a structured calendar of the same times have
+// the same words. The words are never empty. Long lists are cut, so the words are for reading; they do not identify a spec.
 //
-// A spec that is not valid is described as "invalid: " and the error of [schedule.Spec.Validate]. Whether the calendars
-// that it names exist plays no part.
+// A spec that is not valid is described as "invalid: " and the error of [schedule.Spec.Validate]. Whether the calendars that the
+// spec names exist makes no difference.
 func Describe(spec schedule.Spec) string {
 	if err := withoutNamed(spec).Validate(); err != nil {
 		return "invalid: " + err.Error()
@@ -32,13 +32,13 @@ func Describe(spec schedule.Spec) string {
 	return strings.Join(parts, separator)
 }
 
-// withoutNamed returns a spec without the names of calendars, which only their namespace knows.
+// withoutNamed returns a spec without the names of calendars, because only their namespace knows these calendars.
 func withoutNamed(spec schedule.Spec) schedule.Spec {
 	spec.ExcludeCalendarsNamed = nil
 	return spec
 }
 
-// sourceWords has one entry for each thing that makes times.
+// sourceWords has one entry for each source of times.
 func sourceWords(spec *schedule.Spec) []string {
 	calendars, intervals := parsedSources(spec)
 	var words []string
@@ -57,7 +57,7 @@ func sourceWords(spec *schedule.Spec) []string {
 	return words
 }
 
-// parsedSources brings what the three written forms mean into one. The spec is valid.
+// parsedSources converts the three written forms into one. The spec is valid.
 func parsedSources(spec *schedule.Spec) ([]schedule.StructuredCalendar, []schedule.Interval) {
 	calendars := allStructured(spec.Calendars, spec.StructuredCalendars)
 	intervals := spec.Intervals[:len(spec.Intervals):len(spec.Intervals)]
@@ -71,7 +71,7 @@ func parsedSources(spec *schedule.Spec) ([]schedule.StructuredCalendar, []schedu
 	return calendars, intervals
 }
 
-// allStructured returns calendars of both forms, which are valid, in one.
+// allStructured returns calendars of both forms, which are valid, as structured ones.
 func allStructured(texts []schedule.Calendar, already []schedule.StructuredCalendar) []schedule.StructuredCalendar {
 	var all []schedule.StructuredCalendar
 	for _, text := range texts {
@@ -81,7 +81,7 @@ func allStructured(texts []schedule.Calendar, already []schedule.StructuredCalen
 	return append(all, already...)
 }
 
-// exceptWords has one entry for each thing that takes times away.
+// exceptWords has one entry for each kind or calendar of excludes.
 func exceptWords(spec *schedule.Spec) []string {
 	calendars := allStructured(spec.ExcludeCalendars, spec.ExcludeStructuredCalendars)
 	var words []string
@@ -113,7 +113,7 @@ func blackoutWords(b schedule.Blackout) string {
 	return instantWords(b.From) + " to " + instantWords(b.To)
 }
 
-// limitWords says where the clock is, and what bounds and moves the times.
+// limitWords describes the zone, and what limits and moves the times.
 func limitWords(spec *schedule.Spec) []string {
 	var words []string
 	if zone := zoneWords(spec); zone != "" {
@@ -132,7 +132,7 @@ func limitWords(spec *schedule.Spec) []string {
 	return words
 }
 
-// clockChangeWords says what becomes of skipped and repeated times, where the spec does not leave it at that.
+// clockChangeWords describes what happens to skipped and repeated times, if the spec has a rule other than the default.
 func clockChangeWords(spec *schedule.Spec) []string {
 	var words []string
 	if calendars, _ := parsedSources(spec); len(calendars) == 0 {
@@ -147,8 +147,8 @@ func clockChangeWords(spec *schedule.Spec) []string {
 	return words
 }
 
-// zoneWords names the zone, if a part of the spec looks at the clock on the wall. UTC is not worth naming where only the
-// minutes of the hour count.
+// zoneWords names the zone, if a part of the spec depends on the wall clock. It does not name UTC if only the minutes of the hour
+// count.
 func zoneWords(spec *schedule.Spec) string {
 	onTheWall := wallCalendars(spec)
 	loc, err := spec.Location()
@@ -166,20 +166,20 @@ func zoneWords(spec *schedule.Spec) string {
 	return name
 }
 
-// wallCalendars returns everything in a spec that is read on the clock on the wall.
+// wallCalendars returns all calendars of a spec, because they are read on the wall clock.
 func wallCalendars(spec *schedule.Spec) []schedule.StructuredCalendar {
 	calendars, _ := parsedSources(spec)
 	return append(calendars, allStructured(spec.ExcludeCalendars, spec.ExcludeStructuredCalendars)...)
 }
 
-// needsZone says whether a calendar depends on the hour or the date.
+// needsZone reports whether a calendar depends on the hour or the date.
 func needsZone(c schedule.StructuredCalendar) bool {
 	clock, ok := newClockSet(&c)
 	dates := newDateSet(&c)
 	return !ok || !clock.allHours() || dates.restricted()
 }
 
-// intervalWords says how often an interval is due. Intervals of a day or a week are given their place in it.
+// intervalWords describes an interval. For an interval of a day or a week it adds the time of the day or the day of the week.
 func intervalWords(i schedule.Interval) string {
 	every, phase := i.Every.Std(), i.Phase.Std()
 	words := everyWords(every)
@@ -196,7 +196,7 @@ func intervalWords(i schedule.Interval) string {
 	return words
 }
 
-// instantWords writes an instant in UTC, as short as it can be.
+// instantWords writes an instant in UTC, as short as possible.
 func instantWords(t time.Time) string {
 	layout := "2006-01-02 15:04"
 	switch t = t.UTC(); {
@@ -208,7 +208,7 @@ func instantWords(t time.Time) string {
 	return t.Format(layout) + " UTC"
 }
 
-// shortList names the first three of a list and counts the others.
+// shortList lists the first three items and counts the others.
 func shortList[T any](items []T, words func(T) string, noun string) string {
 	const most = 3
 	var texts []string

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// cronWords is the wording of one calendar. Every expression is also tried as a calendar and as a structured calendar.
+// cronWords has the words for one calendar. The test also tries each expression as a calendar and as a structured calendar.
 var cronWords = []struct{ cron, want string }{
 	{"0 9 * * mon-fri", "at 09:00, Monday to Friday, Europe/Berlin"},
 	{"0 9 * * 1,2,3,4,5", "at 09:00, Monday to Friday, Europe/Berlin"},
@@ -110,7 +110,7 @@ func TestDescribeFormsAlike(t *testing.T) {
 	}
 }
 
-// calendarOf puts the fields of an expression, of which one day field at most is restricted, into a calendar.
+// calendarOf puts the fields of an expression into a calendar. At most one day field of the expression is restricted.
 func calendarOf(cron string) schedule.Calendar {
 	fields := strings.Fields(strings.ReplaceAll(cron, "?", "*"))
 	second, year := "0", "*"

@@ -50,10 +50,10 @@ func progressionOf(values []int) (progression, bool) {
 
 func (p progression) last() int { return p.first + (p.count-1)*p.step }
 
-// fills says whether p goes on at the same pace when the span that it lies in, such as an hour, is repeated.
+// fills reports whether p continues at the same pace when the span that it lies in, such as an hour, is repeated.
 func (p progression) fills(span int) bool { return p.count == 1 || p.count*p.step == span }
 
-// worthSaying says whether "every 2nd" is easier to read than the list: it has at least four members, with gaps.
+// worthSaying reports whether "every 2nd" is easier to read than the list: it has at least four members, with gaps.
 func (p progression) worthSaying() bool { return p.count >= 4 && p.step > 1 }
 
 // runsOf splits values where a value is missing.
@@ -69,7 +69,7 @@ func runsOf(values []int) [][]int {
 	return runs
 }
 
-// rangeWords lists values, three or more in a row as "x to y". joined says whether there were such.
+// rangeWords lists values, and writes three or more in a row as "x to y". joined reports whether there were such rows.
 func rangeWords(values []int, name func(int) string) (words string, joined bool) {
 	var items []string
 	for _, run := range runsOf(values) {
@@ -117,7 +117,7 @@ func pluralWords(n int, noun string) string {
 	return noun + "s"
 }
 
-// everyWords returns "every 15 minutes", or "every hour" for one of a unit.
+// everyWords returns "every 15 minutes", or "every hour" for a single unit.
 func everyWords(d time.Duration) string {
 	words := durationWords(d)
 	if one, ok := strings.CutPrefix(words, "1 "); ok && !strings.Contains(one, " ") {
@@ -126,8 +126,8 @@ func everyWords(d time.Duration) string {
 	return "every " + words
 }
 
-// durationUnits are the units of durations in words, with the largest count that reads well: 90 minutes are fine, 157 are
-// 2 hours 37 minutes.
+// durationUnits are the units of durations in words, with the largest count that reads well: "90 minutes" is fine, but 157
+// minutes are "2 hours 37 minutes".
 var durationUnits = []struct {
 	size time.Duration
 	name string
@@ -137,8 +137,8 @@ var durationUnits = []struct {
 	{time.Millisecond, "millisecond", 1000},
 }
 
-// durationWords writes a positive duration in one unit if that gives a whole number of reasonable size, otherwise in
-// several. One day is 24 hours: a day in a calendar may have 23 or 25.
+// durationWords writes a positive duration in one unit if that gives a whole number of reasonable size, otherwise in several
+// units. One day is 24 hours: a day in a calendar may have 23 or 25.
 func durationWords(d time.Duration) string {
 	for _, unit := range durationUnits {
 		if n := d / unit.size; d%unit.size == 0 && n <= unit.most && (unit.size < oneDay || n > 1) {

@@ -9,16 +9,16 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// WarningCode says for programs which trap a [Warning] is about.
+// WarningCode tells programs which trap a [Warning] is about.
 type WarningCode string
 
 // The codes of warnings.
 const (
 	// WarnNeverDue: no time matches at all, such as 30 February, or none between the start and the end.
 	WarnNeverDue WarningCode = "never_due"
-	// WarnAllExcluded: times match, and the excludes leave none of those to come.
+	// WarnAllExcluded: times match, but the excludes leave none in the future.
 	WarnAllExcluded WarningCode = "all_excluded"
-	// WarnNoTimeLeft: there were times, and none is to come.
+	// WarnNoTimeLeft: there were times, but none is left.
 	WarnNoTimeLeft WarningCode = "no_time_left"
 	// WarnSkippedByClock: the clocks skip a time when they go forward.
 	WarnSkippedByClock WarningCode = "skipped_by_clock"
@@ -28,34 +28,35 @@ const (
 	WarnShortMonth WarningCode = "short_month"
 	// WarnDayFields: a cron expression with both day fields restricted.
 	WarnDayFields WarningCode = "day_fields"
-	// WarnSixFields: a cron expression of six fields that means something else where the first of six is the second.
+	// WarnSixFields: a cron expression of six fields that means something else where the first of six fields is the second.
 	WarnSixFields WarningCode = "six_fields"
-	// WarnDayNumbers: a cron expression with "?" and numbers of days of the week, as Quartz and EventBridge count them otherwise.
+	// WarnDayNumbers: a cron expression with "?" and numbers of days of the week. Quartz and EventBridge number these days
+	// differently.
 	WarnDayNumbers WarningCode = "day_numbers"
-	// WarnComment: a stored cron expression with a "#" that an earlier release took for the beginning of a comment.
+	// WarnComment: a stored cron expression with a "#" that an earlier release read as the beginning of a comment.
 	WarnComment WarningCode = "comment"
 	// WarnDrift: an interval whose times of day change from day to day.
 	WarnDrift WarningCode = "drift"
 	// WarnIntervalIgnoresZone: an interval of days in a zone whose clocks change.
 	WarnIntervalIgnoresZone WarningCode = "interval_ignores_zone"
-	// WarnJitter: more jitter than there is room between two times.
+	// WarnJitter: the jitter is longer than the time between two times.
 	WarnJitter WarningCode = "jitter"
-	// WarnExcludeInstant: an exclude that takes out single seconds where days or hours were meant.
+	// WarnExcludeInstant: an exclude that takes out single seconds, where days or hours were probably meant.
 	WarnExcludeInstant WarningCode = "exclude_instant"
 	// WarnCoincide: two sources with a time in common.
 	WarnCoincide WarningCode = "coincide"
 )
 
-// Warning tells of a trap: the spec is valid and does what it says, which may not be what was meant.
+// Warning describes a trap: the spec is valid and does what it says, which may not be what was meant.
 type Warning struct {
 	Code WarningCode `json:"code"`
-	// Field is the path of the part of the spec that the warning is about, such as "cron[0]"; empty for the whole.
+	// Field is the path of the part of the spec that the warning is about, such as "cron[0]". It is empty for the whole spec.
 	Field string `json:"field,omitempty"`
-	// Text is one sentence for people.
+	// Text is one sentence for users.
 	Text string `json:"text"`
 }
 
-// Notice returns the warning as it is shown among others: its text with the field in front.
+// Notice returns the warning as a notice: its text with the field in front.
 func (w Warning) Notice() schedule.Notice {
 	message := w.Text
 	if w.Field != "" {
@@ -64,18 +65,19 @@ func (w Warning) Notice() schedule.Notice {
 	return schedule.Notice{Code: string(w.Code), Message: message}
 }
 
-// warnAhead is how far ahead clock changes are looked for, in years.
+// warnAhead is how many years ahead warnings look for clock changes.
 const warnAhead = 2
 
-// Warnings looks for traps in a spec as it stands at an instant: clock changes of the two years to come, and whether any
-// time is left. The order is stable. The cost is bounded: well under a millisecond as a rule, some milliseconds at most,
-// and what [specproc.Spec.Next] takes to find that everything is excluded. A spec that is not valid, or empty, has no warnings.
-// What the calendars that it names take out is not known here: see [WarningsWith].
+// Warnings looks for traps in a spec at an instant: it considers the clock changes of the following two years, and whether any
+// time is left. The order is stable. The cost is bounded: usually well under a millisecond, some milliseconds at most, and the
+// time that [specproc.Spec.Next] takes to find that everything is excluded. A spec that is not valid, or empty, has no warnings.
+// Warnings does not know the calendars that the spec names: see [WarningsWith].
 func Warnings(spec schedule.Spec, from time.Time) []Warning {
 	return WarningsWith(withoutNamed(spec), nil, from)
 }
 
-// WarningsWith is Warnings for a spec that may name calendars, as [specproc.CompileWith] is Compile.
+// WarningsWith is Warnings for a spec that may name calendars. The map gives the calendars by name, as for
+// [specproc.CompileWith].
 func WarningsWith(spec schedule.Spec, calendars map[string]schedule.NamedCalendar, from time.Time) []Warning {
 	written := spec
 	spec = spec.AsStored()
@@ -110,12 +112,12 @@ type warner struct {
 	found   []Warning
 }
 
-// warnSource is one entry of a spec that makes times: calendars (two for a cron expression with both day fields), an
-// interval, or the one-off times.
+// warnSource is one entry of a spec that makes times: calendars (two for a cron expression with both day fields), an interval, or
+// the one-off times.
 type warnSource struct {
 	field string
 	cron  bool
-	// fields are those of a cron expression, as written.
+	// fields are the fields of a cron expression, as written.
 	fields    []string
 	calendars []schedule.StructuredCalendar
 	interval  *schedule.Interval
@@ -164,7 +166,7 @@ func (w *warner) warn(code WarningCode, field, text string) {
 	w.found = append(w.found, Warning{Code: code, Field: field, Text: text})
 }
 
-// raw returns the spec without what takes times away or moves them, its bounds excepted.
+// raw returns the spec without jitter and without anything that takes times away, except its start and end.
 func (w *warner) raw() schedule.Spec {
 	raw := w.spec
 	raw.ExcludeCalendars, raw.ExcludeStructuredCalendars, raw.ExcludeDates, raw.Blackouts = nil, nil, nil, nil
@@ -172,7 +174,7 @@ func (w *warner) raw() schedule.Spec {
 	return raw
 }
 
-// alone returns the spec with one of its sources only, and without jitter.
+// alone returns the spec with only one of its sources, and without jitter.
 func (w *warner) alone(source *warnSource) schedule.Spec {
 	one := w.spec
 	one.Calendars, one.Cron, one.Intervals, one.Jitter = nil, nil, nil, 0
@@ -183,7 +185,7 @@ func (w *warner) alone(source *warnSource) schedule.Spec {
 	return one
 }
 
-// next returns the first time of a spec after an instant. The spec is made of a valid one.
+// next returns the first time of a spec after an instant. The spec is derived from a valid one.
 func (w *warner) next(spec schedule.Spec, after time.Time) (time.Time, bool) {
 	s, err := specproc.CompileWith(spec, w.named)
 	if err != nil {
@@ -193,7 +195,7 @@ func (w *warner) next(spec schedule.Spec, after time.Time) (time.Time, bool) {
 	return t.Nominal, ok
 }
 
-// withoutTimes warns of a spec that has no time to come, and says so. Then the other warnings are of no use.
+// withoutTimes warns of a spec that has no time in the future, and reports whether it did. The other warnings are useless then.
 func (w *warner) withoutTimes() bool {
 	if _, ok := w.next(w.spec, w.from); ok {
 		return false
@@ -216,10 +218,10 @@ func (w *warner) withoutTimes() bool {
 	return true
 }
 
-// maxGaps is how many times are looked at to find the smallest gap between two of them.
+// maxGaps is how many times jitter examines to find the smallest gap between two of them.
 const maxGaps = 100
 
-// jitter warns of jitter that is cut because the following time comes sooner.
+// jitter warns of jitter that is cut short because the following time comes sooner.
 func (w *warner) jitter() {
 	jitter := w.spec.Jitter.Std()
 	if jitter == 0 {
@@ -249,7 +251,7 @@ func (w *warner) jitter() {
 
 // The bounds of the search for coincidences.
 const (
-	maxPaired   = 8  // sources that are compared with each other
+	maxPaired   = 8  // sources to compare with each other
 	maxMeetings = 50 // steps towards a common time
 )
 
@@ -273,7 +275,8 @@ func (w *warner) coincidences() {
 	}
 }
 
-// meeting looks for the first time that two specs have in common, from one's next time to the other's.
+// meeting looks for the first time that two specs have in common. It goes from the next time of one to the next time of the
+// other, and so on.
 func meeting(a, b *specproc.Spec, after time.Time) (time.Time, bool) {
 	t, ok := a.Next(after, "")
 	for range maxMeetings {
@@ -290,7 +293,7 @@ func meeting(a, b *specproc.Spec, after time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// local writes an instant on the clock of the spec.
+// local writes an instant in the zone of the spec.
 func (w *warner) local(t time.Time) string {
 	layout := "2006-01-02 15:04"
 	if t.Second() != 0 {
@@ -299,7 +302,7 @@ func (w *warner) local(t time.Time) string {
 	return t.In(w.loc).Format(layout) + " " + w.loc.String()
 }
 
-// anySource says whether a source has a property.
+// anySource reports whether any source has a property.
 func (w *warner) anySource(has func(*warnSource) bool) bool {
 	return slices.ContainsFunc(w.sources, func(s warnSource) bool { return has(&s) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// ClockChanges warns of times of a calendar that the clocks skip or repeat.
+// clockChanges warns of times of a calendar that the clocks skip or repeat.
 func (w *warner) clockChanges(source *warnSource) {
 	skip := w.spec.DST.Gap != schedule.GapShift
 	both := w.spec.DST.Repeat != schedule.RepeatFirst && w.spec.DST.Repeat != schedule.RepeatLast
@@ -34,8 +34,8 @@ func (w *warner) clockChanges(source *warnSource) {
 	w.warnRepeated(source.field, repeated)
 }
 
-// onTheWall returns a spec whose times in UTC are those that the calendars of a source name on the wall, whether or not
-// the clocks ever show them.
+// onTheWall returns a spec whose times in UTC are the wall times of the calendars of a source, whether or not the clocks ever
+// show them.
 func (w *warner) onTheWall(source *warnSource) schedule.Spec {
 	wall := w.alone(source)
 	wall.TimeZone, wall.TimeZoneData, wall.Intervals = "UTC", nil, nil
@@ -43,7 +43,7 @@ func (w *warner) onTheWall(source *warnSource) schedule.Spec {
 	return wall
 }
 
-// changes returns the clock changes to come.
+// changes returns the clock changes of the next years.
 func (w *warner) changes() []specproc.ClockChange {
 	return specproc.ClockChanges(w.loc, w.from, w.from.AddDate(warnAhead, 0, 0))
 }
@@ -55,18 +55,19 @@ func (w *warner) inBounds(t time.Time) bool {
 
 // struck is what a clock change does to a calendar.
 type struck struct {
-	// first is the first time on the wall that is concerned, others how many there are beside it.
+	// first is the first wall time that the change affects, others how many more there are.
 	first  time.Time
 	others int
 	// resumed is what the clocks show right after the change.
 	resumed time.Time
 }
 
-// maxStruck bounds the times that are counted within one clock change. A calendar with more does not depend on one.
+// maxStruck limits the times that are counted within one clock change. A calendar with more of them does not depend on a single
+// one.
 const maxStruck = 60
 
-// strike finds the times that a change skips or repeats, if that makes a difference: when the calendar pauses for no
-// longer than the change takes, as one for every 15 minutes does, it runs on at its pace.
+// strike finds the times that a change skips or repeats, if that makes a difference. It makes none if the calendar pauses for no
+// longer than the change takes: a calendar for every 15 minutes, for example, continues at its pace.
 func strike(wall *specproc.Spec, change specproc.ClockChange) (struck, bool) {
 	from, until := change.Span()
 	hit := struck{resumed: change.At.Add(change.After)}
@@ -106,7 +107,7 @@ func (w *warner) warnRepeated(field string, hits []struck) {
 		"%s will run twice on %s in %s: the clocks repeat it; dst.repeat: first would run it once", clock, dates, w.loc))
 }
 
-// hitWords names the time that is concerned first, and the dates on which it is.
+// hitWords returns the first affected time, and the dates on which it is affected.
 func hitWords(hits []struck) (clock, dates string) {
 	clock = clockOf(hits[0].first)
 	var same []time.Time
@@ -126,7 +127,7 @@ func clockOf(t time.Time) string {
 	return clockText(t.Hour()*hourSeconds+t.Minute()*60+t.Second(), t.Second() != 0)
 }
 
-// interval warns of an interval that does not keep its times of day: those of the clock in UTC, or on the wall.
+// interval warns of an interval whose times of day move: in UTC, or on the wall clock.
 func (w *warner) interval(source *warnSource) {
 	if source.interval == nil {
 		return

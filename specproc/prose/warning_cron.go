@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// cronDialect warns of an expression that other schedulers read in another way than it is read here.
+// cronDialect warns of an expression that other schedulers read differently.
 func (w *warner) cronDialect(source *warnSource) {
 	if len(source.fields) == 0 {
 		return
@@ -27,14 +27,15 @@ func (w *warner) cronDialect(source *warnSource) {
 	}
 }
 
-// secondsFirst reports whether six fields are also valid with a second in front of the usual five. There is no ? in those but in
-// the day fields, and their last is no year.
+// secondsFirst reports whether six fields are also valid with a second in front of the usual five. They are not if a field other
+// than the day fields is ? or if the last field is a year.
 func secondsFirst(fields []string) bool {
 	_, err := schedule.ParseCron(strings.Join(fields, " ") + " *")
 	return err == nil
 }
 
-// numbersDays reports whether a field of days of the week names a day by its number; that of a turn (fri#2) or a step is none.
+// numbersDays reports whether a field of days of the week names a day by its number. The number of a turn (fri#2) or a step does
+// not count.
 func numbersDays(field string) bool {
 	for item := range strings.SplitSeq(field, ",") {
 		item, _, _ = strings.Cut(item, "#")
@@ -46,13 +47,13 @@ func numbersDays(field string) bool {
 	return false
 }
 
-// meaning says what fields mean, without a zone.
+// meaning describes fields in words, without UTC as the zone.
 func (w *warner) meaning(fields []string) string {
 	words := Describe(schedule.Spec{Cron: []string{strings.Join(fields, " ")}})
 	return "\"" + strings.TrimSuffix(words, ", UTC") + "\""
 }
 
-// comments warns of stored expressions that are read as earlier releases read them.
+// comments warns of stored expressions that keep the meaning that earlier releases gave them.
 func (w *warner) comments(spec *schedule.Spec) {
 	for i, text := range spec.Cron {
 		if stored, changed := schedule.CronAsStored(text); changed {

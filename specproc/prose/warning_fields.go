@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// shortMonths warns of a day of the month that not all months have.
+// shortMonths warns of a day of the month that some months lack.
 func (w *warner) shortMonths(source *warnSource) {
 	for i := range source.calendars {
 		d := newDateSet(&source.calendars[i])
@@ -21,7 +21,7 @@ func (w *warner) shortMonths(source *warnSource) {
 	}
 }
 
-// fifthWords is about days such as the fifth Friday, unless the days of the month limit the calendar further.
+// fifthWords describes days such as the fifth Friday, unless the days of the month limit the calendar further.
 func (d *dateSet) fifthWords() string {
 	for weekday, turns := range d.turns {
 		if slices.Contains(turns, 5) && !slices.Contains(turns, 4) && !d.byDate() {
@@ -31,8 +31,8 @@ func (d *dateSet) fifthWords() string {
 	return ""
 }
 
-// shortMonthWords returns "" if there is nothing to say: days 29 to 31 at the end of a longer run, or of steps through
-// the month, are not meant one by one.
+// shortMonthWords returns "" if there is nothing to warn of. Days 29 to 31 at the end of a longer run, or of steps through the
+// month, are not meant one by one.
 func shortMonthWords(daysOfMonth, months []int) string {
 	if p, even := progressionOf(daysOfMonth); even && p.worthSaying() {
 		return ""
@@ -44,7 +44,7 @@ func shortMonthWords(daysOfMonth, months []int) string {
 	return missingWords(daysOfMonth[late], months)
 }
 
-// missingWords says which of some months have no such day.
+// missingWords names those months that have no such day.
 func missingWords(dayOfMonth int, months []int) string {
 	var missing []string
 	leap := false
@@ -68,7 +68,7 @@ func missingWords(dayOfMonth int, months []int) string {
 	return text + listWords(missing, "and")
 }
 
-// dayFields warns of a cron expression with both day fields restricted, where people expect either rule.
+// dayFields warns of a cron expression with both day fields restricted, because users expect either rule.
 func (w *warner) dayFields(source *warnSource) {
 	if !source.cron {
 		return
@@ -85,7 +85,7 @@ func (w *warner) dayFields(source *warnSource) {
 	}
 }
 
-// excludes warns of excludes that take out single seconds only: their second, minute and hour are "0" if not given.
+// excludes warns of excludes that take out only single seconds. Second, minute and hour of an exclude are "0" by default.
 func (w *warner) excludes() {
 	for i := range w.spec.ExcludeCalendars {
 		calendars := allStructured(w.spec.ExcludeCalendars[i:i+1], nil)
@@ -112,10 +112,10 @@ func (w *warner) exclude(list string, i int, c *schedule.StructuredCalendar) {
 	w.warn(WarnExcludeInstant, list+"["+strconv.Itoa(i)+"]", "takes out only "+times+" of its days: "+fix)
 }
 
-// namesHour says whether an hour was chosen: the hour 0 alone is taken for one that was not given.
+// namesHour reports whether an hour was given. The hour 0 alone counts as not given.
 func (k *clockSet) namesHour() bool { return !slices.Equal(k.hours, []int{0}) }
 
-// misses says whether a source has times beside the seconds of k, in the hours or on the days that k seems to mean.
+// misses reports whether a source has times other than the seconds of k, in the hours or on the days that k seems to mean.
 func (k *clockSet) misses(source *warnSource) bool {
 	if source.interval != nil {
 		every, phase := int(source.interval.Every.Std().Seconds()), int(source.interval.Phase.Std().Seconds())

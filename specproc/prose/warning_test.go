@@ -216,7 +216,7 @@ func warningTexts(spec schedule.Spec, from time.Time) []string {
 	return texts
 }
 
-// TestClockWarningsAreTrue compares with the search: a skipped time does not come, a repeated one comes twice.
+// TestClockWarningsAreTrue compares the warnings with the search: a skipped time does not come, a repeated one comes twice.
 func TestClockWarningsAreTrue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
