@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// busyPause is far shorter than the pause is in earnest.
+	// busyPause is far shorter than the pause in production.
 	busyPause = 500 * time.Millisecond
-	// busyLooks is how often all is checked while everything moves.
+	// busyLooks is how often the test checks everything while everything moves.
 	busyLooks = 5
 )
 
@@ -30,7 +30,7 @@ func TestBusySystemIsConsistent(t *testing.T) {
 	newInstallationOn(t, conn, js, 1, busyPause).isConsistentWhileBusy(40)
 }
 
-// TestBusyClusterIsConsistent does the same where replicas lag behind their leaders.
+// TestBusyClusterIsConsistent does the same with replicas that lag behind their leaders.
 func TestBusyClusterIsConsistent(t *testing.T) {
 	t.Parallel()
 	cluster := natstest.Cluster(t, 3)
@@ -38,7 +38,7 @@ func TestBusyClusterIsConsistent(t *testing.T) {
 	newInstallationOn(t, conn, js, 3, busyPause).isConsistentWhileBusy(10)
 }
 
-// isConsistentWhileBusy checks again and again while everything moves. A scrubber, which would mend, looks as well.
+// isConsistentWhileBusy checks repeatedly while everything moves. A scrubber, which would mend faults, looks as well.
 func (s *installation) isConsistentWhileBusy(schedules int) {
 	s.Helper()
 	s.work()
@@ -69,8 +69,7 @@ func (s *installation) isConsistentWhileBusy(schedules int) {
 	}
 }
 
-// disturb changes schedules, triggers and backfills, deletes and creates, until ctx ends. The last request is carried out all
-// the same.
+// disturb changes schedules, triggers and backfills, deletes and creates, until ctx ends. The last request is still completed.
 func (s *installation) disturb(ctx context.Context, schedules int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprint("busy-", n%schedules)

@@ -123,7 +123,7 @@ func New(ctx context.Context, config Config) (*Checker, error) {
 	}, nil
 }
 
-// Close ends what goes on in the background. The connection stays open.
+// Close ends the background work. The connection stays open.
 func (c *Checker) Close() { c.reader.bus.Close() }
 
 // Check looks at all schedules of a namespace, or of all namespaces if it is empty, and confirms its findings after a pause. With repair,

@@ -73,13 +73,13 @@ func TestLostRunWithATimeout(t *testing.T) {
 	assert.False(t, s.there(s.names.TaskStream(s.shard(key)), timeout), "its timer goes with it")
 }
 
-// unpublished makes another start of one: the action stream would take the same one for a repeat.
+// unpublished makes another start of a start: the action stream would take the same one for a repeat.
 func unpublished(start *wire.BufferedStart) {
 	start.RequestID += "-2"
 	start.RunID, start.StartTime = wire.RunID(start.RequestID), time.Time{}
 }
 
-// plantStart makes the run of a new schedule a start that has got no further than a phase, and nobody looks after.
+// plantStart makes the run of a new schedule a start that has reached a phase and that nothing wakes.
 func (s *installation) plantStart(id string, phase schedule.Phase) {
 	s.Helper()
 	key, start := started(s, id)
@@ -138,7 +138,7 @@ func TestCompletionThatIsADeadLetter(t *testing.T) {
 	s.completes("a", start)
 }
 
-// writeLetter makes a dead letter of a message, on a subject.
+// writeLetter writes a dead letter of a message on a subject.
 func (s *installation) writeLetter(subject string, msg *nats.Msg, stream string, sequence uint64) {
 	s.Helper()
 	for name, value := range map[string]string{
@@ -171,15 +171,15 @@ func TestStartRequestThatIsADeadLetter(t *testing.T) {
 	found := s.finds(false)
 	require.Equal(t, []consistency.Kind{consistency.RequestDead}, kindsOf(found))
 	assert.False(t, found[0].Automatic())
-	// To the stream the replay is a repeat for two minutes, which the report says.
+	// For the stream the replay is a repeat for two minutes, and the report says so.
 	found = s.finds(true)
 	require.Len(t, found, 1)
 	assert.False(t, found[0].Repaired)
 	assert.NotEmpty(t, found[0].Problem)
 }
 
-// plantPassedOver loses a completion as a server might: while it is stored, the consumer does not want it, and goes on to a
-// later message.
+// plantPassedOver loses a completion as a server might: the consumer does not want it while it is stored, and moves on to a later
+// message.
 func (s *installation) plantPassedOver(id string) wire.BufferedStart {
 	s.Helper()
 	key, start := started(s, id)
@@ -228,7 +228,7 @@ func TestRecordsThatCannotBeMended(t *testing.T) {
 		assert.False(t, f.Repairable)
 		assert.False(t, f.Repaired)
 	}
-	// As it advises: the schedule goes, then the rest of it.
+	// Follow its advice: remove the schedule, then the rest of it.
 	require.NoError(t, s.api.Delete(t.Context(), "a"))
 	require.NoError(t, bucket.Purge(t.Context(), kv.Definition(other).String()))
 	require.NoError(t, bucket.Purge(t.Context(), kv.Generator(other).String()))
@@ -255,7 +255,7 @@ func TestTruncatedResultAndBackfill(t *testing.T) {
 	s.eventually("it runs on", func() bool { return s.ran("a") == 2 })
 }
 
-// plantBackfills makes three triggers that nobody looks after: of a schedule, of an earlier one of its ID, and of none.
+// plantBackfills makes three triggers that nothing wakes: of a schedule, of an earlier schedule with its ID, and of none.
 func (s *installation) plantBackfills(key, gone schedule.Key) {
 	s.Helper()
 	definition, err := kv.GetLeader(s.Context(), s.store, kv.Definition(key))
@@ -301,7 +301,7 @@ func TestSourceOfABackfillThatIsOver(t *testing.T) {
 	s.mends(consistency.SourceStale)
 }
 
-// leftovers are schedules that are gone, and what is left of them.
+// leftovers are schedules that are gone and have left something behind.
 type leftovers struct{ records, timers, result schedule.Key }
 
 func (s *installation) plantLeftovers() leftovers {
@@ -320,7 +320,7 @@ func (s *installation) plantLeftovers() leftovers {
 		}
 		arm(s.names.DueTimer(stream, key), s.names.Generate(stream, key, subjects.WhatDue))
 		arm(s.names.RetryTimer(stream, key), s.names.InvokeWake(stream, key))
-		arm(s.names.TimeoutTimer(stream, key, "r1"), s.names.Timeout(stream, key, "r1")) // its run may go on
+		arm(s.names.TimeoutTimer(stream, key, "r1"), s.names.Timeout(stream, key, "r1")) // its run may continue
 	}
 	put(s, kv.Generator(left.records), func(g *wire.GeneratorState) { g.Incarnation = "i" })
 	put(s, kv.Invoker(left.records), func(i *wire.InvokerState) { i.Incarnation = "i" })
@@ -329,7 +329,7 @@ func (s *installation) plantLeftovers() leftovers {
 	return left
 }
 
-// areGone waits until all that has to go is gone, and checks that the rest is not.
+// areGone waits until everything that must go is gone, and checks that the rest is still there.
 func (s *installation) areGone(left leftovers) {
 	s.Helper()
 	s.eventually("all of it is gone", func() bool {
@@ -369,8 +369,8 @@ func TestNamespace(t *testing.T) {
 	require.Equal(t, 1, report.Schedules)
 }
 
-// TestWakeForAScheduleThatIsBackAgain: what is done about a timer of a schedule that is gone does no harm to one that has
-// been created in between.
+// TestWakeForAScheduleThatIsBackAgain: the repair of a timer of a schedule that is gone does no harm to a schedule that has been
+// created in between.
 func TestWakeForAScheduleThatIsBackAgain(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTableOfTheDocs: docs/consistency.md lists the kinds that there are, and says truly what a scrubber mends of them.
+// TestTableOfTheDocs: docs/consistency.md lists all kinds, and says correctly which of them a scrubber mends.
 func TestTableOfTheDocs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/consistency.md")

@@ -60,7 +60,7 @@ type Finding struct {
 	What       string `json:"what"`
 	Repair     string `json:"repair"`
 	Repairable bool   `json:"repairable"`
-	// Repaired says that the finding was mended and that another look found it gone. Problem says why it could not be mended.
+	// Repaired is set if the finding was mended and another look found it gone. Problem is why it could not be mended.
 	Repaired bool   `json:"repaired,omitempty"`
 	Problem  string `json:"problem,omitempty"`
 
@@ -68,9 +68,9 @@ type Finding struct {
 	evidence string
 	// mend is nil if a repair is impossible.
 	mend mend
-	// asked says that it is mended only if a person asks.
+	// asked is set if the finding is mended only at a person's request.
 	asked bool
-	// stray is the run that a [RunOrphaned] is about.
+	// stray is the run that a [RunOrphaned] finding is about.
 	stray *stray
 }
 

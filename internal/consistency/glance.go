@@ -9,8 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// glance looks at one schedule: at what any replica says in two requests and, unless all is well by that, at the leader. Most schedules
-// wait for their time, and all is well with them.
+// glance looks at one schedule. It asks any replica, in two requests. Only if that shows a fault, or is not enough, does it look
+// at the leader. Most schedules wait for their time and have no fault.
 func (c *Checker) glance(ctx context.Context, key schedule.Key) ([]Finding, error) {
 	s, told, err := c.reader.glance(ctx, key)
 	if err != nil || told && len(inspect(s)) == 0 {
@@ -19,9 +19,9 @@ func (c *Checker) glance(ctx context.Context, key schedule.Key) ([]Finding, erro
 	return c.look(ctx, key)
 }
 
-// glance makes a snapshot of a schedule that has no tasks. Of one that has, or of which there is more than fits into an answer, two
-// requests do not tell enough; then it is false. It does not look for completions: they explain what may seem wrong, and make nothing
-// wrong that seems well.
+// glance makes a snapshot of a schedule that has no tasks. told is false if the schedule has tasks, or if more is stored of it
+// than fits into an answer: then two requests are not enough. It does not look for completions. They can explain an apparent
+// fault, but never cause one.
 func (r *reader) glance(ctx context.Context, key schedule.Key) (s Snapshot, told bool, err error) {
 	v := newSurvey(r.store.ShardOf(key))
 	stream := r.names.TaskStream(v.shard)
@@ -47,7 +47,7 @@ func (r *reader) glance(ctx context.Context, key schedule.Key) (s Snapshot, told
 	return s, true, err
 }
 
-// of reads entries that have been read already.
+// of returns a get for entries that have been read already.
 func of(entries map[string]kv.Entry) get {
 	return func(_ context.Context, _, key string) (kv.Entry, error) {
 		if entry, there := entries[key]; there {

@@ -8,10 +8,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// overdue is how long after its time a timer is taken for one that will not fire. An election of NATS takes seconds.
+// overdue is how long after its time a timer counts as one that will not fire. An election of NATS takes seconds.
 const overdue = time.Minute
 
-// inspect says what is inconsistent in a snapshot. It is a pure function.
+// inspect returns the findings of a snapshot. It is a pure function.
 func inspect(s Snapshot) []Finding {
 	in := inspector{Snapshot: s}
 	in.unreadable()
@@ -42,7 +42,7 @@ func (in *inspector) found(kind Kind, about, evidence string, m mend, repair, wh
 	return &in.findings[len(in.findings)-1]
 }
 
-// askedFor is the same for what only a person may decide to repair.
+// askedFor adds a finding that only a person may decide to repair.
 func (in *inspector) askedFor(kind Kind, about, evidence string, m mend, repair, what string, args ...any) {
 	in.found(kind, about, evidence, m, repair, what, args...).asked = true
 }
@@ -51,13 +51,13 @@ func revision(revisions ...uint64) string { return fmt.Sprint(revisions) }
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// wake is what to say to a pool.
+// wake returns the wake that tells a pool to look at the schedule again.
 func (in *inspector) wake() wire.Wake {
 	d := &in.Definition.Value
 	return wire.Wake{Incarnation: d.Incarnation, Version: d.Version, Reason: wire.ReasonRetry}
 }
 
-// tasks finds the messages that no pool will ever be given. Their pools take a repeat for what it is.
+// tasks finds the messages that no pool will ever receive. A pool recognizes a repeated message.
 func (in *inspector) tasks() {
 	for i := range in.Tasks {
 		t := &in.Tasks[i]
@@ -97,8 +97,9 @@ func (in *inspector) hasOtherZone() bool {
 	return rules != "" && rules != in.Generator.Value.ZoneRules
 }
 
-// noGenerator rebuilds the record from what the invoker has taken over. To begin anew is right for a schedule that has
-// never had anything due: of any other one it would count everything since its creation once more.
+// noGenerator reports a schedule whose generator has no record. If the schedule never had a due action, the generator may begin
+// anew. For any other schedule that would count everything since its creation again, so the repair rebuilds the record from what
+// the invoker has taken over.
 func (in *inspector) noGenerator() {
 	evidence := revision(in.Definition.Revision, in.Generator.Revision)
 	const what = "the generator has no record of the schedule"
@@ -110,8 +111,8 @@ func (in *inspector) noGenerator() {
 		", the last time the invoker was given, and wake the generator", what)
 }
 
-// settled is up to when all actions have been handed over, as far as anybody but the generator knows; zero where nobody
-// knows of any.
+// settled returns the time up to which all actions have been handed over, as far as the invoker's record and the event history
+// show; zero if neither has any.
 func (in *inspector) settled() time.Time {
 	last := in.LastTold
 	for _, span := range in.covered() {
@@ -122,8 +123,8 @@ func (in *inspector) settled() time.Time {
 	return last
 }
 
-// rebuild makes a generator's record. Nobody is waiting to tell it of the newest version of the definition: it has seen
-// that.
+// rebuild returns the repair that writes the generator's record. The record says that the generator has seen the newest version
+// of the definition, because nobody waits for the generator to see it.
 func (in *inspector) rebuild() mend {
 	d := &in.Definition.Value
 	mark := in.settled()
@@ -136,8 +137,8 @@ func (in *inspector) rebuild() mend {
 	return putGenerator{state: state, revision: in.Generator.Revision, wake: in.wake()}
 }
 
-// markFrom is where a generator goes on that begins anew at a time: behind what a calendar had left out before it changed, which the record
-// of before would tell.
+// markFrom returns where a generator continues that begins anew at a time. If a calendar changed later than that, it continues
+// after the change: it must skip what the calendar excluded before, which only the lost record would tell.
 func (in *inspector) markFrom(from time.Time) time.Time {
 	if replanned := in.Definition.Value.ReplanFrom; replanned.After(from) {
 		return replanned
@@ -145,7 +146,7 @@ func (in *inspector) markFrom(from time.Time) time.Time {
 	return from
 }
 
-// lastNominal is the newest nominal time up to a mark that the invoker remembers.
+// lastNominal returns the newest nominal time up to a mark that the invoker remembers.
 func (in *inspector) lastNominal(mark time.Time) time.Time {
 	if in.covered() == nil {
 		return time.Time{}
@@ -153,7 +154,7 @@ func (in *inspector) lastNominal(mark time.Time) time.Time {
 	return in.Invoker.Value.LastNominal(mark)
 }
 
-// dueTimer checks that the generator will be woken when it wants to be.
+// dueTimer checks that something will wake the generator when the next action is due.
 func (in *inspector) dueTimer() {
 	g := &in.Generator.Value
 	at, what := g.Next, "the next action is due"
@@ -175,9 +176,10 @@ func (in *inspector) dueTimer() {
 	}
 }
 
-// handOff checks that what the generator has handed over has arrived. A generator that is set back to where something is missing begins
-// its next hand-off there: it may have none to make before a pause is over, say, and nothing else can be done until then. The evidence is
-// where something is missing: the generator of a schedule that is due often goes on meanwhile, and writes its record.
+// handOff checks that everything that the generator handed over has arrived. The repair sets the generator back to where
+// something is missing, and the generator begins its next hand-off there. It may have none to make before a pause ends, for
+// example, and until then nothing else can be done. The evidence is the place of the gap, and not the revision of the record: the
+// generator of a schedule that is often due continues meanwhile and writes its record.
 func (in *inspector) handOff() {
 	g := &in.Generator.Value
 	gap, is := in.gap()
@@ -192,8 +194,9 @@ func (in *inspector) handOff() {
 		"what was due after %s and up to %s has not reached the invoker", instant(gap.From), instant(gap.To))
 }
 
-// gap returns the first range that the generator may have handed over and the invoker does not have. What comes before all that the
-// invoker has is such a range only if nothing has been told of it: an invoker that has lost its record does not say what it had.
+// gap returns the first range that the generator may have handed over and the invoker does not have. The time before everything
+// that the invoker has is such a range only if no event reports on it, because an invoker that lost its record does not know what
+// it had.
 func (in *inspector) gap() (gap wire.Span, is bool) {
 	covered, end := in.covered(), in.Generator.Value.HandedOff
 	switch {

@@ -10,11 +10,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// goneWake asks the leader whether the schedule is there: whatever definition a lagging replica has, it is older. It does
-// not say that the schedule has been deleted, of which an event would tell once more.
+// goneWake makes a pool ask the leader whether the schedule exists, because its version is newer than any definition that a
+// lagging replica has. It does not say that the schedule has been deleted. That would store another event of the deletion.
 var goneWake = wire.Wake{Version: math.MaxUint64, Reason: wire.ReasonRetry}
 
-// gone finds what is left of a schedule that has no definition. Its runs go on, and their timeout timers with them.
+// gone finds the remains of a schedule that has no definition. Its runs continue, and so do their timeout timers.
 func (in *inspector) gone() {
 	const forgets = ", which removes it"
 	if in.Generator.legible() && !in.generating() {
@@ -38,8 +38,8 @@ func (in *inspector) gone() {
 	in.goneTimers()
 }
 
-// goneTimers finds timers whose pool has nothing left that would remind it of them. They may be set for years ahead. The
-// wake that removes one in the same step makes the pool set another, should the schedule have been created again.
+// goneTimers finds timers that no record or task of their pool would lead to. They may be set for years ahead. The wake removes
+// the timer in the same step. If the schedule has been created again, the wake makes the pool set a new timer.
 func (in *inspector) goneTimers() {
 	for _, t := range in.Timers {
 		var m mend
@@ -82,7 +82,7 @@ func (in *inspector) unreadable() {
 	}
 }
 
-// mendGenerator needs a definition to make a record from.
+// mendGenerator returns the repair of the generator's record. It needs a definition to build the record from.
 func (in *inspector) mendGenerator() (m mend, repair string) {
 	if !in.Definition.legible() {
 		return nil, "mend the definition first"
@@ -90,8 +90,8 @@ func (in *inspector) mendGenerator() (m mend, repair string) {
 	return in.rebuild(), "write one that goes on after the last time the invoker was given, and wake the generator"
 }
 
-// check is about one record. What a damaged one has held is lost already; of what another release has written, only that
-// release can say. Of a schedule that is gone, every record has to go.
+// check checks one record. The contents of a damaged record are lost already. Only the release that wrote a foreign record can
+// read it. Of a schedule that is gone, every record must go.
 func check[T any](in *inspector, name, key string, record *Stored[T], m mend, repair string) {
 	if !record.there() || record.Err == nil {
 		return
@@ -108,7 +108,7 @@ func check[T any](in *inspector, name, key string, record *Stored[T], m mend, re
 	f.asked = name != subjects.KindGenerator
 }
 
-// remove removes a record. Of a schedule without a definition, only if that is still so.
+// remove returns the repair that removes a record. If the schedule has no definition, it does so only while that is still so.
 func (in *inspector) remove(name string, revision uint64) removeRecord {
 	return removeRecord{name: name, revision: revision, gone: !in.Definition.there()}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// invoker checks that what is to be executed will be.
+// invoker checks that what the invoker is to execute will be executed.
 func (in *inspector) invoker() {
 	d, inv := &in.Definition.Value, &in.Invoker
 	if in.invoking() || inv.there() && !inv.legible() {
@@ -32,8 +32,8 @@ func (in *inspector) invoker() {
 	}
 }
 
-// noInvoker: there need not be a record before something has been due. Where nothing has been told of that, there never was one, and what
-// was due is what is lost.
+// noInvoker reports an invoker's record that is gone. No record is needed before something has been due. If no event reports on
+// what was due, there never was a record, and the due actions are what is lost: see handOff.
 func (in *inspector) noInvoker() {
 	g := &in.Generator
 	if in.Untold || !g.legible() || g.Value.Incarnation != in.Definition.Value.Incarnation ||
@@ -44,7 +44,7 @@ func (in *inspector) noInvoker() {
 		"wake the invoker, which begins anew", "the invoker's record is gone, and with it the counters and whatever waited or ran")
 }
 
-// stalled says what waits for a wake that will not come; nothing if all is well.
+// stalled describes what waits for a wake that will not come. It returns "" if all is well.
 func (in *inspector) stalled() string {
 	ready, running, waiting, delayed, late := 0, 0, 0, 0, false
 	for i := range in.Invoker.Value.Starts {
@@ -87,7 +87,7 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s are"
 }
 
-// runs checks that somebody has what counts as running. A run that is being terminated has been taken out of the stream.
+// runs checks that every run that counts as running is somewhere. The stream no longer has a run that is being terminated.
 func (in *inspector) runs() {
 	inv := &in.Invoker
 	if !inv.legible() || inv.Value.Incarnation != in.Definition.Value.Incarnation {
@@ -116,7 +116,7 @@ func (in *inspector) runs() {
 	}
 }
 
-// mendLost ends a lost run, unless the schedule says that this is for a person to do.
+// mendLost ends a lost run, unless the schedule leaves that to a person.
 func (in *inspector) mendLost(start *wire.BufferedStart) (m mend, repair string) {
 	if in.Definition.Value.Schedule.Policies.LostRuns == schedule.LostRunWait {
 		return nil, "the schedule waits for lost runs: update it to lostRuns " + string(schedule.LostRunFail) +
@@ -131,7 +131,7 @@ func (in *inspector) terminating(start *wire.BufferedStart) bool {
 	})
 }
 
-// backfills checks that each trigger and backfill belongs to the schedule, and that somebody will look at it.
+// backfills checks that each trigger and backfill belongs to the schedule, and that the backfiller will look at it.
 func (in *inspector) backfills() {
 	for _, id := range slices.Sorted(maps.Keys(in.Backfills)) {
 		b := in.Backfills[id]

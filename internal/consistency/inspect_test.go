@@ -46,7 +46,7 @@ func stored[T any](value T) Stored[T] { return Stored[T]{Value: value, Revision:
 
 func damaged[T any]() Stored[T] { return Stored[T]{Revision: 7, Err: errors.New("cut")} }
 
-// inspection is a change of one thing of a healthy schedule, and what is found then.
+// inspection changes one thing of a healthy schedule, and has the expected findings.
 type inspection struct {
 	change func(*Snapshot)
 	want   []Kind
@@ -208,7 +208,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestRebuiltGenerator goes on where the invoker, or the event history, knows that it had been.
+// TestRebuiltGenerator: the rebuilt record continues where the generator was, as the invoker or the event history shows.
 func TestRebuiltGenerator(t *testing.T) {
 	t.Parallel()
 	rebuilt := func(change func(*Snapshot)) any {
@@ -234,7 +234,7 @@ func TestRebuiltGenerator(t *testing.T) {
 	assert.Equal(t, created, put.state.Mark, "nothing has ever been due")
 }
 
-// TestConfirmed: what has moved between two looks is something else.
+// TestConfirmed: a fault that has moved between two looks is a different one.
 func TestConfirmed(t *testing.T) {
 	t.Parallel()
 	s := healthy()
@@ -251,7 +251,7 @@ func TestConfirmed(t *testing.T) {
 	require.Empty(t, confirmed(nil, first))
 }
 
-// TestLostHandOffWhileTheGeneratorGoesOn: what is missing is the same, however often the generator has written its record in between.
+// TestLostHandOffWhileTheGeneratorGoesOn: the gap is the same, however often the generator has written its record in between.
 func TestLostHandOffWhileTheGeneratorGoesOn(t *testing.T) {
 	t.Parallel()
 	s := healthy()
@@ -264,7 +264,7 @@ func TestLostHandOffWhileTheGeneratorGoesOn(t *testing.T) {
 	require.Empty(t, confirmed(first, inspect(s)), "that has arrived; the next one is another")
 }
 
-// TestFirstHandOffLost: the generator begins at the creation again, whatever has come since.
+// TestFirstHandOffLost: the generator begins at the creation again, whatever has happened since.
 func TestFirstHandOffLost(t *testing.T) {
 	t.Parallel()
 	s := healthy()
@@ -280,8 +280,8 @@ func TestFirstHandOffLost(t *testing.T) {
 	assert.Contains(t, found[0].What, "after 2026-01-02T03:00:00Z and up to 2026-01-02T03:01:00Z")
 }
 
-// TestRepairBringsNothingBack: what a calendar had left out before it changed does not come because a generator's record is mended after
-// that; the hand-off is the next link of the chain all the same.
+// TestRepairBringsNothingBack: a calendar excluded times before it changed. A repair of the generator's record after that does
+// not bring them back, and the hand-off is still the next link of the chain.
 func TestRepairBringsNothingBack(t *testing.T) {
 	t.Parallel()
 	replanned := created.Add(30 * time.Minute)
@@ -309,7 +309,7 @@ func TestRepairBringsNothingBack(t *testing.T) {
 	}
 }
 
-// TestMoved: what a repair has written anew, and is wrong still, is not repaired.
+// TestMoved: a record that a repair has written again, and that is still wrong, does not count as repaired.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	s := healthy()

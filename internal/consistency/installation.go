@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Installation is how a check reaches what it looks at: an installation on NATS, or one of the simulation (internal/simulation), which
-// has another, with faults. What is added here has to be modelled there.
+// Installation is how a check reaches what it inspects: an installation on NATS, or one of the simulation (internal/simulation),
+// which implements it differently and with faults. The simulation must model everything that is added here.
 type Installation struct {
 	Bus     bus.Bus
 	Buckets kv.Buckets
@@ -24,42 +24,43 @@ type Installation struct {
 	Letters Letters
 }
 
-// Streams are what a check asks of streams and workers, beside what a bus is for. It is safe for concurrent use. Errors are those of
-// nats.go. Any replica may answer what is asked of a stream of a shard; it may lag behind, also behind its own earlier answers.
+// Streams are the requests of a check to streams and workers that a bus does not have. It is safe for concurrent use. Errors are
+// those of nats.go. Any replica may answer a question about a stream of a shard. It may lag behind, even behind its own earlier
+// answers.
 type Streams interface {
-	// Listed returns the subjects of a stream with messages that match a filter, in any order, by the word of its leader.
+	// Listed returns the subjects of a stream with messages that match a filter, in any order, as its leader has them.
 	Listed(ctx context.Context, stream, filter string) ([]string, error)
-	// Floor returns up to which sequence of a stream a consumer takes every message for acknowledged.
+	// Floor returns the sequence of a stream up to which a consumer counts every message as acknowledged.
 	Floor(ctx context.Context, stream, consumer string) (uint64, error)
-	// End returns the sequence of the newest message that a stream of a shard has had.
+	// End returns the sequence of the newest message that a stream of a shard ever had.
 	End(ctx context.Context, shard int, stream string) (uint64, error)
-	// Newest returns the last message of each subject of a stream of a shard that matches one of the filters. Where more match than are
-	// answered for, rest is true: then the messages are some of them, or none.
+	// Newest returns the last message of each subject of a stream of a shard that matches one of the filters. If more subjects
+	// match than an answer may have, rest is true, and the messages are some of them, or none.
 	Newest(ctx context.Context, shard int, stream string, filters ...string) (found []bus.Message, rest bool, err error)
-	// Since returns the messages of a stream of a shard with a sequence greater than after, in order, at most limit. Rest says that
-	// there may be more.
+	// Since returns the messages of a stream of a shard with a sequence greater than after, in order, at most limit. rest is true
+	// if there may be more.
 	Since(ctx context.Context, shard int, stream string, after uint64, limit int) (found []bus.Message, rest bool, err error)
-	// Next returns the first message of a stream from a sequence on, which is 1 or more, whose subject matches a filter, by the word of
-	// its leader; bus.ErrNone if there is none.
+	// Next returns the first message of a stream from a sequence on whose subject matches a filter, as the leader has it. The
+	// sequence is 1 or more. The error is bus.ErrNone if there is no such message.
 	Next(ctx context.Context, stream, filter string, from uint64) (bus.Message, error)
-	// Waiting visits the runs on a subject of the action stream, which may have wildcards, in order of their sequences, from one
-	// sequence to another, both inclusive; to 0 means to the end. It returns the first error, of visit or of NATS.
+	// Waiting visits the runs on a subject of the action stream in order of their sequences, from one sequence to another, both
+	// inclusive; to 0 means to the end. The subject may have wildcards. It returns the first error, of visit or of NATS.
 	Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error
-	// RequestWithContext asks whoever listens on a subject, as [WorkerAsker] says.
+	// RequestWithContext is as in [WorkerAsker].
 	RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error)
 }
 
-// Letters are the dead letters of an installation: a *deadletter.Reader, or what does the same.
+// Letters are the dead letters of an installation. A *deadletter.Reader implements it.
 type Letters interface {
-	// List returns the letters that a filter chooses, the newest last.
+	// List returns the letters that match a filter, the newest last.
 	List(ctx context.Context, filter deadletter.Filter) ([]deadletter.Letter, error)
-	// Get returns one letter. The error has schedule.CodeNotFound if it is not there.
+	// Get returns one letter. The error has schedule.CodeNotFound if there is none.
 	Get(ctx context.Context, number deadletter.Number) (deadletter.Message, error)
-	// Replay sends the message of a letter again, and removes the letter. It refuses one that does not prove where it comes from.
+	// Replay sends the message of a letter again and removes the letter. It refuses a letter that does not prove its origin.
 	Replay(ctx context.Context, number deadletter.Number) (deadletter.Replayed, error)
 }
 
-// onNATS returns the installation that a connection leads to. Its bus is to be closed.
+// onNATS returns the installation of a connection. The caller must close its bus.
 func onNATS(ctx context.Context, c *Config) (*Installation, error) {
 	buckets, err := kv.OpenLanes(ctx, c.JS, c.Lanes, c.Names, c.Shards)
 	if err != nil {
@@ -71,7 +72,7 @@ func onNATS(ctx context.Context, c *Config) (*Installation, error) {
 	}, nil
 }
 
-// streams are those of a connection.
+// streams implements Streams by a connection.
 type streams struct {
 	js      jetstream.JetStream
 	lanes   *bus.Lanes

@@ -35,7 +35,7 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = natstest.Patience
 
-// installation is a Carillon with every role but the worker.
+// installation is a Carillon with every role except the worker.
 type installation struct {
 	*testing.T
 	conn    *nats.Conn
@@ -47,10 +47,10 @@ type installation struct {
 	checker *consistency.Checker
 
 	mu   sync.Mutex
-	runs map[string]map[time.Time]int // how often which nominal time of which schedule has run
+	runs map[string]map[time.Time]int // how often each nominal time of each schedule has run
 }
 
-// newInstallation makes an installation for damage that only a check touches, so that a moment is enough to confirm it.
+// newInstallation makes an installation for damage that only a check touches, so that a moment is enough to confirm a finding.
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
@@ -113,7 +113,7 @@ func (s *installation) background(runs ...func(context.Context) error) {
 	})
 }
 
-// work runs a worker on the queue "q" that notes what runs.
+// work runs a worker on the queue "q" that records what it runs.
 func (s *installation) work() {
 	s.Helper()
 	w, err := worker.New(s.conn, worker.Config{TaskQueue: "q", Prefix: s.names.Prefix(), Logger: natstest.Logger(s)})
@@ -130,7 +130,7 @@ func (s *installation) work() {
 	s.background(w.Run)
 }
 
-// ran is how many runs a schedule has had. Each has run once.
+// ran returns how many runs a schedule has had. Each has run once.
 func (s *installation) ran(id string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *installation) create(id string, every time.Duration, change ...func(*sc
 	request := schedule.CreateRequest{ID: id, Schedule: schedule.Schedule{
 		Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(every)}}},
 		Action: schedule.Action{Type: "record", TaskQueue: "q"},
-		// What was due while the schedule stood still is due at once.
+		// What was due while nothing woke the schedule is due at once.
 		Policies: schedule.Policies{Overlap: schedule.OverlapBufferAll},
 	}}
 	for _, c := range change {
@@ -239,7 +239,7 @@ func (s *installation) purge(stream, subject string) {
 	require.NoError(s, handle.Purge(s.Context(), jetstream.WithPurgeSubject(subject)))
 }
 
-// silence removes the due timer of a schedule while it waits there, so that nothing wakes the generator.
+// silence removes the due timer of a schedule as soon as it is there, so that nothing wakes the generator.
 func (s *installation) silence(key schedule.Key) {
 	s.Helper()
 	stream, shard := s.names.TaskStream(s.shard(key)), s.shard(key)
@@ -278,7 +278,7 @@ func (s *installation) finds(repair bool) []consistency.Finding {
 	return report.Findings
 }
 
-// mends checks that there is just what is expected, as soon as the pools are done with what was asked of them, and that all of it can
+// mends checks that a check finds exactly the expected kinds, once the pools have finished their work, and that all findings can
 // be mended.
 func (s *installation) mends(kinds ...consistency.Kind) {
 	s.Helper()
@@ -303,7 +303,7 @@ func kindsOf(findings []consistency.Finding) []consistency.Kind {
 	return kinds
 }
 
-// put writes a record over what is there.
+// put overwrites a record.
 func put[T any](s *installation, key kv.Key[T], change func(*T)) {
 	s.Helper()
 	record, err := kv.OrZero(kv.GetLeader(s.Context(), s.store, key))

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// holder is a worker that keeps the runs it takes, until it is stopped, which it does without a report.
+// holder is a worker that keeps the runs that it takes until it is stopped. It never reports them.
 type holder struct {
 	begun chan string // run IDs
 	stop  func()
@@ -49,7 +49,7 @@ func skipping(r *schedule.CreateRequest) { r.Policies.Overlap = schedule.Overlap
 
 func waiting(r *schedule.CreateRequest) { r.Policies.LostRuns = schedule.LostRunWait }
 
-// TestRunThatAWorkerHas is not lost, whatever has become of its request.
+// TestRunThatAWorkerHas: the run is not lost, whatever has happened to its request.
 func TestRunThatAWorkerHas(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
@@ -87,7 +87,7 @@ func TestScrubberAsksTheWorkers(t *testing.T) {
 	s.failsAsLost("a", start)
 }
 
-// TestLostRunThatIsWaitedFor is named and not mended: a person changes the policy, or reports for the worker.
+// TestLostRunThatIsWaitedFor: the run is reported and not mended. A person changes the policy, or reports for the worker.
 func TestLostRunThatIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)

@@ -19,13 +19,12 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// mend is what to do about a finding. Each is harmless where somebody else has done it, or where what was wrong is right
-// by now.
+// mend is a repair of a finding. It is harmless if somebody else has done it, or if the fault is gone by now.
 type mend interface {
 	carryOut(ctx context.Context, m *mender, key schedule.Key) error
 }
 
-// mender is what mends need.
+// mender is what repairs need.
 type mender struct {
 	bus     bus.Bus
 	buckets kv.Buckets
@@ -35,7 +34,7 @@ type mender struct {
 	now     func() time.Time
 }
 
-// wakeGenerator, wakeInvoker and wakeBackfill wake a pool, and remove a timer in the same step if one is named.
+// wakeGenerator, wakeInvoker and wakeBackfill wake a pool. If a timer is named, they remove it in the same step.
 type (
 	wakeGenerator struct {
 		wake  wire.Wake
@@ -64,7 +63,7 @@ func (w wakeBackfill) carryOut(ctx context.Context, m *mender, key schedule.Key)
 	return m.wake(ctx, m.names.Backfill(m.store.ShardOf(key), key, w.id), w.timer, &w.wake)
 }
 
-// wake sends a wake unless one waits already: that one may say more.
+// wake sends a wake, unless one waits already: the waiting one may say more.
 func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *wire.Wake) error {
 	body, err := codec.Marshal(wake)
 	if err != nil {
@@ -75,7 +74,8 @@ func (m *mender) wake(ctx context.Context, subject, timerSubject string, wake *w
 	return m.publish(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
 }
 
-// publish stores a message that says which sequence its subject is at. If it is at another, somebody was faster.
+// publish stores a message whose header says the expected last sequence of its subject. If that is wrong, somebody was faster,
+// which is no error.
 func (m *mender) publish(ctx context.Context, msg *nats.Msg) error {
 	err := m.bus.Publish(ctx, msg)
 	if bus.IsWrongSequence(err) {
@@ -87,7 +87,7 @@ func (m *mender) publish(ctx context.Context, msg *nats.Msg) error {
 	return nil
 }
 
-// again replaces a message by a copy of itself, which its consumer has not passed over.
+// again replaces a message by a copy of it. The consumer has not passed over the copy.
 type again struct {
 	subject  string
 	sequence uint64
@@ -106,7 +106,7 @@ func (a again) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
 		return err
 	}
 	header := stored.Header
-	// It is another message to the stream, and what it has done there once it must not do again.
+	// The copy is another message to the stream, and must not repeat what the original did there.
 	for _, name := range []string{
 		nats.MsgIdHdr, nats.ExpectedLastSubjSeqHdr, task.HeaderAt, task.HeaderTarget, task.HeaderScheduler, task.HeaderNext,
 	} {
@@ -116,8 +116,7 @@ func (a again) carryOut(ctx context.Context, m *mender, _ schedule.Key) error {
 	return m.publish(ctx, &nats.Msg{Subject: a.subject, Header: header, Data: stored.Data})
 }
 
-// reportLost completes a run that nobody has, and so never will be completed. A completion that has come in meanwhile
-// stands.
+// reportLost completes a run that nobody has, and that nobody else will complete. A completion that has come meanwhile stands.
 type reportLost struct{ start wire.BufferedStart }
 
 func (r reportLost) carryOut(ctx context.Context, m *mender, key schedule.Key) error {
@@ -160,7 +159,7 @@ func (p putGenerator) carryOut(ctx context.Context, m *mender, key schedule.Key)
 	return wakeGenerator{wake: p.wake}.carryOut(ctx, m, key)
 }
 
-// removeRecord removes a record, if gone only as long as there is no definition; then it does something else.
+// removeRecord removes a record, and then carries out then. If gone is set, it does so only while there is no definition.
 type removeRecord struct {
 	name     string
 	revision uint64
@@ -175,7 +174,7 @@ func (r removeRecord) carryOut(ctx context.Context, m *mender, key schedule.Key)
 		}
 	}
 	if r.revision == 0 {
-		return fmt.Errorf("consistency: %s has no revision", r.name) // it would mean any
+		return fmt.Errorf("consistency: %s has no revision", r.name) // revision 0 would match any record
 	}
 	if err := m.buckets.Delete(ctx, m.names.StateBucket(m.store.ShardOf(key)), r.name, r.revision, kv.Note{}); err != nil {
 		return fmt.Errorf("consistency: remove %s: %w", r.name, err)

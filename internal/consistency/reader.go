@@ -31,9 +31,9 @@ type reader struct {
 // get reads an entry of a bucket.
 type get func(ctx context.Context, bucket, key string) (kv.Entry, error)
 
-// snapshot reads what a survey has found of a schedule, the records by the given function.
+// snapshot reads what a survey has found of a schedule. It reads the records by the given function.
 //
-// The records are read before runs are looked for: that of the invoker says which there are.
+// It reads the records before it looks for runs, because the invoker's record lists the runs.
 func (r *reader) snapshot(ctx context.Context, get get, v *survey, key schedule.Key) (Snapshot, error) {
 	l := v.of(key)
 	s := Snapshot{Key: key, Bucket: r.names.StateBucket(v.shard), Timers: l.timers}
@@ -76,7 +76,7 @@ func (r *reader) tasks(ctx context.Context, v *survey, l *listing, s *Snapshot) 
 		stream := r.names.StreamOf(parsed)
 		stored, err := r.bus.Last(ctx, stream, subject)
 		switch {
-		case errors.Is(err, bus.ErrNone): // done in the meantime; whoever did it may be about to do what follows
+		case errors.Is(err, bus.ErrNone): // done in the meantime; whoever did it may be about to take the next step
 		case err != nil:
 			return err
 		default:
@@ -87,7 +87,7 @@ func (r *reader) tasks(ctx context.Context, v *survey, l *listing, s *Snapshot) 
 	return nil
 }
 
-// records reads the records of a schedule, and those of the backfills that anything names.
+// records reads the records of a schedule, including those of the backfills that anything names.
 func (r *reader) records(ctx context.Context, get get, l *listing, s *Snapshot) error {
 	err := errors.Join(
 		read(ctx, get, s.Bucket, kv.Generator(s.Key).String(), &s.Generator),
@@ -126,7 +126,7 @@ func (r *reader) records(ctx context.Context, get get, l *listing, s *Snapshot) 
 	return nil
 }
 
-// read reads one record. One that is not there, or cannot be decoded, is no error.
+// read reads one record. A record that is missing or cannot be decoded is no error.
 func read[T any](ctx context.Context, get get, bucket, key string, into *Stored[T]) error {
 	entry, err := get(ctx, bucket, key)
 	if errors.Is(err, kv.ErrNotFound) {
@@ -142,8 +142,8 @@ func read[T any](ctx context.Context, get get, bucket, key string, into *Stored[
 	return nil
 }
 
-// lastTold is when the invoker last told what becomes of a start of a schedule, by the event history. It does that when it
-// takes over a start, or a moment later.
+// lastTold returns when the invoker last stored an event about a start of a schedule. The invoker does that when it takes over
+// the start, or a moment later.
 func (r *reader) lastTold(ctx context.Context, d *wire.Definition) (time.Time, error) {
 	var last time.Time
 	for _, kind := range []schedule.EventKind{schedule.EventStarted, schedule.EventDeferred, schedule.EventSkipped} {
@@ -158,7 +158,7 @@ func (r *reader) lastTold(ctx context.Context, d *wire.Definition) (time.Time, e
 	return last, nil
 }
 
-// lastEvent is when an event of a kind last happened to a schedule; zero if there is none.
+// lastEvent returns when an event of a kind last happened to a schedule; zero if there is none.
 func (r *reader) lastEvent(ctx context.Context, d *wire.Definition, kind schedule.EventKind) (time.Time, error) {
 	stored, err := r.bus.Last(ctx, r.names.EventStream(), r.names.Event(d.Key(), kind))
 	if errors.Is(err, bus.ErrNone) {

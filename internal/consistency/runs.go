@@ -15,16 +15,20 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// maxQuestions is how many runs of one schedule the workers are asked for at once. A question that nobody answers takes
+// maxQuestions is for how many runs of one schedule the reader asks the workers at once. A question without an answer takes
 // seconds.
 const maxQuestions = 256
 
 // runs finds out where the runs are that count as running.
 //
-// The order matters. A worker has a run until it has reported, and acknowledges its request only then; a completion stays in
-// the task stream until the invoker has recorded it; what cannot be processed goes to the dead letters before it leaves its
-// stream. So whoever asks the worker first, then looks for the completion, then among the dead letters, and then reads the
-// record again, has not looked each time just where the run was no more, or not yet.
+// The order matters:
+//
+//   - A worker has a run until it has reported, and acknowledges its request only then.
+//   - A completion stays in the task stream until the invoker has recorded it.
+//   - A message that cannot be processed goes to the dead letters before it leaves its stream.
+//
+// So runs asks the worker first, then looks for the completion, then among the dead letters, and then reads the record again. In
+// this order it cannot miss a run that moves on meanwhile.
 func (r *reader) runs(ctx context.Context, shard int, s *Snapshot) error {
 	s.Runs = map[string]Run{}
 	if !s.Invoker.legible() || !s.Definition.legible() || s.Invoker.Value.Incarnation != s.Definition.Value.Incarnation {
@@ -52,7 +56,7 @@ func (r *reader) runs(ctx context.Context, shard int, s *Snapshot) error {
 	return read(ctx, r.buckets.GetLeader, s.Bucket, kv.Invoker(s.Key).String(), &s.Invoker)
 }
 
-// missing returns those runs that no stream knows, and notes which are known.
+// missing returns the runs that no stream has, and marks the others as known.
 func (r *reader) missing(
 	ctx context.Context, shard int, s *Snapshot, starts []*wire.BufferedStart,
 ) (missing []*wire.BufferedStart, err error) {
@@ -69,7 +73,7 @@ func (r *reader) missing(
 	return missing, nil
 }
 
-// withoutWorker returns those runs that no worker says it has, and notes the others as known.
+// withoutWorker returns the runs that no worker says it has, and marks the others as known.
 func (r *reader) withoutWorker(
 	ctx context.Context, s *Snapshot, starts []*wire.BufferedStart,
 ) (missing []*wire.BufferedStart, err error) {
@@ -86,7 +90,7 @@ func (r *reader) withoutWorker(
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // nobody has had the time to answer
+		return nil, ctx.Err() // the workers had no time to answer
 	}
 	for i, start := range starts {
 		s.Runs[start.RequestID] = Run{Known: has[i]}
@@ -119,7 +123,7 @@ func (r *reader) known(ctx context.Context, shard int, key schedule.Key, start *
 	return false, nil
 }
 
-// deadRuns looks among the dead letters for the completions and requests of runs.
+// deadRuns looks for the completions and requests of runs among the dead letters.
 func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing []*wire.BufferedStart) error {
 	letters, err := r.letters.List(ctx, deadletter.Filter{})
 	if err != nil {
@@ -131,7 +135,7 @@ func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing [
 		run := s.Runs[start.RequestID]
 		for i := range letters {
 			if letters[i].Foreign {
-				continue // somebody else's, and forged
+				continue // from another sender, and forged
 			}
 			switch letters[i].Origin.Subject {
 			case callback:
@@ -151,8 +155,8 @@ func (r *reader) deadRuns(ctx context.Context, shard int, s *Snapshot, missing [
 	return nil
 }
 
-// isRequestOf reads whether a letter about a workflow ID is about one run of it. One that does not say is, if it has come
-// since the run began.
+// isRequestOf reports whether a letter about a workflow ID is about one run of it. A letter that does not name its run is about
+// this run if it has come since the run began.
 func (r *reader) isRequestOf(ctx context.Context, letter deadletter.Number, start *wire.BufferedStart) (bool, error) {
 	message, err := r.letters.Get(ctx, letter)
 	if schedule.CodeOf(err) == schedule.CodeNotFound {

@@ -19,38 +19,37 @@ const (
 )
 
 const (
-	// passedOver is how many messages that lead to no schedule are read in the time of a look.
+	// passedOver is how many messages that lead to no schedule the scrubber reads in the time of one look.
 	passedOver = 8
-	// maxAttempts is how often a message is tried to be read again.
+	// maxAttempts is how often the scrubber tries to read a message.
 	maxAttempts = 10
 )
 
-// maxSuspects bounds what a scrubber has seen once. What is beyond is found again by the next pass.
+// maxSuspects limits the suspects of a scrubber. The next pass finds the others again.
 const maxSuspects = 1000
 
-// ScrubberConfig is what a [Scrubber] needs, beside what a [Checker] does.
+// ScrubberConfig is what a [Scrubber] needs in addition to the [Config] of a [Checker].
 type ScrubberConfig struct {
 	Config
-	// Period is from the beginning of one pass to that of the next, at least. The first begins at a random time within it.
-	// Default: [defaultPeriod].
+	// Period is the time from the beginning of one pass to the beginning of the next, at least. The first pass begins at a random
+	// time within it. Default: [defaultPeriod].
 	Period time.Duration
-	// Rate is how many schedules are looked at in a second. Default: [defaultRate].
+	// Rate is how many schedules to look at in a second. Default: [defaultRate].
 	Rate float64
-	// Rand draws when the first pass begins, and in which order shards are looked at. Default: one that nobody can foresee.
+	// Rand decides when the first pass begins, and the order of the shards. Default: one that nobody can predict.
 	Rand *rand.Rand
 }
 
-// Scrubber looks at all schedules again and again, at a low rate, and mends what may be mended without a person. Any number
-// of them may run at once: what two of them do about one thing is harmless, and the more there are the sooner each schedule
-// has its turn.
+// Scrubber looks at all schedules again and again, at a low rate, and mends what may be mended without a person. Any number of
+// scrubbers may run at once: two of them do no harm to the same schedule, and more of them reach each schedule sooner.
 type Scrubber struct {
 	config  ScrubberConfig
 	checker *Checker
-	// suspects are what was found once, the oldest first.
+	// suspects are what was found once and awaits a second look, the oldest first.
 	suspects []suspect
 }
 
-// suspect is what was found of one schedule, and when to look again.
+// suspect is the findings of one schedule, and when to look again.
 type suspect struct {
 	key      schedule.Key
 	findings []Finding
@@ -76,15 +75,16 @@ func NewScrubber(config ScrubberConfig) (*Scrubber, error) {
 	return &Scrubber{config: config}, nil
 }
 
-// Run looks at schedules until ctx ends, and then returns nil. What goes wrong is logged, and tried again by the next pass.
-// It may be called once.
+// Run looks at schedules until ctx ends, and then returns nil. It logs errors, and the next pass tries again. It may be called
+// once.
 func (s *Scrubber) Run(ctx context.Context) error {
-	// Nobody waits for the first pass, and processes that start together shall not look at the same things.
+	// Nobody waits for the first pass, and processes that start together should not look at the same schedules.
 	if sleep.For(ctx, time.Duration(s.config.Rand.Int64N(int64(s.config.Period)))) != nil || !s.open(ctx) {
 		return nil
 	}
 	defer s.checker.Close()
-	// The order stays: each schedule has its turn a period after the last one, whatever the length of a pass.
+	// The order stays the same in every pass. So each schedule has its turn one period after the last, whatever the length of a
+	// pass.
 	shards := s.config.Rand.Perm(s.config.Shards)
 	for {
 		next := s.now().Add(s.config.Period)
@@ -99,7 +99,7 @@ func (s *Scrubber) Run(ctx context.Context) error {
 	}
 }
 
-// open makes the checker. It is false when ctx has ended before.
+// open makes the checker. It returns false if ctx ends before.
 func (s *Scrubber) open(ctx context.Context) bool {
 	for {
 		var err error
@@ -117,8 +117,8 @@ func (s *Scrubber) open(ctx context.Context) bool {
 
 func (s *Scrubber) now() time.Time { return s.config.Now() }
 
-// pass looks at each schedule of a shard once: at its definition, or, where that is gone, at the first thing that is left of it. A
-// schedule whose definition is written anew meanwhile has its turn in the next pass.
+// pass looks once at each schedule of a shard: when it meets the definition or, if there is none, the first remains of the
+// schedule. A schedule whose definition is written again meanwhile has its turn in the next pass.
 func (s *Scrubber) pass(ctx context.Context, shard int) error {
 	p := pass{shard: shard, gone: map[schedule.Key]bool{}}
 	for _, trail := range s.checker.reader.trails(shard) {
@@ -132,12 +132,12 @@ func (s *Scrubber) pass(ctx context.Context, shard int) error {
 	return nil
 }
 
-// pass is how far a look at a shard has come.
+// pass is the progress through a shard.
 type pass struct {
 	shard int
-	// gone are the schedules without a definition that have been looked at.
+	// gone are the schedules without a definition that the pass has looked at.
 	gone map[schedule.Key]bool
-	// failures counts what could not be looked at, first is why the first of it could not.
+	// failures counts the failed looks, first is the error of the first one.
 	failures int
 	first    error
 }
@@ -147,7 +147,7 @@ func (p *pass) failed(err error) {
 	p.first = cmp.Or(p.first, err)
 }
 
-// follow walks a stream to its end. What cannot be read is tried again, a few times.
+// follow walks a stream to its end. It retries failed reads a few times.
 func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 	for attempts := 0; ; {
 		met, err := t.next(ctx)
@@ -168,12 +168,12 @@ func (s *Scrubber) follow(ctx context.Context, t *trail, p *pass) error {
 	}
 }
 
-// visit looks at the schedules that some messages lead to, one after the other, and then rests for all of them: to wake up for each would
-// cost more than the look. The error is that of ctx.
+// visit looks at the schedules that some messages lead to, one after the other, and then rests for all of them together: to wake
+// up for each would cost more than the look. The error is the error of ctx.
 func (s *Scrubber) visit(ctx context.Context, p *pass, t *trail, met []string) error {
 	keys, look := s.ledTo(ctx, p, met), s.checker.glance
 	if t.passedBy != "" {
-		keys, look = s.checker.reader.owners(p.shard, met), s.checker.look // which a glance would not see
+		keys, look = s.checker.reader.owners(p.shard, met), s.checker.look // a glance would not see such messages
 	}
 	for _, key := range keys {
 		found, err := look(ctx, key)
@@ -188,7 +188,7 @@ func (s *Scrubber) visit(ctx context.Context, p *pass, t *trail, met []string) e
 	return sleep.For(ctx, time.Duration(looks*float64(time.Second)/s.config.Rate))
 }
 
-// ledTo returns the schedules whose definitions are among some messages, and those without one that a pass has not met.
+// ledTo returns the schedules whose definitions are among some messages, and those without a definition that are new to the pass.
 func (s *Scrubber) ledTo(ctx context.Context, p *pass, met []string) (keys []schedule.Key) {
 	var others []schedule.Key
 	for _, subject := range met {
@@ -212,7 +212,7 @@ func (s *Scrubber) ledTo(ctx context.Context, p *pass, met []string) (keys []sch
 	return keys
 }
 
-// settle spends the time until the next pass with what has been found.
+// settle uses the time until the next pass to confirm what has been found.
 func (s *Scrubber) settle(ctx context.Context, end time.Time) error {
 	for len(s.suspects) > 0 {
 		if err := sleep.For(ctx, s.suspects[0].due.Sub(s.now())); err != nil {
@@ -223,14 +223,14 @@ func (s *Scrubber) settle(ctx context.Context, end time.Time) error {
 	return sleep.For(ctx, end.Sub(s.now()))
 }
 
-// suspect notes what was found of a schedule.
+// suspect remembers the findings of a schedule for a second look.
 func (s *Scrubber) suspect(key schedule.Key, found []Finding) {
 	if len(found) > 0 && len(s.suspects) < maxSuspects {
 		s.suspects = append(s.suspects, suspect{key, found, s.now().Add(s.config.Pause)})
 	}
 }
 
-// confirm looks again at the suspects that are due, and mends what is still so.
+// confirm looks again at the suspects that are due, and mends the faults that still exist.
 func (s *Scrubber) confirm(ctx context.Context) {
 	for len(s.suspects) > 0 && !s.now().Before(s.suspects[0].due) {
 		first := s.suspects[0]
@@ -245,7 +245,7 @@ func (s *Scrubber) confirm(ctx context.Context) {
 	}
 }
 
-// mend repairs what may be repaired without a person, and tells of it and of the rest.
+// mend repairs what may be repaired without a person, and logs that and the rest.
 func (s *Scrubber) mend(ctx context.Context, f *Finding) {
 	log := s.config.Logger.With("namespace", f.Namespace, "schedule_id", f.ScheduleID, "kind", f.Kind, "about", f.About)
 	if !f.Automatic() {

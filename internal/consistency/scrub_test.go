@@ -19,7 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// scrubber returns one that hurries. Without a logger it has that of the test.
+// scrubber returns a scrubber that hurries. Without a logger it uses the logger of the test.
 func (s *installation) scrubber(logger *slog.Logger) *consistency.Scrubber {
 	s.Helper()
 	config := s.config()
@@ -33,7 +33,7 @@ func (s *installation) scrubber(logger *slog.Logger) *consistency.Scrubber {
 	return scrubber
 }
 
-// TestScrubbersMend: two at once mend what they find. What makes a schedule stand still has a test of its own.
+// TestScrubbersMend: two scrubbers at once mend what they find. Damage that stops a schedule has a test of its own.
 func TestScrubbersMend(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
@@ -64,7 +64,7 @@ func TestScrubbersMend(t *testing.T) {
 	s.eventually("the starts have run", func() bool { return s.ran("ready") == 1 && s.ran("deferred") == 1 })
 }
 
-// TestScrubberLeavesToPeople what only they can decide, and tells them of it.
+// TestScrubberLeavesToPeople: a scrubber leaves to people what only they can decide, and logs it.
 func TestScrubberLeavesToPeople(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)

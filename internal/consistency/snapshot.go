@@ -20,30 +20,30 @@ type Snapshot struct {
 	Generator  Stored[wire.GeneratorState]
 	Invoker    Stored[wire.InvokerState]
 	Result     Stored[wire.Result]
-	// Backfills has the records of triggers and backfills by ID. One that somebody names and that is not there has
+	// Backfills has the records of triggers and backfills by ID. A record that something names and that does not exist has
 	// revision 0.
 	Backfills map[string]Stored[wire.BackfillState]
 
-	// Tasks are the messages for the pools, Timers the delayed ones.
+	// Tasks are the messages for the pools, Timers the delayed messages.
 	Tasks  []Task
 	Timers []Timer
-	// Runs says of runs that count as running, by request ID, where they are. One that has only just begun is not there.
+	// Runs says where the runs are that count as running, by request ID. A run that has just begun is not in it.
 	Runs map[string]Run
-	// LastTold is when the invoker last told what becomes of a start, says the event history; looked up where the record of the
-	// generator is needed and not there.
+	// LastTold is when the invoker last stored an event about a start. It is looked up only if the generator's record is needed
+	// and missing.
 	LastTold time.Time
-	// Untold says that nothing has become of what was due first: the event history reaches back to the creation, and tells of no
-	// automated action before those which the invoker's record has covered. A record that was lost and begun anew has told of some.
-	// It is looked up where that record does not begin at the creation.
+	// Untold is set if nothing became of the actions that were due first. That is so if the event history reaches back to the
+	// creation and has no automated action before the ranges that the invoker's record covers. If a record was lost and begun
+	// anew, the history has such an action. Untold is looked up only if the invoker's record does not begin at the creation.
 	Untold bool
 }
 
 // Stored is a record as it is stored.
 type Stored[T any] struct {
 	Value T
-	// Revision is 0 where there is no record.
+	// Revision is 0 if there is no record.
 	Revision uint64
-	// Err is why it cannot be decoded. Foreign says that it is of a release with another format.
+	// Err is why the record cannot be decoded. Foreign is set if a release with another format wrote it.
 	Err     error
 	Foreign bool
 }
@@ -54,12 +54,12 @@ func (s *Stored[T]) there() bool { return s.Revision != 0 }
 // legible reports whether there is a record that can be read.
 func (s *Stored[T]) legible() bool { return s.there() && s.Err == nil }
 
-// Task is a message that waits for a pool, or is in its hands.
+// Task is a message that waits for a pool, or that a pool is working on.
 type Task struct {
 	subjects.Task
 	Subject  string
 	Sequence uint64
-	// Passed says that the consumer of the pool takes it for acknowledged.
+	// Passed is set if the consumer of the pool counts it as acknowledged.
 	Passed bool
 }
 
@@ -72,9 +72,9 @@ type Timer struct {
 
 // Run is where a run is that counts as running.
 type Run struct {
-	// Known says that its request is in the action stream, or its completion in the callback stream, or that a worker has it.
+	// Known is set if the action stream has its request, or the callback stream its completion, or a worker the run.
 	Known bool
-	// Callback and Request are the dead letters of its completion and of its request; zero where there are none.
+	// Callback and Request are the dead letters of its completion and of its request; zero if there are none.
 	Callback, Request deadletter.Number
 }
 
@@ -92,12 +92,12 @@ func (s *Snapshot) generating() bool {
 	return s.task(subjects.RoleGenerate, "") || s.timer(timerGuard, "")
 }
 
-// invoking reports the same of the invoker.
+// invoking reports whether the invoker is about to look at the schedule anyway.
 func (s *Snapshot) invoking() bool {
 	return s.task(subjects.RoleInvoke, "") || s.task(subjects.RoleCallback, "") || s.task(subjects.RoleTimeout, "")
 }
 
-// backfilling reports the same of the backfiller and one request.
+// backfilling reports whether the backfiller is about to look at a trigger or backfill anyway.
 func (s *Snapshot) backfilling(id string) bool {
 	return s.task(subjects.RoleBackfill, id) || s.timer(timerBackfill, id)
 }
@@ -122,8 +122,8 @@ func (s *Snapshot) timer(kind, what string) bool {
 	return false
 }
 
-// beginsLate reports whether the invoker knows of no hand-off, or of none from the creation on, though the generator has made one; and
-// nothing is on its way. Before until the invoker knows of none.
+// beginsLate reports whether the generator has made a hand-off, while the invoker knows of none, or of none that begins at the
+// creation, and nothing is on its way to the invoker. until is the time before which the invoker knows of no hand-off.
 func (s *Snapshot) beginsLate() (until time.Time, late bool) {
 	created := s.Definition.Value.CreateTime
 	until = s.Generator.Value.HandedOff
@@ -133,7 +133,7 @@ func (s *Snapshot) beginsLate() (until time.Time, late bool) {
 	return until, s.generatorKnown() && until.After(created) && s.Generator.Value.HandedOff.After(created) && !s.invoking()
 }
 
-// covered are the ranges of automated actions that the invoker has taken over; none of another incarnation.
+// covered returns the ranges of automated actions that the invoker has taken over. It returns none of another incarnation.
 func (s *Snapshot) covered() []wire.Span {
 	if !s.Invoker.legible() || s.Invoker.Value.Incarnation != s.Definition.Value.Incarnation {
 		return nil
@@ -141,7 +141,7 @@ func (s *Snapshot) covered() []wire.Span {
 	return s.Invoker.Value.Sources[schedule.SourceAuto].Covered
 }
 
-// parseTimer takes apart a timer subject: its schedule, and which timer it is.
+// parseTimer parses the subject of a timer into its schedule and the timer.
 func parseTimer(names subjects.Names, subject string) (schedule.Key, Timer, bool) {
 	timer, err := names.ParseTimer(subject)
 	return timer.Key, Timer{Subject: subject, Kind: timer.Kind, What: timer.What}, err == nil

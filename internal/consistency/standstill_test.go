@@ -14,20 +14,20 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// period leaves time to remove a timer before it fires, which it does two seconds ahead.
+// period leaves time to remove a timer before it fires. The removal happens two seconds ahead.
 const period = 4 * time.Second
 
-// standstill is damage that makes a schedule stand still.
+// standstill is damage that stops a schedule.
 type standstill struct {
 	id string
-	// period is what the schedule has once it is mended.
+	// period is the period of the schedule once it is mended.
 	period time.Duration
-	// plant does it to a schedule that has run, and that nothing wakes any more.
+	// plant damages a schedule that has run, and that nothing wakes any more.
 	plant func(*installation, schedule.Key)
 	kinds []consistency.Kind
 }
 
-// standstills are all of them, the one that a scrubber leaves to people first.
+// standstills returns all kinds of such damage. The first one is left to people by a scrubber.
 func standstills() []standstill {
 	one := func(kinds ...consistency.Kind) []consistency.Kind { return kinds }
 	return []standstill{
@@ -38,14 +38,14 @@ func standstills() []standstill {
 			one(consistency.RecordDamaged)},
 		{"no-invoker", period, func(s *installation, key schedule.Key) { remove(s, kv.Invoker(key)) },
 			one(consistency.DueTimerMissing, consistency.InvokerMissing)},
-		// The event history tells how far the two had come.
+		// The event history shows how far the two had come.
 		{"neither", period, func(s *installation, key schedule.Key) { remove(s, kv.Generator(key)); remove(s, kv.Invoker(key)) },
 			one(consistency.GeneratorMissing)},
 		{"unseen-change", time.Second, changeUnseen, one(consistency.ChangeUnseen)},
 	}
 }
 
-// loseHandOff lets the generator believe that it has handed over the next action.
+// loseHandOff makes the generator believe that it has handed over the next action.
 func loseHandOff(s *installation, key schedule.Key) {
 	s.Helper()
 	var next time.Time
@@ -56,7 +56,7 @@ func loseHandOff(s *installation, key schedule.Key) {
 	})
 }
 
-// changeUnseen changes a definition and tells nobody.
+// changeUnseen changes a definition without a wake.
 func changeUnseen(s *installation, key schedule.Key) {
 	s.Helper()
 	put(s, kv.Definition(key), func(d *wire.Definition) {
@@ -66,10 +66,10 @@ func changeUnseen(s *installation, key schedule.Key) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs[key.ID] = nil // those of the earlier period do not count
+	s.runs[key.ID] = nil // runs of the earlier period do not count
 }
 
-// standStill plants damage in a schedule each.
+// standStill plants each kind of damage in one schedule.
 func (s *installation) standStill(all []standstill) {
 	s.Helper()
 	for _, damage := range all {
@@ -84,7 +84,7 @@ func (s *installation) standStill(all []standstill) {
 	}
 }
 
-// goOn waits until the schedules have run some more times, and checks that they have left out nothing.
+// goOn waits until the schedules have run some more times, and checks that they left out nothing.
 func (s *installation) goOn(all []standstill) {
 	s.Helper()
 	before := map[string]int{}
@@ -118,8 +118,8 @@ func TestRepairOfSchedulesThatStandStill(t *testing.T) {
 	s.eventually("nothing is wrong", func() bool { return len(s.finds(false)) == 0 })
 }
 
-// TestLostHandOffOfAPausedSchedule: nothing is handed over again before the pause is over. There is nothing left to repair until then,
-// and nothing is left out after it.
+// TestLostHandOffOfAPausedSchedule: nothing is handed over again before the pause ends. There is nothing to repair until then,
+// and no action is missing after it.
 func TestLostHandOffOfAPausedSchedule(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
@@ -129,7 +129,7 @@ func TestLostHandOffOfAPausedSchedule(t *testing.T) {
 	s.silence(key)
 	s.eventually("nothing runs", func() bool { return len(s.describe(key.ID).Info.RunningWorkflows) == 0 })
 	loseHandOff(s, key)
-	put(s, kv.Invoker(key), func(inv *wire.InvokerState) { // the hand-off after it has arrived
+	put(s, kv.Invoker(key), func(inv *wire.InvokerState) { // as if the hand-off had arrived
 		auto := inv.Sources[schedule.SourceAuto]
 		var g wire.GeneratorState
 		put(s, kv.Generator(key), func(state *wire.GeneratorState) {
@@ -153,7 +153,7 @@ func TestLostHandOffOfAPausedSchedule(t *testing.T) {
 	require.Empty(t, s.finds(false))
 }
 
-// TestLostFirstHandOff: the invoker's record does not tell what it has never been given, but the event history does.
+// TestLostFirstHandOff: the invoker's record does not show what it never received, but the event history does.
 func TestLostFirstHandOff(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
@@ -175,7 +175,7 @@ func TestLostFirstHandOff(t *testing.T) {
 	}
 	s.trigger(triggered.ID)
 	s.eventually("it has run by hand", func() bool { return s.ran(triggered.ID) == 1 })
-	// The next hand-off arrives, and what comes after it is lost again, so that all stands still.
+	// The next hand-off arrives, and the later ones are lost again, so that nothing happens any more.
 	s.wake(overtaken)
 	s.eventually("it runs", func() bool { return s.ran(overtaken.ID) > 0 })
 	s.silence(overtaken)

@@ -13,19 +13,19 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// stray is a run in the action stream, and whether anybody knows of it.
+// stray is a run in the action stream, and what is known of it.
 type stray struct {
 	taskqueue.Queue
 	run taskqueue.WaitingRun
-	// recorded says that a record tells of the run, or that it has just been decided on: it is none of ours then.
+	// recorded is set if a record has the run, or if the run was decided on only just now. Such a run is no stray.
 	recorded bool
-	// taken says that a worker has been handed the run, has that a worker says that it has it.
+	// taken is set if a worker has received the run, has if a worker says that it has the run.
 	taken, has bool
 }
 
-// inspectStray finds a run that waits in its queue, and whose schedule is gone or another one by now. It is a pure function. A
-// run in the hands of a worker goes on, as a deletion promises. Nothing is mended unless a person asks: somebody may have
-// deleted the schedule and left its runs.
+// inspectStray finds a run that waits in its queue and whose schedule is gone or has been replaced. It is a pure function. A run
+// that a worker has continues, as a deletion promises. It is mended only at a person's request, because somebody may have deleted
+// the schedule and left its runs on purpose.
 func inspectStray(s *stray) (Finding, bool) {
 	if s.recorded || s.has {
 		return Finding{}, false
@@ -44,7 +44,7 @@ func inspectStray(s *stray) (Finding, bool) {
 	}, true
 }
 
-// endStray asks the invoker to terminate a run that no record tells of.
+// endStray asks the invoker to terminate a run that no record has.
 type endStray struct {
 	queue string
 	run   taskqueue.WaitingRun
@@ -58,7 +58,7 @@ func (e endStray) carryOut(ctx context.Context, m *mender, key schedule.Key) err
 	})
 }
 
-// lookAtQueues looks at the runs of all task queues of a namespace, an empty one meaning all of them.
+// lookAtQueues looks at the runs of all task queues of a namespace. An empty namespace means all.
 func (c *Checker) lookAtQueues(ctx context.Context, namespace string) ([]Finding, error) {
 	if namespace == "" {
 		namespace = "*"
@@ -66,14 +66,14 @@ func (c *Checker) lookAtQueues(ctx context.Context, namespace string) ([]Finding
 	return c.reader.strays(ctx, c.reader.names.Actions(namespace), 1, 0)
 }
 
-// lookAtRun looks once more at a run that was found, if its queue has it still.
+// lookAtRun looks again at a run that was found, if its queue still has it.
 func (c *Checker) lookAtRun(ctx context.Context, f *Finding) ([]Finding, error) {
 	s := f.stray
 	return c.reader.strays(ctx, c.reader.names.ActionQueue(s.Namespace, s.Name), s.run.Sequence, s.run.Sequence)
 }
 
-// strays looks at the runs on a subject of the action stream, from one sequence to another, as Streams.Waiting has them. The records of
-// each schedule are read once.
+// strays looks at the runs on a subject of the action stream, from one sequence to another, as in Streams.Waiting. It reads the
+// records of each schedule once.
 func (r *reader) strays(ctx context.Context, subject string, from, to uint64) (found []Finding, err error) {
 	books := map[schedule.Key]*book{}
 	err = r.streams.Waiting(ctx, subject, from, to, func(run *taskqueue.WaitingRun) error {
@@ -93,9 +93,9 @@ func (r *reader) strays(ctx context.Context, subject string, from, to uint64) (f
 	return found, err
 }
 
-// book is what the records of a schedule tell of its runs.
+// book is what the records of a schedule say about its runs.
 type book struct {
-	// unreadable says that a record cannot be read, and so may tell of any run.
+	// unreadable is set if a record cannot be read, so that it may have any run.
 	unreadable bool
 	state      wire.InvokerState
 }
@@ -111,7 +111,8 @@ func (r *reader) book(ctx context.Context, key schedule.Key) (*book, error) {
 	if err := read(ctx, r.buckets.GetLeader, bucket, kv.Invoker(key).String(), &invoker); err != nil {
 		return nil, err
 	}
-	// A record without a definition is about to be forgotten, and its runs with it; if nobody does that, it is another finding.
+	// If there is a record without a definition, the pools are about to remove the record and its runs. If they do not, that is
+	// another finding.
 	return &book{unreadable: definition.Err != nil || invoker.Err != nil, state: invoker.Value}, nil
 }
 
@@ -119,8 +120,8 @@ func (b *book) tellsOf(requestID string) bool {
 	return b.unreadable || b.state.Ended.Has(requestID) || b.state.Start(requestID) != nil
 }
 
-// stray finds out where a run is that no record tells of, and whether it is a finding. A request that nobody can read is for
-// the workers, who make a dead letter of it.
+// stray finds out where a run is that no record has, and whether it is a finding. It leaves a request that nobody can read to the
+// workers, which make a dead letter of it.
 func (r *reader) stray(ctx context.Context, b *book, run *taskqueue.WaitingRun) (Finding, bool, error) {
 	s := &stray{Queue: taskqueue.Queue{Namespace: run.Namespace, Name: run.TaskQueue}, run: *run}
 	if run.RequestID == "" || b.tellsOf(run.RequestID) {

@@ -10,13 +10,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// leave deletes a schedule and leaves its runs alone.
+// leave deletes a schedule without its runs.
 func (s *installation) leave(key schedule.Key) {
 	s.Helper()
 	require.NoError(s, s.api.DeleteVersion(s.Context(), schedule.DeleteRequest{ID: key.ID, Runs: schedule.RunsLeave}))
 }
 
-// TestQueuedRunOfADeletedSchedule is found, whether the ID is free or has another schedule, and goes if a person asks.
+// TestQueuedRunOfADeletedSchedule: the run is found, whether the ID is free or has another schedule, and is removed at a person's
+// request.
 func TestQueuedRunOfADeletedSchedule(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
@@ -30,7 +31,7 @@ func TestQueuedRunOfADeletedSchedule(t *testing.T) {
 	s.eventually("the run of the new schedule waits as before", func() bool { return len(s.describe("b").Info.RunningWorkflows) == 1 })
 }
 
-// TestRunOfADeletedScheduleThatAWorkerHas goes on. It is found when its worker has lost it.
+// TestRunOfADeletedScheduleThatAWorkerHas: the run continues. It is found when its worker has lost it.
 func TestRunOfADeletedScheduleThatAWorkerHas(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)

@@ -10,23 +10,23 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// listing is the names of what is stored about one schedule.
+// listing has the names of everything that is stored about one schedule.
 type listing struct {
 	tasks     []string
 	timers    []Timer
 	backfills []string
 }
 
-// survey is the names of what is stored about some schedules of a shard.
+// survey has the names of everything that is stored about some schedules of a shard.
 type survey struct {
 	shard int
 	found map[schedule.Key]*listing
-	// floors are up to which message each consumer takes all as acknowledged. They are asked for before messages are looked for: one
-	// that is there after that, and not above, has been passed over.
+	// floors are the sequences up to which each consumer counts all messages as acknowledged. They are read before the messages.
+	// So a message that is read later and is not above its floor has been passed over.
 	floors map[consumer]uint64
 }
 
-// consumer is that of a pool on a stream.
+// consumer is the consumer of a pool on a stream.
 type consumer struct{ stream, pool string }
 
 func (v *survey) of(key schedule.Key) *listing {
@@ -38,7 +38,7 @@ func (v *survey) of(key schedule.Key) *listing {
 	return l
 }
 
-// surveyShard lists a shard; an empty namespace means all.
+// surveyShard lists a shard. An empty namespace means all.
 func (r *reader) surveyShard(ctx context.Context, shard int, namespace string) (*survey, error) {
 	filter := ">"
 	if namespace != "" {
@@ -69,7 +69,7 @@ func (r *reader) surveySchedule(ctx context.Context, key schedule.Key) (*survey,
 	return v, err
 }
 
-// tasksOf are filters for the tasks and timers of a schedule.
+// tasksOf returns filters for the tasks and timers of a schedule.
 func (r *reader) tasksOf(shard int, key schedule.Key) []string {
 	prefix, id := r.names.Prefix(), subjects.Escape(key.ID)
 	return []string{
@@ -83,7 +83,7 @@ func newSurvey(shard int) *survey {
 	return &survey{shard: shard, found: map[schedule.Key]*listing{}, floors: map[consumer]uint64{}}
 }
 
-// survey lists what is stored about the schedules with some keys, and messages by the filters for each stream.
+// survey lists what is stored about the schedules with some keys, and the messages that match the filters of each stream.
 func (r *reader) survey(ctx context.Context, shard int, keys string, filters map[string][]string) (*survey, error) {
 	v := newSurvey(shard)
 	names, err := r.buckets.Keys(ctx, r.names.StateBucket(shard), keys)
@@ -114,7 +114,7 @@ func (r *reader) survey(ctx context.Context, shard int, keys string, filters map
 func (v *survey) addRecord(name string) {
 	key, err := subjects.ParseStateKey(name)
 	if err != nil {
-		return // it is none of ours
+		return // it is not ours
 	}
 	l := v.of(key)
 	if id, ok := strings.CutPrefix(name, subjects.BackfillKey(key, "")); ok && !slices.Contains(l.backfills, id) {
@@ -122,7 +122,7 @@ func (v *survey) addRecord(name string) {
 	}
 }
 
-// addMessage reports whether a subject is that of a task.
+// addMessage adds the message on a subject. It reports whether the message is a task.
 func (v *survey) addMessage(names subjects.Names, subject string) bool {
 	if task, err := names.ParseTask(subject); err == nil {
 		v.of(task.Key).tasks = append(v.of(task.Key).tasks, subject)

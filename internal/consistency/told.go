@@ -12,16 +12,17 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// mostTold bounds how many events are read to find the first one about an automated action. There may be as many before it as a backfill
-// has actions.
+// mostTold limits how many events are read to find the first one about an automated action. A backfill may have as many actions
+// before it.
 const mostTold = 1000
 
-// untold reports whether the event history of a schedule is whole, and the first automated action it tells of, if it tells of any, was
-// due after a time. The invoker tells of every action, and of its first one before any record that is begun anew tells of another.
+// untold reports whether the event history of a schedule is complete, and has no automated action that was due up to a time. The
+// invoker stores events of every action. It stores the events of the first action before the events of any record that is begun
+// anew.
 func (r *reader) untold(ctx context.Context, d *wire.Definition, until time.Time) (bool, error) {
 	created, err := r.nextEvent(ctx, d, r.names.Event(d.Key(), schedule.EventCreated), 1, func(*schedule.Event) bool { return true })
 	if err != nil || created.sequence == 0 {
-		return false, err // what came after the creation may have expired with its event
+		return false, err // the events after the creation may have expired together with it
 	}
 	first, err := r.nextEvent(ctx, d, r.names.Event(d.Key(), "*"), created.sequence, func(e *schedule.Event) bool {
 		return e.Source == schedule.SourceAuto
@@ -37,8 +38,9 @@ func (r *reader) untold(ctx context.Context, d *wire.Definition, until time.Time
 	return first.event.Actual.After(until), nil
 }
 
-// dueAfter reports whether the action of a nominal time was due after another time. What was given up is told of by nominal times, and
-// jitter makes it due later. The answer is no if the spec has been replaced since the creation, or does not know the nominal time.
+// dueAfter reports whether the action of a nominal time was due after another time. Events of dropped actions have only nominal
+// times, and jitter makes the action due later. It returns false if the spec has been replaced since the creation, or does not
+// know the nominal time.
 func dueAfter(d *wire.Definition, nominal, after time.Time) bool {
 	if d.UpdateTime.After(d.CreateTime) {
 		return false
@@ -51,15 +53,15 @@ func dueAfter(d *wire.Definition, nominal, after time.Time) bool {
 	return found && at.Nominal.Equal(nominal) && at.Actual.After(after)
 }
 
-// told is an event as it is stored.
+// told is a stored event.
 type told struct {
 	event schedule.Event
-	// sequence is 0 where there is no such event; then end says whether that is so up to the end of the history.
+	// sequence is 0 if there is no such event. Then end is set if the search has reached the end of the history.
 	sequence uint64
 	end      bool
 }
 
-// nextEvent returns the first event of a schedule that is chosen, of those on a subject and from a sequence on.
+// nextEvent returns the first event of a schedule for which chosen is true, on a subject and from a sequence on.
 func (r *reader) nextEvent(
 	ctx context.Context, d *wire.Definition, subject string, from uint64, chosen func(*schedule.Event) bool,
 ) (told, error) {

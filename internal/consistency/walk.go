@@ -12,24 +12,25 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// step is how many messages of a trail are read at once.
+// step is how many messages of a trail to read at once.
 const step = 16
 
-// trail is the messages that a stream has when it is walked, from the oldest on, from any replica. What is written anew meanwhile moves
-// behind the end. A list of them would be made in one piece, while which the stream answers nobody, and be out of date before a slow
-// reader comes to its end.
+// trail is the messages that a stream has when the walk begins, from the oldest on, from any replica. A message that is written
+// again meanwhile moves behind the end. A trail is better than a list of the stream: while it makes a list, the stream answers
+// nobody, and the list would be out of date before a slow reader reaches its end.
 type trail struct {
 	streams Streams
 	shard   int
 	name    string
-	// passedBy is a consumer of the stream if the trail is only what that has passed over; empty if it is all.
+	// passedBy names a consumer of the stream if the trail has only the messages that this consumer has passed over. If it is
+	// empty, the trail has all messages.
 	passedBy string
-	// last is the sequence of the message that was read last, end that at which to end; 0 until that is known.
+	// last is the sequence of the message that was read last, end the sequence at which to end. end is 0 until it is known.
 	last, end uint64
 }
 
-// next returns the subjects of the next few messages, without the traces of deleted records; none after the last message. After an
-// error it may be called again.
+// next returns the subjects of the next few messages, without those of deleted records. It returns none after the last message.
+// After an error it may be called again.
 func (t *trail) next(ctx context.Context) (met []string, err error) {
 	if err := t.open(ctx); err != nil {
 		return nil, err
@@ -64,8 +65,8 @@ func (t *trail) open(ctx context.Context) error {
 	return nil
 }
 
-// trails are what is stored about the schedules of a shard: their records, their tasks and timers, and
-// completions that nobody will take.
+// trails returns what is stored about the schedules of a shard: their records, their tasks and timers, and completions that
+// nobody will take.
 func (r *reader) trails(shard int) []*trail {
 	return []*trail{
 		{streams: r.streams, shard: shard, name: subjects.BucketStream(r.names.StateBucket(shard))},
@@ -74,7 +75,7 @@ func (r *reader) trails(shard int) []*trail {
 	}
 }
 
-// owner returns the schedule that a message is about, and whether it is the definition of that. It is false for messages about none.
+// owner returns the schedule that a message is about, and whether the message is its definition. ok is false if it is about none.
 func (r *reader) owner(shard int, subject string) (key schedule.Key, definition, ok bool) {
 	if name, is := strings.CutPrefix(subject, subjects.BucketSubject(r.names.StateBucket(shard), "")); is {
 		key, err := subjects.ParseStateKey(name)
@@ -87,7 +88,7 @@ func (r *reader) owner(shard int, subject string) (key schedule.Key, definition,
 	return key, false, ok
 }
 
-// owners are the schedules that some messages are about.
+// owners returns the schedules that some messages are about.
 func (r *reader) owners(shard int, met []string) (keys []schedule.Key) {
 	for _, subject := range met {
 		if key, _, ok := r.owner(shard, subject); ok && !slices.Contains(keys, key) {
@@ -97,7 +98,7 @@ func (r *reader) owners(shard int, met []string) (keys []schedule.Key) {
 	return keys
 }
 
-// undefined returns which of some schedules of a shard are not known to have a definition, as any replica has it.
+// undefined returns those of some schedules of a shard that have no known definition, according to any replica.
 func (r *reader) undefined(ctx context.Context, shard int, keys []schedule.Key) (gone []schedule.Key, err error) {
 	if len(keys) == 0 {
 		return nil, nil

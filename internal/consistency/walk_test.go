@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// walkTo returns the subjects that are left of a trail.
+// walkTo returns the rest of the subjects of a trail.
 func walkTo(t *testing.T, trail *trail) (rest []string) {
 	t.Helper()
 	for {
@@ -111,7 +111,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestAPassEndsWhereNothingAnswers says that a stream that cannot be read is given up, after some attempts.
+// TestAPassEndsWhereNothingAnswers: after some attempts, the pass gives up a stream that it cannot read.
 func TestAPassEndsWhereNothingAnswers(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))

@@ -16,16 +16,16 @@ import (
 // answerWait is how long a worker may take to answer.
 const answerWait = 2 * time.Second
 
-// WorkerAsker sends questions to workers: a *nats.Conn, or one of the simulation.
+// WorkerAsker sends questions to workers. It is a *nats.Conn, or the network of the simulation.
 type WorkerAsker interface {
-	// RequestWithContext returns the first answer of those who listen on a subject. The error is nats.ErrNoResponders if nobody does,
-	// or that of ctx.
+	// RequestWithContext returns the first answer of the listeners on a subject. The error is nats.ErrNoResponders if there are
+	// none, or the error of ctx.
 	RequestWithContext(ctx context.Context, subject string, data []byte) (*nats.Msg, error)
 }
 
-// AskWorkers asks the workers of a task queue whether one of them has a run, as docs/worker-protocol.md describes: for runs that
-// neither the action stream nor a completion tells of. It returns the answer of the worker that has the run. No answer is not an
-// error, and proves nothing: a worker may have lost its connection.
+// AskWorkers asks the workers of a task queue whether one of them has a run (docs/worker-protocol.md). It is for runs that
+// neither the action stream nor a completion knows. It returns the answer of the worker that has the run. No answer is not an
+// error and proves nothing, because a worker may have lost its connection.
 func AskWorkers(
 	ctx context.Context, asker WorkerAsker, names subjects.Names, namespace, queue, runID string,
 ) (answer schedule.Liveness, has bool, err error) {

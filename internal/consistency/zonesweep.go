@@ -25,36 +25,36 @@ const (
 )
 
 const (
-	// silentRounds is for how many pauses nothing may be heard of the process that sweeps.
+	// silentRounds is for how many pauses the process that sweeps may be silent.
 	silentRounds = 3
-	// presenceWait is how long processes may take to say by which rules they go.
+	// presenceWait is how long processes may take to answer which rules they use.
 	presenceWait = time.Second
-	// zoneWake is how many schedules are looked at in the time of one that is woken as well.
+	// zoneWake is how many schedules are looked at in the time of one that is also woken.
 	zoneWake = 5
 )
 
-// ZoneSweeperConfig is what a [ZoneSweeper] needs, beside what a [Checker] does.
+// ZoneSweeperConfig is what a [ZoneSweeper] needs in addition to the [Config] of a [Checker].
 type ZoneSweeperConfig struct {
 	Config
-	// Rate is how many schedules are looked at in a second, at most; one that is woken counts as [zoneWake]. Default: [defaultZoneRate].
+	// Rate is the most schedules to look at in a second. One that is woken counts as [zoneWake]. Default: [defaultZoneRate].
 	Rate float64
-	// Pause is between two passes, and after an error. Three of them are how long a process that sweeps may be silent before another takes
-	// over. Default: [defaultZonePause].
+	// Pause is the time between two passes, and after an error. If the process that sweeps is silent for three pauses, another
+	// takes over. Default: [defaultZonePause].
 	Pause time.Duration
-	// Rules is the digest of the time zone data by which this process goes, Data its version. Default: those of zonedata.Current.
+	// Rules is the digest of the time zone data of this process, Data its version. Default: those of zonedata.Current.
 	Rules, Data string
 }
 
-// ZoneSweeper brings the schedules to the rules of the time zone data of this process, if the last sweep was by others: it wakes the
-// generator for each one whose times were worked out by other rules of its zone. It reads nothing but definitions and the records of
-// the generator, so it is many times as fast as a [Scrubber]. Of all processes that start with the same data one sweeps; another takes
-// over where it stopped. It ends when no schedule is left, and no process of the generator has other rules.
+// ZoneSweeper moves the schedules to the time zone rules of this process, if the last sweep used others: it wakes the generator
+// for each schedule whose times were computed with other rules of its zone. It reads only definitions and the records of the
+// generator, so it is many times as fast as a [Scrubber]. Of all processes that start with the same data one sweeps. If it stops,
+// another continues. The sweep ends when no schedule is left, and no process of the generator has other rules.
 type ZoneSweeper struct {
 	config  ZoneSweeperConfig
 	self    string
 	checker *Checker
 	cluster *kv.Cluster
-	// heard is the revision of the record that was read last, rounds how often in a row it was the same.
+	// heard is the revision of the record that was read last, rounds how many times in a row it was the same.
 	heard  uint64
 	rounds int
 	// said is when this process last wrote the record.
@@ -80,8 +80,8 @@ func NewZoneSweeper(config ZoneSweeperConfig) (*ZoneSweeper, error) {
 	return &ZoneSweeper{config: config, self: uuid.NewString(), cluster: kv.NewCluster(config.JS, config.Names)}, nil
 }
 
-// Run sweeps if it is this process's turn, and then waits until ctx ends; then it returns nil. What goes wrong is logged, and tried
-// again. It may be called once.
+// Run sweeps if it is this process's turn, and then waits until ctx ends; then it returns nil. It logs errors and tries again. It
+// may be called once.
 func (s *ZoneSweeper) Run(ctx context.Context) error {
 	if s.config.Rules == "" {
 		data := zonedata.Current()
@@ -104,7 +104,7 @@ func (s *ZoneSweeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// round finds out whose turn it is, and does one pass if it is that of this process. It is true when nothing is left to do.
+// round finds out whose turn it is, and does one pass if it is this process's turn. It returns true when nothing is left to do.
 func (s *ZoneSweeper) round(ctx context.Context, isNew *bool) (over bool, err error) {
 	record, err := kv.GetJSON[zoneSweep](ctx, s.cluster, subjects.KeyZoneSweep)
 	if err != nil && !errors.Is(err, kv.ErrNotFound) && !errors.Is(err, kv.ErrCorrupt) {
@@ -128,7 +128,7 @@ func (s *ZoneSweeper) round(ctx context.Context, isNew *bool) (over bool, err er
 	return err == nil && record.Value.Done, quietly(err)
 }
 
-// quietly leaves out that another process was faster: the next round finds out what that means.
+// quietly ignores an error that says that another process was faster. The next round finds out what that means.
 func quietly(err error) error {
 	if errors.Is(err, kv.ErrConflict) {
 		return nil
@@ -153,13 +153,13 @@ func (s *ZoneSweeper) put(ctx context.Context, record *kv.Record[zoneSweep]) err
 	return err
 }
 
-// pass looks at all schedules once, from where the record says on. After the first pass it waits for generators with other rules to be
-// gone: they would bring back their own.
+// pass looks at all schedules once, from where the record says on. After the first pass it waits until no generator with other
+// rules is left, because such a generator would write its own times again.
 func (s *ZoneSweeper) pass(ctx context.Context, record *kv.Record[zoneSweep]) (err error) {
 	at := &record.Value
 	if at.Passes > 0 && at.Shard == 0 && at.Sequence == 0 {
 		if mixed, err := s.mixed(ctx); err != nil || mixed {
-			return errors.Join(err, s.put(ctx, record)) // which says that it goes on
+			return errors.Join(err, s.put(ctx, record)) // which shows that this process continues
 		}
 	}
 	if s.checker == nil {
@@ -182,7 +182,7 @@ func (s *ZoneSweeper) pass(ctx context.Context, record *kv.Record[zoneSweep]) (e
 	return s.put(ctx, record)
 }
 
-// walk looks at the schedules of a shard, and says from time to time how far it has come.
+// walk looks at the schedules of a shard, and records from time to time how far it has come.
 func (s *ZoneSweeper) walk(ctx context.Context, record *kv.Record[zoneSweep]) error {
 	at, r := &record.Value, &s.checker.reader
 	records := r.trails(at.Shard)[0]
@@ -208,7 +208,8 @@ func (s *ZoneSweeper) walk(ctx context.Context, record *kv.Record[zoneSweep]) er
 	}
 }
 
-// visit wakes the generator for those schedules among some messages whose times are those of other rules. Looks is what that has cost.
+// visit wakes the generator for those schedules among some messages whose times were computed with other rules. looks is the
+// cost.
 func (s *ZoneSweeper) visit(ctx context.Context, shard int, met []string) (found int, looks float64, err error) {
 	r := &s.checker.reader
 	var keys []schedule.Key
@@ -225,7 +226,7 @@ func (s *ZoneSweeper) visit(ctx context.Context, shard int, met []string) (found
 	return len(wakes), looks, err
 }
 
-// mixed reports whether a process of the generator goes by other rules, as far as they answer.
+// mixed reports whether a process of the generator uses other rules, as far as processes answer.
 func (s *ZoneSweeper) mixed(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, presenceWait)
 	defer cancel()
@@ -235,8 +236,8 @@ func (s *ZoneSweeper) mixed(ctx context.Context) (bool, error) {
 	}), err
 }
 
-// otherZones returns what to wake the generator with for those of some schedules of a shard whose times it has worked out by other
-// rules of their zone than those of this process. Those that it has yet to look at for another reason are not among them.
+// otherZones returns the wakes for those of some schedules of a shard whose times the generator has computed with other rules of
+// their zone than those of this process. It leaves out schedules that the generator will look at for another reason.
 func (r *reader) otherZones(ctx context.Context, shard int, keys []schedule.Key) (map[schedule.Key]wire.Wake, error) {
 	get, err := r.ahead(ctx, shard, keys)
 	if err != nil {
@@ -259,8 +260,8 @@ func (r *reader) otherZones(ctx context.Context, shard int, keys []schedule.Key)
 	return wakes, nil
 }
 
-// ahead reads the definitions of some schedules of a shard, and the records of the generator, at once. What does not fit into one answer is
-// read when it is asked for.
+// ahead reads the definitions of some schedules of a shard, and the generator's records, all at once. What does not fit into one
+// answer is read on demand.
 func (r *reader) ahead(ctx context.Context, shard int, keys []schedule.Key) (get, error) {
 	if len(keys) == 0 {
 		return r.buckets.Get, nil

@@ -59,7 +59,7 @@ func (s *installation) generator(key schedule.Key) kv.Record[wire.GeneratorState
 	return record
 }
 
-// outdate makes the record of the generator one of other rules.
+// outdate writes other rules into the generator's record.
 func (s *installation) outdate(keys ...schedule.Key) {
 	s.Helper()
 	for _, key := range keys {
@@ -72,12 +72,12 @@ func (s *installation) follows(key schedule.Key) bool {
 	return g.ZoneRules != "older" && g.ZoneData == zonedata.Current().Version()
 }
 
-// TestZoneSweep: of several sweepers one brings all schedules to the rules, and leaves alone what follows them already.
+// TestZoneSweep: of several sweepers, one moves all schedules to the rules, and leaves alone what follows them already.
 func TestZoneSweep(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
 	var outdated []schedule.Key
-	for i := range 20 { // more than are read at once
+	for i := range 20 { // more than one read returns
 		outdated = append(outdated, s.zoned(fmt.Sprintf("berlin%d", i), "Europe/Berlin"))
 	}
 	same, utc := s.zoned("tokyo", "Asia/Tokyo"), s.zoned("utc", "UTC")
@@ -93,7 +93,7 @@ func TestZoneSweep(t *testing.T) {
 	assert.Empty(t, s.finds(false))
 }
 
-// TestZoneSweepIsTakenOver from a process that is gone.
+// TestZoneSweepIsTakenOver: another process continues the sweep of a process that is gone.
 func TestZoneSweepIsTakenOver(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
@@ -108,7 +108,7 @@ func TestZoneSweepIsTakenOver(t *testing.T) {
 	assert.NotEqual(t, "gone", s.sweep().Value.By)
 }
 
-// TestZoneSweepWaitsForTheLastGenerator with other rules: what that one has brought back meanwhile is found.
+// TestZoneSweepWaitsForTheLastGenerator: the sweep finds what a generator with other rules writes meanwhile.
 func TestZoneSweepWaitsForTheLastGenerator(t *testing.T) {
 	t.Parallel()
 	s := newInstallation(t)
