@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// chunkSize is how much of a snapshot goes into one message, windowSize how much is under way at once.
+	// chunkSize is how much of a snapshot goes into one message, windowSize how much may be in transit at once.
 	chunkSize  = 128 << 10
 	windowSize = 4 << 20
-	// answerTimeout bounds the wait for an answer, and for the next chunk. A server that takes a snapshot reads the
-	// messages of a stream first that has not been used for long.
+	// answerTimeout limits the wait for an answer, and for the next chunk. Before it takes a snapshot, a server reads the
+	// messages of a stream that has not been used for long.
 	answerTimeout = 30 * time.Second
-	// finishTimeout bounds the wait for a stream to be there once all of its snapshot has been sent.
+	// finishTimeout limits the wait until a stream is there, once all of its snapshot has been sent.
 	finishTimeout = 5 * time.Minute
 )
 
@@ -34,7 +34,7 @@ type api struct {
 
 func newAPI(js jetstream.JetStream) api { return api{js: js, conn: js.Conn()} }
 
-// call sends a request and decodes the answer, whose error, if it has one, it returns.
+// call sends a request and decodes the answer. If the answer has an error, call returns it.
 func (a api) call(ctx context.Context, verb, stream string, request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -58,13 +58,13 @@ func decodeAnswer(data []byte, answer any) error {
 	return json.Unmarshal(data, answer)
 }
 
-// snapshot is what the server says about one.
+// snapshot is what the server says about a snapshot.
 type snapshot struct {
 	Config json.RawMessage `json:"config"`
 	State  json.RawMessage `json:"state"`
 }
 
-// sequences is what of the state of a stream matters here.
+// sequences is the part of the state of a stream that a backup needs.
 type sequences struct {
 	Messages uint64 `json:"messages"`
 	LastSeq  uint64 `json:"last_seq"`
@@ -76,8 +76,8 @@ func (s *snapshot) sequences() (sequences, error) {
 	return state, err
 }
 
-// download copies the snapshot of a stream, without its consumers: what is stored in a work queue has not been
-// acknowledged, and that is all there is to know.
+// download copies the snapshot of a stream without its consumers. A work queue needs none: what it stores has not been
+// acknowledged, and nothing else matters.
 func (a api) download(ctx context.Context, stream string, to io.Writer) (snapshot, error) {
 	var s snapshot
 	inbox := a.conn.NewInbox()
@@ -104,7 +104,7 @@ func (a api) download(ctx context.Context, stream string, to io.Writer) (snapsho
 	}
 }
 
-// chunk takes one message of a snapshot. An empty one is the end; one with a status other than success says why.
+// chunk receives one message of a snapshot. An empty one is the end. If its status is not success, it says why.
 func (a api) chunk(ctx context.Context, sub *nats.Subscription, to io.Writer) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -122,7 +122,7 @@ func (a api) chunk(ctx context.Context, sub *nats.Subscription, to io.Writer) (d
 		return false, err
 	}
 	if msg.Reply == "" {
-		return false, nil // the last one
+		return false, nil // the last chunk
 	}
 	return false, a.conn.Publish(msg.Reply, nil)
 }
@@ -151,7 +151,7 @@ func (a api) upload(ctx context.Context, stream string, config, state json.RawMe
 	}
 }
 
-// send sends one chunk and waits until the server has dealt with it. Only one that nobody has received may be sent again.
+// send sends one chunk and waits until the server has dealt with it. It repeats only a chunk that nobody has received.
 func (a api) send(ctx context.Context, subject string, chunk []byte, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

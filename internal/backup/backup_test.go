@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// TestTimersAndRunsGoOn: what was to happen later happens, and a run that was in a worker's hands runs.
+// TestTimersAndRunsGoOn: what was due later happens, and a run that a worker had runs.
 func TestTimersAndRunsGoOn(t *testing.T) {
 	t.Parallel()
 	old := connectInstallation(t, natstest.Server(t), natstest.Names(t))
@@ -67,7 +67,7 @@ func TestTimersAndRunsGoOn(t *testing.T) {
 	restored.consistent()
 }
 
-// TestResumeFrom: what was due between the backup and the time to go on from does not run, and is accounted for.
+// TestResumeFrom: what was due between the backup and the time to resume from does not run, and the audit accounts for it.
 func TestResumeFrom(t *testing.T) {
 	t.Parallel()
 	old := connectInstallation(t, natstest.Server(t), natstest.Names(t))
@@ -76,7 +76,7 @@ func TestResumeFrom(t *testing.T) {
 	old.create("tick", every(time.Second, schedule.OverlapAllowAll))
 	natstest.Eventually(t, natstest.Patience, "it runs", func() bool { return before.of("tick") > 0 })
 	dir, manifest := old.backup()
-	// The world goes on for a while that no backup knows of.
+	// Things continue for a while that no backup knows of.
 	known := before.of("tick")
 	natstest.Eventually(t, natstest.Patience, "it has gone on", func() bool { return before.of("tick") > known+2 })
 	old.stop()
@@ -117,7 +117,7 @@ func requests(runs []ran) []string {
 	return ids
 }
 
-// TestRestoreRefuses where there is an installation, or one that runs.
+// TestRestoreRefuses: a restore refuses if there is an installation, or one that runs.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
@@ -161,7 +161,7 @@ func refused(t *testing.T, s *installation, dir string, config backup.RestoreCon
 	assert.NotContains(t, err.Error(), "\n")
 }
 
-// streams are the names of the streams of the server.
+// streams returns the names of the streams of the server.
 func (s *installation) streams() []string {
 	s.Helper()
 	var names []string
@@ -173,7 +173,7 @@ func (s *installation) streams() []string {
 	return names
 }
 
-// TestDamage: whatever is wrong with a backup shows before anything is restored.
+// TestDamage: every fault of a backup is found before anything is restored.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
@@ -218,7 +218,7 @@ func replace(old, by string) func([]byte) []byte {
 	return func(b []byte) []byte { return []byte(strings.Replace(string(b), old, by, 1)) }
 }
 
-// TestABackupThatFailsLeavesNothing, neither does a restore.
+// TestABackupThatFailsLeavesNothing: neither does a restore that fails.
 func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))
@@ -248,8 +248,9 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, other.streams())
 
-	// Somebody who starts a process in the middle of it keeps what that has made. (A server of its own: one removes the
-	// folder of all streams a moment after the last of them was deleted, also if the next is just being created.)
+	// Somebody who starts a process in the middle of the restore keeps what that process has made. (This needs a server of its
+	// own: a server removes the folder of all streams a moment after the last of them was deleted, even if the next one is being
+	// created.)
 	other = connectInstallation(t, natstest.Server(t), s.names)
 	config := jetstream.KeyValueConfig{Bucket: s.names.ClusterBucket()}
 	_, err = backup.Restore(t.Context(), backup.RestoreConfig{JS: other.js, Progress: func(step string, _, _ int) {

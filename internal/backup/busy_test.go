@@ -16,13 +16,13 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// TestABucketThatIsWrittenTo: a snapshot of a bucket lacks the keys that are written while it is made. With what came
-// after it, none is missing, and each has the value it had at the end, or a later one.
+// TestABucketThatIsWrittenTo: a snapshot of a bucket lacks the keys that are written during the snapshot. With its tail, none is
+// missing, and each has its value at the end, or a later one.
 func TestABucketThatIsWrittenTo(t *testing.T) {
 	t.Parallel()
 	b := newBusyBucket(t)
 	b.write(0)
-	// The snapshot is larger than what is under way at once, so that the server has to wait for the first chunk to be taken.
+	// The snapshot is larger than the window, so that the server must wait until the first chunk has been taken.
 	var archive bytes.Buffer
 	slow := writeFunc(func(chunk []byte) (int, error) {
 		if archive.Len() == 0 {
@@ -63,7 +63,7 @@ func TestABucketThatIsWrittenTo(t *testing.T) {
 	}
 }
 
-// busyKeys have more bytes together than goes into the window of a snapshot.
+// busyKeys have more bytes together than fit into the window of a snapshot.
 const busyKeys = 1000
 
 // busyBucket is a bucket whose keys all hold the number of a round, and much that cannot be compressed.
@@ -107,7 +107,8 @@ type writeFunc func([]byte) (int, error)
 
 func (f writeFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestATailIsStoredAgain: what a stream would check of a message it has accepted already is left out, the rest stays.
+// TestATailIsStoredAgain: headers with which a stream would check a message that it has accepted already are left out, the rest
+// stays.
 func TestATailIsStoredAgain(t *testing.T) {
 	t.Parallel()
 	m := message{Subject: "s", Data: []byte("d"), Header: nats.Header{

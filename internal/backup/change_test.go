@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestChangesInTheLastMoment are made when the records have been copied, and the events have not. What the events tell
-// is done as far as they tell enough, and else named, and taken out of the history.
+// TestChangesInTheLastMoment makes changes after the records have been copied, and before the events have. The restore applies
+// what the events say completely enough. It reports the rest and removes its events from the history.
 func TestChangesInTheLastMoment(t *testing.T) {
 	t.Parallel()
 	old := connectInstallation(t, natstest.Server(t), natstest.Names(t))
@@ -81,7 +81,7 @@ func TestChangesInTheLastMoment(t *testing.T) {
 	assert.Empty(t, after.all())
 }
 
-// change makes a change of each kind, and waits until all there is to them has happened.
+// change makes a change of each kind, and waits until all its effects have happened.
 func (s *installation) change(l *ledger) {
 	s.Helper()
 	ctx := s.Context()

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
-// TestClusterUnderLoad is the same with three replicas on three nodes.
+// TestClusterUnderLoad is TestUnderLoad with three replicas on three nodes.
 func TestClusterUnderLoad(t *testing.T) {
 	t.Parallel()
 	from := natstest.Cluster(t, 3)
@@ -21,7 +21,7 @@ func TestClusterUnderLoad(t *testing.T) {
 	underLoad(t, from.URLs(), to, topology.Settings{Shards: 1, Replicas: 3})
 }
 
-// TestReplicasMayChange from one server to three and back.
+// TestReplicasMayChange: a restore may change from one server to three and back.
 func TestReplicasMayChange(t *testing.T) {
 	t.Parallel()
 	single := connectInstallation(t, natstest.Server(t), natstest.Names(t))

@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Progress tells what goes on: a step, such as "copy CARILLON_EVENTS", and how many of the steps are done.
+// Progress reports the current step, such as "copy CARILLON_EVENTS", and how many of the steps are done.
 type Progress func(step string, done, of int)
 
 func (p Progress) tell(step string, done, of int) {
@@ -31,15 +31,15 @@ type CreateConfig struct {
 	JS    jetstream.JetStream
 	Names subjects.Names
 	Facts topology.Facts
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version  string
 	Progress Progress
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Create makes a backup in a folder that does not exist. The folder is there when all of it is; a backup that fails leaves
-// nothing.
+// Create makes a backup in a folder that does not exist yet. The folder appears when the backup is complete; a backup that fails
+// leaves nothing.
 func Create(ctx context.Context, config CreateConfig, dir string) (*Manifest, error) {
 	if config.Now == nil {
 		config.Now = time.Now //permit:time.Now the default
@@ -63,7 +63,7 @@ func Create(ctx context.Context, config CreateConfig, dir string) (*Manifest, er
 	return manifest, syncDir(filepath.Dir(dir))
 }
 
-// syncDir makes sure that the name of the backup is on the disk.
+// syncDir ensures that the name of the backup is on the disk.
 func syncDir(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {
@@ -116,9 +116,9 @@ func (c *creation) snapshot(ctx context.Context, name string) (Stream, error) {
 	return Stream{Name: name, Config: s.Config, State: s.State, Messages: state.Messages, Snapshot: file}, err
 }
 
-// complete copies what the streams have got since their snapshots. The order is what makes the copies go together. A pool
-// writes a record, then publishes what follows from it, then what it has done; a worker reports, then acknowledges; and a
-// report stays until it has been recorded. So whatever has left one of the streams is in one that comes later.
+// complete copies what the streams have got since their snapshots. The order makes the copies consistent. A pool writes a record,
+// then publishes what follows from it, then its events. A worker reports, then acknowledges, and a report stays until it has been
+// recorded. So whatever has left one of the streams is in one that is copied later.
 func (c *creation) complete(ctx context.Context, m *Manifest) error {
 	order := append(bucketStreams(c.Names, m.Shards), c.Names.ControlStream(), c.Names.ProgressStream(), c.Names.ActionStream())
 	for shard := range m.Shards {
@@ -166,7 +166,7 @@ func (c *creation) tail(ctx context.Context, stream *Stream) error {
 	return err
 }
 
-// since visits what a stream has got after a sequence.
+// since visits the messages that a stream has got after a sequence.
 func (c *creation) since(ctx context.Context, stream *Stream, after uint64, visit func(*message) error) error {
 	var config struct {
 		Retention string   `json:"retention"`
@@ -190,8 +190,9 @@ func (c *creation) since(ctx context.Context, stream *Stream, after uint64, visi
 	return nil
 }
 
-// needed are the subjects of a work queue that nothing else gives back. Wakes and timers follow from the records, hand-offs
-// are made again; a start request, a completion, and the timer that ends a run in spite of its worker, are nowhere else.
+// needed returns the subjects of a work queue whose messages nothing else can restore. Wakes and timers follow from the records,
+// and hand-offs are made again. But a start request, a completion, and the timer that ends a run in spite of its worker are
+// nowhere else.
 func (c *creation) needed(stream string) []string {
 	for shard := range c.Facts.Shards {
 		switch stream {

@@ -17,7 +17,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
-// makeEarlier makes a backup what an earlier release would have made: without some streams, whose subjects others had.
+// makeEarlier changes a backup into one that an earlier release would have made: without some streams, whose subjects belong to
+// others.
 func makeEarlier(t *testing.T, dir string, without []string, subjects map[string][]string) {
 	t.Helper()
 	path := filepath.Join(dir, "manifest.json")
@@ -43,7 +44,8 @@ func makeEarlier(t *testing.T, dir string, without []string, subjects map[string
 	require.NoError(t, os.WriteFile(path+".sha256", []byte(sum), 0o600))
 }
 
-// TestRestoreOfABackupOfAnEarlierRelease: what that had no streams for gets them, and what it had stored is there.
+// TestRestoreOfABackupOfAnEarlierRelease: the restore creates the streams that the release lacked, and what it had stored is
+// there.
 func TestRestoreOfABackupOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
 	s := connectInstallation(t, natstest.Server(t), natstest.Names(t))

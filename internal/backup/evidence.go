@@ -14,21 +14,21 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// evidence is what the streams other than those of the records know, by schedule.
+// evidence is what all streams except those of the records know, by schedule.
 type evidence struct {
 	names    subjects.Names
 	shards   int
 	events   map[schedule.Key][]schedule.Event
 	queued   map[schedule.Key]map[string]queued
 	reported map[schedule.Key]map[string]bool
-	// handOffs are the subjects of the hand-offs that wait, arriving what is in them.
+	// handOffs are the subjects of the waiting hand-offs, arriving their contents.
 	handOffs map[string]bool
 	arriving map[schedule.Key][]wire.Enqueue
 	letters  map[schedule.Key][]deadletter.Letter
 }
 
-// gather reads the restored streams, and the events from the backup: those that came after the snapshot, which are all
-// that the records may not know.
+// gather reads the restored streams, and the events from the backup. It reads only the events that came after the snapshot,
+// because the records know all others.
 func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 	e := &evidence{
 		names: r.names, shards: r.manifest.Shards, events: map[schedule.Key][]schedule.Event{},
@@ -70,7 +70,7 @@ func (r *restoration) gather(ctx context.Context) (*evidence, error) {
 	return e, err
 }
 
-// visit visits all messages of a stream that a subject matches.
+// visit visits all messages of a stream that match a subject.
 func (r *restoration) visit(ctx context.Context, name, subject string, visit func(*message) error) error {
 	stream, err := r.JS.Stream(ctx, name)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *restoration) visit(ctx context.Context, name, subject string, visit fun
 	return r.api.walk(ctx, name, 1, stream.CachedInfo().State.LastSeq, subject, visit)
 }
 
-// addEvent notes an event. What is none says nothing; whoever reads the history leaves it out, too.
+// addEvent collects an event. It ignores a message that is no event, as readers of the history do.
 func (e *evidence) addEvent(m *message) error {
 	var event schedule.Event
 	if json.Unmarshal(m.Data, &event) == nil {
@@ -89,12 +89,12 @@ func (e *evidence) addEvent(m *message) error {
 	return nil
 }
 
-// addRequest notes a start request.
+// addRequest collects a start request.
 func (e *evidence) addRequest(m *message) error {
 	var request schedule.ActionRequest
 	id := m.Header.Get(nats.MsgIdHdr)
 	if json.Unmarshal(m.Data, &request) != nil || request.RequestID != id {
-		return nil // of nobody here
+		return nil // it belongs to nobody here
 	}
 	key := schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID}
 	if e.queued[key] == nil {
@@ -104,7 +104,7 @@ func (e *evidence) addRequest(m *message) error {
 	return nil
 }
 
-// addTask notes a completion or hand-off.
+// addTask collects a completion or hand-off.
 func (e *evidence) addTask(m *message) error {
 	task, err := e.names.ParseTask(m.Subject)
 	switch {
@@ -131,7 +131,7 @@ func (e *evidence) handedOver(key schedule.Key) func(string, wire.Span) bool {
 	}
 }
 
-// dead returns the requests, among the runs of a schedule, of which a dead letter speaks.
+// dead returns those request IDs of the runs of a schedule that a dead letter is about.
 func (e *evidence) dead(key schedule.Key, state *wire.InvokerState) map[string]bool {
 	dead := map[string]bool{}
 	if len(e.letters[key]) == 0 {

@@ -46,7 +46,7 @@ type installation struct {
 // server is one server, or the URLs of a cluster.
 type server interface{ string | *natsserver.Server }
 
-// connectInstallation connects to the place of an installation, which need not be there yet.
+// connectInstallation connects to the server of an installation. The installation need not exist yet.
 func connectInstallation[T server](t testing.TB, to T, names subjects.Names) *installation {
 	s := &installation{TB: t, names: names}
 	s.conn, s.js = natstest.Connect(t, to)
@@ -153,13 +153,13 @@ func every(d time.Duration, overlap schedule.OverlapPolicy) schedule.Schedule {
 	}
 }
 
-// ran is one execution of the handler.
+// ran is one call of the handler.
 type ran struct {
 	requestID, scheduleID string
 	began, ended          time.Time
 }
 
-// ledger is what the worker's code has done.
+// ledger records what the worker's code has done.
 type ledger struct {
 	mu   sync.Mutex
 	runs []ran

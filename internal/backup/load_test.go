@@ -22,9 +22,9 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// TestUnderLoad is the promise: a backup is made while everything moves, each of its steps waiting until much has happened
-// since the last one. What the backup knows to have ended does not run again, nothing that was pending is forgotten, and
-// afterwards everything goes together.
+// TestUnderLoad tests the promise of a backup. The backup is made while everything moves, and each of its steps waits until much
+// has happened since the last one. Runs that the backup knows to have ended do not run again, nothing that was pending is
+// forgotten, and afterwards everything is consistent.
 func TestUnderLoad(t *testing.T) {
 	t.Parallel()
 	underLoad(t, natstest.Server(t), func() *natsserver.Server { return natstest.Server(t) }, topology.Settings{Shards: 2})
@@ -36,7 +36,7 @@ var policies = []schedule.OverlapPolicy{
 	schedule.OverlapTerminateOther, schedule.OverlapAllowAll,
 }
 
-// underLoad takes an installation from one place to another, which is made when the first is of no use any more.
+// underLoad moves an installation from one server to another, which is created when the first is not needed any more.
 func underLoad[T server](t *testing.T, from T, to func() T, settings topology.Settings) {
 	old := connectInstallation(t, from, natstest.Names(t))
 	before := &ledger{work: uneven}
@@ -86,7 +86,7 @@ func underLoad[T server](t *testing.T, from T, to func() T, settings topology.Se
 	restored.consistent()
 }
 
-// uneven is a run that takes up to 1.4 s, by chance but always as long.
+// uneven is a run that takes up to 1.4 s. How long depends on the run, and is the same each time.
 func uneven(ctx context.Context, run *worker.Run) error {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(run.RequestID))
@@ -122,7 +122,7 @@ func (s *installation) load() []string {
 	return ids
 }
 
-// backupUnder makes a backup, each step of which waits for a few more runs.
+// backupUnder makes a backup. Each of its steps waits for a few more runs.
 func (s *installation) backupUnder(l *ledger) (string, *backup.Manifest) {
 	s.Helper()
 	dir := s.TempDir() + "/backup"
@@ -137,7 +137,7 @@ func (s *installation) backupUnder(l *ledger) (string, *backup.Manifest) {
 	return dir, m
 }
 
-// history returns the runs that have ended, and the starts that are known, and whose end no event tells.
+// history returns the runs that have ended, and the starts that are known and whose end no event reports.
 func (s *installation) history() (completed, pending map[string]bool) {
 	s.Helper()
 	completed, pending = map[string]bool{}, map[string]bool{}
@@ -162,7 +162,7 @@ func (s *installation) history() (completed, pending map[string]bool) {
 // everything is all events.
 var everything events.Query
 
-// events reads the history. A cluster that is busy may not have made the consumer when it is asked for messages.
+// events reads the history. A busy cluster may not have made the consumer yet when the test asks for messages.
 func (s *installation) events(query events.Query) (page events.Page) {
 	s.Helper()
 	natstest.Eventually(s, natstest.Patience, "the history can be read", func() (ok bool) {
@@ -189,7 +189,7 @@ func (s *installation) audit(ids []string) {
 	}
 }
 
-// consistent checks that all that is stored goes together.
+// consistent checks that everything that is stored is consistent.
 func (s *installation) consistent() {
 	s.Helper()
 	checker, err := consistency.New(s.Context(), consistency.Config{

@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// arrivals takes in the starts that left a trace while their hand-off was still waiting: the invoker writes down that it has
-// chosen a start before it sends the request, and tells of it, and lets go of the hand-off, only some time after.
+// arrivals adds the starts that left a trace while their hand-off was still waiting. The invoker records that it has chosen a
+// start, and then sends the request. Only some time later does it publish the event and acknowledge the hand-off.
 func (r *reconciliation) arrivals() {
 	for i := range r.Arriving {
 		if r.Arriving[i].Incarnation != r.Definition.Incarnation {
@@ -34,13 +34,14 @@ func (r *reconciliation) hasBegun(s *wire.BufferedStart) bool {
 	return queued || r.Reported[s.RequestID]
 }
 
-// isCovered reports whether the record has taken over a start, which is over then if it is not there.
+// isCovered reports whether the record has taken over a start. If it has, and does not hold the start any more, the start is
+// over.
 func (r *reconciliation) isCovered(s *wire.BufferedStart) bool {
 	progress := r.state.Sources[s.Source]
 	return progress.Covers(s.Actual)
 }
 
-// locate looks for each start where it leaves traces, and puts it into the phase they stand for.
+// locate looks for the traces of each start, and puts it into the phase that they show.
 func (r *reconciliation) locate() {
 	for i := range r.state.Starts {
 		s := &r.state.Starts[i]
@@ -50,7 +51,8 @@ func (r *reconciliation) locate() {
 		waiting := s.Phase == schedule.PhasePending || s.Phase == schedule.PhaseDeferred
 		switch {
 		case waiting && r.hasBegun(s):
-			// The invoker had chosen it and sent the request, and had not told of it. It finds that out, as after a crash.
+			// The invoker had chosen it and sent the request, and had not published the event. It finds that out, as after a
+			// crash.
 			r.ready(s, cmp.Or(r.Queued[s.RequestID].TaskQueue, r.Definition.Schedule.Action.TaskQueue))
 			r.plan.InvokerChanged = true
 		case r.hasBegun(s) || r.Dead[s.RequestID]:
@@ -62,8 +64,8 @@ func (r *reconciliation) locate() {
 	}
 }
 
-// orphaned reports whether a start was asked for by a trigger or backfill that was requested after the records had been
-// copied. What it asked for is not known: it may have been another input.
+// orphaned reports whether a start belongs to a trigger or backfill that was requested after the records had been copied. The
+// details of that request are lost: it may have had another input.
 func (r *reconciliation) orphaned(s *wire.BufferedStart) bool {
 	_, known := r.Invoker.Sources[s.Source]
 	_, pending := r.Backfills[s.Source]
@@ -71,7 +73,7 @@ func (r *reconciliation) orphaned(s *wire.BufferedStart) bool {
 	return s.Manual && !known && !pending && !old
 }
 
-// forget takes a start out of the record, and out of the history.
+// forget removes a start from the record and from the history.
 func (r *reconciliation) forget(s *wire.BufferedStart) {
 	r.unstart(s)
 	for i := range r.Events {
@@ -84,8 +86,7 @@ func (r *reconciliation) forget(s *wire.BufferedStart) {
 	s.Phase = removed
 }
 
-// requeue makes a run start again whose request was published after the requests had been copied, and of whose end nothing
-// is known.
+// requeue starts a run again whose request was published after the requests had been copied, and whose end nobody knows.
 func (r *reconciliation) requeue(s *wire.BufferedStart) {
 	r.unstart(s)
 	s.Phase, s.Attempt, s.StartTime = schedule.PhaseReady, 1, time.Time{}
@@ -93,20 +94,20 @@ func (r *reconciliation) requeue(s *wire.BufferedStart) {
 	r.plan.InvokerChanged = true
 }
 
-// unstart takes the event of a start out of the history, and out of what is counted: if it starts again, there will be
-// another.
+// unstart removes the event of a start from the history, and the start from the counters: if it starts again, there will be
+// another event.
 func (r *reconciliation) unstart(s *wire.BufferedStart) {
 	for i := range r.Events {
 		if e := &r.Events[i]; e.RequestID == s.RequestID && e.Kind == schedule.EventStarted {
 			r.plan.Forget = append(r.plan.Forget, e.ID)
 			r.state.Counters.Actions--
-			return // others are repeats
+			return // the others are repeats
 		}
 	}
 }
 
-// handOffs finds the hand-offs that have left the generator or a backfiller and not arrived, and makes that hand over
-// again. What of it has arrived all the same, the invoker's record knows.
+// handOffs finds the hand-offs that have left the generator or a backfiller and have not arrived, and makes their sender hand
+// over again. If a part has arrived after all, the invoker's record knows it.
 func (r *reconciliation) handOffs() {
 	r.handOff()
 	for _, id := range slices.Sorted(maps.Keys(r.Backfills)) {
@@ -126,8 +127,8 @@ func (r *reconciliation) handOff() {
 	r.plan.Counts.HandOffs++
 }
 
-// batch sets a backfill back to where its hand-offs have arrived. One that is done, and of which the invoker knows nothing,
-// included: its record is there, so it is not over.
+// batch sets a backfill back to where its hand-offs have arrived. It does so even for one that is done and that the invoker does
+// not know: its record still exists, so it is not over.
 func (r *reconciliation) batch(b wire.BackfillState) {
 	if b.Incarnation != r.Definition.Incarnation || b.Mark.IsZero() {
 		return
@@ -150,9 +151,9 @@ func (r *reconciliation) batch(b wire.BackfillState) {
 	r.plan.Counts.HandOffs++
 }
 
-// withdraw finds the start requests whose runs have ended: those the record does not have as under way, or whose
-// completion is waiting. The intent to start was in the record before the request was in the stream, so a request that
-// the record does not know has been dealt with and forgotten.
+// withdraw finds the start requests whose runs have ended: the record does not have them as running, or their completion is
+// waiting. The record had the intent to start before the stream had the request. So a request that the record does not know has
+// been dealt with and forgotten.
 func (r *reconciliation) withdraw() {
 	underWay := map[string]bool{}
 	for i := range r.state.Starts {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// Format is the version of how a backup is laid out.
+	// Format is the version of the layout of a backup.
 	Format = 1
 
 	manifestFile = "manifest.json"
@@ -29,17 +29,17 @@ const (
 	manifestSum = "manifest.json.sha256"
 )
 
-// Manifest says what is in a backup.
+// Manifest describes the contents of a backup.
 type Manifest struct {
-	// Format is the version of how a backup is laid out, FormatVersion that of what Carillon stores.
+	// Format is the version of the layout of the backup, FormatVersion the version of what Carillon stores.
 	Format        int `json:"format"`
 	FormatVersion int `json:"formatVersion"`
-	// Version is that of the program that made the backup.
+	// Version is the version of the program that made the backup.
 	Version  string `json:"version"`
 	Prefix   string `json:"prefix"`
 	Shards   int    `json:"shards"`
 	Replicas int    `json:"replicas"`
-	// Begun is when the backup began, Moment when it had everything: what happened later is not in it.
+	// Begun is when the backup began, Moment when it had everything. It does not contain what happened after Moment.
 	Begun   time.Time `json:"begun"`
 	Moment  time.Time `json:"moment"`
 	Streams []Stream  `json:"streams"`
@@ -48,12 +48,12 @@ type Manifest struct {
 // Stream is one stream of a backup.
 type Stream struct {
 	Name string `json:"name"`
-	// Config and State are what the server said along with the snapshot, and wants to hear at the restore.
+	// Config and State are what the server returned with the snapshot, and requires at the restore.
 	Config json.RawMessage `json:"config"`
 	State  json.RawMessage `json:"state"`
-	// Messages is how many the stream had when its snapshot began.
+	// Messages is how many messages the stream had when its snapshot began.
 	Messages uint64 `json:"messages"`
-	// Snapshot is the archive of the server, Tail what came after it.
+	// Snapshot is the archive from the server, Tail what came after it.
 	Snapshot File `json:"snapshot"`
 	Tail     File `json:"tail"`
 	// TailMessages is how many messages Tail has.
@@ -90,8 +90,8 @@ func (m *Manifest) has(name string) bool {
 	return slices.ContainsFunc(m.Streams, func(s Stream) bool { return s.Name == name })
 }
 
-// restorable are the streams that the backup is to be restored from. Those that the release which made it did not have yet are made
-// anew, empty, when all others are there; completions were in the task streams then, from where they are taken as well.
+// restorable returns the streams to restore from the backup. An earlier release did not have some of them. If all others are in
+// the backup, those are created empty. Completions were in the task streams then, and are taken from there as well.
 func (m *Manifest) restorable(names subjects.Names) []string {
 	later := []string{names.ProgressStream(), names.WorkerDeadLetterStream()}
 	for shard := range m.Shards {
@@ -104,7 +104,7 @@ func damaged(format string, args ...any) error {
 	return schedule.Errorf(schedule.CodeFailedPrecondition, "the backup is damaged: "+format, args...)
 }
 
-// writer writes one file of a backup, and learns its size and sum on the way.
+// writer writes one file of a backup, and computes its size and sum meanwhile.
 type writer struct {
 	file  *os.File
 	out   *bufio.Writer
@@ -127,13 +127,13 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// close makes sure that the file is on the disk.
+// close ensures that the file is on the disk.
 func (w *writer) close() (File, error) {
 	err := errors.Join(w.out.Flush(), w.file.Sync(), w.file.Close())
 	return File{Name: filepath.Base(w.file.Name()), Bytes: w.bytes, SHA256: hex.EncodeToString(w.hash.Sum(nil))}, err
 }
 
-// writeFile writes one file of a backup by a function. The file is closed in any case.
+// writeFile writes one file of a backup with a function. The file is closed in any case.
 func writeFile(dir, name string, write func(io.Writer) error) (File, error) {
 	w, err := newWriter(dir, name)
 	if err != nil {
@@ -163,8 +163,8 @@ func writeManifest(dir string, m *Manifest) error {
 	return err
 }
 
-// Read reads the manifest of a backup and checks every file. The error has CodeFailedPrecondition where the folder holds
-// no backup, one of another format, or a damaged one.
+// Read reads the manifest of a backup and checks every file. The error has CodeFailedPrecondition if the folder holds no backup,
+// one of another format, or a damaged one.
 func Read(dir string) (*Manifest, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +173,7 @@ func Read(dir string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The format first: what a later one looks like nobody here knows.
+	// Check the format first, because a later format may look different.
 	var m Manifest
 	if err := json.Unmarshal(text, &struct {
 		Format *int `json:"format"`
@@ -253,13 +253,13 @@ func (f *File) check(dir string) error {
 	return nil
 }
 
-// open opens the file. It is never one outside of the folder.
+// open opens the file. It never opens one outside the folder.
 func (f *File) open(dir string) (*os.File, error) {
 	return os.Open(filepath.Join(dir, filepath.Base(f.Name)))
 }
 
-// The names of the streams of an installation, in the order in which a backup copies them: what is large and only ever
-// grows first, start requests last, since what has been done of those in the meantime has to be taken out again.
+// streamNames returns the names of the streams of an installation, in the order in which a backup copies them. Large streams that
+// only grow are first. Start requests are last, because those that are done meanwhile must be removed again.
 func streamNames(names subjects.Names, shards int) []string {
 	all := []string{names.EventStream(), names.DeadLetterStream(), names.WorkerDeadLetterStream(), names.ControlStream(), names.ProgressStream()}
 	for shard := range shards {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// patience is how long a cluster may take to elect a leader, or to make a consumer it has promised.
+	// patience is how long a cluster may take to elect a leader, or to make a consumer that it has promised.
 	patience      = 30 * time.Second
 	patienceDelay = 100 * time.Millisecond
 )
 
-// patiently repeats a step that does no harm when it is done twice, as long as it fails for a reason that passes.
+// patiently repeats a step as long as it fails for a temporary reason. The step must do no harm when it is done twice.
 func patiently(ctx context.Context, step func() error) error {
 	deadline := time.Now().Add(patience) //permit:time.Now how long NATS may take
 	for {
@@ -32,7 +32,7 @@ func patiently(ctx context.Context, step func() error) error {
 	}
 }
 
-// passing reports whether an error passes by itself: nobody is there to answer, or not yet.
+// passing reports whether an error is temporary: nobody answers, or not yet.
 func passing(err error) bool {
 	for _, known := range []error{
 		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,

@@ -12,19 +12,19 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// known is what a backup has of one schedule. Its records are of one moment. The other streams are of later ones, the
-// events of the last.
+// known is what a backup has of one schedule. Its records are from one moment. The other streams are from later moments, the
+// events from the last.
 type known struct {
 	Definition wire.Definition
-	// Generator and Invoker are zero where there is no record.
+	// Generator and Invoker are zero if there is no record.
 	Generator wire.GeneratorState
 	Invoker   wire.InvokerState
 	Backfills map[string]wire.BackfillState
-	// Events are those that were stored after the moment of the records, or shortly before.
+	// Events are the events that were stored after the moment of the records, or shortly before.
 	Events []schedule.Event
 	// Queued are the start requests in the action stream, by request ID.
 	Queued map[string]queued
-	// Reported are the request IDs whose completion waits in the task stream, Dead those of which a dead letter speaks.
+	// Reported has the request IDs whose completion waits in the task stream, Dead those that a dead letter is about.
 	Reported, Dead map[string]bool
 	// Arriving are the hand-offs that wait in the task stream, in order.
 	Arriving []wire.Enqueue
@@ -40,26 +40,26 @@ type queued struct {
 	TaskQueue string
 }
 
-// Counts say what was done to the records, so that they go together again.
+// Counts are what was done to the records to make them consistent again.
 type Counts struct {
-	// Deferred, Started, Completed and GivenUp are what only the events knew: starts that had begun to wait, runs that had
-	// begun and ended, actions that were skipped, missed or dropped.
+	// Deferred, Started, Completed and GivenUp are what only the events knew: starts that had begun to wait, runs that had begun,
+	// runs that had ended, and actions that were skipped, missed or dropped.
 	Deferred  int `json:"deferred"`
 	Started   int `json:"started"`
 	Completed int `json:"completed"`
 	GivenUp   int `json:"givenUp"`
-	// Requeued are runs that had begun after the start requests were copied: they are started again.
+	// Requeued counts runs that had begun after the start requests were copied: they are started again.
 	Requeued int `json:"requeued"`
-	// Withdrawn are start requests whose runs had ended.
+	// Withdrawn counts start requests whose runs had ended.
 	Withdrawn int `json:"withdrawn"`
-	// HandOffs are hand-offs to the invoker, of due actions or of a backfill, that are made again.
+	// HandOffs counts hand-offs to the invoker, of due actions or of a backfill, that are made again.
 	HandOffs int `json:"handOffs"`
-	// Forgotten are triggers, and starts of backfills, that were requested after the records had been copied.
+	// Forgotten counts triggers, and starts of backfills, that were requested after the records had been copied.
 	Forgotten int `json:"forgotten"`
-	// Paused and Deleted are schedules that had been paused on failure, or deleted, since their records were copied.
+	// Paused and Deleted count schedules that were paused on failure, or deleted, after their records were copied.
 	Paused  int `json:"paused"`
 	Deleted int `json:"deleted"`
-	// Assumed are actions that count as done because the restore was told when to go on from.
+	// Assumed counts actions that count as done because the restore was given a time to resume from.
 	Assumed int `json:"assumed"`
 }
 
@@ -77,22 +77,22 @@ func (c *Counts) add(o Counts) {
 	c.Assumed += o.Assumed
 }
 
-// plan is what to make of what is known.
+// plan is what to change because of what is known.
 type plan struct {
 	Invoker          wire.InvokerState
 	InvokerChanged   bool
 	Generator        wire.GeneratorState
 	GeneratorChanged bool
-	// Paused is the definition, paused on failure; nil if it stays as it is. Deleted says that it goes, and Gone is the event that
-	// tells of that.
+	// Paused is the definition, paused on failure; nil if it stays as it is. Deleted is set if the definition must go, and Gone
+	// is the event of that.
 	Paused  *wire.Definition
 	Deleted bool
 	Gone    *schedule.Event
-	// HandOff is one that the generator would have made; nil if it makes its own.
+	// HandOff is a hand-off that the generator would have made; nil if the generator makes its own.
 	HandOff *wire.Enqueue
 	// Backfills are the records that change.
 	Backfills []wire.BackfillState
-	// Ended are the completions that the events tell of, in order, for the last result.
+	// Ended are the completions that the events report, in order, for the last result.
 	Ended []schedule.Completion
 	// Withdraw are the sequences of start requests to remove.
 	Withdraw []uint64
@@ -101,11 +101,11 @@ type plan struct {
 	Counts Counts
 }
 
-// reconcile brings the records of a schedule to what the other streams know. It is a pure function.
+// reconcile changes the records of a schedule to agree with what the other streams know. It is a pure function.
 //
-// The high water mark of the invoker's record is its EventSequence: each transition numbers its events and publishes them
-// after the record, so those with higher numbers are what has happened since, and nothing else is. They are applied in
-// order. Then each run is looked for, in the order in which it leaves traces: its request, its completion, its event.
+// The high water mark of the invoker's record is its EventSequence. Each transition numbers its events and publishes them after
+// the record. So the events with higher numbers are exactly what has happened since. reconcile applies them in order. Then it
+// looks for each run, in the order in which a run leaves traces: its request, its completion, its event.
 func reconcile(k *known) plan {
 	r := &reconciliation{known: k}
 	r.plan.Invoker, r.plan.Generator = k.Invoker, k.Generator
@@ -127,7 +127,7 @@ func reconcile(k *known) plan {
 	return r.plan
 }
 
-// removed is the phase of a start that leaves the buffer in the end.
+// removed is the phase of a start that must leave the buffer in the end.
 const removed schedule.Phase = ""
 
 type reconciliation struct {
@@ -136,7 +136,7 @@ type reconciliation struct {
 	state *wire.InvokerState
 }
 
-// begin makes copies of what is changed in place, and an empty record where there is none of this incarnation.
+// begin copies what is changed in place, and makes an empty record if there is none of this incarnation.
 func (r *reconciliation) begin() {
 	if r.state.Incarnation != r.Definition.Incarnation {
 		*r.state = wire.InvokerState{Incarnation: r.Definition.Incarnation, LimitVersion: r.Definition.LimitVersion}
@@ -154,7 +154,7 @@ func (r *reconciliation) begin() {
 	r.state.Sources = sources
 }
 
-// gone returns the event by which the schedule was deleted, or closed, after its records were copied; nil if it is there still.
+// gone returns the event that deleted or closed the schedule after its records were copied; nil if the schedule still exists.
 func (r *reconciliation) gone() *schedule.Event {
 	for i := range r.Events {
 		if schedule.IsGone(r.Definition.Incarnation, r.Events[i:i+1]) {
@@ -164,7 +164,7 @@ func (r *reconciliation) gone() *schedule.Event {
 	return nil
 }
 
-// news are the events that the invoker's record does not know, each once, in the order of their numbers.
+// news returns the events that the invoker's record does not know, each once, in the order of their numbers.
 func (r *reconciliation) news() []*schedule.Event {
 	numbers := map[uint64]*schedule.Event{}
 	for i := range r.Events {
@@ -185,7 +185,7 @@ func (r *reconciliation) news() []*schedule.Event {
 	return events
 }
 
-// number returns the number that the invoker gave an event; false for the events of others, and of other incarnations.
+// number returns the number that the invoker gave an event. It returns false for events from others, and of other incarnations.
 func (r *reconciliation) number(id string) (uint64, bool) {
 	text, own := strings.CutPrefix(id, r.Definition.Incarnation+"-")
 	n, err := strconv.ParseUint(text, 10, 64)
@@ -201,7 +201,7 @@ func (r *reconciliation) find(requestID string) *wire.BufferedStart {
 	return nil
 }
 
-// apply does to the record what the transition did that the event tells of.
+// apply does to the record what the transition did that published the event.
 func (r *reconciliation) apply(e *schedule.Event) {
 	r.plan.InvokerChanged = true
 	r.state.Counters.Add(*e)
@@ -242,8 +242,8 @@ func (r *reconciliation) apply(e *schedule.Event) {
 	}
 }
 
-// applySpan is about actions that never were starts of their own. What has been counted of them is noted as what the
-// newest hand-off had: it is repeated, and its repeat counts only what is new.
+// applySpan applies an event about actions that never became starts. It adds their number to the counts of the newest hand-off.
+// The hand-off is repeated, and the repeat counts only what is new.
 func (r *reconciliation) applySpan(e *schedule.Event) {
 	if e.Count == 0 {
 		return
@@ -269,7 +269,7 @@ func (r *reconciliation) applySpan(e *schedule.Event) {
 	r.state.Sources[e.Source] = progress
 }
 
-// startOf returns the start that an event is about, which it adds to the buffer if it is new.
+// startOf returns the start that an event is about. It adds the start to the buffer if it is new.
 func (r *reconciliation) startOf(e *schedule.Event) *wire.BufferedStart {
 	if s := r.find(e.RequestID); s != nil {
 		return s
@@ -300,7 +300,7 @@ func (r *reconciliation) ready(s *wire.BufferedStart, taskQueue string) {
 	s.RunID, s.TaskQueue = wire.RunID(s.RequestID), taskQueue
 }
 
-// end notes that a run has been asked to end, and that it is asked again: nobody knows whether it has heard.
+// end records that a run has been asked to end, and asks again: nobody knows whether the run has received the first request.
 func (r *reconciliation) end(e *schedule.Event, kind schedule.ControlKind) {
 	s := r.startOf(e)
 	r.ready(s, e.TaskQueue) // it may have been about to be started
@@ -329,7 +329,7 @@ func (r *reconciliation) complete(e *schedule.Event) {
 	})
 }
 
-// pause is pause on failure, which the invoker writes into the definition before it tells of it.
+// pause applies pause on failure. The invoker writes that into the definition before it publishes the event.
 func (r *reconciliation) pause(e *schedule.Event) {
 	if r.Definition.Schedule.State.Paused || r.plan.Paused != nil {
 		return
@@ -342,8 +342,8 @@ func (r *reconciliation) pause(e *schedule.Event) {
 	r.plan.Counts.Paused = 1
 }
 
-// cover notes that a source's times of a span have been taken over. Of a source that neither the record nor a backfill
-// speaks of, nothing is noted: it is over.
+// cover records that a source's times in a span have been taken over. It ignores a source that neither the record nor a backfill
+// knows, because such a source is over.
 func (r *reconciliation) cover(source string, span wire.Span) {
 	if source == "" {
 		return
@@ -353,14 +353,14 @@ func (r *reconciliation) cover(source string, span wire.Span) {
 		return
 	}
 	if len(progress.Covered) == 0 {
-		// What the chain of hand-offs begins with comes first, also if it is nothing.
+		// The beginning of the chain of hand-offs comes first, even as an empty span.
 		progress.Covered = []wire.Span{{From: r.origin(source), To: r.origin(source)}}
 	}
 	progress.Covered = join(append(progress.Covered, span))
 	r.state.Sources[source] = progress
 }
 
-// join puts spans in order, and makes one of those that touch.
+// join sorts spans, and joins those that touch.
 func join(spans []wire.Span) []wire.Span {
 	slices.SortFunc(spans, func(a, b wire.Span) int { return a.From.Compare(b.From) })
 	joined := spans[:1]
@@ -376,7 +376,7 @@ func join(spans []wire.Span) []wire.Span {
 	return joined
 }
 
-// origin is where the chain of hand-offs of a source begins.
+// origin returns where the chain of hand-offs of a source begins.
 func (r *reconciliation) origin(source string) time.Time {
 	b, manual := r.Backfills[source]
 	switch {
@@ -388,7 +388,7 @@ func (r *reconciliation) origin(source string) time.Time {
 	return b.Range.Start.Add(-1)
 }
 
-// arrived is up to when all hand-offs of a source have arrived.
+// arrived returns the time up to which all hand-offs of a source have arrived.
 func (r *reconciliation) arrived(source string) time.Time {
 	covered := r.state.Sources[source].Covered
 	if len(covered) == 0 {

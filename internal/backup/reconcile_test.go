@@ -15,7 +15,7 @@ import (
 
 var due = epoch.Add(time.Minute)
 
-// settled is what a backup has of a schedule with one run, all of which goes together.
+// settled is what a backup has of a schedule with one run. All of it is consistent.
 func settled(t *testing.T) *known {
 	t.Helper()
 	d := wire.Definition{Namespace: "default", ID: "a", Incarnation: "i", Version: 3, CreateTime: epoch}
@@ -40,7 +40,7 @@ func settled(t *testing.T) *known {
 	}
 }
 
-// event is one of the invoker's about a start that was due a second after r1.
+// event returns an event of the invoker about a start that was due a second after r1.
 func event(number int, kind schedule.EventKind, requestID, source string) schedule.Event {
 	return schedule.Event{
 		ID: fmt.Sprintf("i-%d", number), Kind: kind, RequestID: requestID, Source: source, Manual: source != schedule.SourceAuto,
@@ -254,7 +254,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestUnseenChanges are those whose events are stored, and which no record of the backup has.
+// TestUnseenChanges are changes whose events are stored, and which no record of the backup has.
 func TestUnseenChanges(t *testing.T) {
 	t.Parallel()
 	k := settled(t)

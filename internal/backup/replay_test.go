@@ -18,9 +18,9 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 
-// TestEventsBringARecordForward lets the invoker's own functions go through random histories. From the record of any
-// moment and the events since, the record of a later moment follows: what waits, runs and has ended, and the counters. And
-// a generator of the earlier moment, which hands over everything since once more, adds nothing.
+// TestEventsBringARecordForward drives the invoker's own functions through random histories. The record of any moment, with the
+// events since, gives the record of a later moment: what waits, what runs and what has ended, and the counters. A generator of
+// the earlier moment that hands over everything since again adds nothing.
 func TestEventsBringARecordForward(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,7 +46,7 @@ type history struct {
 	state      wire.InvokerState
 	events     []schedule.Event
 	now        time.Time
-	// handOffs are all that were made; each has the counts that a repeat of it would have.
+	// handOffs are all hand-offs that were made; each has the counts that a repeat of it would have.
 	handOffs []wire.Enqueue
 	nominals int
 }
@@ -83,7 +83,7 @@ func (h *history) keep(out invoker.Decision) {
 	h.state.Outbox = nil
 }
 
-// due hands over what has come due since the last hand-off.
+// due hands over what has become due since the last hand-off.
 func (h *history) due(t *rapid.T) {
 	from := epoch
 	if n := len(h.handOffs); n > 0 {
@@ -113,7 +113,7 @@ func (h *history) due(t *rapid.T) {
 // refused is why a start is not accepted.
 const refused = "refused"
 
-// execute does some of the work there is.
+// execute does some of the pending work.
 func (h *history) execute(t *rapid.T) {
 	work := invoker.WorkOf(&h.state, h.now)
 	var report invoker.Report
@@ -142,8 +142,8 @@ func (h *history) complete(t *rapid.T) {
 	h.keep(invoker.Transition(&h.definition, h.state, invoker.Input{Completions: []schedule.Completion{c}}, h.now))
 }
 
-// known is what a backup has whose records are of an earlier moment, and whose other streams are of this one. The events
-// come in any order, and some of them twice. All hand-offs wait still, at the worst.
+// known returns what a backup has if its records are from an earlier moment and its other streams from this one. The events come
+// in any order, and some of them twice. In the worst case all hand-offs are still waiting.
 func (h *history) known(early wire.InvokerState) *known {
 	k := &known{
 		Definition: h.definition, Invoker: early, Events: slices.Clone(h.events), Queued: map[string]queued{},
@@ -159,8 +159,8 @@ func (h *history) known(early wire.InvokerState) *known {
 	return k
 }
 
-// untold are the starts that have been chosen since an earlier moment, and of which no event tells: their hand-offs still
-// wait, and bring them again.
+// untold returns the starts that have been chosen since an earlier moment and that no event reports. Their hand-offs still wait,
+// and bring them again.
 func (h *history) untold(early *history) map[string]bool {
 	untold := map[string]bool{}
 	for i := range h.state.Starts {
@@ -175,7 +175,7 @@ func (h *history) untold(early *history) map[string]bool {
 	return untold
 }
 
-// requireSame compares what a record that was brought forward says with what is so.
+// requireSame compares a record that was brought forward with the real one.
 func requireSame(t *rapid.T, h *history, have *wire.InvokerState, untold map[string]bool) {
 	require.Equal(t, h.state.Counters, have.Counters)
 	require.Equal(t, h.state.EventSequence, have.EventSequence)
@@ -191,8 +191,8 @@ func requireSame(t *rapid.T, h *history, have *wire.InvokerState, untold map[str
 			chosen++
 		}
 	}
-	// That a start has been chosen no event tells before it is executed. If it was not, it is chosen again; if it was
-	// refused, it takes none of the remaining actions: no more are started than the limit says.
+	// No event reports that a start has been chosen before it is executed. If it was not executed, it is chosen again. If it was
+	// refused, it takes none of the remaining actions, so that no more are started than the limit allows.
 	require.LessOrEqual(t, have.LimitUsed, h.state.LimitUsed)
 	require.GreaterOrEqual(t, have.LimitUsed, h.state.LimitUsed-chosen)
 	for _, control := range h.state.Controls {
@@ -202,7 +202,7 @@ func requireSame(t *rapid.T, h *history, have *wire.InvokerState, untold map[str
 	}
 }
 
-// phases says of each start that has not ended whether it waits or runs.
+// phases returns for each start that has not ended whether it waits or runs.
 func phases(state *wire.InvokerState, but map[string]bool) []string {
 	var all []string
 	for i := range state.Starts {
@@ -222,8 +222,8 @@ func find(state *wire.InvokerState, requestID string) *wire.BufferedStart {
 	return nil
 }
 
-// requireNothingNew makes the hand-off that a generator of the earlier moment makes: all in one. It brings what nobody has told
-// of, and nothing else.
+// requireNothingNew makes the hand-off of a generator of the earlier moment, all in one. It brings what no event has reported,
+// and nothing else.
 func requireNothingNew(t *rapid.T, h, early *history, state *wire.InvokerState, untold map[string]bool) {
 	since := h.handOffs[len(early.handOffs):]
 	if len(since) == 0 {

@@ -23,12 +23,12 @@ import (
 // RestoreConfig is what [Restore] needs. JS is required.
 type RestoreConfig struct {
 	JS jetstream.JetStream
-	// Prefix is what the installation is called; empty means as in the backup, and nothing else is possible.
+	// Prefix is the prefix of the installation. Empty means the prefix in the backup; no other one is possible.
 	Prefix string
-	// Replicas is how many NATS servers keep all data; 0 takes what it was.
+	// Replicas is how many NATS servers keep all data. 0 means as many as before.
 	Replicas int
-	// ResumeFrom is when the restored schedules go on: what was due between the moment of the backup and then counts as
-	// done. Zero means the moment itself: what was due since is started, as after an outage, if it is within the catch-up
+	// ResumeFrom is when the restored schedules continue: what was due between the moment of the backup and ResumeFrom counts as
+	// done. Zero means the moment itself: what was due since is started, as after an outage, if it lies within the catch-up
 	// window.
 	ResumeFrom time.Time
 	Progress   Progress
@@ -36,23 +36,23 @@ type RestoreConfig struct {
 	Now func() time.Time
 }
 
-// Summary is what came of a restore.
+// Summary is the result of a restore.
 type Summary struct {
 	Prefix string    `json:"prefix"`
 	Moment time.Time `json:"moment"`
-	// ResumeFrom is what the restore was told, zero if nothing.
+	// ResumeFrom is the time that the restore was given, zero if none.
 	ResumeFrom time.Time `json:"resumeFrom,omitzero"`
 	Streams    int       `json:"streams"`
 	Schedules  int       `json:"schedules"`
 	Counts
-	// Lost are the changes that were made while the backup was, too late for their record to be in it. Never nil.
+	// Lost are the changes that were made during the backup, too late for their record to be in it. Never nil.
 	Lost []Lost `json:"lost"`
-	// Gone are the schedules that were deleted or closed while the backup was, whose records the restore has removed; as many as
+	// Gone are the schedules that were deleted or closed during the backup, and whose records the restore has removed; as many as
 	// Deleted counts. Never nil.
 	Gone []Lost `json:"gone"`
 }
 
-// Lost is a change that is not in the records of the backup, and that the history knew of.
+// Lost is a change that the history knew and that is not in the records of the backup.
 type Lost struct {
 	Namespace  string             `json:"namespace"`
 	ScheduleID string             `json:"scheduleId"`
@@ -61,8 +61,8 @@ type Lost struct {
 	Identity   string             `json:"identity,omitempty"`
 }
 
-// Restore brings an installation back from a backup. No process of it may run, workers included, until it returns. A
-// restore that fails removes what it has made; the backup stays as it is.
+// Restore restores an installation from a backup. No process of the installation may run until Restore returns, not even a
+// worker. A restore that fails removes what it has made. The backup stays as it is.
 func Restore(ctx context.Context, config RestoreConfig, dir string) (Summary, error) {
 	if config.Now == nil {
 		config.Now = time.Now //permit:time.Now the default
@@ -120,13 +120,13 @@ type restoration struct {
 	names    subjects.Names
 	manifest *Manifest
 	dir      string
-	// made are the streams that it has begun to restore.
+	// made are the streams that the restore has begun to restore.
 	made    []string
 	done    int
 	summary Summary
 }
 
-// expectNothing makes sure that there is no installation, and none about to be.
+// expectNothing ensures that there is no installation, and that none is being created.
 func (r *restoration) expectNothing(ctx context.Context) error {
 	var there []string
 	for _, name := range streamNames(r.names, r.manifest.Shards) {
@@ -154,7 +154,7 @@ func (r *restoration) expectNothing(ctx context.Context) error {
 	return fmt.Errorf("look for processes of the installation: %w", err)
 }
 
-// some names a few of many.
+// some lists a few of many names.
 func some(names []string) string {
 	const few = 3
 	if len(names) <= few {
@@ -163,8 +163,8 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d others", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// run restores the streams, then makes their contents go together, and opens the installation last: without its facts no
-// process goes to work.
+// run restores the streams, makes their contents consistent, and opens the installation last: without its facts no process begins
+// to work.
 func (r *restoration) run(ctx context.Context) error {
 	facts := subjects.BucketStream(r.names.ClusterBucket())
 	for _, name := range r.manifest.restorable(r.names) {
@@ -175,7 +175,7 @@ func (r *restoration) run(ctx context.Context) error {
 			return fmt.Errorf("restore %s: %w", name, explain(err))
 		}
 		if name == r.names.EventStream() {
-			continue // what it gets depends on what is made of the records
+			continue // its tail depends on how the records are settled
 		}
 		if err := r.tail(ctx, name, nil); err != nil {
 			return fmt.Errorf("complete %s: %w", name, err)
@@ -200,7 +200,7 @@ func (r *restoration) run(ctx context.Context) error {
 	return nil
 }
 
-// explain adds what to do about a failure to place a stream.
+// explain adds advice to the error of a stream that cannot be placed.
 func explain(err error) error {
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == bus.CodeNoPeers {
@@ -238,8 +238,8 @@ func (r *restoration) stream(ctx context.Context, name string) error {
 	return err
 }
 
-// config is what the stream was set up with, but for the replicas. It passes through this program as it is: it may have
-// settings that nothing here knows.
+// config returns the configuration of the stream as it was, except for the replicas. It copies the JSON, because it may have
+// settings that this program does not know.
 func (r *restoration) config(stream *Stream) (json.RawMessage, error) {
 	if r.Replicas == 0 {
 		return stream.Config, nil
@@ -252,10 +252,10 @@ func (r *restoration) config(stream *Stream) (json.RawMessage, error) {
 	return json.Marshal(config)
 }
 
-// tailPublish is how many messages are under way at once.
+// tailPublish is how many messages are in flight at once.
 const tailPublish = 256
 
-// tail stores what a stream had got since its snapshot, but the messages of the given IDs.
+// tail stores what a stream got after its snapshot, without the messages that have the given IDs.
 func (r *restoration) tail(ctx context.Context, name string, forget map[string]bool) error {
 	stream, err := r.manifest.stream(name)
 	if err != nil {
@@ -283,7 +283,7 @@ func (r *restoration) tail(ctx context.Context, name string, forget map[string]b
 	return flush()
 }
 
-// again is the message as it is to be stored once more. What its publisher expected of the stream was true then.
+// again returns the message to store once more, without what its publisher expected of the stream, which was true only then.
 func (m *message) again() *nats.Msg {
 	header := nats.Header{}
 	for name, values := range m.Header {
@@ -294,10 +294,10 @@ func (m *message) again() *nats.Msg {
 	return &nats.Msg{Subject: m.Subject, Header: header, Data: m.Data}
 }
 
-// undoTimeout bounds the removal of what a restore has made.
+// undoTimeout limits the removal of what a restore has made.
 const undoTimeout = time.Minute
 
-// undo removes the streams that were made, so that the restore can be tried again.
+// undo removes the streams that the restore has made, so that it can be tried again.
 func (r *restoration) undo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()

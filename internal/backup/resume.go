@@ -9,15 +9,15 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// assumedReason is why actions that were due between the moment of a backup and the time to resume from are not started.
+// assumedReason is why actions are not started that were due between the moment of a backup and the time to resume from.
 const assumedReason = "restored from a backup: taken for done"
 
-// resume makes a schedule go on from the time the restore was told, if it was. What was due up to the moment of the
-// backup, and had not been handed over, is handed over: nobody has started it. What was due since counts as missed, which
-// an event tells.
+// resume makes a schedule continue from the time that the restore was given, if any. What was due up to the moment of the backup
+// and had not been handed over is handed over, because nobody has started it. What was due since counts as missed, and an event
+// reports that.
 //
-// The generator has one mark only. So the hand-off up to the moment is made here, by the generator's own function, and the
-// record of the invoker says that the rest has arrived.
+// The generator has only one mark. So resume makes the hand-off up to the moment itself, with the generator's own function, and
+// the invoker's record says that the rest has arrived.
 func (s *settlement) resume(k *known, p *plan) {
 	d := &k.Definition
 	if p.Paused != nil {
@@ -38,14 +38,14 @@ func (s *settlement) resume(k *known, p *plan) {
 	assumed := generator.Decide(in)
 	p.HandOff = pending.HandOff
 	p.Generator = pending.State
-	p.Generator.Version = version // what came with a newer one the generator has yet to see
+	p.Generator.Version = version // the generator has not seen the changes of a newer version yet
 	p.Generator.Mark, p.Generator.HandedOff = s.ResumeFrom, s.ResumeFrom
 	p.Generator.LastNominal = assumed.State.LastNominal
 	p.GeneratorChanged = true
 	p.assume(d, wire.Span{From: pending.State.HandedOff, To: s.ResumeFrom}, assumed.HandOff)
 }
 
-// assume notes in the invoker's record that a span has been dealt with.
+// assume records in the invoker's record that a span has been dealt with.
 func (p *plan) assume(d *wire.Definition, span wire.Span, due *wire.Enqueue) {
 	state := &p.Invoker
 	progress := state.Sources[schedule.SourceAuto]
@@ -68,7 +68,7 @@ func (p *plan) assume(d *wire.Definition, span wire.Span, due *wire.Enqueue) {
 	p.Counts.Assumed += event.Count
 }
 
-// bounds are the nominal times of the first and the last action of a hand-off.
+// bounds returns the nominal times of the first and the last action of a hand-off.
 func bounds(e *wire.Enqueue) (first, last time.Time) {
 	spans := []wire.Span{e.MissedSpan, e.SupersededSpan, e.DroppedSpan}
 	if n := len(e.Starts); n > 0 {

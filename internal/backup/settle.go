@@ -21,10 +21,10 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// settleConcurrency is how many schedules are settled side by side.
+// settleConcurrency is how many schedules are settled at once.
 const settleConcurrency = 32
 
-// settlement brings the records of all schedules to what the other streams know, and wakes the pools.
+// settlement changes the records of all schedules to agree with what the other streams know, and wakes the pools.
 type settlement struct {
 	*restoration
 	evidence *evidence
@@ -36,7 +36,7 @@ type settlement struct {
 	forget map[string]bool
 }
 
-// reconcile settles every schedule. It returns the IDs of the events that are not to be stored.
+// reconcile settles every schedule. It returns the IDs of the events that must not be stored.
 func (r *restoration) reconcile(ctx context.Context) (map[string]bool, error) {
 	buckets, err := kv.OpenBuckets(ctx, r.JS, r.names, r.manifest.Shards)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *restoration) reconcile(ctx context.Context) (map[string]bool, error) {
 	return s.forget, nil
 }
 
-// shard settles the schedules of a shard, those included of which there is only something left.
+// shard settles the schedules of a shard, including those of which only remains exist.
 func (s *settlement) shard(ctx context.Context, buckets kv.Buckets, shard int, known map[schedule.Key]bool) error {
 	records, err := buckets.Keys(ctx, s.names.StateBucket(shard), ">")
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *settlement) shard(ctx context.Context, buckets kv.Buckets, shard int, k
 	for _, record := range records {
 		key, err := subjects.ParseStateKey(record)
 		if err != nil {
-			continue // it is none of ours
+			continue // it is not ours
 		}
 		known[key] = true
 		ids := backfills[key]
@@ -104,8 +104,8 @@ type records struct {
 	backfills  map[string]kv.Record[wire.BackfillState]
 }
 
-// schedule settles one schedule. A record that cannot be read stays what it is: cluster check names it. What was settled
-// once, in part or in full, may be settled again.
+// schedule settles one schedule. A record that cannot be read stays as it is; cluster check reports it. What has been settled, in
+// part or in full, may be settled again.
 func (s *settlement) schedule(ctx context.Context, key schedule.Key, backfills []string) error {
 	h, err := s.read(ctx, key, backfills)
 	if errors.Is(err, kv.ErrCorrupt) {
@@ -115,7 +115,7 @@ func (s *settlement) schedule(ctx context.Context, key schedule.Key, backfills [
 		return err
 	}
 	if h.definition.Revision == 0 {
-		return s.wake(ctx, h) // the pools forget what is left of it
+		return s.wake(ctx, h) // the pools remove what is left of it
 	}
 	known, err := s.known(h)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *settlement) known(h *records) (*known, error) {
 	return k, nil
 }
 
-// carryOut writes what is to change. Nobody else writes, so that no write can conflict.
+// carryOut writes the changes. Nobody else writes, so that no write can conflict.
 func (s *settlement) carryOut(ctx context.Context, h *records, p *plan) error {
 	for _, sequence := range p.Withdraw {
 		if err := s.withdraw(ctx, sequence); err != nil {
@@ -210,8 +210,8 @@ func (s *settlement) carryOut(ctx context.Context, h *records, p *plan) error {
 	return nil
 }
 
-// traceOf is what the trace of a definition is to say that a restore removes: as much of what the request has left as its event
-// tells. What was to become of the runs no event does.
+// traceOf returns the note for a definition that a restore removes: as much about the request as its event has. No event says
+// what was to become of the runs.
 func traceOf(d *wire.Definition, gone *schedule.Event) kv.Note {
 	switch {
 	case gone.Kind == schedule.EventClosed:
@@ -222,7 +222,7 @@ func traceOf(d *wire.Definition, gone *schedule.Event) kv.Note {
 	return kv.Note{Deletion: &wire.Deletion{Incarnation: d.Incarnation, RequestID: gone.RequestID}}
 }
 
-// withdraw removes a start request, if it is still there. The server has no error of its own for one that is not.
+// withdraw removes a start request, if it still exists. The server has no specific error for one that does not.
 func (s *settlement) withdraw(ctx context.Context, sequence uint64) error {
 	err := s.actions.DeleteMsg(ctx, sequence)
 	if err == nil {
@@ -235,7 +235,7 @@ func (s *settlement) withdraw(ctx context.Context, sequence uint64) error {
 	return err
 }
 
-// writeResult brings the last result up to date with the completions that only the events knew.
+// writeResult adds the completions that only the events knew to the last result.
 func (s *settlement) writeResult(ctx context.Context, key schedule.Key, p *plan) error {
 	if len(p.Ended) == 0 {
 		return nil
@@ -253,8 +253,8 @@ func (s *settlement) writeResult(ctx context.Context, key schedule.Key, p *plan)
 	return err
 }
 
-// wake makes all pools look at a schedule. Their timers may be gone: one that was set anew while the snapshot was under way
-// is in no backup.
+// wake makes all pools look at a schedule. Its timers may be missing: a timer that was replaced during the snapshot is in no
+// backup.
 func (s *settlement) wake(ctx context.Context, h *records) error {
 	shard, names := s.store.ShardOf(h.key), s.names
 	wake := &wire.Wake{Reason: wire.ReasonRetry}
@@ -292,8 +292,8 @@ func (s *settlement) note(p *plan, lost []Lost) {
 	}
 }
 
-// unseen are the changes that people have made after the records were copied. The history must not tell of what is not
-// so: their events go.
+// unseen returns the changes that users made after the records were copied. It removes their events, because the history must not
+// report what is not so.
 func unseen(k *known, p *plan) []Lost {
 	if p.Deleted {
 		return nil
@@ -317,7 +317,7 @@ func lostBy(e *schedule.Event) Lost {
 	return Lost{Namespace: e.Namespace, ScheduleID: e.ScheduleID, Kind: e.Kind, Time: e.Time, Identity: e.Identity}
 }
 
-// unseen reports whether an event tells of a change that the records do not have.
+// unseen reports whether an event is about a change that the records do not have.
 func (k *known) unseen(e *schedule.Event, p *plan) bool {
 	prefix := k.Definition.Incarnation + "-" + string(e.Kind) + "-"
 	name, own := strings.CutPrefix(e.ID, prefix)
@@ -335,7 +335,7 @@ func (k *known) unseen(e *schedule.Event, p *plan) bool {
 	return false
 }
 
-// followed reports whether there are events of what came of a request.
+// followed reports whether there are events about the effects of a request.
 func (k *known) followed(source string, p *plan) bool {
 	return slices.ContainsFunc(k.Events, func(e schedule.Event) bool {
 		return e.Source == source && e.Kind != schedule.EventTriggered && e.Kind != schedule.EventBackfillRequested &&
@@ -343,12 +343,12 @@ func (k *known) followed(source string, p *plan) bool {
 	})
 }
 
-// asked reports whether the definition has brought a request, of which the generator has not made a record yet.
+// asked reports whether the definition carries a request for which the generator has not made a record yet.
 func (k *known) asked(source string) bool {
 	return slices.ContainsFunc(k.Definition.Requests, func(b wire.BackfillState) bool { return b.ID == source })
 }
 
-// orphaned forgets the events of schedules that were created after the records had been copied, and are not in the backup.
+// orphaned forgets the events of schedules that were created after the records had been copied, and so are not in the backup.
 func (s *settlement) orphaned(known map[schedule.Key]bool) {
 	for key, events := range s.evidence.events {
 		if known[key] {

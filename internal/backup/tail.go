@@ -16,7 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
-// message is one of those that a stream has got since its snapshot.
+// message is a message that a stream has got since its snapshot.
 type message struct {
 	Sequence uint64      `json:"sequence"`
 	Subject  string      `json:"subject"`
@@ -25,20 +25,19 @@ type message struct {
 }
 
 const (
-	// tailBatch is how many messages are asked for at once, tailPause the wait for a replica that has not got all.
+	// tailBatch is how many messages are requested at once, tailPause the wait for a replica that does not have all of them yet.
 	tailBatch = 500
 	tailPause = 20 * time.Millisecond
 	// tailIdle is how long the server keeps a consumer whose reader has died.
 	tailIdle = time.Minute
 )
 
-// follow visits what a stream that keeps its messages has got after a sequence, in order, and returns at a moment when
-// there is no more. Then every message that the stream has at that moment was either there all the time since the
-// snapshot began, and is in that, or has been visited: one that is replaced goes before or after its visit, and what
-// replaces it is visited later.
+// follow visits the messages that a stream got after a sequence, in order, and returns at a moment when there are no more. The
+// stream keeps its messages. Then every message that the stream has at that moment has been visited, or was there during the
+// whole snapshot and is in it. A message that is replaced disappears before or after its visit, and its replacement is visited
+// later.
 //
-// The consumer may be served by a replica that lags behind. It is waited for until it has what the leader had when this
-// was called.
+// A replica that lags behind may serve the consumer. follow waits until it has what the leader had when follow was called.
 func (a api) follow(ctx context.Context, name string, after uint64, visit func(*message) error) error {
 	var consumer jetstream.Consumer
 	var until uint64
@@ -76,7 +75,7 @@ func (a api) follow(ctx context.Context, name string, after uint64, visit func(*
 		if last >= until {
 			return nil
 		}
-		// Nobody need wait for a message that is gone again.
+		// Nobody needs to wait for a message that is gone again.
 		if _, err := a.next(ctx, name, until, ">"); errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		} else if err != nil {
@@ -88,7 +87,7 @@ func (a api) follow(ctx context.Context, name string, after uint64, visit func(*
 	}
 }
 
-// take visits what a consumer has right now, and returns how much that was.
+// take visits the messages that a consumer has right now, and returns how many there were.
 func take(consumer jetstream.Consumer, visit func(*message) error) (int, error) {
 	batch, err := consumer.FetchNoWait(tailBatch)
 	if err != nil {
@@ -105,7 +104,7 @@ func take(consumer jetstream.Consumer, visit func(*message) error) (int, error) 
 		failed = errors.Join(failed, err)
 	}
 	if failed != nil || count > 0 {
-		return count, failed // what is wrong with the rest the next call shows
+		return count, failed // the next call reports what is wrong with the rest
 	}
 	return 0, batch.Error()
 }
@@ -114,11 +113,11 @@ func (a api) drop(ctx context.Context, consumer jetstream.Consumer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	info := consumer.CachedInfo()
-	_ = a.js.DeleteConsumer(ctx, info.Stream, info.Name) // else the server does it in a while
+	_ = a.js.DeleteConsumer(ctx, info.Stream, info.Name) // otherwise the server does it later
 }
 
-// walk visits the messages of a work queue from one sequence to another, both inclusive, that a subject matches. A work
-// queue gives no second consumer its messages; the leader is asked for one after the other.
+// walk visits the messages of a work queue that match a subject, from one sequence to another, both inclusive. A work queue gives
+// its messages to no second consumer, so walk asks the leader for one after the other.
 func (a api) walk(ctx context.Context, stream string, from, to uint64, subject string, visit func(*message) error) error {
 	for from <= to {
 		m, err := a.next(ctx, stream, from, subject)
@@ -138,8 +137,8 @@ func (a api) walk(ctx context.Context, stream string, from, to uint64, subject s
 	return nil
 }
 
-// next asks the leader for the first message from a sequence on that a subject matches; jetstream.ErrMsgNotFound if there
-// is none.
+// next asks the leader for the first message from a sequence on that matches a subject; jetstream.ErrMsgNotFound if there is
+// none.
 func (a api) next(ctx context.Context, stream string, from uint64, subject string) (*message, error) {
 	var answer struct {
 		Message struct {
