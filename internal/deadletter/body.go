@@ -12,14 +12,14 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// Body is the body of a letter for people and programs: a value where it can be read, else text.
+// Body is the body of a letter for people and programs: a value if it can be read, otherwise text.
 type Body struct {
-	// Format says how the body is written: "json", "record" for the encoding of the pools, "text", or "base64" for bytes
-	// that are none of these.
+	// Format is the format of the body: "json", "record" for the encoding of the pools, "text", or "base64" for bytes that are
+	// none of these.
 	Format string `json:"format"`
-	// Value is the body as JSON, of the formats json and record.
+	// Value is the body as JSON, for the formats json and record.
 	Value json.RawMessage `json:"value,omitempty"`
-	// Text is the body of the format text, or its base64.
+	// Text is the body for the format text, or its base64.
 	Text string `json:"text,omitempty"`
 }
 
@@ -44,7 +44,8 @@ func readBody(k kind, data []byte) Body {
 	return Body{Format: FormatBase64, Text: base64.StdEncoding.EncodeToString(data)}
 }
 
-// readRecord returns a message between pools as JSON, nil if it cannot be read: that may be why it is here.
+// readRecord returns a message between pools as JSON. It returns nil if the message cannot be read, which may be why it is a
+// letter.
 func readRecord(k kind, data []byte) json.RawMessage {
 	var into any
 	switch k {

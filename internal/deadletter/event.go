@@ -13,9 +13,8 @@ import (
 // traceparent is the header of the W3C trace context.
 const traceparent = "traceparent"
 
-// Event is what the history of a schedule says about a letter made by [New]: that a message about the schedule could not
-// be processed. It is false when the message does not say which schedule it is about. A letter that is made again has an
-// event of the same ID.
+// Event returns the event of a letter made by [New]: a message about a schedule could not be processed. It returns false if the
+// message does not say which schedule it is about. If a letter is made again, its event has the same ID.
 func Event(names subjects.Names, letter *nats.Msg, at time.Time) (schedule.Event, bool) {
 	origin := originOf(letter.Header)
 	about := meaningOf(names, origin.Subject, letter.Data)
@@ -24,7 +23,7 @@ func Event(names subjects.Names, letter *nats.Msg, at time.Time) (schedule.Event
 	return event, about.key.ID != ""
 }
 
-// replayedEvent says that a letter has been sent again.
+// replayedEvent returns the event that a letter has been sent again.
 func replayedEvent(m *Message, about meaning, identity string, at time.Time) schedule.Event {
 	event := eventOf(schedule.EventReplayed, m.Origin, about, at)
 	event.Reason, event.Identity = "was a dead letter: "+m.Reason, identity
@@ -32,7 +31,8 @@ func replayedEvent(m *Message, about meaning, identity string, at time.Time) sch
 	return event
 }
 
-// traceOf returns the trace context of a message, unless it is longer than one can be: workers write it.
+// traceOf returns the trace context of a message. It ignores one that is longer than a trace context can be, because workers
+// write it.
 func traceOf(header nats.Header) string {
 	const longest = 64
 	if trace := header.Get(traceparent); len(trace) <= longest {
@@ -48,5 +48,5 @@ func eventOf(kind schedule.EventKind, origin Origin, about meaning, at time.Time
 	}
 }
 
-// id names the message among all that ever were in the streams of the installation.
+// id identifies the message among all messages that ever were in the streams of the installation.
 func (o Origin) id() string { return o.Stream + "-" + strconv.FormatUint(o.Sequence, 10) }

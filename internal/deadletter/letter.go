@@ -15,35 +15,36 @@ import (
 // Worker is the pool of the letters that workers write.
 const Worker = "worker"
 
-// Letter is what there is to say about a dead letter, apart from its contents.
+// Letter is everything about a dead letter except its contents.
 type Letter struct {
-	// Number names it, Sequence is its place in the stream that it is in.
+	// Number identifies it, Sequence is its place in its stream.
 	Number   Number `json:"number"`
 	Sequence uint64 `json:"sequence"`
 	// Time is when it was stored.
 	Time time.Time `json:"time"`
-	// Pool is who gave the message up: a pool, or [Worker].
+	// Pool is who gave up on the message: a pool, or [Worker].
 	Pool   string `json:"pool"`
 	Reason string `json:"reason"`
 	// Deliveries is how often the message had been delivered.
 	Deliveries uint64 `json:"deliveries"`
-	// Namespace and ScheduleID are empty when the message does not say which schedule it is about. Those of a letter of a worker are never
-	// others than what the worker may write about.
+	// Namespace and ScheduleID are empty if the message does not say which schedule it is about. In a letter of a worker they are
+	// never others than those that the worker may write about.
 	Namespace  string `json:"namespace,omitempty"`
 	ScheduleID string `json:"scheduleId,omitempty"`
-	// TaskQueue is that of the worker which has written it, or whose completion it is, in Namespace.
+	// TaskQueue is the queue in Namespace of the worker that wrote the letter, or whose completion it is about.
 	TaskQueue string `json:"taskQueue,omitempty"`
-	// Origin is what it says of where the message was. Foreign says that the message cannot have been there: who has written the letter has
-	// nothing to do with that subject. Unproven says that all workers may have written it: it is of an earlier release.
+	// Origin is where the message was, according to the letter. Foreign is set if the message cannot have been there, because the
+	// writer of the letter has nothing to do with that subject. Unproven is set if any worker may have written the letter: it is
+	// of an earlier release.
 	Origin   Origin `json:"origin"`
 	Foreign  bool   `json:"foreign,omitempty"`
 	Unproven bool   `json:"unproven,omitempty"`
-	// Size is that of the whole body, in bytes. Cut says that the letter has only the beginning of it.
+	// Size is the size of the whole body, in bytes. Cut is set if the letter has only its beginning.
 	Size int  `json:"size"`
 	Cut  bool `json:"cut,omitempty"`
 }
 
-// Origin is where a message was before it became a letter. All of it is empty in a letter that does not say.
+// Origin is where a message was before it became a letter. It is empty if the letter does not say.
 type Origin struct {
 	Subject  string `json:"subject"`
 	Stream   string `json:"stream"`
@@ -53,22 +54,22 @@ type Origin struct {
 // Message is a letter with its contents.
 type Message struct {
 	Letter
-	// Headers are those of the message, without the ones that mean something to NATS.
+	// Headers are the headers of the message, without those that mean something to NATS.
 	Headers map[string][]string `json:"headers,omitempty"`
 	Body    Body                `json:"body"`
-	// Data is the body as it is.
+	// Data is the unchanged body.
 	Data []byte `json:"-"`
 
 	about meaning
 }
 
-// Filter chooses letters. The zero Filter chooses all.
+// Filter selects letters. The zero Filter selects all.
 type Filter struct {
-	// Pool is who gave the message up.
+	// Pool is who gave up on the message.
 	Pool string
-	// Namespace and ScheduleID choose what is known to be about one namespace or schedule.
+	// Namespace and ScheduleID select the letters that are known to be about one namespace or schedule.
 	Namespace, ScheduleID string
-	// Limit chooses the newest of those, at most so many; 0 means all.
+	// Limit keeps only the newest of those, at most so many; 0 means all.
 	Limit int
 }
 
@@ -77,7 +78,7 @@ func (f *Filter) matches(l *Letter) bool {
 		(f.ScheduleID == "" || f.ScheduleID == l.ScheduleID)
 }
 
-// newest drops what is beyond the limit. The letters are in the order of their time.
+// newest drops the letters beyond the limit. The letters are in the order of their time.
 func (f *Filter) newest(letters []Letter) []Letter {
 	if f.Limit > 0 && len(letters) > f.Limit {
 		return letters[len(letters)-f.Limit:]
@@ -85,7 +86,7 @@ func (f *Filter) newest(letters []Letter) []Letter {
 	return letters
 }
 
-// stored is a message of one of the dead letter streams, however it was read.
+// stored is a message of one of the dead letter streams, whichever way it was read.
 type stored struct {
 	worker   bool // of the stream of the workers
 	sequence uint64
@@ -95,18 +96,18 @@ type stored struct {
 	data     []byte
 }
 
-// letter reads what a stored letter says about itself. What it does not say stays empty: workers in any language write
-// letters.
+// letter returns what a stored letter says about itself. What it does not say stays empty: workers in any language write letters.
 func (s *stored) letter(names subjects.Names) Letter {
 	l, _ := s.read(names)
 	return l
 }
 
-// read reads a letter, and what its message means: nothing, where the message cannot have been where the letter says.
+// read returns a letter and the meaning of its message. The meaning is empty if the message cannot have been where the letter
+// says.
 func (s *stored) read(names subjects.Names) (Letter, meaning) {
 	owner, err := names.ParseDeadLetter(s.subject)
 	if err != nil {
-		owner = subjects.LetterOwner{Pool: strings.TrimPrefix(s.subject, names.DeadLetter(""))} // of nobody here
+		owner = subjects.LetterOwner{Pool: strings.TrimPrefix(s.subject, names.DeadLetter(""))} // it belongs to nobody here
 	}
 	l := Letter{
 		Number: Number{s.sequence, s.worker}, Sequence: s.sequence, Time: s.time.UTC(), Pool: owner.Pool,
@@ -128,7 +129,7 @@ func (s *stored) read(names subjects.Names) (Letter, meaning) {
 	return l, about
 }
 
-// isForeign reports whether whoever has written a letter has nothing to do with a subject. A subject that says nothing is not foreign.
+// isForeign reports whether the writer of a letter has nothing to do with a subject. An empty subject is not foreign.
 func isForeign(names subjects.Names, owner subjects.LetterOwner, subject string) bool {
 	if owner.IsWorker() {
 		namespace, queue, _, err := names.ParseAction(subject)
@@ -160,7 +161,7 @@ func originOf(header nats.Header) Origin {
 }
 
 func number(text string) uint64 {
-	n, _ := strconv.ParseUint(text, 10, 63) // what is no number says nothing
+	n, _ := strconv.ParseUint(text, 10, 63) // ignore a text that is no number
 	return n
 }
 
@@ -176,7 +177,7 @@ const (
 	kindRequest    kind = "request"
 )
 
-// meaning is what subject and body say about a message. The parts that they do not say are empty.
+// meaning is what the subject and the body say about a message. The parts that they do not say are empty.
 type meaning struct {
 	kind      kind
 	key       schedule.Key
@@ -207,7 +208,7 @@ func meaningOf(names subjects.Names, subject string, body []byte) meaning {
 	return m
 }
 
-// meaningOfRequest believes a start request what it says if it is on the subject where it belongs.
+// meaningOfRequest returns the meaning of a start request. It believes the request only if it is on the subject where it belongs.
 func meaningOfRequest(names subjects.Names, subject string, body []byte) meaning {
 	var request struct {
 		Namespace  string `json:"namespace"`
@@ -225,7 +226,7 @@ func meaningOfRequest(names subjects.Names, subject string, body []byte) meaning
 		kind: kindRequest, key: schedule.Key{Namespace: request.Namespace, ID: request.ScheduleID},
 		stream: names.ActionStream(), requestID: request.RequestID,
 	}
-	// A worker answers where the request says. Without an answer it is of no use, and becomes a letter again.
+	// A worker answers on the subject that the request names. If it cannot, the request is useless and becomes a letter again.
 	if request.Callback != "" {
 		task, err := names.ParseTask(request.Callback)
 		if err != nil || task.Role != subjects.RoleCallback || task.Key != m.key || task.Queue != request.TaskQueue || task.What != m.requestID {

@@ -30,7 +30,7 @@ var (
 	tick  = schedule.Key{Namespace: "ops", ID: "tick tock"}
 )
 
-// letterOf is a letter about a message, as the stream gives it back.
+// letterOf returns a letter about a message as the stream returns it.
 func letterOf(origin Origin, header nats.Header, body []byte) *stored {
 	h := nats.Header{
 		nats.MsgIdHdr: {origin.id()}, "Nats-Sequence": {"7"}, HeaderReason: {"no good"}, HeaderDeliveries: {"10"},
@@ -242,8 +242,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 	}
 }
 
-// TestReplaySendsWhatWasReceived: whatever a task was, its replay has its subject, body and headers, and none of the
-// letter's.
+// TestReplaySendsWhatWasReceived: a replay of any task has its subject, body and headers, and none of the letter's.
 func TestReplaySendsWhatWasReceived(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -253,7 +252,7 @@ func TestReplaySendsWhatWasReceived(t *testing.T) {
 			Subject: rapid.SampledFrom([]string{
 				names.Generate(shard, key, subjects.WhatDue), names.InvokeWake(shard, key), names.Callback(shard, key, "q", "r"),
 			}).Draw(t, "subject"),
-			Stream:   names.TaskStream(shard), // where completions were as well, once
+			Stream:   names.TaskStream(shard), // where completions were once, too
 			Sequence: rapid.Uint64Range(1, 1<<40).Draw(t, "sequence"),
 		}
 		own := nats.Header{}
@@ -273,7 +272,7 @@ func TestReplaySendsWhatWasReceived(t *testing.T) {
 	})
 }
 
-// hostile draws what a worker might write where a subject, or a part of one, is expected.
+// hostile draws what a worker might write in place of a subject, or of a part of one.
 func hostile(t *rapid.T, label string) string {
 	request := requestOf("w 1")
 	return rapid.OneOf(
@@ -288,8 +287,8 @@ func hostile(t *rapid.T, label string) string {
 	).Draw(t, label)
 }
 
-// TestAWorkersLetterStaysWithinItsQueue: whatever it says, nothing is sent anywhere else, nor with a header that NATS heeds, and nothing
-// of the letter is taken for a message about another namespace.
+// TestAWorkersLetterStaysWithinItsQueue: whatever the letter says, a replay sends nothing anywhere else, and nothing with a
+// header that means something to NATS. No part of the letter is taken for a message about another namespace.
 func TestAWorkersLetterStaysWithinItsQueue(t *testing.T) {
 	t.Parallel()
 	sent := 0
@@ -312,7 +311,7 @@ func TestAWorkersLetterStaysWithinItsQueue(t *testing.T) {
 				fields[field] = hostile(t, field)
 			}
 		}
-		if rapid.Bool().Draw(t, "all of another") { // a request that would be fine in a letter of that one
+		if rapid.Bool().Draw(t, "all of another") { // a request that would be valid in a letter of the other queue
 			fields["namespace"] = rapid.SampledFrom([]string{"ops", "other"}).Draw(t, "of namespace")
 			fields["taskQueue"] = rapid.SampledFrom([]string{"a queue", "q"}).Draw(t, "of queue")
 			fields["callback"] = ""

@@ -7,19 +7,20 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// workerMark is what the numbers of the letters begin with that are in the stream of the workers.
+// workerMark begins the numbers of the letters in the stream of the workers.
 const workerMark = "w"
 
-// Number names a letter. Letters about what the pools send each other and those about what workers get and send are in streams of their own,
-// and each counts for itself: in text a number of the former is "17", one of the latter "w17". The zero Number names none. It can be compared.
+// Number identifies a letter. Letters about messages between pools are in one stream, and letters about messages from and to
+// workers are in another. Each stream has its own sequences: as text, a number of the first is "17", one of the second "w17". The
+// zero Number identifies no letter. Numbers can be compared.
 type Number struct {
 	// Sequence is the place in the stream.
 	Sequence uint64
-	// Worker says that the stream is that of the workers.
+	// Worker is set if the stream is the one of the workers.
 	Worker bool
 }
 
-// String returns the number as people write it.
+// String returns the number as users write it.
 func (n Number) String() string {
 	text := strconv.FormatUint(n.Sequence, 10)
 	if n.Worker {

@@ -21,7 +21,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// generate runs a generator that gives a message up after three deliveries.
+// generate runs a generator that gives up on a message after three deliveries.
 func (b *testBundle) generate() *kv.Store {
 	b.Helper()
 	store, err := kv.Open(b.Context(), b.js, b.names, 1)
@@ -60,7 +60,7 @@ func (b *testBundle) armed(id string) bool {
 }
 
 // TestPoisonedScheduleRunsAgainAfterReplay: the record of one schedule cannot be read. Its wake becomes a letter, and the
-// schedule is silent; the others go on. When the record is repaired and the letter sent again, it runs.
+// schedule does nothing; the others continue. When the record is repaired and the letter sent again, the schedule runs.
 func TestPoisonedScheduleRunsAgainAfterReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -105,7 +105,7 @@ func TestPoisonedScheduleRunsAgainAfterReplay(t *testing.T) {
 	assert.Empty(t, b.numbers(deadletter.Filter{}))
 }
 
-// TestReplayForAScheduleThatIsGoneDoesNothing: the generator cleans up, as after a wake that was late.
+// TestReplayForAScheduleThatIsGoneDoesNothing: the generator cleans up, as after a late wake.
 func TestReplayForAScheduleThatIsGoneDoesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

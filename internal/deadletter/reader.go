@@ -14,8 +14,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Reader shows the dead letters of an installation to a person, sends them again and removes them. It needs NATS and no
-// other process of the installation. It is immutable and safe for concurrent use.
+// Reader lists the dead letters of an installation, sends them again and removes them. It needs NATS and no other process of the
+// installation. It is immutable and safe for concurrent use.
 type Reader struct {
 	js       jetstream.JetStream
 	names    subjects.Names
@@ -28,14 +28,14 @@ func NewReader(js jetstream.JetStream, names subjects.Names) *Reader {
 	return &Reader{js: js, names: names, now: time.Now} //permit:time.Now tests replace it
 }
 
-// As returns a reader whose events say who asked.
+// As returns a reader whose events name identity as the caller.
 func (r *Reader) As(identity string) *Reader {
 	other := *r
 	other.identity = identity
 	return &other
 }
 
-// List returns the letters that a filter chooses, the newest last, never nil. It reads all of the streams.
+// List returns the letters that a filter selects, the newest last, never nil. It reads the whole streams.
 func (r *Reader) List(ctx context.Context, filter Filter) ([]Letter, error) {
 	letters := []Letter{}
 	for _, worker := range []bool{false, true} {
@@ -54,7 +54,7 @@ func (r *Reader) List(ctx context.Context, filter Filter) ([]Letter, error) {
 	return filter.newest(letters), nil
 }
 
-// Get returns one letter. The error has schedule.CodeNotFound if it is not there.
+// Get returns one letter. The error has schedule.CodeNotFound if there is none.
 func (r *Reader) Get(ctx context.Context, number Number) (Message, error) {
 	stream, err := r.stream(ctx, number.Worker)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Reader) Get(ctx context.Context, number Number) (Message, error) {
 	if number.Sequence == 0 {
 		return Message{}, notFound(number)
 	}
-	// nats.go would ask a replica, and believe the headers that a worker has given its letter.
+	// nats.go would ask a replica, and believe the headers that a worker gave its letter.
 	msg, err := bus.LeaderAt(ctx, r.js, stream.CachedInfo().Config.Name, number.Sequence)
 	if errors.Is(err, bus.ErrNone) {
 		return Message{}, notFound(number)
@@ -80,7 +80,7 @@ func (r *Reader) Get(ctx context.Context, number Number) (Message, error) {
 	return s.message(r.names), nil
 }
 
-// Delete removes one letter. The error has schedule.CodeNotFound if it is not there.
+// Delete removes one letter. The error has schedule.CodeNotFound if there is none.
 func (r *Reader) Delete(ctx context.Context, number Number) error {
 	stream, err := r.stream(ctx, number.Worker)
 	if err != nil {
@@ -89,8 +89,8 @@ func (r *Reader) Delete(ctx context.Context, number Number) error {
 	return remove(ctx, stream, number)
 }
 
-// Purge removes the letters that a filter chooses and returns how many those were, also along with an error. Letters that
-// arrive meanwhile stay.
+// Purge removes the letters that a filter selects and returns their number, even with an error. Letters that arrive meanwhile
+// stay.
 func (r *Reader) Purge(ctx context.Context, filter Filter) (int, error) {
 	letters, err := r.List(ctx, filter)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *Reader) Purge(ctx context.Context, filter Filter) (int, error) {
 	return removed, nil
 }
 
-// stream opens one of the streams. An installation of an earlier release has none of workers, which is nil then.
+// stream opens one of the streams. An installation of an earlier release has no stream of workers; it is nil then.
 func (r *Reader) stream(ctx context.Context, worker bool) (jetstream.Stream, error) {
 	name := r.names.DeadLetterStream()
 	if worker {
@@ -142,7 +142,7 @@ func remove(ctx context.Context, stream jetstream.Stream, number Number) error {
 	if err == nil {
 		return nil
 	}
-	// The server has no error of its own for a message that is not there.
+	// The server has no specific error for a missing message.
 	if _, missing := stream.GetMsg(ctx, number.Sequence); errors.Is(missing, jetstream.ErrMsgNotFound) || number.Sequence == 0 {
 		return notFound(number)
 	}
@@ -156,7 +156,7 @@ func notFound(number Number) error {
 // scanWait is how long the stream may take for the next letter.
 const scanWait = 5 * time.Second
 
-// scan visits all letters of a stream that are there when it begins.
+// scan visits all letters of a stream that exist when it begins.
 func (r *Reader) scan(ctx context.Context, worker bool, visit func(*stored)) error {
 	stream, err := r.stream(ctx, worker)
 	if err != nil || stream == nil || stream.CachedInfo().State.Msgs == 0 {

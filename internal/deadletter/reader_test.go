@@ -54,7 +54,7 @@ func (b *testBundle) take(pool string) jetstream.Msg {
 	b.Helper()
 	stream := b.names.TaskStream(0)
 	switch pool {
-	case subjects.PoolInvoker: // they are about completions here
+	case subjects.PoolInvoker: // their letters are about completions here
 		stream = b.names.CallbackStream(0)
 	case "worker":
 		config := b.names.WorkerConsumer("default", "q")
@@ -69,7 +69,7 @@ func (b *testBundle) take(pool string) jetstream.Msg {
 	return msg
 }
 
-// letter makes a letter of a message, as a pool does, but leaves the message where it is.
+// letter makes a letter of a message, as a pool does, but leaves the message in its stream.
 func (b *testBundle) letter(pool string, msg jetstream.Msg) deadletter.Number {
 	b.Helper()
 	meta, err := msg.Metadata()
@@ -95,10 +95,10 @@ func (b *testBundle) bury(pool, subject, body string) (number deadletter.Number)
 
 func (b *testBundle) terminate(msg jetstream.Msg) {
 	b.Helper()
-	require.NoError(b, msg.DoubleAck(b.Context())) // unlike a termination it waits for the server
+	require.NoError(b, msg.DoubleAck(b.Context())) // unlike a termination, it waits for the server
 }
 
-// last is the last message of a subject, nil if there is none.
+// last returns the last message of a subject, nil if there is none.
 func (b *testBundle) last(stream, subject string) *jetstream.RawStreamMsg {
 	b.Helper()
 	s, err := b.js.Stream(b.Context(), stream)
@@ -140,7 +140,7 @@ func (b *testBundle) replayed(number deadletter.Number) deadletter.Replayed {
 	return replayed
 }
 
-// numbers are those of the letters that a filter chooses.
+// numbers returns the numbers of the letters that a filter selects.
 func (b *testBundle) numbers(filter deadletter.Filter) []string {
 	b.Helper()
 	letters, err := b.reader.List(b.Context(), filter)
@@ -200,7 +200,7 @@ func TestListGetAndPurge(t *testing.T) {
 	assert.EqualError(t, err, "there is no stream "+b.names.DeadLetterStream()+": no installation has this prefix")
 }
 
-// TestALetterIsNotWhatItsHeadersSay: a worker chooses the headers of its letters, and JetStream adds its own behind them.
+// TestALetterIsNotWhatItsHeadersSay: a worker chooses the headers of its letters, and JetStream adds its own after them.
 func TestALetterIsNotWhatItsHeadersSay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -248,7 +248,7 @@ func TestReplay(t *testing.T) {
 	_, err = b.reader.Replay(t.Context(), letter)
 	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err))
 
-	// It fails once more: that is a letter of its own, which can be sent as well.
+	// The message fails again: that makes another letter, which can be sent as well.
 	again := b.letter(subjects.PoolInvoker, sent)
 	b.refused(again, "the message is still in stream "+b.names.CallbackStream(0)+"; try again in a moment")
 	b.terminate(sent)
@@ -269,7 +269,7 @@ func TestReplayIsSafeToRepeat(t *testing.T) {
 	assert.False(t, b.replayed(letter).Superseded)
 	b.terminate(b.take(subjects.PoolGenerator))
 
-	// A second letter about the same message, which had been handled meanwhile: the stream knows it.
+	// This is a second letter about the same message. The stream knows the message, which has been handled meanwhile.
 	letter = b.bury(subjects.PoolGenerator, subject, "wake")
 	message, err = b.reader.Get(t.Context(), letter)
 	require.NoError(t, err)
@@ -332,8 +332,8 @@ func TestReplayOfAStartRequest(t *testing.T) {
 	assert.Equal(t, "r1", b.event(keyOf("a"), schedule.EventReplayed).RequestID)
 }
 
-// TestReplayOfAStartRequestThatNATSRemembers: it would be dropped as a repeat of the one that became the letter, and the
-// run lost with the letter.
+// TestReplayOfAStartRequestThatNATSRemembers: the stream would drop it as a repeat of the request that became the letter, and the
+// run would be lost with the letter.
 func TestReplayOfAStartRequestThatNATSRemembers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -359,7 +359,7 @@ func TestReplayWithoutTheStream(t *testing.T) {
 	b.refused(letter, want)
 }
 
-// TestReplayWithoutTheEventStream: what was sent is not sent again for the sake of its event.
+// TestReplayWithoutTheEventStream: a message that was sent is not sent again because its event is missing.
 func TestReplayWithoutTheEventStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -382,7 +382,7 @@ func TestReplayEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestLettersOfEarlierWorkers do not prove where they come from: somebody has to look at each.
+// TestLettersOfEarlierWorkers: they do not prove their origin, so that a person must look at each.
 func TestLettersOfEarlierWorkers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -412,7 +412,8 @@ func TestLettersOfEarlierWorkers(t *testing.T) {
 	require.NotNil(t, b.last(b.names.ActionStream(), subject))
 }
 
-// TestOneQueuePushesOutItsOwnLettersOnly, and makes no letter of another vanish by its message ID.
+// TestOneQueuePushesOutItsOwnLettersOnly: a task queue does not push out the letters of another one, and does not make one vanish
+// by its message ID.
 func TestOneQueuePushesOutItsOwnLettersOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -15,32 +15,33 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Replayed says what became of a letter that is gone now.
+// Replayed is the result of a replay. Its letter is gone.
 type Replayed struct {
 	Letter
-	// Superseded says that nothing had to be sent: a newer message waits for the same pool to do the same thing.
+	// Superseded is set if nothing had to be sent, because a newer message waits for the same pool to do the same thing.
 	Superseded bool `json:"superseded,omitempty"`
 }
 
-// Replay sends the message of a letter again, on the subject where it was, writes an event about it for the schedule
-// concerned, and removes the letter. When it fails, the letter stays, with one exception: what was sent but got no event
-// leaves no letter behind, since a second replay would be worse than a gap in the history.
+// Replay sends the message of a letter again on its original subject, stores an event about it for the schedule, and removes the
+// letter. If it fails, the letter stays, with one exception: if the message was sent and its event could not be stored, the
+// letter is removed, because a second replay would be worse than a gap in the history.
 //
-// To repeat it does no harm: within subjects.DuplicateWindow the stream drops the second message, and later the pools find
+// To repeat a replay does no harm. Within subjects.DuplicateWindow the stream drops the second message, and later the pools find
 // that there is nothing to do. A start request runs once more if it is repeated after that window; the request ID is the
 // idempotency key of the action, as for every run whose worker has died.
 //
-// The error has schedule.CodeNotFound if the letter is not there, and schedule.CodeFailedPrecondition if the message cannot
-// be sent as it is, or not now.
+// The error has schedule.CodeNotFound if there is no such letter, and schedule.CodeFailedPrecondition if the message cannot be
+// sent as it is, or not now.
 //
-// A letter is sent only where its owner and its origin match: that of a worker to the task queue that its subject names, that of a pool
-// to a subject of the pool. One that does not prove its owner ([Letter].Unproven) is refused: [Reader.ReplaySeen] sends it.
+// Replay sends a letter only where its owner and its origin match: a letter of a worker to the task queue that its subject names,
+// a letter of a pool to a subject of the pool. It refuses a letter that does not prove its owner ([Letter].Unproven);
+// [Reader.ReplaySeen] sends it.
 func (r *Reader) Replay(ctx context.Context, number Number) (Replayed, error) {
 	return r.replay(ctx, number, false)
 }
 
-// ReplaySeen is Replay of a letter that a person has looked at. One that does not prove where it comes from is sent, if only as a start
-// request for a task queue.
+// ReplaySeen is Replay of a letter that a person has looked at. It also sends a letter that does not prove its origin, but only
+// as a start request for a task queue.
 func (r *Reader) ReplaySeen(ctx context.Context, number Number) (Replayed, error) {
 	return r.replay(ctx, number, true)
 }
@@ -91,23 +92,23 @@ func planReplay(names subjects.Names, m *Message) (plan, error) {
 	case m.Origin.Subject == "" || m.Origin.Stream == "":
 		return refuse("it does not say where the message was")
 	case m.Foreign:
-		// A worker may be fenced into one task queue, and must not reach what others do through a helpful person.
+		// A worker may be restricted to one task queue. It must not reach others through a helpful person.
 		return refuse("%s has no messages on %s", m.owner(), m.Origin.Subject)
 	case p.kind == kindUnknown && m.Pool == Worker:
 		return refuse("its body is not a start request for %s", m.Origin.Subject)
 	case p.kind == kindUnknown || p.stream != m.Origin.Stream && (p.former == "" || p.former != m.Origin.Stream):
 		return refuse("no pool takes messages on %s from stream %s", m.Origin.Subject, m.Origin.Stream)
 	}
-	// Named after the message, not the letter: two letters about one message are sent once.
+	// The ID comes from the message and not from the letter, so that two letters about one message send it once.
 	p.messageID = "replay-" + m.Origin.id()
 	if p.kind == kindRequest {
-		p.messageID = p.requestID // whoever meets the request in the stream knows it by that
+		p.messageID = p.requestID // readers of the stream know the request by this ID
 	}
 	p.msg = &nats.Msg{Subject: m.Origin.Subject, Header: nats.Header(m.Headers), Data: m.Data}
 	return p, nil
 }
 
-// owner names who has written a letter.
+// owner names the writer of a letter.
 func (l *Letter) owner() string {
 	switch {
 	case l.Pool != Worker:
@@ -118,8 +119,8 @@ func (l *Letter) owner() string {
 	return fmt.Sprintf("a worker of task queue %q in namespace %s", l.TaskQueue, l.Namespace)
 }
 
-// send publishes a message unless its subject has one: a newer one must not be replaced by an old one, and of one workflow
-// ID there is one run at a time. It reports whether the newer one stands for it.
+// send publishes a message unless its subject has one: an old message must not replace a newer one, and one workflow ID has only
+// one run at a time. superseded reports whether the newer message replaces this one.
 func (r *Reader) send(ctx context.Context, p *plan) (superseded bool, err error) {
 	ack, err := r.js.PublishMsg(ctx, p.msg, jetstream.WithMsgID(p.messageID), jetstream.WithExpectStream(p.stream),
 		jetstream.WithExpectLastSequencePerSubject(0))
@@ -155,7 +156,7 @@ func (p *plan) judge(sequence uint64, messageID string) (superseded bool, err er
 	case sequence == p.origin.Sequence:
 		return false, p.refuse("the message is still in stream %s; try again in a moment", p.stream)
 	case messageID == p.messageID:
-		return false, nil // an earlier replay that did not get to its end
+		return false, nil // an earlier replay that did not finish
 	case p.kind == kindRequest:
 		return false, p.refuse("another run of its workflow ID is queued or running")
 	case p.kind == kindCompletion:
@@ -177,7 +178,7 @@ func isElsewhere(err error) bool {
 // eventWait is how long a replay waits for the event stream.
 const eventWait = 5 * time.Second
 
-// record stores an event, unless no schedule is concerned.
+// record stores an event, unless it concerns no schedule.
 func (r *Reader) record(ctx context.Context, event schedule.Event) error {
 	if event.ScheduleID == "" {
 		return nil
