@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// Fate is what became of a time of the spec.
+// Fate is what happened to a time of the spec.
 type Fate string
 
 // The fates.
@@ -25,21 +25,20 @@ const (
 	Unexplained Fate = "unexplained" // also a finding
 )
 
-// Kind is what is wrong.
+// Kind is the kind of a finding.
 type Kind string
 
 // The kinds of findings.
 const (
-	// KindMissed: a time of the spec, and nothing says what became of it.
+	// KindMissed: a time of the spec whose fate nothing explains.
 	KindMissed Kind = "unexplained"
 	// KindDoubled: an action has more than one fate, or was started twice.
 	KindDoubled Kind = "doubled"
-	// KindUnexpected: an automated action at a time that the spec does not give.
+	// KindUnexpected: an automated action at a time that is not in the spec.
 	KindUnexpected Kind = "unexpected"
-	// KindCount: an event speaks for another number of actions than the spec has.
+	// KindCount: an event counts another number of actions than the spec has.
 	KindCount Kind = "count"
-	// KindLost: a start or run whose end no event tells, and which the schedule does not know of any more; or an end without a
-	// start.
+	// KindLost: a start or run without an end in the events that the schedule does not know any more, or an end without a start.
 	KindLost Kind = "lost"
 )
 
@@ -54,37 +53,37 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
-// Input is what an audit goes by.
+// Input is what an audit needs.
 type Input struct {
-	// Description is the schedule as it is now, Events are its history, the oldest first; those of earlier schedules of the
-	// same ID are left out.
+	// Description is the schedule as it is now. Events are its history, the oldest first. The audit leaves out events of earlier
+	// schedules of the same ID.
 	Description *schedule.Description
 	Events      []schedule.Event
-	// Calendars are those that the spec names, by name, in the versions that the schedule goes by.
+	// Calendars are the calendars that the spec names, by name, in the versions that the schedule uses.
 	Calendars map[string]schedule.NamedCalendar
-	// From and To bound the times, both inclusive. Zero From means from the last update on.
+	// From and To limit the times, both inclusive. Zero From means from the last update on.
 	From, To time.Time
 	// Now is the time of the audit.
 	Now time.Time
-	// Slack is how long something may be under way, also from when a change was asked for, which is the time that is
-	// recorded, until it was made; and how far clocks may be apart.
+	// Slack is how long something may be in progress. That includes the time from when a change was requested, which is the
+	// recorded time, until it was made. It is also how far clocks may be apart.
 	Slack time.Duration
 }
 
-// Report is what came of an audit.
+// Report is the result of an audit.
 type Report struct {
 	ID string `json:"id"`
-	// From and To are what was audited: times with From < actual time ≤ To.
+	// From and To are the audited range: times with From < actual time ≤ To.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Fates counts the times of the spec by what became of them, Manual the starts that people asked for.
+	// Fates counts the times of the spec by their fate, Manual the starts that users requested.
 	Fates  map[Fate]int `json:"fates"`
 	Manual map[Fate]int `json:"manual,omitempty"`
-	// Findings are empty if everything is explained.
+	// Findings is empty if everything is explained.
 	Findings []Finding `json:"findings"`
 }
 
-// Run audits one schedule. The error is that of a spec which cannot be compiled.
+// Run audits one schedule. It fails if the spec cannot be compiled.
 func Run(in Input) (Report, error) {
 	spec, err := specproc.CompileWith(in.Description.Spec, in.Calendars)
 	if err != nil {
@@ -109,8 +108,8 @@ func Run(in Input) (Report, error) {
 	return a.report, nil
 }
 
-// ofNewest leaves out repeats, and what concerns earlier schedules of the same ID: events are named after the incarnation.
-// It returns since when they tell everything: the history is kept for a limited time, and may not go back to the creation.
+// ofNewest leaves out repeats, and events of earlier schedules of the same ID: event IDs contain the incarnation. It also returns
+// the time from which the events are complete. The history is kept for a limited time, and may not go back to the creation.
 func ofNewest(events []schedule.Event, since time.Time) ([]schedule.Event, time.Time) {
 	incarnation := newestIncarnation(events)
 	var own []schedule.Event
@@ -128,8 +127,8 @@ func ofNewest(events []schedule.Event, since time.Time) ([]schedule.Event, time.
 	return own, since
 }
 
-// newestIncarnation returns the incarnation that was created last, of those that nothing says are gone: a frontend that was held
-// up may tell late of the creation of an earlier schedule. It is empty if the history does not go back to a creation.
+// newestIncarnation returns the incarnation that was created last, of those that no event reports as gone: a slow frontend may
+// store the creation event of an earlier schedule late. It is empty if the history does not go back to a creation.
 func newestIncarnation(events []schedule.Event) string {
 	for i := range slices.Backward(events) {
 		if events[i].Kind != schedule.EventCreated {
@@ -147,7 +146,7 @@ type auditor struct {
 	Input
 	spec   *specproc.Spec
 	report Report
-	// since is when what is known of the spec, and what the events tell, begins.
+	// since is when the knowledge of the spec, and of the events, begins.
 	since time.Time
 	// changed is when the last update or replanning was over by any clock; zero if there was none.
 	changed time.Time
@@ -161,7 +160,7 @@ type auditor struct {
 	auto     []time.Time // due times that were handed over or given up
 }
 
-// action names an action: of one source, a nominal time comes once.
+// action identifies an action: a source has a nominal time only once.
 type action struct {
 	source  string
 	nominal int64
@@ -169,8 +168,8 @@ type action struct {
 
 func actionOf(e *schedule.Event) action { return action{e.Source, e.Nominal.UnixNano()} }
 
-// span is an event that speaks for several actions, and how many times of the spec it may speak for: those that nothing
-// else explains, and others. A generator that was cut short may count what has been started meanwhile, or given up.
+// span is an event that stands for several actions, and how many times of the spec it may stand for: matched are those that
+// nothing else explains, others the rest. A generator that was interrupted may count what has been started or given up meanwhile.
 type span struct {
 	*schedule.Event
 	matched, others int
@@ -178,7 +177,7 @@ type span struct {
 
 func (s *span) holds(t time.Time) bool { return !t.Before(s.First) && !t.After(s.Last) }
 
-// fateOf is what an event says about an action; false if it says nothing about its end.
+// fateOf returns what an event says about the fate of an action; false if it says nothing about it.
 func fateOf(e *schedule.Event) (Fate, bool) {
 	switch e.Kind {
 	case schedule.EventStarted:
@@ -240,7 +239,7 @@ func (a *auditor) walk() {
 		}
 	}
 	if size := a.Description.Info.BufferSize; len(waiting) > size {
-		// The buffer is left in order, as a rule.
+		// Starts usually leave the buffer in order.
 		a.find(KindLost, waiting[0], schedule.SourceAuto,
 			"%d starts from here on have been put into the buffer and not left it, by the events; it holds %d", len(waiting), size)
 	}
@@ -296,15 +295,15 @@ func (a *auditor) fate(t specproc.Time) Fate {
 	return Unexplained
 }
 
-// isInBuffer reports whether an automated start is among the first of those that wait.
+// isInBuffer reports whether an automated start is among the first waiting ones.
 func (a *auditor) isInBuffer(nominal time.Time) bool {
 	return slices.ContainsFunc(a.Description.Info.Buffer, func(w schedule.WaitingStart) bool {
 		return w.Source == schedule.SourceAuto && w.NominalTime.Equal(nominal)
 	})
 }
 
-// once finds an action with several fates. A start that is given up may have been published all the same; what follows it
-// then is its termination, and no second start.
+// once finds an action with several fates. A start that is given up may have been published nevertheless. Then a termination
+// follows it, and no second start.
 func (a *auditor) once(fates []*schedule.Event) {
 	starts := 0
 	for _, e := range fates {
@@ -319,14 +318,13 @@ func (a *auditor) once(fates []*schedule.Event) {
 	}
 }
 
-// exhausted reports whether no automated action was left by then.
+// exhausted reports whether no automated action was left at a time.
 func (a *auditor) exhausted(nominal time.Time) bool {
 	state := a.Description.State
 	return state.LimitedActions && state.RemainingActions == 0 && nominal.After(a.lastAuto)
 }
 
-// unexpected finds automated actions at times that the spec does not give. What is left in fates after the walk is none
-// of its times.
+// unexpected finds automated actions at times that are not in the spec. After the walk, fates has only such actions.
 func (a *auditor) unexpected() {
 	for _, fates := range a.fates {
 		e := fates[0]
@@ -336,7 +334,7 @@ func (a *auditor) unexpected() {
 	}
 }
 
-// running finds runs that have begun and not ended, and which the schedule does not know of.
+// running finds runs that have begun and not ended, and that the schedule does not know.
 func (a *auditor) running() {
 	open, known := map[string]*schedule.Event{}, map[string]bool{}
 	for i := range a.Events {
@@ -344,7 +342,7 @@ func (a *auditor) running() {
 		case schedule.EventStarted:
 			open[e.RequestID] = e
 		case schedule.EventCompleted:
-			known[e.RequestID] = true // it may be stored before the other
+			known[e.RequestID] = true // the completion may be stored before the start
 		}
 	}
 	for _, run := range a.Description.Info.RunningWorkflows {

@@ -17,10 +17,10 @@ import (
 
 var created = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-// minute is that minute of the schedule, which is due every minute.
+// minute returns minute n of the schedule, which is due every minute.
 func minute(n int) time.Time { return created.Add(time.Duration(n) * time.Minute) }
 
-// history is a schedule and its events in the making.
+// history is a schedule with its events while a test builds them.
 type history struct {
 	description schedule.Description
 	events      []schedule.Event
@@ -54,7 +54,7 @@ func of(kind schedule.EventKind, n int) schedule.Event {
 	return schedule.Event{Kind: kind, Nominal: minute(n), Source: schedule.SourceAuto, RequestID: fmt.Sprintf("r%d", n)}
 }
 
-// ran is an action that ran.
+// ran returns the events of an action that ran.
 func ran(n int) []schedule.Event {
 	return []schedule.Event{of(schedule.EventStarted, n), of(schedule.EventCompleted, n)}
 }
@@ -191,7 +191,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestAnyHistory draws a history in which everything has a fate, and takes one event away from it or adds one twice.
+// TestAnyHistory draws a history in which everything has a fate, and removes or repeats one of its events.
 func TestAnyHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

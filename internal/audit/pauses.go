@@ -10,15 +10,16 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// interval is a time, for certain or perhaps.
+// interval is a stretch of time. certain is false if it may be shorter or absent.
 type interval struct {
 	from, to time.Time
 	certain  bool
 }
 
-// pauses are when the schedule was paused, by its events after the last update, if there was one: an update may pause and unpause
-// as well. What it was first, the first of them tells. If that is an unpause it says so not for certain: what is not paused can be
-// unpaused. Nor does a pause from before begin, when the audit does: the clock of who has paused it was behind.
+// pauses returns when the schedule was paused, according to its events after the last update, if there was one. An update may
+// pause and unpause as well, so the first event shows the state before it. An unpause shows that only as a possibility, because a
+// schedule that is not paused can be unpaused. A pause that began before the audit is a possibility too, because the clock of the
+// process that paused may have been behind.
 func pauses(events []schedule.Event, updated, begin time.Time, now bool) []interval {
 	changes := slices.Clone(events)
 	changes = slices.DeleteFunc(changes, func(e schedule.Event) bool {
@@ -43,8 +44,8 @@ func pauses(events []schedule.Event, updated, begin time.Time, now bool) []inter
 	return all
 }
 
-// sortChanges puts changes of a definition in order: by the versions they made, after which they are called. Clocks may be
-// apart. Where an older pause on failure bears no version, there are only the times.
+// sortChanges sorts changes of a definition by the versions that they made, which their event IDs contain, because clocks may be
+// apart. If the event of a pause on failure from an earlier release has no version, it sorts all by their times.
 func sortChanges(changes []schedule.Event) {
 	versions := make(map[string]uint64, len(changes))
 	for i := range changes {
@@ -64,7 +65,7 @@ func sortChanges(changes []schedule.Event) {
 	})
 }
 
-// wasPaused reports whether a time may lie in a pause: the clocks of two processes differ.
+// wasPaused reports whether a time may lie in a pause. The clocks of two processes may differ.
 func (a *auditor) wasPaused(at time.Time) bool {
 	return slices.ContainsFunc(a.paused, func(i interval) bool {
 		return at.After(i.from.Add(-a.Slack)) && at.Before(i.to.Add(a.Slack))
@@ -78,9 +79,9 @@ func (a *auditor) wasCertainlyPaused(at time.Time) bool {
 	})
 }
 
-// overtaken reports whether a pause came before anybody had looked at a time, as when no generator was there: what is due
-// then, and not in the buffer, is not done (docs/semantics.md §3). Due times are looked at in order, so no later one of before the
-// pause has been either; which of them lie before it, the clocks of two processes say differently.
+// overtaken reports whether a pause came before any generator had looked at a time, for example because none was running. What is
+// due then, and not in the buffer, is not done (docs/semantics.md §3). The generator looks at due times in order, so it has not
+// looked at a later one before the pause either. The clocks of two processes may disagree about which times lie before the pause.
 func (a *auditor) overtaken(at time.Time) bool {
 	return slices.ContainsFunc(a.paused, func(i interval) bool {
 		return i.from.After(at) && !slices.ContainsFunc(a.auto, func(later time.Time) bool {

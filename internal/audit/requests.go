@@ -8,13 +8,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// request is a trigger or backfill, by its events.
+// request is the events of a trigger or backfill.
 type request struct {
 	asked, ended *schedule.Event
 	fates        []*schedule.Event
 }
 
-// count is how many actions have a fate.
+// count returns how many actions have a fate.
 func (r *request) count() int {
 	count := 0
 	for _, e := range r.fates {
@@ -23,7 +23,7 @@ func (r *request) count() int {
 	return count
 }
 
-// requests compares what people have asked for with what was started.
+// requests compares what users requested with what was started.
 func (a *auditor) requests() {
 	all := map[string]*request{}
 	for i := range a.Events {
@@ -50,7 +50,7 @@ func (a *auditor) requests() {
 	}
 }
 
-// request looks at one of them, if it is old enough to be settled and not older than the events.
+// request audits one request. It must be old enough to be settled, and not older than the events.
 func (a *auditor) request(source string, r *request) {
 	pending := slices.ContainsFunc(a.Description.Info.Backfills, func(p schedule.BackfillProgress) bool {
 		return p.BackfillID == source
@@ -85,7 +85,7 @@ func (a *auditor) backfill(source string, r *request) {
 			stamp(r.asked.First), stamp(r.asked.Last))
 		return
 	}
-	// One that is canceled does not count a batch that was on its way.
+	// A canceled backfill does not count a batch that was on its way.
 	canceled := r.ended.Kind == schedule.EventBackfillCanceled
 	if r.ended.Count > r.count() || r.ended.Count < r.count() && !canceled {
 		a.find(KindCount, time.Time{}, source, "backfill of %s to %s: ended with %d actions, and %d have a fate",
@@ -102,7 +102,7 @@ func (a *auditor) backfill(source string, r *request) {
 	a.compare(source, r, had)
 }
 
-// compare compares the times of a range with those that have a fate.
+// compare compares the times of a range with the times that have a fate.
 func (a *auditor) compare(source string, r *request, had map[int64]int) {
 	for t := range a.spec.Between(r.asked.First.Add(-1), r.asked.Last, a.Description.Namespace+"-"+a.Description.ID) {
 		key := t.Nominal.UnixNano()
