@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Status is how something is.
+// Status is how well something is.
 type Status string
 
 // The statuses, from good to bad.
@@ -18,35 +18,35 @@ const (
 	Failed  Status = "failed"
 )
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
-	// Name is fixed: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "time zones", "generator", "invoker", "backfiller",
-	// "workers", "dead letters", "history" or "facts".
+	// Name is one of a fixed set: "nats", "installation", "storage", "replicas", "clock", "timers", "frontends", "time zones",
+	// "generator", "invoker", "backfiller", "workers", "dead letters", "history" or "facts".
 	Name   string `json:"name"`
 	Status Status `json:"status"`
-	// Detail says what was found, Next what to do about it; Next is empty for what is well.
+	// Detail is what was found, Next what to do about it. Next is empty if all is well.
 	Detail string `json:"detail"`
 	Next   string `json:"next,omitempty"`
 }
 
-// The bounds from which something is not well.
+// The limits beyond which something is not well.
 const (
-	// skewWarning and skewFailed are for the clocks of this machine and the servers. Due times go by the clocks of Carillon's
-	// processes, delayed messages by those of the servers.
+	// skewWarning and skewFailed are for the difference between the clocks of this machine and of the servers. Due times follow
+	// the clocks of Carillon's processes, delayed messages those of the servers.
 	skewWarning = time.Second
 	skewFailed  = 30 * time.Second
-	// lagWarning and lagFailed are for how long the first task that nobody has is waiting for its pool.
+	// lagWarning and lagFailed are for how long the first task that nobody has received waits for its pool.
 	lagWarning = time.Minute
 	lagFailed  = 10 * time.Minute
-	// unservedFailed is for how long a run has been waiting on a task queue without a worker; any is a warning.
+	// unservedFailed is for how long a run waits on a task queue without a worker. Any such run is a warning.
 	unservedFailed = 10 * time.Minute
-	// storeWarning and storeFailed are parts of a limit of the storage.
+	// storeWarning and storeFailed are fractions of a limit of the storage.
 	storeWarning = 0.80
 	storeFailed  = 0.95
 )
 
-// Checks judges facts, the most fundamental thing first. Where NATS cannot be used, or there is no installation, nothing that
-// rests on it is judged.
+// Checks judges facts, the most fundamental first. If NATS cannot be used, or there is no installation, it does not judge
+// anything that depends on that.
 func Checks(f *Facts) []Check {
 	checks := []Check{checkNATS(f)}
 	if checks[0].Status == Failed {
@@ -70,7 +70,7 @@ func Checks(f *Facts) []Check {
 	return checks
 }
 
-// Worst is the status of all checks together.
+// Worst returns the worst status of some checks.
 func Worst(checks []Check) Status {
 	worst := OK
 	for i := range checks {
@@ -92,7 +92,7 @@ func notOK(name string, status Status, detail, next string) Check {
 	return Check{Name: name, Status: status, Detail: detail, Next: next}
 }
 
-// counted writes "1 stream" or "5 streams".
+// counted returns "1 stream" or "5 streams".
 func counted[N int | uint64 | int64](n N, word string) string {
 	if n == 1 {
 		return "1 " + word
@@ -100,10 +100,10 @@ func counted[N int | uint64 | int64](n N, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// fewest is how many names a detail lists.
+// fewest is the most names that a detail lists.
 const fewest = 3
 
-// listed writes some names, and how many others there are.
+// listed returns some names, and how many others there are.
 func listed(names []string) string {
 	if len(names) <= fewest {
 		return strings.Join(names, ", ")
@@ -111,7 +111,7 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d others", strings.Join(names[:fewest], ", "), len(names)-fewest)
 }
 
-// SizeText writes a number of bytes for people, such as "1.5 MB".
+// SizeText returns a number of bytes for users, such as "1.5 MB".
 func SizeText(bytes int64) string {
 	const unit = 1000
 	switch {
@@ -125,7 +125,7 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f GB", float64(bytes)/unit/unit/unit)
 }
 
-// ageText writes how long ago something was, in whole seconds.
+// ageText returns how long ago something was, in whole seconds.
 func ageText(now, then time.Time) string {
 	age := max(now.Sub(then), 0)
 	if age >= 48*time.Hour {

@@ -7,12 +7,12 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// fullHand is how many messages the processes of a pool have at least when one of them may have all it can hold. It asks for no
-// more then. One that has fewer always asks.
+// fullHand is the least number of messages that the processes of a pool have when one of them may have all it can hold. Such a
+// process does not ask for more. One that has fewer always asks.
 const fullHand = 256
 
-// checkAsked judges a pool for whose tasks nobody asks on some shards; nil means that all is well. Messages of a process that is
-// gone count as in hand until another takes them.
+// checkAsked judges a pool that does not ask for tasks on some shards; nil means that all is well. Messages of a process that is
+// gone count as in hand until another process receives them.
 func checkAsked(pool string, state *poolState, tasks string) *Check {
 	start := fmt.Sprintf("start one: carillon %s, or carillon server", pool)
 	var c Check
@@ -34,10 +34,10 @@ func checkAsked(pool string, state *poolState, tasks string) *Check {
 	return &c
 }
 
-// pulseOverdue is for how long no timer of a stream may have fired. One does every few seconds.
+// pulseOverdue is the longest time in which no timer of a stream may fire. One should fire every few seconds.
 const pulseOverdue = 6 * subjects.PulseEvery
 
-// checkTimers looks whether NATS delivers delayed messages: each task stream has one again and again, for that.
+// checkTimers checks whether NATS delivers delayed messages. Each task stream regularly has one, for this check.
 func checkTimers(f *Facts) Check {
 	now := f.Time.Add(f.NATS.Skew)
 	var silent, ahead []string

@@ -24,7 +24,7 @@ func checkNATS(f *Facts) Check {
 	return ok("nats", "%s answers, version %s, %s, in %s", f.NATS.URL, f.NATS.Version, where, took)
 }
 
-// checkInstallation looks for streams, buckets and consumers that are missing or not as they must be.
+// checkInstallation looks for streams, buckets and consumers that are missing or have the wrong configuration.
 func checkInstallation(f *Facts) Check {
 	if f.Cluster == nil && f.Unreadable != "" {
 		return notOK("installation", Failed, fmt.Sprintf("whether there is one with the prefix %s could not be found out: %s",
@@ -63,7 +63,8 @@ func checkInstallation(f *Facts) Check {
 		counted(f.Namespaces, "namespace"))
 }
 
-// checkStorage looks for streams that take no writes, and for limits that are near: that of the account, and those an operator has given streams.
+// checkStorage looks for streams that accept no writes, and for limits that are near: the limit of the account, and limits that
+// an operator has given streams.
 func checkStorage(f *Facts) Check {
 	if check := checkWrites(f); check.Status != OK {
 		return check
@@ -94,7 +95,7 @@ func checkStorage(f *Facts) Check {
 			"no run")
 }
 
-// part is how much of a limit is used, from 0 to 1; 0 where there is no limit.
+// part returns how much of a limit is used, from 0 to 1. It returns 0 if there is no limit.
 func part(used, limit int64) float64 {
 	if limit <= 0 {
 		return 0

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// well are the facts of an installation on which nothing is wrong.
+// well returns the facts of an installation without a fault.
 func well() *Facts {
 	pools := func() []Consumer {
 		return []Consumer{
@@ -48,14 +48,14 @@ func well() *Facts {
 	}
 }
 
-// unask lets nobody ask for the tasks of the invoker, of which some of each shard are in hand.
+// unask makes nobody ask for the tasks of the invoker. Some tasks of each shard are in hand.
 func unask(f *Facts, held int) {
 	for _, s := range f.Streams[3:] {
 		s.Consumers[1].Unasked, s.Consumers[1].Held = true, held
 	}
 }
 
-// TestProgressMayFillItsStream: the oldest goes, and nobody has to do anything.
+// TestProgressMayFillItsStream: the stream drops its oldest messages, and nobody has to do anything.
 func TestProgressMayFillItsStream(t *testing.T) {
 	t.Parallel()
 	facts := well()
@@ -77,7 +77,7 @@ func TestAllIsWell(t *testing.T) {
 	assert.Equal(t, OK, Worst(checks))
 }
 
-// TestWhatIsWrong changes one thing at a time: one check tells of it, what it is and what to do.
+// TestWhatIsWrong changes one thing at a time. One check reports it, and says what it is and what to do.
 func TestWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	events, tasks := 1, 3
@@ -171,7 +171,7 @@ func TestWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoneTheWorse is what looks odd and is not wrong.
+// TestWhatIsNoneTheWorse has facts that look odd and are not wrong.
 func TestWhatIsNoneTheWorse(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Facts){

@@ -7,7 +7,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
-// isOlder reports whether a version of NATS, such as "2.12.1", is before another, such as "2.14". What is not a version is not.
+// isOlder reports whether a version of NATS, such as "2.12.1", is before another, such as "2.14". It returns false for a text
+// that is no version.
 func isOlder(version, than string) bool {
 	var major, minor, wantMajor, wantMinor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
@@ -19,7 +20,7 @@ func isOlder(version, than string) bool {
 	return major < wantMajor || major == wantMajor && minor < wantMinor
 }
 
-// checkVersion judges whether the servers can do what Carillon needs; nil means that they can.
+// checkVersion checks whether the servers can do what Carillon needs; nil means that they can.
 func checkVersion(n *NATS) *Check {
 	var older []string
 	for _, s := range append([]Server{{URL: n.URL, Version: n.Version}}, n.Others...) {
@@ -35,5 +36,5 @@ func checkVersion(n *NATS) *Check {
 	return &c
 }
 
-// quorum is what to look at where JetStream or a stream does not answer.
+// quorum is the advice if JetStream or a stream does not answer.
 const quorum = "see that more than half of the NATS servers run and reach each other: nats server report jetstream; and that you may ask"

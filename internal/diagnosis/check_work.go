@@ -21,12 +21,12 @@ func checkFrontends(f *Facts) Check {
 	return ok("frontends", "%s of version %s", counted(len(f.Frontends), "frontend"), f.Frontends[0].Version)
 }
 
-// poolState is how one pool is, over all shards.
+// poolState is the state of one pool over all shards.
 type poolState struct {
 	consumers, held int
 	pending         uint64
 	oldest          time.Time
-	// unasked are the streams that nobody asks for messages.
+	// unasked are the streams from which nobody requests messages.
 	unasked []string
 }
 
@@ -52,8 +52,8 @@ func stateOf(f *Facts, pool string) poolState {
 	return state
 }
 
-// checkPool looks whether processes ask for the tasks of a pool on every shard, and how long tasks wait. A process that has
-// all it can hold asks for no more, which is no reason to worry while it gets on.
+// checkPool checks whether processes request the tasks of a pool on every shard, and how long tasks wait. A process that has all
+// it can hold requests no more, which is no fault while it makes progress.
 func checkPool(f *Facts, pool string) Check {
 	state := stateOf(f, pool)
 	lag := time.Duration(0)
@@ -129,7 +129,7 @@ func checkDeadLetters(f *Facts) Check {
 		"carillon dlq list shows them and why; carillon dlq replay sends them again, carillon dlq purge forgets them")
 }
 
-// checkHistory says how far the event history goes back.
+// checkHistory reports how far the event history goes back.
 func checkHistory(f *Facts) Check {
 	for i := range f.Streams {
 		s := &f.Streams[i]

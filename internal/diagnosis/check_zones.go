@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// checkZones warns where processes read time zones by different rules. Data of another version with the same rules is no
-// difference.
+// checkZones warns if processes use different time zone rules. Data of another version with the same rules makes no difference.
 func checkZones(f *Facts) Check {
 	const name = "time zones"
 	editions := editionsOf(f)
@@ -25,13 +24,13 @@ func checkZones(f *Facts) Check {
 		"give all processes the same release and --zoneinfo, and restart them: a schedule goes by the generator that has looked at it last")
 }
 
-// edition is time zone data with rules of its own.
+// edition is time zone data with its own rules.
 type edition struct {
 	digest              string
 	versions, processes []string
 }
 
-// editionsOf returns the data that processes have, the one that most of them have first.
+// editionsOf returns the data that processes have. The data that most of them have is first.
 func editionsOf(f *Facts) []*edition {
 	var all []*edition
 	for i := range f.Processes {

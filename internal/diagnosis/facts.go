@@ -7,47 +7,46 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
-// Facts are what there is to know about an installation at one moment. What could not be found out is among Problems.
+// Facts are what is known about an installation at one moment. Problems has what could not be found out.
 type Facts struct {
-	// Time is when they were gathered, by the clock of this machine.
+	// Time is when the facts were gathered, by the clock of this machine.
 	Time time.Time `json:"time"`
 	// Prefix begins all names of the installation.
 	Prefix string `json:"prefix"`
 	NATS   NATS   `json:"nats"`
-	// Cluster is nil where nobody has initialised an installation of this prefix, and where Unreadable says why it is not known
-	// whether somebody has.
+	// Cluster is nil if nobody has initialised an installation with this prefix, or if that is unknown; then Unreadable says why.
 	Cluster    *topology.Facts `json:"cluster,omitempty"`
 	Unreadable string          `json:"unreadable,omitempty"`
 	Namespaces int             `json:"namespaces"`
-	// Streams are those of the installation, buckets first, in order. One that is not there is among them.
+	// Streams are the streams of the installation, buckets first, in order. They include missing ones.
 	Streams   []Stream   `json:"streams"`
 	Frontends []Frontend `json:"frontends"`
-	// Processes are those that answer, apart from workers; those of releases that know nothing of the question do not.
+	// Processes are the processes that answer, except workers. Processes of releases that do not know the question do not answer.
 	Processes []presence.Process `json:"processes"`
 	// Queues are the task queues that have runs or had workers.
 	Queues []Queue `json:"taskQueues"`
-	// Problems say what could not be found out, for people.
+	// Problems say what could not be found out, for users.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// NATS is what is known of the server and the account.
+// NATS is what is known about the server and the account.
 type NATS struct {
 	URL     string `json:"url"`
 	Server  string `json:"server"`
 	Version string `json:"version"`
-	// Cluster is the name of the cluster of servers; empty for a server on its own. Servers are those that it says there are.
+	// Cluster is the name of the cluster of servers; empty for a single server. Servers are the servers that it announces.
 	Cluster string   `json:"cluster,omitempty"`
 	Servers []string `json:"servers,omitempty"`
-	// Others are those that could be connected to in the same way, beside the one of URL.
+	// Others are the other servers to which a connection of the same kind was possible.
 	Others []Server `json:"others,omitempty"`
-	// JetStream says that the account may use JetStream. The fields below are known only then.
+	// JetStream is set if the account may use JetStream. Only then are the fields below known.
 	JetStream bool `json:"jetStream"`
-	// Unanswered is why JetStream did not say how the account is; empty if it did.
+	// Unanswered is why JetStream did not return the state of the account; empty if it did.
 	Unanswered string `json:"unanswered,omitempty"`
 	// Stored and StoreLimit are in bytes; a limit of -1 means that there is none.
 	Stored     int64 `json:"stored"`
 	StoreLimit int64 `json:"storeLimit"`
-	// Skew is how far the clock of the servers is ahead of the one here, about half of RoundTrip more or less.
+	// Skew is how far the clock of the servers is ahead of the clock here, give or take about half of RoundTrip.
 	Skew      time.Duration `json:"skewNanoseconds"`
 	RoundTrip time.Duration `json:"roundTripNanoseconds"`
 }
@@ -58,36 +57,36 @@ type Server struct {
 	Version string `json:"version"`
 }
 
-// Stream is a stream of the installation, or the one that a bucket is made of.
+// Stream is a stream of the installation, or the stream of a bucket.
 type Stream struct {
 	Name string `json:"name"`
 	// Bucket is the name of the bucket; empty for a stream.
 	Bucket string `json:"bucket,omitempty"`
-	// Missing says that it is not there; the other fields are empty then. Unfit says that it is not as it must be.
+	// Missing is set if it does not exist; the other fields are empty then. Unfit is set if its configuration is wrong.
 	Missing bool `json:"missing,omitempty"`
-	// Refused is why it takes no writes, in the words of NATS; empty if it takes them, or that is not known.
+	// Refused is why it accepts no writes, in the words of NATS; empty if it accepts them, or if that is unknown.
 	Refused  string `json:"refused,omitempty"`
 	Unfit    bool   `json:"unfit,omitempty"`
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`
-	// MaxBytes is -1 where there is no limit.
+	// MaxBytes is -1 if there is no limit.
 	MaxBytes int64 `json:"maxBytes"`
-	// Rolls says that it is made with a limit beyond which the oldest goes, which does no harm.
+	// Rolls is set if it is configured to drop the oldest messages at its limit, which does no harm.
 	Rolls bool `json:"rolls,omitempty"`
-	// First is when the oldest message was stored; zero where there is none. MaxAge is 0 for ever.
+	// First is when the oldest message was stored; zero if there is none. A MaxAge of 0 means forever.
 	First    time.Time     `json:"first,omitzero"`
 	MaxAge   time.Duration `json:"maxAgeNanoseconds,omitempty"`
 	Replicas int           `json:"replicas"`
-	// Leader is the server that leads the stream; empty if none does, and on a server on its own its name.
+	// Leader is the server that leads the stream; empty if none does. On a single server it is the name of that server.
 	Leader string `json:"leader,omitempty"`
 	Peers  []Peer `json:"peers,omitempty"`
-	// Pulse is when the timers of a task stream have worked last, by the clock of the server; zero for other streams, and where
-	// that is not known.
+	// Pulse is when the timers of a task stream last worked, by the clock of the server; zero for other streams, and if that is
+	// unknown.
 	Pulse     time.Time  `json:"pulse,omitzero"`
 	Consumers []Consumer `json:"consumers,omitempty"`
 }
 
-// title is the name that people know it by.
+// title returns the name by which users know it.
 func (s *Stream) title() string {
 	if s.Bucket != "" {
 		return "bucket " + s.Bucket
@@ -95,7 +94,7 @@ func (s *Stream) title() string {
 	return "stream " + s.Name
 }
 
-// Peer is a server with a replica of a stream that does not lead it.
+// Peer is a server with a replica of a stream that it does not lead.
 type Peer struct {
 	Name    string `json:"name"`
 	Current bool   `json:"current"`
@@ -104,25 +103,26 @@ type Peer struct {
 	Lag uint64 `json:"lag,omitempty"`
 }
 
-// Consumer is that of a pool.
+// Consumer is the consumer of a pool.
 type Consumer struct {
 	Pool    string `json:"pool"`
 	Missing bool   `json:"missing,omitempty"`
 	Unfit   bool   `json:"unfit,omitempty"`
-	// Waiting counts the requests for messages that processes of the pool have open. Unasked says that there were none for a
-	// second, in which nobody got on with what is held.
+	// Waiting counts the open requests for messages by processes of the pool. Unasked is set if there were none for a second, and
+	// nobody made progress with the messages in hand during that second.
 	Waiting int  `json:"waiting"`
 	Unasked bool `json:"unasked,omitempty"`
-	// Pending are the messages that nobody has yet, Held those that a process works on, or keeps until their time comes.
+	// Pending counts the messages that nobody has received yet. Held counts those that a process works on, or keeps until their
+	// time comes.
 	Pending uint64 `json:"pending"`
 	Held    int    `json:"held"`
-	// Oldest is when the first of the pending ones was stored; zero where there is none.
+	// Oldest is when the first of the pending messages was stored; zero if there is none.
 	Oldest time.Time `json:"oldest,omitzero"`
 
 	movement movement
 }
 
-// Frontend is one that answers.
+// Frontend is a frontend that answers.
 type Frontend struct {
 	ID      string `json:"id"`
 	Version string `json:"version"`
@@ -132,10 +132,10 @@ type Frontend struct {
 type Queue struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Worker says that somebody seems to serve it.
+	// Worker is set if somebody seems to serve the queue.
 	Worker bool `json:"worker"`
-	// Waiting are the runs that no worker has, Held those that were handed to workers. Oldest is when the first that waits
-	// came; zero where none waits.
+	// Waiting are the runs that no worker has, Held those that were handed to workers. Oldest is when the first waiting run came;
+	// zero if none waits.
 	Waiting int       `json:"waiting"`
 	Held    int       `json:"held"`
 	Oldest  time.Time `json:"oldest,omitzero"`

@@ -19,7 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Config says what to ask. All fields are required.
+// Config says whom to ask. All fields are required.
 type Config struct {
 	Conn  *nats.Conn
 	JS    jetstream.JetStream
@@ -28,7 +28,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Gather finds out how an installation is. It fails only where the context ends: what cannot be asked is among the facts.
+// Gather finds out how an installation is. It fails only if the context ends. Failed requests are among the facts.
 func Gather(ctx context.Context, config Config) (*Facts, error) {
 	g := gatherer{Config: config, facts: &Facts{
 		Time: config.Now(), Prefix: config.Names.Prefix(), Streams: []Stream{}, Frontends: []Frontend{}, Queues: []Queue{},
@@ -66,20 +66,20 @@ func (g *gatherer) server(ctx context.Context) {
 		n.JetStream, n.Stored, n.StoreLimit = true, int64(account.Store), account.Limits.MaxStore
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 	default:
-		n.JetStream = true // some answer came, or none: what follows will tell
+		n.JetStream = true // some answer may have come; the next requests will show
 		n.Unanswered = err.Error()
 		g.problem("account", err)
 	}
 }
 
 const (
-	// maxOthers bounds how many servers are connected to, and otherTimeout how long each may take to answer.
+	// maxOthers limits the servers to connect to, and otherTimeout how long each may take to answer.
 	maxOthers    = 16
 	otherTimeout = 2 * time.Second
 )
 
-// others connects to the other servers that the connection knows of, as that has connected, and returns what they are. One that cannot be
-// reached from here is left out: it may be for others only.
+// others connects to the other servers that the connection knows, in the way of that connection, and returns what they are. It
+// leaves out a server that cannot be reached from here, because that server may be for other clients only.
 func (g *gatherer) others() (all []Server) {
 	if g.Conn.Opts.InProcessServer != nil {
 		return nil
@@ -105,7 +105,7 @@ func (g *gatherer) others() (all []Server) {
 	return slices.DeleteFunc(found, func(s Server) bool { return s == (Server{}) })
 }
 
-// installation reads what all processes agree on, and reports whether there is any.
+// installation reads what all processes agree on, and reports whether there is an installation.
 func (g *gatherer) installation(ctx context.Context) bool {
 	_, err := g.JS.KeyValue(ctx, g.Names.ClusterBucket())
 	if errors.Is(err, jetstream.ErrBucketNotFound) {

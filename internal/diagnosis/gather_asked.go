@@ -11,14 +11,14 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Between one request of a live process for messages and the next there is a moment without any. So what nobody asked for is
-// looked at again some times.
+// Between two requests of a live process for messages there is a moment without a request. So Gather looks several times at
+// consumers that nobody requests messages from.
 const (
 	askedLooks = 4
 	askedEvery = 250 * time.Millisecond
 )
 
-// unasked is a consumer that nobody asked for messages when it was looked at.
+// unasked is a consumer from which nobody requested messages at the first look.
 type unasked struct {
 	consumer *Consumer
 	stream   string
@@ -26,7 +26,7 @@ type unasked struct {
 	asked    bool
 }
 
-// movement is what of a consumer changes while processes work on its messages.
+// movement is the part of a consumer's state that changes while processes work on its messages.
 type movement struct {
 	delivered, acknowledged uint64
 	held                    int
@@ -36,8 +36,8 @@ func movementOf(info *jetstream.ConsumerInfo) movement {
 	return movement{info.Delivered.Consumer, info.AckFloor.Consumer, info.NumAckPending}
 }
 
-// awaitAsked looks for up to a second whether processes ask for the messages of the consumers for which no request was open, or
-// get on with those that they have.
+// awaitAsked checks the consumers without an open request for up to a second. It looks whether processes request messages, or
+// make progress with those that they have.
 func (g *gatherer) awaitAsked(ctx context.Context) {
 	left := g.unasked()
 	for range askedLooks {
@@ -76,7 +76,7 @@ func (g *gatherer) unasked() (all []*unasked) {
 func (g *gatherer) lookAgain(ctx context.Context, u *unasked) {
 	consumer, err := g.JS.Consumer(ctx, u.stream, u.consumer.Pool)
 	if err != nil {
-		u.asked = true // nothing is known: no reason to raise an alarm
+		u.asked = true // nothing is known, which is no reason for an alarm
 		return
 	}
 	info := consumer.CachedInfo()
@@ -92,11 +92,11 @@ func keepUnasked(all []*unasked) (left []*unasked) {
 	return left
 }
 
-// pulse returns when the timers of a task stream have worked last; zero where that is not known.
+// pulse returns when the timers of a task stream last worked; zero if that is unknown.
 func pulse(ctx context.Context, stream jetstream.Stream, names subjects.Names, shard int) time.Time {
 	last, err := stream.GetLastMsgForSubject(ctx, names.Pulse(shard))
 	if err != nil {
-		return time.Time{} // of an earlier release, or not ten seconds old
+		return time.Time{} // of an earlier release, or less than ten seconds old
 	}
 	return last.Time
 }

@@ -47,7 +47,7 @@ func checkOf(t *testing.T, f *Facts, name string) Check {
 	return Check{}
 }
 
-// TestAPoolThatDiesWithTasksInHand: they count as in hand still, and that nobody asks for more is said at once.
+// TestAPoolThatDiesWithTasksInHand: the tasks still count as in hand. The check reports at once that nobody asks for more.
 func TestAPoolThatDiesWithTasksInHand(t *testing.T) {
 	t.Parallel()
 	conn, js, names := askedSetup(t, 3)
@@ -67,7 +67,7 @@ func TestAPoolThatDiesWithTasksInHand(t *testing.T) {
 		c := checkOf(t, gather(t, conn, js, names), subjects.PoolInvoker)
 		return c.Status == OK && c.Detail == "1 shard served; 0 tasks waiting, 3 in hand"
 	})
-	own.Close() // as when the process dies
+	own.Close() // as if the process died
 	messages.Stop()
 	completions.Stop()
 	c := checkOf(t, gather(t, conn, js, names), subjects.PoolInvoker)
@@ -92,12 +92,12 @@ func TestAPoolThatAsksNowAndThen(t *testing.T) {
 		consumer, err := js.Consumer(t.Context(), names.TaskStream(0), subjects.PoolInvoker)
 		return err == nil && consumer.CachedInfo().NumWaiting > 0
 	})
-	g.awaitAsked(t.Context()) // it did not when it was looked at first, as the facts say
+	g.awaitAsked(t.Context()) // nobody asked at the first look, as the facts say
 	assert.False(t, g.facts.Streams[0].Consumers[0].Unasked)
 	assert.True(t, g.facts.Streams[0].Consumers[1].Unasked)
 }
 
-// TestAPoolThatGetsOn may have all it can hold, and ask for no more.
+// TestAPoolThatGetsOn: the pool may have all it can hold, and ask for no more.
 func TestAPoolThatGetsOn(t *testing.T) {
 	t.Parallel()
 	conn, js, names := askedSetup(t, 2)
@@ -116,7 +116,7 @@ func TestAPoolThatGetsOn(t *testing.T) {
 	assert.False(t, g.facts.Streams[0].Consumers[0].Unasked)
 }
 
-// TestPulseOfATaskStream is among the facts once it has come.
+// TestPulseOfATaskStream: the pulse is among the facts once it has come.
 func TestPulseOfATaskStream(t *testing.T) {
 	t.Parallel()
 	conn, js, names := askedSetup(t, 0)
@@ -141,7 +141,7 @@ func TestIsOlder(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsTooOld is one behind a proxy that changes how the server introduces itself.
+// TestAServerThatIsTooOld connects through a proxy that changes how the server introduces itself.
 func TestAServerThatIsTooOld(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
@@ -151,7 +151,7 @@ func TestAServerThatIsTooOld(t *testing.T) {
 	assert.Contains(t, checkOf(t, facts, "nats").Detail, "has version 2.12.4: version 2.14 or later is needed")
 }
 
-// TestAnotherServerThatIsTooOld: of several servers each is looked at, not only the one that answers.
+// TestAnotherServerThatIsTooOld: each of several servers is checked, not only the one that answers.
 func TestAnotherServerThatIsTooOld(t *testing.T) {
 	t.Parallel()
 	names := natstest.Names(t)
@@ -170,7 +170,7 @@ func TestAnotherServerThatIsTooOld(t *testing.T) {
 	assert.Contains(t, checkOf(t, facts, "nats").Detail, older+" has version 2.12.4: version 2.14 or later is needed")
 }
 
-// introducedAs runs a proxy to a NATS server, which says that it has another version, and returns its URL.
+// introducedAs runs a proxy to a NATS server that announces another version, and returns its URL.
 func introducedAs(t *testing.T, url, version string) string {
 	t.Helper()
 	address := regexp.MustCompile(`^nats://`).ReplaceAllString(url, "")
@@ -219,7 +219,7 @@ func relay(client net.Conn, address, version string) {
 	<-done
 }
 
-// TestWithoutAQuorum stops two of three servers: what is not known is not called missing.
+// TestWithoutAQuorum stops two of three servers. What is unknown is not reported as missing.
 func TestWithoutAQuorum(t *testing.T) {
 	t.Parallel()
 	cluster := natstest.Cluster(t, 3)

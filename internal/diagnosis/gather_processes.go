@@ -14,7 +14,7 @@ import (
 // pingWait is how long processes have to answer.
 const pingWait = 500 * time.Millisecond
 
-// processes asks all frontends, and all processes, at once what they are.
+// processes asks all frontends and all other processes at once what they are.
 func (g *gatherer) processes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pingWait)
 	defer cancel()

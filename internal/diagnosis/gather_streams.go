@@ -13,23 +13,23 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// gatherConcurrency bounds the requests under way at once: an installation may have hundreds of streams.
+// gatherConcurrency limits the requests in progress at once, because an installation may have hundreds of streams.
 const gatherConcurrency = 8
 
-// lookup is what is to be found out about one stream.
+// lookup is what to find out about one stream.
 type lookup struct {
 	stream    Stream
 	fits      func(jetstream.StreamConfig) bool
 	consumers []jetstream.ConsumerConfig
-	// shard is that of a task stream, -1 otherwise.
+	// shard is the shard of a task stream, -1 for other streams.
 	shard int
-	// read is what was found; the problems go to the facts in the order of the streams.
+	// problems are the problems that the lookup found. They go to the facts in the order of the streams.
 	problems []string
-	// skew and roundTrip are those of its leader's clock; unknown without a roundTrip.
+	// skew and roundTrip are about the clock of its leader. They are unknown if roundTrip is zero.
 	skew, roundTrip time.Duration
 }
 
-// streams looks at all buckets and streams side by side.
+// streams looks at all buckets and streams in parallel.
 func (g *gatherer) streams(ctx context.Context) {
 	lookups := g.lookups()
 	var group errgroup.Group
@@ -50,7 +50,7 @@ func (g *gatherer) streams(ctx context.Context) {
 	}
 }
 
-// lookups are those of everything that an installation has.
+// lookups returns a lookup for everything that an installation has.
 func (g *gatherer) lookups() []*lookup {
 	shards, replicas := g.facts.Cluster.Shards, g.facts.Cluster.Replicas
 	consumers, shardOf := g.Names.ConsumersByStream(shards), map[string]int{}
@@ -103,7 +103,7 @@ func (g *gatherer) look(ctx context.Context, l *lookup) {
 	}
 }
 
-// describe takes over what the server says of a stream. A server on its own leads all it has.
+// describe adds what the server says about a stream. A single server leads all its streams.
 func (l *lookup) describe(info *jetstream.StreamInfo, server string) {
 	s := &l.stream
 	s.Unfit = !l.fits(info.Config)
@@ -132,7 +132,7 @@ func (g *gatherer) consumer(
 	}
 	if err != nil {
 		l.problems = append(l.problems, fmt.Sprintf("consumer %s of %s: %v", want.Durable, l.stream.title(), err))
-		found.Waiting = 1 // nothing is known: the problem says so
+		found.Waiting = 1 // nothing is known, and the problem says so
 		return found
 	}
 	info := consumer.CachedInfo()
@@ -145,7 +145,7 @@ func (g *gatherer) consumer(
 	return found
 }
 
-// oldest returns when the first message of some subjects, from a sequence on, was stored; zero if none is there any more.
+// oldest returns when the first message of some subjects, from a sequence on, was stored; zero if there is none any more.
 func oldest(ctx context.Context, stream jetstream.Stream, from uint64, filters []string) time.Time {
 	var first time.Time
 	for _, filter := range filters {

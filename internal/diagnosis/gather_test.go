@@ -39,7 +39,7 @@ func TestGatherWithoutInstallation(t *testing.T) {
 	assert.Equal(t, map[string]Status{"nats": OK, "installation": Failed}, statuses(facts))
 }
 
-// TestGatherOfAnInstallationWithoutProcesses finds all that is stored, and that nobody works on it.
+// TestGatherOfAnInstallationWithoutProcesses: Gather finds everything that is stored, and that nobody works on it.
 func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 	t.Parallel()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
@@ -83,7 +83,7 @@ func TestGatherOfAnInstallationWithoutProcesses(t *testing.T) {
 	}, statuses(facts))
 }
 
-// TestGatherKnowsWhatIsInHand: a process may keep a message until its time comes, which is no reason to worry.
+// TestGatherKnowsWhatIsInHand: a process may keep a message until its time comes, which is no fault.
 func TestGatherKnowsWhatIsInHand(t *testing.T) {
 	t.Parallel()
 	conn, js := natstest.Connect(t, natstest.Shared(t))
@@ -103,13 +103,13 @@ func TestGatherKnowsWhatIsInHand(t *testing.T) {
 		require.NoError(t, err)
 		natstest.Eventually(t, natstest.Patience, "the server has counted them", func() bool {
 			state := stateOf(gather(t, conn, js, names), subjects.PoolInvoker)
-			youngest := state.oldest.After(meta.Timestamp) // of those that nobody has it is the oldest
+			youngest := state.oldest.After(meta.Timestamp) // it is the oldest of those that nobody has received
 			return state.held == left+1 && state.pending == uint64(1-left) && youngest == (left == 0)
 		})
 	}
 }
 
-// TestGatherSeesWhatAnOperatorHasChanged and that Carillon's promises rest on.
+// TestGatherSeesWhatAnOperatorHasChanged: Gather finds changed settings on which Carillon's promises depend.
 func TestGatherSeesWhatAnOperatorHasChanged(t *testing.T) {
 	t.Parallel()
 	conn, js := natstest.Connect(t, natstest.Shared(t))

@@ -8,8 +8,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// refused tries whether a stream takes writes, and says why it does not. A try without an answer is a problem to tell of where the
-// stream has a leader: without one, that is what is wrong.
+// refused tests whether a stream accepts writes, and returns why it does not. If the test gets no answer and the stream has a
+// leader, that is a problem. Without a leader, the missing leader is the fault.
 func (g *gatherer) refused(ctx context.Context, l *lookup) string {
 	outcome := streamwatch.Probe(ctx, g.JS, l.stream.Name)
 	if outcome.Silent && l.stream.Leader != "" {
@@ -18,7 +18,7 @@ func (g *gatherer) refused(ctx context.Context, l *lookup) string {
 	return outcome.Refused
 }
 
-// checkWrites looks for streams that take no writes.
+// checkWrites looks for streams that accept no writes.
 func checkWrites(f *Facts) Check {
 	var titles []string
 	why := ""
@@ -34,7 +34,7 @@ func checkWrites(f *Facts) Check {
 		"; carillon server does that by itself with its embedded server, as soon as there is room")
 }
 
-// whatIsMissing says what to do about the first stream that is missing, or about consumers, which processes make anew.
+// whatIsMissing returns the advice about the first stream that is missing, or about consumers, which processes create again.
 func whatIsMissing(f *Facts, consumers string) string {
 	names, err := subjects.New(f.Prefix)
 	if err != nil {

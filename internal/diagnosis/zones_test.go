@@ -46,7 +46,7 @@ func TestCheckZones(t *testing.T) {
 	}
 }
 
-// TestGatherAsksProcessesForTheirZones: two processes that differ are warned of, by a command that runs on the installation.
+// TestGatherAsksProcessesForTheirZones: a command that runs on the installation warns if two processes differ.
 func TestGatherAsksProcessesForTheirZones(t *testing.T) {
 	t.Parallel()
 	conn, js, names := askedSetup(t, 0)
