@@ -9,23 +9,23 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// FormatVersion is the first byte of everything [Marshal] writes. Within one version, fields may be added: older readers
-// ignore them, newer ones read their absence as zero. Any other change of the format needs a new version.
+// FormatVersion is the first byte of everything that [Marshal] writes. Within one version, fields may be added: older readers
+// ignore them, and newer readers take missing ones for zero. Any other change of the format needs a new version.
 const FormatVersion byte = 1
 
-// ErrFormat is wrapped by the errors of [Unmarshal]: the bytes are not what Marshal writes, or were written by a release
-// with another FormatVersion.
+// ErrFormat is wrapped by the errors of [Unmarshal]: Marshal did not write the bytes, or a release with another FormatVersion
+// did.
 var ErrFormat = errors.New("not a record this release can read")
 
 var errNoValue = errors.New("there is no value")
 
-// Marshal encodes a record or message for storage: FormatVersion, then the value as msgpack, field names as in JSON, zero
-// fields left out. It encodes the types of this package: structs with json tags, possibly embedded, whose fields are
-// scalars, times, byte strings, and slices, string maps and pointers of those. Durations are nanoseconds; times keep
-// their nanoseconds and lose their zone. The order of map entries varies, so bytes are not to be compared.
+// Marshal encodes a record or message for storage: FormatVersion, then the value as msgpack, with field names as in JSON and
+// without zero fields. It encodes the types of Carillon's records: structs with json tags, possibly embedded, whose fields are
+// scalars, times, byte strings, and slices, string maps and pointers of those. Durations are nanoseconds; times keep their
+// nanoseconds and lose their zone. The order of map entries varies, so do not compare the bytes.
 //
-// Marshal fails for nil, for a value of another kind, and for one that Unmarshal would refuse: a list or map of more than 65,536
-// entries. The result belongs to the caller. Safe for concurrent use.
+// Marshal fails for nil, for a value of another kind, and for a value that Unmarshal would refuse: a list or map of more than
+// 65,536 entries. The result belongs to the caller. Safe for concurrent use.
 func Marshal(v any) ([]byte, error) {
 	if v == nil {
 		return nil, fmt.Errorf("encode %T: %w", v, errNoValue)
@@ -47,15 +47,15 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.Clone(w.data), nil
 }
 
-// Unmarshal decodes what Marshal wrote into the value that into points to. What it held before is replaced; on an error
-// it is left alone.
+// Unmarshal decodes what Marshal wrote into the value that into points to. It replaces the previous contents; on an error it
+// leaves them unchanged.
 //
-// Times come back in UTC. Empty and nil slices, maps and byte strings are one and the same: they come back as nil. Fields
-// unknown to the type are ignored: a newer release may have written them. Data that is empty, cut short, followed by
-// more bytes, of another version or of another shape gives an error that wraps [ErrFormat].
+// Times are decoded as UTC. Empty and nil slices, maps and byte strings are the same: they are decoded as nil. Fields that the
+// type does not have are ignored, because a newer release may have written them. The error wraps [ErrFormat] if the data is
+// empty, cut short, followed by more bytes, of another version or of another shape.
 //
-// The data may come from anywhere: what it claims is checked before anything trusts it, so that it can take neither more
-// memory than in proportion to its own size nor a deep stack. The result does not refer to data. Safe for concurrent use.
+// The data may come from anywhere. Unmarshal checks each claim in it before use, so that its memory is at most proportional to
+// the size of the data, and its stack is not deep. The result does not refer to data. Safe for concurrent use.
 func Unmarshal(data []byte, into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {

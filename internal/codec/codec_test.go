@@ -28,7 +28,7 @@ func TestMarshalRequests(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// Embedded structs stand among the fields of the outer one, in storage as in JSON.
+// The fields of embedded structs are fields of the outer one, in storage as in JSON.
 func TestMarshalInlinesEmbedded(t *testing.T) {
 	t.Parallel()
 	data, err := codec.Marshal(wire.Enqueue{Source: schedule.SourceAuto, Span: wire.Span{From: scheduletest.At(1), To: scheduletest.At(2)}})
@@ -75,7 +75,7 @@ func TestUnmarshalEmptyIsNil(t *testing.T) {
 	require.NoError(t, codec.Unmarshal(data, &got))
 	require.Equal(t, schedule.Schedule{Action: schedule.Action{RetryPolicy: &schedule.RetryPolicy{}}}, got)
 
-	// Also where another writer did write them.
+	// Also if another writer wrote them.
 	data = append([]byte{codec.FormatVersion}, msgpackOf(t, map[string]any{
 		"action": map[string]any{"headers": map[string]string{}, "input": []byte{}},
 		"spec":   map[string]any{"cron": []string{}, "timeZoneData": []byte{}},
@@ -152,7 +152,7 @@ func TestUnmarshalErrors(t *testing.T) {
 	}
 }
 
-// The msgpack library, with which earlier releases read records, accepts an embedded struct under the name of its type.
+// The msgpack library, with which earlier releases read records, accepts an embedded struct by the name of its type.
 func TestUnmarshalEmbeddedByName(t *testing.T) {
 	t.Parallel()
 	data := append([]byte{codec.FormatVersion}, msgpackOf(t, map[string]any{
@@ -163,7 +163,7 @@ func TestUnmarshalEmbeddedByName(t *testing.T) {
 	require.Equal(t, wire.Enqueue{Source: schedule.SourceAuto, Span: wire.Span{From: scheduletest.At(1)}}, got)
 }
 
-// Of a list or map that stands twice, the last one counts.
+// If a list or map occurs twice, the last one counts.
 func TestUnmarshalRepeatedField(t *testing.T) {
 	t.Parallel()
 	body := "\x84\xa6starts\x92\x81\xa5phase\xa1x\x80\xa6starts\x91\x80" +
@@ -182,8 +182,8 @@ func TestUnmarshalCutShort(t *testing.T) {
 	}
 }
 
-// The size of what is decoded follows the size of the data, whatever the data says. This test is not parallel: it looks
-// At the memory of the whole process.
+// The size of what is decoded depends on the size of the data, whatever the data claims. This test is not parallel, because it
+// measures the memory of the whole process.
 func TestUnmarshalMemory(t *testing.T) {
 	claims := [][]byte{
 		append([]byte{codec.FormatVersion, 0x81, 0xa6}, "starts\xdd\x00\x01\x00\x00"...),
@@ -219,7 +219,7 @@ func TestMarshalErrors(t *testing.T) {
 	require.ErrorContains(t, codec.Unmarshal([]byte{codec.FormatVersion, 0x80}, &struct{ C chan int }{}), "unsupported chan int")
 }
 
-// Encoders and buffers are reused: no call may see what another wrote.
+// Encoders and buffers are reused, but no call may see what another wrote.
 func TestMarshalResultIsOwned(t *testing.T) {
 	t.Parallel()
 	first, err := codec.Marshal(wire.Wake{Incarnation: "first", Reason: wire.ReasonDue})

@@ -7,7 +7,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// listCodec is for slices. Empty and nil ones are read as nil.
+// listCodec is for slices. It reads empty and nil ones as nil.
 type listCodec struct{ element codec }
 
 func (listCodec) isEmpty(v reflect.Value) bool { return v.Len() == 0 }
@@ -37,7 +37,7 @@ func (c listCodec) read(r *recordReader, h header, v reflect.Value) error {
 	return nil
 }
 
-// mapCodec is for maps by strings. Empty and nil ones are read as nil.
+// mapCodec is for maps with string keys. It reads empty and nil ones as nil.
 type mapCodec struct {
 	key, element reflect.Type
 	codec        codec
@@ -94,7 +94,7 @@ func (c mapCodec) read(r *recordReader, h header, v reflect.Value) error {
 	return nil
 }
 
-// pointerCodec is for pointers: what they point to, or nothing.
+// pointerCodec is for pointers. It writes the value that a pointer points to, or nothing.
 type pointerCodec struct{ pointee codec }
 
 func (pointerCodec) isEmpty(v reflect.Value) bool { return v.IsNil() }

@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 )
 
-// Whatever the bytes are, decoding ends without a panic or a large allocation, and what was decoded is the same when
-// encoded and decoded again.
+// Decoding any bytes ends without a panic or a large allocation, and the result is the same after it is encoded and decoded
+// again.
 func FuzzUnmarshal(f *testing.F) {
 	samples := scheduletest.Records()
 	for _, sample := range samples {

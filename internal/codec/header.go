@@ -6,7 +6,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// shape is what a msgpack value looks like, apart from what it means.
+// shape is the outer form of a msgpack value, without its meaning.
 type shape byte
 
 const (
@@ -18,16 +18,16 @@ const (
 	extensionShape
 )
 
-// String is how errors name a value of that shape.
+// String returns the name of the shape in errors.
 func (s shape) String() string {
 	return [...]string{"nothing", "a scalar", "text", "a list", "a map", "a time"}[s]
 }
 
-// header is what stands in front of a value.
+// header is the header in front of a value.
 type header struct {
 	code  byte
 	shape shape
-	// size is that of the value: in bytes, or for lists and maps in entries.
+	// size is the size of the value: in bytes, or in entries for lists and maps.
 	size int
 }
 
@@ -51,15 +51,15 @@ func (r *recordReader) header() (header, error) {
 	return h, nil
 }
 
-// headerForm is what the first byte of a value says. Either the size is fixed, or a length of so many bytes follows, to be
-// added to it: extensions have a byte for their type.
+// headerForm is what the first byte of a value says. Either the size is fixed, or a length of some bytes follows that is added to
+// it: extensions have one byte more for their type.
 type headerForm struct {
 	shape       shape
 	size        byte
 	lengthBytes byte
 }
 
-// headerForms are the forms by the first byte.
+// headerForms are the forms by first byte.
 var headerForms = withShortForms(map[byte]headerForm{
 	msgpcode.Nil:      {scalarShape, 0, 0},
 	msgpcode.False:    {scalarShape, 0, 0},
@@ -94,7 +94,7 @@ var headerForms = withShortForms(map[byte]headerForm{
 	msgpcode.Ext32:    {extensionShape, 1, 4},
 })
 
-// withShortForms adds the bytes that hold a small number or size themselves.
+// withShortForms adds the first bytes that contain a small number or size.
 func withShortForms(others map[byte]headerForm) (forms [256]headerForm) {
 	for i := range forms {
 		code := byte(i)

@@ -18,9 +18,9 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// The msgpack library wrote and read the records of earlier releases: what this one writes and reads must be the same.
+// The msgpack library wrote and read the records of earlier releases. This package must write and read the same.
 
-// libraryEncoder returns an encoder that is set up as earlier releases had it.
+// libraryEncoder returns an encoder with the settings of earlier releases.
 func libraryEncoder(buf *bytes.Buffer) *msgpack.Encoder {
 	encoder := msgpack.NewEncoder(buf)
 	encoder.SetCustomStructTag("json")
@@ -41,7 +41,7 @@ func libraryUnmarshal(data []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// content is what a record says, whatever the order of the entries of its maps: numbers have the types they are written as.
+// content returns what a record says, regardless of the order of map entries. Numbers have the types in which they are written.
 func content(t require.TestingT, data []byte) any {
 	value, err := msgpack.NewDecoder(bytes.NewReader(data[1:])).DecodeInterface()
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func requireSameContent(t require.TestingT, v any) {
 	require.Equal(t, content(t, want), content(t, got))
 }
 
-// The forms of numbers, lengths and times, at the bounds where one gives way to the next.
+// The forms of numbers, lengths and times, at the limits between one form and the next.
 func TestMarshalForms(t *testing.T) {
 	t.Parallel()
 	type forms struct {
@@ -117,7 +117,7 @@ func requireSameMeaning(t require.TestingT, want, got any) {
 	require.Equal(t, content(t, libraryMarshal(t, want)), content(t, libraryMarshal(t, got)))
 }
 
-// What the library writes is read, whichever forms it chooses.
+// The codec reads what the library writes, whichever forms the library chooses.
 func TestUnmarshalReadsWhatTheLibraryWrites(t *testing.T) {
 	t.Parallel()
 	for name, sample := range scheduletest.Records() {
@@ -138,7 +138,7 @@ func TestUnmarshalReadsWhatTheLibraryWrites(t *testing.T) {
 	}
 }
 
-// Scalars that no release writes there are read or refused as the library does.
+// The codec reads or refuses scalars that no release writes there, as the library does.
 func TestUnmarshalReadsOddScalarsAsTheLibraryDoes(t *testing.T) {
 	t.Parallel()
 	for name, sample := range scheduletest.Records() {
@@ -158,7 +158,7 @@ func TestUnmarshalReadsOddScalarsAsTheLibraryDoes(t *testing.T) {
 	}
 }
 
-// withOddScalars replaces a few of the values below v by others of the same shape.
+// withOddScalars replaces a few of the values below v by other values of the same shape.
 func withOddScalars(t *rapid.T, v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -12,15 +12,15 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// MsgpackOfJSON turns a valid JSON text into msgpack. Numbers become integers of 64 bits where they are whole and fit, and else the
-// nearest double, or their text where there is none.
+// MsgpackOfJSON turns a valid JSON text into msgpack. Whole numbers that fit become integers of 64 bits. Other numbers become the
+// nearest double, or their text if there is none.
 func MsgpackOfJSON(text []byte) []byte {
 	e := msgpackEncoder{Scanner: jsontext.NewScanner(text), out: recordWriter{data: make([]byte, 0, len(text))}}
 	e.value()
 	return e.out.data
 }
 
-// msgpackEncoder writes what it reads of a valid JSON text.
+// msgpackEncoder writes what it reads from a valid JSON text.
 type msgpackEncoder struct {
 	*jsontext.Scanner
 	out recordWriter
@@ -46,8 +46,8 @@ func (e *msgpackEncoder) value() {
 	}
 }
 
-// container writes an object or list, each entry by a call of entry. How many there are is known only then: the first byte
-// has room for 15, where there are more they move.
+// container writes an object or list. It calls entry for each entry. The number of entries is known only at the end: the first
+// byte has room for 15, and if there are more, the entries are moved.
 func (e *msgpackEncoder) container(fixed, code16, code32 byte, entry func()) {
 	e.Bracket()
 	start, n := len(e.out.data), 0

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/scheduletest"
 )
 
-// What is stored and read again is the same, for any record.
+// A record that is stored and read again is the same, for any record.
 func TestMarshalRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, sample := range scheduletest.Records() {

@@ -13,18 +13,18 @@ import (
 
 // Limits of a record, against hostile bytes.
 const (
-	// maxRecordEntries bounds each list and map. The largest that is ever written is the buffer of a schedule with
-	// thousands of runs in progress. An entry can be one byte in a record and hundreds in memory.
+	// maxRecordEntries limits each list and map. The largest that is ever written is the buffer of a schedule with thousands of
+	// runs in progress. An entry can be one byte in a record and hundreds of bytes in memory.
 	maxRecordEntries = 1 << 16
-	// maxRecordDepth bounds nesting; the types of this package need less than ten levels.
+	// maxRecordDepth limits nesting. Carillon's records need less than ten levels.
 	maxRecordDepth = 64
 )
 
-// recordReader reads msgpack values, and checks each header before anything trusts it: a list or map is allocated only
-// where as many bytes follow as it claims to have entries.
+// recordReader reads msgpack values. It checks each header before use: it allocates a list or map only if at least as many bytes
+// follow as the header claims entries.
 type recordReader struct {
 	rest []byte
-	// depth is how many lists and maps the next value stands in.
+	// depth is the number of lists and maps around the next value.
 	depth int
 }
 
@@ -57,7 +57,7 @@ func (r *recordReader) value(c codec, v reflect.Value) error {
 	return fmt.Errorf("%s where a %s is expected", h.shape, nameOf(v.Type()))
 }
 
-// nameOf names a type as people who read errors know it: by the name of the record, not by the package that has it.
+// nameOf returns the name of a type in errors: the name of the record, without its package.
 func nameOf(t reflect.Type) string {
 	if t == reflect.TypeFor[time.Time]() {
 		return "time"
@@ -116,11 +116,11 @@ func (r *recordReader) skipEntries(h header) error {
 	return nil
 }
 
-// enter begins a list or map. It checks the claimed number of entries, each of at least minBytes, before any loop or
-// allocation trusts it.
+// enter begins a list or map. It checks the claimed number of entries, each of at least minBytes, before any loop or allocation
+// uses it.
 func (r *recordReader) enter(size, minBytes int) error {
 	switch {
-	case size < 0 || size > maxRecordEntries: // below zero: beyond int, on 32-bit machines
+	case size < 0 || size > maxRecordEntries: // below zero: it does not fit into an int of a 32-bit machine
 		return tooManyEntries(size)
 	case size*minBytes > len(r.rest):
 		return errCutShort
@@ -143,7 +143,7 @@ func (r *recordReader) name() ([]byte, error) {
 	return r.take(h.size)
 }
 
-// int reads a number. One that does not suit its field wraps around.
+// int reads a number. A number that does not fit into its field wraps around.
 func (r *recordReader) int(h header) (int64, error) {
 	bits, err := r.bigEndian(h.size)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *recordReader) int(h header) (int64, error) {
 	return h.int(bits)
 }
 
-// int returns the number that bits stand for.
+// int returns the number that bits encode.
 func (h header) int(bits uint64) (int64, error) {
 	switch {
 	case msgpcode.IsFixedNum(h.code):
@@ -204,7 +204,7 @@ var errCutShort = errors.New("the data is cut short")
 
 // take consumes n bytes.
 func (r *recordReader) take(n int) ([]byte, error) {
-	if n < 0 || n > len(r.rest) { // a negative n: a length beyond int, on 32-bit machines
+	if n < 0 || n > len(r.rest) { // a negative n: the length does not fit into an int of a 32-bit machine
 		return nil, errCutShort
 	}
 	taken := r.rest[:n]

@@ -10,7 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// errScalar: a number in the place of a truth value, say.
+// errScalar is for a scalar of the wrong kind, for example a number in place of a truth value.
 var errScalar = errors.New("a scalar of another kind than expected")
 
 type textCodec struct{}
@@ -27,7 +27,7 @@ func (textCodec) read(r *recordReader, h header, v reflect.Value) error {
 	return err
 }
 
-// bytesCodec is for byte strings, raw JSON among them. Empty and nil ones are read as nil.
+// bytesCodec is for byte strings, including raw JSON. It reads empty and nil ones as nil.
 type bytesCodec struct{}
 
 func (bytesCodec) isEmpty(v reflect.Value) bool { return v.Len() == 0 }
@@ -70,7 +70,7 @@ func (boolCodec) read(_ *recordReader, h header, v reflect.Value) error {
 	return nil
 }
 
-// intCodec is for signed numbers, durations among them.
+// intCodec is for signed numbers, including durations.
 type intCodec struct{}
 
 func (intCodec) isEmpty(v reflect.Value) bool { return v.Int() == 0 }
@@ -125,7 +125,7 @@ func (floatCodec) read(r *recordReader, h header, v reflect.Value) error {
 	return err
 }
 
-// timeCodec is for times: the timestamps of msgpack. They are read as UTC.
+// timeCodec is for times, as timestamps of msgpack. It reads them as UTC.
 type timeCodec struct{}
 
 func (timeCodec) isEmpty(v reflect.Value) bool { return timeOf(v).IsZero() }

@@ -11,7 +11,8 @@ import (
 // structCodec is for structs: maps of the fields that are not empty, in the order of declaration.
 type structCodec struct {
 	fields []fieldCodec
-	// byName also has embedded structs, by the names of their types: so has the msgpack library, which read records before.
+	// byName also has embedded structs, by the names of their types, because the msgpack library that read records before
+	// accepted them.
 	byName map[string]*fieldCodec
 }
 
@@ -59,7 +60,7 @@ func (c *structCodec) isEmpty(v reflect.Value) bool {
 	return true
 }
 
-// write leaves room for the header of a small map and puts the header in when the fields have been counted.
+// write leaves room for the header of a small map, and writes the header when it has counted the fields.
 func (c *structCodec) write(w *recordWriter, v reflect.Value) {
 	start := len(w.data)
 	w.data = append(w.data, msgpcode.FixedMapLow)
@@ -102,8 +103,8 @@ func (c *structCodec) read(r *recordReader, h header, v reflect.Value) error {
 	return nil
 }
 
-// find returns the field of that name, nil if this release does not know it. It looks first among the fields from next on,
-// where a writer that has them in the same order puts the one after the last.
+// find returns the field with a name, nil if this release does not know it. It tries the fields from next on first, because a
+// writer with the same order of fields has the next one there.
 func (c *structCodec) find(name []byte, next *int) *fieldCodec {
 	for i := *next; i < len(c.fields); i++ {
 		if f := &c.fields[i]; f.name == string(name) {

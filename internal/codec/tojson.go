@@ -13,15 +13,15 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/jsontext"
 )
 
-// MsgpackToJSON turns one msgpack value into JSON. Field names, texts, durations and times stay as they are. Beside that:
+// MsgpackToJSON turns one msgpack value into JSON. Field names, texts, durations and times stay as they are. In addition:
 //
 //   - a time may also be a timestamp of msgpack; other extensions are problems;
-//   - binary data is base64 text;
-//   - a number without a fraction is a whole number, 5.0 as well as 5; NaN and infinity are problems;
+//   - binary data becomes base64 text;
+//   - a number without a fraction becomes a whole number, 5.0 as well as 5; NaN and infinity are problems;
 //   - a key must be text;
-//   - the limits are those of JSON texts, both for the bytes and for the JSON that comes of them.
+//   - the limits of JSON texts apply, both to the bytes and to the resulting JSON.
 //
-// Keys that stand twice are left to whoever reads the JSON.
+// It keeps repeated keys. The reader of the JSON must deal with them.
 func MsgpackToJSON(data []byte) ([]byte, *jsontext.Problem) {
 	if problem := jsontext.CheckSize(len(data)); problem != nil {
 		return nil, problem
@@ -36,11 +36,11 @@ func MsgpackToJSON(data []byte) ([]byte, *jsontext.Problem) {
 	return c.out, nil
 }
 
-// msgpackConverter writes JSON, keys in their order, duplicates included: the JSON side finds them. Its stack is bounded by
-// jsontext.MaxDepth and its output by jsontext.MaxBytes.
+// msgpackConverter writes JSON. It keeps the order of keys, and repeated keys, which the reader of the JSON finds.
+// jsontext.MaxDepth limits its stack and jsontext.MaxBytes its output.
 type msgpackConverter struct {
 	in   recordReader
-	size int // of the whole
+	size int // of the whole data
 	out  []byte
 	way  jsontext.Trail
 }
@@ -75,8 +75,8 @@ func (c *msgpackConverter) value() *jsontext.Problem {
 
 func isBinary(code byte) bool { return code >= msgpcode.Bin8 && code <= msgpcode.Bin32 }
 
-// container reads the entries of a list or map. Each takes a byte at least, so that a size is trusted only as far as the data
-// goes.
+// container reads the entries of a list or map. Each takes at least one byte, so that the converter trusts a size only as far as
+// the data goes.
 func (c *msgpackConverter) container(h header) *jsontext.Problem {
 	if len(c.way) == jsontext.MaxDepth {
 		return jsontext.TooDeep(jsontext.MaxDepth)
@@ -137,7 +137,7 @@ func (c *msgpackConverter) text(text []byte) *jsontext.Problem {
 	}
 	for _, b := range text {
 		if b < ' ' || b == '"' || b == '\\' {
-			encoded, _ := jsontext.Encode(string(text)) // a string always can be
+			encoded, _ := jsontext.Encode(string(text)) // a string can always be encoded
 			c.out = append(c.out, encoded...)
 			return nil
 		}
@@ -163,7 +163,7 @@ func (c *msgpackConverter) timestamp(extension []byte) *jsontext.Problem {
 
 func (c *msgpackConverter) scalar(h header, content []byte) *jsontext.Problem {
 	inner := recordReader{rest: content}
-	bits, _ := inner.bigEndian(len(content)) // which are there
+	bits, _ := inner.bigEndian(len(content)) // the bytes are there
 	switch h.code {
 	case msgpcode.Nil:
 		c.out = append(c.out, "null"...)
@@ -185,7 +185,7 @@ func (c *msgpackConverter) scalar(h header, content []byte) *jsontext.Problem {
 	return nil
 }
 
-// float writes a number as encoding/json does, more or less.
+// float writes a number roughly as encoding/json does.
 func (c *msgpackConverter) float(f float64) *jsontext.Problem {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return c.invalid("%v is not a number as JSON has them", f)
@@ -199,7 +199,7 @@ func (c *msgpackConverter) float(f float64) *jsontext.Problem {
 	return nil
 }
 
-// broken says where the data stops being msgpack: at the byte that was read last, or at the one that is missing.
+// broken returns the problem at the place where the data stops being msgpack: the byte that was read last, or the missing one.
 func (c *msgpackConverter) broken(err error) *jsontext.Problem {
 	at := c.size - len(c.in.rest)
 	if errors.Is(err, errCutShort) {

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// codec writes and reads the values of one type. The msgpack library would do, but its reflection begins anew with every
-// value: records and messages are written and read several times for each action, and that was a fifth of the work.
+// codec writes and reads the values of one type. The msgpack library would do, but it repeats its reflection for every value.
+// Records and messages are written and read several times for each action, and that was a fifth of the work.
 type codec interface {
-	// isEmpty reports whether a field that holds v is left out.
+	// isEmpty reports whether a field with the value v is left out.
 	isEmpty(v reflect.Value) bool
 	// write appends v.
 	write(w *recordWriter, v reflect.Value)
-	// shape is what a value of the type looks like in a record.
+	// shape returns the shape of a value of the type in a record.
 	shape() shape
-	// read reads into v the value of that shape whose header has just been read.
+	// read reads the value of that shape into v. Its header has just been read.
 	read(r *recordReader, h header, v reflect.Value) error
 }
 
-// codecCache maps a reflect.Type to its codec. It holds as many entries as the program has such types.
+// codecCache maps a reflect.Type to its codec. It has one entry for each such type of the program.
 var codecCache sync.Map
 
-// codecOf returns the codec of t. Types that contain themselves are not supported: no type here does.
+// codecOf returns the codec of t. It does not support types that contain themselves, because no type here does.
 func codecOf(t reflect.Type) (codec, error) {
 	if cached, ok := codecCache.Load(t); ok {
 		return cached.(codec), nil

@@ -18,13 +18,13 @@ type recordWriter struct {
 	err error
 }
 
-// writers are reused, with the memory of their data.
+// writers keeps writers for reuse, with the memory of their data.
 var writers = sync.Pool{New: func() any { return new(recordWriter) }}
 
-// maxPooledBytes keeps one large record from holding its memory for ever.
+// maxPooledBytes prevents one large record from keeping its memory in the pool forever.
 const maxPooledBytes = 64 << 10
 
-// release makes w available to the next call.
+// release makes w available to other calls.
 func (w *recordWriter) release() {
 	if cap(w.data) <= maxPooledBytes {
 		w.data, w.err = w.data[:0], nil
@@ -46,7 +46,7 @@ func (w *recordWriter) bytes(b []byte) {
 	w.data = append(w.data, b...)
 }
 
-// length writes a length after the code that stands for one of its size.
+// length writes a length after the code for lengths of its size.
 func (w *recordWriter) length(n int, code8, code16, code32 byte) {
 	if n <= math.MaxUint8 {
 		w.data = append(w.data, code8, byte(n))
@@ -87,7 +87,7 @@ func tooManyEntries(n int) error {
 	return fmt.Errorf("%d entries, at most %d are accepted", n, maxRecordEntries)
 }
 
-// countFields completes the map header at start, of which only the first byte of its shortest form has been written.
+// countFields completes the map header at start. So far only the first byte of its shortest form has been written.
 func (w *recordWriter) countFields(start, n int) {
 	if n < 16 {
 		w.data[start] |= byte(n)
@@ -129,10 +129,10 @@ func (w *recordWriter) uint(n uint64) {
 	}
 }
 
-// timeExtension is the type of the extension that holds a time, -1.
+// timeExtension is the type of the extension for times, -1.
 const timeExtension = 0xff
 
-// time writes seconds and nanoseconds since 1970 in 4 bytes, as far as those suffice, in 8, or in 12.
+// time writes seconds and nanoseconds since 1970 in 4 bytes if those suffice, otherwise in 8 or in 12.
 func (w *recordWriter) time(t time.Time) {
 	seconds, nanoseconds := uint64(t.Unix()), uint64(t.Nanosecond())
 	switch {
