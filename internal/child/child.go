@@ -1,5 +1,5 @@
-// Package child starts processes that belong to this one: what they do is part of one run of this program, and none of them
-// is to outlive it. The caller waits for each of them and tells it to end.
+// Package child starts processes that belong to this one: their work is part of one run of this program, and none of them must
+// outlive it. The caller waits for each of them and tells it to end.
 //
 // It must not know what the processes are for. Only the packages that run installations of their own import it.
 //
@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// Launcher starts processes. On Linux, a process that is to end with its parent ends with the thread that has started it;
-// so all are started by one goroutine that keeps its thread until the end. It is safe for concurrent use, until Close.
+// Launcher starts processes. On Linux, a process that must end with its parent ends with the thread that started it. So one
+// goroutine that keeps its thread until the end starts all of them. It is safe for concurrent use, until Close.
 type Launcher struct {
 	jobs chan func()
 	done chan struct{}
 }
 
-// NewLauncher returns a launcher. The caller closes it.
+// NewLauncher returns a launcher. The caller must close it.
 func NewLauncher() *Launcher {
 	l := &Launcher{jobs: make(chan func()), done: make(chan struct{})}
 	go l.run()
@@ -35,8 +35,8 @@ func (l *Launcher) run() {
 	}
 }
 
-// Start starts a command in a process group of its own where the system has them, so that Ctrl-C reaches this process alone.
-// It sets the attributes and, unless there is one, the environment of the command.
+// Start starts a command. If the system has process groups, the command has its own, so that Ctrl-C reaches only this process.
+// Start sets the attributes of the command and, if it has none, its environment.
 func (l *Launcher) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = attributes()
 	if cmd.Env == nil {
@@ -47,13 +47,13 @@ func (l *Launcher) Start(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// Close ends the launcher, and on Linux with it every process it has started.
+// Close ends the launcher. On Linux, that also ends every process that it has started.
 func (l *Launcher) Close() {
 	close(l.jobs)
 	<-l.done
 }
 
-// Environment is that of this process without the settings of the program, which are meant for this process alone.
+// Environment returns the environment of this process without the settings of the program, which are only for this process.
 func Environment() []string {
 	kept := []string{}
 	for _, variable := range os.Environ() {

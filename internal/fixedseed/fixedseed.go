@@ -15,18 +15,18 @@ import (
 	"flag"
 	"fmt"
 
-	// Its flags have to be there before this package sets one.
+	// rapid must define its flags before this package sets one.
 	_ "pgregory.net/rapid"
 )
 
-// seed is the seed of all property tests which are not told another one.
+// seed is the seed of all property tests that are not given another one.
 const seed = "1"
 
 const seedFlag = "rapid.seed"
 
 func init() {
 	f := flag.Lookup(seedFlag)
-	if f.Value.String() != f.DefValue || f.DefValue != "0" { // the environment has chosen
+	if f.Value.String() != f.DefValue || f.DefValue != "0" { // the environment has chosen a seed
 		return
 	}
 	if err := flag.Set(seedFlag, seed); err != nil {

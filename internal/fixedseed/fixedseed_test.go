@@ -21,7 +21,7 @@ func TestSeedIsFixed(t *testing.T) {
 	require.EqualValues(t, 1, seedInForce())
 }
 
-// The environment and the command line still choose.
+// The environment and the command line can still choose another seed.
 func TestSeedCanBeChosen(t *testing.T) {
 	t.Parallel()
 	for name, cmd := range map[string]*exec.Cmd{

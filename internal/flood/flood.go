@@ -1,8 +1,8 @@
-// Package flood keeps what strangers can have logged at a bounded rate.
+// Package flood limits the rate of log lines that strangers can cause.
 //
-// A client or a worker that is refused something may try again thousands of times in a second, and each attempt was a line: 159 MB of
-// warnings have been seen after five seconds. Lines about what an operator does, or about the process itself, do not go through this
-// package: each of them is needed.
+// A client or a worker that is refused something may try again thousands of times in a second. If each attempt were logged, five
+// seconds could give 159 MB of warnings. Lines about an operator's actions or about the process itself do not go through this
+// package, because each of them is needed.
 //
 // The package imports nothing of Carillon.
 package flood
@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// Burst is how many lines of a kind are logged at once; from then on there is one in each Interval.
+	// Burst is how many lines of a kind are logged at once. After that, one is logged in each Interval.
 	Burst = 20
-	// Interval is the time between two lines of a kind that has used up its burst. The burst comes back at the same rate.
+	// Interval is the time between two lines of a kind that has used its burst. The burst returns at the same rate.
 	Interval = 5 * time.Second
-	// maxKinds bounds what is remembered of kinds. All that come later are one kind.
+	// maxKinds limits how many kinds are remembered. All later kinds count as one.
 	maxKinds = 256
-	// keyLeftOut is the attribute that says how many lines of the kind were left out since the one before.
+	// keyLeftOut is the attribute with the number of lines of the kind that were left out since the last one.
 	keyLeftOut = "left_out"
 )
 
@@ -38,7 +38,7 @@ type kind struct {
 	leftOut int
 }
 
-// Allow reports whether a line of a kind may be logged now, and if so, how many were left out since the last one that was.
+// Allow reports whether a line of a kind may be logged now, and if so, how many were left out since the last logged one.
 func (l *Limiter) Allow(name string, now time.Time) (leftOut int, allowed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,9 +67,9 @@ func (l *Limiter) kind(name string) *kind {
 	return k
 }
 
-// Limit returns a logger that logs [Burst] lines of each message at once, and one in each [Interval] from then on, with how many were left
-// out. Lines for debugging are not counted. Loggers made of it by With share the count, and
-// to limit one again changes nothing.
+// Limit returns a logger that logs [Burst] lines of each message at once, and after that one in each [Interval], with the number
+// of lines that were left out. It does not count debug lines. Loggers derived from it by With share the count. To limit a limited
+// logger changes nothing.
 func Limit(log *slog.Logger) *slog.Logger {
 	if _, is := log.Handler().(*handler); is {
 		return log

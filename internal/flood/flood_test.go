@@ -29,7 +29,7 @@ func TestLimit(t *testing.T) {
 		assert.Equal(t, flood.Burst, lines("refused"))
 		assert.NotContains(t, out.String(), "left_out")
 
-		log.Error("something else") // of which nobody sees less because of that
+		log.Error("something else") // its lines are not left out because of the others
 		assert.Equal(t, 1, lines("something else"))
 
 		time.Sleep(flood.Interval)
@@ -50,7 +50,7 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// TestKindsAreBounded: a kind that a stranger could make up anew for each line takes no memory, and no lines, without a bound.
+// TestKindsAreBounded: a stranger that invents a new kind for each line cannot use unbounded memory, or log unbounded lines.
 func TestKindsAreBounded(t *testing.T) {
 	t.Parallel()
 	var limit flood.Limiter

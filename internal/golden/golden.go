@@ -1,5 +1,5 @@
-// Package golden compares what a test made with a file under testdata. Run the tests with -update to write the files
-// anew, and read the difference before committing it. Only tests import this package.
+// Package golden compares the output of a test with a file under testdata. Run the tests with -update to write the files again,
+// and read the difference before you commit it. Only tests import this package.
 //
 // The package imports nothing of Carillon.
 package golden
@@ -30,8 +30,8 @@ func Equal(t testing.TB, name, got string) {
 	require.Equal(t, string(want), got)
 }
 
-// Section fails the test when got differs from what stands in a page between the lines "<!-- name: … -->" and
-// "<!-- end of name -->".
+// Section fails the test when got differs from the text of a page between the lines "<!-- name: … -->" and "<!-- end of name
+// -->".
 func Section(t testing.TB, path, name, got string) {
 	t.Helper()
 	page, err := os.ReadFile(path)

@@ -1,10 +1,11 @@
-// Package heap gives memory back to the system once a process has little to do.
+// Package heap returns memory to the system when a process has little to do.
 //
-// Go lets a heap grow to twice what is in use before it collects, and returns memory to the system slowly. That is right under load.
-// A scheduler waits most of its life, with an index of everything that waits in memory: there, half of it would be held for nothing.
+// Go lets a heap grow to twice its used size before it collects, and returns memory to the system slowly. That is right under
+// load. But a scheduler waits for most of its life, and its memory has an index of everything that waits. Half of the heap would
+// be unused.
 //
-// It is for the processes of Carillon (package cli). Libraries must not import it: what a process does with its memory is not theirs
-// to say.
+// It is for the processes of Carillon (package cli). Libraries must not import it, because they must not decide about the memory
+// of a process.
 //
 // The package imports nothing of Carillon.
 package heap
@@ -19,19 +20,19 @@ import (
 )
 
 const (
-	// interval is the time between two looks. To wake up is much of what an idle process does.
+	// interval is the time between two looks. Wake-ups are much of the work of an idle process.
 	interval = 4 * time.Second
-	// calm is how long a process must have little to do before it gives memory back.
+	// calm is how long a process must have little to do before it returns memory.
 	calm = 3 * interval
-	// leastLoad is how much a process must allocate in an interval to have anything to do, in bytes.
+	// leastLoad is how much a process must allocate in an interval to count as busy, in bytes.
 	leastLoad = 1 << 20
-	// between is the least time from one giving back to the next: each is a collection.
+	// between is the least time between two returns of memory, because each one is a collection.
 	between = time.Minute
 )
 
-// GiveBack gives memory back to the system, until ctx ends, whenever the process has had little to do for twelve seconds. There must have
-// been much to do before, or much of the memory must be unused. GiveBack does so once a minute at most. It is for the whole process, and
-// must not run twice at a time. How often Go collects is left to Go, and to GOGC and GOMEMLIMIT.
+// GiveBack returns memory to the system, until ctx ends, whenever the process has had little to do for twelve seconds. It does so
+// only if there was much to do before or much of the memory is unused, and once a minute at most. It is for the whole process,
+// and must not run twice at a time. It does not change how often Go collects; Go, GOGC and GOMEMLIMIT decide that.
 func GiveBack(ctx context.Context) {
 	r := rest{since: between}
 	for last := measure(); sleep.For(ctx, interval) == nil; {
@@ -43,13 +44,13 @@ func GiveBack(ctx context.Context) {
 	}
 }
 
-// usage is what the runtime says of the heap, in bytes.
+// usage is what the runtime reports about the heap, in bytes.
 type usage struct {
-	// allocated counts since the process began.
+	// allocated counts all allocations since the process began.
 	allocated uint64
-	// live is what the last collection has found in use.
+	// live is what the last collection found in use.
 	live uint64
-	// held is what the heap takes of the system's memory, in use or not.
+	// held is the memory that the heap has from the system, in use or not.
 	held uint64
 }
 
@@ -66,19 +67,19 @@ func measure() usage {
 	return usage{allocated: samples[0].Value.Uint64(), live: samples[1].Value.Uint64(), held: held}
 }
 
-// rest decides when to give memory back.
+// rest decides when to return memory.
 type rest struct {
-	// quiet is how long there has been little to do, since how long ago memory was given back.
+	// quiet is for how long there has been little to do, since how long ago memory was last returned.
 	quiet, since time.Duration
-	// loaded says that there was much to do since then. What was in use at the last collection may be unused by now.
+	// loaded is set if there was much to do since then. What was in use at the last collection may be unused by now.
 	loaded bool
 }
 
-// next takes in what is in use now, and what has been allocated in the last interval. It reports whether to give memory back: if there has
-// been little to do for a while, and there was much before or much is held that is not in use.
+// next takes the current usage, and what was allocated in the last interval. It reports whether to return memory: if there has
+// been little to do for a while, and either there was much to do before, or much memory is unused.
 //
-// Little is less than a fiftieth of what is in use, or than a mebibyte. NATS allocates a tenth when it writes the index of a large
-// stream, every two minutes. Much is a third.
+// Little is less than a fiftieth of the used memory, or less than a mebibyte. NATS allocates a tenth when it writes the index of
+// a large stream, every two minutes. Much is a third.
 func (r *rest) next(now usage, allocated uint64) bool {
 	r.since += interval
 	r.quiet += interval

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mebibyte = 1 << 20
 
-// TestGiveBack is about the whole process, and runs beside no other test.
+// TestGiveBack is about the whole process, and is not parallel.
 func TestGiveBack(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -29,8 +29,8 @@ func TestGiveBack(t *testing.T) {
 	<-ended
 }
 
-// TestRest: memory is given back once a minute at most, after twelve quiet seconds, and only if there was much to do before or a third more
-// is held than is in use.
+// TestRest: memory is returned once a minute at most, after twelve quiet seconds, and only if there was much to do before or a
+// third more is held than is in use.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	const live = 300 * mebibyte
@@ -63,13 +63,13 @@ func TestRest(t *testing.T) {
 	require.True(t, r.loaded)
 }
 
-// waste allocates what nobody needs afterwards.
+// waste allocates memory that nobody needs afterwards.
 func waste(bytes int) {
 	var kept [][]byte
 	for range bytes / mebibyte {
 		piece := make([]byte, mebibyte)
 		for i := 0; i < len(piece); i += 4096 {
-			piece[i] = 1 // so that it takes memory of the system
+			piece[i] = 1 // so that the system provides memory for it
 		}
 		kept = append(kept, piece)
 	}

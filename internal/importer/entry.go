@@ -11,43 +11,43 @@ import (
 
 // Entry is an entry of another tool that became a schedule, or could not.
 type Entry struct {
-	// Schedule is what the entry became. It means nothing if there is a Problem.
+	// Schedule is the schedule made from the entry. It means nothing if there is a Problem.
 	Schedule
-	// From says where the entry stood.
+	// From is the place of the entry.
 	From string
-	// Notes say what was not carried over.
+	// Notes list what was not carried over.
 	Notes []string
-	// Problem says why the entry is left out.
+	// Problem is why the entry is left out.
 	Problem error
-	// HostZone says that the other tool reads the times in the zone of its host.
+	// HostZone is set if the other tool reads the times in the zone of its host.
 	HostZone bool
 	// HostDST is what the other tool does in that zone when the clocks change.
 	HostDST schedule.DST
 }
 
-// Schedule is a schedule as a file for apply has it.
+// Schedule is a schedule in the form of a file for apply.
 type Schedule struct {
 	ID string `json:"id"`
 	schedule.Schedule
 }
 
-// Note adds something that was not carried over.
+// Note adds a note about something that was not carried over.
 func (e *Entry) Note(format string, args ...any) {
 	e.Notes = append(e.Notes, fmt.Sprintf(format, args...))
 }
 
-// Options are what the files of other tools do not say.
+// Options are what the files of other tools do not contain.
 type Options struct {
 	// IDPrefix begins the IDs of the schedules.
 	IDPrefix string
-	// TaskQueue is where the actions wait whose source names no task queue.
+	// TaskQueue is the task queue of actions whose source names none.
 	TaskQueue string
 	// Zone is the time zone of times whose source names none. Empty means UTC.
 	Zone string
 }
 
-// Documents completes the entries and returns each as a YAML document for apply. IDs that stand more than once are made
-// different. An entry that cannot be applied gets a problem, and its document is empty.
+// Documents completes the entries and returns each as a YAML document for apply. It makes repeated IDs different. An entry that
+// cannot be applied gets a problem, and its document is empty.
 func (o Options) Documents(all []Entry) []string {
 	nameEntries(o.IDPrefix, all)
 	documents := make([]string, len(all))
@@ -71,7 +71,7 @@ func (o Options) document(e *Entry) string {
 	return string(text)
 }
 
-// complete adds what the options say to a schedule, and what follows from that.
+// complete adds the options to a schedule, and what follows from them.
 func (o Options) complete(e *Entry) {
 	e.Action.TaskQueue = cmp.Or(e.Action.TaskQueue, o.TaskQueue)
 	if e.Spec.TimeZone != "" || hasOwnZone(e.Spec.Cron) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// nameEntries puts the prefix in front of the IDs and makes repeated ones different: the first keeps its ID, the others get
-// the next number that no entry has.
+// nameEntries adds the prefix to the IDs and makes repeated ones different: the first keeps its ID, the others get the next
+// number that no entry has.
 func nameEntries(prefix string, all []Entry) {
 	taken, next := map[string]bool{}, map[string]int{}
 	for i := range all {
@@ -33,7 +33,7 @@ func nameEntries(prefix string, all []Entry) {
 
 func numbered(id string, n int) string { return fmt.Sprintf("%s-%d", id, n) }
 
-// Slug makes an ID of a text: lower-case words joined by dashes, at most longest bytes.
+// Slug makes an ID from a text: lower-case words joined by dashes, at most longest bytes.
 func Slug(text string, longest int) string {
 	var id strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -11,7 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Check checks what encoding/json would let pass whatever the target type is: syntax, encoding, nesting, duplicate keys, trailing text.
+// Check finds what encoding/json would accept whatever the target type is: syntax, encoding, nesting, duplicate keys, trailing
+// text.
 func Check(data []byte, maxDepth int) *Problem {
 	if !utf8.Valid(data) {
 		return Problemf("", "is not valid UTF-8")
@@ -23,7 +24,7 @@ func Check(data []byte, maxDepth int) *Problem {
 	return checkStructure(data, maxDepth)
 }
 
-// syntaxError says where in data the error is, in the terms of a text editor.
+// syntaxError describes where in data the error is, in the terms of a text editor.
 func syntaxError(data []byte, err error) *Problem {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -39,8 +40,9 @@ func placeAfter(read []byte) string {
 	return fmt.Sprintf("line %d, column %d", line, max(column, 1))
 }
 
-// checkStructure looks in data, which is valid JSON and UTF-8, for nesting beyond maxDepth, for duplicate keys, and for escapes that are
-// half of a surrogate pair: encoding/json reads each of those as the same character, so that two texts would be one.
+// checkStructure checks data, which is valid JSON and UTF-8, for nesting beyond maxDepth, for duplicate keys, and for escapes
+// that are half of a surrogate pair. encoding/json reads each such half as the same character, so that two texts would become
+// one.
 func checkStructure(data []byte, maxDepth int) *Problem {
 	text := jsontext.NewDecoder(bytes.NewBuffer(data))
 	for {
@@ -55,7 +57,7 @@ func checkStructure(data []byte, maxDepth int) *Problem {
 	}
 }
 
-// structureError says what a decoder has found.
+// structureError describes what a decoder has found.
 func structureError(data []byte, text *jsontext.Decoder, err error) *Problem {
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -72,7 +74,7 @@ func structureError(data []byte, text *jsontext.Decoder, err error) *Problem {
 // unitBytes is the length of an escape such as \u00fc.
 const unitBytes = 6
 
-// pathOf writes a pointer to a value in the objects and lists that a decoder is in as errors do, see [Trail].
+// pathOf writes a pointer to a value, within the objects and lists that a decoder is reading, in the way of errors, see [Trail].
 func pathOf(text *jsontext.Decoder, pointer jsontext.Pointer) string {
 	var path string
 	level := 1

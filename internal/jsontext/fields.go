@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// StructFields are the fields of a struct type as JSON names them. Fields of embedded structs stand among them, as
-// encoding/json has it.
+// StructFields are the fields of a struct type as JSON names them. Like encoding/json, they include the fields of embedded
+// structs.
 type StructFields struct {
 	// Names are in the order of declaration.
 	Names  []string
 	ByName map[string]StructField
-	// Embedded are the embedded structs whose fields stand among them, by the names of their types.
+	// Embedded are the embedded structs, by the names of their types. Their fields are in Names and ByName as well.
 	Embedded map[string]reflect.Type
 }
 
-// StructField is one of the fields of a struct.
+// StructField is one field of a struct.
 type StructField struct {
-	// Index is that of [reflect.Value.FieldByIndex].
+	// Index is an index for [reflect.Value.FieldByIndex].
 	Index []int
 	Type  reflect.Type
 }
 
-// fieldCache maps a reflect.Type to its *structFields. It holds as many entries as the program has such types.
+// fieldCache maps a reflect.Type to its *structFields. It has one entry for each such type of the program.
 var fieldCache sync.Map
 
-// FieldsOf returns the fields of struct type t. Embedded pointers are not supported: no type here has any.
+// FieldsOf returns the fields of struct type t. It does not support embedded pointers, because no type here has any.
 func FieldsOf(t reflect.Type) *StructFields {
 	if cached, ok := fieldCache.Load(t); ok {
 		return cached.(*StructFields)

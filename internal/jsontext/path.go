@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Trail is the way from the root of a document to a value in it. It becomes text only once there is an error to report.
+// Trail is the way from the root of a document to a value in it. It becomes text only when there is an error to report.
 type Trail []Step
 
-// Step leads from an object to the value of a key, or, where key is nil, from a list to an element.
+// Step leads from an object to the value of a key. If Key is nil, it leads from a list to an element.
 type Step struct {
 	Key   *string
 	Index int
 }
 
-// String writes the trail as errors do: spec.intervals[0].every, and headers["a key"] where a key is not a plain word.
+// String writes the trail in the way of errors: spec.intervals[0].every, and headers["a key"] if a key is not a plain word.
 func (t Trail) String() string {
 	var path string
 	for _, s := range t {
@@ -29,7 +29,7 @@ func (t Trail) String() string {
 	return path
 }
 
-// JoinKey returns the path of the value that stands under key in the object at path.
+// JoinKey returns the path of the value of a key in the object at path.
 func JoinKey(path, key string) string {
 	switch {
 	case !isPlainKey(key):
@@ -40,7 +40,7 @@ func JoinKey(path, key string) string {
 	return path + "." + key
 }
 
-// isPlainKey reports whether key can stand in a path without quotes.
+// isPlainKey reports whether key needs no quotes in a path.
 func isPlainKey(key string) bool {
 	notPlain := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
@@ -48,10 +48,10 @@ func isPlainKey(key string) bool {
 	return key != "" && len(key) <= maxQuoted && !strings.ContainsFunc(key, notPlain)
 }
 
-// maxQuoted bounds, in bytes, what an error quotes of its input: an error is one line for people.
+// maxQuoted limits, in bytes, how much of the input an error quotes, because an error is one line for users.
 const maxQuoted = 100
 
-// Shorten cuts text to what an error may quote.
+// Shorten cuts text to the length that an error may quote.
 func Shorten(text string) string {
 	if len(text) <= maxQuoted {
 		return text
@@ -59,10 +59,10 @@ func Shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxQuoted], "") + "…"
 }
 
-// Indexed writes the path of an entry of a list.
+// Indexed returns the path of an entry of a list.
 func Indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// Describe says what a JSON text is: scalars as they stand, the rest by its kind.
+// Describe describes a JSON text: scalars literally, other values by their kind.
 func Describe(text []byte) string {
 	switch {
 	case bytes.HasPrefix(text, []byte("{")):

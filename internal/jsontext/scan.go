@@ -14,33 +14,33 @@ func NewScanner(data []byte) *Scanner {
 	return &Scanner{jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 }
 
-// Peek returns the first byte of what comes next, '0' for a number; 0 at the end.
+// Peek returns the first byte of the next token, '0' for a number; 0 at the end.
 func (s *Scanner) Peek() byte { return byte(s.text.PeekKind()) }
 
-// More reports whether the object or list that is being read has another element.
+// More reports whether the current object or list has another element.
 func (s *Scanner) More() bool {
 	c := s.Peek()
 	return c != '}' && c != ']' && c != 0
 }
 
-// Bracket passes over the bracket that comes next.
+// Bracket skips the next bracket.
 func (s *Scanner) Bracket() { _, _ = s.text.ReadToken() }
 
 // Key reads a key.
 func (s *Scanner) Key() string { return Unquoted(s.Raw()) }
 
-// Raw reads any value, as it is written. It is part of the text.
+// Raw reads any value and returns it as it is written. The result is part of the text.
 func (s *Scanner) Raw() []byte {
-	value, _ := s.text.ReadValue() // which is valid
+	value, _ := s.text.ReadValue() // the value is valid
 	return value
 }
 
-// Unquoted is the text of a string of JSON.
+// Unquoted returns the text of a JSON string.
 func Unquoted(quoted []byte) string {
 	if IsPlain(quoted) {
 		return string(quoted[1 : len(quoted)-1])
 	}
-	text, _ := jsontext.AppendUnquote(nil, quoted) // which is valid
+	text, _ := jsontext.AppendUnquote(nil, quoted) // the string is valid
 	return string(text)
 }
 

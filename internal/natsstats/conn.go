@@ -8,8 +8,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// ObserveConns shows how the connections of the process are together, those there are at the time, until stop is called. A server that
-// goes away takes all of them with it, which counts once.
+// ObserveConns shows the combined state of the connections of the process, as conns returns them, until stop is called. A server
+// that goes away ends all of them, which counts once.
 func ObserveConns(conns func() []*nats.Conn) (stop func()) {
 	return metrics.Observe(func(_ context.Context, o metrics.Observer) {
 		connected, stats := true, nats.Statistics{}

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// freshFor is how long an answer of JetStream is good enough.
+	// freshFor is for how long an answer of JetStream is recent enough.
 	freshFor = 10 * time.Second
-	// patience is how long whoever collects metrics waits for JetStream.
+	// patience is how long a collection of metrics waits for JetStream.
 	patience = 2 * time.Second
 )
 
@@ -28,8 +28,8 @@ type Config struct {
 	Now    func() time.Time
 }
 
-// ObserveJetStream shows how the streams and consumers of an installation are, until stop is called. While JetStream does not
-// answer there is nothing to show of them but that.
+// ObserveJetStream shows the state of the streams and consumers of an installation until stop is called. While JetStream does not
+// answer, it shows only that.
 func ObserveJetStream(config Config) (stop func()) {
 	s := &site{Config: config}
 	return metrics.Observe(s.observe, metrics.JetStreamUp, metrics.StreamMessages, metrics.StreamSize, metrics.StreamReplicas,
@@ -37,7 +37,7 @@ func ObserveJetStream(config Config) (stop func()) {
 		metrics.TimersPending)
 }
 
-// site is an installation. It is safe for concurrent use: who comes while it is being asked waits for the answer.
+// site is an installation. It is safe for concurrent use: callers that come during a request wait for its answer.
 type site struct {
 	Config
 
@@ -47,14 +47,14 @@ type site struct {
 	streams []stream
 }
 
-// stream is what JetStream has said of one.
+// stream is what JetStream has said about a stream.
 type stream struct {
 	name      string
 	state     jetstream.StreamState
 	current   int // replicas that are up to date
 	wanted    int
 	delayed   bool // it has timers
-	anchors   int  // messages that nobody takes, and that are no timers
+	anchors   int  // messages that nobody takes, and that are not timers
 	consumers []*jetstream.ConsumerInfo
 }
 
@@ -68,7 +68,7 @@ func (s *site) observe(ctx context.Context, o metrics.Observer) {
 	}
 }
 
-// refresh asks JetStream, unless that was a moment ago.
+// refresh asks JetStream, unless it did so a moment ago.
 func (s *site) refresh(ctx context.Context) {
 	now := s.Now()
 	if !s.asked.IsZero() && now.Sub(s.asked) < freshFor {
@@ -99,10 +99,11 @@ func (s *stream) observe(o metrics.Observer) {
 	}
 }
 
-// pulses is how many messages of a task stream belong to its pulse: the timer, and what it has delivered last.
+// pulses is how many messages of a task stream belong to its pulse: the timer, and its last delivery.
 const pulses = 2
 
-// timers is how many messages there are that no consumer has to deal with, about: they were not counted at one moment.
+// timers returns how many messages no consumer has to handle. The number is not exact, because the counts are from different
+// moments.
 func (s *stream) timers() int {
 	timers := int(s.state.Msgs) - s.anchors - pulses
 	for _, c := range s.consumers {

@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// bundle is an installation of two shards with nothing in it, and a clock that stands.
+// bundle is an installation of two shards with nothing in it, and a stopped clock.
 type bundle struct {
 	*site
 	conn *nats.Conn
@@ -102,7 +102,7 @@ func TestStreamIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, b.Names.DeadLetterStream())
 }
 
-// TestManyConsumers: those of the action stream are named after task queues, of which clients may make up any number.
+// TestManyConsumers: the consumers of the action stream are named after task queues, and clients may invent any number of them.
 func TestManyConsumers(t *testing.T) {
 	t.Parallel()
 	var all []*jetstream.ConsumerInfo

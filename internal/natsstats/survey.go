@@ -12,7 +12,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// survey asks about all streams: in one request about those without consumers that matter, and in two about each other one.
+// survey asks about all streams: in one request about those without permanent consumers, and in two requests about each other
+// one.
 func (s *site) survey(ctx context.Context) ([]stream, error) {
 	var all []stream
 	ours := streamsOf(s.Names, s.Shards)
@@ -53,7 +54,7 @@ func (s *site) look(ctx context.Context, name string) (stream, error) {
 	one.anchors = len(info.State.Subjects)
 	lister := in.ListConsumers(ctx)
 	for info := range lister.Info() {
-		if info.Config.Durable != "" { // others come and go, with names of their own
+		if info.Config.Durable != "" { // others come and go, with their own names
 			one.consumers = append(one.consumers, info)
 		}
 	}
@@ -64,8 +65,8 @@ func (s *site) look(ctx context.Context, name string) (stream, error) {
 	return one, nil
 }
 
-// fold returns the first consumers by their names, and the others as one, [metrics.OtherQueues]: those of the action stream are named
-// after task queues, which clients choose.
+// fold returns the first consumers by name, and the others as one, [metrics.OtherQueues]. The consumers of the action stream are
+// named after task queues, which clients choose.
 func fold(all []*jetstream.ConsumerInfo) []*jetstream.ConsumerInfo {
 	slices.SortFunc(all, func(a, b *jetstream.ConsumerInfo) int { return cmp.Compare(a.Name, b.Name) })
 	if len(all) <= metrics.QueuesOfNamespace {
@@ -80,7 +81,7 @@ func fold(all []*jetstream.ConsumerInfo) []*jetstream.ConsumerInfo {
 	return append(all[:metrics.QueuesOfNamespace:metrics.QueuesOfNamespace], others)
 }
 
-// streamsOf returns the streams of an installation, and whether it has consumers there that stay.
+// streamsOf returns the streams of an installation, and for each whether it has permanent consumers.
 func streamsOf(names subjects.Names, shards int) map[string]bool {
 	all := map[string]bool{}
 	for _, config := range names.StreamConfigs(shards, 1) {
@@ -97,7 +98,7 @@ func streamOf(info *jetstream.StreamInfo) stream {
 		name: info.Config.Name, state: info.State, wanted: info.Config.Replicas, current: 1, delayed: info.Config.AllowMsgSchedules,
 	}
 	if info.Cluster == nil {
-		return s // a server alone
+		return s // a single server
 	}
 	if info.Cluster.Leader == "" {
 		s.current = 0

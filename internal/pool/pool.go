@@ -40,13 +40,13 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-	// Definitions caches the definitions that the process has read last, for all its pools. By default the pool has its own cache. The
-	// backfiller needs none.
+	// Definitions caches the definitions that the process has read last, for all its pools. By default the pool has its own
+	// cache. The backfiller needs none.
 	Definitions *cache.Records[wire.Definition]
-	// Namespaces says which limits and freezes the namespaces have, and how long events are kept. By default there are none, and events
-	// are kept as long as the stream keeps them.
+	// Namespaces has the limits and freezes of the namespaces, and how long events are kept. By default there are no limits and
+	// freezes, and events are kept as long as the stream keeps them.
 	Namespaces namespaces.Source
-	// Vitals learns how the pool is doing; nil means that nobody asks.
+	// Vitals learns the state of the pool; nil means that nobody asks for it.
 	Vitals *loop.Vitals
 	// Concurrency is how many schedules the pool works on at once; the default is the loop's.
 	Concurrency int

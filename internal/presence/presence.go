@@ -1,5 +1,5 @@
-// Package presence lets each process of an installation say what it is to whoever asks: its roles, its version and its time zone
-// data. Nobody asks while nobody looks, so it costs nothing.
+// Package presence lets each process of an installation tell what it is when asked: its roles, its version and its time zone
+// data. A process says nothing unless asked, so this costs nothing.
 //
 // The package may import subjects and internal/zonedata.
 package presence
@@ -21,15 +21,15 @@ import (
 
 // Process is one process of an installation.
 type Process struct {
-	// Host is the name of its machine, PID its number there.
+	// Host is the name of its machine, PID its process number there.
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	// Roles are those that it runs, such as "generator".
+	// Roles are the roles that it runs, such as "generator".
 	Roles []string `json:"roles"`
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string `json:"version"`
-	// Zones is the version of its time zone data, ZonesFrom the path of the data if it is not that of the program, and ZonesDigest is
-	// equal for data with the same rules.
+	// Zones is the version of its time zone data, and ZonesFrom the path of the data if it is not the data of the program.
+	// ZonesDigest is equal for data with the same rules.
 	Zones       string `json:"zones"`
 	ZonesFrom   string `json:"zonesFrom,omitempty"`
 	ZonesDigest string `json:"zonesDigest"`
@@ -47,7 +47,7 @@ func Self(version string, data *zonedata.Data, roles ...string) Process {
 	}
 }
 
-// Title names the process for people, such as "generator on h1 (process 7)".
+// Title names the process for users, such as "generator on h1 (process 7)".
 func (p *Process) Title() string {
 	return fmt.Sprintf("%s on %s (process %d)", strings.Join(p.Roles, ", "), p.Host, p.PID)
 }
@@ -59,8 +59,8 @@ func Announce(ctx context.Context, conn *nats.Conn, names subjects.Names, self P
 		return fmt.Errorf("presence: %w", err)
 	}
 	asked, err := conn.Subscribe(names.Processes(), func(question *nats.Msg) {
-		if !names.IsOwn(question.Reply) { // where an answer would be more than that
-			_ = question.Respond(answer) // whoever asks may ask again
+		if !names.IsOwn(question.Reply) { // on such a subject, an answer would have an effect
+			_ = question.Respond(answer) // the asker may ask again
 		}
 	})
 	if err != nil {
@@ -71,8 +71,8 @@ func Announce(ctx context.Context, conn *nats.Conn, names subjects.Names, self P
 	return nil
 }
 
-// All asks all processes what they are and takes answers until ctx ends. They come in the order of their hosts and numbers.
-// Processes of releases that do not answer are not among them.
+// All asks all processes what they are and collects answers until ctx ends. They are ordered by host and process number.
+// Processes of releases that do not answer are missing.
 func All(ctx context.Context, conn *nats.Conn, names subjects.Names) ([]Process, error) {
 	all := []Process{}
 	err := Ask(ctx, conn, names.Processes(), func(data []byte) {
@@ -87,7 +87,7 @@ func All(ctx context.Context, conn *nats.Conn, names subjects.Names) ([]Process,
 	return all, err
 }
 
-// Ask sends an empty request on a subject and hands over the data of each answer, until ctx ends or NATS says that nobody listens.
+// Ask sends an empty request on a subject and passes on the data of each answer, until ctx ends or NATS says that nobody listens.
 func Ask(ctx context.Context, conn *nats.Conn, subject string, take func(data []byte)) error {
 	inbox := conn.NewInbox()
 	answers, err := conn.SubscribeSync(inbox)
@@ -101,7 +101,7 @@ func Ask(ctx context.Context, conn *nats.Conn, subject string, take func(data []
 	for {
 		answer, err := answers.NextMsgWithContext(ctx)
 		if err != nil {
-			return nil //nolint:nilerr // nobody answers any more, or ever has
+			return nil //nolint:nilerr // nobody answers any more, or nobody ever did
 		}
 		take(answer.Data)
 	}

@@ -31,7 +31,7 @@ func TestSelf(t *testing.T) {
 	assert.Equal(t, "generator, invoker on h1 (process 7)", self.Title())
 }
 
-// TestAll asks while nobody, two and one of them are there. What else answers does no harm.
+// TestAll asks while no process runs, then two, then one. Answers of others do no harm.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
@@ -71,7 +71,7 @@ func TestAll(t *testing.T) {
 		string(stored))
 }
 
-// TestAnswersNobodyInTheInstallation: a process that is asked to answer on a subject of the installation does not.
+// TestAnswersNobodyInTheInstallation: a process does not answer on a subject of the installation.
 func TestAnswersNobodyInTheInstallation(t *testing.T) {
 	t.Parallel()
 	conn, _ := natstest.Connect(t, natstest.Shared(t))
@@ -91,7 +91,7 @@ func TestAnswersNobodyInTheInstallation(t *testing.T) {
 		heard, err := conn.SubscribeSync(own)
 		require.NoError(t, err)
 		require.NoError(t, conn.PublishRequest(names.Processes(), own, nil))
-		_, err = conn.Request(names.Processes(), nil, natstest.Patience) // which comes after
+		_, err = conn.Request(names.Processes(), nil, natstest.Patience) // this request comes after the other one
 		require.NoError(t, err)
 		count, _, err := heard.Pending()
 		require.NoError(t, err)

@@ -6,18 +6,18 @@ import (
 	"net/http/pprof"
 )
 
-// Options are what a process shows.
+// Options are what a process shows over HTTP.
 type Options struct {
 	// Health is shown by /healthz and /readyz. It is required.
 	Health *Health
 	// Metrics answers /metrics; nil means that there are none.
 	Metrics http.Handler
-	// Pprof lets Go's profiles be taken from /debug/pprof/.
+	// Pprof allows Go's profiles at /debug/pprof/.
 	Pprof bool
 }
 
-// NewHandler returns what answers the requests for all that a process shows. Other paths are not found, and other methods
-// than GET and HEAD not allowed.
+// NewHandler returns the handler for everything that a process shows. Other paths are not found, and methods other than GET and
+// HEAD are not allowed.
 func NewHandler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", health(o.Health, Report.IsHealthy))
@@ -35,7 +35,7 @@ func NewHandler(o Options) http.Handler {
 	return mux
 }
 
-// health shows a report: with 200 if it is good, else with 503.
+// health shows a report, with status 200 if it is good, otherwise 503.
 func health(of *Health, isGood func(Report) bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		report := of.Report()
@@ -44,6 +44,6 @@ func health(of *Health, isGood func(Report) bool) http.HandlerFunc {
 		if !isGood(report) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_ = json.NewEncoder(w).Encode(report) // whoever asked has gone
+		_ = json.NewEncoder(w).Encode(report) // the client has gone
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// Checks are how a role says how it is doing. They are called whenever somebody asks, side by side, and must not wait.
+// Checks tell how a role is doing. They are called for each probe, in parallel, and must not block.
 type Checks struct {
-	// Waits says what the role waits for before it can do its work, such as "a connection to NATS"; empty when it does it. nil
-	// waits for nothing.
+	// Waits returns what the role waits for before it can do its work, such as "a connection to NATS"; empty if it works. A nil
+	// Waits waits for nothing.
 	Waits func() string
-	// Stuck says why the role will never do its work again, in this process; empty if it may. nil is never stuck.
+	// Stuck returns why the role will never do its work again in this process; empty if it may. A nil Stuck is never stuck.
 	Stuck func() string
 }
 
-// Health is how the roles of one process are doing. It is safe for concurrent use.
+// Health is the state of the roles of one process. It is safe for concurrent use.
 type Health struct {
 	stopping <-chan struct{}
 
@@ -25,7 +25,7 @@ type Health struct {
 	stopped bool
 }
 
-// role is what is known of one.
+// role is the known state of one role.
 type role struct {
 	name   string
 	phase  phase
@@ -33,7 +33,7 @@ type role struct {
 	err    error // why it failed
 }
 
-// phase is how far the life of a role is.
+// phase is a phase in the life of a role.
 type phase int
 
 const (
@@ -43,8 +43,8 @@ const (
 	failed
 )
 
-// NewHealth returns the health of a process that is to have some roles, none of which runs yet. The process begins to stop when
-// ctx ends.
+// NewHealth returns the health of a process that will run some roles. None of them runs yet. The process begins to stop when ctx
+// ends.
 func NewHealth(ctx context.Context, roles ...string) *Health {
 	h := &Health{stopping: ctx.Done(), waits: noWait}
 	for _, name := range roles {
@@ -55,32 +55,32 @@ func NewHealth(ctx context.Context, roles ...string) *Health {
 
 func noWait() string { return "" }
 
-// AllWait says what all roles wait for, at present; empty for nothing. It replaces what was said before.
+// AllWait sets what all roles currently wait for; empty for nothing. It replaces the earlier value.
 func (h *Health) AllWait(what string) { h.AllNeed(func() string { return what }) }
 
-// AllNeed is AllWait for what comes and goes: waits is called whenever somebody asks, and must not wait.
+// AllNeed is AllWait for a need that comes and goes: waits is called for each probe, and must not block.
 func (h *Health) AllNeed(waits func() string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waits = waits
 }
 
-// Begin says that a role runs. One that is not of the process is left out.
+// Begin records that a role runs. It ignores a role that the process does not have.
 func (h *Health) Begin(name string, checks Checks) {
 	h.change(name, func(r *role) { r.phase, r.checks = running, checks })
 }
 
-// End says that a role does not run any more, because it was told to stop.
+// End records that a role does not run any more, because it was told to stop.
 func (h *Health) End(name string) {
 	h.change(name, func(r *role) { r.phase = ended })
 }
 
-// Fail says that a role does not run any more, though nobody has told it to stop; err says why, and may be nil.
+// Fail records that a role does not run any more although nobody told it to stop. err is the reason, and may be nil.
 func (h *Health) Fail(name string, err error) {
 	h.change(name, func(r *role) { r.phase, r.err = failed, err })
 }
 
-// Stopped says that the process has done all it had to, and is about to end.
+// Stopped records that the process has finished all its work, and is about to end.
 func (h *Health) Stopped() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *Health) change(name string, change func(*role)) {
 	}
 }
 
-// Report returns how the process is doing now.
+// Report returns the current state of the process.
 func (h *Health) Report() Report {
 	h.mu.Lock()
 	all, stopped, waits := make([]role, len(h.roles)), h.stopped, h.waits
@@ -109,6 +109,6 @@ func (h *Health) Report() Report {
 		stopping = true
 	default:
 	}
-	// The checks have locks of their own.
+	// The checks have their own locks.
 	return newReport(all, waits(), stopping, stopped)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/probe"
 )
 
-// says returns a check that says what a variable holds at the time.
+// says returns a check that returns the current value of a variable.
 func says(what *string) func() string { return func() string { return *what } }
 
 func one(status probe.Status, reason string) probe.Report {
 	return probe.Report{Status: status, Roles: []probe.RoleReport{{Role: "invoker", Status: status, Reason: reason}}}
 }
 
-// TestLifeOfARole from before it begins until the process has ended.
+// TestLifeOfARole goes from before the role begins until the process has ended.
 func TestLifeOfARole(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -68,12 +68,12 @@ func TestARoleFails(t *testing.T) {
 	}
 }
 
-// TestTheWorstRoleCounts for the process.
+// TestTheWorstRoleCounts: the worst role decides the status of the process.
 func TestTheWorstRoleCounts(t *testing.T) {
 	t.Parallel()
 	h := probe.NewHealth(t.Context(), "generator", "invoker")
 	h.Begin("generator", probe.Checks{})
-	h.Begin("console", probe.Checks{}) // not of the process
+	h.Begin("console", probe.Checks{}) // the process does not have this role
 	assert.Equal(t, probe.Report{Status: probe.StatusWaiting, Roles: []probe.RoleReport{
 		{Role: "generator", Status: probe.StatusReady},
 		{Role: "invoker", Status: probe.StatusWaiting, Reason: "waits for its start"},

@@ -2,18 +2,18 @@ package probe
 
 import "cmp"
 
-// Status is how a process or a role is doing.
+// Status is the state of a process or a role.
 type Status string
 
-// All that a Status may be.
+// The values of Status.
 const (
 	// StatusReady: it does its work.
 	StatusReady Status = "ready"
-	// StatusWaiting: it has not begun, or cannot do its work at present. That passes when what it waits for is there.
+	// StatusWaiting: it has not begun, or cannot do its work at present. That ends when it gets what it waits for.
 	StatusWaiting Status = "waiting"
-	// StatusStopping: it has been told to stop, and finishes or gives back what it holds.
+	// StatusStopping: it has been told to stop, and finishes or gives back its work.
 	StatusStopping Status = "stopping"
-	// StatusStopped: it has done so.
+	// StatusStopped: it has stopped.
 	StatusStopped Status = "stopped"
 	// StatusFailed: it will not do its work again in this process.
 	StatusFailed Status = "failed"
@@ -21,27 +21,27 @@ const (
 
 // Report is what the health endpoints show.
 type Report struct {
-	// Status is the process's: ready if all of its roles are.
+	// Status is the status of the process: ready if all its roles are.
 	Status Status `json:"status"`
 	// Roles are in the order in which the process names them.
 	Roles []RoleReport `json:"roles"`
 }
 
-// RoleReport is what the health endpoints show of one role.
+// RoleReport is the part of a report about one role.
 type RoleReport struct {
 	Role   string `json:"role"`
 	Status Status `json:"status"`
-	// Reason says for people what a role waits for, or why it has failed.
+	// Reason tells users what a role waits for, or why it has failed.
 	Reason string `json:"reason,omitempty"`
 }
 
 // IsReady reports whether all roles do their work.
 func (r Report) IsReady() bool { return r.Status == StatusReady }
 
-// IsHealthy reports whether the process is worth keeping: whether it does its work, or will by itself, or finishes it.
+// IsHealthy reports whether the process is worth keeping: it does its work, or will do so by itself, or finishes it.
 func (r Report) IsHealthy() bool { return r.Status != StatusFailed && r.Status != StatusStopped }
 
-// newReport puts together what is known. The common wait is what all roles wait for.
+// newReport makes the report. wait is what all roles wait for.
 func newReport(roles []role, wait string, stopping, stopped bool) Report {
 	report := Report{Status: StatusReady, Roles: make([]RoleReport, len(roles))}
 	for i, r := range roles {
@@ -61,7 +61,7 @@ func newReport(roles []role, wait string, stopping, stopped bool) Report {
 	return report
 }
 
-// severity orders the statuses of roles by what they say about the process.
+// severity orders the statuses of roles. The greatest one of a role decides the status of the process.
 var severity = map[Status]int{
 	StatusReady: 0, StatusWaiting: 1, StatusStopped: 2, StatusStopping: 3, StatusFailed: 4,
 }
@@ -95,7 +95,7 @@ func (r *role) report(wait string, stopping bool) RoleReport {
 	return report
 }
 
-// said is what a check says; nothing if there is none.
+// said returns the result of a check; "" if there is no check.
 func said(check func() string) string {
 	if check == nil {
 		return ""

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// headerTimeout, answerTimeout and idleTimeout bound what one client may hold. A profile may take its time besides.
+	// headerTimeout, answerTimeout and idleTimeout limit how long one client may occupy the server. A profile may take longer.
 	headerTimeout = 5 * time.Second
 	answerTimeout = 30 * time.Second
 	idleTimeout   = time.Minute
 	maxHeader     = 16 << 10
-	// closeLimit is how long answers that are on their way at the end are waited for.
+	// closeLimit is how long Close waits for answers in progress.
 	closeLimit = 200 * time.Millisecond
 )
 
@@ -25,7 +25,7 @@ type Server struct {
 	served chan struct{}
 }
 
-// Serve begins to answer requests on a listener, which it closes at the end. That it cannot go on is logged.
+// Serve begins to answer requests on a listener, which it closes at the end. It logs an error that ends it.
 func Serve(listener net.Listener, handler http.Handler, log *slog.Logger) *Server {
 	s := &Server{
 		server: &http.Server{
@@ -43,12 +43,12 @@ func Serve(listener net.Listener, handler http.Handler, log *slog.Logger) *Serve
 	return s
 }
 
-// Close ends the server, and cuts off what is still being answered after a moment.
+// Close ends the server. It waits a moment, and then cuts off the answers that are still in progress.
 func (s *Server) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit) //permit:context.Background the process is at its end
 	defer cancel()
 	if s.server.Shutdown(ctx) != nil {
-		_ = s.server.Close() // a profile that is being taken, for example
+		_ = s.server.Close() // for example, a profile is being taken
 	}
 	<-s.served
 }

@@ -13,8 +13,8 @@ type clockChange struct {
 	Zone, Date string
 }
 
-// ClockChanges are nights worth testing: gaps and repeats of an hour, of half an hour and of a whole day, at and away
-// from midnight, east and west of Greenwich, and a day in a zone without any.
+// ClockChanges are nights worth testing: gaps and repeats of an hour, of half an hour and of a whole day, at and away from
+// midnight, east and west of Greenwich, and a day in a zone without a change.
 var ClockChanges = []clockChange{
 	{"America/New_York", "2024-03-10"}, {"America/New_York", "2024-11-03"},
 	{"Europe/London", "2024-03-31"}, {"Europe/London", "2024-10-27"},
@@ -28,7 +28,7 @@ var ClockChanges = []clockChange{
 	{"America/Caracas", "2016-05-01"}, {"Asia/Kathmandu", "2024-12-31"}, {"UTC", "2000-02-29"},
 }
 
-// DrawSpec draws a spec that has things to do between two times.
+// DrawSpec draws a spec that has times between two times.
 func DrawSpec(t *rapid.T, zone string, from, to time.Time) schedule.Spec {
 	spec := schedule.Spec{
 		TimeZone:                   zone,
@@ -83,7 +83,7 @@ func drawHidden(t *rapid.T, spec *schedule.Spec, from time.Time, within *rapid.G
 	}), 0, 3).Draw(t, "blackouts")
 }
 
-// DrawParts draws, seldom, parts of the day fields that depend on the month.
+// DrawParts draws, rarely, parts of the day fields that depend on the month.
 func DrawParts(t *rapid.T, c *schedule.StructuredCalendar) {
 	if rapid.IntRange(0, 3).Draw(t, "parts") > 0 {
 		return
@@ -105,7 +105,7 @@ func DrawParts(t *rapid.T, c *schedule.StructuredCalendar) {
 	}
 }
 
-// DrawCalendar draws a calendar that has a time as a rule.
+// DrawCalendar draws a calendar that usually has a time.
 func DrawCalendar(t *rapid.T) schedule.StructuredCalendar {
 	c := schedule.StructuredCalendar{
 		Second:     DrawField(t, "second", 0, 59),
@@ -135,7 +135,7 @@ func DrawField(t *rapid.T, name string, low, high int) []schedule.Range {
 	}), 1, 2).Draw(t, name)
 }
 
-// DrawDays draws all values in three cases of four: otherwise hardly a spec would have a time.
+// DrawDays draws all values in three cases of four. Otherwise hardly any spec would have a time.
 func DrawDays(t *rapid.T, name string, low, high int) []schedule.Range {
 	if rapid.IntRange(0, 3).Draw(t, name+" all") > 0 {
 		return []schedule.Range{{Start: low, End: high}}

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Fill gives every field below v a random value. Slices and maps are nil rather than empty, times UTC, raw JSON compact:
-// the forms that decoding gives.
+// Fill gives every field below v a random value, in the form that decoding gives. Slices and maps are nil rather than empty,
+// times are UTC, and raw JSON is compact.
 func Fill(t *rapid.T, v reflect.Value) {
 	switch target := v.Addr().Interface().(type) {
 	case *time.Time:
@@ -73,7 +73,7 @@ func fillMap(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// anyText favours what YAML might take for something other than text.
+// anyText favours texts that YAML might take for something other than text.
 func anyText(t *rapid.T) string {
 	return rapid.OneOf(
 		rapid.String(),
@@ -132,7 +132,7 @@ func anyJSONValue(t *rapid.T, depth int) any {
 	return object
 }
 
-// compactJSON writes a value as JSON, with <, > and & as they are.
+// compactJSON writes a value as JSON, without escapes for <, > and &.
 func compactJSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)

@@ -9,12 +9,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// RequireInvalid requires an error for users about an argument, with that text.
+// RequireInvalid requires an error for users about an argument, with a text.
 func RequireInvalid(t *testing.T, err error, want string) {
 	t.Helper()
 	require.EqualError(t, err, want)
 	require.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 }
 
-// Nested returns depth lists, one in the other.
+// Nested returns depth nested lists.
 func Nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }

@@ -81,7 +81,7 @@ func Spec() schedule.Spec {
 	}
 }
 
-// zoneData is the shortest time zone file there is: version 1, one zone, UTC.
+// zoneData returns the shortest possible time zone file: version 1, one zone, UTC.
 func zoneData() []byte {
 	data := make([]byte, 44, 54)
 	copy(data, "TZif")
@@ -119,7 +119,7 @@ func structured() schedule.StructuredCalendar {
 	}
 }
 
-// Run is a run that has ended, as it comes back from a record.
+// Run is a run that has ended, as read from a record.
 func Run() *schedule.Run {
 	start := start()
 	run := wire.NewRun(&start)
@@ -213,7 +213,7 @@ func failure() *schedule.Failure {
 	return &schedule.Failure{Message: "no such report", Type: "NotFound", Details: json.RawMessage(`{"report":7}`)}
 }
 
-// Records is a filled value of each record and message that is stored, by the name of its golden file.
+// Records returns a filled value of each stored record and message, by the name of its golden file.
 func Records() map[string]any {
 	span := wire.Span{From: At(8), To: At(9)}
 	return map[string]any{
@@ -251,7 +251,7 @@ func Records() map[string]any {
 	}
 }
 
-// SmallSchedule is a schedule as most are.
+// SmallSchedule is a typical schedule.
 func SmallSchedule() schedule.Schedule {
 	return schedule.Schedule{
 		Spec: schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(time.Second)}}, TimeZone: "Europe/Berlin"},

@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// neutralSpec is a spec whose durations are read more generously. Its fields stand in front of those of the same name.
+// neutralSpec is a spec that accepts more forms of durations. Its own fields hide the fields of the same name in the spec.
 type neutralSpec struct {
 	schedule.Spec
 	Intervals []neutralInterval `json:"intervals"`
@@ -23,8 +23,8 @@ type neutralInterval struct {
 	Phase neutralDuration `json:"phase"`
 }
 
-// neutralDuration is in the syntax of [time.ParseDuration], with days in front if need be, such as "1d12h". The empty
-// string is zero.
+// neutralDuration has the syntax of [time.ParseDuration], optionally with days in front, such as "1d12h". The empty string is
+// zero.
 type neutralDuration schedule.Duration
 
 // ParseSpec reads a spec of the neutral form. Unknown fields are errors, with their path.
@@ -54,7 +54,7 @@ func (d *neutralDuration) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// maxDays is how many whole days a time.Duration holds.
+// maxDays is how many whole days fit into a time.Duration.
 const maxDays = int64(1<<63-1) / int64(24*time.Hour)
 
 func parseDuration(text string) (time.Duration, error) {

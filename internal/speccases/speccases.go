@@ -20,7 +20,7 @@ type Case struct {
 	After      time.Time
 }
 
-// line is a case as it is written. Fields that are not listed say what is expected; they are left to the reader.
+// line is a case as it is written. Its other fields have the expected results, and are for the caller.
 type line struct {
 	ID         string          `json:"id"`
 	Spec       json.RawMessage `json:"spec"`
@@ -28,9 +28,9 @@ type line struct {
 	After      string          `json:"after"`
 }
 
-// Read yields the cases of r one by one, in order, and keeps no more than one line. Empty lines are passed over. An error
-// comes with the ID of the case; without one, when the line could not be read at all, the error names the line. Only an
-// error of r itself ends the sequence; it comes last, wrapped in a [*ReadError].
+// Read yields the cases of r one by one, in order, and keeps no more than one line. It skips empty lines. An error comes with the
+// ID of the case. If the line could not be read at all, there is no ID, and the error names the line. Only an error of r itself
+// ends the sequence. It comes last, wrapped in a [*ReadError].
 func Read(r io.Reader) iter.Seq2[Case, error] {
 	return func(yield func(Case, error) bool) {
 		lines := bufio.NewReaderSize(r, 64<<10)
@@ -50,7 +50,7 @@ func Read(r io.Reader) iter.Seq2[Case, error] {
 	}
 }
 
-// ReadError says that the input broke off.
+// ReadError is the error of input that broke off.
 type ReadError struct {
 	Line int
 	Err  error

@@ -80,8 +80,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// TestAllVectorsCanBeRead makes sure that the form covers what the vectors use, errors included: those are for validation
-// to find.
+// TestAllVectorsCanBeRead ensures that the form covers all vectors, including invalid ones: only validation must reject those.
 func TestAllVectorsCanBeRead(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../specproc/testdata/vectors/*.jsonl")

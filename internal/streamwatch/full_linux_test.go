@@ -19,8 +19,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
-// TestAFullDisk: NATS does not answer whoever stores, and refuses all writes to the stream also when there is room again. The watch
-// names the stream and the reason, until NATS has been started anew.
+// TestAFullDisk: NATS does not answer a client that stores, and refuses all writes to the stream even when there is room again.
+// The watch names the stream and the reason until NATS has been restarted.
 func TestAFullDisk(t *testing.T) {
 	disk := powerloss.New(t)
 	server := natstest.Server(t, func(o *natsserver.Options) { o.Dir = filepath.Join(disk.Dir, "data") })

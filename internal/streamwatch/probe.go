@@ -8,26 +8,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ProbeResult is what came of trying whether a stream takes writes.
+// ProbeResult is the result of a test whether a stream accepts writes.
 type ProbeResult struct {
-	// Missing says that there is no such stream.
+	// Missing is set if there is no such stream.
 	Missing bool
-	// Refused is why the stream takes no writes, in the words of NATS; empty if it takes them, or has not answered.
+	// Refused is why the stream accepts no writes, in the words of NATS; empty if it accepts them, or has not answered.
 	Refused string
-	// Silent says that it has not answered: it has no leader, or the caller may not purge it.
+	// Silent is set if the stream has not answered: it has no leader, or the caller may not purge it.
 	Silent bool
 }
 
-// OK reports whether the stream takes writes.
+// OK reports whether the stream accepts writes.
 func (o ProbeResult) OK() bool { return o == ProbeResult{} }
 
 // nowhere is a subject on which no stream ever has a message.
 const nowhere = "carillon-probe.nowhere"
 
-// probeLimit bounds one try.
+// probeLimit limits one test.
 const probeLimit = 3 * time.Second
 
-// Probe tries whether a stream takes writes. It stores nothing, and removes nothing.
+// Probe tests whether a stream accepts writes. It stores and removes nothing.
 func Probe(ctx context.Context, js jetstream.JetStream, stream string) ProbeResult {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()

@@ -18,28 +18,28 @@ import (
 )
 
 const (
-	// defaultEvery is how often a watch looks; while something is wrong, twice as often.
+	// defaultEvery is how often a watch looks. While something is wrong, it looks twice as often.
 	defaultEvery = 10 * time.Second
-	// suspectFor is for how long after a message without acknowledgement all streams are tried. A message is given up after 5 s, and
-	// sent again after 10 s at most.
+	// suspectFor is for how long the watch tests all streams after a message got no acknowledgement. A message is given up after
+	// 5 s, and sent again after 10 s at most.
 	suspectFor = 30 * time.Second
-	// listLimit bounds the question for the names of all streams, silentRounds is how many may stay without an answer: elections are
-	// over by then.
+	// listLimit limits the request for the names of all streams. silentRounds is how many of these requests may stay unanswered:
+	// elections are over by then.
 	listLimit    = 5 * time.Second
 	silentRounds = 2
-	// atOnce bounds how many streams are tried at a time.
+	// atOnce limits how many streams are tested at a time.
 	atOnce = 8
 )
 
-// Config is what a [Watch] needs. All fields but Every are required.
+// Config is what a [Watch] needs. All fields except Every are required.
 type Config struct {
 	JS     jetstream.JetStream
 	Names  subjects.Names
 	Shards int
 	Logger *slog.Logger
-	// Unanswered counts the messages of this process that no stream has acknowledged in time, as bus.Unanswered does.
+	// Unanswered returns how many messages of this process no stream has acknowledged in time, like bus.Unanswered.
 	Unanswered func() uint64
-	// Every is how often it looks; 10 s by default.
+	// Every is how often the watch looks; 10 s by default.
 	Every time.Duration
 }
 
@@ -47,16 +47,16 @@ type Config struct {
 type Watch struct {
 	config  Config
 	streams []string
-	turn    chan struct{} // has an element while somebody runs it
+	turn    chan struct{} // has an element while a caller runs the watch
 
-	// These belong to whoever has the turn.
-	next       int // the stream to try next
+	// Only the caller that runs the watch uses these.
+	next       int // the stream to test next
 	unanswered uint64
-	suspected  time.Time // when a message was last found to be without acknowledgement
-	unlisted   int       // rounds in a row in which the names were not told
+	suspected  time.Time // when a message was last found without acknowledgement
+	unlisted   int       // rounds in a row that did not get the names
 
 	mu     sync.Mutex
-	silent error // why the names are not known
+	silent error // why the names are unknown
 	bad    map[string]ProbeResult
 }
 
@@ -75,7 +75,8 @@ func New(config Config) *Watch {
 	return w
 }
 
-// Run watches until ctx ends. Several roles of a process may call it: one at a time does the work, and another goes on when that ends.
+// Run watches until ctx ends. Several roles of a process may call it: one at a time does the work, and another takes over when
+// that one ends.
 func (w *Watch) Run(ctx context.Context) error {
 	select {
 	case w.turn <- struct{}{}:
@@ -96,7 +97,8 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// Waits says for people which streams are missing or take no writes, and what to do; empty while all is well. It is an observe check.
+// Waits tells users which streams are missing or accept no writes, and what to do; empty while all is well. It suits the Waits of
+// a health check.
 func (w *Watch) Waits() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +113,7 @@ func (w *Watch) Waits() string {
 	return ""
 }
 
-// explain says what is wrong with a stream, and with how many others.
+// explain describes the fault of a stream, and how many other streams have one.
 func explain(names subjects.Names, stream string, result ProbeResult, others int) string {
 	and := ""
 	if others > 0 {
@@ -127,10 +129,10 @@ func explain(names subjects.Names, stream string, result ProbeResult, others int
 	return fmt.Sprintf("%s, to which NATS refuses all writes since one has failed (%s): %s%s", title, result.Refused, WhenRefused, and)
 }
 
-// WhenRefused says what to do about a stream that takes no writes.
+// WhenRefused is the advice about a stream that accepts no writes.
 const WhenRefused = "make room on the disk of the NATS server that leads it, and restart that server"
 
-// look makes one round.
+// look does one round.
 func (w *Watch) look(ctx context.Context) {
 	suspects := w.suspects()
 	missing, err := w.missing(ctx)
@@ -148,7 +150,7 @@ func (w *Watch) look(ctx context.Context) {
 	}
 	w.mu.Unlock()
 	if err != nil {
-		return // nothing else would be answered
+		return // no other request would be answered
 	}
 	results := w.try(ctx, w.due(suspects, missing), missing)
 	if ctx.Err() == nil {
@@ -156,7 +158,7 @@ func (w *Watch) look(ctx context.Context) {
 	}
 }
 
-// suspects reports whether messages have been without acknowledgement lately.
+// suspects reports whether messages got no acknowledgement recently.
 func (w *Watch) suspects() bool {
 	if count := w.config.Unanswered(); count != w.unanswered {
 		w.unanswered, w.suspected = count, time.Now() //permit:time.Now it measures NATS
@@ -164,7 +166,7 @@ func (w *Watch) suspects() bool {
 	return !w.suspected.IsZero() && time.Since(w.suspected) < suspectFor
 }
 
-// missing returns the streams that are not there.
+// missing returns the streams that do not exist.
 func (w *Watch) missing(ctx context.Context) (missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
@@ -184,7 +186,7 @@ func (w *Watch) missing(ctx context.Context) (missing []string, err error) {
 	return missing, nil
 }
 
-// due returns the streams to try: all if there is reason to, else the next one.
+// due returns the streams to test: all if there is a reason, otherwise the next one.
 func (w *Watch) due(suspects bool, missing []string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +197,7 @@ func (w *Watch) due(suspects bool, missing []string) []string {
 	return w.streams[w.next : w.next+1]
 }
 
-// try tries streams side by side, those that are there.
+// try tests streams in parallel, except missing ones.
 func (w *Watch) try(ctx context.Context, streams, missing []string) map[string]ProbeResult {
 	var mu sync.Mutex
 	results := map[string]ProbeResult{}
@@ -217,8 +219,8 @@ func (w *Watch) try(ctx context.Context, streams, missing []string) map[string]P
 	return results
 }
 
-// note keeps what was found. Silence says something only where messages stay without acknowledgement: the process may lack the
-// permission to try.
+// note records the results. Silence counts only if messages get no acknowledgement, because the process may lack the permission
+// for the test.
 func (w *Watch) note(results map[string]ProbeResult, suspects bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { natstest.Main(m) }
 
-// installation is one with a watch, and no process.
+// installation is an installation with a watch, and without a process.
 type installation struct {
 	js    jetstream.JetStream
 	names subjects.Names
@@ -62,7 +62,7 @@ func (in *installation) await(t *testing.T, what string, is func(waits string) b
 func isEmpty(text string) bool  { return text == "" }
 func notEmpty(text string) bool { return text != "" }
 
-// TestAStreamThatWasDeleted: the watch names it and what to do, until it is there again. It does not make it.
+// TestAStreamThatWasDeleted: the watch names the stream and what to do until the stream exists again. It does not create it.
 func TestAStreamThatWasDeleted(t *testing.T) {
 	t.Parallel()
 	t.Run("one node", func(t *testing.T) {
@@ -94,7 +94,7 @@ func testDeleted(t *testing.T, in *installation) {
 	in.await(t, "all is well again", isEmpty)
 }
 
-// TestProbeStoresNothing: neither a message nor a place in the sequence.
+// TestProbeStoresNothing: a test stores no message and uses no sequence.
 func TestProbeStoresNothing(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Shared(t))
@@ -111,7 +111,7 @@ func TestProbeStoresNothing(t *testing.T) {
 	assert.True(t, streamwatch.Probe(t.Context(), js, "NONE-"+in.names.Prefix()).Missing)
 }
 
-// TestAnOutageOfNATS: while nobody answers, the watch says so, and it goes on when somebody does.
+// TestAnOutageOfNATS: while nobody answers, the watch says so. It continues when somebody does.
 func TestAnOutageOfNATS(t *testing.T) {
 	t.Parallel()
 	cluster := natstest.Cluster(t, 1)

@@ -1,4 +1,4 @@
-// Package suggest finds the word that people meant. It imports nothing of Carillon; every package may import it.
+// Package suggest finds the word that a user meant. It imports nothing of Carillon; every package may import it.
 package suggest
 
 import (
@@ -7,12 +7,12 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxSuggestBytes bounds the words that suggestions are sought for: the cost grows with their length, and nobody
-// mistypes a word of that size.
+// maxSuggestBytes limits the length of words that get suggestions: the cost grows with the length, and nobody mistypes a word of
+// that size.
 const maxSuggestBytes = 64
 
-// Nearest returns the word among known that people most likely meant by word, or "" when none resembles it. Case, "_"
-// and "-" do not count, so that task_queue finds taskQueue. Of equally near words the first wins.
+// Nearest returns the word in known that a user most likely meant by word, or "" if none resembles it. It ignores case, "_" and
+// "-", so that task_queue finds taskQueue. Of equally near words the first wins.
 func Nearest(word string, known []string) string {
 	if len(word) > maxSuggestBytes {
 		return ""

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// pullExpiry and pullHeartbeat are for one request for messages. Where a server is silent for two heartbeats, the pull
-	// has failed.
+	// pullExpiry and pullHeartbeat are for one request for messages. If a server is silent for two heartbeats, the pull has
+	// failed.
 	pullExpiry    = 30 * time.Second
 	pullHeartbeat = 5 * time.Second
 )
 
-// connection is the Bus that talks to NATS.
+// connection is the Bus on NATS.
 type connection struct {
 	nc        *nats.Conn
 	js        jetstream.JetStream
-	apiPrefix string // with a dot at its end
+	apiPrefix string // ends with a dot
 	publisher *bus.Publisher
 }
 
-// New returns a bus on a connection, which the caller keeps and closes after the bus. The prefix is what the subjects of the
-// JetStream API begin with, empty for $JS.API; its error names what is wrong with it.
+// New returns a bus on a connection. The caller keeps the connection and closes it after the bus. The prefix begins the subjects
+// of the JetStream API; empty means $JS.API. The error says what is wrong with the prefix.
 func New(nc *nats.Conn, apiPrefix string) (Bus, error) {
 	if apiPrefix == "" {
 		apiPrefix = jetstream.DefaultAPIPrefix
@@ -56,8 +56,8 @@ func (c *connection) Subscribe(subject string, handle func(Message)) (unsubscrib
 	return func() { _ = subscription.Unsubscribe() }, nil // fails only on a closed connection
 }
 
-// Attach looks before it creates, since a worker may lack the permission to create; and leaves a consumer that is there as
-// it is, since an operator may have tuned it.
+// Attach looks for the consumer before it creates it, because a worker may lack the permission to create. It leaves an existing
+// consumer as it is, because an operator may have tuned it.
 func (c *connection) Attach(ctx context.Context, stream string, config jetstream.ConsumerConfig) (Queue, error) {
 	consumer, err := c.js.Consumer(ctx, stream, config.Durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -69,14 +69,14 @@ func (c *connection) Attach(ctx context.Context, stream string, config jetstream
 	return queue{consumer}, nil
 }
 
-// Last asks without nats.go, which asks for the state of a stream before it reads from it: that shows what is others'.
+// Last does not use nats.go, which asks for the state of a stream before it reads from it. That state would show data of others.
 func (c *connection) Last(ctx context.Context, stream, subject string) ([]byte, error) {
 	reply, err := c.nc.RequestWithContext(ctx, c.apiPrefix+"DIRECT.GET."+stream+"."+subject, nil)
 	if err != nil {
 		return nil, err
 	}
 	if reply.Header.Get(jetstream.SequenceHeader) != "" {
-		return reply.Data, nil // what its other headers say is the word of whoever has stored it
+		return reply.Data, nil // its other headers come from the client that stored the message
 	}
 	status := reply.Header.Get("Status")
 	if status == "404" {
@@ -108,12 +108,12 @@ type queue struct{ consumer jetstream.Consumer }
 
 func (q queue) AckWait() time.Duration { return q.consumer.CachedInfo().Config.AckWait }
 
-// Pull asks the server for no more than so many messages, so that nothing waits here while another worker is free.
+// Pull asks the server for no more than count messages, so that none waits here while another worker is free.
 func (q queue) Pull(count int) (Deliveries, error) {
 	messages, err := q.consumer.Messages(
 		jetstream.PullMaxMessages(count), jetstream.PullThresholdMessages(1), jetstream.StopAfter(count),
 		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
-		// A consumer that was deleted between two requests answers to none: whoever pulls has to look for it again.
+		// A consumer that was deleted between two requests answers none. The caller must look for it again.
 		jetstream.WithMessagesErrOnMissingHeartbeat(true),
 	)
 	if err != nil {

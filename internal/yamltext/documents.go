@@ -1,4 +1,4 @@
-// Package yamltext finds the documents of a YAML text, so that each can be read, bounded and named by itself.
+// Package yamltext finds the documents of a YAML text, so that each can be read, limited and named separately.
 //
 // The package imports nothing of Carillon.
 package yamltext
@@ -10,27 +10,27 @@ import (
 
 // Document is one document of a text.
 type Document struct {
-	// Text is what it is, with its marks and directives.
+	// Text is the document as it is written, with its marks and directives.
 	Text string
-	// Line is how many lines stand before it.
+	// Line is how many lines precede it.
 	Line int
 }
 
-// Placed is the text with as many empty lines in front, so that errors name the line of the whole text. It may be as large as all
-// that stands before the document: use it for errors alone.
+// Placed returns the text after as many empty lines, so that errors have the line number of the whole text. It may be as large as
+// everything before the document, so use it only for errors.
 func (d Document) Placed() string { return strings.Repeat("\n", d.Line) + d.Text }
 
-// Documents returns the documents of a text; not those of blanks and comments alone. A line that is "---", or begins with that and a
-// blank, begins one, and "..." ends one. At the beginning of a line both are marks wherever they stand, in quotes and blocks
-// too (YAML 1.2.2, section 9.1.2). Directives belong to the document behind them.
+// Documents returns the documents of a text, except those of blanks and comments alone. A line that is "---", or begins with
+// "---" and a blank, begins a document, and "..." ends one. At the beginning of a line both are always marks, even in quotes and
+// blocks (YAML 1.2.2, section 9.1.2). Directives belong to the document that follows them.
 //
-// Lines end with LF or CRLF. A text that has other ends of lines comes out as one.
+// Lines end with LF or CRLF. A text with other line ends is one document.
 func Documents(text string) iter.Seq[Document] {
 	return func(yield func(Document) bool) {
 		begin, at := 0, 0
 		line, begun := 0, 0
 		now := nothing
-		// next begins another document, and reports whether anybody wants it.
+		// next begins another document, and reports whether the caller wants it.
 		next := func() bool {
 			if now == directives {
 				return true
@@ -68,7 +68,7 @@ func cutMark(line, mark string) (rest string, found bool) {
 
 const blanks = " \t\r\n"
 
-// content is what a text holds, as far as it has been read.
+// content is what the text has contained so far.
 type content int
 
 const (

@@ -33,11 +33,11 @@ func fingerprint(location *time.Location) string {
 		}
 		_, until := local.ZoneBounds()
 		switch {
-		case until.IsZero(): // the zone changes no more
+		case until.IsZero(): // the zone does not change any more
 			at = end
 		case until.After(at):
 			at = until
-		default: // on 31 December of leap years ZoneBounds may say so
+		default: // ZoneBounds may return this on 31 December of leap years
 			at = at.Add(24 * time.Hour)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Open reads data from a zip file with one entry for each zone, such as Go's lib/time/zoneinfo.zip and our own zones.zip, or
-// from a directory of compiled zones, such as /usr/share/zoneinfo. The entry or file "+VERSION" says which version it is, else
-// the first line of tzdata.zi does ("# version 2026f").
+// Open reads data from a zip file with one entry for each zone, such as Go's lib/time/zoneinfo.zip and our own zones.zip, or from
+// a directory of compiled zones, such as /usr/share/zoneinfo. The entry or file "+VERSION" has the version of the data. If there
+// is none, the first line of tzdata.zi has it ("# version 2026f").
 //
-// The data must have every name that the data of the binary has, since schedules may use them. The error is one line that
-// names the path and what is wrong. What changes below the path later has no effect.
+// The data must have every name that the data of the binary has, because schedules may use them. The error is one line that names
+// the path and the fault. Later changes below the path have no effect.
 func Open(name string) (*Data, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -37,7 +37,7 @@ func Open(name string) (*Data, error) {
 	return data, nil
 }
 
-// maxFile bounds a file of data; that of all zones has half a megabyte.
+// maxFile limits the size of a file of data. A file of all zones has half a megabyte.
 const maxFile = 64 << 20
 
 func openFile(name string) (*Data, error) {
@@ -59,11 +59,11 @@ func openFile(name string) (*Data, error) {
 	return fromZip(archive, name)
 }
 
-// notZones are what /usr/share/zoneinfo has beside zones: directories with the zones once more, without and with leap seconds, and
-// names that mean something else on each host.
+// notZones are the entries of /usr/share/zoneinfo that are not zones: directories with all zones again, without and with leap
+// seconds, and names with another meaning on each host.
 var notZones = map[string]bool{"posix": true, "right": true, "localtime": true, "posixrules": true}
 
-// openDirectory reads all files that begin as a compiled zone does; there are others beside them.
+// openDirectory reads all files that begin like a compiled zone, because there are other files next to them.
 func openDirectory(name string) (*Data, error) {
 	root := os.DirFS(name)
 	zones, version, size := map[string][]byte{}, "", 0
@@ -105,7 +105,7 @@ func openDirectory(name string) (*Data, error) {
 	}), nil
 }
 
-// readEntry reads one file of a directory; what is not a regular file, or too large, counts as empty. Links are followed.
+// readEntry reads one file of a directory. It follows links, and returns nothing for a file that is not regular or too large.
 func readEntry(root fs.FS, file string) ([]byte, error) {
 	info, err := fs.Stat(root, file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxEntry {
@@ -120,7 +120,7 @@ func versionIn(content []byte) string {
 	return strings.TrimSpace(strings.TrimPrefix(line, "# version "))
 }
 
-// check says whether every zone can be read, and whether every name that schedules may use is there.
+// check checks that every zone can be read, and that every name exists that schedules may use.
 func (d *Data) check() error {
 	have := make(map[string]bool, len(d.names))
 	for _, name := range d.names {

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/zonedata"
 )
 
-// compiled returns the contents of the file that the binary carries: its zones by name, and its version.
+// compiled returns the contents of the file in the binary: its zones by name, and its version.
 func compiled(t *testing.T) map[string][]byte {
 	t.Helper()
 	archive, err := zip.OpenReader("zones.zip")
@@ -35,7 +35,7 @@ func compiled(t *testing.T) map[string][]byte {
 	return all
 }
 
-// packed writes files to a zip file without compression, as Go's own is.
+// packed writes files to a zip file without compression, like Go's own.
 func packed(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "zones.zip")
@@ -89,7 +89,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenOfAPackage reads a directory as distributions have it: with tables, other data and zones with leap seconds.
+// TestOpenOfAPackage reads a directory as in distributions: with tables, other data and zones with leap seconds.
 func TestOpenOfAPackage(t *testing.T) {
 	t.Parallel()
 	files := compiled(t)

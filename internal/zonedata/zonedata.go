@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// VersionEntry is the name of the entry of a file, beside its zones, that holds the version of the data, such as "2026f".
+// VersionEntry is the name of the entry of a file that holds the version of the data, such as "2026f".
 const VersionEntry = "+VERSION"
 
 // Unknown is the version of data that does not name one.
@@ -57,7 +57,7 @@ var Embedded = sync.OnceValue(func() *Data {
 	return data
 })
 
-// Current returns the data of this process: that of the last Use, else that of the binary.
+// Current returns the data of this process: the data of the last Use, or else of the binary.
 func Current() *Data {
 	if data := current.Load(); data != nil {
 		return data
@@ -65,7 +65,7 @@ func Current() *Data {
 	return Embedded()
 }
 
-// Use makes data that of the process; nil means that of the binary. Specs that were compiled before keep their zones.
+// Use makes data the data of the process; nil means the data of the binary. Specs that were compiled before keep their zones.
 func Use(data *Data) { current.Store(data) }
 
 func newData(version, source string, names []string, read func(string) ([]byte, error)) *Data {
@@ -75,7 +75,7 @@ func newData(version, source string, names []string, read func(string) ([]byte, 
 	return d
 }
 
-// fromZip takes the zones of an archive. They are read when they are asked for.
+// fromZip takes the zones from an archive. It reads a zone when it is requested.
 func fromZip(archive *zip.Reader, source string) (*Data, error) {
 	files, version := map[string]*zip.File{}, ""
 	var names []string
@@ -102,7 +102,7 @@ func fromZip(archive *zip.Reader, source string) (*Data, error) {
 	}), nil
 }
 
-// maxEntry bounds one zone; the largest has 4 kB.
+// maxEntry limits the size of one zone. The largest has 4 kB.
 const maxEntry = 1 << 20
 
 func contents(file *zip.File) ([]byte, error) {
@@ -117,10 +117,10 @@ func contents(file *zip.File) ([]byte, error) {
 // Version returns the version of the data, such as "2026f", or Unknown.
 func (d *Data) Version() string { return d.version }
 
-// Source returns the path of the file that the data comes from; empty for that of the binary.
+// Source returns the path of the file of the data; empty for the data of the binary.
 func (d *Data) Source() string { return d.source }
 
-// Text returns the version, and the path that the data comes from if it is not that of the binary: "2026f", "2026g from
+// Text returns the version, and the path of the data if it is not the data of the binary: "2026f", "2026g from
 // /etc/carillon/zones.zip".
 func (d *Data) Text() string {
 	if d.source == "" {
@@ -132,8 +132,8 @@ func (d *Data) Text() string {
 // Names returns the names of all zones, in order.
 func (d *Data) Names() []string { return slices.Clone(d.names) }
 
-// Load returns a zone by its exact name; "" and "UTC" are UTC. A name gives the same *time.Location each time. The error is
-// ErrUnknownZone where there is no such name.
+// Load returns a zone by its exact name; "" and "UTC" are UTC. It returns the same *time.Location for a name each time. The error
+// is ErrUnknownZone if there is no such name.
 func (d *Data) Load(name string) (*time.Location, error) {
 	if name == "" || name == "UTC" {
 		return time.UTC, nil
@@ -162,7 +162,7 @@ func (d *Data) zone(name string) (*zone, error) {
 	return known.(*zone), nil
 }
 
-// Fingerprint returns that of a zone (see [fingerprint]), remembered; "" for UTC and for a name that is not known.
+// Fingerprint returns the fingerprint of a zone (see [fingerprint]) and remembers it; "" for UTC and for an unknown name.
 func (d *Data) Fingerprint(name string) string {
 	if name == "" || name == "UTC" {
 		return ""
@@ -174,11 +174,11 @@ func (d *Data) Fingerprint(name string) string {
 	return z.fingerprint()
 }
 
-// Digest returns twelve hexadecimal digits that are equal for data with the same rules, also where one is compiled in another
-// way or corrects what was before the year 2000. It takes some tens of milliseconds at first.
+// Digest returns twelve hexadecimal digits that are equal for data with the same rules, even if one is compiled in another way or
+// corrects times before the year 2000. It takes some tens of milliseconds at first.
 func (d *Data) Digest() string { return d.digest() }
 
-// sum does not keep the zones that it reads: most are never used.
+// sum computes the digest. It does not keep the zones that it reads, because most are never used.
 func (d *Data) sum() string {
 	hash := sha256.New()
 	known := map[[sha256.Size]byte]string{}
@@ -188,7 +188,7 @@ func (d *Data) sum() string {
 			continue
 		}
 		key := sha256.Sum256(content)
-		if _, seen := known[key]; !seen { // the names of one zone have the same content
+		if _, seen := known[key]; !seen { // all names of a zone have the same content
 			if location, err := time.LoadLocationFromTZData(name, content); err == nil {
 				known[key] = fingerprint(location)
 			}

@@ -22,7 +22,7 @@ func TestVersion(t *testing.T) {
 	assert.Same(t, zonedata.Embedded(), zonedata.Current())
 }
 
-// TestRules has what the newest versions have changed, and years far away, for which zones hold a rule and no table.
+// TestRules has recent changes, and years far away, for which zones hold a rule and no table.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -59,7 +59,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestNames: a name that a schedule may bear already stays valid. The list is that of Go 1.26, which the binary carried before.
+// TestNames: names that schedules may already have stay valid. The list is from Go 1.26, which the binary carried before.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("testdata/names.txt")
