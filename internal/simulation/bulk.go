@@ -10,13 +10,13 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// In some plans callers do one thing to many schedules, which frontends carry out in the background. What is drawn for that comes from a
-// stream of its own.
+// In some plans callers do one thing to many schedules, which frontends carry out in the background. These requests draw from
+// their own stream of numbers.
 
 // bulkStart is the verb that starts a bulk operation.
 const bulkStart = "bulk-start"
 
-// nobodysID is named by some bulk operations, and no schedule has it.
+// nobodysID is an ID that some bulk operations name and no schedule has.
 const nobodysID = "nobody"
 
 // bulks draws for some plans how many bulk operations there are.
@@ -26,7 +26,8 @@ func (p *SystemPlan) bulks(rng *rand.Rand) {
 	}
 }
 
-// bulks plans the bulk operations. With a rate of up to ten no two schedules are begun at the same moment: they would race for IDs.
+// bulks plans the bulk operations. Their rate is at most ten, so that no two schedules are begun at the same moment: they would
+// race for IDs.
 func (p *callers) bulks() {
 	w := p.world
 	m := &callers{world: w, rng: rand.New(rand.NewPCG(w.seed, streamBulk)), begin: p.begin}
@@ -59,7 +60,7 @@ type bulk struct {
 	job       bulkJob
 }
 
-// bulkJob is the record of a job, as far as the simulation looks at it.
+// bulkJob is the part of a job's record that the simulation looks at.
 type bulkJob struct {
 	ID, Status            string
 	Done, Skipped, Failed int
@@ -85,18 +86,18 @@ func (w *world) bulksStarted() (all []bulk) {
 	return all
 }
 
-// selects reports whether an operation is about a schedule.
+// selects reports whether an operation covers a schedule.
 func (b *bulk) selects(id string) bool {
 	ids, _ := b.body["ids"].([]any)
 	return keyOf(id).Namespace == keyOf(b.id).Namespace && (len(ids) == 0 || slices.Contains(ids, any(keyOf(id).ID)))
 }
 
-// hasFailed reports whether it could not be done to a schedule.
+// hasFailed reports whether the operation failed for a schedule.
 func (b *bulk) hasFailed(id string) bool {
 	return slices.ContainsFunc(b.job.Failures, func(f struct{ ID string }) bool { return f.ID == id })
 }
 
-// kind is the event that tells that it was done.
+// kind is the kind of event that tells that the operation was done.
 func (b *bulk) kind() schedule.EventKind {
 	switch b.operation {
 	case schedule.BulkPause:
@@ -109,7 +110,8 @@ func (b *bulk) kind() schedule.EventKind {
 	return schedule.EventDeleted
 }
 
-// takeApart adds to what callers have asked for what bulk operations have: of each schedule what the request for that one would.
+// takeApart adds the effects of bulk operations to the requests of callers: for each schedule the request that would have done
+// the same to it alone.
 func (w *world) takeApart() {
 	for _, b := range w.bulksStarted() {
 		for i := range w.plan.Schedules {
@@ -125,7 +127,7 @@ func (w *world) takeApart() {
 			}
 			for _, e := range once(w.history(id)) {
 				if e.RequestID == b.job.ID && e.Kind == b.kind() {
-					one.to = b.job.EndTime.Add(w.plan.Skew) // by the clock of whoever has done it
+					one.to = b.job.EndTime.Add(w.plan.Skew) // by the clock of the process that has done it
 					if b.operation == schedule.BulkTrigger {
 						one.answer = schedule.TriggerReply{ID: id, TriggerID: e.Source}
 					}
@@ -136,8 +138,8 @@ func (w *world) takeApart() {
 	}
 }
 
-// checkBulks: an operation comes to its end, and has been done by then to each schedule that was there all the time, once, and to no other;
-// and it counts what it has done.
+// checkBulks: an operation comes to its end. By then it has been done once to each schedule that existed all the time, and to
+// no other. It counts what it has done.
 func (w *world) checkBulks(find func(kind, id, format string, args ...any)) {
 	for _, b := range w.bulksStarted() {
 		done, replaced := 0, false
@@ -181,7 +183,8 @@ func (w *world) toldOf(b *bulk, id string) (told int) {
 	return told
 }
 
-// wasThere reports whether a schedule was there from before one time until after another, and not deleted in between. Clocks may be off.
+// wasThere reports whether a schedule existed from before one time until after another, without a deletion in between. Clocks
+// may be off.
 func (w *world) wasThere(id string, from, to time.Time) bool {
 	from, to = from.Add(-2*w.plan.Skew), to.Add(2*w.plan.Skew)
 	there := false

@@ -12,13 +12,13 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// In some plans there are named calendars, which schedules leave out, and which callers create, change and delete. What is drawn for them
-// comes from a stream of its own.
+// In some plans there are named calendars, which schedules leave out, and which callers create, change and delete. These
+// requests draw from their own stream of numbers.
 
 // calendarsEach are the names that calendars may have in a namespace.
 var calendarsEach = []string{"c0", "c1"}
 
-// calendarNames are those of all calendars that there may be.
+// calendarNames are the names of all possible calendars.
 func (p *Plan) calendarNames() []string {
 	names := slices.Clone(calendarsEach)
 	if p.Twin {
@@ -37,14 +37,14 @@ const (
 	calendarDelete = aboutCalendars + "delete"
 )
 
-// calendars draws for some plans how often callers ask for something about a calendar.
+// calendars draws for some plans how many requests about calendars callers make.
 func (p *SystemPlan) calendars(rng *rand.Rand) {
 	if rng.IntN(6) == 0 {
 		p.Calendars = 2 + rng.IntN(10)
 	}
 }
 
-// calendars plans what callers ask for about calendars. They are there before the schedules are, as a rule.
+// calendars plans the requests about calendars. As a rule calendars exist before the schedules do.
 func (p *callers) calendars() {
 	w := p.world
 	if w.plan.Calendars == 0 {
@@ -60,7 +60,7 @@ func (p *callers) calendars() {
 		at := w.moment(between(m.rng, 3*time.Second, w.plan.Duration))
 		if !m.one(4) {
 			w.ask(at, request{verb: calendarUpdate, id: name, draw: m.rng.Uint64()})
-			if m.one(2) { // at the same moment a schedule begins to use it, or ends to
+			if m.one(2) { // at the same moment a schedule begins to use it, or stops
 				at = at.Add(between(m.rng, -30*time.Millisecond, 10*time.Millisecond))
 				w.ask(at, request{verb: "update", id: w.plan.scheduleID(m.rng.IntN(w.plan.Schedules)), draw: m.rng.Uint64()})
 			}
@@ -76,8 +76,8 @@ func (p *callers) calendars() {
 	}
 }
 
-// calendarBody is what a request about a calendar says: windows around now, seldom all of the day; and the conflict token of the
-// calendar, another one, or none.
+// calendarBody is the content of a request about a calendar: windows around now, seldom a whole day; and the conflict token of
+// the calendar, another one, or none.
 func (w *world) calendarBody(r *request, now time.Time) map[string]any {
 	m := &callers{world: w, rng: rand.New(rand.NewPCG(r.draw, streamCalendars))}
 	body := map[string]any{}
@@ -104,7 +104,7 @@ func (w *world) calendarBody(r *request, now time.Time) map[string]any {
 	return body
 }
 
-// nameCalendars lets the spec in a request for a schedule name some of the calendars that there are, or leaves it as it is.
+// nameCalendars makes the spec in a request for a schedule name some of the existing calendars, or leaves it as it is.
 func (w *world) nameCalendars(id string, spec map[string]any, draw uint64) {
 	if w.plan.Calendars == 0 {
 		return
@@ -124,7 +124,7 @@ func (w *world) nameCalendars(id string, spec map[string]any, draw uint64) {
 	}
 }
 
-// calendarRecord is the record of a calendar, as far as the simulation looks at it.
+// calendarRecord is the part of a calendar's record that the simulation looks at.
 type calendarRecord struct {
 	Dates       []schedule.DateRange  `json:"dates"`
 	Windows     []schedule.Blackout   `json:"windows"`
@@ -136,23 +136,23 @@ type calendarRecord struct {
 	Deleting    time.Time             `json:"deleting"`
 }
 
-// calendarVersion is a record as it was written; its zero record says that the calendar was deleted.
+// calendarVersion is a record as it was written. A zero record means that the calendar was deleted.
 type calendarVersion struct {
 	at     time.Time
 	record calendarRecord
 }
 
-// gone reports whether there was none.
+// gone reports whether the calendar was deleted.
 func (v *calendarVersion) gone() bool { return v.record.Incarnation == "" }
 
-// by reports whether a request has made this version, or had done so before.
+// by reports whether a request has made this version or an earlier one.
 func (v *calendarVersion) by(requestID string) bool {
 	return v.record.RequestID == requestID || slices.ContainsFunc(v.record.Applied, func(a wire.AppliedRequest) bool {
 		return a.RequestID == requestID
 	})
 }
 
-// calendar is the one that is stored.
+// calendar returns the stored record of a calendar.
 func (w *world) calendar(name string) (record calendarRecord, ok bool) {
 	bucket := w.names.ClusterBucket()
 	m, ok := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, subjects.CalendarKey(keyOf(name).Namespace, keyOf(name).ID)))
@@ -177,7 +177,7 @@ func mustDecode(data []byte, into any) {
 	}
 }
 
-// wroteCluster takes note of a record of the cluster that has been written, or deleted: then there is no data.
+// wroteCluster notes a record of the cluster that has been written, or deleted: then there is no data.
 func (w *world) wroteCluster(key string, data []byte, now time.Time) {
 	w.changed(w.names.ClusterBucket(), now)
 	space, id, err := subjects.ParseCalendarKey(key)
@@ -194,8 +194,8 @@ func (w *world) wroteCluster(key string, data []byte, now time.Time) {
 	w.books.calendars[name] = append(w.books.calendars[name], v)
 }
 
-// promisedUnused: when a calendar is deleted no schedule uses it, but one that was written after the deletion had begun: its request
-// had been worked on before that.
+// promisedUnused: when a calendar is deleted no schedule uses it, except one that was written after the deletion had begun: its
+// request was already in progress.
 func (w *world) promisedUnused(name string) {
 	versions := w.books.calendars[name]
 	if len(versions) == 0 {
@@ -216,7 +216,7 @@ func uses(d *wire.Definition, name string) bool {
 	return d.Namespace == calendar.Namespace && slices.Contains(d.Schedule.Spec.ExcludeCalendarsNamed, calendar.ID)
 }
 
-// usesSince is when the version of a schedule was written since which all of them name a calendar.
+// usesSince is when the schedule began to name a calendar without interruption until now.
 func (w *world) usesSince(id, name string) (since time.Time) {
 	versions := w.books.versions[id]
 	for i := len(versions) - 1; i >= 0; i-- {
@@ -243,7 +243,8 @@ func (w *world) unfinishedJob() string {
 	return ""
 }
 
-// excludedByName reports whether a named calendar of a definition leaves out a time. Dates are those of UTC, which all specs here go by.
+// excludedByName reports whether a named calendar of a definition leaves out a time. Dates are in UTC, which all specs here
+// use.
 func excludedByName(d *wire.Definition, at time.Time) bool {
 	date := at.UTC().Format(time.DateOnly)
 	for _, name := range d.Schedule.Spec.ExcludeCalendarsNamed {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// requestTimeout is how long a client waits for an answer of JetStream: some 5 s, and never as long as anything else.
+// requestTimeout is how long a client waits for an answer of JetStream: about 5 s, and never as long as anything else.
 const requestTimeout = 4987654321 * time.Nanosecond
 
 // The calls that change nothing, those that store something, and those that remove it.
@@ -31,25 +31,25 @@ const (
 // idMark stands before the message ID in the detail of a publish.
 const idMark = " #"
 
-// errDead is what a process that was killed gets for whatever it still tries: nothing of it reaches anybody.
+// errDead is what a killed process gets for everything it still tries. None of it reaches anybody.
 var errDead = errors.New("simulation: the process is dead")
 
-// call is one thing that a goroutine asks of JetStream.
+// call is one request of a goroutine to JetStream.
 type call struct {
 	node         *node
 	what, detail string
-	asker        string // whose request it is part of, in a frontend that may have several in hand
+	asker        string // the request it belongs to, in a frontend that may handle several at once
 	apply        func(now time.Time) error
 	reads        bool // it changes nothing
 	stores       bool // JetStream needs room for it
-	handsOver    bool // automated actions, to the invoker
-	identified   bool // it has an ID, by which the stream knows a repeat
+	handsOver    bool // it hands automated actions to the invoker
+	identified   bool // it has an ID, by which the stream recognizes a repeat
 	sent         bool // it has left the process
-	local        bool // it is about the process itself, and nothing can come between
+	local        bool // it concerns the process itself, and nothing can come between
 	done         chan error
 	finished     bool
-	// twins are calls of the same process that read or remove the same at the same moment. Nothing tells which of its
-	// goroutines is which, so all of them have one fate, and the same answer at the same time.
+	// twins are calls of the same process that read or remove the same thing at the same moment. Nothing tells which of its
+	// goroutines is which, so all of them share one fate, and get the same answer at the same time.
 	twins []*call
 }
 
@@ -71,7 +71,7 @@ func (c *call) finish(err error) {
 	}
 }
 
-// askerKey is that of the context value which tells the requests in a frontend apart.
+// askerKey is the key of the context value that tells the requests in a frontend apart.
 type askerKey struct{}
 
 // do asks JetStream for something and waits for the answer. When the context ends first, it may still happen.

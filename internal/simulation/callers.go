@@ -13,16 +13,16 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// request is one that somebody makes to the API, as a client does: what was perhaps not carried out is asked again under
-// the same request ID.
+// request is a request of a caller to the API. Like a client, the caller repeats it under the same request ID while it may not
+// have been carried out.
 type request struct {
 	verb, id string
 	body     map[string]any
-	// from is when it was first asked, to when it was known what has come of it. Both are zero before that.
+	// from is when it was first asked, to when its outcome was known. Both are zero before that.
 	from, to time.Time
 	answer   any
 	err      error
-	// draw is what an update is drawn from, token its conflict token, and asked the schedule that it asks for.
+	// draw is the number that an update is drawn from, token its conflict token, asked the schedule that it asks for.
 	draw  uint64
 	token uint64
 	asked []byte
@@ -30,13 +30,13 @@ type request struct {
 	tries int
 	// last says that it is an unpause that is asked only if the schedule is paused.
 	last bool
-	// times is how many times a backfill is to have, if it is of many.
+	// times is how many times a large backfill is to have.
 	times int
-	// name is its request ID, where it is to be that of another one.
+	// name is its request ID, if it reuses that of another request.
 	name string
 }
 
-// changes reports whether it may make a schedule run that did not before, or be another one.
+// changes reports whether it may let a schedule run that did not run before, or change it.
 func (r *request) changes() bool {
 	switch r.verb {
 	case "create", "update", "unpause", "patch", "delete":
@@ -45,10 +45,10 @@ func (r *request) changes() bool {
 	return false
 }
 
-// remembered is for how long a repeat of a trigger, a backfill or a delete is recognised at least, by docs/api.md.
+// remembered is how long a repeat of a trigger, a backfill or a delete is recognized at least, by docs/api.md.
 const remembered = time.Hour
 
-// isForgotten reports whether a repeat may be taken for a new request. Nobody repeats it then.
+// isForgotten reports whether a repeat may be taken for a new request. Then nobody repeats it.
 func (r *request) isForgotten(now time.Time) bool {
 	return slices.Contains([]string{"trigger", "backfill", "volume", "delete"}, r.verb) && now.Sub(r.from) > remembered
 }
@@ -83,7 +83,7 @@ func (w *world) callers(begin time.Time) {
 			continue
 		}
 		p.deleteAgain(at, id, w.ask(at, request{verb: "delete", id: id, body: map[string]any{}}))
-		if p.rng.IntN(3) > 0 { // with a policy that allows what is left of the old one
+		if p.rng.IntN(3) > 0 { // with a policy that allows the remains of the old one
 			at := at.Add(between(p.rng, 0, 3*time.Second))
 			w.ask(at, request{verb: "create", id: id, body: p.definition(schedule.OverlapAllowAll, at)})
 		}
@@ -93,7 +93,7 @@ func (w *world) callers(begin time.Time) {
 	p.more()
 	p.volume()
 	p.resume()
-	// In the end everything is to come to rest. Where messages are lost, nobody wakes by that what is not paused.
+	// In the end everything is to come to rest. Where messages are lost, this must not wake a schedule that is not paused.
 	for i := range w.plan.Schedules {
 		id := w.plan.scheduleID(i)
 		w.ask(w.moment(w.plan.Duration).Add(time.Second), request{verb: "unpause", id: id, body: map[string]any{}, last: w.plan.Losses > 0})
@@ -104,13 +104,13 @@ func (w *world) callers(begin time.Time) {
 type callers struct {
 	world *world
 	rng   *rand.Rand
-	draws *rand.Rand // of what is changed, and how
+	draws *rand.Rand // for what is changed, and how
 	begin time.Time
 }
 
 func (p *callers) one(of int) bool { return p.rng.IntN(of) == 0 }
 
-// definition is what a schedule of the simulation looks like. It ends with the time in which things go wrong.
+// definition is the body that creates a schedule of the simulation. It ends with the time in which things go wrong.
 func (p *callers) definition(policy schedule.OverlapPolicy, at time.Time) map[string]any {
 	end := p.world.moment(p.world.plan.Duration).UTC().Truncate(time.Second)
 	spec := map[string]any{"intervals": p.intervals(), "endTime": end.Format(time.RFC3339)}
@@ -177,7 +177,7 @@ func (p *callers) policies(policy schedule.OverlapPolicy) map[string]any {
 	return policies
 }
 
-// anyRequest draws something that callers do.
+// anyRequest draws a request.
 func (p *callers) anyRequest(id string) request {
 	switch p.rng.IntN(11) {
 	case 0:
@@ -200,7 +200,7 @@ func (p *callers) anyRequest(id string) request {
 	return request{verb: "patch", id: id, body: map[string]any{"unpause": map[string]any{}, "trigger": map[string]any{}}}
 }
 
-// ask makes a request at a time, and again until it is known what has come of it. It returns the request ID.
+// ask makes a request at a time, and repeats it until its outcome is known. It returns the request ID.
 func (w *world) ask(at time.Time, r request) string {
 	w.asking++
 	requestID := cmp.Or(r.name, fmt.Sprintf("request-%d", w.asking))
@@ -258,7 +258,7 @@ func (w *world) anyBackfill(id string) map[string]any {
 	return map[string]any{"backfillId": idIn(found[0])}
 }
 
-// stored is the definition that the bucket has.
+// stored returns the definition in the bucket.
 func (w *world) stored(id string) (d wire.Definition, ok bool) {
 	key := keyOf(id)
 	return record(w, key, kv.Definition(key))

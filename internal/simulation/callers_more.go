@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// more plans further requests, of kinds that say more: a part of the number that a plan has.
+// more plans further requests, of richer kinds: a third of the number that a plan has.
 func (p *callers) more() {
 	m := &callers{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamMore)), begin: p.begin}
 	for range p.world.plan.Requests / 3 {
@@ -36,7 +36,7 @@ func (p *callers) oneMore(id string) request {
 	}}
 }
 
-// trigger is one with an overlap policy of its own, or that replaces parts of the action.
+// trigger is the body of a trigger that has its own overlap policy, or replaces parts of the action.
 func (p *callers) trigger() map[string]any {
 	body := map[string]any{}
 	p.overlap(body)
@@ -61,7 +61,7 @@ func (p *callers) overlap(body map[string]any) {
 	}
 }
 
-// backfill is one of up to a minute of the last two.
+// backfill is the body of a backfill of up to a minute within the last two.
 func (p *callers) backfill() map[string]any {
 	from := p.begin.Add(-between(p.rng, time.Second, 2*time.Minute)).UTC().Truncate(time.Second)
 	to := from.Add(between(p.rng, 0, time.Minute)).Truncate(time.Second)
@@ -79,8 +79,7 @@ func (p *callers) initial(body map[string]any) {
 	}
 }
 
-// deleteAgain asks once more for what has been deleted to be: under the same request ID, which spares another schedule that has
-// come since, or under another one.
+// deleteAgain repeats a delete: under the same request ID, which spares a later schedule, or under another one.
 func (p *callers) deleteAgain(at time.Time, id, requestID string) {
 	later := at.Add(between(p.draws, 0, 10*time.Second))
 	switch p.draws.IntN(3) {
@@ -91,7 +90,7 @@ func (p *callers) deleteAgain(at time.Time, id, requestID string) {
 	}
 }
 
-// anyRun names a run that is in progress, as far as the invoker's record tells; nil if there is none.
+// anyRun names a run that is in progress by the invoker's record; nil if there is none.
 func (w *world) anyRun(r *request) map[string]any {
 	key := keyOf(r.id)
 	state, _ := record(w, key, kv.Invoker(key))
@@ -107,15 +106,15 @@ func (w *world) anyRun(r *request) map[string]any {
 	return map[string]any{"run": running[r.draw%uint64(len(running))], "reason": "by hand"}
 }
 
-// varyAction gives runs something to be told, or takes it from them.
+// varyAction changes what runs are told, or removes it.
 func (v *variation) varyAction(action map[string]any) {
 	v.set(action, "input", map[string]any{"m": v.rng.IntN(100)})
 	v.set(action, "headers", map[string]any{"a": fmt.Sprint(v.rng.IntN(100)), "b": "by the schedule"})
 	v.set(action, "memo", map[string]any{"a": v.rng.IntN(100), "b": "by the schedule"})
 }
 
-// ended: who was told that a run is asked to end has it ended, or it had ended by itself, which it may have done in a recess
-// of the invokers as well.
+// ended: if a caller was told that a run is asked to end, the run was told, or it had ended by itself, perhaps in a recess of
+// the invokers.
 func (c *checker) ended(r *request) {
 	reply, ok := r.answer.(schedule.EndRunReply)
 	if !ok || r.err != nil || reply.Run.Status != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// update is the definition there is, with another spec, other policies and another limit, or some of that; and a conflict
-// token: that of the definition, an older one, or none.
+// update is the present definition with another spec, other policies, another limit, or some of these, and a conflict token:
+// the right one, an older one, or none.
 func (w *world) update(r *request, now time.Time) map[string]any {
 	d, ok := w.stored(r.id)
 	if !ok {
@@ -34,7 +34,7 @@ func (w *world) update(r *request, now time.Time) map[string]any {
 	return body
 }
 
-// bodyOf is a schedule as it stands in a request.
+// bodyOf is a schedule in the form of a request.
 func bodyOf(s *schedule.Schedule) (body map[string]any) {
 	data, err := apitext.EncodeJSON(s)
 	if err != nil || json.Unmarshal(data, &body) != nil {
@@ -43,7 +43,7 @@ func bodyOf(s *schedule.Schedule) (body map[string]any) {
 	return body
 }
 
-// scheduleIn is the schedule that a request asks for, as it is written where it is stored.
+// scheduleIn is the schedule that a request asks for, in the form in which it is stored.
 func scheduleIn(body map[string]any) []byte {
 	var asked schedule.Schedule
 	data, err := json.Marshal(body)
@@ -62,7 +62,7 @@ func scheduleIn(body map[string]any) []byte {
 // variation draws other schedules.
 type variation struct {
 	rng *rand.Rand
-	// begin is when the world begins, end when nothing may be due any more.
+	// begin is when the simulation begins, end when nothing may be due any more.
 	begin, end time.Time
 }
 
@@ -73,7 +73,7 @@ func (w *world) variation(draw uint64) *variation {
 
 func (v *variation) one(of int) bool { return v.rng.IntN(of) == 0 }
 
-// vary changes parts of a schedule, as it stands in a request.
+// vary changes parts of a schedule in the form of a request.
 func (v *variation) vary(body map[string]any, now time.Time) {
 	v.varySpec(body["spec"].(map[string]any), now)
 	v.varyPolicies(part(body, "policies"))
@@ -93,7 +93,7 @@ func (v *variation) vary(body map[string]any, now time.Time) {
 	}
 }
 
-// part returns an object in another one, which may not have it yet.
+// part returns a nested object, and adds it if it is absent.
 func part(body map[string]any, name string) map[string]any {
 	found, ok := body[name].(map[string]any)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// record reads a record out of the model.
+// record reads a record of the model.
 func record[T any](w *world, of schedule.Key, key kv.Key[T]) (value T, ok bool) {
 	bucket := w.names.StateBucket(subjects.ShardOf(of, shards))
 	m, ok := w.server.Last(subjects.BucketStream(bucket), subjects.BucketSubject(bucket, key.String()))
@@ -42,8 +42,8 @@ func (w *world) history(id string) []schedule.Event {
 	return all
 }
 
-// once leaves of events that were stored more than once the first. The stream tells a repeat by its ID as long as it remembers
-// that; who reads the history drops the others.
+// once keeps only the first of events that were stored more than once. The stream recognizes a repeat by its ID as long as it
+// remembers that ID; readers of the history drop later repeats.
 func once(events []schedule.Event) []schedule.Event {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(events, func(e schedule.Event) bool {
@@ -56,8 +56,8 @@ func once(events []schedule.Event) []schedule.Event {
 // quiet reports whether nothing is under way any more.
 func (w *world) quiet() bool { return w.busy() == "" }
 
-// comingUp is within what time a timer fires that is waited for: one of a generator that looks again soon, and not that of the idle
-// time.
+// comingUp is how soon a timer must fire for the simulation to wait for it: it waits for a generator that looks again soon, and
+// not for the timer of the idle time.
 const comingUp = time.Minute
 
 // busy says what is under way.
@@ -100,9 +100,9 @@ func (w *world) busy() string {
 			return "a start of " + id
 		}
 		switch d, ok := w.stored(id); {
-		case ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused && !w.hasLost(id): // else nobody knows what has not arrived
-			return id + ", which is to be closed" // all end with the time in which things go wrong
-		case !ok && w.hasRecords(key): // perhaps by a process whose message has been replaced
+		case ok && w.plan.IdleTime > 0 && !d.Schedule.State.Paused && !w.hasLost(id): // otherwise nobody knows what has not arrived
+			return id + ", which is to be closed" // all schedules end with the time in which things go wrong
+		case !ok && w.hasRecords(key): // perhaps a process forgets it whose message has been replaced
 			return id + ", which is being forgotten"
 		}
 	}
@@ -116,14 +116,14 @@ func (w *world) busy() string {
 	return ""
 }
 
-// hasRecords reports whether a pool knows of a schedule.
+// hasRecords reports whether a pool has a record of a schedule.
 func (w *world) hasRecords(key schedule.Key) bool {
 	_, generated := record(w, key, kv.Generator(key))
 	_, invoked := record(w, key, kv.Invoker(key))
 	return generated || invoked
 }
 
-// check looks at what there is in the end.
+// check checks the final state.
 func (w *world) check() []Finding {
 	w.takeApart()
 	findings := slices.Clone(w.ledger.findings)
@@ -156,8 +156,8 @@ func (w *world) check() []Finding {
 	return findings
 }
 
-// checkSchedule compares what there is of a schedule, and what its events say, with its spec, with what callers have asked
-// for, and with what the world has seen.
+// checkSchedule compares the records and events of a schedule with its spec, with what callers have asked for, and with what
+// the world has seen.
 func (w *world) checkSchedule(id string) []Finding {
 	d, ok := w.stored(id)
 	c := &checker{world: w, id: id, key: keyOf(id), definition: &d}
@@ -198,7 +198,7 @@ func (w *world) checkSchedule(id string) []Finding {
 	return c.findings
 }
 
-// checker looks at one schedule in the end.
+// checker checks the final state of one schedule.
 type checker struct {
 	*world
 	id         string
@@ -212,7 +212,8 @@ func (c *checker) find(kind, format string, args ...any) {
 	c.findings = append(c.findings, Finding{kind, c.id, fmt.Sprintf(format, args...)})
 }
 
-// hasLostGuard reports whether the network has repeated the guard of a change: it may have taken the place of the guard of a deletion.
+// hasLostGuard reports whether the network has repeated the guard of a change: the repeat may have replaced the guard of a
+// deletion.
 func (c *checker) hasLostGuard() bool {
 	guards := c.names.GuardTimers(subjects.ShardOf(c.key, shards), c.key)
 	for timer, repeated := range c.promises.repeated {
@@ -223,9 +224,9 @@ func (c *checker) hasLostGuard() bool {
 	return false
 }
 
-// endings: the history tells of each schedule that is gone that it was deleted or closed, once. Of one that was deleted before any
-// generator saw it nobody may know where another came at once and was deleted: the guard of that deletion, of the same version, has
-// taken the place of its own.
+// endings: for each schedule that is gone, the history has exactly one event that it was deleted or closed. There is an
+// exception: it was deleted before any generator saw it, and another schedule of its ID was created and deleted at once. The
+// guard of that second deletion, of the same version, has replaced the first, so the first may have no event.
 func (c *checker) endings() {
 	told := map[string]int{}
 	var created []string
@@ -251,11 +252,11 @@ func (c *checker) endings() {
 	}
 }
 
-// counters are what the events add up to, each of them once.
+// counters: the counters are the sum of the events, each counted once.
 func (c *checker) counters() {
 	state, _ := record(c.world, c.key, kv.Invoker(c.key))
 	if state.Incarnation != c.definition.Incarnation {
-		state = wire.InvokerState{} // that of an earlier schedule, which the invoker has not heard of yet
+		state = wire.InvokerState{} // it is of an earlier schedule: the invoker has not heard of this one yet
 	}
 	var counters wire.Counters
 	ids := map[string]bool{}
@@ -308,11 +309,11 @@ func isAbout(subject string, key schedule.Key) bool {
 	return false
 }
 
-// idIn returns the ID that the subject of the record of a trigger or backfill ends in.
+// idIn returns the ID at the end of the subject of a trigger's or backfill's record.
 func idIn(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-// gone: nothing is left of a schedule that was deleted, but perhaps a timer that was armed late: by a message which arrived
-// twice, or by a generator whose task another one has done. It goes when it is due, and finds nothing; that may be the end of the
+// gone: nothing is left of a deleted schedule, except perhaps a timer that was armed late: by a message that arrived twice, or
+// by a generator whose task another one has done. The timer goes when it is due, and finds nothing. That may be the end of the
 // idle time, which is too long to wait for.
 func (c *checker) gone() {
 	if len(c.books.versions[c.id]) == 0 && slices.ContainsFunc(c.replies, func(r *request) bool { return r.id == c.id && r.verb == "create" && c.mayLack(r) }) {

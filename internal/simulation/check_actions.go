@@ -11,14 +11,14 @@ import (
 // fates are the kinds of event that say what became of an action.
 var fates = []schedule.EventKind{schedule.EventStarted, schedule.EventSkipped, schedule.EventMissed, schedule.EventDropped}
 
-// isSpan reports whether an event tells of several actions, or of one without naming it.
+// isSpan reports whether an event stands for several actions, or for one without naming it.
 func isSpan(e *schedule.Event) bool { return e.Count > 1 || e.Nominal.IsZero() }
 
 func fateKey(source string, nominal time.Time) string {
 	return source + " " + nominal.UTC().Format(time.RFC3339Nano)
 }
 
-// fates: each action has one at most.
+// fates: each action has at most one.
 func (c *checker) fates() {
 	had := map[string]int{}
 	for i := range c.events {
@@ -31,8 +31,8 @@ func (c *checker) fates() {
 	}
 }
 
-// due: each due time of a schedule that nobody has changed has a fate, of its own or as one of several that were given up
-// together; and as many were given up as the events say.
+// due: each due time of an unchanged schedule has a fate, of its own or as one of several that were given up together. The
+// number given up agrees with the events.
 func (c *checker) due() {
 	state := &c.definition.Schedule.State
 	if c.changed() || c.replanned() || c.wasPaused() || state.LimitedActions || state.Paused {
@@ -51,7 +51,8 @@ func (c *checker) due() {
 			had[fateKey(e.Source, e.Nominal)] = true
 		}
 	}
-	// The clock of another process may have been ahead; and what is due by its jitter may have its time before that.
+	// The clock of another process may have been ahead. And an action that is due because of its jitter may have an earlier
+	// nominal time.
 	from, other := c.definition.CreateTime.Add(2*c.plan.Skew), 0
 	times := timesOf(c.definition, c.definition.CreateTime.Add(-2*c.plan.Skew-time.Second), c.definition.Schedule.Spec.EndTime)
 	for _, at := range times {
@@ -69,25 +70,25 @@ func (c *checker) due() {
 	c.spans(spans, times, had)
 }
 
-// within reports whether a time is one that an event about several may mean.
+// within reports whether a time is inside the span of an event.
 func within(e *schedule.Event, at time.Time) bool { return !at.Before(e.First) && !at.After(e.Last) }
 
-// changed reports whether anybody has changed what the schedule is due by.
+// changed reports whether a caller has changed when the schedule is due.
 func (c *checker) changed() bool {
 	return slices.ContainsFunc(c.open, func(r *request) bool {
 		return r.id == c.id && (r.verb == "pause" || r.verb == "update")
 	})
 }
 
-// replanned reports whether another version of a calendar has changed what the schedule is due by.
+// replanned reports whether another version of a calendar has changed when the schedule is due.
 func (c *checker) replanned() bool {
 	return slices.ContainsFunc(c.books.versions[c.id], func(v version) bool {
 		return v.definition.Incarnation == c.definition.Incarnation && v.definition.CalendarsVersion > 0
 	})
 }
 
-// runs: what the world has seen of them is what the events say. Each that has started has ended, once, and what the action
-// stream has taken without that is known as given up.
+// runs: the events agree with what the world has seen of the runs. Each run that has started has ended, once. Each other run
+// that the action stream has stored has an event that gives it up.
 func (c *checker) runs() {
 	if c.isReplaced(c.id) {
 		return
@@ -124,9 +125,10 @@ func (c *checker) runs() {
 		case s.started != s.completed || s.started > 1:
 			c.find("runs", "%s has started %d times and completed %d times, by the events", requestID, s.started, s.completed)
 		case s.started == 1 && !seen && s.status != schedule.StatusTerminated && s.status != schedule.StatusTimedOut:
-			// Who made a start ready may have published it and died. One that is terminated meanwhile counts as started, and one
-			// whose timeout is over, for the timer is armed first. So a run timeout that is shorter than it takes to find out
-			// that a process is dead may cost an action, which ends as timed out, and has never run.
+			// The process that made a start ready may have died before it published the run. If the run is terminated
+			// meanwhile, or its timeout is over (its timer is armed first), it counts as started. So a run timeout that is
+			// shorter than the time to notice a dead process may cost an action: the action ends as timed out, and has never
+			// run.
 			c.find("runs", "%s has started by the events, and nobody has seen it", requestID)
 		case s.completed == 1 && s.status != schedule.StatusTerminated && !slices.Contains(r.statuses, s.status):
 			c.find("runs", "%s has ended as %s by the events, which nobody has reported", requestID, s.status)
@@ -142,9 +144,9 @@ func (c *checker) runs() {
 	}
 }
 
-// pauses: nothing that is due after a pause has been acknowledged, and before anybody asks for its end, starts.
-// A replica that lags behind may show a pool the definition of before the pause. That must not matter: pools confirm the
-// definition with its leader before they hand anything over.
+// pauses: nothing starts that is due after a pause was acknowledged and before anybody asks for its end. A replica that lags
+// behind may show a pool the definition from before the pause. That must not matter: pools confirm the definition with its
+// leader before they hand anything over.
 func (c *checker) pauses() {
 	margin := 2*c.plan.Skew + time.Second
 	for _, p := range c.replies {
@@ -160,8 +162,8 @@ func (c *checker) pauses() {
 	}
 }
 
-// endOfPause is from when on a pause may be over: somebody has asked for something that ends it, perhaps before the pause,
-// and had no answer by then.
+// endOfPause is the earliest moment at which a pause may be over: a caller has asked for something that ends it, perhaps before
+// the pause and without an answer by then.
 func (c *checker) endOfPause(p *request) time.Time {
 	end := c.moment(c.plan.Duration).Add(drainLimit)
 	for _, r := range c.open {
@@ -172,11 +174,11 @@ func (c *checker) endOfPause(p *request) time.Time {
 	return end
 }
 
-// order: under buffer all with one run at a time, starts go in the order in which they were buffered; and where nothing
-// goes wrong that brings hand-offs out of order, that is the order of their times.
+// order: under the policy buffer all with one run at a time, starts go in the order in which they were buffered. Where nothing
+// brings hand-offs out of order, that is the order of their times.
 func (c *checker) order() {
 	if slices.ContainsFunc(c.open, func(r *request) bool { return r.id == c.id && r.body["overlap"] != nil }) {
-		return // what has a policy of its own need not wait for the others
+		return // a start with its own policy need not wait for the others
 	}
 	if slices.ContainsFunc(c.books.versions[c.id], func(v version) bool {
 		d := &v.definition
@@ -184,7 +186,7 @@ func (c *checker) order() {
 	}) {
 		return
 	}
-	place := map[string]int{} // of those that had to wait; what need not wait comes before all that are put behind it
+	place := map[string]int{} // of those that had to wait; a start that need not wait comes before all that are put behind it
 	for i := range c.events {
 		if e := &c.events[i]; e.Kind == schedule.EventDeferred {
 			place[e.RequestID] = numberOf(e.ID)

@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// audit: the schedule's own history explains every time of its spec, and everything that was started, as it does to
-// whoever runs `carillon schedule audit`.
+// audit: the schedule's own history explains every time of its spec and every started action, as it does for the command
+// `carillon schedule audit`.
 func (c *checker) audit() {
 	now, slack := time.Now(), c.auditSlack()
 	report, err := audit.Run(audit.Input{
@@ -22,7 +22,8 @@ func (c *checker) audit() {
 	}
 	for _, f := range report.Findings {
 		if f.Kind == audit.KindMissed && len(c.spaceOf(c.id).freezes) > 1 && c.wasPaused() {
-			// The generator knows the newest freeze only. What was due in the one before, and was overtaken by a pause, nobody tells.
+			// The generator knows the newest freeze only. No event tells of what was due in the freeze before it and was
+			// overtaken by a pause.
 			continue
 		}
 		if f.Kind == audit.KindMissed && f.Source == schedule.SourceAuto && c.overtaken(f.Nominal) {
@@ -37,8 +38,8 @@ func (c *checker) wasPaused() bool {
 	return slices.ContainsFunc(c.events, func(e schedule.Event) bool { return e.Kind == schedule.EventPaused })
 }
 
-// auditSlack is how far clocks may be apart, and how long it may take from when a change is recorded to have been asked for
-// until it is made: as long as anybody has waited for one, and as a process stands still or a message is on its way.
+// auditSlack is how far clocks may differ, plus how long a change may take between the time recorded for it and the moment it
+// is made: the longest that a caller has waited for one, a standstill of a process and the delay of a message.
 func (c *checker) auditSlack() time.Duration {
 	slack := 2*c.plan.Skew + time.Second
 	if c.plan.Slow {
@@ -65,7 +66,7 @@ func (c *checker) auditSlack() time.Duration {
 	return slack + longest
 }
 
-// description is as much of a description as an audit looks at.
+// description is as much of a description as an audit needs.
 func (c *checker) description() *schedule.Description {
 	d := c.definition
 	state, _ := record(c.world, c.key, kv.Invoker(c.key))

@@ -6,8 +6,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// begun: the history tells of each run that the action stream has taken, whatever has become of its schedule since, and what
-// it says was given up has never begun: but one that JetStream has lost, which a worker may have had.
+// begun: the history has an event for each run that the action stream has stored, whatever has become of its schedule since. A
+// run that was given up has never begun, except one that JetStream has lost, which a worker may have had.
 func (c *checker) begun() {
 	started, givenUp := map[string]bool{}, map[string]*schedule.Event{}
 	history := c.history(c.id)

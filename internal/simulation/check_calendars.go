@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// checkCalendars looks at the calendars in the end: what callers have asked for is what they hold, and the schedules that name them go
-// by that.
+// checkCalendars checks the final state of the calendars: they contain what callers have asked for, and the schedules that name
+// them follow them.
 func (w *world) checkCalendars(find func(kind, id, format string, args ...any)) {
 	for _, r := range w.replies {
 		switch r.verb {
@@ -58,7 +58,7 @@ func (w *world) checkCalendarRequest(r *request, find func(kind, id, format stri
 	}
 }
 
-// scheduledOut is what a request says that a calendar is to hold.
+// scheduledOut is the content that a request asks for.
 func scheduledOut(r *request) (asked schedule.NamedCalendar) {
 	mustDecode(mustEncode(map[string]any{"dates": r.body["dates"], "windows": r.body["windows"]}), &asked)
 	return asked
@@ -84,7 +84,7 @@ func (w *world) calendarThroughout(name string, from, to time.Time, is func(*cal
 	return false
 }
 
-// wasUsed reports whether a schedule named a calendar at some moment between two, as far as a replica may have told that lags behind.
+// wasUsed reports whether a schedule named a calendar at some moment between two times, as seen by a replica that may lag.
 func (w *world) wasUsed(name string, from, to time.Time) bool {
 	if w.plan.Stale > 0 {
 		from = w.trace.begin
@@ -102,8 +102,8 @@ func (w *world) wasUsed(name string, from, to time.Time) bool {
 	return false
 }
 
-// checkCopies: each version of a definition has, of each calendar that it names, what that held at some time before, and of no others
-// anything; and in the end it has the newest there is.
+// checkCopies: each version of a definition has a copy of exactly the calendars that it names, with what each contained at some
+// earlier time. In the end it has the newest copies.
 func (w *world) checkCopies(id string, find func(kind, id, format string, args ...any)) {
 	for i := range w.books.versions[id] {
 		v := &w.books.versions[id][i]
@@ -128,7 +128,7 @@ func (w *world) checkCopies(id string, find func(kind, id, format string, args .
 	w.replannedInTime(id, find)
 }
 
-// wasHeld reports whether a calendar has held what a definition has of it, before a time.
+// wasHeld reports whether a calendar had the content of a definition's copy at some moment before a time.
 func (w *world) wasHeld(name string, has *wire.CalendarCopy, at time.Time) bool {
 	return slices.ContainsFunc(w.books.calendars[name], func(v calendarVersion) bool {
 		c := &v.record
@@ -137,7 +137,7 @@ func (w *world) wasHeld(name string, has *wire.CalendarCopy, at time.Time) bool 
 	})
 }
 
-// replannedInTime: where nothing goes wrong, who has used a calendar for a while when it changes goes by it at once.
+// replannedInTime: where nothing goes wrong, a schedule that has used a calendar for a while follows a change of it at once.
 func (w *world) replannedInTime(id string, find func(kind, id, format string, args ...any)) {
 	if !w.plan.isUndisturbed() {
 		return
@@ -178,7 +178,7 @@ func (w *world) versionAtOrZero(id string, at time.Time) uint64 {
 	return 0
 }
 
-// mayLack reports whether a calendar that a request names may not have been there.
+// mayLack reports whether a calendar that a request names may have been absent.
 func (w *world) mayLack(r *request) bool {
 	spec, _ := r.body["spec"].(map[string]any)
 	names, _ := spec["excludeCalendarsNamed"].([]any)
@@ -187,8 +187,9 @@ func (w *world) mayLack(r *request) bool {
 	})
 }
 
-// hindsight: what a calendar has left out when it was to come does not come when the calendar changes. Where no generator had written that
-// it had looked at the version that left it out, or none had come as far as to what that gives before, they go by the newest.
+// hindsight: an action that a calendar left out when it was to come does not come when the calendar changes. The newest
+// calendar counts where no generator had recorded a look at the version that left the action out, or where none had come as far
+// as an earlier action.
 func (c *checker) hindsight() {
 	margin := 2*c.plan.Skew + time.Second
 	for i := range c.events {
@@ -199,7 +200,7 @@ func (c *checker) hindsight() {
 	}
 }
 
-// wasLeftOut reports whether an action is none of any version that was in force when it was to come.
+// wasLeftOut reports whether no version that was in force when an action was to come contains it.
 func (c *checker) wasLeftOut(e *schedule.Event, margin time.Duration) bool {
 	known := false
 	versions := c.books.versions[c.id]

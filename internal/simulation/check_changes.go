@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// changes: a request with a conflict token is carried out on that version alone, and refused only where there was another
-// one; and an update that was carried out has put in place what it says.
+// changes: a request with a conflict token is carried out on that version alone, and refused only where there was another one.
+// An update that was carried out has stored what it says.
 func (c *checker) changes() {
 	for _, r := range c.replies {
 		if r.id != c.id || r.verb != "update" {
@@ -52,7 +52,7 @@ func (c *checker) carriedOut(r *request) {
 	}
 }
 
-// wasThroughout reports whether a schedule was at one version from one time to another.
+// wasThroughout reports whether a schedule stayed at one version from one time to another.
 func (c *checker) wasThroughout(number uint64, from, to time.Time) bool {
 	versions := c.books.versions[c.id]
 	for i := len(versions) - 1; i >= 0; i-- {
@@ -70,9 +70,9 @@ func (c *checker) wasThroughout(number uint64, from, to time.Time) bool {
 	return false
 }
 
-// passed: each time that a generator has passed by any version of the definition has a fate. What it had not come to when
-// an update was made is dropped, and what was due in a pause does not come. Of a hand-off that is made again after an update, what
-// a freeze has given up may not be told; and of one that is lost, what an update or pause has overtaken is not made again.
+// passed: each time that a generator has passed under any version of the definition has a fate. Times that it had not reached
+// when an update was made are dropped, and times in a pause do not come. Two things may remain unknown: what a freeze has given
+// up, where a hand-off is made again after an update; and what an update or pause has overtaken, where a hand-off was lost.
 func (c *checker) passed() {
 	if len(c.spaceOf(c.id).freezes) > 0 && len(c.books.versions[c.id]) > 1 {
 		return
@@ -88,8 +88,8 @@ func (c *checker) passed() {
 		from, to := maxTime(begin, maxTime(d.UpdateTime, d.ActiveSince)), v.mark.Add(-longestJitter)
 		certain := from
 		if i > 0 {
-			// A generator whose clock is ahead may have handed over up to there by the version before, and died before it could
-			// record that.
+			// A generator whose clock is ahead may have handed over up to here under the previous version, and died before it
+			// could record that.
 			certain = maxTime(from, v.at.Add(2*c.plan.Skew))
 		}
 		if begin = maxTime(begin, v.mark); i == last {
@@ -99,7 +99,7 @@ func (c *checker) passed() {
 			continue
 		}
 		for _, at := range timesOf(d, from, to) {
-			// What is due both before and after another version of a calendar stays due.
+			// A time that is due both before and after another version of a calendar stays due.
 			if (at.After(certain) || c.stayedDue(i, at)) && !c.hasFate(at) && !c.overtaken(at) {
 				c.find("passed", "nothing became of %s, which version %d gives", at.Format(time.RFC3339), d.Version)
 			}
@@ -107,8 +107,8 @@ func (c *checker) passed() {
 	}
 }
 
-// stayedDue reports whether a time that a version gives was due when it came, and stayed so since, through nothing but other versions of
-// calendars.
+// stayedDue reports whether a time that a version gives was due when it came, and has stayed due since, so that only calendars
+// have changed in between.
 func (c *checker) stayedDue(number int, at time.Time) bool {
 	versions := c.books.versions[c.id]
 	for ; number > 0; number-- {
@@ -124,7 +124,7 @@ func (c *checker) stayedDue(number int, at time.Time) bool {
 	return false
 }
 
-// hasFate reports whether an event tells what became of an automated action, by itself or with others.
+// hasFate reports whether an event tells what became of an automated action, alone or together with others.
 func (c *checker) hasFate(nominal time.Time) bool {
 	return slices.ContainsFunc(c.events, func(e schedule.Event) bool {
 		return e.Source == schedule.SourceAuto && slices.Contains(fates, e.Kind) &&
@@ -132,8 +132,8 @@ func (c *checker) hasFate(nominal time.Time) bool {
 	})
 }
 
-// given: what becomes of an automated action tells of a time that a version of the definition gives, and not long after
-// there was another one.
+// given: each event about the fate of an automated action names a time that a version of the definition gives, and no newer
+// version had replaced that one long before.
 func (c *checker) given() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -158,7 +158,7 @@ func (c *checker) isGiven(nominal, actual time.Time) bool {
 	return false
 }
 
-// limit: no more automated actions start than the version allows that has set the limit which they were counted by.
+// limit: each version that sets a limit of actions allows as many automated starts as were counted by it.
 func (c *checker) limit() {
 	started := map[uint64]int{}
 	for _, r := range c.ledger.order {

@@ -9,12 +9,13 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// closed: a schedule is closed when nothing has happened for the idle time, and not before: nothing is due any more by its last version,
-// nobody has changed it, and none of its runs was due or in progress. That all which have nothing to do are closed in the end is a matter
-// of coming to rest.
+// closed: a schedule is closed when nothing has happened for the idle time, and not before: its last version has no due time
+// left, nobody has changed it, and none of its runs was due or in progress. That every schedule with nothing to do is closed in
+// the end is checked by busy.
 //
-// A trigger or backfill is stored without a change of the definition. So one that comes between the generator's last look and the
-// closing does not keep the schedule open, and whoever asks is told so; what is accepted is carried out before the schedule is closed.
+// A trigger or backfill is stored without a change of the definition. So one that comes between the generator's last look and
+// the closing does not keep the schedule open, and its caller is told so. What was accepted is carried out before the schedule
+// is closed.
 func (c *checker) closed() {
 	versions := c.books.versions[c.id]
 	for i := range versions {
@@ -29,20 +30,20 @@ func (c *checker) closed() {
 		looked := c.lookedBeforeClosing(at)
 		for _, r := range c.ledger.order {
 			of := r.scheduleID == c.id && r.decision.incarnation == last.Incarnation
-			open := !r.lost && (!r.over || r.ended.After(at)) // who has lost a run has no end of it
+			open := !r.lost && (!r.over || r.ended.After(at)) // the end of a lost run is unknown
 			if of && !c.storedSince(r, looked) && (r.due.After(since) || open) {
 				c.find("closed", "it was closed at %s, when %s was not over for long enough", at.Sub(c.trace.begin), r.workflowID)
 			}
 		}
 		c.acceptedBeforeClosing(last, at)
-		// What is due by a clock that is ahead has been started already.
+		// What a clock that is ahead calls due has been started already.
 		if next := timesOf(last, at.Add(c.plan.Skew), at.Add(time.Hour)); !last.Schedule.State.LimitedActions && len(next) > 0 {
 			c.find("closed", "it was closed at %s, and has a time at %s", at.Sub(c.trace.begin), next[0].Sub(c.trace.begin))
 		}
 	}
 }
 
-// acceptedBeforeClosing: what somebody was told is accepted has come to its end when the schedule is closed.
+// acceptedBeforeClosing: a request that was accepted has come to its end when the schedule is closed.
 func (c *checker) acceptedBeforeClosing(last *wire.Definition, at time.Time) {
 	over := append(slices.Clone(fates), schedule.EventBackfillCompleted, schedule.EventBackfillCanceled)
 	for _, r := range c.replies {
@@ -69,8 +70,8 @@ func (c *checker) wasClosed(incarnation string) bool {
 	return slices.ContainsFunc(c.history(c.id), func(e schedule.Event) bool { return e.ID == wire.ClosedEventID(incarnation) })
 }
 
-// lookedBeforeClosing returns where in the trace the generator that closed a schedule at some time had looked for triggers and
-// backfills, before it deleted the definition. It is -1 if that is not there.
+// lookedBeforeClosing returns where in the trace the generator that closed a schedule at some time last looked for triggers and
+// backfills before it deleted the definition; -1 if the trace has no such line.
 func (c *checker) lookedBeforeClosing(at time.Time) int {
 	i := c.trace.lastBefore(len(c.trace.lines), func(l *line) bool {
 		return l.at == at.Sub(c.trace.begin) && l.what == whatDelete && l.detail == subjects.StateKey(c.key, subjects.KindDefinition) && l.err == nil
@@ -84,7 +85,7 @@ func (c *checker) lookedBeforeClosing(at time.Time) int {
 	})
 }
 
-// storedSince reports whether a run is that of a trigger or backfill whose record was stored after a place in the trace.
+// storedSince reports whether a run belongs to a trigger or backfill whose record was stored after a place in the trace.
 func (c *checker) storedSince(r *run, place int) bool {
 	return !r.automated() && place >= 0 && c.trace.lastBefore(place, func(l *line) bool {
 		return (l.what == whatCreate || l.what == whatUpdate) && l.detail == subjects.BackfillKey(c.key, r.source()) && l.err == nil

@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// contents: runs are told what the action says, and what the trigger says that asked for them; and what came of the runs before. The
-// ID of a trigger that nobody has an answer to is not known here: its run may have been told anything.
+// contents: runs are told what the action says, what their trigger says, and what came of the runs before them. The ID of a
+// trigger without an answer is not known here, so its run may have been told anything.
 func (c *checker) contents() {
 	triggers := map[string]*request{}
 	for _, r := range c.replies {
@@ -35,7 +35,7 @@ func (c *checker) contents() {
 	}
 }
 
-// wasTold reports whether a run was told what an action says, with what a trigger puts in its place.
+// wasTold reports whether a run was told what an action says, as changed by a trigger.
 func wasTold(r *run, d *wire.Definition, by *request) bool {
 	action := &d.Schedule.Action
 	input, headers, memo := action.Input, maps.Clone(action.Headers), maps.Clone(action.Memo)
@@ -59,7 +59,7 @@ func over[V any](base, entries map[string]V) map[string]V {
 	return base
 }
 
-// resultOf is what a run that completes says: its name. Some have nothing to say.
+// resultOf is the result of a run that completes: its name. Some runs have none.
 func resultOf(requestID string) json.RawMessage {
 	if len(requestID) > 0 && requestID[len(requestID)-1] == 'f' {
 		return nil
@@ -67,15 +67,15 @@ func resultOf(requestID string) json.RawMessage {
 	return json.RawMessage(`"` + requestID + `"`)
 }
 
-// results are the runs of a schedule that have ended: as its events say, and as their completions did. Those may say more than
-// one thing of a run, of which the record has one, and the last result perhaps another.
+// results are the runs of a schedule that have ended, by its events and by their completions. Completions may say more than one
+// thing of a run: the record then has one of them, and the last result perhaps another.
 type results struct {
 	*checker
 	ends map[string]*schedule.Event
 	said []completion
 }
 
-// completion is one that has been published, and when.
+// completion is a published completion, and when it was published.
 type completion struct {
 	schedule.Completion
 	at time.Time
@@ -100,8 +100,8 @@ func (c *checker) results() *results {
 	return r
 }
 
-// told compares what a run was told of those before it with what they have said: it must know what the record of the invoker knew
-// when the run was decided, and may know what has been said by the time it was started.
+// told compares the results that a run was told with what earlier runs have reported. It must know what the record of the
+// invoker knew when the run was decided, and may know what was reported before it was started.
 func (r *results) told(run *run) {
 	success, failure := r.known(run, schedule.StatusCompleted), r.known(run, schedule.StatusFailed, schedule.StatusTimedOut)
 	first, told, knows := r.successTold(run, success)
@@ -109,12 +109,12 @@ func (r *results) told(run *run) {
 		r.find("last result", "%s was told of the success %s", run.workflowID, run.request.LastSuccess)
 		return
 	}
-	var since time.Time // when the failure that is told must have been, at least
+	var since time.Time // the earliest end that the reported failure may have
 	mustKnow := failure != nil && failure.CloseTime.After(told.Add(r.slack()))
 	if mustKnow {
 		since = failure.CloseTime
 	}
-	if len(run.request.LastSuccess) > 0 { // one that has said nothing may not be remembered
+	if len(run.request.LastSuccess) > 0 { // a run without a result may not be remembered
 		since = maxTime(since, first)
 	}
 	switch last := run.request.LastFailure; {
@@ -125,12 +125,12 @@ func (r *results) told(run *run) {
 	}
 }
 
-// slack is how far apart ends may be by clocks that are off, so that they seem to have come in another order.
+// slack is how far the ends of two runs may seem out of order because clocks are off.
 func (r *results) slack() time.Duration { return 2 * r.plan.Skew }
 
-// known is the last end of some statuses that the record of the invoker knew when a run was decided; nil if there is none. A
-// success that has said nothing is left out: where it is all there is, nothing is written down, and what ended before it may come
-// later.
+// known is the last run that ended with one of some statuses, as the record of the invoker knew it when a run was decided; nil
+// if there is none. A success without a result is left out: if it is all there is, nothing is recorded, and an earlier end may
+// come later.
 func (r *results) known(run *run, statuses ...schedule.Status) (last *schedule.Event) {
 	for requestID, e := range r.ends {
 		left, ok := r.books.left[requestID]
@@ -143,8 +143,8 @@ func (r *results) known(run *run, statuses ...schedule.Status) (last *schedule.E
 	return last
 }
 
-// successTold is when the success ended that a run was told of, or a repeat of it. It is false if it cannot be that: another has
-// ended later, or it had not been said.
+// successTold returns when the success ended that a run was told of: its first report and its last. ok is false if the run must
+// not be told of it: another one has ended later, or it had not been reported.
 func (r *results) successTold(run *run, known *schedule.Event) (first, ended time.Time, ok bool) {
 	was := known == nil && len(run.request.LastSuccess) == 0
 	for i := range r.said {
@@ -168,7 +168,7 @@ func (r *results) isPassedOver(success *schedule.Event) bool {
 	})
 }
 
-// failedSince reports whether a failure is that of a run that has ended since a time, and had said so.
+// failedSince reports whether a run with this failure has ended since a time, and had reported it.
 func (r *results) failedSince(run *run, failure *schedule.Failure, since time.Time) bool {
 	return slices.ContainsFunc(r.said, func(c completion) bool {
 		return c.failed() && c.Failure != nil && c.Failure.Message == failure.Message && !c.CloseTime.Before(since) && !c.at.After(run.at)

@@ -16,7 +16,7 @@ import (
 // requests: what callers have asked for, and were told is done, has been done.
 func (c *checker) requests() {
 	if c.isReplaced(c.id) {
-		return // what one schedule was asked for, another of the same ID does not do
+		return // a request to one schedule has no effect on another of the same ID
 	}
 	canceled := slices.ContainsFunc(c.replies, func(r *request) bool { return r.verb == "cancelBackfill" && r.id == c.id })
 	for _, r := range c.replies {
@@ -88,7 +88,7 @@ func (c *checker) whole(r *request, id string) {
 	}
 	times := timesOf(c.definition, from.Add(-1), to)
 	missing := slices.DeleteFunc(times, func(at time.Time) bool {
-		return had[fateKey(id, at)] || at.Add(longestJitter).After(to) || // by its jitter it may be due after the end
+		return had[fateKey(id, at)] || at.Add(longestJitter).After(to) || // with its jitter it may be due after the end
 			slices.ContainsFunc(c.books.versions[c.id], func(v version) bool { return !isDue(&v.definition, at) })
 	})
 	if len(missing) > 0 {
@@ -96,7 +96,7 @@ func (c *checker) whole(r *request, id string) {
 	}
 }
 
-// initial: what is asked for together with the creation is done as well.
+// initial: triggers and backfills that come with the creation are done as well.
 func (c *checker) initial(r *request) {
 	if r.verb != "create" {
 		return
@@ -124,8 +124,8 @@ func (c *checker) initial(r *request) {
 	}
 }
 
-// deletes: a request deletes one schedule at most, however often it is asked, and its repeat is done as well. Only the last deletion
-// of an ID is remembered, so this is looked at where no other request has deleted one.
+// deletes: a request deletes at most one schedule, however often it is repeated, and its repeat succeeds as well. Only the last
+// deletion of an ID is remembered, so this is checked where no other request has deleted a schedule of the ID.
 func (c *checker) deletes() {
 	var deletes []*request
 	names := map[any]bool{}
@@ -156,8 +156,8 @@ func (c *checker) deletes() {
 	}
 }
 
-// toldBy: the history names the request that has deleted a schedule, if that is remembered still when it is told. It returns of how
-// many deletions it tells.
+// toldBy: the event of a deletion names the request, if that is still remembered when the event is stored. It returns the
+// number of deletions in the history.
 func (c *checker) toldBy(names map[any]bool) (told int) {
 	for _, e := range once(c.history(c.id)) {
 		if e.Kind != schedule.EventDeleted {
@@ -170,8 +170,9 @@ func (c *checker) toldBy(names map[any]bool) (told int) {
 	return told
 }
 
-// forgotten reports whether another request had deleted a later schedule of the ID when the event of a deletion was stored, or the
-// trace of the deletion was too old by then. A schedule that a generator has closed was deleted by no request.
+// forgotten reports whether the request of a deletion was no longer known when the event of the deletion was stored: another
+// request had deleted a later schedule of the ID, or the trace of the deletion was too old. A schedule that a generator closed
+// was deleted by no request.
 func (c *checker) forgotten(eventID string) bool {
 	var stored time.Time
 	for _, m := range c.server.Messages(c.names.EventStream(), c.names.Events(keyOf(c.id))) {
@@ -201,7 +202,7 @@ func isRepeat(r, other *request) bool {
 	return r != other && r.body["requestId"] == other.body["requestId"]
 }
 
-// numberOf is the number of an event of the invoker, by its ID.
+// numberOf is the number of an invoker's event, by its ID.
 func numberOf(eventID string) int {
 	number, err := strconv.Atoi(eventID[strings.LastIndexByte(eventID, '-')+1:])
 	if err != nil {

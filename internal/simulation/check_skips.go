@@ -8,8 +8,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// skipped: what is to be skipped by each version that a generator may have gone by does not start, and what is given up as skipped is to
-// be skipped by one of them. As for a pause, a replica that lags behind must not matter.
+// skipped: an action does not start if each version that a generator may have used skips it. An action that is given up as
+// skipped is skipped by one of them. As for a pause, a replica that lags behind must not matter.
 func (c *checker) skipped() {
 	margin := 2*c.plan.Skew + time.Second
 	for _, r := range c.ledger.order {
@@ -37,7 +37,7 @@ func skips(d *wire.Definition, nominal time.Time) bool {
 	return slices.ContainsFunc(d.Skips, nominal.Equal)
 }
 
-// inForce are the definitions of the schedule that were the newest at some moment between two.
+// inForce are the definitions of the schedule that were the newest at some moment between two times.
 func (c *checker) inForce(from, to time.Time) (all []*wire.Definition) {
 	for _, v := range c.versionsInForce(from, to) {
 		all = append(all, &v.definition)

@@ -6,8 +6,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// spans: an event about several actions that were given up counts all times between its first and its last, and no other
-// event tells of any of them. Had has the fates that are told of one by one.
+// spans: an event about several actions that were given up counts all times between its first and its last, and no other event
+// tells of any of them. had contains the fates of single actions.
 func (c *checker) spans(events []*schedule.Event, times []time.Time, had map[string]bool) {
 	told := map[time.Time]int{}
 	for _, e := range events {

@@ -11,10 +11,10 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// promptly is how late the code of a worker may begin with a run where nothing goes wrong.
+// promptly is how late a worker's code may begin with a run where nothing goes wrong.
 const promptly = time.Second
 
-// undisturbed is a plan without its faults, and without anything else that holds back what is due.
+// undisturbed is a plan without its faults, and without anything else that delays due actions.
 func (p *Plan) undisturbed() Plan {
 	return Plan{
 		Schedules: p.Schedules, Duration: p.Duration, Requests: p.Requests,
@@ -25,7 +25,7 @@ func (p *Plan) undisturbed() Plan {
 // isUndisturbed reports whether everything under a plan happens in time.
 func (p *Plan) isUndisturbed() bool { return *p == p.undisturbed() }
 
-// isUnlimited reports whether all that holds back what is due under a plan are limits of another namespace than that of a schedule.
+// isUnlimited reports whether nothing delays the actions of a schedule under a plan, except limits of another namespace.
 func (w *world) isUnlimited(id string) bool {
 	plan := w.plan
 	plan.ActionsPerSecond, plan.MaxPendingRuns, plan.LimitChanges = 0, 0, 0
@@ -34,9 +34,9 @@ func (w *world) isUnlimited(id string) bool {
 	})
 }
 
-// delivered finds messages that are delivered once more though nothing has gone wrong. A generator that holds a message until
-// something is due gives it back when it learns that another one has dealt with a change meanwhile, and holds the next. A worker
-// gives a run back that is to be tried again.
+// delivered finds messages that are delivered once more although nothing has gone wrong. There are two good reasons: a
+// generator holds a message until something is due, learns that another generator has handled a change meanwhile, gives the
+// message back and holds the next; and a worker gives back a run that is to be tried again.
 func (w *world) delivered(d *jsmodel.Delivery) {
 	if d.Deliveries < 2 || !w.plan.isUndisturbed() {
 		return
@@ -50,15 +50,15 @@ func (w *world) delivered(d *jsmodel.Delivery) {
 	w.ledger.find("redelivered", "", "%s is delivered for the %d. time", d.Subject, d.Deliveries)
 }
 
-// sharesWorkflowID reports whether another start has the workflow ID of one: two backfills may cover the same time.
+// sharesWorkflowID reports whether another start has the same workflow ID: two backfills may cover the same time.
 func (c *checker) sharesWorkflowID(e *schedule.Event) bool {
 	return slices.ContainsFunc(c.ledger.order, func(r *run) bool {
 		return r.scheduleID == c.id && r.workflowID == e.WorkflowID && r.requestID != e.RequestID
 	})
 }
 
-// timely: where nothing goes wrong, a worker's code begins in time with what is due, with what somebody asks for, and with
-// what has waited for another run to end. Limits of another namespace make no difference to that.
+// timely: where nothing goes wrong, a worker's code begins in time with actions that are due, with requested runs, and with
+// runs that have waited for another to end. Limits of another namespace make no difference.
 func (c *checker) timely() {
 	if !c.isUnlimited(c.id) {
 		return
@@ -88,8 +88,8 @@ func (w *world) keepsWorkflowID(id string) bool {
 	})
 }
 
-// mayBegin is from when on a run might begin: it is due, somebody has asked for it, and what it waits for has ended, or a change
-// of the policies lets it go beside that.
+// mayBegin is the earliest moment at which a run might begin: it is due, it has been requested, and the run it waits for has
+// ended, or a change of the policies lets it go beside that.
 func (c *checker) mayBegin(r *run) time.Time {
 	since := r.due
 	for i := range c.events {
@@ -114,7 +114,7 @@ func (c *checker) changedBefore(at time.Time) (last time.Time) {
 	return last
 }
 
-// endedBefore is when the last run of the same schedule ended before one was started.
+// endedBefore is when the last run of the same schedule ended before a given run was started.
 func (l *ledger) endedBefore(r *run) (at time.Time) {
 	for _, other := range l.runs {
 		if other.scheduleID == r.scheduleID && other.over && !other.ended.After(r.at) {

@@ -10,7 +10,7 @@ import (
 // longestSuspension is how long a process stands still, at most.
 const longestSuspension = 30 * time.Second
 
-// fault counts what goes wrong.
+// fault counts a fault.
 func (w *world) fault(kind string) { w.faults[kind]++ }
 
 // arrange plans the faults that do not depend on what the processes do.
@@ -59,7 +59,7 @@ func (w *world) arrange() {
 	w.at(w.moment(w.plan.Duration), func(now time.Time) { w.calmDown(now) })
 }
 
-// breakdown is a time for which JetStream does not do what it should.
+// breakdown is a time in which JetStream does not do what it should.
 func (w *world) breakdown(now time.Time, what string, d time.Duration) (until time.Time) {
 	w.fault(what)
 	w.trace.note(now, "BREAKDOWN", what+" for "+d.String())
@@ -69,8 +69,8 @@ func (w *world) breakdown(now time.Time, what string, d time.Duration) (until ti
 	return until
 }
 
-// elect gives JetStream new leaders of its consumers now, and a while later none of anything for some time: nobody gets an
-// answer, though the connections are up.
+// elect gives JetStream new leaders of its consumers now, and a while later no leaders at all for some time: nobody gets an
+// answer, although the connections are up.
 func (w *world) elect(now time.Time, pause, d time.Duration) {
 	until := w.breakdown(now, "election", pause+d)
 	w.server.Elect()
@@ -78,7 +78,7 @@ func (w *world) elect(now time.Time, pause, d time.Duration) {
 	w.at(now.Add(pause), func(time.Time) { w.outage = maxTime(w.outage, until) })
 }
 
-// errFull is what the server says to a message for which it has no room.
+// errFull is the server's answer to a message for which it has no room.
 var errFull = &jetstream.APIError{Code: 500, ErrorCode: 10047, Description: "insufficient storage resources available"}
 
 // setOutage says until when nobody reaches JetStream. The processes see it too: they have no connection.

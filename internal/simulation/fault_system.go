@@ -27,10 +27,10 @@ func (w *world) arrangeSystem() {
 	}
 }
 
-// longestStandstill is how long a process stands still, at most, if that is to be beyond all windows of de-duplication.
+// longestStandstill is how long a process stands still, at most, in order to exceed all windows of de-duplication.
 const longestStandstill = 2 * subjects.DuplicateWindow
 
-// arrangeStandstills plans that processes stand still for so long that the streams have forgotten what they had sent before.
+// arrangeStandstills plans standstills that are so long that the streams have forgotten what the process had sent before.
 func (w *world) arrangeStandstills() {
 	rng := rand.New(rand.NewPCG(w.seed, streamStandstills))
 	for range w.plan.Standstills {
@@ -42,7 +42,7 @@ func (w *world) arrangeStandstills() {
 	}
 }
 
-// standStill makes a process stand still for so long, also beyond the end of all faults.
+// standStill makes a process stand still for a time, also beyond the end of all faults.
 func (w *world) standStill(n *node, now time.Time, d time.Duration) {
 	for _, f := range w.fellows(n) {
 		f.standstill = true
@@ -50,8 +50,8 @@ func (w *world) standStill(n *node, now time.Time, d time.Duration) {
 	w.suspend(n, now, d)
 }
 
-// deleteConsumer deletes a consumer, as an operator may by mistake. Whoever pulls is told, and makes it anew; all that it has
-// not had acknowledged is delivered again.
+// deleteConsumer deletes a consumer, as an operator may by mistake. Each process that pulls is told, and creates it again.
+// Everything unacknowledged is delivered again.
 func (w *world) deleteConsumer(c consumerName, now time.Time) {
 	w.fault("consumer deleted")
 	w.trace.note(now, "DELETE", c.stream+" "+c.name)

@@ -13,9 +13,9 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Finding is something that must not be.
+// Finding is something that must not happen.
 type Finding struct {
-	// Kind is the promise that is broken, in a word; Schedule is whose, empty if it is nobody's alone.
+	// Kind is the broken promise, in a word. Schedule is the schedule it concerns, empty if it concerns none in particular.
 	Kind, Schedule string
 	Text           string
 }
@@ -33,12 +33,12 @@ type ledger struct {
 	runs map[string]*run // by request ID
 	// trace is where findings are noted when they are made.
 	trace *trace
-	// order has those that the action stream has taken, in order.
+	// order has the runs that the action stream has stored, in order.
 	order []*run
-	// open are those of each schedule that have been stored and have not ended.
+	// open are the runs of each schedule that have been stored and have not ended.
 	open     map[string]map[string]bool
 	findings []Finding
-	// coded counts the runs that a worker's code began with more than once.
+	// coded counts the times that a worker's code began with a run again.
 	coded int
 }
 
@@ -48,18 +48,18 @@ type run struct {
 	scheduleID string
 	nominal    time.Time
 	workflowID string
-	at         time.Time // when the action stream took it first
+	at         time.Time // when the action stream first stored it
 	stored     int       // how often it did
 	over       bool
 	again      bool              // its last attempt has failed, and there may be another
 	statuses   []schedule.Status // that were reported
-	late       bool              // it was over when the action stream took it: no worker runs it
-	lost       bool              // JetStream has lost its request, which a worker may have all the same, or its completion
+	late       bool              // it was over when the action stream stored it: no worker runs it
+	lost       bool              // JetStream has lost its completion, or its request, which a worker may have received all the same
 	due, ended time.Time
 	decision   *decision
 	// said is what has been reported of it.
 	said []completion
-	// request is what the action stream has taken, possible are the definitions that it may go by.
+	// request is what the action stream has stored, possible are the definitions that it may follow.
 	request  *schedule.ActionRequest
 	possible []*wire.Definition
 	// begun is where a worker's code began with it.
@@ -72,20 +72,20 @@ type beginning struct {
 	at   time.Time
 }
 
-// hasReason reports whether something has gone wrong since, for the worker or for all, for which a run may begin once more.
-// A message may have waited in the client for as long as the acknowledgement may.
+// hasReason reports whether something has gone wrong since, for the worker or for all, so that a run may begin once more. A
+// message may have waited in the client for as long as its acknowledgement may take.
 func (b *beginning) hasReason() bool {
 	since := b.at.Add(-subjects.ActionAckWait)
 	return !b.node.troubled.Before(since) || !b.node.world.troubled.Before(since)
 }
 
-// source is where the run comes from: a request ID is that between a prefix and a UUID.
+// source is where the run comes from: the part of its request ID between a prefix and a UUID.
 func (r *run) source() string {
 	const prefix, uuid = len("sched-"), len("-00000000-0000-0000-0000-000000000000")
 	return r.requestID[prefix : len(r.requestID)-uuid]
 }
 
-// automated reports whether nobody has asked for the run.
+// automated reports whether the run comes from the spec rather than from a request.
 func (r *run) automated() bool { return r.source() == schedule.SourceAuto }
 
 func newLedger() *ledger {
@@ -107,7 +107,7 @@ func (l *ledger) run(requestID string) *run {
 	return l.runs[requestID]
 }
 
-// published tells the ledger what a stream has taken.
+// published tells the ledger what a stream has stored.
 func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	w.lose(msg.Subject, msg.Data, now)
 	w.promisedByMessage(stream, msg)
@@ -140,13 +140,13 @@ func (w *world) published(stream string, msg *nats.Msg, now time.Time) {
 	}
 }
 
-// completes reports whether a subject is that of a completion.
+// completes reports whether a completion is published on a subject.
 func (w *world) completes(subject string) bool {
 	task, err := w.names.ParseTask(subject)
 	return err == nil && task.IsCompletion()
 }
 
-// removing tells the ledger of a run that is about to be taken out of the action stream: it is over for its schedule.
+// removing tells the ledger of a run that is about to be removed from the action stream: it is over for its schedule.
 func (w *world) removing(stream string, sequence uint64) {
 	if stream != w.names.ActionStream() {
 		return
@@ -158,8 +158,8 @@ func (w *world) removing(stream string, sequence uint64) {
 	}
 }
 
-// start notes that the action stream has taken a run, and finds what must not be: the same one twice, or more at once than
-// the policy allowed when it was decided.
+// start notes that the action stream has stored a run. It finds a run that is started twice, and more runs at once than the
+// policy allowed when the run was decided.
 func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time.Time) {
 	r := l.run(request.RequestID)
 	r.scheduleID, r.nominal, r.due, r.workflowID = idOf(request), request.NominalTime, request.DueTime, request.WorkflowID
@@ -167,8 +167,8 @@ func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time
 		l.find("undecided", r.scheduleID, "%s was started, and no record says so", r.workflowID)
 		return
 	}
-	// One that JetStream has lost may come again: whoever has stood still for longer than the stream remembers its ID, and finds neither the
-	// request nor a completion, cannot know that a worker has it, or has had it.
+	// A run that JetStream has lost may come again: a process that has stood still for longer than the stream remembers its ID
+	// finds neither the request nor a completion, and cannot know that a worker has it, or has had it.
 	if r.stored++; r.stored > 1 && !r.lost {
 		l.find("doubled", r.scheduleID, "%s was started %d times", request.WorkflowID, r.stored)
 	}
@@ -191,9 +191,9 @@ func (l *ledger) start(request *schedule.ActionRequest, made *decision, now time
 	open[request.RequestID] = true
 }
 
-// before counts the runs in progress of the same schedule that were decided before another one, or with it. What was deleted
-// leaves its runs alone, and another schedule of its ID knows nothing of them. One that JetStream has lost counts as given up where no
-// record has it as started yet.
+// before counts the runs in progress of the same schedule that were decided before another run, or with it. A deleted schedule
+// leaves its runs alone, and a later schedule of the same ID knows nothing of them. A run that JetStream has lost counts as
+// given up until a record has it as started.
 func (l *ledger) before(r *run) int {
 	count := 0
 	for requestID := range l.open[r.scheduleID] {
@@ -216,9 +216,9 @@ func (l *ledger) end(requestID string, now time.Time) {
 	delete(l.open[r.scheduleID], requestID)
 }
 
-// begin notes that a worker's code begins with a run. That it begins once more must have a reason: something has gone
-// wrong for one of the workers that have had it, or for all. It need not be the last one: who had it before may give it
-// back late.
+// begin notes that a worker's code begins with a run. If it begins once more, there must be a reason: something has gone wrong
+// for one of the workers that have had the run, or for all. That worker need not be the last one, because an earlier one may
+// give the run back late.
 func (l *ledger) begin(request *schedule.ActionRequest, n *node, received time.Time) {
 	r := l.run(request.RequestID)
 	r.begun = append(r.begun, beginning{n, received})
@@ -230,7 +230,7 @@ func (l *ledger) begin(request *schedule.ActionRequest, n *node, received time.T
 		return
 	}
 	l.coded++
-	// Of a run that JetStream has lost, or the completion of which, nobody can know that a worker has had it.
+	// If JetStream has lost the run or its completion, nobody can know that a worker has had it.
 	if !r.lost && !slices.ContainsFunc(r.begun, func(b beginning) bool { return b.hasReason() }) {
 		last := r.begun[len(r.begun)-2]
 		l.find("repeated", r.scheduleID, "%s began on %s, which had it at %s, and on %s for no reason", request.WorkflowID,

@@ -18,11 +18,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// In a part of the plans with checks JetStream loses messages that it has acknowledged, as a disk may, or a person who purges. Nothing
-// tells the pools of it. A check with repair, or in TestLosses scrubbers alone, must find what is missing: all comes to rest, each action has
-// become something, and nothing is started twice for that but what was lost itself.
+// In a part of the plans with checks JetStream loses messages that it has acknowledged, as a disk or a person who purges may.
+// Nothing tells the pools. A check with repair, or in TestLosses scrubbers alone, must find what is missing. Then all comes to
+// rest, each action has a fate, and nothing is started twice, except what was itself lost.
 
-// loss is what JetStream loses.
+// loss is a kind of message that JetStream loses.
 type loss string
 
 const (
@@ -42,25 +42,25 @@ var allLosses = []loss{
 	lossDue, lossGuard, lossRetry, lossBackfill, lossRun, lossWake, lossInvoke, lossStep, lossHandOff, lossReport,
 }
 
-// losses is what is lost.
+// losses is the state of the losses.
 type losses struct {
-	// awaited are those whose message has still to come.
+	// awaited are the losses whose message has still to come.
 	awaited []loss
 	// of has what each schedule has lost, handOffs the hand-offs among that.
 	of       map[string][]loss
 	handOffs map[string][]wire.Enqueue
-	// muted are the subjects of which the next message is lost as well.
+	// muted are the subjects whose next message is lost as well.
 	muted map[string]bool
-	// rng draws what becomes of them.
+	// rng draws how each loss happens.
 	rng *rand.Rand
 }
 
-// arrangeLosses plans what is lost: the next message of a kind.
+// arrangeLosses plans the losses: each takes the next message of its kind.
 func (w *world) arrangeLosses() {
 	rng := rand.New(rand.NewPCG(w.seed, streamLosses))
 	w.losses = losses{of: map[string][]loss{}, handOffs: map[string][]wire.Enqueue{}, muted: map[string]bool{}, rng: rng}
 	kinds := allLosses
-	if !w.plan.Checks { // a scrubber leaves it to a person what is to be done about a lost hand-off
+	if !w.plan.Checks { // a scrubber leaves it to a person to handle a lost hand-off
 		kinds = slices.DeleteFunc(slices.Clone(kinds), func(l loss) bool { return l == lossHandOff })
 	}
 	for range w.plan.Losses {
@@ -69,15 +69,15 @@ func (w *world) arrangeLosses() {
 	}
 }
 
-// lossOf says which loss it would be to lose a message, and the stream and schedule of that.
+// lossOf returns the kind of loss that losing a message would be, with its stream and schedule.
 func (w *world) lossOf(subject string, data []byte) (kind loss, stream, id string) {
 	if task, err := w.names.ParseTask(subject); err == nil {
 		stream, id = w.names.StreamOf(task), nameOf(task.Key)
 		switch {
-		case task.IsEnd(): // it is all that there is of what somebody has asked for
+		case task.IsEnd(): // it is all that exists of a person's request
 		case task.IsHandOff() && strings.HasPrefix(task.What, schedule.SourceAuto+"-"):
 			return lossHandOff, stream, id
-		case task.IsHandOff(): // that of a trigger or backfill
+		case task.IsHandOff(): // of a trigger or backfill
 		case task.IsCompletion():
 			return lossReport, stream, id
 		case task.Role == subjects.RoleGenerate:
@@ -110,13 +110,13 @@ type losing struct {
 	kind                loss
 	stream, subject, id string
 	stored              jsmodel.Message
-	// thorough says that nothing else may make up for it: what it was for would have been done by nobody else, as far as that can be told,
-	// and nobody has been given it.
+	// thorough says that nothing else may replace the message: as far as can be told, nobody else would do its work, and nobody
+	// has received it.
 	thorough bool
 }
 
-// lose loses a message that has just been stored, if one of its kind is to be lost: at once or, as a timer always, some time later. If it is
-// gone by then, as it should be, the next one is.
+// lose loses a message that has just been stored, if one of its kind is to be lost: at once, or some time later, as timers
+// always are. If it is gone by then, as it should be, the next one of its kind is lost instead.
 func (w *world) lose(subject string, data []byte, now time.Time) {
 	if len(w.losses.awaited)+len(w.losses.muted) == 0 {
 		return
@@ -161,7 +161,7 @@ func (w *world) lost(l *losing, now time.Time) {
 	}
 }
 
-// noteLost notes what follows from a loss.
+// noteLost notes the consequences of a loss.
 func (w *world) noteLost(l *losing) {
 	switch l.kind {
 	case lossRun:
@@ -175,7 +175,7 @@ func (w *world) noteLost(l *losing) {
 		}
 		w.losses.handOffs[l.id] = append(w.losses.handOffs[l.id], e)
 	case lossBackfill:
-		if l.thorough { // the invoker wakes the backfiller, and the timer is there should that fail
+		if l.thorough { // the invoker wakes the backfiller, and the timer is there in case that fails
 			key := keyOf(l.id)
 			w.losses.muted[w.names.Backfill(subjects.ShardOf(key, shards), key, lastToken(l.subject))] = true
 		}
@@ -184,13 +184,13 @@ func (w *world) noteLost(l *losing) {
 
 func lastToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-// woken are the roles that the timers are for which may be lost.
+// woken are the roles that each kind of timer wakes.
 var woken = map[loss]subjects.Role{
 	lossDue: subjects.RoleGenerate, lossGuard: subjects.RoleGenerate, lossRetry: subjects.RoleInvoke, lossBackfill: subjects.RoleBackfill,
 }
 
-// isHealed reports whether the pool that a timer is to wake has a message about the same thing, or another timer that wakes it, or
-// nothing to do.
+// isHealed reports whether the loss of a timer changes nothing: the pool that it wakes has a message about the same thing, or
+// another timer that wakes it, or nothing to do.
 func (w *world) isHealed(l *losing) bool {
 	key := keyOf(l.id)
 	switch l.kind {
@@ -220,10 +220,10 @@ func (w *world) isHealed(l *losing) bool {
 	return false
 }
 
-// overtaken reports whether a time was in a hand-off that JetStream has lost, and cannot be handed over again: somebody has changed or
-// unpaused the schedule since, from when on the generator begins, or another version of a calendar may leave it out; the schedule is
-// paused; or its actions are limited, and later ones may have used them up. A repair cannot do better: what the generator would do by an
-// earlier definition nobody knows.
+// overtaken reports whether a time was in a hand-off that JetStream has lost, and cannot be handed over again. There are four
+// reasons: the schedule was changed or unpaused since, and the generator begins from there; another version of a calendar may
+// leave the time out; the schedule is paused; or its actions are limited, and later ones may have used them up. A repair cannot
+// do better, because nobody knows what the generator would have done under an earlier definition.
 func (c *checker) overtaken(nominal time.Time) bool {
 	d := c.definition
 	since := maxTime(d.UpdateTime, maxTime(d.ActiveSince, d.ReplanTime))

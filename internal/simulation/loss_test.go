@@ -9,9 +9,9 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/consistency"
 )
 
-// TestLosses: where nothing else goes wrong, whatever JetStream loses is found and mended, by scrubbers alone as well as by checks alone.
-// So each of them has found each kind of thing that only they heal; but for stalled starts, which come about once in a hundred seeds
-// and are made on purpose where the checks are tested.
+// TestLosses: where nothing else goes wrong, everything that JetStream loses is found and repaired, by scrubbers alone as well
+// as by checks alone. So each of them finds each kind of fault that only they repair. The exception is stalled starts: they
+// come about once in a hundred seeds, and the tests of the checks make them on purpose.
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(80)

@@ -17,8 +17,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// model is a worker as docs/worker-protocol.md describes one, in as few lines as that takes, and as it must not be: with some
-// runs it breaks the protocol. How a run goes is drawn from its request ID.
+// model is a worker as docs/worker-protocol.md describes it, in as few lines as possible. With some runs it breaks the
+// protocol. The request ID of a run decides how it goes.
 type model struct {
 	node *node
 	// held are the runs that it has, by run ID: a *schedule.ActionRequest each.
@@ -53,7 +53,7 @@ func (w *model) run(ctx context.Context) {
 	}
 }
 
-// onQuestion answers whoever asks whether the worker has a run, if it has.
+// onQuestion answers the question whether the worker has a run, if it has.
 func (w *model) onQuestion(msg workerbus.Message) {
 	run := msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:]
 	if _, has := w.held.Load(run); !has {
@@ -126,7 +126,7 @@ func (w *model) breachOf(request *schedule.ActionRequest, msg jetstream.Msg) bre
 	return reportsTwice
 }
 
-// reportAgain reports a run as something else than before, at once or when that has been recorded.
+// reportAgain reports a run with another status than before, at once or after the first report has been recorded.
 func (w *model) reportAgain(ctx context.Context, request *schedule.ActionRequest, c schedule.Completion) {
 	if c.Status == schedule.StatusCompleted {
 		c.Status, c.Failure = schedule.StatusFailed, &schedule.Failure{Type: "broken", Message: "it broke after all"}
@@ -171,7 +171,7 @@ func (w *model) work(
 	}
 }
 
-// failureOf is what a run says that does not complete: its name.
+// failureOf is the failure of a run that does not complete: it contains the request ID.
 func failureOf(kind string, request *schedule.ActionRequest) *schedule.Failure {
 	return &schedule.Failure{Type: kind, Message: request.RequestID}
 }
@@ -212,7 +212,7 @@ type fate struct {
 	fails    bool // the last attempt did
 }
 
-// fateOf draws from its request ID how a run goes: whatever worker it comes to, it goes the same.
+// fateOf draws from the request ID how a run goes: it is the same on every worker.
 func fateOf(request *schedule.ActionRequest) fate {
 	dice := diceOf(request)
 	f := fate{duration: durationOf(dice), attempts: 1}
@@ -237,7 +237,7 @@ func diceOf(request *schedule.ActionRequest) uint32 {
 // longestRun is how long an attempt takes, at most.
 const longestRun = 12 * time.Second
 
-// durationOf draws how long an attempt takes: not at all as a rule, seconds now and then.
+// durationOf draws how long an attempt takes: no time as a rule, seconds now and then.
 func durationOf(dice uint32) time.Duration {
 	switch {
 	case dice%2 == 0:

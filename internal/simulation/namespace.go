@@ -13,12 +13,12 @@ import (
 // space is a namespace.
 type space struct {
 	record atomic.Pointer[schedule.Namespace]
-	// freezes and limits are all there were.
+	// freezes and limits are all that there were.
 	freezes []*schedule.Freeze
 	limits  []limitsSince
 }
 
-// limitsSince are limits of a namespace, and when they began to hold.
+// limitsSince are limits of a namespace, and when they began.
 type limitsSince struct {
 	at time.Time
 	schedule.NamespaceLimits
@@ -38,8 +38,8 @@ func (w *world) makeSpaces() {
 // spaceOf is the namespace of a schedule.
 func (w *world) spaceOf(id string) *space { return w.spaces[keyOf(id).Namespace] }
 
-// Get implements namespaces.Source for all processes: what a frontend has written, all of them know at once. How soon they
-// do is the matter of other tests.
+// Get implements namespaces.Source for all processes: all of them know at once what a frontend has written. Other tests cover
+// how soon they know it.
 func (w *world) Get(name string) (schedule.Namespace, bool) {
 	if s, there := w.spaces[name]; there {
 		return *s.record.Load(), true
@@ -47,7 +47,7 @@ func (w *world) Get(name string) (schedule.Namespace, bool) {
 	return schedule.Namespace{}, false
 }
 
-// limit sets the limits of the namespace. The other one has none as long as they do not change.
+// limit sets the limits of the namespace. The other one has none as long as the limits do not change.
 func (w *world) limit() {
 	limits := schedule.NamespaceLimits{ActionsPerSecond: w.plan.ActionsPerSecond, MaxPendingRuns: w.plan.MaxPendingRuns}
 	w.spaces[namespace].setLimits(limits, time.Now())
@@ -60,7 +60,7 @@ func (s *space) setLimits(limits schedule.NamespaceLimits, now time.Time) {
 	s.record.Store(&next)
 }
 
-// arrangeLimits plans that the limits of the namespaces become others, or none, again and again.
+// arrangeLimits plans that the limits of the namespaces change, or go, again and again.
 func (w *world) arrangeLimits() {
 	rng := rand.New(rand.NewPCG(w.seed, streamLimits))
 	for range w.plan.LimitChanges {
@@ -83,7 +83,7 @@ func (w *world) relimit(name string, limits schedule.NamespaceLimits, now time.T
 	w.spaces[name].setLimits(limits, now)
 }
 
-// freeze freezes a namespace for a time, after which the freeze ends by itself or somebody ends it.
+// freeze freezes a namespace for a time. Then the freeze ends by itself, or a caller ends it.
 func (w *world) freeze(name string, now time.Time, d time.Duration, byItself bool) {
 	s := w.spaces[name]
 	if w.calm || s.record.Load().Freeze.Covers(now) {
@@ -121,8 +121,9 @@ func (s *space) setFreeze(freeze *schedule.Freeze) {
 	s.record.Store(&next)
 }
 
-// frozen: nothing automated that is due in a freeze starts, and nothing is given up for a freeze of another namespace. The record of the namespace knows the newest freeze only: what was
-// due in an earlier one, and had not been handed over when the newest began, starts after that.
+// frozen: no automated action that is due in a freeze starts, and none is given up for a freeze of another namespace. The
+// record of the namespace knows the newest freeze only. An action that was due in an earlier freeze, and had not been handed
+// over when the newest one began, starts after that.
 func (c *checker) frozen() {
 	for i := range c.events {
 		e := &c.events[i]
@@ -139,7 +140,7 @@ func (c *checker) frozen() {
 		}
 		from, until := f.From.Add(margin), f.Until.Add(-margin)
 		for _, r := range c.ledger.order {
-			// By its jitter, what has its time before the end is due after it.
+			// With its jitter, an action before the end may be due after it.
 			inside := r.nominal.After(from) && r.nominal.Before(until.Add(-time.Second))
 			if r.scheduleID == c.id && r.automated() && inside && r.at.Before(next) {
 				c.find("frozen", "%s was started, frozen since %s", r.workflowID, f.From.Sub(c.trace.begin))

@@ -19,8 +19,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// node is a process with its connection to JetStream: the bus and the buckets of what runs in it. After a crash a new
-// node takes its place.
+// node is a process with its connection to JetStream: the bus and the buckets of what runs in it. After a crash a new node
+// takes its place.
 type node struct {
 	world  *world
 	name   string
@@ -29,23 +29,23 @@ type node struct {
 	skew atomic.Int64
 	// suspended is until when the process stands still.
 	suspended time.Time
-	// standstill says that it does so beyond the end of all faults.
+	// standstill says that it stands still beyond the end of all faults.
 	standstill bool
 	troubled   time.Time // when something last went wrong for it
 	dead       bool
 	stopping   bool
 	role       string
 	space      string // the namespace of a worker
-	// definitions are those that the process has read last, where it shares them; nil where it does not.
+	// definitions are the definitions that the process read last, where roles share them; nil otherwise.
 	definitions *cache.Records[wire.Definition]
 	ids         *ids
 	api         *frontend.Local // of a frontend
 	died        chan struct{}
 	pulls       []*pull
-	// received is the newest task of the generator of each schedule that has arrived, by the subject of its timer.
+	// received is the sequence of the newest generator task of each schedule that has arrived, by the subject of its timer.
 	received map[string]uint64
 	watchers []*watcher
-	// subscriptions are those to plain NATS messages.
+	// subscriptions are the subscriptions to plain NATS messages.
 	subscriptions []*subscription
 	cancel        context.CancelFunc
 }
@@ -60,8 +60,8 @@ func (n *node) now() time.Time { return time.Now().Add(time.Duration(n.skew.Load
 
 const maxPayload = 1 << 20
 
-// ask makes a call that is answered with something. What the call has given stays here: it may be carried out, or repeated,
-// when nobody waits for it any more.
+// ask makes a call that returns a value. The first value stays here: the call may be carried out, or repeated, when nobody
+// waits for it any more.
 func ask[T any](ctx context.Context, n *node, what, detail string, apply func(now time.Time) (T, error)) (T, error) {
 	var answer, none T
 	answered := false
@@ -92,7 +92,7 @@ func (n *node) PublishOnce(ctx context.Context, msg *nats.Msg) (repeated bool, e
 	copied := &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}
 	detail := msg.Subject
 	if id := msg.Header.Get(nats.MsgIdHdr); id != "" {
-		detail += idMark + id // of several events of a kind each has its own, and its place
+		detail += idMark + id // several events of a kind each have their own, with their place
 	}
 	times := 0
 	return ask(ctx, n, whatPublish, detail, func(now time.Time) (bool, error) {
@@ -219,7 +219,7 @@ func (n *node) Flush(context.Context) error { return nil }
 // Close implements bus.Bus.
 func (n *node) Close() {}
 
-// Get implements kv.Buckets. A replica may answer that has not seen the newest writes.
+// Get implements kv.Buckets. The replica that answers may not have seen the newest writes.
 func (n *node) Get(ctx context.Context, bucket, key string) (kv.Entry, error) {
 	return n.get(ctx, whatGet, bucket, key)
 }
@@ -244,18 +244,18 @@ func (n *node) get(ctx context.Context, what, bucket, key string) (kv.Entry, err
 	})
 }
 
-// seen is up to where the replica knows a stream that answers now.
+// seen is the last sequence of a stream that the answering replica knows.
 func (w *world) seen(stream string) uint64 {
 	sequence := w.server.LastSequence(stream)
 	return max(sequence-min(sequence, w.lag), w.caughtUp[stream])
 }
 
-// mostMatching is how many entries the model has room for in an answer: few, so that there are often more. (The server looks
-// at 1,024 subjects, deleted ones included, and tells of none if there are more.)
+// mostMatching is how many entries fit into one answer of the model: few, so that there are often more. (The server looks at
+// 1,024 subjects, deleted ones included, and returns none if there are more.)
 const mostMatching = 3
 
-// GetMatching implements kv.Buckets. A replica may answer that has not seen the newest writes. As NATS does, it tells how far it knows the
-// bucket only where it has something of what is asked for.
+// GetMatching implements kv.Buckets. The replica that answers may not have seen the newest writes. As in NATS, the answer says
+// how far the replica knows the bucket only if the bucket has something that matches.
 func (n *node) GetMatching(ctx context.Context, bucket string, filters []string) (kv.Matching, error) {
 	stream, prefix := subjects.BucketStream(bucket), subjects.BucketSubject(bucket, "")
 	found, err := ask(ctx, n, whatGet, strings.Join(filters, " "), func(time.Time) (found kv.Matching, err error) {

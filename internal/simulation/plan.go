@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Plan is what goes wrong in a simulation, and how long it takes. The zero Plan has no faults.
+// Plan says what goes wrong in a simulation, and how long it takes. The zero Plan has no faults.
 type Plan struct {
 	Schedules int
 	// Often says that the schedules are due every second or two.
 	Often bool `json:",omitzero"`
-	// Duration is how long things go wrong and callers change things; after it all that is under way must come to an end.
+	// Duration is how long things go wrong and callers change things. After it everything under way must come to an end.
 	Duration time.Duration
 	// Requests is how many requests callers make.
 	Requests int
 
-	// Crash is the chance that a process is killed before, and after, a call of it takes effect.
+	// Crash is the chance that a process is killed before a call takes effect, and the chance that it is killed after.
 	Crash float64 `json:",omitzero"`
-	// LostRequest and LostReply are the chances that a call, or the answer to it, is lost.
+	// LostRequest and LostReply are the chances that a call, or its answer, is lost.
 	LostRequest, LostReply float64 `json:",omitzero"`
 	// Duplicate is the chance that a published message arrives twice.
 	Duplicate float64 `json:",omitzero"`
@@ -28,19 +28,20 @@ type Plan struct {
 	// HeldUp is the chance that a hand-off to the invoker takes seconds: on its way to JetStream, from there to an invoker, or
 	// its acknowledgement back. So hand-offs overlap, and overtake each other.
 	HeldUp float64 `json:",omitzero"`
-	// Redelivered is the chance that what a generator works on is delivered once more meanwhile, to another one perhaps.
+	// Redelivered is the chance that a generator's task is delivered once more while it is worked on, perhaps to another
+	// generator.
 	Redelivered float64 `json:",omitzero"`
-	// Skew is how far the clocks of processes are off, at most, in both directions; they jump now and then.
+	// Skew is how far the clocks of processes are off, at most, in both directions. They jump now and then.
 	Skew time.Duration `json:",omitzero"`
-	// Restarts, Suspensions and Outages are how often a process is stopped in order, how often one stands still for a
-	// while, and how often JetStream cannot be reached.
+	// Restarts is how often a process is stopped in order, Suspensions how often one stands still for a while, Outages how
+	// often JetStream cannot be reached.
 	Restarts, Suspensions, Outages int `json:",omitzero"`
-	// PowerCuts is how often all processes are killed at once, Full how often JetStream has no room for anything new for a
+	// PowerCuts is how often all processes are killed at once. Full is how often JetStream has no room for new messages for a
 	// while.
 	PowerCuts, Full int `json:",omitzero"`
-	// Elections is how often JetStream has new leaders, which deliver again whatever has not been acknowledged.
+	// Elections is how often JetStream has new leaders, which deliver again everything unacknowledged.
 	Elections int `json:",omitzero"`
-	// MaxBacklog is that of the generator's configuration.
+	// MaxBacklog is the setting of the generator's configuration.
 	MaxBacklog int `json:",omitzero"`
 	// Freezes is how often the namespace is frozen for a while. ActionsPerSecond and MaxPendingRuns are its limits.
 	Freezes          int     `json:",omitzero"`
@@ -77,16 +78,16 @@ func PlanOf(seed uint64) Plan {
 	return plan
 }
 
-// jam makes hand-offs of times that are given up overlap, and arrive out of order. That takes much at once: two generators at
-// work on one schedule, a hand-off that is overtaken by the next but one, times that follow each other closely, and a freeze.
+// jam makes hand-offs of times that are given up overlap and arrive out of order. That takes several things at once: two
+// generators that work on one schedule, a hand-off that the next but one overtakes, times that follow each other closely, and a
+// freeze.
 func (p *Plan) jam(rng *rand.Rand) {
 	p.HeldUp, p.Redelivered = 0.5+0.3*rng.Float64(), 0.5+0.3*rng.Float64()
 	p.Often, p.Freezes = true, 3
-	p.Requests /= 8 // what callers change is not looked at so closely
+	p.Requests /= 8 // the checks are less strict where callers change things
 }
 
-// Each matter draws from a stream of numbers of its own, so that a plan with one kind of fault less is still much the same
-// simulation.
+// Each topic draws from its own stream of numbers. So a plan with one kind of fault less is still almost the same simulation.
 const (
 	streamNetwork uint64 = iota
 	streamPlan

@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// SystemPlan is the part of a plan that is about the processes, and what they run in.
+// SystemPlan is the part of a plan that concerns the processes and their environment.
 type SystemPlan struct {
-	// Models is how many of the workers are models; the others are real. Unruly is the chance that a model breaks the
-	// protocol with a run.
+	// Models is how many of the workers are models; the others are real. Unruly is the chance that a model breaks the protocol
+	// with a run.
 	Models int     `json:",omitzero"`
 	Unruly float64 `json:",omitzero"`
 	// Twin says that the last schedule is in another namespace, under the ID of the first.
 	Twin bool `json:",omitzero"`
 	// Together says that each process plays all roles.
 	Together bool `json:",omitzero"`
-	// DeletedConsumers is how often somebody deletes a consumer.
+	// DeletedConsumers is how often a consumer is deleted.
 	DeletedConsumers int `json:",omitzero"`
 	// Standstills is how often a process stands still for longer than the streams remember message IDs.
 	Standstills int `json:",omitzero"`
-	// LimitChanges is how often the limits of the namespace become others.
+	// LimitChanges is how often the limits of the namespace change.
 	LimitChanges int `json:",omitzero"`
-	// IdleTime is how long a schedule stays that has nothing to do any more; 0 means beyond the end of the simulation.
+	// IdleTime is how long a schedule stays after it has nothing left to do; 0 means beyond the end of the simulation.
 	IdleTime time.Duration `json:",omitzero"`
-	// Volume is of what there is very much: more than is done in one go. It is empty as a rule.
+	// Volume says of what there is more than is done in one go. It is empty as a rule.
 	Volume volume `json:",omitzero"`
-	// Calendars is how often callers ask for something about a named calendar; 0 means that there are none.
+	// Calendars is how many requests about named calendars callers make; 0 means that there are no calendars.
 	Calendars int `json:",omitzero"`
 	// Bulks is how many bulk operations there are.
 	Bulks int `json:",omitzero"`
-	// Recess is for how long nothing happens in the middle of the plan, beside its duration; Absent is who is away then.
+	// Recess is how long nothing happens in the middle of the plan, in addition to its duration. Absent says who is away then.
 	Recess time.Duration `json:",omitzero"`
 	Absent absence       `json:",omitzero"`
-	// Scrubbers says that processes look for what is inconsistent all the time, and mend it; Checks that somebody does so by hand, again
-	// and again. In the end nothing may be left to find.
+	// Scrubbers says that processes look for inconsistencies all the time, and repair them. Checks says that checks are started
+	// by hand, again and again. In the end they must find nothing.
 	Scrubbers bool `json:",omitzero"`
 	Checks    bool `json:",omitzero"`
-	// Losses is how many messages JetStream loses that it has acknowledged.
+	// Losses is how many acknowledged messages JetStream loses.
 	Losses int `json:",omitzero"`
 }
 
@@ -65,7 +65,7 @@ func systemPlanOf(seed uint64) SystemPlan {
 	return p
 }
 
-// skewFar lets the clocks of some plans be apart by more than the lead of the generator's timers.
+// skewFar lets the clocks of some plans differ by more than the lead of the generator's timers.
 func (p *Plan) skewFar(seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, streamFarSkew))
 	if rng.IntN(8) == 0 {
@@ -73,7 +73,7 @@ func (p *Plan) skewFar(seed uint64) {
 	}
 }
 
-// The streams of numbers of what the system does, beside those of plan.go.
+// The streams of numbers for what the system does, in addition to those of plan.go.
 const (
 	streamWorkers uint64 = 100 + iota
 	streamTogether

@@ -20,7 +20,7 @@ const (
 	shards = 2
 	// each is how many processes there are of each role.
 	each = 2
-	// namespace is where the schedules are, but the one that is in another.
+	// namespace is where the schedules are, except the one in the second namespace.
 	namespace = "default"
 	taskQueue = "q"
 )
@@ -36,11 +36,11 @@ const (
 	roleChecker    = "checker"
 )
 
-// firstWorker is the number of the first worker: the other roles come before, or are not in every plan.
+// firstWorker is the number of the first worker: the other roles come before it, or are not in every plan.
 const firstWorker = 4 * each
 
-// boot starts all processes, none of them at the same moment as another: what each does periodically would coincide with
-// that of the others ever after, and with the due times.
+// boot starts all processes, each at a different moment. Otherwise their periodic work would coincide forever, with each other
+// and with the due times.
 func (w *world) boot(begin time.Time) {
 	w.shareAnew()
 	bring := func(role, space, name string, count int) {
@@ -75,7 +75,7 @@ func (w *world) start(number int, role, name string) {
 		ids:      &ids{prefix: fmt.Sprintf("%s-%d", name, w.started)},
 	}
 	w.started++
-	if w.plan.Together && role != roleChecker { // which is a command of its own
+	if w.plan.Together && role != roleChecker { // a checker is a command of its own
 		n.share(w.shares[number%each])
 	} else if w.plan.Skew > 0 {
 		n.skew.Store(int64(w.duration(-w.plan.Skew, w.plan.Skew)))
@@ -99,7 +99,7 @@ func (n *node) program() func(context.Context) {
 			NewID: n.ids.next,
 		})
 		if n.world.plan.Calendars+n.world.plan.Bulks == 0 {
-			return func(ctx context.Context) { <-ctx.Done() } // without background jobs nobody looks for any
+			return func(ctx context.Context) { <-ctx.Done() } // there are no background jobs to run
 		}
 		return func(ctx context.Context) { n.api.RunJobs(ctx, n.ids.prefix) }
 	case roleGenerator:
@@ -128,7 +128,7 @@ func runs[P interface{ Run(context.Context) error }](pool P, err error) func(con
 	return func(ctx context.Context) { _ = pool.Run(ctx) }
 }
 
-// ids are unique and the same in every run of a seed, as long as one goroutine asks at a time.
+// ids are unique, and the same in every run of a seed as long as one goroutine asks at a time.
 type ids struct {
 	prefix string
 	count  int
@@ -147,7 +147,7 @@ func (w *world) crash(n *node, now time.Time, when string) {
 	w.fault("crash")
 	w.trace.note(now, "CRASH", when)
 	again := time.Duration(-1)
-	if !n.stopping { // else another one is on its way
+	if !n.stopping { // otherwise a successor is on its way already
 		again = w.pauseBeforeStart()
 	}
 	w.shareNoMore(n)
@@ -184,12 +184,12 @@ func (w *world) pauseBeforeStart() time.Duration {
 	return w.duration(10*time.Millisecond, 8*time.Second)
 }
 
-// replace starts a process again. What still goes on in the old one after that reaches nobody: it is dead by then.
+// replace starts a process again. If the old one still runs by then, it is dead: what it sends reaches nobody.
 func (w *world) replace(n *node, now time.Time, after time.Duration) {
 	n.pulls = nil
 	w.at(now.Add(after), func(now time.Time) {
 		if w.nodes[n.number] != n {
-			return // it was killed with one of the same process that had only just started, and has been replaced since
+			return // it was killed together with a node of its process that had only just started, and has been replaced since
 		}
 		if w.stays(n, now) {
 			w.replace(n, now, w.recess.to.Sub(now)+w.pauseBeforeStart())
@@ -215,5 +215,5 @@ func (w *world) suspend(n *node, now time.Time, d time.Duration) {
 	}
 }
 
-// trouble notes that something has gone wrong for a process: what it was at may be done again, by itself or another.
+// trouble notes that something has gone wrong for a process: its work may be repeated, by itself or by another process.
 func (n *node) trouble(until time.Time) { n.troubled = maxTime(n.troubled, until) }

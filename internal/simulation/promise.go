@@ -17,41 +17,42 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// The promises of order of docs/architecture.md and docs/worker-protocol.md, each looked at in the moment in which the
-// later of the two things happens: this file has those about messages that are stored and removed, promise_written.go
-// those about records, promise_settled.go those about messages that are acknowledged. All findings are of kind "promise".
+// The promises of order of docs/architecture.md and docs/worker-protocol.md are checked in the moment in which the later of the
+// two things happens. This file has the promises about messages that are stored and removed, promise_written.go those about
+// records, promise_settled.go those about messages that are acknowledged. All findings are of kind "promise".
 
 // promises is what the world remembers for them.
 type promises struct {
-	// handedOff are the hand-offs that a task stream has taken, sent the controls that the control stream has.
+	// handedOff are the hand-offs that a task stream has stored. sent are the controls that the control stream has stored.
 	handedOff map[handOff]bool
 	sent      map[string]bool
-	// intended are the requests of the runs that a record has said were to be started.
+	// intended are the request IDs of the runs that a record has said were to be started.
 	intended map[string]bool
-	// guarded is when a frontend has armed a guard last, by the guard's subject and its own name.
+	// guarded is when a frontend last armed a guard, by the guard's subject and the frontend's name.
 	guarded map[string]time.Time
 	// first are the first records of invokers, by name, and who has written them.
 	first map[string]firstRecord
-	// armers have armed the timers that are stored, by subject.
+	// armers are the processes that have armed the stored timers, by subject.
 	armers map[string]*armer
-	// repeated are the timers that the network has armed once more, in the place of what was there by then.
+	// repeated are the timers that the network has armed once more, in the place of a timer that was stored by then.
 	repeated map[string]bool
 	// fired is how often timers have fired, by their subject and time.
 	fired map[string]int
 	// rooms are how much room there was for backfills.
 	rooms rooms
-	// invokers are the records of the invokers as they were decoded last.
+	// invokers are the records of the invokers as they were last decoded.
 	invokers map[string]decoded
 }
 
-// handOff names a hand-off by its source and end. A repeat may end later, and begin at the same time.
+// handOff names a hand-off by its source and end. A repeat may begin at the same time and end later.
 type handOff struct {
 	schedule, incarnation, source string
 	to                            int64
 }
 
-// armer is the process that has armed a timer last. It is at it until it has written the record that goes with it, or has settled the
-// message that it did it for, the sequence of which it had received last. Repeated says that the network did it, with what was sent before.
+// armer is the process that has armed a timer last. Its work lasts until it has written the record that goes with the timer, or
+// has settled the message that led to it. sequence is that of the newest message it had received when it armed the timer.
+// repeated says that the network armed the timer, by repeating an earlier message.
 type armer struct {
 	node     *node
 	at       time.Time
@@ -79,7 +80,7 @@ func newPromises() promises {
 	}
 }
 
-// broken notes that a promise is not kept. What is stored of a schedule no longer tells that where JetStream has lost something of it.
+// broken notes a broken promise. Where JetStream has lost a message of the schedule, its stored state proves nothing.
 func (w *world) broken(id, format string, args ...any) {
 	if !w.hasLost(id) {
 		w.ledger.find("promise", id, format, args...)
@@ -128,7 +129,7 @@ func (w *world) anyStored(stream, filter string, other place) bool {
 	})
 }
 
-// noteArmed notes who has armed a timer, if a message does that.
+// noteArmed notes who has armed a timer, if a message does so.
 func (w *world) noteArmed(n *node, msg *nats.Msg, now time.Time, repeated bool) {
 	if msg.Header.Get(task.HeaderAt) != "" {
 		w.promises.repeated[msg.Subject] = w.promises.repeated[msg.Subject] || repeated
@@ -136,7 +137,7 @@ func (w *world) noteArmed(n *node, msg *nats.Msg, now time.Time, repeated bool) 
 	}
 }
 
-// noteReceived notes that a process has a task of the generator.
+// noteReceived notes that a process has received a task of the generator.
 func (n *node) noteReceived(d *jsmodel.Delivery) {
 	names := n.world.names
 	if task, err := names.ParseTask(d.Subject); err == nil && task.Role == subjects.RoleGenerate {
@@ -145,14 +146,14 @@ func (n *node) noteReceived(d *jsmodel.Delivery) {
 	}
 }
 
-// noteSettled notes that a process is done with what it had a message for. It has sent that some time before.
+// noteSettled notes that a process has finished the work for a message. It sent the acknowledgement some time before.
 func (w *world) noteSettled(n *node, d *jsmodel.Delivery, sent time.Time) {
 	task, err := w.names.ParseTask(d.Subject)
 	if err != nil || task.Role != subjects.RoleGenerate {
 		return
 	}
 	a := w.promises.armers[w.names.DueTimer(task.Shard, task.Key)]
-	if a != nil && d.Sequence >= a.sequence { // else it had received a newer one by then
+	if a != nil && d.Sequence >= a.sequence { // otherwise it had received a newer one by then
 		w.noteDone(n, task.Key, sent)
 	}
 }
@@ -164,7 +165,7 @@ func (w *world) noteDone(n *node, key schedule.Key, sent time.Time) {
 	}
 }
 
-// promisedByMessage looks at a message that a stream has just taken.
+// promisedByMessage checks a message that a stream has just stored.
 func (w *world) promisedByMessage(stream string, msg *nats.Msg) {
 	switch {
 	case stream == w.names.ActionStream():
@@ -191,9 +192,8 @@ func (w *world) noteHandOff(id string, data []byte) {
 	w.promisedByHandOff(id, &e)
 }
 
-// promisedByRun: the intent to start comes before the start, and the timer of a run with a timeout before the run. A run
-// that is late, one that is over by now, needs neither; nor does one that another process has given up since its workflow ID was
-// taken.
+// promisedByRun: the intent to start is stored before the run, and so is the timer of a run with a timeout. There are two
+// exceptions: a run that is over by now, and one that another process has given up because its workflow ID was taken.
 func (w *world) promisedByRun(msg *nats.Msg) {
 	var request schedule.ActionRequest
 	if json.Unmarshal(msg.Data, &request) != nil {
@@ -215,8 +215,8 @@ func (w *world) promisedByRun(msg *nats.Msg) {
 	}
 }
 
-// promisedByCompletion: a worker reports a run while its request is still there. Else there is a time in which nobody
-// knows of the run. One that is over has been reported, has timed out or was terminated.
+// promisedByCompletion: a worker reports a run while its request is still there. Otherwise there would be a time in which
+// nobody knows of the run. A run that is over has been reported, has timed out or was terminated.
 func (w *world) promisedByCompletion(msg *nats.Msg) {
 	var completion schedule.Completion
 	if json.Unmarshal(msg.Data, &completion) != nil || completion.Worker == "" {
@@ -238,15 +238,15 @@ func (w *world) isQueued(requestID string) bool {
 	return ok && m.Header.Get(nats.MsgIdHdr) == requestID
 }
 
-// promisedByRemoval: a run leaves the queue when it is over, and not before: its completion is stored, or it was
-// terminated, which the control stream says.
+// promisedByRemoval: a run leaves the queue when it is over, and not before: its completion is stored, or it was terminated,
+// which the control stream says.
 func (w *world) promisedByRemoval(who, requestID string) {
 	if r := w.ledger.runs[requestID]; r != nil && !r.over {
 		w.broken(r.scheduleID, "%s has taken %s out of the queue, which is not over", who, r.workflowID)
 	}
 }
 
-// promisedByRemove looks at a message that is to be removed from a stream. The runs of a schedule that is deleted are withdrawn.
+// promisedByRemove checks a message that is about to be removed from a stream. The runs of a deleted schedule are withdrawn.
 func (w *world) promisedByRemove(n *node, stream string, sequence uint64) {
 	if stream != w.names.ActionStream() {
 		return

@@ -16,8 +16,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// promisedBySettling looks at a message that is about to be acknowledged: what it was about is done, or something else
-// that is stored sees to it.
+// promisedBySettling checks a message that is about to be acknowledged: its work is done, or another stored message leads to
+// it.
 func (w *world) promisedBySettling(n *node, d *jsmodel.Delivery) {
 	if d.Stream == w.names.ActionStream() {
 		w.promisedByRemoval(n.name, d.Header.Get(nats.MsgIdHdr))
@@ -61,8 +61,8 @@ func isOut(s *wire.BufferedStart) bool {
 	return s.Phase == schedule.PhaseReady || s.Phase == schedule.PhaseStarted
 }
 
-// promisedByTakingOver: a hand-off is acknowledged when the record covers it. What is known of a backfill goes when that is
-// over.
+// promisedByTakingOver: a hand-off is acknowledged when the record covers it. The record forgets a backfill when the backfill
+// is over.
 func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
 	var e wire.Enqueue
 	if err := codec.Unmarshal(d.Data, &e); err != nil {
@@ -83,8 +83,8 @@ func (w *world) promisedByTakingOver(key schedule.Key, d *jsmodel.Delivery) {
 	}
 }
 
-// promisedToGoOn: when the invoker is done with a message, each run of its record is somewhere, and where there is something
-// left to do, a timer or another message sees to it.
+// promisedToGoOn: when the invoker has finished a message, each run of its record is somewhere, and where there is something
+// left to do, a timer or another message leads to it.
 func (w *world) promisedToGoOn(task subjects.Task, settled place) {
 	state, ok := w.invoker(task.Key)
 	definition, there := w.stored(nameOf(task.Key))
@@ -94,7 +94,7 @@ func (w *world) promisedToGoOn(task subjects.Task, settled place) {
 	left := len(state.Controls) > 0
 	for i := range state.Starts {
 		s := &state.Starts[i]
-		// What is ready and has been published is on its way; a process may keep that to itself for a moment.
+		// A ready start that has been published is on its way. For a moment only the process that has published it may know.
 		left = left || s.Phase == schedule.PhaseReady && !w.isSomewhere(task, s, settled)
 		if s.Phase == schedule.PhaseStarted && !w.isSomewhere(task, s, settled) {
 			w.broken(nameOf(task.Key), "%s counts as running, and is neither in the queue nor completed", s.WorkflowID)
@@ -115,8 +115,8 @@ func (w *world) isInvoking(task subjects.Task, settled place) bool {
 		w.anyStored(callbacks, prefix+".callback."+shard+"."+namespace+".*."+id+".*", settled)
 }
 
-// isSomewhere reports whether a run that counts as running is in the queue, or its completion waits; or is about to be
-// terminated, which takes it out of the queue before the record says so.
+// isSomewhere reports whether a run that counts as running is in the queue, or its completion waits, or it is about to be
+// terminated, which removes it from the queue before the record says so.
 func (w *world) isSomewhere(task subjects.Task, s *wire.BufferedStart, settled place) bool {
 	if w.isQueued(s.RequestID) || s.Ending == schedule.ControlTerminate {
 		return true
@@ -125,9 +125,10 @@ func (w *world) isSomewhere(task subjects.Task, s *wire.BufferedStart, settled p
 		w.anyStored(w.names.TaskStream(task.Shard), w.names.Timeout(task.Shard, task.Key, s.RequestID), settled)
 }
 
-// promisedToLookAgain: when the generator is done with a message, a timer sees to a schedule that is not paused, or another
-// message does. The timer is not later than the next time that the record gives, or now, unless another process that has armed it is
-// refused its record for that: it is at it still, and will arm anew.
+// promisedToLookAgain: when the generator has finished a message, a timer or another message leads back to a schedule that is
+// not paused. The timer must be no later than the next time in the record, or no later than now. There is an exception: another
+// process has armed the timer and will find a conflict when it writes its record. It is still at work, and arms the timer
+// again.
 func (w *world) promisedToLookAgain(n *node, task subjects.Task, settled place) {
 	key, shard := task.Key, task.Shard
 	d, ok := w.stored(nameOf(key))
@@ -149,8 +150,8 @@ func (w *world) promisedToLookAgain(n *node, task subjects.Task, settled place) 
 	}
 }
 
-// mostFirings is how often a timer fires for the same time at most: it may be armed once more by each that had its message, or
-// has come back. A process whose clock is behind must not arm it for a time that has come, again and again.
+// mostFirings is how often a timer fires for the same time, at most: each process that has received its message, or has come
+// back, may arm it once more. A process whose clock is behind must not arm it again and again for a time that has come.
 const mostFirings = 25
 
 // promisedToAdvance: a timer that fires is not armed for the same time again and again.
@@ -164,18 +165,18 @@ func (w *world) promisedToAdvance(timer string) {
 // timerLead is how long before the due time the timer of a generator fires.
 const timerLead = 2 * time.Second
 
-// isPutOff reports whether a timer that is armed for later than what is due may be that of a process whose clock is behind: the timer has
-// fired, and would do so again at once.
+// isPutOff reports whether a timer that is later than the due time may come from a process whose clock is behind: the timer has
+// fired, and would fire again at once.
 func (w *world) isPutOff(due, at time.Time) bool {
 	now := time.Now()
 	return w.plan.Skew > timerLead/2 && !now.Before(due.Add(-timerLead)) && !at.After(now.Add(timerLead/2))
 }
 
-// lookAgain is how soon a generator looks again which cannot tell whether the timer that it has armed is for the right time.
+// lookAgain is how soon a generator looks again if it cannot tell whether it has armed its timer for the right time.
 const lookAgain = time.Second
 
-// isMending reports whether a process other than one has armed a timer last and is at it still, or has given up and looks again soon,
-// by its own clock. One that has died in this moment will never arm anew, nor does anybody know of what the network has repeated.
+// isMending reports whether another process armed the timer last and is still at work, or has given up and looks again soon, by
+// its own clock. A process that has just died will never arm it again, and nobody knows about a repeat by the network.
 func (w *world) isMending(one *node, timer string, at time.Time) bool {
 	a := w.promises.armers[timer]
 	switch {
@@ -187,8 +188,8 @@ func (w *world) isMending(one *node, timer string, at time.Time) bool {
 	return a.node != one && (!a.done || !at.After(a.at.Add(lookAgain+2*w.plan.Skew)))
 }
 
-// promisedToStepAgain: when the backfiller is done with a message, a timer sees to a request that is not over, or another
-// message does.
+// promisedToStepAgain: when the backfiller has finished a message, a timer or another message leads back to a request that is
+// not over.
 func (w *world) promisedToStepAgain(task subjects.Task, settled place) {
 	key, shard := task.Key, task.Shard
 	if _, ok := record(w, key, kv.Backfill(key, task.What)); !ok {

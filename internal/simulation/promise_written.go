@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// promisedByRecord looks at a record that has just been written over another one, and was sent some time before. There was none
-// where that has no sequence.
+// promisedByRecord checks a record that has just been written, and was sent some time before. before is the record that it
+// replaced; it has no sequence where there was none.
 func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, data []byte, sent time.Time) {
 	key, err := subjects.ParseStateKey(name)
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *world) promisedByRecord(n *node, name string, before jsmodel.Message, d
 	}
 }
 
-// both decodes a record, and the one that it has replaced; the zero value where there was none.
+// both decodes a record and its predecessor, which is the zero value where there was none.
 func both[T any](before jsmodel.Message, data []byte) (old, now T) {
 	for _, record := range []struct {
 		data []byte
@@ -57,11 +57,11 @@ func both[T any](before jsmodel.Message, data []byte) (old, now T) {
 	return old, now
 }
 
-// promisedByGenerator: a hand-off comes before the record that says that it was made.
+// promisedByGenerator: a hand-off is stored before the record that says it was made.
 func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, data []byte) {
 	old, now := both[wire.GeneratorState](before, data)
 	if now.Incarnation == "" {
-		return // a trace in the making
+		return // a tombstone in the making
 	}
 	from := old.HandedOff
 	if old.Incarnation != now.Incarnation {
@@ -78,9 +78,9 @@ func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, da
 	}
 }
 
-// promisedByBackfill: the same for a trigger or backfill; and when the first record of one is stored, its guard is armed, or
-// the backfiller about to look; unless it was on its way, or whoever has armed the guard stood still, for so long that that has
-// fired twice.
+// promisedByBackfill: the same for a trigger or backfill. Also, when its first record is stored, its guard is armed, or the
+// backfiller is about to look. There is an exception: the record was on its way for so long that the guard has fired twice, or
+// the process that armed the guard stood still for so long.
 func (w *world) promisedByBackfill(n *node, key schedule.Key, before jsmodel.Message, data []byte, sent time.Time) {
 	old, now := both[wire.BackfillState](before, data)
 	if before.Sequence == 0 {
@@ -104,18 +104,19 @@ func (w *world) promisedByBackfill(n *node, key schedule.Key, before jsmodel.Mes
 	}
 }
 
-// promisedByDefinition: before a frontend writes a version of a definition it arms a guard, so that somebody looks at it if it dies.
+// promisedByDefinition: before a frontend writes a version of a definition it arms a guard. If it dies, the guard makes a
+// generator look at the schedule.
 func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.Message, data []byte) {
 	if n.role != roleFrontend {
 		return
 	}
 	old, now := both[wire.Definition](before, data)
 	if old.Incarnation == now.Incarnation && old.Version == now.Version {
-		return // it says no more that the schedule is about to be closed
+		return // it only withdraws that the schedule is about to be closed
 	}
 	shard := subjects.ShardOf(key, shards)
-	// Of two that create the same schedule at once the first removes the guard of both, which is not known to the second where
-	// somebody has deleted the schedule in between.
+	// Of two frontends that create the same schedule at once, the first removes the guard of both. The second does not know
+	// this if the schedule was deleted in between.
 	guard := w.names.GuardTimer(shard, key, now.Version)
 	_, guarded := w.promises.guarded[guard+n.ids.prefix]
 	if !w.isStored(shard, guard) && !w.anyStored(w.names.TaskStream(shard), w.names.Generate(shard, key, "*"), nowhere) && !(now.Version == 1 && guarded) {
@@ -123,8 +124,8 @@ func (w *world) promisedByDefinition(n *node, key schedule.Key, before jsmodel.M
 	}
 }
 
-// promisedByInvoker: what the record was to see to, it sees to until it is done. An event leaves its outbox when the
-// event stream has it, a control when the control stream has it.
+// promisedByInvoker: the record keeps its work until it is done. An event leaves its outbox when the event stream has it, a
+// control when the control stream has it.
 func (w *world) promisedByInvoker(key schedule.Key, before jsmodel.Message, data []byte) {
 	old, now := both[wire.InvokerState](before, data)
 	w.promisedByBuffer(nameOf(key), &old, &now)
@@ -156,8 +157,8 @@ func (w *world) isTold(key schedule.Key, e *schedule.Event) bool {
 	})
 }
 
-// promisedByDeletion: a record goes when what it was to see to is done. Whoever learns that the schedule was deleted while it wrote
-// the first record takes that back, and begins again.
+// promisedByDeletion: a record is deleted when its work is done. A process that learns while it writes the first record that
+// the schedule was deleted takes the record back, and begins again.
 func (w *world) promisedByDeletion(n *node, name string, before jsmodel.Message) {
 	key, err := subjects.ParseStateKey(name)
 	if err != nil || isTombstone(&before) || before.Sequence == 0 {
@@ -176,7 +177,7 @@ func (w *world) promisedByDeletion(n *node, name string, before jsmodel.Message)
 	}
 }
 
-// isHandedOver reports whether all of a trigger or backfill has been handed over: it says so, or has nothing.
+// isHandedOver reports whether all of a trigger or backfill has been handed over: its record says so, or it has no times.
 func (w *world) isHandedOver(key schedule.Key, state *wire.BackfillState) bool {
 	if state.Done || state.Range != nil && state.Mark.IsZero() {
 		return true

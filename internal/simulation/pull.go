@@ -24,15 +24,15 @@ type pull struct {
 	over     bool
 	draining bool
 	inFlight int // messages on their way or waiting
-	// left is how many messages it asks for still, if that is bounded.
+	// left is how many more messages it asks for, if that is bounded.
 	left    int
 	bounded bool
-	// waiting are the messages that have arrived, asking is where the process waits for the next one; nil while it does not.
+	// waiting are the messages that have arrived. asking is where the process waits for the next one; nil while it does not.
 	waiting []*message
 	asking  chan *message
 }
 
-// pullBatch is how many messages a pull has on their way or waiting, at most.
+// pullBatch is how many messages of a pull are on their way or waiting, at most.
 const pullBatch = 256
 
 var errStopped = errors.New("simulation: the pull has ended")
@@ -62,7 +62,7 @@ func (p *pull) wants(now time.Time) bool {
 		(!p.bounded || p.left > 0)
 }
 
-// receive takes a message that has arrived in the process, if that is still there.
+// receive accepts a message that has arrived in the process, if the process still exists.
 func (p *pull) receive(d jsmodel.Delivery, now time.Time) {
 	switch {
 	case p.node.dead || p.over:
@@ -77,7 +77,7 @@ func (p *pull) receive(d jsmodel.Delivery, now time.Time) {
 	}
 }
 
-// hand gives the next message to the process, if that asks for one.
+// hand gives the next message to the process, if the process asks for one.
 func (p *pull) hand() {
 	if p.asking == nil || len(p.waiting) == 0 {
 		return
@@ -89,8 +89,8 @@ func (p *pull) hand() {
 	}
 }
 
-// Next implements bus.Deliveries. The world gives out the messages, one at a time, even where several wait: whether the
-// process has begun to work on one before it looks at the next would otherwise be a matter of chance.
+// Next implements bus.Deliveries. The world hands out the messages one at a time, even where several wait. Otherwise it would
+// be a matter of chance whether the process begins to work on one message before it looks at the next.
 func (p *pull) Next(ctx context.Context) (jetstream.Msg, error) {
 	asking := make(chan *message, 1)
 	p.node.note("next", func() {
@@ -190,7 +190,7 @@ func (m *message) TermWithReason(string) error {
 	return nil
 }
 
-// String names the message, and no other one of the same subject.
+// String names the message, and no other message of the same subject.
 func (m *message) String() string {
 	return m.delivery.Subject + " #" + strconv.FormatUint(m.delivery.Sequence, 10)
 }

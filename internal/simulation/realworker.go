@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// serveQueue runs a worker as it is. Its code is userCode.
+// serveQueue runs a real worker. Its code is userCode.
 func (n *node) serveQueue(ctx context.Context) {
 	w, err := worker.NewOn(link{n}, worker.Config{
 		Namespace: n.space, TaskQueue: taskQueue, Identity: n.name, Logger: slog.New(slog.DiscardHandler),
@@ -31,7 +31,7 @@ func (n *node) serveQueue(ctx context.Context) {
 	_ = w.Run(ctx)
 }
 
-// concurrency is how many runs a worker has at once. Where there is very much, it is not for the workers to keep it back.
+// concurrency is how many runs a worker has at once. Where there is very much to do, workers must not hold it back.
 func (n *node) concurrency() int {
 	if n.world.plan.Volume != "" {
 		return 500
@@ -47,7 +47,7 @@ func outcomeOf(run *worker.Run) any {
 	return nil
 }
 
-// userCode is the code of one attempt. It heeds its context as a rule, and tells how far it has come now and then.
+// userCode is the code of one attempt. As a rule it heeds its context. Now and then it reports its progress.
 func (n *node) userCode(ctx context.Context, run *worker.Run) error {
 	begun := time.Now()
 	n.note("code 1 begins "+run.RequestID, func() {
@@ -76,15 +76,15 @@ func (n *node) userCode(ctx context.Context, run *worker.Run) error {
 	return &worker.Error{Type: "broken", Message: run.RequestID}
 }
 
-// attempt is how one of a run goes.
+// attempt is how one attempt of a run goes.
 type attempt struct {
 	duration time.Duration
 	fails    bool
-	deaf     bool // it goes on though it was asked to stop
-	tells    bool // it tells how far it has come
+	deaf     bool // it goes on although it was asked to stop
+	tells    bool // it reports its progress
 }
 
-// attemptOf draws from the request ID how an attempt goes: whatever worker it comes to, it goes the same.
+// attemptOf draws from the request ID how an attempt goes: it is the same on every worker.
 func attemptOf(request *schedule.ActionRequest, number int) attempt {
 	dice := diceOf(request)
 	return attempt{
@@ -97,7 +97,7 @@ type link struct{ node *node }
 
 var _ workerbus.Bus = link{}
 
-// subscription is one of a process to plain NATS messages.
+// subscription is a subscription of a process to plain NATS messages.
 type subscription struct {
 	filter string
 	handle func(workerbus.Message)
@@ -130,7 +130,7 @@ func (w *world) tellSubscribers(msg *nats.Msg, now time.Time) {
 	}
 }
 
-// hear takes a message of a subscription, if the process is still there.
+// hear handles a message of a subscription, if the process still exists.
 func (n *node) hear(s *subscription, msg workerbus.Message, now time.Time) {
 	switch {
 	case n.dead || !slices.Contains(n.subscriptions, s):
@@ -150,7 +150,7 @@ func (l link) Attach(ctx context.Context, stream string, config jetstream.Consum
 	return queue{l.node, consumerName{stream, config.Durable}}, err
 }
 
-// Last implements workerbus.Bus. A replica may answer that has not seen the newest writes.
+// Last implements workerbus.Bus. The replica that answers may not have seen the newest writes.
 func (l link) Last(ctx context.Context, stream, subject string) ([]byte, error) {
 	return ask(ctx, l.node, whatGet, subject, func(time.Time) ([]byte, error) {
 		found, ok := l.node.world.server.LastAt(stream, subject, l.node.world.seen(stream))
@@ -185,7 +185,8 @@ type queue struct {
 // AckWait implements workerbus.Queue.
 func (q queue) AckWait() time.Duration { return subjects.ActionAckWait }
 
-// Pull implements workerbus.Queue. Nobody answers it where the consumer has been deleted, which may be while the worker pulled nothing.
+// Pull implements workerbus.Queue. Nobody answers where the consumer has been deleted, which may happen while the worker pulls
+// nothing.
 func (q queue) Pull(count int) (workerbus.Deliveries, error) {
 	p := &pull{node: q.node, consumer: q.consumer, stopped: make(chan struct{}), left: count, bounded: true}
 	q.node.note("pull "+q.consumer.name, func() {
@@ -198,7 +199,7 @@ func (q queue) Pull(count int) (workerbus.Deliveries, error) {
 	return p, nil
 }
 
-// isControl reports whether a subject is one that workers listen to.
+// isControl reports whether workers listen to a subject.
 func (w *world) isControl(subject string) bool {
 	return strings.HasPrefix(subject, w.names.Prefix()+".control.")
 }

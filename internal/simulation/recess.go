@@ -9,12 +9,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// In some plans there is a recess: in the middle of all that happens, for minutes or for more than an hour, nobody asks for anything and
-// nothing is due. By its end the streams have forgotten what they knew before: message IDs, after a longer one also the traces of
-// deleted records. What was under way when it began is still there, half done perhaps, and must be taken up again by what is stored
-// alone.
+// Some plans have a recess: in the middle of everything, for minutes or for more than an hour, nobody asks for anything and
+// nothing is due. By its end the streams have forgotten message IDs and, after a long recess, the traces of deleted records.
+// What was under way when it began still exists, perhaps half done, and must be continued from the stored state alone.
 
-// absence is who is away in a recess.
+// absence says who is away in a recess.
 type absence string
 
 const (
@@ -22,11 +21,13 @@ const (
 	absentNobody absence = "nobody"
 	// absentAll: all were killed when it began, and are started again when it is over.
 	absentAll absence = "all"
-	// absentPools: so were the pools and frontends. Workers go on with the runs they have, and those that are in the queue.
+	// absentPools: the same for the pools and frontends. Workers continue with the runs they have, and with those in the queue.
 	absentPools absence = "pools"
-	// absentOne: one process stands still when it has read a record, some time before the recess, until that is over.
+	// absentOne: one process stands still after it has read a record, from some time before the recess until the recess is
+	// over.
 	absentOne absence = "one"
-	// absentGenerators: so were the generators. The others go on; of what is due nobody knows. This is for plans with a backlog.
+	// absentGenerators: the same for the generators. The others go on, and nobody knows what is due. This is for plans with a
+	// backlog.
 	absentGenerators absence = "generators"
 )
 
@@ -37,7 +38,7 @@ const (
 	moreRecess = 10 * time.Minute
 )
 
-// recess draws one for some plans.
+// recess draws a recess for some plans.
 func (p *SystemPlan) recess(rng *rand.Rand) {
 	if rng.IntN(12) > 0 {
 		return
@@ -50,12 +51,12 @@ func (p *SystemPlan) recess(rng *rand.Rand) {
 	p.Recess += between(rng, 0, moreRecess).Truncate(time.Second)
 }
 
-// recess is when it is; both are zero where there is none.
+// recess is its time; both are zero where there is none.
 type recess struct{ from, to time.Time }
 
 func (r *recess) covers(now time.Time) bool { return !now.Before(r.from) && now.Before(r.to) }
 
-// recessOf draws when the recess of a plan begins: not before schedules are there.
+// recessOf draws when the recess of a plan begins: not before schedules exist.
 func recessOf(seed uint64, plan *Plan, begin time.Time) recess {
 	if plan.Recess == 0 {
 		return recess{}
@@ -65,7 +66,7 @@ func recessOf(seed uint64, plan *Plan, begin time.Time) recess {
 	return recess{from, from.Add(plan.Recess)}
 }
 
-// moment is a time of the plan, so long after the beginning. The recess does not count.
+// moment is a time of the plan, counted from the beginning. The recess does not count.
 func (w *world) moment(after time.Duration) time.Time {
 	at := w.trace.begin.Add(after)
 	if w.plan.Recess > 0 && at.After(w.recess.from) {
@@ -98,16 +99,16 @@ func (w *world) arrangeRecess() {
 	if w.plan.Absent == absentOne {
 		rng := rand.New(rand.NewPCG(w.seed, streamTrap))
 		w.trapFrom = w.trace.begin.Add(between(rng, 0, w.recess.from.Sub(w.trace.begin)))
-		w.trapped = rng.IntN(4 * each) // no worker: those write no records
+		w.trapped = rng.IntN(4 * each) // no worker: workers write no records
 	}
 }
 
-// isAbsent reports whether no process of a role is there in the recess.
+// isAbsent reports whether all processes of a role are away in the recess.
 func (w *world) isAbsent(role string) bool {
 	return w.plan.Absent == absentAll || w.plan.Absent == absentGenerators && role == roleGenerator || w.plan.Absent == absentPools && (role != roleWorker || w.plan.Together)
 }
 
-// trap makes the process stand still that the plan wants to, if a call reads a record and is its first one to do so since a time.
+// trap makes the process of the plan stand still when one of its calls reads a record for the first time after trapFrom.
 func (w *world) trap(c *call, now time.Time) {
 	if w.trapped < 0 || c.node.number != w.trapped || now.Before(w.trapFrom) || !now.Before(w.recess.from) || c.what != whatGet && c.what != whatLeader {
 		return
@@ -116,13 +117,13 @@ func (w *world) trap(c *call, now time.Time) {
 	w.standStill(c.node, now, w.recess.to.Add(w.duration(0, 5*time.Second)).Sub(now))
 }
 
-// isTooOld reports whether a call must not wait in a process that stands still, for by the end nothing would tell that it is too old:
-// the stream has forgotten its ID, or the bucket the trace of the record that it writes.
+// isTooOld reports whether a call must not wait in a process that stands still. By the end nothing would tell that it is too
+// old: the stream has forgotten its ID, or the bucket has forgotten the trace of the record that it writes.
 func (w *world) isTooOld(c *call) bool {
 	return c.node.standstill && (c.identified || w.plan.Absent == absentOne && (c.what == whatCreate || c.what == whatUpdate))
 }
 
-// resume plans what callers ask for when they are back: all schedules are created that are not there any more.
+// resume plans what callers ask for when they are back: they create each schedule that no longer exists.
 func (p *callers) resume() {
 	w := p.world
 	if w.plan.Recess == 0 {
@@ -144,16 +145,16 @@ func (w *world) blackoutOfRecess() map[string]any {
 	}
 }
 
-// stays keeps a process away as long as the recess lasts. It reports whether that is so now.
+// stays reports whether a process must stay away for now, because the recess lasts.
 func (w *world) stays(n *node, now time.Time) bool {
 	return w.recess.covers(now) && w.isAbsent(n.role)
 }
 
-// again finds events that were stored a second time though the stream had them as the last of their kind, which whoever stores one that
-// is older than the memory of the stream finds out first.
+// again finds events that were stored twice in a row. Before a process stores an event that is older than the memory of the
+// stream, it must look whether the stream has it as the last of its kind.
 func (c *checker) again() {
 	if c.plan.Standstills > 0 || c.plan.Absent == absentOne {
-		return // between that and the stream a process may have stood still
+		return // a process may have stood still between that look and the write
 	}
 	last := map[schedule.EventKind]string{}
 	events := c.history(c.id)

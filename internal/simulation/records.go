@@ -11,26 +11,26 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// books are the records of schedules as the world has seen them being written.
+// books are the records of schedules as the world has seen them written.
 type books struct {
 	// versions are all definitions of each schedule, in order.
 	versions map[string][]version
-	// calendars are all that the named calendars have held.
+	// calendars are all versions of the named calendars, in order.
 	calendars map[string][]calendarVersion
 	// out are the starts that each invoker's record had as ready or started when it was last written.
 	out map[string]map[string]bool
-	// decisions say under which rules each start was made ready, by request ID; writes counts the records they came with, and
-	// left has the one with which a start had ended, or was given up.
+	// decisions say under which rules each start was made ready, by request ID. writes counts the records they came with. left
+	// has the record with which a start had ended, or was given up.
 	decisions map[string]*decision
 	left      map[string]leaving
 	writes    int
 }
 
-// version is a definition as it was written; its zero definition says that the schedule was deleted.
+// version is a definition as it was written. A zero definition means that the schedule was deleted.
 type version struct {
 	at         time.Time
 	definition wire.Definition
-	// mark is how far generators have come by this version: see wire.GeneratorState; looks say when.
+	// mark is how far generators have come under this version (see wire.GeneratorState), looks say when.
 	mark  time.Time
 	looks []look
 	// deleter is the role of the process that has deleted the definition; empty where it was written.
@@ -40,15 +40,15 @@ type version struct {
 // decision is how a start was made ready.
 type decision struct {
 	write int
-	// limit is how many runs there might be at once, beside says that it may not have been counted.
+	// limit is how many runs might be in progress at once. beside says that the start may not have been counted.
 	limit  int
 	beside bool
-	// incarnation and limitVersion are those of the record that made it ready.
+	// incarnation and limitVersion are taken from the record that made it ready.
 	incarnation  string
 	limitVersion uint64
 }
 
-// leaving is a record that was written without a start which was in it before.
+// leaving is a record that was written without a start that it had before.
 type leaving struct {
 	write int
 	at    time.Time
@@ -58,7 +58,7 @@ func newBooks() books {
 	return books{versions: map[string][]version{}, calendars: map[string][]calendarVersion{}, out: map[string]map[string]bool{}, decisions: map[string]*decision{}, left: map[string]leaving{}}
 }
 
-// wrote takes note of a record that has been written, or deleted: then there is no data.
+// wrote notes a record that has been written, or deleted: then there is no data.
 func (w *world) wrote(n *node, key string, data []byte, now time.Time) {
 	space, rest, _ := strings.Cut(key, ".")
 	name, kind, _ := strings.Cut(rest, ".")
@@ -79,7 +79,7 @@ func (w *world) wrote(n *node, key string, data []byte, now time.Time) {
 		mustUnmarshal(data, &state)
 		w.marked(id, &state)
 	case subjects.KindInvoker:
-		if state, ok := w.invoker(keyOf(id)); ok && state.Incarnation != "" { // else it is the trace of one
+		if state, ok := w.invoker(keyOf(id)); ok && state.Incarnation != "" { // otherwise it is a tombstone
 			w.decided(id, state, now)
 		}
 	}
@@ -94,10 +94,10 @@ func mustUnmarshal(data []byte, value any) {
 	}
 }
 
-// look is when a generator wrote down how far it had come.
+// look is when a generator recorded how far it had come.
 type look struct{ at, mark time.Time }
 
-// markBy is how far generators had come by a version at a time; zero if none had looked at it.
+// markBy is how far generators had come under a version at a time; zero if none had looked at it.
 func (v *version) markBy(now time.Time) (mark time.Time) {
 	for _, l := range v.looks {
 		if !l.at.After(now) {
@@ -107,7 +107,7 @@ func (v *version) markBy(now time.Time) (mark time.Time) {
 	return mark
 }
 
-// marked notes how far a generator has come by a version.
+// marked notes how far a generator has come under a version.
 func (w *world) marked(id string, state *wire.GeneratorState) {
 	for i := range w.books.versions[id] {
 		v := &w.books.versions[id][i]
@@ -118,8 +118,8 @@ func (w *world) marked(id string, state *wire.GeneratorState) {
 	}
 }
 
-// possible are the definitions of a schedule that a process may go by now, the newest first. It may have read one a while
-// ago, and a replica that lags behind may show it any one that there ever was.
+// possible are the definitions of a schedule that a process may use now, the newest first. It may have read one a while ago,
+// and a replica that lags behind may show it any earlier one.
 func (w *world) possible(id, incarnation string, now time.Time) []*wire.Definition {
 	since := now.Add(-w.plan.memory())
 	var possible []*wire.Definition
@@ -129,14 +129,14 @@ func (w *world) possible(id, incarnation string, now time.Time) []*wire.Definiti
 			possible = append(possible, &v.definition)
 		}
 		if w.plan.Stale == 0 && !v.at.After(since) {
-			break // it has replaced all before it by then
+			break // it had replaced all before it by then
 		}
 	}
 	return possible
 }
 
-// memory is how long a process may go by what it has read, where no replica lags: a hand-off of the last second tells the
-// invoker that a definition is the newest, and whatever goes wrong makes it later.
+// memory is how long a process may use what it has read, where no replica lags: a hand-off of the last second tells the invoker
+// that a definition is the newest, and everything that goes wrong makes it later.
 func (p *Plan) memory() time.Duration {
 	memory := 2*time.Second + 2*p.Skew
 	for _, more := range []struct {
@@ -153,14 +153,14 @@ func (p *Plan) memory() time.Duration {
 	return memory
 }
 
-// decided looks at the record of an invoker when it is written: no more starts have gone out, and no more wait, than one of
-// the definitions allows that its process may go by.
+// decided checks the record of an invoker when it is written: the starts that are out and the starts that wait are no more than
+// one of the possible definitions allows.
 func (w *world) decided(id string, state *wire.InvokerState, now time.Time) {
 	before := w.books.out[id]
 	possible := w.possible(id, state.Incarnation, now)
 	w.books.writes++
 	problem := "decision: it goes by no definition that there was"
-	if state.Abandoned { // by whoever has found, at any time, that the schedule is gone
+	if state.Abandoned { // written by a process that has found, at any time, that the schedule is gone
 		problem = begun(before, state)
 		possible = nil
 	}
@@ -203,13 +203,13 @@ func (w *world) decide(s *wire.BufferedStart, state *wire.InvokerState, possible
 
 func limitOf(d *wire.Definition) int { return max(d.Schedule.Policies.ConcurrencyLimit, 1) }
 
-// policyOf is the policy of a start: its own, or that of the schedule.
+// policyOf is the policy of a start: its own, or else that of the schedule.
 func policyOf(d *wire.Definition, s *wire.BufferedStart) schedule.OverlapPolicy {
 	return s.Overlap.Or(d.Schedule.Policies.Overlap).Or(schedule.OverlapSkip)
 }
 
-// violation says what a record breaks of the policies of a definition, with its kind before it; empty if nothing. Before says
-// which starts were out before: under a lower limit they may go on, and no other one goes out.
+// violation says how a record breaks the policies of a definition, with the kind of finding in front; empty if it does not.
+// before contains the starts that were out before: under a lower limit they may go on, and no other one goes out.
 func violation(d *wire.Definition, before map[string]bool, state *wire.InvokerState) string {
 	out, fresh, waiting := 0, 0, 0
 	for i := range state.Starts {
@@ -218,7 +218,7 @@ func violation(d *wire.Definition, before map[string]bool, state *wire.InvokerSt
 		switch {
 		case s.Phase == schedule.PhaseCompleted:
 		case s.Phase == schedule.PhaseReady || s.Phase == schedule.PhaseStarted || s.Delayed():
-			// One that is delayed has been chosen, and waits for nothing but its namespace.
+			// A delayed start has been chosen, and waits for nothing except its namespace.
 			isNew := !before[s.RequestID]
 			if isNew && policy == schedule.OverlapAllowAll {
 				continue // it goes beside the others
@@ -240,7 +240,7 @@ func violation(d *wire.Definition, before map[string]bool, state *wire.InvokerSt
 	return ""
 }
 
-// begun says that a record which is being forgotten has a start that was not out before; empty if it has none.
+// begun reports a record that is being forgotten and has a start that was not out before; empty if it has none.
 func begun(before map[string]bool, state *wire.InvokerState) string {
 	for i := range state.Starts {
 		if s := &state.Starts[i]; s.Phase != schedule.PhaseCompleted && !before[s.RequestID] {

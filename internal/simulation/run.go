@@ -10,25 +10,25 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// drainLimit is how long everything may take to come to rest when nothing goes wrong any more: hundreds of runs, one after the
-// other, and each tried several times.
+// drainLimit is how long everything may take to come to rest once the faults are over: hundreds of runs, one after the other,
+// each tried several times.
 const drainLimit = 2 * time.Hour
 
-// Report is what came of a simulation.
+// Report is the result of a simulation.
 type Report struct {
 	Seed     uint64
 	Plan     Plan
 	Findings []Finding
-	// Faults counts what went wrong, by kind; Runs what was started, Steps everything that happened.
+	// Faults counts the faults by kind, Runs the started runs, Steps all lines of the trace.
 	Faults      map[string]int
 	Runs, Steps int
-	// Met counts where a limit was met, by the limit.
+	// Met counts how often each limit was met.
 	Met map[string]int
-	// Repeated counts the runs that a worker's code began more than once, for a reason.
+	// Repeated counts the times that a worker's code began a run again, for a reason.
 	Repeated int
-	// starts are when the action stream took the runs of the namespace that has limits.
+	// starts are when the action stream stored the runs of the namespace that has limits.
 	starts []time.Time
-	// limits are those of the namespace, from the first on.
+	// limits are the limits of that namespace, from the first on.
 	limits []limitsSince
 	trace  *trace
 }
@@ -86,7 +86,7 @@ func newWorld(seed uint64, plan Plan) *world {
 	return w
 }
 
-// shutDown ends all processes, and waits until nothing of them is left. Nobody listens any more, so they are dead.
+// shutDown ends all processes and waits until nothing of them is left. They count as dead: nobody listens any more.
 func (w *world) shutDown() {
 	for _, n := range w.nodes {
 		n.dead = true
@@ -100,5 +100,5 @@ func (w *world) shutDown() {
 		}
 	}
 	w.processes.Wait()
-	time.Sleep(longestRun) // code that was left goes on for as long
+	time.Sleep(longestRun) // abandoned code goes on for this long
 }

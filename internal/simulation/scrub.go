@@ -21,12 +21,12 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/workerbus"
 )
 
-// In some plans what is stored is looked after: by scrubbers, which are part of the processes of the generator in an installation and
-// processes of their own here, or by somebody who runs a check with repair now and then, or by both. They do that amid everything that
-// goes wrong, and are killed in the middle as all others are. What they mend must break no promise, and when all has come to rest a
+// In some plans the stored state is looked after: by scrubbers, by checks with repair that somebody runs now and then, or by
+// both. In an installation scrubbers are part of the generator's processes; here they are processes of their own. They work
+// amid all the faults, and are killed like all other processes. A repair must break no promise, and when all has come to rest a
 // check must find nothing.
 
-// scrub draws who looks after what is stored.
+// scrub draws who looks after the stored state.
 func (p *SystemPlan) scrub(rng *rand.Rand) {
 	if rng.IntN(6) > 0 {
 		return
@@ -34,18 +34,19 @@ func (p *SystemPlan) scrub(rng *rand.Rand) {
 	p.Checks, p.Scrubbers, p.Losses = true, rng.IntN(2) == 0, max(rng.IntN(8)-3, 0)
 }
 
-// scrubTime is how long scrubbers take to find and to mend one thing, at most: they look every few seconds, and once more after ten.
+// scrubTime is how long scrubbers take to find and repair one thing, at most: they look every few seconds, and once more after
+// ten.
 const scrubTime = time.Minute
 
-// checks is what has come of those that somebody has run.
+// checks is the outcome of the checks that were run.
 type checks struct {
 	// stirred is when something last changed, clean when the newest check began that found nothing.
 	stirred, clean time.Time
-	// last is the first finding of the last one that found something.
+	// last is the first finding of the last check that found something.
 	last string
 }
 
-// inspection is the configuration of whatever looks after what is stored.
+// inspection is the configuration of scrubbers and checks.
 func (n *node) inspection() consistency.Config {
 	return consistency.Config{
 		Installation: &consistency.Installation{Bus: n, Buckets: n, Streams: streams{n}, Letters: letters{n}},
@@ -53,7 +54,7 @@ func (n *node) inspection() consistency.Config {
 	}
 }
 
-// luck is the random numbers of a process.
+// luck is the source of random numbers of a process.
 func (n *node) luck() *rand.Rand {
 	return rand.New(rand.NewPCG(n.world.seed, streamScrub<<32+uint64(n.world.started)))
 }
@@ -63,7 +64,7 @@ func (n *node) scrubs() consistency.ScrubberConfig {
 	return consistency.ScrubberConfig{Config: n.inspection(), Period: 5 * time.Second, Rand: n.luck()}
 }
 
-// checking is somebody who runs a check with repair again and again.
+// checking runs a check with repair again and again.
 func (n *node) checking() func(context.Context) {
 	luck := n.luck()
 	return func(ctx context.Context) {
@@ -102,7 +103,7 @@ func (w *world) checked(begin time.Time, report *consistency.Report, err error) 
 	}
 }
 
-// mended counts what has been repaired.
+// mended counts a repair.
 func (w *world) mended(kind string) { w.fault("repaired: " + kind) }
 
 // diary is the log of a scrubber.
@@ -143,7 +144,7 @@ func (d *diary) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// streams are those of JetStream, as a process sees them.
+// streams are the streams of JetStream, as a process sees them.
 type streams struct{ node *node }
 
 var _ consistency.Streams = streams{}
@@ -187,7 +188,8 @@ type answer struct {
 	rest  bool
 }
 
-// Newest implements consistency.Streams. A replica may answer that has not seen the newest messages. It has room for few.
+// Newest implements consistency.Streams. The replica that answers may not have seen the newest messages. The answer has room
+// for few messages.
 func (s streams) Newest(
 	ctx context.Context, _ int, stream string, filters ...string,
 ) (found []bus.Message, rest bool, err error) {
@@ -205,7 +207,7 @@ func (s streams) Newest(
 	return a.found, a.rest, err
 }
 
-// Since implements consistency.Streams. A replica may answer that has not seen the newest messages.
+// Since implements consistency.Streams. The replica that answers may not have seen the newest messages.
 func (s streams) Since(
 	ctx context.Context, _ int, stream string, after uint64, limit int,
 ) (found []bus.Message, rest bool, err error) {
@@ -234,7 +236,7 @@ func replicated(m *jsmodel.Message) bus.Message {
 	return bus.Message{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data}
 }
 
-// Waiting implements consistency.Streams. A replica may answer that has not seen the newest messages.
+// Waiting implements consistency.Streams. The replica that answers may not have seen the newest messages.
 func (s streams) Waiting(ctx context.Context, subject string, from, to uint64, visit func(*taskqueue.WaitingRun) error) error {
 	stream := s.node.world.names.ActionStream()
 	for {
@@ -257,8 +259,8 @@ func (s streams) Waiting(ctx context.Context, subject string, from, to uint64, v
 	}
 }
 
-// RequestWithContext implements consistency.Streams: all processes are asked that have subscribed to the subject and can be reached,
-// and the first answer counts.
+// RequestWithContext implements consistency.Streams: it asks all processes that have subscribed to the subject and can be
+// reached, and the first answer counts.
 func (s streams) RequestWithContext(ctx context.Context, subject string, _ []byte) (*nats.Msg, error) {
 	answers := make(chan []byte, 1)
 	err := s.node.do(ctx, whatAsk, subject, func(now time.Time) error {
@@ -280,7 +282,7 @@ func (s streams) RequestWithContext(ctx context.Context, subject string, _ []byt
 	}
 }
 
-// question brings a question to all processes that listen, and returns how many those are. Their answers take the way back through
+// question brings a question to all processes that listen, and returns how many there are. Their answers travel back through
 // the world.
 func (w *world) question(subject string, answers chan<- []byte, now time.Time) (asked int) {
 	for _, n := range w.nodes {
@@ -305,7 +307,7 @@ func (w *world) question(subject string, answers chan<- []byte, now time.Time) (
 	return asked
 }
 
-// letters are the dead letters. There are none, or the simulation has found something else.
+// letters are the dead letters. There are none, or the simulation has found a fault anyway.
 type letters struct{ node *node }
 
 var _ consistency.Letters = letters{}

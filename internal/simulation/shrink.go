@@ -2,8 +2,8 @@ package simulation
 
 import "time"
 
-// Shrink looks for a smaller plan under which a simulation still finds something of the same kind: fewer kinds of faults,
-// fewer schedules, fewer requests, a shorter time. It tries no more than so many, by run, and returns the smallest report.
+// Shrink looks for a smaller plan under which a simulation still finds something of the same kind: fewer kinds of faults, fewer
+// schedules, fewer requests, a shorter time. It calls run at most tries times, and returns the smallest report.
 func Shrink(report Report, tries int, run func(seed uint64, plan Plan) Report) Report {
 	for again := true; again; {
 		again = false
@@ -37,7 +37,7 @@ func (r *Report) sameKind(other *Report) bool {
 	return false
 }
 
-// simplifications make a plan a little simpler, those first that make the most of a difference to who reads the trace.
+// simplifications make a plan a little simpler. Those that help a reader of the trace most come first.
 var simplifications = []func(*Plan){
 	func(p *Plan) { p.Skew = 0 },
 	func(p *Plan) { p.Unruly = 0 },

@@ -24,7 +24,7 @@ import (
 const (
 	envSeed = "CARILLON_SEED"
 	envPlan = "CARILLON_PLAN"
-	// envSeeds is how many new seeds TestSeeds tries instead of its own ones.
+	// envSeeds is how many new seeds TestSeeds tries instead of its own.
 	envSeeds = "CARILLON_SEEDS"
 	// envFirst is the first of the new seeds. By default it comes from the clock.
 	envFirst = "CARILLON_FIRST_SEED"
@@ -108,7 +108,7 @@ func seedsToTry(t *testing.T) (first, count uint64) {
 	switch {
 	case text != "":
 		return firstNewSeed(t), parseSeed(t, text)
-	case raceEnabled: // which takes ten times as long
+	case raceEnabled: // the race detector takes ten times as long
 		return 0, 60
 	case testing.Short():
 		return 0, 200
@@ -162,7 +162,7 @@ func (s *tally) String() string {
 		s.seeds, s.runs, s.repeated, s.steps, strings.Join(faults, ", "))
 }
 
-// explain says all about a simulation that has found something, and about the smallest plan that still does.
+// explain reports everything about a simulation that has found something, and about the smallest plan that still does.
 func explain(t *testing.T, report Report) {
 	t.Errorf("seed %d, %s", report.Seed, describe(t, report))
 	again := func(seed uint64, plan Plan) Report { return Run(t, seed, plan) }
@@ -174,7 +174,7 @@ func explain(t *testing.T, report Report) {
 	t.Logf("what concerns the first finding:\n%s", strings.Join(report.trace.about(report.Findings[0].Schedule, 80), "\n"))
 }
 
-// failIfFound fails the test with what has been found.
+// failIfFound fails the test if something has been found.
 func failIfFound(t *testing.T, report Report) {
 	t.Helper()
 	if len(report.Findings) == 0 {
@@ -184,7 +184,7 @@ func failIfFound(t *testing.T, report Report) {
 	t.Logf("what concerns the first finding:\n%s", strings.Join(report.trace.about(report.Findings[0].Schedule, 200), "\n"))
 }
 
-// describe is plan and findings, and how to have them again.
+// describe is the plan and the findings, and the command that repeats them.
 func describe(t *testing.T, report Report) string {
 	plan, err := json.Marshal(report.Plan)
 	require.NoError(t, err)
@@ -209,7 +209,7 @@ func save(t *testing.T, report Report) string {
 	return path
 }
 
-// TestSameSeedSameTrace is what makes a failing seed worth something.
+// TestSameSeedSameTrace: only because of this a failing seed is worth something.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
 	count := uint64(25)
@@ -260,8 +260,9 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, plan, Shrink(other, 200, run).Plan, "another finding is not a smaller one")
 }
 
-// TestLimitsThatChange: without faults other limits hold from a second after they were set. In that second an invoker that has
-// not heard of them may promise a time right beside one that another has promised by the new rate: so there may be one more.
+// TestLimitsThatChange: without faults, new limits apply from a second after they were set. In that second an invoker that has
+// not heard of them may promise a time right beside one that another invoker has promised by the new rate. So there may be one
+// more start.
 func TestLimitsThatChange(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(20)
@@ -294,7 +295,7 @@ func TestLimitsThatChange(t *testing.T) {
 	require.Greater(t, looked, 100)
 }
 
-// TestLimits: without faults the limits of a namespace are kept to the letter, or nearly so, and it comes to rest.
+// TestLimits: without faults the limits of a namespace are kept exactly, or nearly so, and it comes to rest.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	runLimited(t, Plan{ActionsPerSecond: 1.5}, func(uint64, *Report) {})
@@ -316,8 +317,8 @@ func runLimited(t *testing.T, plan Plan, look func(seed uint64, report *Report))
 	}
 }
 
-// TestLimitsOfOneNamespace: where nothing goes wrong they are kept there to the letter, or nearly so, and hold back nothing in another one,
-// which has a schedule of the same ID.
+// TestLimitsOfOneNamespace: where nothing goes wrong the limits of a namespace are kept exactly, or nearly so. They hold back
+// nothing in another namespace, which has a schedule of the same ID.
 func TestLimitsOfOneNamespace(t *testing.T) {
 	t.Parallel()
 	plan := Plan{ActionsPerSecond: 0.7}
@@ -327,7 +328,8 @@ func TestLimitsOfOneNamespace(t *testing.T) {
 	})
 }
 
-// requireRate checks that no more starts than a limit allows follow each other. One may be late by a timer of 250 ms, and its message.
+// requireRate checks that starts follow each other no faster than a limit allows. A start may be late by a timer of 250 ms and
+// its message.
 func requireRate(t *testing.T, report *Report, limit float64) {
 	t.Helper()
 	require.NotEmpty(t, report.starts)
@@ -339,7 +341,7 @@ func requireRate(t *testing.T, report *Report, limit float64) {
 	}
 }
 
-// TestEveryPoolIsSimulated: a pool that is in no world would be tested by none.
+// TestEveryOverlapPolicyIsSimulated: the simulation would not test a policy that is missing from its own list.
 func TestEveryOverlapPolicyIsSimulated(t *testing.T) {
 	t.Parallel()
 	require.ElementsMatch(t, schedule.OverlapPolicies(), overlapPolicies)

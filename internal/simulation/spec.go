@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// timesOf are the times that the spec of a definition gives between two times, the first exclusive. It asks of each second
-// whether it is one, and shares no code with the product. It knows no more of specs than the simulation draws.
+// timesOf are the times that the spec of a definition gives between two times, the first exclusive. It tests each second
+// separately, and shares no code with the product. It supports no more of specs than the simulation draws.
 func timesOf(d *wire.Definition, after, to time.Time) []time.Time {
 	var times []time.Time
 	for at := after.Truncate(time.Second); !at.After(minTime(to, d.Schedule.Spec.EndTime)); at = at.Add(time.Second) {

@@ -7,8 +7,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/wire"
 )
 
-// Where a plan has all roles together, a process plays each of them, as that of `carillon server` does: its nodes, one for
-// each role, live and die together, and share their clock and the definitions that they have read.
+// Where a plan has all roles together, a process plays each of them, as in `carillon server`: its nodes, one for each role,
+// live and die together, and share their clock and the definitions that they have read.
 
 // share is what the nodes of one process share.
 type share struct {
@@ -40,14 +40,14 @@ func (n *node) share(s share) {
 	n.skew.Store(int64(s.skew))
 }
 
-// shareNoMore lets the process that comes after one that ends share nothing with it.
+// shareNoMore gives the successor of a process a share of its own.
 func (w *world) shareNoMore(n *node) {
 	if w.plan.Together && n.role != roleChecker {
 		w.shares[n.number%each] = w.newShare()
 	}
 }
 
-// fellows are the nodes that something happens to when it happens to one of them: those of the process that have started.
+// fellows are the nodes of the same process that have started: what happens to one of them happens to all.
 func (w *world) fellows(n *node) []*node {
 	if !w.plan.Together || n.role == roleChecker {
 		return []*node{n}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// trace is what happened, in order. Lines are made when somebody wants to read them.
+// trace is what happened, in order. Lines are formatted only when they are read.
 type trace struct {
 	begin time.Time
 	lines []line
@@ -45,7 +45,7 @@ func (t *trace) write(w io.Writer) {
 	}
 }
 
-// about returns the last lines, at most so many, that concern a schedule or everybody. An empty ID stands for all of them.
+// about returns the last lines, at most so many, that concern a schedule or everybody. An empty ID means all lines.
 func (t *trace) about(scheduleID string, most int) []string {
 	var lines []string
 	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(scheduleID) + `\b`)
@@ -64,7 +64,7 @@ var everybodys = map[string]bool{
 	"CRASH": true, "STOP": true, "START": true, "SUSPEND": true, "BREAKDOWN": true, "CLOCK": true, "CALM": true,
 }
 
-// lastBefore returns the index of the last line before another one that is as wanted, -1 if there is none.
+// lastBefore returns the index of the last wanted line before an index, -1 if there is none.
 func (t *trace) lastBefore(index int, wanted func(*line) bool) int {
 	for index--; index >= 0 && !wanted(&t.lines[index]); index-- {
 	}

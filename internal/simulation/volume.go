@@ -15,9 +15,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// In some plans there is more to do at once than is done in one go, so that the limits of docs/semantics.md §6 are met: several callers ask for
-// backfills of hundreds of times at the same moment, or no generator runs while s0 goes on being due, every second, until more is due
-// than one hand-off holds. The world counts where a limit was met, so that a test can tell whether that was so.
+// In some plans there is more to do at once than is done in one go, so that the limits of docs/semantics.md §6 are met. Either
+// several callers ask for backfills of hundreds of times at the same moment. Or no generator runs while s0 is due every second,
+// until more is due than one hand-off can contain. The world counts how often a limit was met, so that a test can check it.
 
 // The limits, as the specification has them.
 const (
@@ -38,21 +38,21 @@ const (
 	metCounted = "what was given up of a backlog was counted"
 )
 
-// heapedID is the schedule of which there is very much.
+// heapedID is the schedule that has very much to do.
 const heapedID = "s0"
 
-// volume is of what there is very much.
+// volume is what there is very much of.
 type volume string
 
 const (
-	// volumeBackfills: several backfills of hundreds of times are asked for at once.
+	// volumeBackfills: several large backfills are asked for at once.
 	volumeBackfills volume = "backfills"
 	// volumeBacklog: in the recess no generator runs, and s0 is due all the same.
 	volumeBacklog volume = "backlog"
 )
 
-// lasts is for how much longer than others a run lasts where there is very much: so the end of none of them lets anybody look at what
-// is left of a round.
+// lasts is how much longer a run takes where there is very much. So the end of a run does not make anybody look at the rest of
+// a round.
 func (v volume) lasts() time.Duration {
 	if v == "" {
 		return 0
@@ -60,8 +60,8 @@ func (v volume) lasts() time.Duration {
 	return 2 * time.Second
 }
 
-// leastBacklog is how long a schedule must be due every second until more is due than a hand-off holds; moreBacklog is by how much
-// it may be longer.
+// leastBacklog is how long a schedule must be due every second until more is due than a hand-off can contain. moreBacklog is by
+// how much it may be longer.
 const (
 	leastBacklog = (handOffLimit + 20) * time.Second
 	moreBacklog  = 2 * time.Minute
@@ -78,19 +78,19 @@ func (p *Plan) swell(seed uint64) {
 	}
 }
 
-// have gives a plan a volume. Nothing else may keep back what is to come all at once.
+// have gives a plan a volume. Nothing else may hold back what is to come all at once.
 func (p *Plan) have(v volume, rng *rand.Rand) {
 	p.Volume = v
 	p.ActionsPerSecond, p.MaxPendingRuns, p.LimitChanges, p.Calendars = 0, 0, 0, 0
-	p.Requests /= 4 // of many, one changes all before the limits are met
+	p.Requests /= 4 // of many requests, one would change everything before the limits are met
 	p.Recess, p.Absent = 0, ""
 	if v == volumeBacklog {
 		p.Recess, p.Absent = (leastBacklog + between(rng, 0, moreBacklog)).Truncate(time.Second), absentGenerators
-		p.Together = false // else nobody else would be there either
+		p.Together = false // otherwise no other role would be there either
 	}
 }
 
-// volume plans what callers ask for that is very much.
+// volume plans the large requests of callers.
 func (p *callers) volume() {
 	m := &callers{world: p.world, rng: rand.New(rand.NewPCG(p.world.seed, streamVolume)), begin: p.begin}
 	switch p.world.plan.Volume {
@@ -101,7 +101,7 @@ func (p *callers) volume() {
 	}
 }
 
-// backfillTogether plans backfills of some hundred times each. There are times for as many before the world begins.
+// backfillTogether plans several large backfills, within a short time of each other.
 func (p *callers) backfillTogether() {
 	at, within := p.begin.Add(between(p.rng, 5*time.Second, 8*time.Second)), time.Second
 	if p.one(2) {
@@ -112,7 +112,7 @@ func (p *callers) backfillTogether() {
 	}
 }
 
-// backfillMany plans a backfill of so many times. There are times for as many before the world begins.
+// backfillMany plans a backfill of the given number of times, all of them before the simulation begins.
 func (p *callers) backfillMany(at time.Time, times int) {
 	end := p.begin.Add(-time.Minute).UTC().Truncate(time.Second)
 	body := map[string]any{"end": end.Format(time.RFC3339), "overlap": string(schedule.OverlapAllowAll)}
@@ -122,7 +122,7 @@ func (p *callers) backfillMany(at time.Time, times int) {
 	p.world.ask(at, request{verb: "volume", id: heapedID, body: body, times: times})
 }
 
-// volumeOf is a backfill of as many times as are wanted, by the intervals that the schedule has now; nil if it is gone.
+// volumeOf is a backfill of as many times as are wanted, by the present intervals of the schedule; nil if the schedule is gone.
 func (w *world) volumeOf(r *request) map[string]any {
 	d, ok := w.stored(r.id)
 	if !ok {
@@ -137,8 +137,8 @@ func (w *world) volumeOf(r *request) map[string]any {
 	return r.body
 }
 
-// heap makes s0 one that is due every second, throughout the recess as well. Where there is to be a backlog, one run after the other
-// begins as a rule: so nearly all that was missed must wait, and what is due then finds the buffer full.
+// heap makes s0 due every second, throughout the recess as well. For a backlog, one run begins after the other as a rule. So
+// nearly everything that was missed must wait, and later actions find the buffer full.
 func (p *callers) heap(body map[string]any) {
 	m := &callers{rng: rand.New(rand.NewPCG(p.world.seed, streamBacklog))}
 	spec := map[string]any{
@@ -151,7 +151,7 @@ func (p *callers) heap(body map[string]any) {
 	body["spec"], body["state"] = spec, map[string]any{}
 	if p.world.plan.Volume == volumeBackfills {
 		part(body, "policies")["concurrencyLimit"] = 20 + m.rng.IntN(60) // one by one, they would take hours
-		if m.one(2) {                                                    // what is due would have the invoker look at what is left
+		if m.one(2) {                                                    // due actions would make the invoker look at the rest
 			spec["blackouts"] = []any{map[string]any{
 				"from": p.begin.UTC().Truncate(time.Second).Format(time.RFC3339), "to": spec["endTime"],
 			}}
@@ -166,8 +166,8 @@ func (p *callers) heap(body map[string]any) {
 	body["action"] = map[string]any{"type": "t", "taskQueue": taskQueue}
 }
 
-// relieve plans a backfill for which there is no room behind all that waits after the recess; and that all of it may begin at once, or
-// nothing is to begin any more.
+// relieve plans a backfill for which there is no room behind everything that waits after the recess. Later either all of it may
+// begin at once, or the schedule is deleted and nothing may begin.
 func (p *callers) relieve() {
 	p.backfillMany(p.world.recess.to.Add(between(p.rng, 3*time.Second, 12*time.Second)), 60+p.rng.IntN(100))
 	at := p.world.recess.to.Add(between(p.rng, 12*time.Second, 25*time.Second))
@@ -178,7 +178,7 @@ func (p *callers) relieve() {
 	p.world.ask(at, request{verb: "relieve", id: heapedID})
 }
 
-// reliefOf is the definition there is, with a policy under which nothing waits; nil if it is gone.
+// reliefOf is the present definition with a policy under which nothing waits; nil if the schedule is gone.
 func (w *world) reliefOf(r *request) map[string]any {
 	d, ok := w.stored(r.id)
 	if !ok {
@@ -190,13 +190,13 @@ func (w *world) reliefOf(r *request) map[string]any {
 	return body
 }
 
-// rooms remembers how much room there was for the backfills of schedules, by each record of the invoker.
+// rooms remembers how much room each record of an invoker left for the backfills of its schedule.
 type rooms map[roomOf][]room
 
 // roomOf names a backfill.
 type roomOf struct{ schedule, incarnation, source string }
 
-// room is how many starts a backfill might hand over by a record that had taken over all of it up to a time.
+// room is how many starts a backfill might hand over by a record that had accepted all of the backfill up to a time.
 type room struct {
 	upTo   time.Time
 	starts int
@@ -229,8 +229,8 @@ func (r rooms) note(id string, state *wire.InvokerState) {
 	}
 }
 
-// most is the most room that a backfiller may have seen which had handed over all up to a time: it may have read any of the records
-// that have taken that over.
+// most is the most room that a backfiller may have seen which had handed over everything up to a time. It may have read any
+// record that has accepted that.
 func (r rooms) most(of roomOf, from time.Time) int {
 	most := 0
 	for _, seen := range r[of] {
@@ -241,8 +241,8 @@ func (r rooms) most(of roomOf, from time.Time) int {
 	return most
 }
 
-// promisedByHandOff: a hand-off holds no more than it may, gives up only what is beyond that, and a backfill hands over no more than
-// there is room for.
+// promisedByHandOff: a hand-off contains no more than its limit and gives up only what is beyond that, and a backfill hands
+// over no more than there is room for.
 func (w *world) promisedByHandOff(id string, e *wire.Enqueue) {
 	if e.Source != schedule.SourceAuto {
 		w.promisedByBatch(id, e)
@@ -270,7 +270,7 @@ func (w *world) promisedByBatch(id string, e *wire.Enqueue) {
 	}
 }
 
-// promisedByBuffer: no automated start is taken into a buffer that is full, and none is dropped for that while it is not.
+// promisedByBuffer: no automated start enters a full buffer, and none is dropped for lack of room while there is some.
 func (w *world) promisedByBuffer(id string, old, now *wire.InvokerState) {
 	if old.Incarnation != now.Incarnation {
 		old = &wire.InvokerState{}
@@ -311,7 +311,8 @@ func (w *world) promisedByBuffer(id string, old, now *wire.InvokerState) {
 	w.promisedByDrops(id, old, now, waiting)
 }
 
-// promisedByDrops: what is dropped for a full buffer was. Waiting has all that waited before, or was taken.
+// promisedByDrops: where a start was dropped because the buffer was full, the buffer was full. waiting contains every start
+// that waited before, or has entered.
 func (w *world) promisedByDrops(id string, old, now *wire.InvokerState, waiting map[string]bool) {
 	drops := 0
 	for i := range now.Outbox {
@@ -321,7 +322,7 @@ func (w *world) promisedByDrops(id string, old, now *wire.InvokerState, waiting 
 		case isDropForRoom(e):
 			drops++
 		case e.RequestID != "":
-			waiting[e.RequestID] = true // it was taken, and given up again
+			waiting[e.RequestID] = true // it entered, and was given up again
 		}
 	}
 	if drops == 0 {
@@ -338,7 +339,7 @@ func isDropForRoom(e *schedule.Event) bool {
 	return e.Kind == schedule.EventDropped && e.Reason == "1000 starts are waiting already"
 }
 
-// noteEvent counts what the history tells of a full buffer.
+// noteEvent counts the events about a full buffer.
 func (w *world) noteEvent(msg *nats.Msg) {
 	var e schedule.Event
 	if json.Unmarshal(msg.Data, &e) == nil && isDropForRoom(&e) {
@@ -346,8 +347,8 @@ func (w *world) noteEvent(msg *nats.Msg) {
 	}
 }
 
-// heaped: what was given up of a backlog, since it was more than a hand-off holds, is told of with its exact span and count, and
-// nothing of it has another fate; also where the policies of the schedule were changed later.
+// heaped: the part of a backlog that was given up because it exceeds a hand-off has one event with its exact span and count.
+// None of it has another fate, even where the policies of the schedule were changed later.
 func (c *checker) heaped() {
 	if c.plan.Volume != volumeBacklog || c.id != heapedID || c.isReplaced(c.id) {
 		return

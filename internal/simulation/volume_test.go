@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVolume: where there is more to do at once than is done in one go, every limit is met, and nothing is lost, doubled or told
-// wrongly for that. The first three plans meet all of them between them.
+// TestVolume: where there is more to do at once than is done in one go, every limit is met, and still nothing is lost, doubled
+// or reported wrongly. The first three plans together meet all of the limits.
 func TestVolume(t *testing.T) {
 	t.Parallel()
 	plans := []struct {

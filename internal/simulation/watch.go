@@ -43,7 +43,7 @@ func (n *node) Watch(ctx context.Context, bucket, filter string) (jetstream.KeyW
 	return w, err
 }
 
-// changed tells those who watch a bucket that something in it has changed, some time later.
+// changed tells the watchers of a bucket, some time later, that something in it has changed.
 func (w *world) changed(bucket string, now time.Time) {
 	stream := subjects.BucketStream(bucket)
 	for _, n := range w.nodes {

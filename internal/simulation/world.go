@@ -19,49 +19,49 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// world is everything of one simulation: JetStream, the processes, and what is on its way between them. All of it happens
-// in one synctest bubble, whose clock is virtual, and one thing at a time: the world lets every goroutine run until it
-// waits, and then carries out the next event. What comes when is drawn from the seed.
+// world is one whole simulation: JetStream, the processes, and the messages between them. It happens in one synctest bubble,
+// whose clock is virtual, and one thing at a time: the world lets every goroutine run until it waits, and then carries out the
+// next event. The seed decides what comes when.
 type world struct {
 	seed   uint64
-	rng    *rand.Rand // of what happens on the way; callers and planned faults have their own
+	rng    *rand.Rand // for messages on their way; callers and planned faults have their own
 	plan   Plan
 	names  subjects.Names
 	server *jsmodel.Server
 	trace  trace
 
 	nodes []*node
-	// processes are those that run, or have not noticed yet that they are dead.
+	// processes counts those that run, or have not noticed yet that they are dead.
 	processes sync.WaitGroup
 	shares    []share // of the processes that play all roles
 	ledger    *ledger
-	// promises are what is looked at in the moment in which it happens.
+	// promises are checked in the moment in which something happens.
 	promises promises
 	books    books
 	queue    events
 	order    uint64 // of events of the same time
 	firing   map[string]bool
-	pulled   []consumerName // those that somebody has ever pulled from
+	pulled   []consumerName // those that a process has ever pulled from
 	alarm    *time.Timer
-	// unserved says that something has changed since JetStream last had its turn, unseen since it was last asked whether
-	// all is quiet. wake is when JetStream has something to do by itself.
+	// unserved says that something has changed since JetStream last had its turn. unseen says so since isOver last looked. wake
+	// is when JetStream next acts by itself.
 	unserved, unseen bool
 	wake             time.Time
 	outage           time.Time    // until when nobody reaches JetStream
 	reachable        atomic.Int64 // the same, for the goroutines of processes
 	reconnects       atomic.Uint64
-	full             time.Time // until when it takes nothing new
+	full             time.Time // until when JetStream stores nothing new
 	spaces           map[string]*space
-	troubled         time.Time   // until when everybody had reason to do things twice
-	lag              uint64      // how many messages the replica is behind that answers now
-	calm             bool        // nothing goes wrong any more
+	troubled         time.Time   // until when everybody had reason to repeat work
+	lag              uint64      // how many messages the replica that answers now is behind
+	calm             bool        // the faults are over
 	orderly          atomic.Bool // the same, for the goroutines of processes
 	faults           map[string]int
 	started          int
-	// met counts where limits were met.
+	// met counts how often each limit was met.
 	met map[string]int
-	// recess is when nothing happens, caughtUp is what all replicas of a stream have seen by then. The process of the number trapped is
-	// to stand still when it first reads a record after trapFrom; -1 is that of none.
+	// recess is when nothing happens. caughtUp is what all replicas of a stream have seen by its end. The process with the
+	// number trapped is to stand still when it first reads a record after trapFrom; -1 means no process.
 	recess   recess
 	caughtUp map[string]uint64
 	trapped  int
@@ -80,7 +80,7 @@ type world struct {
 	notify  chan struct{}
 }
 
-// event is something that happens at a time.
+// event happens at a time.
 type event struct {
 	at    time.Time
 	order uint64
@@ -111,7 +111,7 @@ func (w *world) at(at time.Time, run func(now time.Time)) {
 	heap.Push(&w.queue, event{at, w.order, run})
 }
 
-// stir notes that something has changed that JetStream may have to act on.
+// stir notes a change that JetStream may have to act on.
 func (w *world) stir() {
 	w.unserved, w.unseen = true, true
 	w.checks.stirred = time.Now()
@@ -136,7 +136,7 @@ func (w *world) run(limit time.Time) {
 	}
 }
 
-// isOver reports whether all is quiet. It looks when something has changed.
+// isOver reports whether all is quiet. It looks only when something has changed.
 func (w *world) isOver() bool {
 	if !w.calm || !w.unseen {
 		return false
@@ -145,7 +145,7 @@ func (w *world) isOver() bool {
 	return w.quiet()
 }
 
-// sleep waits until something is planned, or a goroutine asks for something.
+// sleep waits for the next planned event, or for a request of a goroutine.
 func (w *world) sleep(now time.Time) {
 	next := w.wake
 	if len(w.queue) > 0 && w.queue[0].at.Before(next) {
@@ -158,8 +158,8 @@ func (w *world) sleep(now time.Time) {
 	}
 }
 
-// nextWake is when JetStream has something to do by itself. Where something is due already that cannot be done, since
-// nobody pulls for instance, it looks again soon.
+// nextWake is when JetStream next acts by itself. Where something is already due but cannot be done, for instance because
+// nobody pulls, JetStream looks again soon.
 func (w *world) nextWake(now time.Time) time.Time {
 	next := now.Add(time.Hour)
 	for _, at := range []time.Time{w.server.NextDelivery(), w.server.Next()} {
@@ -185,7 +185,7 @@ func (w *world) submit(c *call) {
 	}
 }
 
-// takeIn takes in the calls that have arrived, in an order that does not depend on which goroutine was faster.
+// takeIn accepts the calls that have arrived, in an order that does not depend on which goroutine was faster.
 func (w *world) takeIn() {
 	w.mu.Lock()
 	arrived := w.arrived
@@ -279,7 +279,7 @@ func (w *world) apply(c *call, now time.Time) {
 	w.reply(c, now, err)
 }
 
-// repeat carries a call out once more, some time later, and tells nobody: the network, or a client that tries again.
+// repeat carries a call out once more, some time later, and tells nobody: the network does so, or a client that retries.
 func (w *world) repeat(c *call, now time.Time) {
 	w.fault("duplicate")
 	w.at(now.Add(w.duration(0, 5*time.Second)), func(now time.Time) {
@@ -298,7 +298,7 @@ func (w *world) reply(c *call, now time.Time, err error) {
 	w.at(at, func(time.Time) { c.finish(err) })
 }
 
-// serve lets JetStream do what it does by itself: fire what is due, deliver what can be delivered.
+// serve lets JetStream act by itself: it fires what is due and delivers what can be delivered.
 func (w *world) serve(now time.Time) {
 	if !w.unserved && now.Before(w.wake) {
 		return
@@ -309,7 +309,7 @@ func (w *world) serve(now time.Time) {
 		if w.firing[id] {
 			continue
 		}
-		// The server finds out what is due every 250 ms, and stores it some time later.
+		// The server looks for due messages every 250 ms, and stores them some time later.
 		w.firing[id] = true
 		w.at(now.Add(w.duration(0, 250*time.Millisecond)), func(now time.Time) {
 			delete(w.firing, id)
@@ -329,7 +329,7 @@ func (w *world) serve(now time.Time) {
 	w.wake = w.nextWake(now)
 }
 
-// deliver hands out what a consumer has.
+// deliver hands out the messages of a consumer.
 func (w *world) deliver(c consumerName, now time.Time) {
 	if now.Before(w.outage) {
 		return
@@ -356,8 +356,8 @@ func (w *world) deliver(c consumerName, now time.Time) {
 	}
 }
 
-// redeliver lets JetStream deliver a task of a generator again some time later, if it has not been acknowledged by then: as
-// if no progress had been heard of.
+// redeliver lets JetStream deliver a generator's task again some time later, unless it has been acknowledged by then: as if
+// JetStream had heard of no progress.
 func (w *world) redeliver(d *jsmodel.Delivery, now time.Time) {
 	if !strings.HasPrefix(d.Subject, w.names.Prefix()+".task.") || !strings.Contains(d.Subject, ".generate.") ||
 		!w.chance(w.plan.Redelivered) {
@@ -378,10 +378,10 @@ func between(rng *rand.Rand, from, to time.Duration) time.Duration {
 	return from + time.Duration(rng.Int64N(int64(to-from)))
 }
 
-// slowest is how long a message is on its way, at most.
+// slowest is how long a message takes, at most.
 const slowest = 3 * time.Second
 
-// latency is how long something is on its way: short as a rule, and long now and then.
+// latency is how long a message takes: short as a rule, and long now and then.
 func (w *world) latency() time.Duration {
 	switch dice := w.rng.IntN(1000); {
 	case dice < 900:
@@ -393,10 +393,10 @@ func (w *world) latency() time.Duration {
 	return w.duration(20*time.Millisecond, slowest)
 }
 
-// longestHoldUp is for how much longer a hand-off is on its way, at most.
+// longestHoldUp is how much longer a hand-off takes, at most.
 const longestHoldUp = 3 * time.Second
 
-// holdUp is for how much longer a hand-off is on its way.
+// holdUp is how much longer a hand-off takes.
 func (w *world) holdUp(handsOver bool) time.Duration {
 	if !handsOver || !w.chance(w.plan.HeldUp) {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The headers of delayed messages. They are not those of internal/task: the model must not follow the product.
+// The headers of delayed messages. They are not taken from internal/task: the model must not follow the product.
 const (
 	headerSchedule  = "Nats-Schedule"
 	headerTarget    = "Nats-Schedule-Target"
@@ -20,8 +20,8 @@ const (
 	nextPurge       = "purge"
 )
 
-// check does what the server checks before it looks whether a message is a repeat, in the same order: of two reasons for
-// a refusal the client learns the first, and a repeat with a wrong expected sequence is refused, not recognised.
+// check does what the server checks before it looks whether a message is a repeat, in the same order. If there are two reasons
+// for a refusal, the client learns the first one; and a repeat with a wrong expected sequence is refused, not recognized.
 func (st *stream) check(msg *nats.Msg) error {
 	if ttl, err := ttlOf(msg.Header); err == nil && ttl != 0 && !st.config.AllowMsgTTL {
 		return refusal(codeTTLDisabled, "per-message TTL is disabled")
@@ -72,7 +72,7 @@ func (st *stream) checkSchedule(msg *nats.Msg) error {
 	return nil
 }
 
-// checkScheduler refuses to remove as a timer what is none. A timer that is not there is fine.
+// checkScheduler refuses to remove a message as a timer if it is none. A timer that is absent is fine.
 func (st *stream) checkScheduler(msg *nats.Msg) error {
 	invalid := refusal(codeSchedulerInvalid, "message schedules invalid scheduler")
 	scheduler := msg.Header.Get(headerScheduler)
@@ -106,12 +106,13 @@ func (st *stream) checkRest(msg *nats.Msg) error {
 	return nil
 }
 
-// rollupOf returns what of the stream a message replaces. The server also knows all of it, which is not modelled.
+// rollupOf returns which part of the stream a message replaces. The server also supports the whole stream, which is not
+// modelled.
 func rollupOf(header nats.Header) string { return strings.ToLower(header.Get(jetstream.MsgRollup)) }
 
 var errNoTime = errors.New("jsmodel: not a time to deliver at")
 
-// delay returns when a message is to be delivered; zero for one that is not delayed. The server also knows messages that
+// delay returns when a message is to be delivered; zero for one that is not delayed. The server also supports messages that
 // repeat, which Carillon does not use; here they are an error.
 func delay(header nats.Header) (time.Time, error) {
 	text := header.Get(headerSchedule)
@@ -152,7 +153,7 @@ func ttlOf(header nats.Header) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// isSubject reports whether something can be published on a subject.
+// isSubject reports whether a message can be published on a subject.
 func isSubject(subject string) bool {
 	return !strings.ContainsAny(subject, " \t\r\n\f") &&
 		!slices.ContainsFunc(strings.Split(subject, "."), func(token string) bool {

@@ -13,10 +13,10 @@ type consumer struct {
 	stream  *stream
 	config  jetstream.ConsumerConfig
 	filters []string
-	// fresh are the sequences of messages that have not been delivered yet. Some may be gone.
+	// fresh are the sequences of messages that have not been delivered yet. Some of the messages may be gone.
 	fresh []uint64
-	// pending holds when each message that is delivered and not acknowledged comes again; those in again come as soon as
-	// somebody asks, in this order.
+	// pending is when each delivered, unacknowledged message comes again. Those in again come as soon as somebody asks, in this
+	// order.
 	pending    map[uint64]time.Time
 	again      []uint64
 	deliveries map[uint64]uint64
@@ -40,11 +40,11 @@ func newConsumer(st *stream, config jetstream.ConsumerConfig) *consumer {
 type Delivery struct {
 	Message
 	Stream, Consumer string
-	// Deliveries counts those of the message, this one included.
+	// Deliveries counts the deliveries of the message, including this one.
 	Deliveries uint64
 }
 
-// Deliverable returns the sequences of what a consumer would deliver now: what comes again, then what is new.
+// Deliverable returns the sequences that a consumer would deliver now: first those that come again, then new ones.
 func (s *Server) Deliverable(now time.Time, stream, name string) []uint64 {
 	c := s.streams[stream].consumers[name]
 	if c == nil {
@@ -53,17 +53,16 @@ func (s *Server) Deliverable(now time.Time, stream, name string) []uint64 {
 	return c.deliverable(now)
 }
 
-// HasConsumer reports whether there is a consumer. Most methods about one must not be called where there is none.
+// HasConsumer reports whether a consumer exists. Most methods about a consumer must be called only if it exists.
 func (s *Server) HasConsumer(stream, name string) bool {
 	return s.streams[stream].consumers[name] != nil
 }
 
-// DeleteConsumer deletes a consumer. What it has not had acknowledged stays in a work queue, and comes to the consumer that
-// is made in its place.
+// DeleteConsumer deletes a consumer. Its unacknowledged messages stay in a work queue, and come to its successor.
 func (s *Server) DeleteConsumer(stream, name string) { delete(s.streams[stream].consumers, name) }
 
-// pending returns a consumer if a delivery of it is not acknowledged. A consumer that was made in the place of one that was
-// deleted may have the message as well, and knows no difference.
+// pending returns the consumer if a delivery of it is unacknowledged. The successor of a deleted consumer may have the message
+// as well, and sees no difference.
 func (s *Server) pending(d *Delivery) (c *consumer, ok bool) {
 	if c = s.streams[d.Stream].consumers[d.Consumer]; c == nil {
 		return nil, false
@@ -72,7 +71,7 @@ func (s *Server) pending(d *Delivery) (c *consumer, ok bool) {
 	return c, ok
 }
 
-// Deliver delivers the first message that is deliverable.
+// Deliver delivers the first deliverable message.
 func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) Delivery {
 	c := s.streams[stream].consumers[name]
 	if len(c.fresh) > 0 && c.fresh[0] == sequence {
@@ -86,7 +85,7 @@ func (s *Server) Deliver(now time.Time, stream, name string, sequence uint64) De
 	}
 }
 
-// Backlog returns how many messages of a consumer have not been acknowledged, delivered or not.
+// Backlog returns how many messages of a consumer are unacknowledged, delivered or not.
 func (s *Server) Backlog(stream, name string) int {
 	c, count := s.streams[stream].consumers[name], 0
 	for _, sequence := range slices.Concat(c.fresh, slices.Collect(maps.Keys(c.pending))) {
@@ -97,7 +96,7 @@ func (s *Server) Backlog(stream, name string) int {
 	return count
 }
 
-// Delivered returns the sequence up to which a consumer has delivered all there is, and beyond which it has delivered nothing.
+// Delivered returns the sequence up to which a consumer has delivered everything, and beyond which it has delivered nothing.
 func (s *Server) Delivered(stream, name string) uint64 {
 	c := s.streams[stream].consumers[name]
 	for _, sequence := range c.fresh {
@@ -108,7 +107,8 @@ func (s *Server) Delivered(stream, name string) uint64 {
 	return c.stream.sequence
 }
 
-// Floor returns a sequence of a stream up to which a consumer takes all that it wants for acknowledged. The server may know of less.
+// Floor returns a sequence of a stream up to which a consumer regards every message that it wants as acknowledged. The server
+// may know of less.
 func (s *Server) Floor(stream, name string) uint64 {
 	c := s.streams[stream].consumers[name]
 	floor := c.stream.sequence
@@ -135,7 +135,8 @@ func (c *consumer) deliverable(now time.Time) []uint64 {
 	return slices.Concat(c.again, c.fresh[:min(room, len(c.fresh))])
 }
 
-// expire makes deliverable what has not been acknowledged in time. Its next time begins now, for when it is not taken.
+// expire makes messages deliverable that were not acknowledged in time. Their next time begins now, in case nobody fetches
+// them.
 func (c *consumer) expire(now time.Time) {
 	var expired []uint64
 	for sequence, at := range c.pending {
@@ -169,11 +170,11 @@ func (c *consumer) settle(sequence uint64) {
 	delete(c.deliveries, sequence)
 }
 
-// longAgo is when what is due already has become due.
+// longAgo is a time in the past, for what is due already.
 var longAgo = time.Unix(0, 0)
 
-// NextDelivery returns when a consumer delivers something again by itself: a time in the past if it would now, zero for
-// never.
+// NextDelivery returns when a consumer next delivers something again by itself: a time in the past if it would do so now, zero
+// for never.
 func (s *Server) NextDelivery() time.Time {
 	var next time.Time
 	for _, name := range s.names {
@@ -191,8 +192,8 @@ func (s *Server) NextDelivery() time.Time {
 	return next
 }
 
-// Elect gives all consumers new leaders, which may know of none of the progress since the deliveries: they deliver again
-// whatever has not been acknowledged.
+// Elect gives all consumers new leaders, which may know of none of the progress since the deliveries: they deliver everything
+// unacknowledged again.
 func (s *Server) Elect() {
 	for _, st := range s.streams {
 		for _, c := range st.consumers {
@@ -231,7 +232,7 @@ func (s *Server) Nak(now time.Time, d *Delivery, delay time.Duration) {
 	}
 }
 
-// Progress extends the time for the acknowledgement. It does not take back that a message was given back.
+// Progress extends the time for the acknowledgement. It does not undo a Nak.
 func (s *Server) Progress(now time.Time, d *Delivery) {
 	if c, pending := s.pending(d); pending {
 		c.pending[d.Sequence] = now.Add(c.config.AckWait)

@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 )
 
-// TestDeletedConsumer: what a consumer has not had acknowledged comes to the one that is made in its place, which takes an
-// answer to an old delivery for one to its own.
+// TestDeletedConsumer: what a deleted consumer has delivered without an acknowledgement comes to its successor, which takes an
+// answer to an old delivery for an answer to its own.
 func TestDeletedConsumer(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, t, connect(t), notSoon)

@@ -33,8 +33,7 @@ const (
 
 var keys = []schedule.Key{{Namespace: "default", ID: "a"}, {Namespace: "default", ID: "b"}}
 
-// pair is an installation on a server, and the same in the model. What is done to one is done to the other, and the
-// answers are compared.
+// pair is an installation on a server, and the same in the model. Each operation is done to both, and the answers are compared.
 type pair struct {
 	require *require.Assertions
 	test    *testing.T
@@ -48,7 +47,7 @@ type pair struct {
 	streams   []string
 	consumers []consumer
 	held      []held
-	// sequence counts the random sequences on the installation; message IDs are remembered beyond the end of one.
+	// sequence counts the random sequences on the installation. Message IDs are remembered beyond the end of a sequence.
 	sequence int
 }
 
@@ -57,7 +56,7 @@ type consumer struct {
 	server       jetstream.Consumer
 }
 
-// held is a delivery by the model, and where the server wants to hear about the same one.
+// held is a delivery by the model, and the reply subject of the same delivery by the server.
 type held struct {
 	jsmodel.Delivery
 	reply string
@@ -75,7 +74,7 @@ func connect(t *testing.T) client {
 	return client{conn, js, natstest.Bus(t, js)}
 }
 
-// newPair makes an installation whose consumers wait for acknowledgements for some time. It fails by either test.
+// newPair makes an installation whose consumers wait ackWait for acknowledgements. It reports failures to failing.
 func newPair(t *testing.T, failing require.TestingT, c client, ackWait time.Duration) *pair {
 	names := natstest.Names(t)
 	p := &pair{
@@ -98,7 +97,7 @@ func newPair(t *testing.T, failing require.TestingT, c client, ackWait time.Dura
 	return p
 }
 
-// makeAnew makes the streams once more, without the pulse, of which the model knows nothing.
+// makeAnew makes the streams once more, without the pulse, which the model does not know.
 func (p *pair) makeAnew(configs []jetstream.StreamConfig) {
 	for _, config := range configs {
 		p.require.NoError(p.js.DeleteStream(p.test.Context(), config.Name))
@@ -129,7 +128,7 @@ func (p *pair) now() time.Time {
 	return now
 }
 
-// answer is what a publish is answered with.
+// answer is the answer to a publish.
 type answer struct {
 	Stream    string              `json:"stream"`
 	Sequence  uint64              `json:"seq"`
@@ -139,7 +138,7 @@ type answer struct {
 
 // publish stores a message in both, and returns the error of both.
 func (p *pair) publish(msg *nats.Msg) error {
-	// Not by way of nats.go, which tries again when no stream takes a subject.
+	// Not through nats.go, which tries again when no stream has the subject.
 	reply, err := p.conn.RequestMsg(msg, patience)
 	ack, modelErr := p.model.Publish(p.now(), msg)
 	if errors.Is(modelErr, nats.ErrNoResponders) {
@@ -238,7 +237,7 @@ func (p *pair) requireNothing(c consumer) {
 	}
 }
 
-// requireSameBacklog waits, since a consumer counts what is gone for a while.
+// requireSameBacklog waits, because a consumer counts removed messages for a while.
 func (p *pair) requireSameBacklog(c consumer) {
 	want := p.model.Backlog(c.stream, c.name)
 	natstest.Eventually(p.test, patience, "the backlog of the consumer is that of the model", func() bool {
@@ -247,7 +246,7 @@ func (p *pair) requireSameBacklog(c consumer) {
 	})
 }
 
-// requireNoLaterFloor: what the model holds for not acknowledged the server does not take for acknowledged.
+// requireNoLaterFloor: the server does not regard a message as acknowledged that the model regards as unacknowledged.
 func (p *pair) requireNoLaterFloor(c consumer) {
 	info, err := c.server.Info(p.test.Context())
 	p.require.NoError(err)
@@ -274,7 +273,7 @@ func (p *pair) settle(h *held, verb string, delay time.Duration) {
 	}
 }
 
-// requireSameContents compares all messages, and what is pending, by giving all of it back.
+// requireSameContents compares all messages, and the pending ones by giving all of them back.
 func (p *pair) requireSameContents() {
 	p.now()
 	for _, name := range p.streams {
@@ -320,7 +319,7 @@ func (p *pair) requireSameStream(name string) {
 	for _, m := range want {
 		got, err := stream.GetMsg(p.test.Context(), m.Sequence)
 		p.require.NoError(err)
-		// What a direct read says of the message beside its own header.
+		// Headers that a direct read adds to those of the message.
 		for _, own := range []string{
 			jetstream.SequenceHeader, jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.TimeStampHeaer,
 		} {
@@ -342,7 +341,7 @@ func (p *pair) fire() {
 	})
 }
 
-// subjects of all kinds, few enough to meet again.
+// tasks are subjects of all kinds, few enough to meet again.
 func (p *pair) tasks() (all []string) {
 	for _, key := range keys {
 		all = append(all, p.names.Generate(0, key, subjects.WhatDue), p.names.InvokeWake(0, key),
@@ -468,7 +467,7 @@ func (p *pair) disarmSomething(rt *rapid.T) {
 	}
 }
 
-// publishStrange puts headers together that do not go together.
+// publishStrange combines headers that do not go together.
 func (p *pair) publishStrange(rt *rapid.T) {
 	all := p.all()
 	msg := p.message(rt, pick(rt, "subject", append(all, p.names.Prefix()+".nobody")...))
@@ -493,9 +492,9 @@ func (p *pair) publishStrange(rt *rapid.T) {
 	}
 }
 
-// mayPurge reports whether something may be purged together with the messages of a subject. The server is at odds with
-// itself when one is removed that is in somebody's hands, and something else is purged before its consumers have noticed:
-// it may or may not, from then on, ignore that older deliveries are given back.
+// mayPurge reports whether something may be purged together with the messages of a subject. The server contradicts itself when
+// a delivered message is removed, and something else is purged before its consumers have noticed: from then on it may or may
+// not ignore that older deliveries are given back.
 func (p *pair) mayPurge(subject string) bool {
 	if slices.ContainsFunc(p.held, func(h held) bool { return h.Subject == subject }) {
 		return false
@@ -509,7 +508,7 @@ func (p *pair) mayPurge(subject string) bool {
 	return true
 }
 
-// writeRecord writes to a bucket as nats.go does it: it creates over a tombstone with the revision of that.
+// writeRecord writes to a bucket as nats.go does: it creates over a tombstone with the revision of the tombstone.
 func (p *pair) writeRecord(rt *rapid.T) {
 	i := rapid.IntRange(0, len(recordKeys)-1).Draw(rt, "record")
 	last, ok := p.model.Last(p.streamOf(p.records()[i]), p.records()[i])
@@ -530,7 +529,7 @@ func (p *pair) writeRecord(rt *rapid.T) {
 	case "purge":
 		revision := pick(rt, "revision", last.Sequence, last.Sequence, 1)
 		if revision == 0 {
-			return // nats.go would purge whatever there is
+			return // nats.go would purge everything
 		}
 		err := p.bucket.Purge(p.test.Context(), recordKeys[i],
 			jetstream.LastRevision(revision), jetstream.PurgeTTL(subjects.TombstoneAge))
@@ -543,7 +542,7 @@ func (p *pair) writeRecord(rt *rapid.T) {
 	}
 }
 
-// written does in the model what the server has answered to already.
+// written does in the model what the server has answered already.
 func (p *pair) written(msg *nats.Msg, revision uint64, err error) {
 	ack, modelErr := p.model.Publish(p.now(), msg)
 	var want *jetstream.APIError
@@ -563,7 +562,7 @@ func (p *pair) fetchSome(rt *rapid.T) {
 	p.fetch(pick(rt, "consumer", p.consumers...), rapid.IntRange(1, 4).Draw(rt, "most"))
 }
 
-// settleSome also settles what is settled, replaced or delivered again.
+// settleSome also settles deliveries that are settled, replaced or delivered again.
 func (p *pair) settleSome(rt *rapid.T) {
 	for range rapid.IntRange(1, 3).Draw(rt, "times") {
 		if len(p.held) == 0 {
@@ -596,7 +595,7 @@ func (p *pair) removeSome(rt *rapid.T) {
 	}
 }
 
-// fireSome is rare, since the server takes its time.
+// fireSome is rare, because the server takes its time.
 func (p *pair) fireSome(rt *rapid.T) {
 	if rapid.IntRange(0, 9).Draw(rt, "dice") < 9 {
 		return

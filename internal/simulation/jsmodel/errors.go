@@ -6,7 +6,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Codes of the server for what it refuses. Of most, nats.go has no name; a test compares them with those of the server.
+// Codes of the server for its refusals. nats.go names few of them; a test compares them with those of the server.
 const (
 	codeWrongLastSequence                     = jetstream.JSErrCodeStreamWrongLastSequence
 	codeRollupFailed      jetstream.ErrorCode = 10111

@@ -8,7 +8,7 @@ var (
 	IsSubject = isSubject
 )
 
-// Codes are those of the server that the model has numbers of its own for, by what the server calls them.
+// Codes are the server's error codes that the model defines itself, by the server's names.
 var Codes = map[string]jetstream.ErrorCode{
 	"wrong last sequence": codeWrongLastSequence,
 	"rollup failed":       codeRollupFailed,
@@ -21,7 +21,7 @@ var Codes = map[string]jetstream.ErrorCode{
 	"scheduler invalid":   codeSchedulerInvalid,
 }
 
-// Pending counts what a consumer has delivered, is there and is not acknowledged.
+// Pending counts the messages that a consumer has delivered, that still exist and are unacknowledged.
 func (s *Server) Pending(stream, name string) (count int) {
 	c := s.streams[stream].consumers[name]
 	for sequence := range c.pending {

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Server is a JetStream server, or a cluster of them that agrees. It is not safe for concurrent use.
+// Server is a JetStream server, or a cluster of servers that agree. It is not safe for concurrent use.
 type Server struct {
 	streams map[string]*stream
 	names   []string // of the streams, in order
@@ -36,7 +36,7 @@ func Bucket(config jetstream.KeyValueConfig) jetstream.StreamConfig {
 	}
 }
 
-// AddConsumer adds a consumer to a stream. One that is there stays as it is.
+// AddConsumer adds a consumer to a stream. An existing one stays as it is.
 func (s *Server) AddConsumer(stream string, config jetstream.ConsumerConfig) {
 	st := s.streams[stream]
 	if st.consumers[config.Durable] == nil {
@@ -57,7 +57,7 @@ type Ack struct {
 	Duplicate bool
 }
 
-// Publish stores a message. The error is nats.ErrNoResponders if no stream takes its subject, or that of the server.
+// Publish stores a message. The error is nats.ErrNoResponders if no stream has its subject, or the error of the server.
 func (s *Server) Publish(now time.Time, msg *nats.Msg) (Ack, error) {
 	for _, name := range s.names {
 		if st := s.streams[name]; st.takes(msg.Subject) {
@@ -85,8 +85,8 @@ func (s *Server) Last(stream, subject string) (Message, bool) {
 	return m.Message, true
 }
 
-// LastAt returns the last message of a subject as a replica knows it that has seen no more than the messages up to a
-// sequence. It is meant for streams whose messages are replaced, and not removed.
+// LastAt returns the last message of a subject as a replica knows it that has seen only the messages up to a sequence. It is
+// meant for streams whose messages are replaced, and not removed.
 func (s *Server) LastAt(stream, subject string, sequence uint64) (Message, bool) {
 	m := s.streams[stream].last(subject)
 	for m != nil && m.Sequence > sequence {
@@ -99,7 +99,7 @@ func (s *Server) LastAt(stream, subject string, sequence uint64) (Message, bool)
 }
 
 // MessagesAt returns the last messages of all subjects that match a filter, in order of their sequences, as a replica knows
-// them that has seen no more than the messages up to a sequence. It is meant for the same streams as LastAt.
+// them that has seen only the messages up to a sequence. It is meant for the same streams as LastAt.
 func (s *Server) MessagesAt(stream, filter string, sequence uint64) []Message {
 	var found []Message
 	for subject := range s.streams[stream].subjects {
@@ -151,15 +151,15 @@ func (s *Server) Remove(stream string, sequence uint64) bool {
 // Purge removes the messages of a subject.
 func (s *Server) Purge(stream, subject string) { s.streams[stream].purge(subject) }
 
-// Advance does what the time does: it expires messages and message IDs.
+// Advance does what the passing of time does: it expires messages and message IDs.
 func (s *Server) Advance(now time.Time) {
 	for _, name := range s.names {
 		s.streams[name].expire(now)
 	}
 }
 
-// Due returns the delayed messages whose time has come, in order. They stay until [Server.Fire] delivers them: the server
-// finds out what is due, and stores it, one after the other.
+// Due returns the delayed messages whose time has come, in order. They stay until [Server.Fire] delivers them: the server finds
+// out what is due, and stores it, one after the other.
 func (s *Server) Due(now time.Time) []Message {
 	var due []Message
 	for _, name := range s.names {
@@ -181,7 +181,7 @@ func (s *Server) Next() time.Time {
 	return next
 }
 
-// Fire stores what a delayed message asks for. The message is the one that was due; it may have been replaced since.
+// Fire stores what a delayed message asks for. due is the message that was due; it may have been replaced since.
 func (s *Server) Fire(now time.Time, due Message) {
 	header := nats.Header{}
 	for name, values := range due.Header {
@@ -193,7 +193,7 @@ func (s *Server) Fire(now time.Time, due Message) {
 	header.Set(headerScheduler, due.Subject)
 	header.Set(headerNext, nextPurge)
 	msg := &nats.Msg{Subject: due.Header.Get(headerTarget), Header: header, Data: due.Data}
-	// What the server fires itself it does not check.
+	// The server does not check what it fires itself.
 	for _, name := range s.names {
 		if st := s.streams[name]; st.takes(msg.Subject) {
 			st.store(now, msg)

@@ -12,7 +12,7 @@ import (
 
 type message struct {
 	Message
-	// before is what the message has replaced on its subject.
+	// before is the message that this one has replaced on its subject.
 	before *message
 	// expires is when it goes by itself; zero for never.
 	expires time.Time
@@ -114,8 +114,8 @@ func (st *stream) store(now time.Time, msg *nats.Msg) uint64 {
 	return m.Sequence
 }
 
-// purge removes the messages of a subject. The server forgets, with that, what the consumers of the subject were about to
-// deliver again, whatever it is: it comes when the time for its acknowledgement is over.
+// purge removes the messages of a subject. As the server does, it also forgets which messages the consumers of the subject were
+// about to deliver again, on any subject: they come when the time for their acknowledgement is over.
 func (st *stream) purge(subject string) {
 	for _, m := range slices.Clone(st.subjects[subject]) {
 		st.remove(m)

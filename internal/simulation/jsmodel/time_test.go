@@ -12,9 +12,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/simulation/jsmodel"
 )
 
-// What takes its time is not left to chance: the server and the model each have a clock, and must be asked when both agree.
+// Tests that depend on time leave nothing to chance: the server and the model each have a clock, and must be asked when both
+// agree.
 
-// TestComesAgain is about what is not acknowledged: given back with a delay, and not heard of.
+// TestComesAgain covers unacknowledged messages: given back with a delay, or never answered.
 func TestComesAgain(t *testing.T) {
 	t.Parallel()
 	const wait, delay = 300 * time.Millisecond, 20 * time.Millisecond
@@ -37,7 +38,7 @@ func TestComesAgain(t *testing.T) {
 	require.Empty(t, p.model.Messages(p.names.TaskStream(0), ">"))
 }
 
-// fetchWhenDue takes what comes again, which both say is due after some time, and not before.
+// fetchWhenDue takes messages that come again, which both say are due after some time, and not before.
 func (p *pair) fetchWhenDue(c consumer, after time.Duration, count int) {
 	begin := time.Now()
 	p.require.Empty(p.model.Deliverable(begin, c.stream, c.name))
@@ -49,8 +50,8 @@ func (p *pair) fetchWhenDue(c consumer, after time.Duration, count int) {
 	p.fetch(c, count)
 }
 
-// TestPurgeForgetsWhatComesAgain: with a purge, the server forgets what is to be delivered again at once, also of other
-// subjects, until the time for the acknowledgement is over.
+// TestPurgeForgetsWhatComesAgain: with a purge, the server forgets which messages it was to deliver again at once, also of
+// other subjects, until the time for their acknowledgement is over.
 func TestPurgeForgetsWhatComesAgain(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, t, connect(t), notSoon)
@@ -58,17 +59,17 @@ func TestPurgeForgetsWhatComesAgain(t *testing.T) {
 	require.NoError(t, p.publish(&nats.Msg{Subject: p.names.InvokeWake(0, keys[0])}))
 	p.fetch(invoker, 1)
 	p.settle(&p.held[0], "-NAK", 0)
-	p.purge(p.names.TaskStream(0), p.names.InvokeWake(0, keys[1])) // where there is nothing
+	p.purge(p.names.TaskStream(0), p.names.InvokeWake(0, keys[1])) // a subject without messages
 	require.Empty(t, p.model.Deliverable(p.now(), invoker.stream, invoker.name))
 	p.fetch(invoker, 1)
 	p.settle(&p.held[0], "-NAK", 0)
-	p.purge(p.names.TaskStream(0), p.timers()[0]) // whose messages the consumer does not get
+	p.purge(p.names.TaskStream(0), p.timers()[0]) // the consumer does not get its messages
 	require.Len(t, p.model.Deliverable(p.now(), invoker.stream, invoker.name), 1)
 	p.fetch(invoker, 1)
 	p.requireSameContents()
 }
 
-// TestFires is about delayed messages: several at once, replaced, and on top of each other's targets.
+// TestFires covers delayed messages: several at once, replaced, and on top of each other's targets.
 func TestFires(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, t, connect(t), notSoon)
@@ -98,7 +99,8 @@ func TestFires(t *testing.T) {
 	}, last.Header)
 }
 
-// TestFirstRefusal: of two reasons for a refusal the client learns one, and a repeat is not looked for before.
+// TestFirstRefusal: if there are two reasons for a refusal the client learns one, and the server looks for a repeat only after
+// the checks.
 func TestFirstRefusal(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, t, connect(t), notSoon)
@@ -121,7 +123,7 @@ func TestFirstRefusal(t *testing.T) {
 	p.requireSameContents()
 }
 
-// TestTombstoneExpires: it goes without a trace, though the bucket marks what else expires.
+// TestTombstoneExpires: a tombstone goes without a trace, although the bucket marks other messages that expire.
 func TestTombstoneExpires(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, t, connect(t), notSoon)
