@@ -5,10 +5,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// auditAll does what `carillon schedule audit --all` does: it asks of each schedule whether its own history explains it. That
-// is a second opinion, which knows neither the ledger nor the requests; what it finds is a problem like any other. But
-// it takes the time of a pause or an update at its word, and so misses times just before, or wonders at times just after,
-// which nobody can be sure of.
+// auditAll does what `carillon schedule audit --all` does: it asks for each schedule whether its own history explains it. This
+// is a second opinion, which knows neither the ledger nor the requests. Its findings are problems like any other, with one
+// exception: it believes the recorded time of a pause or an update, so its findings about uncertain times next to one do not
+// count.
 func auditAll(e *evidence, uncertain map[dueTime]bool) []Problem {
 	events := map[string][]schedule.Event{}
 	for i := range e.Events {

@@ -12,44 +12,44 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Findings are what a comparison of the evidence with the specs gives.
+// Findings are the result of comparing the evidence with the specs.
 type Findings struct {
-	// Expected counts the actions that had to be started or accounted for: due times, those of backfills, and triggers.
-	// Started counts runs, Skipped and Dropped the actions that an event gives account of instead. Uncertain counts due
-	// times around a pause or an update of which nobody can say whether they came before it.
+	// Expected counts the actions that had to be started or accounted for: due times, the times of backfills, and triggers.
+	// Started counts runs. Skipped and Dropped count the actions that an event accounts for instead. Uncertain counts due times
+	// around a pause or an update where nobody can say which came first.
 	Expected  int `json:"expected"`
 	Started   int `json:"started"`
 	Skipped   int `json:"skipped"`
 	Dropped   int `json:"dropped"`
 	Uncertain int `json:"uncertain"`
-	// Missed counts actions that nothing gives account of, and runs that were started and never ended, or never had their
-	// code run. Doubled counts actions that were started twice, and runs whose code began again without a reason. Lost
-	// counts acknowledged requests without effect.
+	// Missed counts actions that nothing accounts for, runs that were started and never ended, and runs whose code never ran.
+	// Doubled counts actions that were started twice, and runs whose code began again without a reason. Lost counts
+	// acknowledged requests without effect.
 	Missed  int `json:"missed"`
 	Doubled int `json:"doubled"`
 	Lost    int `json:"lost"`
-	// Unexpected counts runs that nothing asked for, Overlapped those that their overlap policy forbade, Miscounted the
-	// counters that differ from the events, Unexplained what the audit of a schedule finds in its history.
+	// Unexpected counts runs that nothing asked for. Overlapped counts runs that their overlap policy forbade. Miscounted
+	// counts the counters that differ from the events. Unexplained counts what the audit of a schedule finds in its history.
 	Unexpected  int `json:"unexpected"`
 	Overlapped  int `json:"overlapped"`
 	Miscounted  int `json:"miscounted"`
 	Unexplained int `json:"unexplained"`
-	// Repeated counts runs whose code began again with a reason, by reason: executing at least once means that.
+	// Repeated counts runs whose code began again with a reason, by reason: at-least-once execution allows that.
 	Repeated map[string]int `json:"repeated"`
-	// Problems say which.
+	// Problems lists them.
 	Problems []Problem `json:"problems"`
 
-	// uncertain are the due times, with account or without, around a pause or an update.
+	// uncertain are the due times around a pause or an update, whether accounted for or not.
 	uncertain map[dueTime]bool
 }
 
-// dueTime is a time of a schedule.
+// dueTime is a due time of a schedule.
 type dueTime struct {
 	id      string
 	nominal int64
 }
 
-// Problem is one thing that is not as it has to be.
+// Problem is one thing that is wrong.
 type Problem struct {
 	// Kind is missed, doubled, lost, unexpected, overlapped, miscounted or unexplained.
 	Kind       string    `json:"kind"`
@@ -82,7 +82,7 @@ const (
 	kindUnexplained = "unexplained"
 )
 
-// OK reports whether everything is as it has to be.
+// OK reports whether there is no problem.
 func (f *Findings) OK() bool { return len(f.Problems) == 0 }
 
 // check compares the evidence with what the specs and the acknowledged requests ask for. It is a pure function.
@@ -134,7 +134,7 @@ func scheduleIDs(requests []request) []string {
 	return ids
 }
 
-// startKey names an action: what it comes from and its nominal time. A trigger has one action, whatever its time.
+// startKey names an action by its source and its nominal time. A trigger has one action, whatever its time.
 type startKey struct {
 	source  string
 	nominal int64
@@ -142,14 +142,14 @@ type startKey struct {
 
 // fate is what became of an action.
 type fate struct {
-	// started are the request IDs of its runs, skipped and dropped whether there is an event that gives account of it.
+	// started are the request IDs of its runs. skipped and dropped say whether such an event accounts for it.
 	started          []string
 	skipped, dropped bool
 }
 
 func (f *fate) known() bool { return f != nil && (len(f.started) > 0 || f.skipped || f.dropped) }
 
-// stretch is a range of nominal times that one event gives account of together.
+// stretch is a range of nominal times that one event accounts for together.
 type stretch struct {
 	source      string
 	first, last time.Time
@@ -170,7 +170,7 @@ type scheduleCase struct {
 	requests    []request
 	events      []schedule.Event
 	fates       map[startKey]*fate
-	sources     map[string]bool // those with an action of which there is account
+	sources     map[string]bool // those with an action that is accounted for
 	stretches   []stretch
 	runs        map[string]*run
 	order       []string // the request IDs of the runs, in order of their start
@@ -201,8 +201,8 @@ func newCase(e *evidence, id string, f *Findings) *scheduleCase {
 	return c
 }
 
-// inOrder compares events by when they happened. The order of the stream is not that: the events of one transition are
-// stored all at once, and one that fails is stored later than the others. The end of its ID says its number.
+// inOrder compares events by when they happened. The order of the stream can differ: the events of one transition are stored
+// all at once, and one that fails is stored later than the others. The end of the event's ID is its number.
 func inOrder(a, b schedule.Event) int {
 	if order := a.Time.Compare(b.Time); order != 0 {
 		return order
@@ -218,7 +218,7 @@ func eventNumber(id string) int {
 	return number
 }
 
-// created reports whether the creation was acknowledged. Of a schedule without that nothing is promised.
+// created reports whether the creation was acknowledged. Without that, nothing is promised about a schedule.
 func (c *scheduleCase) created() bool {
 	return slices.ContainsFunc(c.requests, func(r request) bool { return r.Verb == Create && r.Acknowledged() })
 }
@@ -264,7 +264,7 @@ func (c *scheduleCase) fate(key startKey) *fate {
 	return c.fates[key]
 }
 
-// accounted reports whether there is account of an action.
+// accounted reports whether an action is accounted for.
 func (c *scheduleCase) accounted(key startKey) bool {
 	if c.fates[key].known() {
 		return true
@@ -310,8 +310,8 @@ func (c *scheduleCase) checkFates() {
 	}
 }
 
-// checkOverlap goes through the events as the system went through them: of the runs that do not overlap all, one at most is
-// in progress. Those that overlap all are left out, since one that is chosen together with another may be started first.
+// checkOverlap follows the events in the order in which the system did: at most one of the runs is in progress that may not
+// overlap others. Runs under allow all are left out, because one that is chosen together with another may be started first.
 func (c *scheduleCase) checkOverlap() {
 	running := map[string]bool{}
 	started := map[string]bool{}
@@ -348,7 +348,7 @@ func (c *scheduleCase) policy(source string) schedule.OverlapPolicy {
 	return policy
 }
 
-// checkCounters compares what describe counts with what the events tell.
+// checkCounters compares the counters of describe with the events.
 func (c *scheduleCase) checkCounters() {
 	if !c.described {
 		return

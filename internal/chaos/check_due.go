@@ -8,14 +8,14 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// version is one spec of a schedule, in force from one instant until another. An update bears the time when it was
-// received, and is stored a moment later: certainly by seen, when its answer was there.
+// version is one spec of a schedule, in force from one instant until another. since is when the update was received. It is
+// stored a moment later, at the latest by seen, when its answer arrived.
 type version struct {
 	spec               *specproc.Spec
 	since, until, seen time.Time
 }
 
-// due is a due time with how sure it is.
+// due is a due time, with how sure it is.
 type due struct {
 	specproc.Time
 	// unsure says that nobody can tell whether the time was still, or already, made.
@@ -63,8 +63,8 @@ func (c *scheduleCase) dueTimes() []due {
 	var times []due
 	for _, v := range c.versions() {
 		for t := range v.spec.Between(v.since, v.seen, c.seed()) {
-			// What is due after an update, but has a nominal time before it, may have been made under the version before. So may
-			// what was due between the time that an update bears and the moment when it was stored.
+			// A time that is due after an update, but has a nominal time before it, may come from the previous version. So may
+			// a time between the receipt of the update and the moment when it was stored.
 			times = append(times, due{Time: t, unsure: !t.Nominal.After(v.since) || t.Actual.After(v.until)})
 		}
 	}
@@ -96,10 +96,13 @@ func (c *scheduleCase) versions() []version {
 	return versions
 }
 
-// markUnsure marks the times around pauses and updates: those between the moment when the request was sent and the moment
-// when it, or the unpause, had its effect; and those before of which there is no account, since a generator that came late
-// finds the schedule changed. But if there is account of a later one, they were seen before the change; unless the account
-// may be that of another version, which has the same time with another jitter.
+// markUnsure marks the times around pauses and updates as uncertain. Two kinds of times are uncertain:
+//
+//   - times between the moment when the request was sent and the moment when it, or the unpause, took effect
+//   - times before that which are not accounted for, because a late generator finds the schedule changed
+//
+// But if a later time is accounted for, the generator saw those before the change. That does not hold if the later one may come
+// from another version, which has the same time with another jitter.
 func (c *scheduleCase) markUnsure(times []due) {
 	for _, change := range c.changes() {
 		later := map[int64]bool{} // nominal times that also come after the change
@@ -118,8 +121,8 @@ func (c *scheduleCase) markUnsure(times []due) {
 	}
 }
 
-// changes are the periods of pauses and updates, each from when the first request was sent. One whose outcome is unknown
-// never ends.
+// changes are the periods of pauses and updates, each from when the first request was sent. If its outcome is unknown, it never
+// ends.
 func (c *scheduleCase) changes() []period {
 	var changes []period
 	for i := range c.requests {

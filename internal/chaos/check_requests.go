@@ -7,13 +7,13 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// eventOf is the event that tells of each kind of request.
+// eventOf is the event of each kind of request.
 var eventOf = map[Verb]schedule.EventKind{
 	Create: schedule.EventCreated, Trigger: schedule.EventTriggered, Backfill: schedule.EventBackfillRequested,
 	Pause: schedule.EventPaused, Unpause: schedule.EventUnpaused, Update: schedule.EventUpdated,
 }
 
-// checkRequests looks for what every acknowledged request has led to.
+// checkRequests looks for the effect of every acknowledged request.
 func (c *scheduleCase) checkRequests() {
 	for i := range c.requests {
 		r := &c.requests[i]
@@ -34,7 +34,7 @@ func (c *scheduleCase) checkRequests() {
 	c.checkPaused()
 }
 
-// checkTold wants the event history to know the request, once.
+// checkTold checks that the event history has the request exactly once.
 func (c *scheduleCase) checkTold(r *request) {
 	told := 0
 	for i := range c.events {
@@ -50,8 +50,8 @@ func (c *scheduleCase) checkTold(r *request) {
 	}
 }
 
-// checkBackfill wants account of every time of the range. Only schedules that are not updated are backfilled, so the spec
-// is that of the creation.
+// checkBackfill checks that every time of the range is accounted for. Only schedules that are not updated are backfilled, so
+// the spec is that of the creation.
 func (c *scheduleCase) checkBackfill(r *request) {
 	versions := c.versions()
 	if len(versions) != 1 {
@@ -77,7 +77,7 @@ func (c *scheduleCase) checkBackfill(r *request) {
 	}
 }
 
-// checkPaused wants the schedule to be paused at the end if, and only if, the last request said so.
+// checkPaused checks that the schedule is paused at the end if, and only if, the last request said so.
 func (c *scheduleCase) checkPaused() {
 	if !c.described {
 		return
@@ -105,7 +105,7 @@ func (c *scheduleCase) checkPaused() {
 	}
 }
 
-// checkRuns wants each run to have ended, and its code to have run where it is said to have.
+// checkRuns checks that each run has ended, and that its code has run where the events say so.
 func (c *scheduleCase) checkRuns() {
 	begun, ended := map[string]bool{}, map[string]bool{}
 	for i := range c.evidence.Ledger {
@@ -139,8 +139,8 @@ const (
 	afterOutage     = "nats_fault"
 )
 
-// checkLedger looks for runs whose code began again. That may be after the worker which began it was killed, or suspended
-// for longer than its lease; and after a fault of NATS, which may have taken the lease, or the acknowledgement, away.
+// checkLedger looks for runs whose code began again. There are two good reasons: the worker that began it was killed, or
+// suspended for longer than its lease; or a fault of NATS may have taken the lease, or the acknowledgement, away.
 func checkLedger(e *evidence, f *Findings) {
 	begins := map[string][]*note{}
 	for i := range e.Ledger {
@@ -165,10 +165,10 @@ func checkLedger(e *evidence, f *Findings) {
 	}
 }
 
-// recovery is how long after a fault of NATS its effect may last: an election, and an acknowledgement wait of an action.
+// recovery is how long after a fault of NATS its effect may last: an election, and the acknowledgement wait of an action.
 const recovery = 20 * time.Second
 
-// reason says why the code of a run may have begun again, or nothing if there is no reason.
+// reason says why the code of a run may have begun again; empty if there is no reason.
 func (e *evidence) reason(first, again *note) string {
 	life := e.Lives[first.Life]
 	if !life.To.IsZero() && !life.To.After(again.At) {

@@ -38,7 +38,7 @@ func everyTen(phase int) schedule.Schedule {
 	}}
 }
 
-// ask adds an acknowledged request and its event; without another time, it was sent and answered at once.
+// ask adds an acknowledged request and its event. Without another time, it was sent and answered at once.
 func (s *scene) ask(r request) {
 	r.ID, r.RequestID = "s", fmt.Sprintf("request-%d", len(s.Requests))
 	if r.Sent.IsZero() {
@@ -231,7 +231,7 @@ func backfill() request {
 	}
 }
 
-// TestCodeMayBeginAgain after its worker was killed or suspended, or NATS was away.
+// TestCodeMayBeginAgain: the code may begin again after its worker was killed or suspended, or NATS was away.
 func TestCodeMayBeginAgain(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -263,7 +263,7 @@ func TestCodeMayBeginAgain(t *testing.T) {
 	}
 }
 
-// TestTimesAroundAPause are certain but for those of which nobody can know.
+// TestTimesAroundAPause: times around a pause are certain, except those that nobody can know.
 func TestTimesAroundAPause(t *testing.T) {
 	t.Parallel()
 	pausedFrom := func(runs ...int) Findings {
@@ -298,7 +298,7 @@ func TestTimesAroundAnUpdate(t *testing.T) {
 	require.Equal(t, 1, updated(10, 20, 30, 35, 40, 45, 55).Unexpected)
 }
 
-// TestTimesWhileAnUpdateIsStored may be made by either version, or by both.
+// TestTimesWhileAnUpdateIsStored: such times may be made by either version, or by both.
 func TestTimesWhileAnUpdateIsStored(t *testing.T) {
 	t.Parallel()
 	updated := func(answered int, runs ...int) Findings {
@@ -316,7 +316,8 @@ func TestTimesWhileAnUpdateIsStored(t *testing.T) {
 	require.Equal(t, 1, updated(29, 10, 20, 30, 35, 45, 55).Unexpected)
 }
 
-// TestTimeThatAnUpdateMakesLater is no account of the times before it: the version before may have made neither.
+// TestTimeThatAnUpdateMakesLater: such a time does not account for the times before it, because the previous version may have
+// made none of them.
 func TestTimeThatAnUpdateMakesLater(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -340,7 +341,7 @@ func TestTimeThatAnUpdateMakesLater(t *testing.T) {
 	require.Equal(t, 2, f.Uncertain, "those at 20 and 30 s")
 }
 
-// TestRequestsWithoutAnAnswer promise nothing.
+// TestRequestsWithoutAnAnswer: such requests promise nothing.
 func TestRequestsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -353,7 +354,7 @@ func TestRequestsWithoutAnAnswer(t *testing.T) {
 	require.Empty(t, check(&s.evidence).Problems)
 }
 
-// TestOrderOfTheStreamDoesNotMatter where events of one moment were stored the other way round.
+// TestOrderOfTheStreamDoesNotMatter: events of one moment may be stored in another order.
 func TestOrderOfTheStreamDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	s := newScene()
@@ -363,7 +364,7 @@ func TestOrderOfTheStreamDoesNotMatter(t *testing.T) {
 	require.Empty(t, check(&s.evidence).Problems)
 }
 
-// TestAuditIsAsked as well, and its findings count unless nobody can be sure of the time.
+// TestAuditIsAsked: the findings of the audit count, unless nobody can be sure of the time.
 func TestAuditIsAsked(t *testing.T) {
 	t.Parallel()
 	s := newScene()

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// diskSize is how much a disk holds that is not full, in bytes. It takes memory for what is on it only.
+// diskSize is the size of a disk that is not full, in bytes. The disk takes memory only for its contents.
 const diskSize = 4 << 30
 
 // disk is a file system in memory.
 type disk struct{ dir string }
 
-// mountDisk mounts an empty one on a folder, which it makes.
+// mountDisk mounts an empty disk on a folder, which it makes.
 func mountDisk(dir string) (*disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func mountDisk(dir string) (*disk, error) {
 	return d, nil
 }
 
-// fillAttempts is how often it is tried to make the disk as small as what is on it, which grows meanwhile.
+// fillAttempts is how often fill tries to make the disk as small as its contents, which grow meanwhile.
 const fillAttempts = 1000
 
 // fill leaves no room.
@@ -50,12 +50,12 @@ func (d *disk) resize(size int64) error {
 	return os.NewSyscallError("mount", syscall.Mount("tmpfs", d.dir, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%d", size)))
 }
 
-// unmount keeps in the folder what is on the disk, and takes the disk away.
+// unmount keeps the contents of the disk in the folder, and removes the disk.
 func (d *disk) unmount() {
 	kept := d.dir + ".kept"
 	err := os.CopyFS(kept, os.DirFS(d.dir))
 	_ = syscall.Unmount(d.dir, syscall.MNT_DETACH) // nobody uses it any more
 	if err == nil && os.Remove(d.dir) == nil {
-		_ = os.Rename(kept, filepath.Clean(d.dir)) // if that fails, it is there all the same
+		_ = os.Rename(kept, filepath.Clean(d.dir)) // if that fails, the copy still exists
 	}
 }

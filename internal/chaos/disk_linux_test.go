@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFullDisks: a cluster whose disks are all full stores nothing, and goes on when there is room again, with all that was
-// acknowledged. Nobody restarts a process.
+// TestFullDisks: a cluster whose disks are all full stores nothing. When there is room again it continues, with everything that
+// was acknowledged. Nobody restarts a process.
 func TestFullDisks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may mount the small disks of the nodes")

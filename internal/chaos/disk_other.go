@@ -4,7 +4,7 @@ package chaos
 
 import "errors"
 
-// disk is a file system in memory, which there is on Linux alone.
+// disk is a file system in memory, which exists on Linux only.
 type disk struct{}
 
 func mountDisk(string) (*disk, error) { return nil, errors.ErrUnsupported }

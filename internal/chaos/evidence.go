@@ -6,31 +6,31 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// evidence is all that is known about a run at its end.
+// evidence is everything that is known about a run at its end.
 type evidence struct {
 	Namespace string
 	// Now is when it was gathered.
 	Now time.Time
-	// Requests are what was asked of the API, in the order in which it was sent.
+	// Requests are the requests to the API, in the order in which they were sent.
 	Requests []request
 	// Events are the event history, in the order of the stream, each once.
 	Events []schedule.Event
 	// Ledger is what the code of the actions noted, in the order of time for each life.
 	Ledger []note
-	// Lives are those of the processes, by [Note.Life].
+	// Lives are the lives of the processes, by [Note.Life].
 	Lives map[string]life
 	// Outages are when a fault of NATS was in effect.
 	Outages []period
-	// Schedules are as describe shows them at the end.
+	// Schedules are what describe shows at the end.
 	Schedules map[string]schedule.Description
 }
 
-// request is a request to the API and what came of it.
+// request is a request to the API and its outcome.
 type request struct {
 	operation
-	// Sent is when it was first sent, Answered when it was acknowledged, which is zero if that never was.
+	// Sent is when it was first sent. Answered is when it was acknowledged, zero if it never was.
 	Sent, Answered time.Time
-	// Refused is the error of one that was understood and refused.
+	// Refused is the error of a request that was understood and refused.
 	Refused string
 	// Source is the ID of a trigger or backfill. Since is the create time or the update time of the schedule afterwards.
 	Source string
@@ -59,7 +59,7 @@ type life struct {
 	Process string `json:"process"`
 	Number  int    `json:"number"`
 	period
-	// Suspended are when it was suspended.
+	// Suspended are the periods in which it was suspended.
 	Suspended []period `json:"suspended,omitempty"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/child"
 )
 
-// The hidden commands of the program that run a node and a worker of an installation. The node takes a [nodeConfig] as JSON
-// for its argument, the worker the path of its ledger.
+// The hidden commands of the program that run a node and a worker of an installation. The argument of the node is a
+// [nodeConfig] as JSON, that of the worker the path of its ledger.
 const (
 	NodeCommand   = "chaos-node"
 	WorkerCommand = "chaos-worker"
@@ -27,14 +27,14 @@ const TaskQueue = taskQueue
 
 const replicas = "3"
 
-// installation is all processes of a run and the links between the nodes. Its methods are for one goroutine, but for what
-// the processes themselves do.
+// installation is all processes of a run and the links between the nodes. Its methods are for one goroutine, except what the
+// processes call themselves.
 type installation struct {
 	dir, binary string
 	launch      *child.Launcher
 	links       []*link
 	processes   map[string]*process
-	disks       map[string]*disk // of the nodes, if they have some of their own
+	disks       map[string]*disk // of the nodes, if they have their own
 	urls        string
 	stopped     chan struct{}
 	restarts    sync.WaitGroup
@@ -189,7 +189,7 @@ func (in *installation) crashed(name string, err error) {
 		in.mu.Lock()
 		defer in.mu.Unlock()
 		if !in.down[name] && !isClosed(in.stopped) {
-			_ = in.processes[name].start() // if that fails, the end of the run does not come to rest, which says so
+			_ = in.processes[name].start() // if that fails, the run does not come to rest, and says so
 		}
 	})
 }
@@ -254,8 +254,7 @@ func (in *installation) killAll(names []string) {
 	group.Wait()
 }
 
-// heal ends every fault there may be, but for full storages, which end with their fault: all processes run, all links are
-// whole.
+// heal ends every fault, except full storages, which end with their fault: all processes run, all links are whole.
 func (in *installation) heal() error {
 	for _, l := range in.links {
 		l.heal()

@@ -16,11 +16,11 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
-// patience bounds each wait of the tests, on a machine that is busy.
+// patience bounds each wait of the tests on a busy machine.
 const patience = natstest.Patience
 
 // cluster starts the nodes of an installation, and a stream on them. The connection is to a node other than the first, which
-// is for the tests to cut off.
+// the tests cut off.
 func cluster(t *testing.T, ownDisks bool) (*installation, jetstream.JetStream) {
 	t.Helper()
 	if testing.Short() {
@@ -64,7 +64,7 @@ func within(ctx context.Context, call func(context.Context) error) error {
 	return call(ctx)
 }
 
-// TestFullNodesRefuseToStore, until they have room again.
+// TestFullNodesRefuseToStore: full nodes refuse to store until they have room again.
 func TestFullNodesRefuseToStore(t *testing.T) {
 	t.Parallel()
 	in, js := cluster(t, false)
@@ -92,7 +92,7 @@ func TestFullNodesRefuseToStore(t *testing.T) {
 	require.Empty(t, in.exits(), "a signal has ended a node")
 }
 
-// TestNodeThatIsCutOff loses touch with the others until it is back: it cannot get around the links.
+// TestNodeThatIsCutOff: a node that is cut off loses touch with the others until it is back. It cannot bypass the links.
 func TestNodeThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	in, js := cluster(t, false)
@@ -107,7 +107,7 @@ func TestNodeThatIsCutOff(t *testing.T) {
 			return false, errors.New("there is no leader")
 		}
 		for _, replica := range group.Replicas {
-			// Of the node, or if it leads, or does not know better yet, of all others.
+			// This is the node itself, or every other one if the node leads, or does not know better yet.
 			if group.Leader == fault.Victims[0] || replica.Name == fault.Victims[0] {
 				if !replica.Current || replica.Active > 2*time.Second {
 					return false, nil

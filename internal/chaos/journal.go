@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// journal is the log of a run itself, beside those of its processes, for those who look into what it has found.
+// journal is the log of the run itself, beside those of its processes, for a reader who looks into its findings.
 type journal struct {
 	dir  string
 	file *os.File
@@ -30,7 +30,7 @@ func (j *journal) note(what string, err error) {
 	_, _ = fmt.Fprintf(j.file, "%s %s\n", time.Now().UTC().Format(time.RFC3339Nano), what)
 }
 
-// evidence writes what a judgement was made from.
+// evidence writes the evidence that a judgement is based on.
 func (j *journal) evidence(e *evidence) {
 	for name, value := range map[string]any{"requests": e.Requests, "events": e.Events, "lives": e.Lives, "schedules": e.Schedules} {
 		text, err := json.MarshalIndent(value, "", " ")

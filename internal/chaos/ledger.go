@@ -17,9 +17,8 @@ import (
 
 const ledgerSuffix = ".jsonl"
 
-// RegisterWork makes a worker note every run in a file, at its beginning and at its end. The file is one of its own for
-// each life of a worker process; what is written to it survives the process, and need not survive the machine. It is closed
-// by the function returned.
+// RegisterWork makes a worker note every run in a file, at its beginning and at its end. Each life of a worker process has its
+// own file. What is written to it survives the process, but perhaps not the machine. The returned function closes it.
 func RegisterWork(w *worker.Worker, path string) (closeLedger func() error, err error) {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

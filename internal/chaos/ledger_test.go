@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLedgers are read as far as they have been written: their writers may be killed over the last line.
+// TestLedgers: ledgers are read as far as they have been written. Their writers may be killed over the last line.
 func TestLedgers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,11 +14,11 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 )
 
-// nodeHost is where the nodes listen. It is not the address of the links between them, so that the nodes cannot get around
-// a link that is cut: of each other they know the address that a connection came from, and there nobody listens.
+// nodeHost is where the nodes listen. It is not the address of the links between them, so that the nodes cannot bypass a link
+// that is cut: they know of each other only the address that a connection came from, and nobody listens there.
 const nodeHost = "127.0.0.2"
 
-// nodeConfig is what a NATS node needs to know. It is handed to its process as JSON.
+// nodeConfig is what a NATS node needs to know. Its process gets it as JSON.
 type nodeConfig struct {
 	Dir, Name        string
 	Port, RoutesPort int
@@ -26,19 +26,19 @@ type nodeConfig struct {
 	Routes []string
 }
 
-// maxStore bounds what each node stores, fullStore what one does whose storage is full, in bytes.
+// maxStore bounds what each node stores, fullStore what a node with a full storage stores, in bytes.
 const (
 	maxStore  = 8 << 30
 	fullStore = 1
 )
 
-// nodeStart bounds the start of a node, on a machine that is busy.
+// nodeStart bounds the start of a node on a busy machine.
 const nodeStart = time.Minute
 
-// RunNode runs a NATS node until ctx ends. Text is a [nodeConfig] as JSON. Signals tell it that its storage is full, and that
-// it is not any more.
+// RunNode runs a NATS node until ctx ends. text is a [nodeConfig] as JSON. Signals tell the node that its storage is full, and
+// that it has room again.
 func RunNode(ctx context.Context, log *slog.Logger, text string) error {
-	signals, stop := fillSignals() // first, since they would end the process
+	signals, stop := fillSignals() // first, because they would end the process
 	defer stop()
 	var config nodeConfig
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
@@ -64,8 +64,8 @@ func RunNode(ctx context.Context, log *slog.Logger, text string) error {
 // fullStep is how often a full node gives up the streams that it leads.
 const fullStep = time.Second
 
-// obey fills and empties the storage of a node as it is told. A node whose disk is full refuses to store, and gives up the
-// streams that it leads; a limit that can be set while it runs does the first only, hence the rest.
+// obey fills and empties the storage of a node on request. A node whose disk is full refuses to store, and gives up the streams
+// that it leads. A limit that is set while the node runs only makes it refuse, so obey also gives up the streams.
 func obey(ctx context.Context, log *slog.Logger, node *natsserver.Server, signals <-chan os.Signal) error {
 	tick := time.NewTicker(fullStep)
 	defer tick.Stop()
@@ -78,7 +78,7 @@ func obey(ctx context.Context, log *slog.Logger, node *natsserver.Server, signal
 			if full = isFill(s); full {
 				limit = fullStore
 			}
-			if err := node.LimitStore(limit); err != nil && node.Trouble() == "" { // a node that is restarted in place has no limit
+			if err := node.LimitStore(limit); err != nil && node.Trouble() == "" { // a node that is being restarted in place has no limit
 				return err
 			}
 			if !was || full {
@@ -104,7 +104,7 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer listener.Close() // only when all are chosen, or the same would come twice
+		defer listener.Close() // only when all are chosen, or the same port could be chosen twice
 		ports[i] = listener.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil

@@ -23,20 +23,20 @@ type observer struct {
 	client *client.Client
 	reader *events.Reader
 
-	// told are the events read so far, each once, and after the sequence of the last.
+	// told are the events read so far, each once. after is the sequence of the last one.
 	told  []schedule.Event
 	known map[string]bool
 	after uint64
 }
 
-// observe connects to NATS, now or as soon as it is there.
+// observe connects to NATS, now or as soon as it can be reached.
 func observe(urls string) (*observer, error) {
 	o := &observer{closed: make(chan struct{}), known: map[string]bool{}}
 	var err error
 	o.conn, err = nats.Connect(urls, nats.Name("carillon-chaos"), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100*time.Millisecond), nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2),
 		nats.ReconnectBufSize(-1), nats.ClosedHandler(func(*nats.Conn) { close(o.closed) }),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // faults are what this is about
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // faults are the purpose of the run
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (o *observer) awaitAPI(ctx context.Context) error {
 // eventPage is how many events are read at once.
 const eventPage = 1000
 
-// readEvents reads the events that have come since it was called last.
+// readEvents reads the events that have come since its last call.
 func (o *observer) readEvents(ctx context.Context) error {
 	for {
 		page, err := o.reader.Page(ctx, events.Query{}, o.after, eventPage)
@@ -93,7 +93,7 @@ func (o *observer) readEvents(ctx context.Context) error {
 	}
 }
 
-// schedules describes all schedules. Busy counts those where something waits or runs.
+// schedules describes all schedules. busy counts those where something waits or runs.
 func (o *observer) schedules(ctx context.Context) (all map[string]schedule.Description, busy int, err error) {
 	all = map[string]schedule.Description{}
 	for d, err := range o.client.All(ctx, idPrefix) {

@@ -13,8 +13,8 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// The kinds of fault. What is killed is killed by SIGKILL and started again at the end of the fault, what is suspended is
-// suspended by SIGSTOP and goes on at its end.
+// The kinds of fault. A killed process gets SIGKILL and is started again at the end of the fault. A suspended process gets
+// SIGSTOP and continues at its end.
 const (
 	KillRole    Kind = "kill_role"
 	KillRoles   Kind = "kill_all_roles"
@@ -31,7 +31,7 @@ const (
 	FillDisk Kind = "fill_disk"
 )
 
-// ofNATS reports whether a fault is one of the NATS cluster, and not of the roles.
+// ofNATS reports whether a fault hits the NATS cluster rather than the roles.
 func (k Kind) ofNATS() bool {
 	return slices.Contains([]Kind{KillNode, KillNodes, SuspendNode, CutNode, CutLink, FillQuota, FillDisk}, k)
 }
@@ -54,7 +54,7 @@ const (
 type fault struct {
 	Kind       Kind
 	Begin, End time.Duration
-	// Victims are names of processes: one or more that are killed or suspended, the node or the two nodes that are cut off.
+	// Victims are names of processes: one or more that are killed or suspended, or the node or the two nodes that are cut off.
 	Victims []string
 }
 
@@ -88,15 +88,15 @@ func (s span) choose(random *rand.Rand) time.Duration {
 	return s.from + time.Duration(random.Int64N(int64(s.to-s.from))).Round(time.Millisecond)
 }
 
-// card is a kind of fault with how long it lasts and whom it hits.
+// card is a kind of fault with its length and its victims.
 type card struct {
 	kind    Kind
 	length  span
 	victims func(*rand.Rand) []string
 }
 
-// track is a series of faults one after the other, as a game of cards: each card of the deck is played once before any is
-// played again, so that also a short run sees many kinds.
+// track is a series of faults one after the other, drawn like cards: each card of the deck is played once before any is played
+// again. So a short run sees many kinds too.
 type track struct {
 	deck []card
 	// gap is the time between two faults.
@@ -106,9 +106,9 @@ type track struct {
 // firstFault is when the first fault begins at the earliest.
 const firstFault = 2 * time.Second
 
-// newPlan works out all faults of a run, in the order in which they begin. Faults of NATS never overlap: the cluster keeps
-// a majority, unless all nodes are meant. Of the roles there are two series, one for the first process of each and one for
-// the second, so that at times both are away. Disks are filled if asked for. The same arguments always give the same plan.
+// newPlan works out all faults of a run, in the order in which they begin. Faults of NATS never overlap: the cluster keeps a
+// majority, unless a fault hits all nodes. The roles have two series, one for the first process of each and one for the second,
+// so that at times both are away. Disks are filled only if asked for. The same arguments always give the same plan.
 func newPlan(seed uint64, duration time.Duration, fillDisks bool) []fault {
 	nodes := nodeTrack()
 	if fillDisks {
@@ -140,7 +140,7 @@ func (t *track) play(random *rand.Rand, duration time.Duration) []fault {
 	}
 }
 
-// nodeTrack leaves a node that was away some time to catch up before the next goes. The suspensions and cuts are long
+// nodeTrack leaves a node that was away some time to catch up before the next one goes. The suspensions and cuts are long
 // enough for elections, which take up to nine seconds, and for the acknowledgement waits to pass.
 func nodeTrack() track {
 	short, long := span{500 * time.Millisecond, 4 * time.Second}, span{3 * time.Second, 14 * time.Second}
@@ -160,8 +160,9 @@ func nodeTrack() track {
 
 func oneNode(random *rand.Rand) []string { return []string{pick(random, nodeNames())} }
 
-// roleTrack hits the processes with one index. A suspension outlasts the acknowledgement wait of a task, 5 s, and most
-// of them that of an action, 10 s: others take over what the process believes to hold still when it wakes up.
+// roleTrack hits the processes with one index. Every suspension outlasts the acknowledgement wait of a task, 5 s, and most
+// outlast that of an action, 10 s: other processes take over work that the suspended one still believes to have when it wakes
+// up.
 func roleTrack(index int) track {
 	one := func(random *rand.Rand) []string {
 		return []string{fmt.Sprintf("%s-%d", pick(random, roles), index)}
@@ -189,7 +190,7 @@ type step struct {
 	begin bool
 }
 
-// steps are the beginnings and ends of all faults in order; of those at the same time, ends come first.
+// steps are the beginnings and ends of all faults in order. At the same time, ends come first.
 func steps(plan []fault) []step {
 	var all []step
 	for i := range plan {

@@ -40,7 +40,7 @@ func TestPlansOfDifferentSeedsDiffer(t *testing.T) {
 	require.NotEqual(t, newPlan(1, time.Minute, false), newPlan(2, time.Minute, false))
 }
 
-// TestLongPlanHasEveryKind and hits every process.
+// TestLongPlanHasEveryKind: a long plan has every kind of fault and hits every process.
 func TestLongPlanHasEveryKind(t *testing.T) {
 	t.Parallel()
 	kinds, victims := map[Kind]int{}, map[string]int{}

@@ -22,7 +22,7 @@ type process struct {
 	logPath string
 	command command
 	launch  *child.Launcher
-	// crashed is called, from a goroutine of the process, when it ends by itself.
+	// crashed is called, from a goroutine of the process, when the process ends by itself.
 	crashed func(name string, err error)
 
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ type process struct {
 	lives []life
 }
 
-// start begins a new life, unless the process lives.
+// start begins a new life, unless the process is alive.
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *process) watch(cmd *exec.Cmd, ended chan struct{}) {
 	}
 }
 
-// kill ends the process by SIGKILL, also a suspended one, and waits until it is gone.
+// kill ends the process by SIGKILL, even if it is suspended, and waits until it is gone.
 func (p *process) kill() {
 	p.mu.Lock()
 	cmd, ended := p.cmd, p.ended
@@ -91,7 +91,7 @@ func (p *process) kill() {
 	endSuspension(life, life.To)
 }
 
-// suspend freezes the process; resume lets it go on. Both do nothing to one that is dead.
+// suspend freezes the process; resume lets it go on. Both do nothing to a dead process.
 func (p *process) suspend() error {
 	return p.tell(func(process *os.Process) error {
 		life := &p.lives[len(p.lives)-1]
@@ -108,7 +108,7 @@ func (p *process) resume() error {
 	})
 }
 
-// tell sends the process a signal; nothing to one that is dead.
+// tell sends the process a signal, unless it is dead.
 func (p *process) tell(signal func(*os.Process) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

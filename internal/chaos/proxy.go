@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// link is the way from one node to another: a proxy which the one connects to instead of the other. While it is cut nothing
-// comes through, and nothing is closed: as in a network that drops packets, neither side is told. What was underway arrives
-// when the link is whole again, as TCP would send it anew.
+// link is the way from one node to another: a proxy that the first node connects to instead of the second. While it is cut
+// nothing comes through, and nothing is closed: neither side is told, as in a network that drops packets. Data on its way
+// arrives when the link is whole again, as TCP would send it again.
 type link struct {
 	from, to string
 	listener net.Listener
@@ -39,7 +39,7 @@ func newLink(ctx context.Context, from, to, target string) (*link, error) {
 
 func (l *link) url() string { return "nats://" + l.listener.Addr().String() }
 
-// cut and heal say whether anything comes through. Each may be called again.
+// cut and heal say whether anything comes through. Each may be called repeatedly.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *link) connect(from net.Conn) {
 	group.Wait()
 }
 
-// keep notes a connection, to be closed with the link. It reports whether the link is still there.
+// keep notes a connection, to be closed with the link. It reports whether the link is still open.
 func (l *link) keep(conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLinkThatIsCut lets nothing through, and all of it once it is whole again.
+// TestLinkThatIsCut: a cut link lets nothing through, and everything once it is whole again.
 func TestLinkThatIsCut(t *testing.T) {
 	t.Parallel()
 	target, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func TestLinkThatIsCut(t *testing.T) {
 	require.Equal(t, "two", exchange(t, conn, "", time.Minute))
 }
 
-// TestLinkEndsWhileItIsCut and closes its connections.
+// TestLinkEndsWhileItIsCut: a cut link can be closed, and closes its connections.
 func TestLinkEndsWhileItIsCut(t *testing.T) {
 	t.Parallel()
 	l, err := newLink(t.Context(), "a", "b", "127.0.0.1:1")

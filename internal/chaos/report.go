@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Report is what came of a run. As JSON it is one object.
+// Report is the result of a run. As JSON it is one object.
 type Report struct {
 	Seed            uint64  `json:"seed"`
 	DurationSeconds float64 `json:"duration_seconds"`
@@ -16,8 +16,8 @@ type Report struct {
 	Findings
 	// Faults counts the faults by kind.
 	Faults map[Kind]int `json:"faults"`
-	// Requests counts the acknowledged requests by verb. Refused counts those that were understood and refused,
-	// Unanswered those whose outcome is not known.
+	// Requests counts the acknowledged requests by verb. Refused counts those that were understood and refused, Unanswered
+	// those whose outcome is unknown.
 	Requests   map[Verb]int `json:"requests"`
 	Refused    int          `json:"refused"`
 	Unanswered int          `json:"unanswered"`
@@ -25,7 +25,7 @@ type Report struct {
 	Begun  int `json:"begun"`
 	Events int `json:"events"`
 	// SettleSeconds is how long after the last fault something still happened. Settled says that everything came to rest in
-	// the time it had.
+	// time.
 	SettleSeconds float64 `json:"settle_seconds"`
 	Settled       bool    `json:"settled"`
 	// Exits are the processes that ended by themselves.
@@ -37,10 +37,10 @@ type Report struct {
 // OK reports whether the run has found nothing.
 func (r *Report) OK() bool { return r.Findings.OK() && r.Settled }
 
-// maxProblems is how many problems the report for people lists.
+// maxProblems is how many problems the readable report lists.
 const maxProblems = 30
 
-// Write writes the report for people.
+// Write writes the report in readable form.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {

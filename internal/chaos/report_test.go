@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReportForPeople names what was found, but for a flood of it.
+// TestReportForPeople: the readable report names what was found, unless there is too much of it.
 func TestReportForPeople(t *testing.T) {
 	t.Parallel()
 	r := Report{Seed: 7, Settled: true, Faults: map[Kind]int{KillRole: 2, CutNode: 1}, Exits: []string{"nats-0 ended"}, Dir: "folder"}
@@ -33,7 +33,7 @@ func TestReportForPeople(t *testing.T) {
 	require.Equal(t, maxProblems, strings.Count(text.String(), "gone"))
 }
 
-// TestReportAsJSON has the keys that are promised, with an empty list for nothing, and no folder where nothing is kept.
+// TestReportAsJSON: the JSON has the promised keys, an empty list for nothing, and no folder where nothing is kept.
 func TestReportAsJSON(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(Report{Findings: check(&evidence{}), Faults: map[Kind]int{}})
@@ -47,7 +47,7 @@ func TestReportAsJSON(t *testing.T) {
 	require.NotContains(t, object, "dir")
 }
 
-// TestReportsOfTheDocumentation are those of runs that found nothing, and the page beside them names each.
+// TestReportsOfTheDocumentation: the documented reports are of runs that found nothing, and the page beside them names each.
 func TestReportsOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	const folder = "../../docs/reliability"

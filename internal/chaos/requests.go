@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// lanes is how many requests are made at once. Those about one schedule go one after the other.
+	// lanes is how many requests are made at once. Requests about one schedule go one after the other.
 	lanes = 16
-	// callTimeout bounds one call; one without an answer is repeated under the same request ID.
+	// callTimeout bounds one call. A call without an answer is repeated under the same request ID.
 	callTimeout = 5 * time.Second
 	repeatWait  = 250 * time.Millisecond
 )
 
-// caller makes the requests of a workload and remembers what came of them.
+// caller makes the requests of a workload and remembers their outcomes.
 type caller struct {
 	client *client.Client
 	lanes  [lanes]chan *request
@@ -33,7 +33,7 @@ type caller struct {
 func newCaller(api *client.Client, operations []operation) *caller {
 	c := &caller{client: api}
 	for i := range c.lanes {
-		c.lanes[i] = make(chan *request, len(operations)) // so that handing over never waits
+		c.lanes[i] = make(chan *request, len(operations)) // so that sending to it never waits
 	}
 	return c
 }
@@ -51,10 +51,10 @@ func (c *caller) run(ctx context.Context) {
 	group.Wait()
 }
 
-// request hands over an operation, and done says that there will be no other.
+// request hands over an operation; done says that no other will come.
 func (c *caller) request(o operation) {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(o.ID)) // it does not fail
+	_, _ = hash.Write([]byte(o.ID)) // it never fails
 	c.lanes[hash.Sum32()%lanes] <- &request{operation: o}
 }
 
@@ -99,7 +99,7 @@ func (c *caller) answered(r *request, answer request, err error) {
 	}
 }
 
-// call makes a request once. The answer has the fields that the reply tells.
+// call makes a request once. The answer has the fields that the reply contains.
 func (c *caller) call(ctx context.Context, r *request) (answer request, err error) {
 	var d schedule.Description
 	switch r.Verb {
@@ -126,7 +126,7 @@ func (c *caller) call(ctx context.Context, r *request) (answer request, err erro
 	return answer, err
 }
 
-// all returns what was asked for so far, in the order in which it was sent.
+// all returns the requests so far, in the order in which they were sent.
 func (c *caller) all() []request {
 	c.mu.Lock()
 	defer c.mu.Unlock()

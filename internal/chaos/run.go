@@ -28,13 +28,13 @@ const (
 // startTimeout bounds the start of the installation.
 const startTimeout = 2 * time.Minute
 
-// Config says what a run is like. All fields are required.
+// Config describes a run. All fields are required.
 type Config struct {
 	// Duration is how long schedules fire and faults happen. Setting up and coming to rest take longer.
 	Duration time.Duration
-	// Seed decides which faults happen when, and what is asked of the API.
+	// Seed decides which faults happen when, and which requests are made.
 	Seed uint64
-	// Schedules is how many there are.
+	// Schedules is the number of schedules.
 	Schedules int
 	// Settle bounds how long everything may take to come to rest after the last fault.
 	Settle time.Duration
@@ -42,15 +42,15 @@ type Config struct {
 	Dir string
 	// Binary is the program to run, which has the commands of the roles, [NodeCommand] and [WorkerCommand].
 	Binary string
-	// FillDisks lets faults fill the disks of the NATS nodes. Each then has a file system of its own in memory, which needs Linux and
-	// the right to mount.
+	// FillDisks lets faults fill the disks of the NATS nodes. Each node then has its own file system in memory, which needs
+	// Linux and the right to mount.
 	FillDisks bool
-	// Progress is called about every second, with what is going on, in one line.
+	// Progress is called about every second, with one line on what is going on.
 	Progress func(string)
 }
 
-// Run runs an installation under faults and judges what came of it. When it returns, all its processes are gone. Its error
-// says that the run could not be made; what the run has found is in the report.
+// Run runs an installation under faults and judges the result. When it returns, all its processes are gone. An error means that
+// the run could not be made; findings are in the report.
 func Run(ctx context.Context, config Config) (*Report, error) {
 	if supported != nil {
 		return nil, supported
@@ -215,8 +215,8 @@ func (r *trial) progress(format string, args ...any) { r.config.Progress(fmt.Spr
 
 const (
 	settlePoll = 2 * time.Second
-	// stillFor is how long nothing may happen before the run is at its end: longer than the acknowledgement wait of an
-	// action, after which a lost lease would be seen.
+	// stillFor is how long nothing may happen before the run is at its end: longer than the acknowledgement wait of an action,
+	// after which a lost lease would show.
 	stillFor = 12 * time.Second
 )
 
@@ -259,7 +259,7 @@ type rest struct {
 	findings    Findings
 	busy, open  int
 	events, ran int
-	// since is when the events and the ledger had grown last.
+	// since is when the events and the ledger had last grown.
 	since time.Time
 }
 
@@ -271,13 +271,13 @@ func (n *rest) still(last *rest) {
 	n.since = last.since
 }
 
-// over reports whether nothing more is to be expected: nothing goes on, and has not for a while. Where something is missed,
-// it may just be late; then it gets all the time there is.
+// over reports whether nothing more is to be expected: nothing goes on, and nothing has for a while. A missing action may just
+// be late, so it gets all the time there is.
 func (n *rest) over() bool {
 	return n.busy == 0 && n.open == 0 && n.findings.Missed+n.findings.Lost+n.findings.Unexplained == 0 && time.Since(n.since) >= stillFor
 }
 
-// look gathers the evidence there is, and judges it.
+// look gathers the present evidence, and judges it.
 func (r *trial) look(ctx context.Context) (rest, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -335,7 +335,7 @@ func (r *trial) judge(now rest, healed time.Time) *Report {
 	return report
 }
 
-// EnsureEmpty makes sure that a folder for a run is there and empty.
+// EnsureEmpty makes sure that a folder for a run exists and is empty.
 func EnsureEmpty(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

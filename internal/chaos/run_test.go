@@ -22,15 +22,15 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
-// The settings of TestRun: how long it makes faults, with which seed, and how many schedules. A run of a length of its own
-// has a seed by chance, if it is not given; the report tells it.
+// The settings of TestRun: how long it makes faults, with which seed, and the number of schedules. With a length but without a
+// seed, the seed is random; the report contains it.
 const (
 	durationVariable  = "CARILLON_CHAOS_DURATION"
 	seedVariable      = "CARILLON_CHAOS_SEED"
 	schedulesVariable = "CARILLON_CHAOS_SCHEDULES"
 )
 
-// binaryDir holds the binary; TestMain removes it.
+// binaryDir contains the binary; TestMain removes it.
 var binaryDir string
 
 // carillon builds the program once.
@@ -46,7 +46,7 @@ var carillon = sync.OnceValues(func() (binary string, err error) {
 	return binary, nil
 })
 
-// chaosCommand is a run of the program as it is, whose temporary files go to a folder.
+// chaosCommand is a run of the real program, whose temporary files go to a folder.
 func chaosCommand(t *testing.T, temporary string, args ...string) *exec.Cmd {
 	t.Helper()
 	if testing.Short() {
@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 	requireEmpty(t, temporary)
 }
 
-// TestRunThatIsInterrupted ends its processes and leaves nothing behind.
+// TestRunThatIsInterrupted: an interrupted run ends its processes and leaves nothing behind.
 func TestRunThatIsInterrupted(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -106,7 +106,7 @@ func TestRunThatIsInterrupted(t *testing.T) {
 	var err error
 	end := sync.OnceFunc(func() { err = cmd.Wait() })
 	defer end()
-	defer func() { _ = cmd.Process.Kill() }() // first, should the test fail before
+	defer func() { _ = cmd.Process.Kill() }() // first, in case the test fails earlier
 
 	var children []int
 	for deadline := time.Now().Add(patience); len(children) < nodeCount+len(roleNames()); {

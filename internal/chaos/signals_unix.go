@@ -15,7 +15,7 @@ func suspend(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
 func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 
-// fill tells a node that its storage is full, empty that it is not any more.
+// fill tells a node that its storage is full, empty that it has room again.
 func fill(p *os.Process) error { return p.Signal(syscall.SIGUSR1) }
 
 func empty(p *os.Process) error { return p.Signal(syscall.SIGUSR2) }
@@ -23,7 +23,7 @@ func empty(p *os.Process) error { return p.Signal(syscall.SIGUSR2) }
 // isFill tells the signal of fill from that of empty.
 func isFill(s os.Signal) bool { return s == syscall.SIGUSR1 }
 
-// fillSignals are those of fill and empty that come to this process, until stop is called.
+// fillSignals are the signals of fill and empty that this process receives, until stop is called.
 func fillSignals() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 8)
 	signal.Notify(c, syscall.SIGUSR1, syscall.SIGUSR2)

@@ -11,14 +11,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// actionType is what the workers of a run know.
+// actionType is the type of action that the workers of a run handle.
 const (
 	actionType = "chaos"
 	taskQueue  = "chaos"
 	idPrefix   = "chaos-"
 )
 
-// Verb is what a request to the API asks for.
+// Verb is the kind of a request to the API.
 type Verb string
 
 // The verbs of the requests of a run.
@@ -54,9 +54,8 @@ type work struct {
 	Work schedule.Duration `json:"work"`
 }
 
-// restlessEvery: one in so many schedules is paused, unpaused and updated all the time. Since nobody can tell whether a
-// time just before a pause or an update is still made, the times there cannot all be checked; so most schedules are left
-// alone.
+// restlessEvery: one in this many schedules is paused, unpaused and updated all the time. Nobody can tell whether a time just
+// before a pause or an update is still made, so not all of its times can be checked. Therefore most schedules are left alone.
 const restlessEvery = 4
 
 // newWorkload works out the requests of a run in order: the schedules are created in its first part, and then triggered,
@@ -87,7 +86,7 @@ type workload struct {
 
 func (w *workload) add(o operation) { w.operations = append(w.operations, o) }
 
-// schedule makes the i-th schedule. Each overlap policy has as many as the others.
+// schedule makes the i-th schedule. Each overlap policy has the same number of schedules.
 func (w *workload) schedule(i int) schedule.Schedule {
 	every := time.Duration(4+w.random.IntN(9)) * time.Second
 	overlap := policies[i%len(policies)]
@@ -116,15 +115,15 @@ func (w *workload) spec(every time.Duration) schedule.Spec {
 	return spec
 }
 
-// input chooses how long a run takes. Where an overlap policy keeps no more than it can work off, some runs take longer
-// than there is time between two of them, so that the policy has to act.
+// input chooses how long a run takes. Where an overlap policy keeps no more than it can work off, some runs take longer than
+// the time between two of them, so that the policy has to act.
 func (w *workload) input(every time.Duration, overlap schedule.OverlapPolicy) json.RawMessage {
 	longest := every / 4
 	if overlap != schedule.OverlapBufferAll && w.random.IntN(3) == 0 {
 		longest = every + every/2
 	}
 	took := time.Duration(w.random.Int64N(int64(longest))).Round(time.Millisecond)
-	text, _ := json.Marshal(work{schedule.Duration(took)}) // a struct of one text: it does not fail
+	text, _ := json.Marshal(work{schedule.Duration(took)}) // a struct of one text: it never fails
 	return text
 }
 
@@ -151,12 +150,12 @@ func (w *workload) request(id string, sched schedule.Schedule, at time.Duration)
 	to := from.Add(time.Duration(10+w.random.IntN(50)) * time.Second)
 	overlap := pick(w.random, []schedule.OverlapPolicy{schedule.OverlapAllowAll, schedule.OverlapBufferOne, schedule.OverlapSkip})
 	if sched.Policies.Overlap == schedule.OverlapBufferAll {
-		overlap = schedule.OverlapBufferAll // of the others the runs are too long for a queue of them
+		overlap = schedule.OverlapBufferAll // the runs of the others are too long for a queue of them
 	}
 	w.add(operation{At: at, Verb: Backfill, ID: id, Range: schedule.BackfillRange{Start: from, End: to, Overlap: overlap}})
 }
 
-// change updates, or pauses and later unpauses. It returns when the schedule is at peace again.
+// change updates, or pauses and later unpauses. It returns when the change is over.
 func (w *workload) change(id string, sched schedule.Schedule, at, last time.Duration) time.Duration {
 	if w.random.IntN(3) == 0 {
 		every := time.Duration(4+w.random.IntN(9)) * time.Second
@@ -166,7 +165,7 @@ func (w *workload) change(id string, sched schedule.Schedule, at, last time.Dura
 	}
 	until := at + span{3 * time.Second, 15 * time.Second}.choose(w.random)
 	w.add(operation{At: at, Verb: Pause, ID: id})
-	if until < last { // else it ends paused, and has to be found so
+	if until < last { // otherwise it ends paused, which is checked
 		w.add(operation{At: until, Verb: Unpause, ID: id})
 	}
 	return until

@@ -16,8 +16,8 @@ func TestWorkloadFollowsFromItsSeed(t *testing.T) {
 	require.NotEqual(t, newWorkload(7, 50, time.Minute, end), newWorkload(8, 50, time.Minute, end))
 }
 
-// TestWorkloadIsValid and holds every verb and every policy; each schedule is created before anything else is asked of it,
-// and has nothing due after the end.
+// TestWorkloadIsValid: a workload is valid and has every verb and every policy. Each schedule is created before any other
+// request about it, and has nothing due after the end.
 func TestWorkloadIsValid(t *testing.T) {
 	t.Parallel()
 	const duration = 3 * time.Minute
