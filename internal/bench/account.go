@@ -11,21 +11,21 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Where the worker is: on the connection of the roles, on one of its own, or on one of its own in a NATS account of its own, as a worker that
-// the installation does not trust.
+// Where the worker is: on the connection of the roles, on a connection of its own, or on a connection in a NATS account of its
+// own, like a worker that the installation does not trust.
 const (
 	WorkerTogether = "together"
 	WorkerApart    = "apart"
 	WorkerFenced   = "fenced"
 )
 
-// The users of a server with a fenced worker. It asks nobody for a password: it is there for the measurement alone.
+// The users of a server with a fenced worker. There are no passwords: the server exists only for the measurement.
 const (
 	fencedUser = "worker"
 	fencedAPI  = "js.bench.API"
 )
 
-// fencedAccounts are the accounts of deploy/nats/carillon.conf, for the queue that is measured; names stand for what is in braces.
+// fencedAccounts are the accounts of deploy/nats/carillon.conf, for the measured queue. Names in braces are placeholders.
 const fencedAccounts = `
 no_auth_user: owner
 accounts {
@@ -66,7 +66,7 @@ accounts {
 }
 `
 
-// fenceConfig writes a configuration of NATS in which the worker has an account of its own, and returns where.
+// fenceConfig writes a configuration of NATS in which the worker has an account of its own, and returns its path.
 func fenceConfig(dir string, names subjects.Names) (string, error) {
 	text := strings.NewReplacer(
 		"{prefix}", names.Prefix(), "{queue}", namespace+"."+subjects.Escape(taskQueue), "{api}", fencedAPI,

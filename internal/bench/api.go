@@ -41,7 +41,7 @@ func measureAPI(ctx context.Context, s *session) error {
 		return err
 	}
 	for _, request := range s.requests(what) {
-		if err := s.quiet(ctx); err != nil { // what the requests before have left to do is not part of these
+		if err := s.quiet(ctx); err != nil { // work that earlier requests have left is not part of these
 			return err
 		}
 		deadline := time.Now().Add(time.Duration(s.Duration))
@@ -60,7 +60,7 @@ type request struct {
 	do   func(ctx context.Context, i int64) error
 }
 
-// requests are those that are made for some time, about schedules by chance.
+// requests are the requests that are made for some time, about random schedules.
 func (s *session) requests(what schedule.Schedule) []request {
 	anyID := func() string { return benchID(rand.IntN(s.Schedules)) }
 	return []request{
@@ -79,8 +79,8 @@ func (s *session) requests(what schedule.Schedule) []request {
 	}
 }
 
-// hammer makes requests of one kind from all clients, as long as it may begin another, and notes how they fared. What is
-// refused is counted: under such a load that may happen. Only the end of ctx ends it early.
+// hammer makes requests of one kind from all clients for as long as another one may begin, and notes the results. Refusals are
+// counted, because they may happen under such a load. Only the end of ctx ends it early.
 func (s *session) hammer(
 	ctx context.Context, name string, another func(done int64) bool, do func(ctx context.Context, i int64) error,
 ) error {

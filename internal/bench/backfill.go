@@ -18,7 +18,7 @@ func backfillScenario() Scenario {
 }
 
 func measureBackfill(ctx context.Context, s *session) error {
-	// The schedules have nothing but a past.
+	// The schedules have only a past.
 	const every = time.Minute
 	first := time.Now().Add(-time.Duration(s.Actions) * every).Truncate(every)
 	last := first.Add(time.Duration(s.Actions-1) * every)
@@ -47,7 +47,8 @@ func measureBackfill(ctx context.Context, s *session) error {
 	})
 }
 
-// backfilled are the actions of a backfill. They count as due when it is asked for: their nominal times are long past.
+// backfilled are the actions of a backfill. They count as due when the backfill is asked for: their nominal times are long
+// past.
 func backfilled(first time.Time, every time.Duration, n int, due time.Time) []entry {
 	entries := make([]entry, n)
 	for i := range entries {

@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
-// distance is a proxy that puts a NATS server further away: what passes takes its time, in each direction, as between
-// machines. So the round trips that an action waits for can be counted, whatever else the machine has to do.
+// distance is a proxy that puts a NATS server further away: all data is delayed in each direction, as between machines. So the
+// round trips that an action waits for can be counted, whatever else the machine has to do.
 type distance struct {
 	listener net.Listener
 	server   string
@@ -76,7 +76,7 @@ func (d *distance) connect(ctx context.Context, near, far net.Conn) {
 	ways.Wait()
 }
 
-// parcel is what was read at once, and when it arrives.
+// parcel is the data of one read, and when it arrives.
 type parcel struct {
 	data []byte
 	at   time.Time
@@ -88,7 +88,7 @@ const (
 	parcelBytes = 16 << 10
 )
 
-// carry carries what comes from one side to the other. The bandwidth is not limited: what is read is on its way at once.
+// carry carries data from one side to the other. The bandwidth is not limited: what is read is on its way at once.
 func (d *distance) carry(ctx context.Context, from io.Reader, to io.Writer) {
 	way := make(chan parcel, parcels)
 	var delivery sync.WaitGroup

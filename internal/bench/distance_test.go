@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDistance: an answer comes whole, and not before its time. Both ends are told of the end of the other.
+// TestDistance: an answer comes whole, and not before its time. Each end is told when the other ends.
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	server, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -20,7 +20,7 @@ func TestDistance(t *testing.T) {
 	go func() {
 		conn, err := server.Accept()
 		if err == nil {
-			_, err = io.Copy(conn, conn) // it answers with what it is told
+			_, err = io.Copy(conn, conn) // it echoes
 			_ = conn.Close()
 		}
 		ended <- err

@@ -16,7 +16,7 @@ import (
 // makers is how many clients create schedules side by side.
 const makers = 16
 
-// forEach calls do for every number below n, from so many clients, and shows how far it is.
+// forEach calls do for every number below n, from several clients, and shows its progress.
 func (s *session) forEach(ctx context.Context, stage string, n int, do func(ctx context.Context, i int) error) error {
 	var done atomic.Int64
 	group, working := errgroup.WithContext(ctx)
@@ -36,7 +36,7 @@ func (s *session) forEach(ctx context.Context, stage string, n int, do func(ctx 
 	return group.Wait()
 }
 
-// create creates schedules that are alike.
+// create creates identical schedules.
 func (s *session) create(ctx context.Context, stage string, n int, name func(int) string, what schedule.Schedule) error {
 	return s.forEach(ctx, stage, n, func(ctx context.Context, i int) error {
 		_, err := s.client.Create(ctx, schedule.CreateRequest{ID: name(i), Schedule: what})
@@ -49,8 +49,8 @@ func (s *session) remove(ctx context.Context, n int, name func(int) string) erro
 	return s.forEach(ctx, "deleting", n, func(ctx context.Context, i int) error { return s.client.Delete(ctx, name(i)) })
 }
 
-// createDormant creates schedules that lie beside those that are measured, and says how long that took. It waits until
-// everybody is done with them.
+// createDormant creates schedules that exist beside the measured ones, and returns how long that took. It waits until all
+// processes have finished with them.
 func (s *session) createDormant(ctx context.Context, n int) (took time.Duration, err error) {
 	if err := s.makeRoom(ctx, n); err != nil {
 		return 0, err
@@ -66,7 +66,7 @@ func (s *session) createDormant(ctx context.Context, n int) (took time.Duration,
 	return took, s.awaitIndex(ctx)
 }
 
-// makeRoom raises the limit of the namespace where there are to be so many schedules, beside those that are measured.
+// makeRoom raises the limit of the namespace if n schedules beside the measured ones need it.
 func (s *session) makeRoom(ctx context.Context, n int) error {
 	if n < schedule.DefaultMaxSchedules/2 {
 		return nil
@@ -87,20 +87,20 @@ func dormant(now time.Time) schedule.Schedule {
 	return work(schedule.Spec{Intervals: []schedule.Interval{phased(year, now.Add(year/2))}}, schedule.OverlapAllowAll)
 }
 
-// phased is an interval that has an instant.
+// phased is an interval that includes an instant.
 func phased(every time.Duration, at time.Time) schedule.Interval {
 	phase := time.Duration(at.Unix()%int64(every/time.Second)) * time.Second
 	return schedule.Interval{Every: schedule.Duration(every), Phase: schedule.Duration(phase)}
 }
 
-// work is a schedule of the action that is measured.
+// work is a schedule of the measured action.
 func work(spec schedule.Spec, overlap schedule.OverlapPolicy) schedule.Schedule {
 	return schedule.Schedule{
 		Spec: spec, Action: schedule.Action{Type: actionType, TaskQueue: taskQueue}, Policies: schedule.Policies{Overlap: overlap},
 	}
 }
 
-// expectAll puts into a ledger what the specification processor says is due, of schedules that are alike.
+// expectAll puts into a ledger what the specification processor says is due, for identical schedules.
 func expectAll(l *ledger, n int, name func(int) string, spec schedule.Spec, within span) error {
 	compiled, err := specproc.Compile(spec)
 	if err != nil {

@@ -37,8 +37,8 @@ func measureHerd(ctx context.Context, s *session) error {
 // timerLead is how long before a time its timer fires; the work begins then.
 const timerLead = 2 * time.Second
 
-// burst measures actions that are all due at one moment, until the last of them is completed. It calls trigger when it has
-// begun to measure.
+// burst measures actions that are all due at one moment, until the last of them is completed. It calls trigger when the
+// measurement has begun.
 func (s *session) burst(ctx context.Context, ledger *ledger, due time.Time, trigger func() error) error {
 	event, err := s.nextEvent(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 const natsScheme = "nats://"
 
-// host is the NATS that a run uses: in a folder of its own, embedded or a process, or one that is there.
+// host is the NATS that a run uses: a server of its own with its own folder, embedded or a process, or an existing server.
 type host struct {
 	external func(...nats.Option) (*nats.Conn, error)
 	sync     natsserver.SyncMode
@@ -33,16 +33,17 @@ type host struct {
 	// fenced are the names of the installation whose worker has an account of its own, nil for none.
 	fenced *subjects.Names
 
-	// children are the processes of the run, nil if it has none; url is where that of NATS is found, empty while there is none.
+	// children are the processes of the run, nil if it has none. url is the address of the NATS process, empty while there is
+	// none.
 	children *children
 	url      string
-	// roundTrip is how long an answer of NATS to the roles takes at least; distance sees to that, nil if it is zero.
+	// roundTrip is the shortest time of an answer of NATS to the roles. distance enforces it; nil if it is zero.
 	roundTrip time.Duration
 	distance  *distance
 }
 
-// openHost makes the data folder and starts a server, unless another is to be used. The run is broken off by fail if a process
-// of its own ends.
+// openHost makes the data folder and starts a server, unless an existing one is to be used. fail breaks the run off if one of
+// its processes ends.
 func openHost(ctx context.Context, c *Config, fail context.CancelCauseFunc) (*host, error) {
 	h := &host{external: c.Dial, sync: c.Sync, log: c.Logger, dir: c.Dir, roundTrip: c.RoundTrip}
 	if c.Worker == WorkerFenced {
@@ -64,7 +65,7 @@ func openHost(ctx context.Context, c *Config, fail context.CancelCauseFunc) (*ho
 	return h, nil
 }
 
-// makeDir makes a folder of its own in the one that was asked for, or where temporary files are.
+// makeDir makes a folder of its own in the requested one, or among the temporary files.
 func (h *host) makeDir() error {
 	var err error
 	if h.dir != "" {
@@ -79,7 +80,7 @@ func (h *host) makeDir() error {
 	return nil
 }
 
-// searchOptions are those of a server: it keeps the search index with its other data.
+// searchOptions are the search options of a server: it keeps the search index with its other data.
 func (h *host) searchOptions(names subjects.Names) roles.SearchOptions {
 	if h.external != nil {
 		return roles.SearchOptions{}
@@ -132,7 +133,7 @@ func (h *host) dial(options ...nats.Option) (*nats.Conn, error) {
 	return h.external(options...)
 }
 
-// roleURL is where a process finds NATS that has a role; at a distance, if there is to be one.
+// roleURL is where the process of a role finds NATS; at a distance, if there is to be one.
 func (h *host) roleURL() string {
 	if h.distance != nil {
 		return natsScheme + h.distance.address()
@@ -160,7 +161,7 @@ func (h *host) close() error {
 	return os.RemoveAll(h.dir)
 }
 
-// disk is how many bytes the data takes: that of the files, or what another server says of the streams.
+// disk is how many bytes the data takes: the size of the files, or for an existing server what it says of the streams.
 func (h *host) disk(streams traffic) (int64, error) {
 	if h.external != nil {
 		return int64(streams.bytes), nil
@@ -182,7 +183,7 @@ func (h *host) disk(streams traffic) (int64, error) {
 	return bytes, nil
 }
 
-// ignoreGone makes nothing of files that a running server removes meanwhile.
+// ignoreGone ignores files that a running server removes meanwhile.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -21,7 +21,7 @@ func inflightScenario() Scenario {
 }
 
 func measureInflight(ctx context.Context, s *session) error {
-	// Triggers are the only starts of which a schedule may have so many at once: of a backfill fewer are let in.
+	// Only triggers allow a schedule so many starts at once: backfills are admitted in smaller numbers.
 	if err := s.create(ctx, "creating schedules", 1, benchID, dormant(time.Now())); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func measureInflight(ctx context.Context, s *session) error {
 	return s.empty(ctx, t, event, writes, letGo)
 }
 
-// hold lets the code of all runs wait from now on, until they are let go: then one ends after the other, all of them within
+// hold makes the code of all runs wait from now on, until they are let go. Then one ends after the other, all of them within
 // the spread.
 func (s *session) hold(ctx context.Context, t *triggers) (letGo func()) {
 	gate := make(chan struct{})
@@ -65,7 +65,7 @@ func (s *session) hold(ctx context.Context, t *triggers) (letGo func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// fill triggers the schedule, one run after the other, until all are in progress, or one is not: then there are no more.
+// fill triggers the schedule, one run after the other, until all are in progress, or one is not: then no more will be.
 func (s *session) fill(ctx context.Context, t *triggers) error {
 	for i := range s.Runs {
 		s.config.Progress("filling", i, s.Runs)
@@ -95,7 +95,7 @@ func (s *session) empty(ctx context.Context, t *triggers, event uint64, writes *
 	if err != nil {
 		return err
 	}
-	if err := s.settle(ctx); err != nil { // what is written after the last completion counts as well
+	if err := s.settle(ctx); err != nil { // writes after the last completion count as well
 		return err
 	}
 	completed, last := momentsIn(allTime(), stored)

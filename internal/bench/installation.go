@@ -22,39 +22,39 @@ const (
 	actionType = "bench"
 	namespace  = worker.DefaultNamespace
 
-	// drain and grace are those of a server that stops.
+	// drain and grace are the times that a server allows itself to stop.
 	drain = 2500 * time.Millisecond
 	grace = 10 * time.Second
 
-	// With a million schedules much takes longer than usual, and half an hour of preparation should not be lost to one slow
-	// answer: askTimeout is for a request to the API, lookTimeout for one to NATS, clearTimeout for removing all streams.
+	// With a million schedules much takes longer than usual, and one slow answer should not waste half an hour of preparation.
+	// askTimeout is for a request to the API, lookTimeout for one to NATS, clearTimeout for removing all streams.
 	askTimeout   = time.Minute
 	lookTimeout  = 30 * time.Second
 	clearTimeout = time.Minute
 )
 
-// installation is an installation that runs: all roles and a worker on one connection, as in a server, and a client on
-// another. Or the roles are processes of their own, and the worker alone is here.
+// installation is a running installation: all roles and a worker on one connection, as in a server, and a client on another. Or
+// the roles are processes of their own, and only the worker runs here.
 type installation struct {
 	names   subjects.Names
 	cluster *roles.Cluster
 	client  *client.Client
-	// js is that of the client.
+	// js is the client's JetStream.
 	js jetstream.JetStream
 
 	search roles.SearchOptions
 	conn   *roles.Connection
-	// apart is the connection of the worker, if it has one of its own.
+	// apart is the connection of the worker, if it has its own.
 	apart  *roles.Connection
 	asks   *nats.Conn
 	cancel context.CancelFunc
 	ended  chan error
-	// children has the roles as processes; nil if they are here.
+	// children are the roles as processes; nil if they run here.
 	children *children
 }
 
 // startInstallation starts all roles and returns when requests are answered. If a role ends by itself, fail is called. The
-// installation is to be closed also if there is an error.
+// caller closes the installation even if there is an error.
 func startInstallation(
 	ctx context.Context, h *host, c *Config, names subjects.Names, handler worker.Handler, fail context.CancelCauseFunc,
 ) (i *installation, err error) {
@@ -98,7 +98,7 @@ func startInstallation(
 	return i, i.startRoles(ctx, h.children, h.roleURL())
 }
 
-// connectClient gives the clients, and what is measured around them, a connection of their own.
+// connectClient gives the clients, and the measurements around them, a connection of their own.
 func (i *installation) connectClient(h *host) (err error) {
 	if i.asks, err = h.dial(nats.Name("carillon-bench-client"), nats.MaxReconnects(-1)); err != nil {
 		return fmt.Errorf("bench: connect to NATS: %w", err)

@@ -12,14 +12,14 @@ const (
 	histogramDigits = 3
 )
 
-// histogram collects how long something took. It is not safe for concurrent use.
+// histogram collects durations. It is not safe for concurrent use.
 type histogram struct{ hdr *hdrhistogram.Histogram }
 
 func newHistogram() histogram {
 	return histogram{hdrhistogram.New(1, histogramMax, histogramDigits)}
 }
 
-// add records a duration. What is below zero counts as zero, and what is beyond a day as a day.
+// add records a duration. Below zero it counts as zero, beyond a day as a day.
 func (h histogram) add(d time.Duration) {
 	// Within the range there is no error.
 	_ = h.hdr.RecordValue(min(max(d.Microseconds(), 0), histogramMax))
@@ -27,7 +27,7 @@ func (h histogram) add(d time.Duration) {
 
 func (h histogram) merge(other histogram) { h.hdr.Merge(other.hdr) }
 
-// Quantiles are those of a distribution of durations, in milliseconds.
+// Quantiles are the quantiles of a distribution of durations, in milliseconds.
 type Quantiles struct {
 	P50  Milliseconds `json:"p50"`
 	P90  Milliseconds `json:"p90"`

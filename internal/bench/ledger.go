@@ -10,7 +10,7 @@ import (
 type entry struct {
 	nominal time.Time
 	due     time.Time
-	// began is when its code began for the first time, runs how often it did.
+	// began is when its code first began, runs how often it did.
 	began time.Time
 	runs  int
 }
@@ -33,7 +33,7 @@ func allTime() span { return span{to: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC
 type ledger struct {
 	mu      sync.Mutex
 	entries map[string][]entry // by schedule, in the order of their nominal times
-	// ran counts the entries that have begun, strangers the runs that nothing due explains.
+	// ran counts the entries that have begun, strangers the runs that no due action explains.
 	ran       int
 	strangers int
 }
@@ -64,7 +64,7 @@ func (l *ledger) begin(id string, nominal, at time.Time) {
 	}
 }
 
-// forgetStrangers forgets the runs so far that nothing due explains.
+// forgetStrangers forgets the runs so far that no due action explains.
 func (l *ledger) forgetStrangers() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,14 +74,14 @@ func (l *ledger) forgetStrangers() {
 // tally is what a ledger says of the actions that are due in a span.
 type tally struct {
 	due, started, missed, doubled int
-	// unexpected counts runs that nothing due explains, early those that began before they were due. Both should be zero.
+	// unexpected counts runs that no due action explains, early those that began before they were due. Both should be zero.
 	unexpected, early int
 	// last is when the last code began.
 	last     time.Time
 	lateness histogram
 }
 
-// count tells of the actions that are due in a span.
+// count counts the actions that are due in a span.
 func (l *ledger) count(s span) tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *tally) add(e *entry) {
 	t.lateness.add(e.began.Sub(e.due))
 }
 
-// progress returns how many actions have begun so far, of all.
+// progress returns how many actions have begun so far, and how many there are.
 func (l *ledger) progress() (ran, all int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -85,8 +85,7 @@ func TestGrowing(t *testing.T) {
 	assert.False(t, newLedger().growing(span{noon, after(1000)}), "nothing is due")
 }
 
-// TestLoadIsWhatTheSpecSays: what a load expects is what its schedules are due for, and the measured part of it comes to the
-// rate that is offered.
+// TestLoadIsWhatTheSpecSays: a load expects what its schedules are due for, and its measured part amounts to the offered rate.
 func TestLoadIsWhatTheSpecSays(t *testing.T) {
 	t.Parallel()
 	for _, interval := range []time.Duration{time.Second, 3 * time.Second} {

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// cooldown is how long the load goes on after it has been measured, so that it is steady to the end.
+// cooldown is how long the load goes on after the measurement, so that it is steady to the end.
 const cooldown = time.Second
 
 // load is schedules that are due again and again, for some time.
@@ -20,13 +20,13 @@ type load struct {
 	duration  time.Duration
 	overlap   schedule.OverlapPolicy
 	name      func(int) string
-	// together lets all schedules be due at one moment, and only then.
+	// together makes all schedules due at one moment, and only then.
 	together bool
 }
 
-// times are the moments of a load, once it is known when it begins.
+// times are the moments of a load, once its beginning is known.
 type times struct {
-	// measured is when it is measured, all when anything is due.
+	// measured is the span of the measurement, all the span in which anything is due.
 	measured, all span
 }
 
@@ -40,8 +40,8 @@ func (l *load) times(begin time.Time) times {
 	return t
 }
 
-// schedule is what all schedules of the load are like. Their times are spread evenly over the interval by jitter: without
-// it all of them would be due at once.
+// schedule is the common form of all schedules of the load. Jitter spreads their times evenly over the interval: without it all
+// of them would be due at once.
 func (l *load) schedule(t times) schedule.Schedule {
 	spec := schedule.Spec{
 		Intervals: []schedule.Interval{phased(l.interval, t.all.from)},
@@ -53,20 +53,20 @@ func (l *load) schedule(t times) schedule.Schedule {
 	return work(spec, l.overlap)
 }
 
-// offered is what came of a load.
+// offered is the result of a load.
 type offered struct {
 	times
 	ledger   *ledger
 	measured tally
-	// completed counts the completions that were stored while it was measured.
+	// completed counts the completions that were stored during the measurement.
 	completed int
 	growing   bool
 }
 
-// rate is how many completions were stored in a second.
+// rate is how many completions were stored per second.
 func (o *offered) rate() float64 { return o.times.measured.per(o.completed) }
 
-// offering is how many actions were due in a second.
+// offering is how many actions were due per second.
 func (o *offered) offering() float64 { return o.times.measured.per(o.measured.due) }
 
 // sustained reports whether the installation has kept up with the load.
@@ -107,7 +107,7 @@ func (s *session) offer(ctx context.Context, l load) (*offered, error) {
 	return o, s.account(ctx, o, event, from, to)
 }
 
-// account works out what came of a load, from the ledger and the events.
+// account works out the result of a load, from the ledger and the events.
 func (s *session) account(ctx context.Context, o *offered, event uint64, from, to gauge) error {
 	all := o.ledger.count(allTime())
 	stored, err := s.completions(ctx, event, all.started)
@@ -120,14 +120,14 @@ func (s *session) account(ctx context.Context, o *offered, event uint64, from, t
 	s.result.apply(all)
 	s.result.Offered, s.result.Completed = Rate(o.offering()), Rate(o.rate())
 	s.result.Lateness = o.measured.lateness.quantiles()
-	// What is stored between the two readings belongs to the completions between them, not to those of the window.
+	// Messages stored between the two readings belong to the completions between them, not to those of the window.
 	completed, _ := momentsIn(span{from.at, to.at}, stored)
 	s.result.Messages, s.result.MessagesByStream = to.traffic.each(from.traffic, completed)
 	return nil
 }
 
-// prepare creates the schedules of a load before any of them is due. How long that takes is not known before: if it takes
-// longer than was thought it is done again, with more time.
+// prepare creates the schedules of a load before any of them is due. It cannot know how long that takes: if it takes longer
+// than estimated, prepare starts again with more time.
 func (s *session) prepare(ctx context.Context, l load, ledger *ledger) (times, error) {
 	const tries, reserve = 4, 500 * time.Millisecond
 	estimate := time.Duration(l.schedules) * time.Second / 1000
@@ -150,7 +150,7 @@ func (s *session) prepare(ctx context.Context, l load, ledger *ledger) (times, e
 	return times{}, fmt.Errorf("bench: %d schedules could not be created in time", l.schedules)
 }
 
-// takeBack removes the schedules of a load that were created too late, and sees that none of their runs is left.
+// takeBack removes the schedules of a load that were created too late, and makes sure that none of their runs is left.
 func (s *session) takeBack(ctx context.Context, l load, ledger *ledger) error {
 	if err := s.remove(ctx, l.schedules, l.name); err != nil {
 		return err

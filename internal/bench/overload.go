@@ -47,7 +47,7 @@ func measureOverload(ctx context.Context, s *session) error {
 }
 
 // attempt offers a number of actions each second. The schedules are deleted afterwards, so that each attempt has the
-// installation for itself. The counts of all attempts go into the result, all other figures are those of the last.
+// installation for itself. The counts of all attempts go into the result; all other figures are those of the last one.
 func (s *session) attempt(ctx context.Context, number, rate int) (*offered, error) {
 	sum := *s.result
 	name := func(i int) string { return fmt.Sprintf("bench-%d-%06d", number, i) }
@@ -72,20 +72,20 @@ func (r *Result) addCounts(other *Result) {
 	r.Early += other.Early
 }
 
-// search looks for the highest rate that is sustained: half as much again while it is, and then between the last rate that
-// was and the first that was not.
+// search looks for the highest sustained rate. While rates are sustained it tries half as much again, then it halves the range
+// between the last sustained rate and the first that was not.
 type search struct {
 	// good is the highest rate that was sustained, bad the lowest that was not; zero if there is none yet.
 	good, bad int
 	next      int
-	// best is what was completed at the highest rate that was sustained.
+	// best is what was completed at the highest sustained rate.
 	best float64
-	// halvings is how often it still looks between the two.
+	// halvings is how many more times it looks between the two.
 	halvings int
 	known    bool
 }
 
-// newSearch returns a search, or one that tries nothing else than a rate that is known.
+// newSearch returns a search, or one that tries only a known rate.
 func newSearch(known int) *search {
 	if known > 0 {
 		return &search{next: known, known: true}
@@ -95,7 +95,7 @@ func newSearch(known int) *search {
 
 func (s *search) rate() int { return s.next }
 
-// tried says what came of a rate.
+// tried notes the outcome of a rate.
 func (s *search) tried(sustained bool, completed float64) {
 	if sustained {
 		s.good = s.next
@@ -103,7 +103,7 @@ func (s *search) tried(sustained bool, completed float64) {
 		s.bad = s.next
 	}
 	if sustained || s.good == 0 || s.known {
-		// As long as no rate was sustained, what was completed is the best that is known.
+		// Until a rate is sustained, what was completed is the best known.
 		s.best = max(completed, 1)
 	}
 	switch {

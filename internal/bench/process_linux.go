@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// resetPeak forgets the most memory this process has had so far.
+// resetPeak forgets the peak memory of this process so far.
 func resetPeak() {
 	const peakOnly = "5"
-	_ = os.WriteFile("/proc/self/clear_refs", []byte(peakOnly), 0) // where that is forbidden the peak is that of the process
+	_ = os.WriteFile("/proc/self/clear_refs", []byte(peakOnly), 0) // where that is forbidden the peak is that of the whole process
 }
 
-// memory returns the memory this process has, and the most it has had.
+// memory returns the memory of this process, and its peak.
 func memory() (rss, peak int64) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -22,7 +22,7 @@ func memory() (rss, peak int64) {
 	return kibibytes(string(status), "VmRSS:"), kibibytes(string(status), "VmHWM:")
 }
 
-// kibibytes reads a line such as "VmRSS:   1234 kB".
+// kibibytes reads a line such as "VmRSS: 1234 kB".
 func kibibytes(status, name string) int64 {
 	_, rest, _ := strings.Cut(status, name)
 	fields := strings.Fields(rest)
@@ -36,13 +36,13 @@ func kibibytes(status, name string) int64 {
 	return n << 10
 }
 
-// rssUnit is the unit of what getrusage says about memory.
+// rssUnit is the unit of memory in getrusage.
 const rssUnit = 1 << 10
 
 // usageOf returns what another process has used; zero if it has ended.
 func usageOf(pid int) usage {
 	dir := "/proc/" + strconv.Itoa(pid)
-	stat, _ := os.ReadFile(dir + "/stat") // what cannot be read is empty
+	stat, _ := os.ReadFile(dir + "/stat") // a file that cannot be read counts as empty
 	status, _ := os.ReadFile(dir + "/status")
 	return usage{ticks(string(stat)), kibibytes(string(status), "VmRSS:"), kibibytes(string(status), "VmHWM:")}
 }

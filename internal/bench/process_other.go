@@ -5,10 +5,10 @@ package bench
 // resetPeak does nothing: here the peak is that of the whole process.
 func resetPeak() {}
 
-// memory returns the most memory this process has had; what it has is not known.
+// memory returns the peak memory of this process; its present memory is unknown.
 func memory() (rss, peak int64) { return 0, maxRSS() }
 
-// rssUnit is the unit of what getrusage says about memory.
+// rssUnit is the unit of memory in getrusage.
 const rssUnit = 1
 
 // usageOf is not known here.

@@ -16,7 +16,7 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// maxRSS returns the most memory this process has had.
+// maxRSS returns the peak memory of this process.
 func maxRSS() int64 {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

@@ -2,7 +2,7 @@ package bench
 
 import "time"
 
-// Without getrusage these figures are not known.
+// Without getrusage these figures are unknown.
 
 func cpuTime() time.Duration { return 0 }
 

@@ -22,10 +22,10 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/sleep"
 )
 
-// NATSCommand is the hidden command of the program that runs the NATS server of a run with processes of their own: [RunNATS].
+// NATSCommand is the hidden command of the program that runs the NATS server of a run with processes of its own: [RunNATS].
 const NATSCommand = "bench-nats"
 
-// The names of the processes, as results have them.
+// The names of the processes in results.
 const (
 	processBench = "bench"
 	processNATS  = "nats"
@@ -34,7 +34,7 @@ const (
 // roleProcesses are the roles that become processes of their own, in the order in which they are told to end.
 var roleProcesses = []string{"frontend", "generator", "backfiller", "invoker"}
 
-// RunNATS runs a NATS server on a port of its own choice until ctx ends. It writes its URL to out, as one line.
+// RunNATS runs a NATS server on a free port until ctx ends. It writes its URL to out, as one line.
 func RunNATS(ctx context.Context, log *slog.Logger, out io.Writer, dir, sync string) error {
 	server, err := natsserver.Start(ctx, natsserver.Options{Dir: dir, Port: -1, Sync: natsserver.SyncMode(sync), Logger: log})
 	if err != nil {
@@ -56,7 +56,7 @@ type children struct {
 	all  map[string]*process
 }
 
-// newChildren prepares processes of a program; "" stands for the one that runs.
+// newChildren prepares processes of a program; "" means the running program.
 func newChildren(binary string, fail context.CancelCauseFunc) (c *children, err error) {
 	if binary == "" {
 		if binary, err = os.Executable(); err != nil {
@@ -66,15 +66,15 @@ func newChildren(binary string, fail context.CancelCauseFunc) (c *children, err 
 	return &children{binary: binary, launch: child.NewLauncher(), fail: fail, all: map[string]*process{}}, nil
 }
 
-// process is one that runs.
+// process is a running process.
 type process struct {
 	cmd *exec.Cmd
-	// asked is closed when it has been told to end, ended when it has.
+	// asked is closed when it has been told to end, ended when it has ended.
 	asked, ended chan struct{}
 	log          tail
 }
 
-// start starts a process, and returns what it writes to its standard output, if that is asked for.
+// start starts a process, and returns its standard output, if that is asked for.
 func (c *children) start(name string, output bool, args ...string) (out io.ReadCloser, err error) {
 	p := &process{cmd: exec.Command(c.binary, args...), asked: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd.Stderr = &p.log
@@ -150,7 +150,8 @@ func (c *children) startNATS(ctx context.Context, dir string, sync natsserver.Sy
 	return strings.TrimSpace(line), nil
 }
 
-// startRoles starts a process for each role, as an operator would, and returns when all of them are there and the API answers.
+// startRoles starts a process for each role, as an operator would, and returns when all of them have announced themselves and
+// the API answers.
 func (i *installation) startRoles(ctx context.Context, c *children, url string) error {
 	i.children = c
 	for _, role := range roleProcesses {
@@ -165,7 +166,7 @@ func (i *installation) startRoles(ctx context.Context, c *children, url string) 
 	return i.awaitRoles(ctx)
 }
 
-// awaitRoles waits until each role has told that it is there, and the API answers.
+// awaitRoles waits until each role has announced itself, and the API answers.
 func (i *installation) awaitRoles(ctx context.Context) error {
 	for {
 		present, err := i.present(ctx)
@@ -206,7 +207,7 @@ type usage struct {
 	rss, peak int64
 }
 
-// usages returns those of all processes of the run by their names, this one included.
+// usages returns the usage of each process of the run by its name, including this one.
 func (s *session) usages() map[string]usage {
 	rss, peak := memory()
 	all := map[string]usage{processBench: {cpuTime(), rss, peak}}
@@ -226,7 +227,7 @@ func total(all map[string]usage) (sum usage) {
 	return sum
 }
 
-// tailBytes is how much of what a process says last is kept.
+// tailBytes is how much of the last output of a process is kept.
 const tailBytes = 2048
 
 // tail keeps the end of what is written to it. It is safe for concurrent use.

@@ -27,8 +27,8 @@ func program(t *testing.T) string {
 	return binary
 }
 
-// TestProcesses: everything runs once with each role in a process of its own, at a distance, across a restart; and the figures
-// say what each of the processes used. Nothing is left behind.
+// TestProcesses: everything runs once with each role in a process of its own, at a distance, across a restart. The figures say
+// what each of the processes used. Nothing is left behind.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	c := config(t)
@@ -54,7 +54,7 @@ func TestEveryPoolIsAProcess(t *testing.T) {
 	assert.ElementsMatch(t, append([]string{"frontend"}, subjects.Pools()...), roleProcesses)
 }
 
-// TestAProcessThatEnds: a process that ends by itself breaks the run off, with what it said last.
+// TestAProcessThatEnds: a process that ends by itself breaks the run off, with its last output.
 func TestAProcessThatEnds(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "carillon")

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// blockRate samples one blocking for each so many nanoseconds blocked, mutexRate one contention in so many.
+	// blockRate samples one blocking event per this many nanoseconds blocked, mutexRate one contention in this many.
 	blockRate = 10_000_000
 	mutexRate = 100
 )
 
-// profiler writes profiles of what is measured. The nil profiler writes none.
+// profiler writes profiles of the measurement. The nil profiler writes none.
 type profiler struct {
 	dir, name string
 	cpu       *os.File
@@ -50,7 +50,7 @@ func (p *profiler) start() error {
 	return nil
 }
 
-// stop writes the profiles. Without a start, and a second time, it does nothing.
+// stop writes the profiles. Without a start, or a second time, it does nothing.
 func (p *profiler) stop() error {
 	if p == nil || p.cpu == nil {
 		return nil

@@ -17,12 +17,12 @@ import (
 const (
 	rawPublishers = 64
 	rawBytes      = 600
-	// rawWarmup is which part of the time is added before, and not measured.
+	// rawWarmup is the fraction of the time that is added before, and not measured.
 	rawWarmup = 4
 )
 
-// rawPuts measures what the server does without Carillon: how many messages it stores in a second, from publishers that
-// wait for each acknowledgement. The stream it uses is removed again.
+// rawPuts measures the server without Carillon: how many messages it stores per second, from publishers that wait for each
+// acknowledgement. The stream it uses is removed again.
 func rawPuts(
 	ctx context.Context, js jetstream.JetStream, names subjects.Names, replicas int, d time.Duration,
 ) (rate Rate, err error) {
@@ -58,7 +58,7 @@ func rawPuts(
 	return rate, errors.Join(publishers.Wait(), ctx.Err())
 }
 
-// rateOver returns how fast a counter grows, once it has warmed up.
+// rateOver returns how fast a counter grows, after its warm-up.
 func rateOver(ctx context.Context, counter *atomic.Int64, d time.Duration) Rate {
 	_ = sleep.For(ctx, d/rawWarmup)
 	before, from := counter.Load(), time.Now()

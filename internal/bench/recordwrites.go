@@ -13,15 +13,15 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// recordWrites counts how often a record is written. It listens to what is published on the subject of the record: the bucket
-// keeps the newest write only, and a consumer of it could pass over those in between.
+// recordWrites counts how often a record is written. It listens to the messages on the subject of the record: the bucket keeps
+// the newest write only, and one of its consumers could skip those in between.
 type recordWrites struct {
 	subscription *nats.Subscription
 	closed       chan struct{}
 
 	mu sync.Mutex
-	// replaced are the revisions that were written over. A write names the one that it takes the place of, and of several
-	// that name the same one only one is stored.
+	// replaced are the revisions that were overwritten. A write names the revision that it replaces, and of several writes that
+	// name the same one only one is stored.
 	replaced map[string]bool
 	bytes    int64
 }
@@ -42,7 +42,7 @@ func watchRecord(conn *nats.Conn, bucket, key string) (*recordWrites, error) {
 	}
 	w.subscription.SetClosedHandler(func(string) { close(w.closed) })
 	const unlimited = -1
-	// The flush waits until the server knows of it.
+	// The flush waits until the server knows of the subscription.
 	if err := errors.Join(w.subscription.SetPendingLimits(unlimited, unlimited), conn.Flush()); err != nil {
 		return nil, fmt.Errorf("bench: watch a record: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// TestRecordWrites counts what was stored, not what was tried.
+// TestRecordWrites: it counts what was stored, not what was tried.
 func TestRecordWrites(t *testing.T) {
 	t.Parallel()
 	conn, js := natstest.Connect(t, natstest.Shared(t))

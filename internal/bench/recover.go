@@ -55,7 +55,7 @@ func measureRecover(ctx context.Context, s *session) error {
 	return s.afterwards(ctx, ledger, t.all.from)
 }
 
-// restart stops the roles, and NATS if it is that of the run, and starts them again. It returns when the start began, once a
+// restart stops the roles, and NATS if it belongs to the run, and starts them again. It returns when the start began, once a
 // request has been answered.
 func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 	s.config.Progress("restarting", 0, 0)
@@ -80,7 +80,7 @@ func (s *session) restart(ctx context.Context) (began time.Time, err error) {
 	return began, err
 }
 
-// afterwards measures what goes on after the restart, and checks that nothing was missed or doubled across it.
+// afterwards measures what happens after the restart, and checks that nothing was missed or doubled across it.
 func (s *session) afterwards(ctx context.Context, ledger *ledger, begin time.Time) error {
 	event, err := s.nextEvent(ctx)
 	if err != nil {

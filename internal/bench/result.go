@@ -13,45 +13,45 @@ import (
 	"text/tabwriter"
 )
 
-// Result is what came of a run. As JSON it is one object, whose keys say their units.
+// Result is the result of a run. As JSON it is one object, whose keys contain their units.
 type Result struct {
 	Scenario    string      `json:"scenario"`
 	Parameters  Parameters  `json:"parameters"`
 	Environment Environment `json:"environment"`
-	// Offered is how many actions were due in a second, Completed how many completions were stored in a second, both
-	// while it was measured.
+	// Offered is how many actions were due per second, Completed how many completions were stored per second, both during the
+	// measurement.
 	Offered   Rate `json:"offered_per_s"`
 	Completed Rate `json:"completed_per_s"`
-	// Due counts all actions of the run, warm-up included, Started those whose code has begun, Missed those whose code has
-	// not, Doubled how often code began again. Unexpected and Early count runs that no spec explains, and those that began
-	// before they were due.
+	// Due counts all actions of the run, including the warm-up. Started counts those whose code has begun, Missed those whose
+	// code has not. Doubled counts how often code began again. Unexpected counts runs that no spec explains, Early those that
+	// began before they were due.
 	Due        int `json:"due"`
 	Started    int `json:"started"`
 	Missed     int `json:"missed"`
 	Doubled    int `json:"doubled"`
 	Unexpected int `json:"unexpected"`
 	Early      int `json:"early"`
-	// Lateness is from due to the code of the worker; nil where nothing is due.
+	// Lateness is the time from due to the code of the worker; nil where nothing is due.
 	Lateness *Quantiles `json:"lateness_ms"`
-	// Elapsed is for how long it was measured.
+	// Elapsed is the length of the measurement.
 	Elapsed Seconds `json:"elapsed_s"`
-	// CPU is what the process used in that time, NATS included if it is embedded; Cores is that by the second.
+	// CPU is what the process used in that time, including embedded NATS; Cores is CPU per second.
 	CPU   Seconds `json:"cpu_seconds"`
 	Cores Rate    `json:"cpu_cores"`
-	// Processes is CPU by process, where NATS and the roles have some of their own; "bench" is this one, which is the worker.
+	// Processes is CPU by process, if NATS and the roles have their own processes; "bench" is this one, which is the worker.
 	Processes map[string]Seconds `json:"cpu_seconds_by_process,omitempty"`
-	// PeakRSS is the most memory the process had during the run, RSS what it had at the end.
+	// PeakRSS is the peak memory of the process during the run, RSS its memory at the end.
 	PeakRSS int64 `json:"peak_rss_bytes"`
 	RSS     int64 `json:"rss_bytes"`
 	Disk    int64 `json:"disk_bytes"`
 	// Messages is how many messages were stored for each action; MessagesByStream says where.
 	Messages         Rate            `json:"messages_per_action"`
 	MessagesByStream map[string]Rate `json:"messages_per_action_by_stream,omitempty"`
-	// RecordWrites is how often the record of a schedule was written until its runs were completed, RecordBytes how large
-	// these writes were together.
+	// RecordWrites is how often the record of a schedule was written until its runs were completed, RecordBytes the total size
+	// of these writes.
 	RecordWrites int   `json:"record_writes,omitempty"`
 	RecordBytes  int64 `json:"record_bytes,omitempty"`
-	// RawPuts is what the same server does without Carillon.
+	// RawPuts is the rate of the same server without Carillon.
 	RawPuts Rate `json:"raw_puts_per_s"`
 	// Operations are the kinds of request of the API.
 	Operations map[string]Operation `json:"operations,omitempty"`
@@ -65,7 +65,7 @@ type Environment struct {
 	// NATS is "embedded", "a process" of the run, or the URL.
 	NATS        string `json:"nats"`
 	NATSVersion string `json:"nats_version"`
-	// Sync is that of the embedded server.
+	// Sync is the sync mode of the embedded server.
 	Sync        string `json:"sync,omitempty"`
 	Shards      int    `json:"shards"`
 	Replicas    int    `json:"replicas"`
@@ -73,9 +73,9 @@ type Environment struct {
 	Version     string `json:"version"`
 	Go          string `json:"go"`
 	CPUs        int    `json:"cpus"`
-	// Processes says that NATS and each role but the worker had a process of its own.
+	// Processes says that NATS and each role except the worker had a process of its own.
 	Processes bool `json:"processes,omitempty"`
-	// RoundTrip is how far away NATS was made for them.
+	// RoundTrip is the round trip to NATS that was added for them.
 	RoundTrip Milliseconds `json:"round_trip_ms,omitempty"`
 	// Worker is where the worker was, if not on the connection of the roles.
 	Worker string `json:"worker,omitempty"`
@@ -83,36 +83,36 @@ type Environment struct {
 	Profiled bool `json:"profiled,omitempty"`
 }
 
-// Operation is how one kind of request fared.
+// Operation is the result of one kind of request.
 type Operation struct {
 	Count  int  `json:"count"`
 	PerS   Rate `json:"per_s"`
 	Errors int  `json:"errors"`
-	// Latency is from the request to its answer.
+	// Latency is the time from the request to its answer.
 	Latency *Quantiles `json:"latency_ms"`
 }
 
-// Rate is a figure of which three digits after the point are enough.
+// Rate is a figure with at most three digits after the point.
 type Rate float64
 
 // MarshalJSON implements json.Marshaler.
 func (r Rate) MarshalJSON() ([]byte, error) { return number(float64(r)), nil }
 
-// OK reports whether everything that was due ran once.
+// OK reports whether everything that was due ran exactly once.
 func (r *Result) OK() bool { return r.Missed+r.Doubled+r.Unexpected+r.Early == 0 }
 
-// number is a JSON number of at most three digits after the point.
+// number is a JSON number with at most three digits after the point.
 func number(f float64) []byte {
 	return strconv.AppendFloat(nil, math.Round(f*1000)/1000, 'f', -1, 64)
 }
 
-// apply takes over what a ledger says.
+// apply copies the counts of a ledger.
 func (r *Result) apply(t tally) {
 	r.Due, r.Started, r.Missed, r.Doubled = t.due, t.started, t.missed, t.doubled
 	r.Unexpected, r.Early = t.unexpected, t.early
 }
 
-// Write writes the result for people, as a table.
+// Write writes the result in readable form, as a table.
 func (r *Result) Write(w io.Writer) error {
 	var t table
 	t.row(r.Scenario, "%s", r.Parameters.words())
@@ -149,7 +149,7 @@ func (r *Result) Write(w io.Writer) error {
 	return t.write(w)
 }
 
-// share is how much of the raw rate the actions come to.
+// share is the rate of the actions as a share of the raw rate.
 func (r *Result) share() string {
 	if r.Completed == 0 || r.RawPuts == 0 {
 		return "64 publishers, 600 B"
@@ -240,7 +240,7 @@ func byProcess(used map[string]Seconds) string {
 	return strings.Join(names, ", ")
 }
 
-// table collects the rows of a table: a name, and what is said of it.
+// table collects the rows of a table: a name and a text.
 type table struct{ rows [][2]string }
 
 func (t *table) row(name, format string, args ...any) {
@@ -265,7 +265,7 @@ func (t *table) quantiles(name string, q *Quantiles) {
 	}
 }
 
-// digits writes a figure with the digits that mean something.
+// digits writes a figure with its significant digits.
 func digits[F ~float64](f F) string {
 	switch {
 	case f >= 100:

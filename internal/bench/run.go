@@ -19,41 +19,41 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// Config says where to measure. The zero value of each field but Names is its default.
+// Config says where to measure. The zero value of each field except Names is its default.
 type Config struct {
-	// Dial connects to the NATS server to use. Without it one is embedded.
+	// Dial connects to the NATS server to use. Without it a server is embedded.
 	Dial func(...nats.Option) (*nats.Conn, error)
-	// Names are those of the installation. On a server that is there they are made unique, so that the installation
-	// that may be there is left alone; what the run has made is removed at its end.
+	// Names are the names of the installation. On an existing server they are made unique, so that an existing installation is
+	// left alone; everything that the run has made is removed at its end.
 	Names subjects.Names
-	// Sync is that of the embedded server: natsserver.SyncInterval by default. Dir is where it makes a folder for its
-	// data, which is removed at the end: where temporary files are, by default.
+	// Sync is the sync mode of the embedded server: natsserver.SyncInterval by default. Dir is where it makes a folder for its
+	// data, which is removed at the end: among the temporary files by default.
 	Sync natsserver.SyncMode
 	Dir  string
-	// Processes gives NATS and each role but the worker a process of its own, with Dial unset. Binary is the program that they
-	// run: this one by default.
+	// Processes gives NATS and each role except the worker a process of its own; Dial must be unset. Binary is the program that
+	// they run: this one by default.
 	Processes bool
-	// RoundTrip is how long an answer of NATS to the roles and the worker takes at least, with Processes: zero for what the
-	// machine itself takes.
+	// RoundTrip is the shortest time of an answer of NATS to the roles and the worker, with Processes. Zero adds nothing to
+	// what the machine itself takes.
 	RoundTrip time.Duration
 	Binary    string
-	// Worker says where the worker is: WorkerTogether by default, or else with an embedded server alone.
+	// Worker says where the worker is: WorkerTogether by default. The other values need an embedded server.
 	Worker string
-	// Shards and Replicas are those of the installation, Concurrency is that of the worker.
+	// Shards and Replicas belong to the installation, Concurrency to the worker.
 	Shards, Replicas, Concurrency int
 	// Profiles is a folder for profiles; empty for none.
 	Profiles string
-	// RawDuration is for how long the raw rate is measured; 2 s by default.
+	// RawDuration is how long the raw rate is measured; 2 s by default.
 	RawDuration time.Duration
-	// Patience is how long nothing may happen before what has not happened counts as missed; 20 s by default.
+	// Patience is how long nothing may happen before what is outstanding counts as missed; 20 s by default.
 	Patience time.Duration
-	// ReturnMemory begins to return memory as a process of this program does, until stop returns; a restart begins it anew. Nil: that is
-	// left to Go.
+	// ReturnMemory begins to return memory as a process of this program does, until stop returns; a restart begins it again.
+	// Nil leaves that to Go.
 	ReturnMemory func(context.Context) (stop func())
-	// Version is that of this program.
+	// Version is the version of this program.
 	Version string
 	Logger  *slog.Logger
-	// Progress is told what is going on, and how far it has come; total is zero where that is not known.
+	// Progress is told what is going on, and how far it is; total is zero if unknown.
 	Progress func(stage string, done, total int)
 }
 
@@ -97,7 +97,7 @@ type session struct {
 	// stopReturning stops returning memory.
 	stopReturning func()
 
-	// answer is what each run returns, if that is not nothing.
+	// answer is what each run returns, if anything.
 	answer string
 
 	// onRun is told of each run as its code begins.
@@ -105,8 +105,8 @@ type session struct {
 	fail  context.CancelCauseFunc
 }
 
-// Run measures a scenario on an installation of its own, which is removed again. The error is about what could not be done
-// at all; that actions were missed or doubled stands in the result.
+// Run measures a scenario on an installation of its own, which is removed again. An error means that the measurement was not
+// possible; missed or doubled actions are in the result.
 func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Result, err error) {
 	if err := scenario.Check(p); err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func Run(ctx context.Context, scenario Scenario, p Parameters, c Config) (_ *Res
 	return s.result, s.finish(ctx)
 }
 
-// beginHeap makes the memory of this process that of one that has just started, as far as that is possible. What was pooled is gone
-// after two collections.
+// beginHeap makes the memory of this process that of one that has just started, as far as possible. Pooled memory is gone after
+// two collections.
 func (s *session) beginHeap(ctx context.Context) {
 	runtime.GC()
 	debug.FreeOSMemory()

@@ -40,8 +40,8 @@ func config(t *testing.T) Config {
 	}
 }
 
-// TestEveryScenario runs each one small. What the figures are is up to the machine; that they are there, and that everything
-// ran once, is not.
+// TestEveryScenario runs each scenario in a small form. The figures depend on the machine; the test requires that they exist,
+// and that everything ran once.
 func TestEveryScenario(t *testing.T) {
 	t.Parallel()
 	for _, scenario := range Scenarios() {
@@ -105,7 +105,7 @@ func checkOperations(t *testing.T, r *Result) {
 	}
 }
 
-// TestOnAServerThatIsThere leaves nothing behind, and writes profiles.
+// TestOnAServerThatIsThere: a run on an existing server leaves nothing behind, and writes profiles.
 func TestOnAServerThatIsThere(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -130,7 +130,7 @@ func TestOnAServerThatIsThere(t *testing.T) {
 	}
 }
 
-// TestWhereTheWorkerIs: on a connection of its own everything runs once, and in an account of its own as well.
+// TestWhereTheWorkerIs: everything runs once with the worker on a connection of its own, and in an account of its own.
 func TestWhereTheWorkerIs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -148,7 +148,7 @@ func TestWhereTheWorkerIs(t *testing.T) {
 	}
 }
 
-// TestCreatedTooLate: what has run of schedules that were created too late does not count.
+// TestCreatedTooLate: runs of schedules that were created too late do not count.
 func TestCreatedTooLate(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

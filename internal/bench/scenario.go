@@ -15,13 +15,13 @@ type Seconds time.Duration
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) { return number(time.Duration(s).Seconds()), nil }
 
-// Parameters are what a scenario can be told. Those that it has no use for are zero.
+// Parameters are the parameters of a scenario. Those that it does not use are zero.
 type Parameters struct {
-	// Schedules is how many schedules the scenario is about.
+	// Schedules is the number of measured schedules.
 	Schedules int `json:"schedules,omitempty"`
 	// Interval is how often each of them is due.
 	Interval Seconds `json:"interval_s,omitempty"`
-	// Warmup is how long the load lasts before it is measured, Duration how long it is measured.
+	// Warmup is how long the load lasts before the measurement, Duration how long the measurement is.
 	Warmup   Seconds `json:"warmup_s,omitempty"`
 	Duration Seconds `json:"duration_s,omitempty"`
 	// Actions is how many actions a backfill asks for, of each schedule.
@@ -30,7 +30,7 @@ type Parameters struct {
 	Runs int `json:"runs,omitempty"`
 	// Spread is within which time they end; zero lets all of them end at once.
 	Spread Seconds `json:"spread_s,omitempty"`
-	// ResultBytes is how large what each run returns is; zero for nothing.
+	// ResultBytes is the size of each run's result; zero for none.
 	ResultBytes int `json:"result_bytes,omitempty"`
 	// Overlap is the overlap policy: one of those that drop nothing.
 	Overlap schedule.OverlapPolicy `json:"overlap,omitempty"`
@@ -38,9 +38,9 @@ type Parameters struct {
 	Clients int `json:"clients,omitempty"`
 	// Rate is a rate of actions per second that is known to be the best; zero means to look for it.
 	Rate int `json:"rate,omitempty"`
-	// Dormant is how many schedules lie beside those, of which none is due within months.
+	// Dormant is how many further schedules exist of which none is due within months.
 	Dormant int `json:"dormant,omitempty"`
-	// Active is how many schedules are due every second beside those.
+	// Active is how many further schedules are due every second.
 	Active int `json:"active,omitempty"`
 }
 
@@ -64,7 +64,7 @@ const (
 // maxSchedules bounds the schedules of one run.
 const maxSchedules = 1_000_000
 
-// maxResultBytes bounds what each run returns: what a worker takes, less the quotation marks.
+// maxResultBytes bounds the result of each run: what a worker accepts, less the quotation marks.
 const maxResultBytes = worker.MaxResultBytes - 2
 
 // Overlaps returns the policies a scenario may have: those that drop no action.
@@ -77,7 +77,7 @@ type Scenario struct {
 	Name string
 	// Short says in one line what it measures.
 	Short string
-	// Takes are the names of the parameters it can be told, Defaults what they are otherwise.
+	// Takes are the names of the parameters it accepts, Defaults their defaults.
 	Takes    []string
 	Defaults Parameters
 

@@ -32,14 +32,14 @@ func streamKinds(names subjects.Names, shards int) map[string]string {
 	return kinds
 }
 
-// traffic is how many messages have been stored so far, by kind of stream, and how many bytes the streams hold.
+// traffic is how many messages have been stored so far, by kind of stream, and how many bytes the streams contain.
 type traffic struct {
 	messages map[string]uint64
 	bytes    uint64
 }
 
-// readTraffic asks how far the sequences of all streams are. Each message that is stored gets one, a record that is
-// written over and a message that replaces another included.
+// readTraffic asks for the last sequence of each stream. Each stored message gets one, including a record that overwrites and a
+// message that replaces another.
 func readTraffic(ctx context.Context, js jetstream.JetStream, kinds map[string]string) (traffic, error) {
 	t := traffic{messages: map[string]uint64{}}
 	for name, kind := range kinds {

@@ -23,8 +23,8 @@ func triggerScenario() Scenario {
 	}
 }
 
-// triggers are the triggers of all clients. Each client has a schedule of its own and waits for the run of one trigger
-// before it asks for the next, so that a run belongs to the newest trigger of its schedule.
+// triggers are the triggers of all clients. Each client has a schedule of its own and waits for the run of one trigger before
+// it asks for the next, so that a run belongs to the newest trigger of its schedule.
 type triggers struct {
 	arrived map[string]chan time.Time // by schedule
 
@@ -65,7 +65,7 @@ func (t *triggers) note(run *worker.Run, at time.Time) {
 	}
 }
 
-// record notes what came of a trigger; late is negative if its run has not come.
+// record notes the outcome of a trigger; late is negative if its run has not come.
 func (t *triggers) record(answered, late time.Duration, measured bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *session) triggerOnce(ctx context.Context, t *triggers, id string, measu
 	return nil
 }
 
-// gaugeBetween reads what is used while it is measured.
+// gaugeBetween reads what is used during the measurement.
 func (s *session) gaugeBetween(ctx context.Context, measured span, t *triggers) error {
 	if err := s.until(ctx, "warming up", measured.from); err != nil {
 		return err

@@ -13,10 +13,10 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// poll is how often it is looked whether something has happened. No figure depends on it.
+// poll is how often to look whether something has happened. No figure depends on it.
 const poll = 50 * time.Millisecond
 
-// until waits for a moment and shows how far it is.
+// until waits for a moment and shows its progress.
 func (s *session) until(ctx context.Context, stage string, at time.Time) error {
 	from := time.Now()
 	total := int(at.Sub(from) / time.Second)
@@ -30,7 +30,7 @@ func (s *session) until(ctx context.Context, stage string, at time.Time) error {
 	return nil
 }
 
-// await waits until all of something is done, or until nothing more has been done for as long as there is patience.
+// await waits until all of something is done, or until nothing more has been done for the time of Patience.
 func (s *session) await(ctx context.Context, stage string, look func() (done, total int, err error)) error {
 	best, since := -1, time.Now()
 	for {
@@ -73,7 +73,7 @@ func (s *session) settle(ctx context.Context) error {
 	})
 }
 
-// quiet waits until the pools have nothing to do, and the search index has read what there is.
+// quiet waits until the pools have nothing to do, and the search index is up to date.
 func (s *session) quiet(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (s *session) quiet(ctx context.Context) error {
 // indexTimeout bounds how long the search index may take to read a million schedules.
 const indexTimeout = 10 * time.Minute
 
-// awaitIndex waits until the search index has read what there is. It takes its time, in order not to be in the way.
+// awaitIndex waits until the search index is up to date. The index reads slowly, in order not to be in the way.
 func (s *session) awaitIndex(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, indexTimeout, errors.New("bench: the search index was not built in time"))
 	defer cancel()
@@ -102,7 +102,7 @@ func (s *session) awaitIndex(ctx context.Context) error {
 	}
 }
 
-// tasks counts the messages that the pools have not dealt with.
+// tasks counts the messages that the pools have not handled.
 func (s *session) tasks(ctx context.Context) (left int, err error) {
 	for shard := range s.cluster.Facts.Shards {
 		for _, of := range s.names.PoolConsumers(shard) {
@@ -143,8 +143,8 @@ func (s *session) nextEvent(ctx context.Context) (uint64, error) {
 	return stream.CachedInfo().State.LastSeq + 1, nil
 }
 
-// completions waits for the events of so many completions, from a sequence on, and returns when they were stored. It gives
-// up when none has come for as long as there is patience.
+// completions waits for the events of want completions, from a sequence on, and returns when they were stored. It gives up when
+// none has come for the time of Patience.
 func (s *session) completions(ctx context.Context, from uint64, want int) ([]time.Time, error) {
 	consumer, err := s.js.CreateConsumer(ctx, s.names.EventStream(), jetstream.ConsumerConfig{
 		FilterSubject: completedEvents(s.names.Events(schedule.Key{Namespace: namespace})),
@@ -169,7 +169,7 @@ func (s *session) completions(ctx context.Context, from uint64, want int) ([]tim
 	return stored, errors.Join(err, s.js.DeleteConsumer(context.WithoutCancel(ctx), s.names.EventStream(), name))
 }
 
-// fetch appends when the next messages of a consumer were stored, as far as there are any.
+// fetch appends when the next messages of a consumer were stored, if there are any.
 func fetch(consumer jetstream.Consumer, to []time.Time) ([]time.Time, error) {
 	const most = 5_000
 	batch, err := consumer.FetchNoWait(most)
