@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/bulk"
 	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
-	"github.com/carillon-scheduler/carillon/frontend/internal/limits"
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/frontend/internal/registry"
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
@@ -37,20 +38,18 @@ const maxWrites = 128
 // requests it keeps only caches: a copy of the namespaces, the used part of their limits, compiled specs, warnings about some
 // specs, and, for seconds, how many more triggers a schedule has room for. It is safe for concurrent use.
 type api struct {
-	names      subjects.Names
-	js         jetstream.JetStream // for reads on behalf of people
-	readers    *bus.Readers        // the same, by shard
-	bus        bus.Bus
-	store      *kv.Store
-	namespaces *knownNamespaces
-	places     *namespaces.Places // nil in a simulation, where places are unlimited
-	limits     *limits.Limits
-	jobs       *jobs.Store
-	cluster    *kv.Cluster // holds the calendars
-	calendars  *calendars.Service
-	bulk       *bulk.Service
-	index      *search.Index     // nil if this frontend keeps none
-	keys       *listing.KeyLists // exact
+	names     subjects.Names
+	js        jetstream.JetStream // for reads on behalf of people
+	readers   *bus.Readers        // the same, by shard
+	bus       bus.Bus
+	store     *kv.Store
+	registry  *registry.Service // nil in a simulation
+	jobs      *jobs.Store
+	cluster   *kv.Cluster // holds the calendars
+	calendars *calendars.Service
+	bulk      *bulk.Service
+	index     *search.Index     // nil if this frontend keeps none
+	keys      *listing.KeyLists // exact
 	// keysAndTraces also has the keys of deleted schedules.
 	keysAndTraces *listing.KeyLists
 	rooms         *rooms
@@ -130,6 +129,31 @@ func (a *api) newCalendars() *calendars.Service {
 	})
 }
 
+// newRegistry returns the service for namespaces, on top of the api. A request is worked on for at most a timeout.
+func (a *api) newRegistry(conn *nats.Conn, table *namespaces.Table, timeout time.Duration) *registry.Service {
+	return registry.New(registry.Config{
+		Names: a.names, Conn: conn, JS: a.js, Bus: a.bus, Cluster: a.cluster, Store: a.store, Jobs: a.jobs, Table: table, Keys: a.keys,
+		Exists: a.exists,
+		Delete: func(ctx context.Context, namespace string, req *schedule.DeleteRequest) error {
+			_, err := a.delete(ctx, namespace, req)
+			return err
+		},
+		Acts: a.acts, Logger: a.log, Now: a.now, NewID: a.newID, MaxReply: a.maxReply, Settle: timeout + time.Second,
+	})
+}
+
+// exists reports whether there is a schedule, by the word of the leader. A schedule whose definition cannot be read exists.
+func (a *api) exists(ctx context.Context, key schedule.Key) (bool, error) {
+	_, err := a.newestDefinition(ctx, key)
+	switch {
+	case schedule.CodeOf(err) == schedule.CodeNotFound:
+		return false, nil
+	case errors.Is(err, kv.ErrCorrupt):
+		return true, nil
+	}
+	return err == nil, err
+}
+
 // sideBySide calls functions concurrently and waits for all of them. Of several errors it returns the one of the first function
 // in the list, because the answer to a request must not depend on which function was faster.
 func sideBySide(functions ...func() error) error {
@@ -146,12 +170,6 @@ func errNoSchedule(key schedule.Key) error {
 	return &schedule.Error{
 		Code: schedule.CodeNotFound, Field: "id",
 		Message: fmt.Sprintf("namespace %q has no schedule %q", key.Namespace, key.ID),
-	}
-}
-
-func errNoNamespace(name string) error {
-	return &schedule.Error{
-		Code: schedule.CodeNotFound, Field: "namespace", Message: fmt.Sprintf("there is no namespace %q", name),
 	}
 }
 

@@ -74,7 +74,7 @@ func (a *api) lookAround(ctx context.Context, seen *sight) *surroundings {
 		zone:       wire.ZoneRulesOf(seen.def.Schedule.Spec.AsStored()),
 		deadLetter: seen.last(schedule.EventDeadLetter), replayed: seen.last(schedule.EventReplayed),
 	}
-	if namespace, known := a.namespaces.table.Get(seen.def.Namespace); known && namespace.Freeze.Covers(a.now()) {
+	if namespace, known := a.registry.Known(seen.def.Namespace); known && namespace.Freeze.Covers(a.now()) {
 		around.freeze = namespace.Freeze
 	}
 	if queues := queuesInUse(&seen.def, &seen.records.invoker); len(queues) > 0 {

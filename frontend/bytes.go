@@ -39,10 +39,7 @@ func (a *api) checkTriggerBytes(namespace string, trigger *schedule.Trigger) err
 
 // bytesLimit returns 0 if there is no limit, or if no namespaces are known here.
 func (a *api) bytesLimit(namespace string) int {
-	if a.namespaces == nil {
-		return 0
-	}
-	known, _ := a.namespaces.table.Get(namespace)
+	known, _ := a.registry.Known(namespace)
 	return known.Limits.MaxScheduleBytes
 }
 

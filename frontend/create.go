@@ -43,7 +43,7 @@ func (a *api) createNow(
 	if err := a.checkBytes(namespace, nil, &def.Schedule); err != nil {
 		return a.repeatOr(ctx, key, req, err)
 	}
-	if err := a.takePlace(ctx, key); err != nil {
+	if err := a.registry.TakePlace(ctx, key); err != nil {
 		return a.repeatOr(ctx, key, req, err)
 	}
 	if err := a.armGuard(ctx, key, "", def.Version); err != nil {

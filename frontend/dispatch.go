@@ -16,6 +16,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 	"github.com/carillon-scheduler/carillon/internal/telemetry"
 	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/subjects"
 )
 
 // replyOverhead is a generous bound for what a reply has in addition to its body.
@@ -114,16 +115,21 @@ func (f *Frontend) answer(ctx context.Context, c *call) (reply []byte, err error
 	if err != nil {
 		return nil, err
 	}
-	if err := f.admitRate(ctx, c.endpoint, namespace); err != nil {
-		return nil, err
+	inNamespace := c.endpoint.thing != subjects.ThingNamespace
+	if inNamespace { // whoever looks after a namespace must get through to it, whatever its limits are
+		if err := f.api.registry.AdmitRate(ctx, namespace); err != nil {
+			return nil, err
+		}
 	}
 	leave, err := f.turn(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := f.api.namespaces.admit(ctx, c.endpoint, namespace); err != nil {
-		return nil, err
+	if inNamespace {
+		if err := f.api.registry.Admit(ctx, namespace, c.endpoint.handle.access != accessRead); err != nil {
+			return nil, err
+		}
 	}
 	value, err := c.endpoint.handle.answer(ctx, namespace, c.request.Data(), c.body.decode)
 	if err != nil {

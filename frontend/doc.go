@@ -29,7 +29,7 @@
 // Each frontend keeps a copy of the namespace records in memory (internal/namespaces). That copy decides whether a request is
 // admitted, before the request takes up any other resource. Each frontend accepts an equal share of the requests that a namespace
 // may make (frontend/internal/limits). A schedule needs a place before it is created; places are recorded for all frontends
-// together. A background job deletes a namespace (namespace_delete.go).
+// together. A background job deletes a namespace (frontend/internal/registry).
 //
 // # Calendars
 //
@@ -42,12 +42,13 @@
 // and writing around them, with the verbs of one topic in one file. [Frontend] is the service around that: subjects, formats,
 // schemas, concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every
 // request says about itself, frontend/internal/listing makes pages, frontend/internal/limits holds namespaces to their limits,
-// frontend/internal/calendars serves the named calendars, and frontend/internal/bulk the bulk operations.
+// frontend/internal/registry serves the namespaces, frontend/internal/calendars the named calendars, and frontend/internal/bulk
+// the bulk operations.
 //
 // # Who may use it
 //
 // Only cmd imports this package; callers of the API use package client, or any NATS client. It imports frontend/internal/bulk,
-// frontend/internal/calendars, frontend/internal/limits, frontend/internal/listing, frontend/internal/request, schedule, subjects, kv,
+// frontend/internal/calendars, frontend/internal/listing, frontend/internal/registry, frontend/internal/request, schedule, subjects, kv,
 // specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in
 // the invoker and in schedule.
 package frontend

@@ -280,35 +280,35 @@ const describedNamespace = "{name, description?, limits, freeze?, deleting?, inf
 func (a *api) namespaceEndpoints() []*endpoint {
 	all := []*endpoint{
 		{
-			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: writes(a.createNamespace),
+			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: writes(a.registry.Create),
 			request: "{description?, limits?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "update", summary: "Replace description and limits; idempotent by requestId",
-			handle:  writes(a.updateNamespace),
+			handle:  writes(a.registry.Update),
 			request: "{description?, limits?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "delete", summary: "Delete a namespace in the background, by force with all its schedules",
-			handle:  writes(a.deleteNamespace),
+			handle:  writes(a.registry.Delete),
 			request: "{force?, runs?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "freeze", summary: "Stop the automated actions of a namespace; idempotent by requestId",
-			handle:  writes(a.freezeNamespace),
+			handle:  writes(a.registry.Freeze),
 			request: "{reason, until?, for?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "unfreeze", summary: "Resume the automated actions of a namespace; idempotent by requestId",
-			handle:  writes(a.unfreezeNamespace),
+			handle:  writes(a.registry.Unfreeze),
 			request: "{requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "describe", summary: "Describe a namespace", handle: reads(a.describeNamespace),
+			verb: "describe", summary: "Describe a namespace", handle: reads(a.registry.Describe),
 			request: "{}", reply: "the namespace, with info.usage: what it makes of its limits",
 		},
 		{
-			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: reads(a.listNamespaces),
+			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: reads(a.registry.List),
 			request: "{pageSize?, pageToken?}", reply: "{namespaces, nextPageToken?}",
 		},
 	}

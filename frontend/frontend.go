@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
-	"github.com/carillon-scheduler/carillon/frontend/internal/limits"
 	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
+	"github.com/carillon-scheduler/carillon/frontend/internal/registry"
 	"github.com/carillon-scheduler/carillon/internal/bus"
 	"github.com/carillon-scheduler/carillon/internal/cache"
 	"github.com/carillon-scheduler/carillon/internal/events"
@@ -58,10 +58,9 @@ func New(config Config) (*Frontend, error) {
 		api: &api{
 			names: config.Names, js: config.JS, readers: bus.NewReaders(config.JS, config.Lanes),
 			store: config.Store, index: config.Index,
-			jobs:       jobs.NewStore(cluster),
-			cluster:    cluster,
-			namespaces: &knownNamespaces{table: table, records: namespaces.NewRecords(cluster)},
-			limits:     limits.New(), rooms: newRooms(), log: config.Logger, acts: acts,
+			jobs:    jobs.NewStore(cluster),
+			cluster: cluster,
+			rooms:   newRooms(), log: config.Logger, acts: acts,
 			keys: listing.NewKeyLists(config.Store, kv.Schedules), keysAndTraces: listing.NewKeyLists(config.Store, kv.SchedulesAndTraces),
 			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: cache.NewSpecs(specCacheSize),
 			warned: newWarned(),
@@ -79,8 +78,7 @@ func New(config Config) (*Frontend, error) {
 		ready: make(chan struct{}),
 	}
 	f.api.calendars, f.api.bulk = f.api.newCalendars(), f.api.newBulk()
-	count := namespaces.Counter{AtMost: f.api.countAtMost, List: f.api.keys.Of}
-	f.api.places = namespaces.NewPlaces(cluster, count, config.Now)
+	f.api.registry = f.api.newRegistry(config.Conn, table, config.RequestTimeout)
 	return f, nil
 }
 
@@ -102,7 +100,7 @@ func (f *Frontend) Run(ctx context.Context) error {
 	}
 	defer f.startJobs(ctx, service.Info().ID)() // jobs are given back while the service is drained
 	defer f.drain(service, abort)
-	leave, err := f.startNamespaces(ctx, service.Info().ID)
+	leave, err := f.api.registry.Start(ctx, service.Info().ID)
 	if err != nil {
 		return fmt.Errorf("frontend: listen to other frontends: %w", err)
 	}
@@ -240,7 +238,7 @@ func (a *api) works() map[string]jobs.Work {
 // been given back to other frontends.
 func (f *Frontend) startJobs(ctx context.Context, owner string) (stop func()) {
 	works := f.api.works()
-	works[kindRemoval] = &removal{api: f.api, settle: f.config.RequestTimeout + time.Second}
+	works[registry.KindRemoval] = f.api.registry.RemovalWork()
 	runner := jobs.NewRunner(jobs.Config{
 		Store: f.api.jobs, Works: works, Logger: f.config.Logger, Owner: owner, Now: f.config.Now,
 	})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -41,5 +42,36 @@ func (a *app) listCommand() *cobra.Command {
 		search.define(flags, "list")
 	})
 	output.defineList(cmd)
+	return cmd
+}
+
+func (a *app) countCommand() *cobra.Command {
+	var output outputFlag
+	var search searchFlags
+	cmd := &cobra.Command{
+		Use:   "count [flags]",
+		Short: "Count the schedules of a namespace, or those that a query finds",
+		Example: `  carillon schedule count
+  carillon schedule count --id-prefix report-
+  carillon schedule count --query 'running > 0 or waiting > 0'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.callAPI(cmd.Context(), "", func(ctx context.Context, api *client.Client) error {
+				reply, err := api.CountMatching(ctx, schedule.CountRequest{Prefix: search.prefix, Query: search.query})
+				if err != nil {
+					return explainQuery(search.query, err)
+				}
+				a.sayIfStale(reply.IndexedUpTo, reply.IndexBehind)
+				return a.print(output, reply, func(w io.Writer) error {
+					_, err := fmt.Fprintln(w, reply.Count)
+					return err
+				})
+			})
+		},
+	}
+	addFlags(cmd, "Filter", func(flags *pflag.FlagSet) {
+		search.define(flags, "count")
+	})
+	output.define(cmd)
 	return cmd
 }

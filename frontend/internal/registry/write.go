@@ -1,4 +1,4 @@
-package frontend
+package registry
 
 import (
 	"context"
@@ -10,32 +10,34 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-func (a *api) createNamespace(
+// Create creates a namespace. A repeat of the request with the same request ID returns the namespace. If the name is taken otherwise, the
+// error has the code already_exists.
+func (s *Service) Create(
 	ctx context.Context, name string, req *schedule.CreateNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
 	if err := schedule.ValidateNamespace(name); err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	if err := a.disownRuns(ctx, name); err != nil {
+	if err := s.disownRuns(ctx, name); err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	record := newNamespace(name, req, a.origin(ctx, req.RequestID))
-	err := a.namespaces.records.Put(ctx, record, 0)
+	record := newNamespace(name, req, s.origin(ctx, req.RequestID))
+	err := s.records.Put(ctx, record, 0)
 	if errors.Is(err, kv.ErrConflict) {
-		return a.repeatCreateNamespace(ctx, name, req)
+		return s.repeatCreate(ctx, name, req)
 	}
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	a.logNamespace(ctx, "namespace created", &record)
-	return describeNamespace(&record, a.now()), nil
+	s.logChange(ctx, "namespace created", &record)
+	return describe(&record, s.config.Now()), nil
 }
 
-// repeatCreateNamespace answers a create request for a name that is taken.
-func (a *api) repeatCreateNamespace(
+// repeatCreate answers a create request for a name that is taken.
+func (s *Service) repeatCreate(
 	ctx context.Context, name string, req *schedule.CreateNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
-	record, err := a.namespaces.newest(ctx, name)
+	record, err := s.newest(ctx, name)
 	switch {
 	case err != nil:
 		return schedule.NamespaceDescription{}, err
@@ -44,13 +46,14 @@ func (a *api) repeatCreateNamespace(
 	case !isRepeat(&record.Namespace, req.RequestID):
 		return schedule.NamespaceDescription{}, errNamespaceExists(name)
 	}
-	return describeNamespace(&record.Namespace, a.now()), nil
+	return describe(&record.Namespace, s.config.Now()), nil
 }
 
-func (a *api) updateNamespace(
+// Update replaces the description and the limits of a namespace.
+func (s *Service) Update(
 	ctx context.Context, name string, req *schedule.UpdateNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
-	return a.changeNamespace(ctx, name, namespaceChange{
+	return s.write(ctx, name, change{
 		what: "namespace updated", requestID: req.RequestID, token: req.ConflictToken,
 		edit: func(next *schedule.Namespace, _ request.Origin) error {
 			next.Description, next.Limits = req.Description, req.Limits
@@ -59,10 +62,11 @@ func (a *api) updateNamespace(
 	})
 }
 
-func (a *api) freezeNamespace(
+// Freeze stops the automated actions of a namespace, or changes the freeze that is on.
+func (s *Service) Freeze(
 	ctx context.Context, name string, req *schedule.FreezeNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
-	return a.changeNamespace(ctx, name, namespaceChange{
+	return s.write(ctx, name, change{
 		what: "namespace frozen", requestID: req.RequestID,
 		edit: func(next *schedule.Namespace, from request.Origin) (err error) {
 			next.Freeze, err = newFreeze(next.Freeze, req, from)
@@ -71,16 +75,17 @@ func (a *api) freezeNamespace(
 	})
 }
 
-func (a *api) unfreezeNamespace(
+// Unfreeze ends the freeze of a namespace. If there is none, it does nothing.
+func (s *Service) Unfreeze(
 	ctx context.Context, name string, req *schedule.UnfreezeNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
-	return a.changeNamespace(ctx, name, namespaceChange{
+	return s.write(ctx, name, change{
 		what: "namespace unfrozen", requestID: req.RequestID,
 		edit: func(next *schedule.Namespace, from request.Origin) error {
 			if !next.Freeze.Covers(from.Now) {
 				return errNothingToDo
 			}
-			// It is kept: who looks late at what was due in it must not catch it up.
+			// The record keeps the freeze: a generator that looks late at actions that were due in it must not catch them up.
 			over := *next.Freeze
 			over.Until = from.Now
 			next.Freeze = &over
@@ -89,52 +94,54 @@ func (a *api) unfreezeNamespace(
 	})
 }
 
-// errNothingToDo is what an edit returns that leaves the namespace as it is.
+// maxWrites bounds the attempts to write a namespace that others write at the same time.
+const maxWrites = 128
+
+// errNothingToDo says that an edit leaves the namespace as it is.
 var errNothingToDo = errors.New("frontend: there is nothing to do")
 
-// namespaceChange is a request to change a namespace.
-type namespaceChange struct {
-	// what is for the log.
-	what      string
+// change is a request to change a namespace.
+type change struct {
+	what      string // for the log
 	requestID string
 	token     uint64
-	// edit decides. It is called again after a conflict.
+	// edit edits the next version. It is called again after a conflict.
 	edit func(next *schedule.Namespace, from request.Origin) error
 }
 
-// changeNamespace writes the next version of a namespace, and returns it. For a repeat of a request, and where there is nothing
-// to do, that is the namespace as it is.
-func (a *api) changeNamespace(
-	ctx context.Context, name string, c namespaceChange,
+// write writes the next version of a namespace and returns it. For a repeat of a request, or if there is nothing to do, it returns the
+// current version.
+func (s *Service) write(
+	ctx context.Context, name string, c change,
 ) (schedule.NamespaceDescription, error) {
-	from := a.origin(ctx, c.requestID)
+	from := s.origin(ctx, c.requestID)
 	for range maxWrites {
-		current, err := a.namespaces.newest(ctx, name)
+		current, err := s.newest(ctx, name)
 		if err != nil {
 			return schedule.NamespaceDescription{}, err
 		}
-		next, err := decideNamespace(&current, &c, from)
+		next, err := decide(&current, &c, from)
 		if errors.Is(err, errNothingToDo) {
-			return describeNamespace(&current.Namespace, a.now()), nil
+			return describe(&current.Namespace, s.config.Now()), nil
 		}
 		if err != nil {
 			return schedule.NamespaceDescription{}, err
 		}
-		err = a.namespaces.records.Put(ctx, next, current.Revision)
+		err = s.records.Put(ctx, next, current.Revision)
 		if errors.Is(err, kv.ErrConflict) {
 			continue
 		}
 		if err == nil {
-			a.logNamespace(ctx, c.what, &next)
+			s.logChange(ctx, c.what, &next)
 		}
-		return describeNamespace(&next, a.now()), err
+		return describe(&next, s.config.Now()), err
 	}
 	return schedule.NamespaceDescription{}, schedule.Errorf(schedule.CodeUnavailable,
 		"the namespace is being changed by too many others: try again")
 }
 
-// decideNamespace returns the version of a namespace that a change leads to.
-func decideNamespace(current *namespaces.Record, c *namespaceChange, from request.Origin) (schedule.Namespace, error) {
+// decide returns the version of a namespace that a change leads to.
+func decide(current *namespaces.Record, c *change, from request.Origin) (schedule.Namespace, error) {
 	if isRepeat(&current.Namespace, c.requestID) {
 		return schedule.Namespace{}, errNothingToDo
 	}
@@ -148,12 +155,16 @@ func decideNamespace(current *namespaces.Record, c *namespaceChange, from reques
 	return next, c.edit(&next, from)
 }
 
-// logNamespace logs what was done to a namespace and who did it. There is no history of namespaces: their record tells of the
-// last change alone.
-func (a *api) logNamespace(ctx context.Context, what string, record *schedule.Namespace) {
+// logChange logs a change of a namespace and who made it. Namespaces have no event history; their record tells only of the last change.
+func (s *Service) logChange(ctx context.Context, what string, record *schedule.Namespace) {
 	by := record.UpdatedBy
 	if record.Version == 1 {
 		by = record.CreatedBy
 	}
-	a.acts.InfoContext(ctx, what, "namespace", record.Name, "version", record.Version, "identity", by)
+	s.config.Acts.InfoContext(ctx, what, "namespace", record.Name, "version", record.Version, "identity", by)
+}
+
+// origin returns what a request says about itself.
+func (s *Service) origin(ctx context.Context, requestID string) request.Origin {
+	return request.OriginOf(ctx, s.config.Now(), requestID)
 }

@@ -1,4 +1,4 @@
-package frontend
+package registry
 
 import (
 	"cmp"
@@ -17,26 +17,27 @@ func newNamespace(name string, req *schedule.CreateNamespaceRequest, from reques
 	}
 }
 
-// nextNamespace returns the next version of a namespace, as whoever asks for it gets it to change.
+// nextNamespace returns the next version of a namespace, for a change to edit.
 func nextNamespace(current schedule.Namespace, from request.Origin) schedule.Namespace {
 	current.Version++
 	current.UpdateTime, current.UpdatedBy, current.RequestID = from.Now, from.Identity, from.RequestID
 	return current
 }
 
-// isRepeat reports whether a request is the one that has written the namespace as it is.
+// isRepeat reports whether a request is the one that wrote the current version of the namespace.
 func isRepeat(current *schedule.Namespace, requestID string) bool {
 	return requestID != "" && requestID == current.RequestID
 }
 
-// newFreeze returns the freeze that a request asks for. One that goes on begins when it began.
+// newFreeze returns the freeze that a request asks for. If the namespace is frozen already, the freeze keeps its beginning.
 func newFreeze(current *schedule.Freeze, req *schedule.FreezeNamespaceRequest, from request.Origin) (*schedule.Freeze, error) {
 	freeze := &schedule.Freeze{Reason: req.Reason, By: from.Identity, From: from.Now, Until: req.Until.UTC()}
 	if req.For > 0 {
 		freeze.Until = from.Now.Add(req.For.Std())
 	}
 	if !freeze.Until.IsZero() && !freeze.Until.After(from.Now) {
-		return nil, schedule.Invalid("until", "%s is past: use a time to come, or leave it out", format(freeze.Until))
+		return nil, schedule.Invalid("until",
+			"%s is past: use a time to come, or leave it out", freeze.Until.Format(time.RFC3339))
 	}
 	if current.Covers(from.Now) {
 		freeze.From = current.From
@@ -44,8 +45,8 @@ func newFreeze(current *schedule.Freeze, req *schedule.FreezeNamespaceRequest, f
 	return freeze, nil
 }
 
-// describeNamespace tells of a namespace. A freeze that is over is left out.
-func describeNamespace(record *schedule.Namespace, now time.Time) schedule.NamespaceDescription {
+// describe describes a namespace. It leaves out a freeze that is over.
+func describe(record *schedule.Namespace, now time.Time) schedule.NamespaceDescription {
 	d := schedule.NamespaceDescription{
 		Name: record.Name, Description: record.Description, Limits: record.Limits, Deleting: record.Deleting,
 		ConflictToken: record.Version,
@@ -60,7 +61,7 @@ func describeNamespace(record *schedule.Namespace, now time.Time) schedule.Names
 	return d
 }
 
-// maxSchedules is how many schedules a namespace may have.
+// maxSchedules returns how many schedules a namespace may have.
 func maxSchedules(limits *schedule.NamespaceLimits) int {
 	return cmp.Or(limits.MaxSchedules, schedule.DefaultMaxSchedules)
 }
@@ -77,7 +78,6 @@ func errDeleting(name string) error {
 func errNotEmpty(name string, schedules int) error {
 	return &schedule.Error{
 		Code: schedule.CodeFailedPrecondition, Field: "force",
-		Message: fmt.Sprintf("namespace %q has %s: delete them first, or with force along with it", name,
-			counted(schedules, "schedule", "schedules")),
+		Message: fmt.Sprintf("namespace %q is not empty (schedules: %d): delete them first, or with force along with it", name, schedules),
 	}
 }

@@ -1,4 +1,4 @@
-package frontend
+package registry
 
 import (
 	"cmp"
@@ -11,43 +11,43 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// describeNamespace answers from the leader, with what the namespace makes of its limits.
-func (a *api) describeNamespace(
+// Describe describes a namespace as the leader has it, with its usage.
+func (s *Service) Describe(
 	ctx context.Context, name string, _ *schedule.DescribeNamespaceRequest,
 ) (schedule.NamespaceDescription, error) {
-	record, err := a.namespaces.newest(ctx, name)
+	record, err := s.newest(ctx, name)
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	keys, err := a.keys.Of(ctx, name)
+	keys, err := s.config.Keys.Of(ctx, name)
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	d := describeNamespace(&record.Namespace, a.now())
-	pending, err := a.bus.Subjects(ctx, a.names.ActionStream(), a.names.Actions(name))
+	d := describe(&record.Namespace, s.config.Now())
+	pending, err := s.config.Bus.Subjects(ctx, s.config.Names.ActionStream(), s.config.Names.Actions(name))
 	if err != nil {
 		return schedule.NamespaceDescription{}, err
 	}
-	d.Info.Usage = a.limits.Usage(name, a.now())
+	d.Info.Usage = s.limits.Usage(name, s.config.Now())
 	d.Info.Usage.Schedules, d.Info.Usage.PendingRuns = len(keys), pending
 	return d, nil
 }
 
-// listNamespaces reads one page. It may hold fewer entries than asked for also when others follow: namespaces vanish while it
-// is read.
-func (a *api) listNamespaces(
+// List returns one page of namespaces in order of their names. A page may have fewer entries than the request asks for although others
+// follow, because namespaces may be deleted while List reads them.
+func (s *Service) List(
 	ctx context.Context, name string, req *schedule.ListNamespacesRequest,
 ) (schedule.ListNamespacesReply, error) {
 	if name != subjects.NoNamespace {
 		return schedule.ListNamespacesReply{}, schedule.Errorf(schedule.CodeInvalidArgument,
-			"the list is not that of one namespace: its subject is %s",
-			a.names.API(subjects.NoNamespace, subjects.ThingNamespace, "list"))
+			"the list is not about one namespace: its subject is %s",
+			s.config.Names.API(subjects.NoNamespace, subjects.ThingNamespace, "list"))
 	}
 	after, err := listing.DecodePageToken(req.PageToken)
 	if err != nil {
 		return schedule.ListNamespacesReply{}, err
 	}
-	names, err := a.namespaces.records.Names(ctx)
+	names, err := s.records.Names(ctx)
 	if err != nil {
 		return schedule.ListNamespacesReply{}, err
 	}
@@ -56,27 +56,27 @@ func (a *api) listNamespaces(
 		first++
 	}
 	names = names[first:]
-	records, err := a.namespaces.records.Read(ctx, names[:min(len(names), cmp.Or(req.PageSize, listing.DefaultPageSize))])
+	records, err := s.records.Read(ctx, names[:min(len(names), cmp.Or(req.PageSize, listing.DefaultPageSize))])
 	if err != nil {
 		return schedule.ListNamespacesReply{}, err
 	}
-	return a.namespacePage(names, records)
+	return s.page(names, records)
 }
 
-// namespacePage makes a page of records, as many as a reply can hold. Names are those that were left, of which the records are
-// the first that still exist.
-func (a *api) namespacePage(names []string, records []schedule.Namespace) (schedule.ListNamespacesReply, error) {
+// page makes a page of as many records as fit into a reply. The names are all that were left to list; the records are the first of them
+// that still exist.
+func (s *Service) page(names []string, records []schedule.Namespace) (schedule.ListNamespacesReply, error) {
 	page := schedule.ListNamespacesReply{Namespaces: []schedule.NamespaceDescription{}}
 	var entries [][]byte
 	for i := range records {
-		page.Namespaces = append(page.Namespaces, describeNamespace(&records[i], a.now()))
+		page.Namespaces = append(page.Namespaces, describe(&records[i], s.config.Now()))
 		entry, err := apitext.EncodeJSON(page.Namespaces[i])
 		if err != nil {
 			return page, err
 		}
 		entries = append(entries, entry)
 	}
-	page.Namespaces = page.Namespaces[:listing.Fit(entries, a.maxReply()-listing.ReplyOverhead)]
+	page.Namespaces = page.Namespaces[:listing.Fit(entries, s.config.MaxReply()-listing.ReplyOverhead)]
 	if n := len(page.Namespaces); n > 0 && page.Namespaces[n-1].Name != names[len(names)-1] {
 		page.NextPageToken = listing.EncodePageToken(page.Namespaces[n-1].Name)
 	}
