@@ -17,13 +17,13 @@ import (
 const (
 	// clockYears is how far ahead an import looks for changes of the clock.
 	clockYears = 2
-	// clockMargin is how far around a change the times are compared: the parser of Kubernetes can lose a whole day.
+	// clockMargin is how long before and after a change to compare the times: the parser of Kubernetes can lose a whole day.
 	clockMargin = 49 * time.Hour
-	// clockTimes is how many times after that margin are compared: a weekly time can be lost a week later.
+	// clockTimes is how many times to compare after that margin: a weekly time can be lost a week later.
 	clockTimes = 3
 )
 
-// clockNotes are the notes about changes of the clock by expression and zone: many CronJobs have the same.
+// clockNotes are the notes about changes of the clock by expression and zone, because many CronJobs have the same.
 type clockNotes map[[2]string]string
 
 // NoteClockChanges adds to each entry a note about the first change of the clock in the years after now at which Kubernetes
@@ -35,7 +35,7 @@ func NoteClockChanges(all []importer.Entry, zone string, now time.Time) {
 	}
 }
 
-// add does that for one entry.
+// add adds the note to one entry.
 func (notes clockNotes) add(s *importer.Entry, zone string, now time.Time) {
 	if s.Problem != nil || len(s.Spec.Cron) == 0 {
 		return
@@ -56,7 +56,7 @@ func clockNote(expression, zone string, now time.Time) string {
 	spec := schedule.Spec{Cron: []string{expression}, TimeZone: zone}
 	loc, err := spec.Location()
 	if err != nil {
-		return "" // what is not valid is left out later
+		return "" // an invalid expression is left out later
 	}
 	theirs, err := cron.ParseStandard(expression)
 	if err != nil {
@@ -83,7 +83,7 @@ func clockNote(expression, zone string, now time.Time) string {
 	return ""
 }
 
-// clockChanges yields the changes of the clock in a zone in the years after now.
+// clockChanges yields the clock changes of a zone in the years after now.
 func clockChanges(loc *time.Location, now time.Time) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
 		last := now.AddDate(clockYears, 0, 0)
@@ -114,7 +114,7 @@ func ourTimes(s *specproc.Spec, from, to time.Time) (times []int64) {
 	return times
 }
 
-// clockDifference names the times that only one of the two has.
+// clockDifference names the times that only Kubernetes or only Carillon has.
 func clockDifference(kubernetes, carillon []int64, loc *time.Location) string {
 	var parts []string
 	for _, side := range []struct {

@@ -1,10 +1,11 @@
 // Package cronjob turns CronJobs of Kubernetes into schedules whose input is the job template.
 //
-// [Parse] reads YAML or JSON as Kubernetes does, and an expression as its parser, robfig/cron, does. An expression that means
-// something else to Carillon is written in other words. [NoteClockChanges] finds where the two differ when the clocks change.
+// [Parse] reads YAML or JSON as Kubernetes does, and an expression as its parser, robfig/cron, does. If an expression means
+// something else to Carillon, it writes another one that means the same. [NoteClockChanges] finds where the two differ when the
+// clocks change.
 //
-// Both are pure. The package imports schedule, specproc, internal/importer, internal/apitext and internal/yamltext. It
-// must not import a client of Kubernetes.
+// Both are pure. The package imports schedule, specproc, internal/importer, internal/apitext and internal/yamltext. It must not
+// import a client of Kubernetes.
 package cronjob
 
 import (
@@ -81,9 +82,9 @@ func (j *job) overlap(s *importer.Entry) error {
 	return nil
 }
 
-// deadline makes the catch-up window.
+// deadline sets the catch-up window.
 func (j *job) deadline(s *importer.Entry) error {
-	// The controller starts the newest of several missed ones.
+	// The controller starts the newest of several missed times.
 	s.Policies.CatchupMode = schedule.CatchupLatest
 	text := string(j.Spec.StartingDeadlineSeconds)
 	if text == "" || text == "null" {
@@ -102,7 +103,7 @@ func (j *job) deadline(s *importer.Entry) error {
 	return nil
 }
 
-// lost notes what Carillon has no counterpart for.
+// lost adds notes about fields that have no counterpart in Carillon.
 func (j *job) lost(s *importer.Entry) {
 	for _, limit := range []struct {
 		name string

@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// importNow is when the imports of the tests take place: what they say of changes of the clock depends on it.
+// importNow is the time of the imports in the tests. Their notes about changes of the clock depend on it.
 var importNow = time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
 
 const cronJobText = `
@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	assert.Empty(t, Parse([]byte("kind: CronJobList\nitems: []\n"), "job"))
 }
 
-// TestCronJobIDsAreCut where namespace and name are longer than most IDs.
+// TestCronJobIDsAreCut: an ID is cut if namespace and name are longer than most IDs.
 func TestCronJobIDsAreCut(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("n", 150)
@@ -77,8 +77,8 @@ func TestCronJobIDsAreCut(t *testing.T) {
 	assert.Equal(t, []string{"the ID is cut to 200 bytes"}, all[0].Notes)
 }
 
-// TestCronJobTimes: over a year, a schedule is due when the parser of Kubernetes says so, in zones whose clocks change by
-// whole hours and not at midnight, and in those whose clocks do not change.
+// TestCronJobTimes: over a year, a schedule is due when the parser of Kubernetes says so. The zones have no clock changes, or
+// changes by whole hours and not at midnight.
 func TestCronJobTimes(t *testing.T) {
 	t.Parallel()
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata", "Pacific/Kiritimati"}
@@ -107,7 +107,7 @@ func bothSpecs(t require.TestingT, expression, zone string) (cron.Schedule, *spe
 	return theirs, ours
 }
 
-// TestCronJobClockChanges: where the two differ, which is at changes of the clock alone, a note says so.
+// TestCronJobClockChanges: a note reports where the two differ, which happens only at changes of the clock.
 func TestCronJobClockChanges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -125,7 +125,7 @@ func TestCronJobClockChanges(t *testing.T) {
 	})
 }
 
-// TestSameExpression: an expression that is written anew means the same to Kubernetes.
+// TestSameExpression: an expression that is rewritten means the same to Kubernetes.
 func TestSameExpression(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -27,7 +27,7 @@ const (
 // longestID is how many bytes an ID made of the names of a CronJob may have. Longer ones are cut.
 const longestID = 200
 
-// Parse reads the objects of a YAML or JSON text as Kubernetes does. Each object is an entry; one that is no CronJob has a
+// Parse reads the objects of a YAML or JSON text as Kubernetes does. Each object is an entry. An object that is no CronJob has a
 // problem. The schedules get actions of the given type.
 func Parse(data []byte, actionType string) []importer.Entry {
 	r := reader{actionType: actionType}
@@ -40,7 +40,7 @@ func Parse(data []byte, actionType string) []importer.Entry {
 	for document := range yamltext.Documents(string(data)) {
 		text, err := yaml.YAMLToJSONStrict([]byte(document.Text))
 		if err != nil {
-			_, err = yaml.YAMLToJSONStrict([]byte(document.Placed())) // once more, for the number of the line
+			_, err = yaml.YAMLToJSONStrict([]byte(document.Placed())) // again, for the number of the line
 		}
 		if err == nil && string(text) == "null" {
 			continue
@@ -162,7 +162,7 @@ func (r *reader) object(from, kind string, text json.RawMessage, fields map[stri
 	r.all = append(r.all, s)
 }
 
-// metadataProblem puts an error about the type of a field into words. In YAML as Kubernetes reads it, a bare y or no is a boolean.
+// metadataProblem describes an error about the type of a field. In YAML as Kubernetes reads it, a bare y or no is a boolean.
 func metadataProblem(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -175,7 +175,7 @@ func metadataProblem(err error) error {
 	return fmt.Errorf("%s: must be %s, not %s", strings.TrimSuffix("metadata."+wrong.Field, "."), expected, wrong.Value)
 }
 
-// isCronJob goes by kind and group. An object without a version counts as one of Kubernetes.
+// isCronJob checks kind and group. An object without a version counts as an object of Kubernetes.
 func isCronJob(kind string, version json.RawMessage) (bool, error) {
 	var said string
 	if err := json.Unmarshal(version, &said); err != nil && len(version) > 0 {
@@ -184,7 +184,7 @@ func isCronJob(kind string, version json.RawMessage) (bool, error) {
 	return kind == kindCronJob && (said == "" || strings.HasPrefix(said, "batch/")), nil
 }
 
-// read reads the rest of a CronJob, strictly: a field that Kubernetes does not know is an error, as it is there.
+// read reads the rest of a CronJob strictly: a field that Kubernetes does not know is an error, as it is in Kubernetes.
 func (j *job) read(text json.RawMessage, s *importer.Entry, actionType string) error {
 	var object struct {
 		APIVersion string          `json:"apiVersion"`

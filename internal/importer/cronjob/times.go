@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// times makes the spec. An expression means what the parser of Kubernetes, robfig/cron, makes of it.
+// times sets the spec. An expression means what it means to the parser of Kubernetes, robfig/cron.
 func (j *job) times(s *importer.Entry) error {
 	zone, expression, err := cutKubernetesZone(j.Spec.Schedule)
 	if err != nil {
@@ -51,7 +51,7 @@ func (j *job) times(s *importer.Entry) error {
 	return nil
 }
 
-// cutKubernetesZone takes a zone off an expression as the parser of Kubernetes does, which panics where no blank follows.
+// cutKubernetesZone cuts the zone off an expression like the parser of Kubernetes, which panics if no blank follows.
 func cutKubernetesZone(text string) (zone, rest string, err error) {
 	prefixed, found := strings.CutPrefix(text, "CRON_TZ=")
 	if !found {
@@ -71,7 +71,7 @@ func cutKubernetesZone(text string) (zone, rest string, err error) {
 	return zone, rest, nil
 }
 
-// every makes an interval. Kubernetes counts from the creation of the CronJob, Carillon from 1970, with a phase.
+// every adds an interval. Kubernetes counts from the creation of the CronJob, Carillon from 1970, with a phase.
 func (j *job) every(s *importer.Entry, every time.Duration) {
 	interval := schedule.Interval{Every: schedule.Duration(every)}
 	if created := j.Metadata.CreationTimestamp; created.IsZero() {
@@ -84,21 +84,21 @@ func (j *job) every(s *importer.Entry, every time.Duration) {
 	s.Spec = schedule.Spec{Intervals: []schedule.Interval{interval}}
 }
 
-// cronSets is what an expression means: the values of each field as bits, and whether a day need match only one of the day
-// fields. Two expressions that mean the same are equal.
+// cronSets is the meaning of an expression: the values of each field as bits, and whether a day needs to match only one of the
+// day fields. Two expressions with the same meaning are equal.
 type cronSets struct {
 	minute, hour, day, month, weekday uint64
 	either                            bool
 }
 
-// Full fields.
+// Sets with all values.
 const (
 	allDays     = 1<<32 - 1<<1
 	allWeekdays = 1<<7 - 1
 )
 
-// kubernetesSets reads what the parser of Kubernetes has made of an expression. It marks a field that has a star, unless a step
-// follows, by its highest bit.
+// kubernetesSets returns the meaning of an expression to the parser of Kubernetes. The parser sets the highest bit of a field
+// that has a star, unless a step follows.
 func kubernetesSets(s *cron.SpecSchedule) cronSets {
 	const star = 1 << 63
 	sets := cronSets{
@@ -108,7 +108,7 @@ func kubernetesSets(s *cron.SpecSchedule) cronSets {
 	return sets.normal()
 }
 
-// normal returns the one form that stands for all ways to say the same about the days.
+// normal returns the form that stands for all ways to say the same about the days.
 func (c cronSets) normal() cronSets {
 	switch {
 	case !c.either:
@@ -126,7 +126,7 @@ func (c cronSets) normal() cronSets {
 	return c
 }
 
-// ourSets reads what an expression means to Carillon, and reports whether it means anything.
+// ourSets returns the meaning of an expression to Carillon, and reports whether it has any.
 func ourSets(text string) (cronSets, bool) {
 	parsed, err := schedule.ParseCron(text)
 	if err != nil || len(parsed.Calendars) == 0 {
@@ -152,7 +152,7 @@ func bitsOf(ranges []schedule.Range) (set uint64) {
 	return set
 }
 
-// sameExpression returns the expression itself if it means the same to Carillon, else one that does.
+// sameExpression returns the expression itself if it means the same to Carillon, otherwise one that does.
 func sameExpression(text string, parsed *cron.SpecSchedule) (string, error) {
 	theirs := kubernetesSets(parsed)
 	text = strings.Join(strings.Fields(text), " ")
@@ -165,15 +165,16 @@ func sameExpression(text string, parsed *cron.SpecSchedule) (string, error) {
 	return theirs.String(), nil
 }
 
-// String writes an expression that means this to Carillon: where a day need match only one field, none begins with a star.
+// String returns an expression with this meaning to Carillon. If a day needs to match only one field, no field begins with a
+// star.
 func (c cronSets) String() string {
 	return strings.Join([]string{
 		fieldText(c.minute, 0, 59), fieldText(c.hour, 0, 23), fieldText(c.day, 1, 31), fieldText(c.month, 1, 12), fieldText(c.weekday, 0, 6),
 	}, " ")
 }
 
-// fieldText writes a set of values from low to high: a star for all, else a range with a step where there are three values or
-// more at equal distances, else a list of values and ranges.
+// fieldText writes a set of values from low to high: a star for all; a range with a step for three or more values at equal
+// distances; otherwise a list of values and ranges.
 func fieldText(set uint64, low, high int) string {
 	values := make([]int, 0, bits.OnesCount64(set))
 	for value := low; value <= high; value++ {
@@ -202,7 +203,7 @@ func fieldText(set uint64, low, high int) string {
 	return strings.Join(terms, ",")
 }
 
-// stepOf is the distance of values that are equally far apart; 0 if they are not, or fewer than three.
+// stepOf returns the distance of values at equal distances; 0 if the distances differ or there are fewer than three values.
 func stepOf(values []int) int {
 	if len(values) < 3 {
 		return 0

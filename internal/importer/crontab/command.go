@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/importer"
 )
 
-// cutOptions takes the options of cron off the front of a command: -n sends mail only where the command fails.
+// cutOptions cuts the options of cron off the front of a command: -n sends mail only if the command fails.
 func cutOptions(s *importer.Entry, text string) (string, error) {
 	for strings.HasPrefix(text, "-") {
 		words, rest := cutFields(text, 1)
@@ -22,14 +22,14 @@ func cutOptions(s *importer.Entry, text string) (string, error) {
 	return text, nil
 }
 
-// idOf makes an ID of the first word of a command.
+// idOf makes an ID from the first word of a command.
 func idOf(word string) string {
 	const longest = 60
 	return cmp.Or(importer.Slug(path.Base(strings.TrimSpace(word)), longest), "cron")
 }
 
-// splitPercent does with % what cron does. The first one ends the command, and what follows is for standard input. In the
-// command, a backslash keeps the character behind it from that, and goes where that is a %.
+// splitPercent treats % as cron does. The first one ends the command, and the rest is for standard input. In the command, a
+// backslash protects the next character from that, and is removed if that is a %.
 func splitPercent(text string) (command, stdin string) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -47,10 +47,10 @@ func splitPercent(text string) (command, stdin string) {
 	return out.String(), ""
 }
 
-// stdinOf is what cron writes to standard input. A % ends a line; a backslash directly in front of one makes it a % as
-// such, also if there is another backslash before that. Cron ends the last line.
+// stdinOf returns what cron writes to standard input. A % ends a line. A backslash directly in front of a % makes it a literal %,
+// even if there is another backslash before. Cron ends the last line.
 func stdinOf(text string) string {
-	const percent = "\x00" // no line has one
+	const percent = "\x00" // no line contains one
 	text = strings.ReplaceAll(text, `\%`, percent)
 	text = strings.ReplaceAll(text, "%", "\n")
 	text = strings.ReplaceAll(text, percent, "%")

@@ -17,14 +17,14 @@ import (
 	"github.com/carillon-scheduler/carillon/worker/builtin"
 )
 
-// catchup is the catch-up window of the schedules: cron makes up for nothing, so the default of a year would surprise.
+// catchup is the catch-up window of the schedules. Cron never catches up, so the default of a year would surprise.
 const catchup = schedule.Duration(time.Hour)
 
 // blanks separate fields. Other white space is part of a field.
 const blanks = " \t"
 
-// Parse reads crontab(5) as cronie does. Each line with a command is an entry, even if it has a problem. In a system crontab,
-// a user stands between time and command.
+// Parse reads crontab(5) as cronie does. Each line with a command is an entry, even if it has a problem. In a system crontab, a
+// user stands between time and command.
 func Parse(text string, system bool) []importer.Entry {
 	read := table{system: system}
 	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
@@ -44,7 +44,7 @@ func Parse(text string, system bool) []importer.Entry {
 	return all
 }
 
-// table is a file as far as it has been read.
+// table is the part of a file that has been read so far.
 type table struct {
 	system    bool
 	variables []variable
@@ -84,7 +84,7 @@ func (c *table) entry(line string) (s importer.Entry, err error) {
 	return s, nil
 }
 
-// command reads what follows the times, and the user.
+// command reads what follows the times and the user.
 func (c *table) command(s *importer.Entry, text string) error {
 	text, err := cutOptions(s, text)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *table) command(s *importer.Entry, text string) error {
 	return err
 }
 
-// cutFields takes so many words from the beginning of a line, and the blanks after them.
+// cutFields cuts count words off the beginning of a line, and the blanks after them.
 func cutFields(line string, count int) (words []string, rest string) {
 	rest = strings.TrimLeft(line, blanks)
 	for range count {

@@ -44,8 +44,8 @@ func TestParse(t *testing.T) {
 	assert.Equal(t, []string{"@daily"}, all[2].Spec.Cron)
 }
 
-// TestCrontabClockChanges: cron treats commands at fixed times differently from those that begin with a star, and does so
-// for the zone of its host alone.
+// TestCrontabClockChanges: cron treats commands at fixed times differently from those that begin with a star, and only in the
+// zone of its host.
 func TestCrontabClockChanges(t *testing.T) {
 	t.Parallel()
 	fixed := schedule.DST{Gap: schedule.GapShift, Repeat: schedule.RepeatFirst}
@@ -61,7 +61,7 @@ func TestCrontabClockChanges(t *testing.T) {
 	}
 }
 
-// TestReadVariable has all ways to write an assignment, and what looks like one.
+// TestReadVariable has all ways to write an assignment, and texts that look like one.
 func TestReadVariable(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -89,7 +89,7 @@ func TestSplitPercent(t *testing.T) {
 	}
 }
 
-// TestSplitPercentOfAnything compares with another way to read the same rules: by pairs in the command, and by looking back
+// TestSplitPercentOfAnything compares with another implementation of the same rules: by pairs in the command, and by looking back
 // from each % after it.
 func TestSplitPercentOfAnything(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestSplitPercentOfAnything(t *testing.T) {
 	})
 }
 
-// FuzzParse: nothing makes it panic, nothing gets lost, and what it reads has a time, an ID and an input.
+// FuzzParse: nothing makes Parse panic, nothing is lost, and each entry has a time, an ID and an input.
 func FuzzParse(f *testing.F) {
 	f.Add(crontabText, false)
 	f.Add("0 0 * * * root x", true)

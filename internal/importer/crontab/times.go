@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// macros are names that only systemd-cron knows, in the words of all.
+// macros are names that only systemd-cron knows, as expressions that all know.
 var macros = map[string]string{
 	"@minutely": "* * * * *", "@quarterly": "0 0 1 1,4,7,10 *",
 	"@semi-annually": "0 0 1 1,7 *", "@semiannually": "0 0 1 1,7 *", "@bi-annually": "0 0 1 1,7 *", "@biannually": "0 0 1 1,7 *",
@@ -25,7 +25,7 @@ var timeFields = [...]struct {
 
 const dayOfWeek = 4
 
-// readTimes reads the fields of the time, or the name that stands for them.
+// readTimes reads the fields of the time, or the name that replaces them.
 func readTimes(s *importer.Entry, words []string) error {
 	if words[0] == "@reboot" {
 		return errors.New("@reboot has no time: start the command in another way")
@@ -48,8 +48,8 @@ func readTimes(s *importer.Entry, words []string) error {
 	return err
 }
 
-// hostDST is what cron does when the clocks of its host change: a command that has a fixed time runs right after a gap
-// and once in a repeated hour. One with a star in front of minute or hour goes by the clock.
+// hostDST is what cron does when the clocks of its host change. A command with a fixed time runs right after a gap and once in a
+// repeated hour. A command with a star in front of minute or hour follows the clock.
 func hostDST(words []string) schedule.DST {
 	if words[0] == "@hourly" || strings.HasPrefix(words[0], "*") || len(words) > 1 && strings.HasPrefix(words[1], "*") {
 		return schedule.DST{}
@@ -57,7 +57,7 @@ func hostDST(words []string) schedule.DST {
 	return schedule.DST{Gap: schedule.GapShift, Repeat: schedule.RepeatFirst}
 }
 
-// readField writes a field of cronie in our words. The error follows the name of the field.
+// readField translates a field of cronie into Carillon's syntax. The error follows the name of the field.
 func readField(s *importer.Entry, i int, field string) (string, error) {
 	if strings.Contains(field, "~") {
 		if i > 0 || strings.Contains(field, ",") {
@@ -81,7 +81,8 @@ func readField(s *importer.Entry, i int, field string) (string, error) {
 
 func isSunday(day string) bool { return day == "0" || strings.EqualFold(day, "sun") }
 
-// randomMinute reads "~", "x~", "~z" or "x~z": a minute that cron draws. It returns the first, and adds the rest as a jitter.
+// randomMinute reads "~", "x~", "~z" or "x~z": a minute that cron draws. It returns the first minute, and adds the rest as a
+// jitter.
 func randomMinute(s *importer.Entry, field string) (string, error) {
 	low, high, _ := strings.Cut(field, "~")
 	first, err := minuteOr(low, 0)

@@ -15,7 +15,7 @@ import (
 // variable is a variable that the lines so far have set.
 type variable struct{ name, value string }
 
-// set takes a line such as NAME=value, and reports whether it was one.
+// set reads a line such as NAME=value, and reports whether it is one.
 func (c *table) set(line string) bool {
 	v, ok := readVariable(line)
 	if !ok {
@@ -26,7 +26,7 @@ func (c *table) set(line string) bool {
 	return true
 }
 
-// readVariable reads an assignment. Name and value may each stand in quotes of either kind, and nothing may follow those. An
+// readVariable reads an assignment. Name and value may each be in quotes of either kind, and nothing may follow those. An
 // unquoted name has no blanks; an unquoted value ends before the blanks at the end of the line.
 func readVariable(line string) (v variable, ok bool) {
 	name, rest, ok := cutQuoted(line)
@@ -52,7 +52,7 @@ func readVariable(line string) (v variable, ok bool) {
 	return variable{name, value}, true
 }
 
-// cutQuoted takes a text in quotes off the front.
+// cutQuoted cuts a text in quotes off the front.
 func cutQuoted(text string) (quoted, rest string, ok bool) {
 	if !isQuote(text) {
 		return "", "", false
@@ -63,7 +63,7 @@ func cutQuoted(text string) (quoted, rest string, ok bool) {
 // isQuote reports whether a text begins with a quote.
 func isQuote(text string) bool { return text != "" && (text[0] == '"' || text[0] == '\'') }
 
-// value is that of a variable; empty if it is not set.
+// value returns the value of a variable; empty if it is not set.
 func (c *table) value(name string) string {
 	for _, v := range c.variables {
 		if v.name == name {
@@ -73,7 +73,7 @@ func (c *table) value(name string) string {
 	return ""
 }
 
-// shell is the name under which the worker knows the shell.
+// shell returns the name by which the worker knows the shell.
 func (c *table) shell() string {
 	shell := c.value("SHELL")
 	if shell == "" {
@@ -82,7 +82,7 @@ func (c *table) shell() string {
 	return path.Base(shell)
 }
 
-// apply carries over what the variables say of an entry, and notes the rest.
+// apply applies the variables to an entry, and adds notes about those that have no counterpart.
 func (c *table) apply(s *importer.Entry) {
 	s.Spec.TimeZone = strings.TrimPrefix(c.value("CRON_TZ"), ":")
 	s.HostZone = s.Spec.TimeZone == ""
@@ -103,10 +103,10 @@ func (c *table) apply(s *importer.Entry) {
 	}
 }
 
-// maxRandomDelay is what cronie accepts, in minutes.
+// maxRandomDelay is the largest value that cronie accepts, in minutes.
 const maxRandomDelay = 24 * 60
 
-// randomDelay makes a jitter of the variable. Cronie reads the digits it begins with.
+// randomDelay makes a jitter from the variable. Cronie reads the digits at its beginning.
 func randomDelay(s *importer.Entry, value string) {
 	digits := strings.TrimLeft(value, blanks)
 	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {

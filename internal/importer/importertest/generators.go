@@ -1,4 +1,4 @@
-// Package importertest draws what importers read, for tests by properties. Only tests import it.
+// Package importertest draws inputs of importers for property tests. Only tests import it.
 //
 // The package imports nothing of Carillon.
 package importertest
@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Field draws a field that the parser of Kubernetes accepts, as a rule.
+// Field draws a field that the parser of Kubernetes usually accepts.
 func Field(low, high int) *rapid.Generator[string] {
 	value := rapid.IntRange(low, high)
 	term := rapid.Custom(func(t *rapid.T) string {
@@ -36,7 +36,7 @@ func Expression() *rapid.Generator[string] {
 			return rapid.SampledFrom([]string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}).Draw(t, "name")
 		}
 		hour := Field(0, 23)
-		if rapid.IntRange(0, 9).Draw(t, "once a day") > 0 { // to compare all times of a year takes long otherwise
+		if rapid.IntRange(0, 9).Draw(t, "once a day") > 0 { // otherwise comparing all times of a year takes long
 			hour = rapid.Map(rapid.IntRange(0, 23), func(h int) string { return fmt.Sprint(h) })
 		}
 		return strings.Join([]string{
@@ -66,7 +66,7 @@ func CrontabLine() *rapid.Generator[string] {
 	})
 }
 
-// CronJobDocument draws a CronJob, or what is none.
+// CronJobDocument draws a CronJob, or something else.
 func CronJobDocument() *rapid.Generator[string] {
 	text := rapid.SampledFrom([]string{"x", "on", "0644", "~", "*", "a: b", "é\n\tz", "1e400", "\u2028", "---", "- x", "2026-01-01"})
 	return rapid.Custom(func(t *rapid.T) string {

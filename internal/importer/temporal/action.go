@@ -68,7 +68,7 @@ func (t *scheduleAction) action(notes *[]string) (a schedule.Action, err error) 
 	return a, nil
 }
 
-// leftOut says what has no counterpart.
+// leftOut returns notes about what has no counterpart.
 func (w *workflow) leftOut() []string {
 	var notes []string
 	for _, part := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 )
 
-// payloads are the arguments of a workflow: an object with the encoded payloads, or with the shorthand of Temporal's
-// command line the values themselves in a list.
+// payloads are the arguments of a workflow. They are an object with the encoded payloads or, in the shorthand of Temporal's
+// command line, a list of the values themselves.
 type payloads []json.RawMessage
 
 func (p *payloads) UnmarshalJSON(data []byte) error {
@@ -26,7 +26,7 @@ func (p *payloads) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// value is the input: nothing, the one argument, or a list of them.
+// value returns the input: nothing, the only argument, or a list of the arguments.
 func (p payloads) value(notes *[]string) json.RawMessage {
 	var arguments []json.RawMessage
 	for i, payload := range p {
@@ -54,8 +54,8 @@ func (p payloads) value(notes *[]string) json.RawMessage {
 	return list
 }
 
-// payloadFields are named payloads: memo, search attributes or header. Their object has them in a field, or with the
-// shorthand is the values themselves.
+// payloadFields are named payloads: memo, search attributes or header. Their object has them in a field or, in the shorthand, is
+// the values themselves.
 type payloadFields map[string]json.RawMessage
 
 func (f *payloadFields) UnmarshalJSON(data []byte) error {
@@ -75,7 +75,7 @@ func (f *payloadFields) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// values are the values; what says what they are, for notes.
+// values returns the values. what names them in notes.
 func (f payloadFields) values(what string, notes *[]string) map[string]json.RawMessage {
 	var values map[string]json.RawMessage
 	for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -92,7 +92,7 @@ func (f payloadFields) values(what string, notes *[]string) map[string]json.RawM
 	return values
 }
 
-// texts are the values that are texts, as headers are.
+// texts returns the values that are texts, as headers are.
 func (f payloadFields) texts(notes *[]string) map[string]string {
 	var texts map[string]string
 	values := f.values("header", notes)
@@ -110,8 +110,8 @@ func (f payloadFields) texts(notes *[]string) map[string]string {
 	return texts
 }
 
-// payloadValue returns the JSON in a payload, or why there is none. What does not look like an encoded payload is the value
-// itself.
+// payloadValue returns the JSON in a payload, or why there is none. If the data does not look like an encoded payload, it is the
+// value itself.
 func payloadValue(data json.RawMessage) (value json.RawMessage, problem string) {
 	var payload struct {
 		Metadata map[string][]byte `json:"metadata"`

@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// scheduleSpec is a ScheduleSpec of Temporal's API. A calendar in its two forms is the same to Carillon, field by field.
+// scheduleSpec is a ScheduleSpec of Temporal's API. Both forms of its calendars have the same fields as Carillon's.
 type scheduleSpec struct {
 	StructuredCalendar        []schedule.StructuredCalendar `json:"structuredCalendar"`
 	Calendar                  []schedule.Calendar           `json:"calendar"`
@@ -27,7 +27,7 @@ type intervalSpec struct {
 	Phase    duration `json:"phase"`
 }
 
-// duration is text such as "3600s" or "0.500s"; null and the empty text are none.
+// duration is text such as "3600s" or "0.500s". Null and the empty text mean that there is none.
 type duration string
 
 // of returns the duration; field names it in an error.
@@ -69,8 +69,8 @@ func (t *scheduleSpec) spec(notes *[]string) (s schedule.Spec, err error) {
 	return s, nil
 }
 
-// addCron adds a cron expression. One that restricts both day fields would mean more days here: its two calendars, of
-// which either may match, become the one that Temporal makes of it.
+// addCron adds a cron expression. If it restricts both day fields, a day needs to match only one of them in Carillon, but both in
+// Temporal. So addCron joins its two calendars into one.
 func addCron(s *schedule.Spec, text string, notes *[]string) error {
 	cron, err := schedule.ParseCron(text)
 	if err != nil {

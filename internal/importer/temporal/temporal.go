@@ -1,7 +1,7 @@
-// Package temporal turns schedules of Temporal into schedules. It reads the JSON that Temporal's command line prints.
+// Package temporal turns schedules of Temporal into schedules of Carillon. It reads the JSON that Temporal's command line prints.
 //
-// [Parse] is pure. The package imports schedule, internal/importer and internal/apitext. It must not import the SDK of
-// Temporal: the JSON form of its API is all that is needed.
+// [Parse] is pure. The package imports schedule, internal/importer and internal/apitext. It must not import the SDK of Temporal,
+// because it needs only the JSON form of its API.
 package temporal
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 // Parse reads a sequence of JSON texts, each a schedule or a list of schedules. The id is for a schedule that is alone in the
-// text and does not name its own.
+// text and does not have its own ID.
 func Parse(data []byte, id string) ([]importer.Entry, error) {
 	schedules, err := readAll(data)
 	if err != nil {
@@ -79,7 +79,7 @@ func readText(text json.RawMessage) ([]answer, error) {
 	return []answer{one.answer}, nil
 }
 
-// answer is the answer to describe, or an entry of a list, in the JSON form of Temporal's API.
+// answer is the answer to a describe request, or an entry of a list, in the JSON form of Temporal's API.
 type answer struct {
 	ScheduleID string `json:"scheduleId"`
 	Schedule   *struct {
@@ -88,7 +88,7 @@ type answer struct {
 		Policies schedulePolicies `json:"policies"`
 		State    scheduleState    `json:"state"`
 	} `json:"schedule"`
-	// Info is all that a list says; describe says other things there.
+	// Info is everything in an entry of a list. In the answer to a describe request it has other fields.
 	Info struct {
 		Spec         *scheduleSpec `json:"spec"`
 		WorkflowType named         `json:"workflowType"`
@@ -148,7 +148,7 @@ func (t *answer) schedule(id string) (importer.Entry, error) {
 	return s, nil
 }
 
-// described takes over what describe says.
+// described adds what the answer to a describe request has.
 func (t *answer) described(s *importer.Entry) (err error) {
 	from := t.Schedule
 	if s.Spec, err = from.Spec.spec(&s.Notes); err != nil {
@@ -167,7 +167,7 @@ func (t *answer) described(s *importer.Entry) (err error) {
 	return nil
 }
 
-// listed takes over what a list says.
+// listed adds what an entry of a list has.
 func (t *answer) listed(s *importer.Entry) (err error) {
 	s.Notes = append(s.Notes, "a list says neither task queue nor input, memo, timeouts or policies: "+
 		"temporal schedule describe does")
@@ -177,7 +177,8 @@ func (t *answer) listed(s *importer.Entry) (err error) {
 	return err
 }
 
-// keepFields adds the memo and search attributes of the schedule itself to those of its runs, which Carillon searches by.
+// keepFields adds the memo and search attributes of the schedule itself to those of its runs, because Carillon searches by the
+// latter.
 func (t *answer) keepFields(s *importer.Entry) {
 	memo := t.Memo.values("memo of the schedule", &s.Notes)
 	attributes := t.SearchAttributes.values("search attribute of the schedule", &s.Notes)
@@ -188,7 +189,7 @@ func (t *answer) keepFields(s *importer.Entry) {
 	s.Action.Memo, s.Action.SearchAttributes = joined(memo, s.Action.Memo), joined(attributes, s.Action.SearchAttributes)
 }
 
-// joined has the entries of both; those of the second win.
+// joined has the entries of both. If a key is in both, the entry of b wins.
 func joined(a, b map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(a) == 0 {
 		return b

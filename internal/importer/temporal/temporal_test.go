@@ -77,7 +77,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse: nothing makes it panic, and what it reads has an ID.
+// FuzzParse: nothing makes Parse panic, and each entry has an ID.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"nightly.json", "stream.json", "list.json"} {
 		f.Add(temporalFile(f, name))
