@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// lookAgain is how often a server that stores nothing is looked at.
+	// lookAgain is the time between two looks at a server that stores nothing.
 	lookAgain = time.Second
-	// keepRoom is how many bytes the disk must take before a restart in place: what NATS writes as it starts, and some more.
+	// keepRoom is how many bytes the disk must accept before a restart in place: what NATS writes at its start, and some more.
 	keepRoom = 4 << 20
-	// restartLimit bounds one restart in place, maxRestarts how many may fail in a row.
+	// restartLimit limits the duration of one restart in place, maxRestarts how many may fail in a row.
 	restartLimit = time.Minute
 	maxRestarts  = 5
-	// calmAfter is for how long a server must have stored all before it is restarted at once again; longestPause is the longest pause
-	// before a restart.
+	// calmAfter is how long a server must have stored everything before another restart may follow without a pause. longestPause
+	// is the longest pause before a restart.
 	calmAfter    = time.Minute
 	longestPause = time.Minute
 )
 
-// writeError is in what NATS says of the health of a stream, or of its Raft group, that refuses to store for the rest of its life,
-// since a write has failed once. Nothing but this text tells it from a stream that is only behind.
+// writeError is part of what NATS says about the health of a stream, or of its Raft group, that refuses to store for the rest of
+// its life because one write failed. Only this text distinguishes it from a stream that is merely behind.
 const writeError = "write error"
 
-// Keep restarts the server in place when it has stopped to store for good, until ctx ends. That happens after a failed write, of a
-// full disk as a rule: NATS then refuses all writes to the stream, or in a cluster to all streams of the node, until it is started
-// again, also when there is room again. Keep waits until the disk takes writes; [Server.Trouble] tells of it meanwhile. Connections
-// are lost by the restart, and reconnect.
+// Keep restarts the server in place when it has permanently stopped storing, until ctx ends. That happens after a failed write,
+// usually because the disk is full. NATS then refuses all writes to the stream, or in a cluster to all streams of the node, until
+// it is restarted, even when there is room again. Keep waits until the disk accepts writes; [Server.Trouble] says so meanwhile.
+// The restart ends all connections, which then reconnect.
 //
-// It returns nil when ctx ends, and an error when the server could not be started again several times: then only a new process
-// helps. It must not run twice at a time.
+// It returns nil when ctx ends. It returns an error if several restarts failed; then only a new process helps. It must not run
+// twice at a time.
 func (s *Server) Keep(ctx context.Context) error {
 	var restarted time.Time
 	pause := time.Duration(0)
@@ -63,7 +63,7 @@ func (s *Server) Keep(ctx context.Context) error {
 	}
 }
 
-// Trouble says for people why the server stores nothing, and what is waited for; empty while all is well.
+// Trouble tells users why the server stores nothing, and what it waits for; empty while all is well.
 func (s *Server) Trouble() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Server) setTrouble(text string) {
 	s.trouble = text
 }
 
-// storeFault says why a server will not store again until it is restarted; empty if it does.
+// storeFault returns why a server will not store again until it is restarted; empty if it stores.
 func storeFault(ns *server.Server) string {
 	if !ns.JetStreamEnabled() {
 		return "JetStream has been switched off after a failed write"
@@ -102,7 +102,7 @@ func storeFault(ns *server.Server) string {
 	return fmt.Sprintf("streams %s: %s", strings.Join(given, ", "), cause)
 }
 
-// heal waits until the disk takes writes, and then restarts the server.
+// heal waits until the disk accepts writes, and then restarts the server.
 func (s *Server) heal(ctx context.Context, reason string, pause time.Duration) error {
 	defer s.setTrouble("")
 	s.setTrouble(fmt.Sprintf("room on the disk of %s: NATS stores no more after a failed write, and is restarted in place when there is "+
@@ -121,7 +121,7 @@ func (s *Server) heal(ctx context.Context, reason string, pause time.Duration) e
 	return s.restart(ctx)
 }
 
-// tryDisk writes a file of keepRoom bytes through to the disk, and removes it.
+// tryDisk writes a file of keepRoom bytes, syncs it to the disk, and removes it.
 func tryDisk(dir string) error {
 	path := filepath.Join(dir, "carillon.room")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -135,7 +135,7 @@ func tryDisk(dir string) error {
 	return errors.Join(err, file.Close(), os.Remove(path))
 }
 
-// restart stops the server and starts it again on its data and port. The data folder stays locked meanwhile.
+// restart stops the server and starts it again with the same data and port. The data folder stays locked meanwhile.
 func (s *Server) restart(ctx context.Context) error {
 	began := time.Now() //permit:time.Now it measures NATS
 	var err error

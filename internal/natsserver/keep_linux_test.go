@@ -16,8 +16,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/systemtest/powerloss"
 )
 
-// TestAFullDiskThatIsFreedAgain: NATS gives up a stream for good when one write has failed. The server is restarted in place, on its
-// port and with all that was acknowledged, once there is room again.
+// TestAFullDiskThatIsFreedAgain: NATS gives up on a stream after one failed write. When there is room again, the server is
+// restarted in place, on its port and with everything that was acknowledged.
 func TestAFullDiskThatIsFreedAgain(t *testing.T) {
 	disk := powerloss.New(t)
 	server := start(t, natsserver.Options{Dir: filepath.Join(disk.Dir, "data"), Sync: natsserver.SyncInterval})
@@ -49,7 +49,7 @@ func TestAFullDiskThatIsFreedAgain(t *testing.T) {
 	}
 }
 
-// TestKeepEnds: also while the disk is full.
+// TestKeepEnds: Keep ends with its context, even while the disk is full.
 func TestKeepEnds(t *testing.T) {
 	disk := powerloss.New(t)
 	server := start(t, natsserver.Options{Dir: filepath.Join(disk.Dir, "data"), Sync: natsserver.SyncInterval})
@@ -77,7 +77,7 @@ func keep(t *testing.T, server *natsserver.Server) {
 	})
 }
 
-// stream makes the stream S of the subject s.
+// stream creates the stream S with the subject s.
 func stream(t *testing.T, server *natsserver.Server) jetstream.JetStream {
 	conn, err := server.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func stream(t *testing.T, server *natsserver.Server) jetstream.JetStream {
 	return js
 }
 
-// store stores one message, if that can be done at once.
+// store stores one message, and fails if that is not possible at once.
 func store(t *testing.T, js jetstream.JetStream) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()

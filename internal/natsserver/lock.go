@@ -10,11 +10,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// lockFile keeps a second server out of a data folder. The lock is the kernel's, not the file's existence: it is gone
-// with the process that held it, however that ended.
+// lockFile keeps a second server out of a data folder. The kernel holds the lock, and the existence of the file means nothing. So
+// the lock ends with the process that held it, however that ended.
 const lockFile = "carillon.lock"
 
-// lockDir creates the data folder if need be and takes its lock.
+// lockDir creates the data folder if necessary and takes its lock.
 func lockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, schedule.Invalid("data", "the folder cannot be created: %v", err)

@@ -13,14 +13,14 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/flood"
 )
 
-// logger hands the server's log to slog and keeps the first fatal error, after which a server of its own process would
-// exit. What the server calls notices are the steps of its start and the elections of its cluster: of interest to
-// someone who debugs. Its own debug and trace messages are switched off.
+// logger passes the server's log to slog and keeps the first fatal error. A server in its own process would exit after that
+// error. The notices of the server are the steps of its start and the elections of its cluster, which interest only someone who
+// debugs. Its own debug and trace messages are switched off.
 type logger struct {
 	log *slog.Logger
-	// limit is for what the server says of its clients: it logs each attempt at what they may not do.
+	// limit limits what the server says about its clients: it logs each of their refused attempts.
 	limit flood.Limiter
-	// complained has an element when there was a warning or an error since somebody looked.
+	// complained has an element if there was a warning or an error since the last look.
 	complained chan struct{}
 
 	mu    sync.Mutex
@@ -55,7 +55,8 @@ func (l *logger) write(level slog.Level, line string) {
 	}
 }
 
-// kindOf is a line without what tells one connection or attempt from another: all but letters outside of quotation marks.
+// kindOf returns a line without what distinguishes one connection or attempt from another: only the letters outside quotation
+// marks.
 func kindOf(line string) string {
 	quoted := false
 	return strings.Map(func(r rune) rune {
@@ -88,14 +89,14 @@ func (l *logger) Fatalf(format string, args ...any) {
 	}
 }
 
-// forget lets a server that is started anew begin without the fatal error of the one before.
+// forget forgets the fatal error, so that a restarted server begins without the error of its predecessor.
 func (l *logger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fatal = nil
 }
 
-// fatalErr returns what the server would have died of, or nil.
+// fatalErr returns the fatal error of the server, or nil.
 func (l *logger) fatalErr() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

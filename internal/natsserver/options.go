@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// DefaultHost is where the server listens unless told otherwise: on this machine only.
+	// DefaultHost is where the server listens by default: only on this machine.
 	DefaultHost = "127.0.0.1"
 	// DefaultPort is where NATS clients look for a server.
 	DefaultPort = 4222
-	// MaxPayload is the largest message the server takes. An action request may carry an input and the last result of
-	// 512 KiB each, and escaping can make JSON larger; the 1 MB a NATS server takes by default would not hold them. It
-	// is the largest size NATS recommends.
+	// MaxPayload is the largest message that the server accepts. An action request may carry an input and the last result of 512
+	// KiB each, and escaping can make JSON larger. They would not fit into the 1 MB that a NATS server accepts by default.
+	// MaxPayload is the largest size that NATS recommends.
 	MaxPayload = 8 << 20
 )
 
-// SyncMode says when the server writes what it has acknowledged through to the disk.
+// SyncMode is when the server syncs acknowledged writes to the disk.
 type SyncMode string
 
 const (
 	// SyncAlways syncs before a write is acknowledged: a power loss loses nothing.
 	SyncAlways SyncMode = "always"
-	// SyncInterval syncs every two minutes, as NATS servers do by default: a power loss may lose what was acknowledged
-	// since, a killed process nothing.
+	// SyncInterval syncs every two minutes, as NATS servers do by default. A power loss may lose what was acknowledged since the
+	// last sync. A killed process loses nothing.
 	SyncInterval SyncMode = "interval"
 )
 
-// Options say how to run the server. Only Dir is required.
+// Options are the settings of the server. Only Dir is required.
 type Options struct {
 	// Dir is the data folder. It is created, for the owner only, if it does not exist.
 	Dir string
@@ -46,14 +46,14 @@ type Options struct {
 	Name string
 	// Cluster makes the server a node of a cluster.
 	Cluster *ClusterOptions
-	// ConfigFile is a configuration file of nats-server with what else the server is to do: who may connect and with which
-	// permissions, certificates, limits. What stands in the other fields holds whatever the file says of it.
+	// ConfigFile is a configuration file of nats-server with further settings: who may connect and with which permissions,
+	// certificates, limits. The other fields override the file.
 	ConfigFile string
-	// Insecure lets the server listen on other addresses than loopback without asking who is there and without TLS.
+	// Insecure allows the server to listen on addresses other than loopback without authentication and without TLS.
 	Insecure bool
-	// MaxStore bounds the bytes on disk; at 0 the server takes three quarters of what is free.
+	// MaxStore limits the bytes on disk. If it is 0, the server takes three quarters of the free space.
 	MaxStore int64
-	// Logger gets what the server has to say; slog.Default() if nil.
+	// Logger gets the log of the server; slog.Default() if nil.
 	Logger *slog.Logger
 }
 
@@ -61,7 +61,7 @@ type Options struct {
 type ClusterOptions struct {
 	// Name is the same in all nodes.
 	Name string
-	// Port is where the other nodes connect to, on the host of the server.
+	// Port is where the other nodes connect, on the host of the server.
 	Port int
 	// Routes are the URLs of the nodes, such as "nats://127.0.0.1:6222"; the node's own may be among them.
 	Routes []string
@@ -117,7 +117,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 		so.MaxPayload = MaxPayload
 	}
 	so.NoSigs = true // signals belong to the program around the server
-	// Each action has subjects of its own: what the cache has kept of a subject is thrown out before it comes again.
+	// Each action has its own subjects. The cache would drop an entry before its subject occurs again.
 	so.NoSublistCache = true
 	so.JetStream, so.StoreDir, so.SyncAlways, so.JetStreamMaxStore = true, o.Dir, o.Sync == SyncAlways, o.MaxStore
 	if c := o.Cluster; c != nil {
@@ -127,7 +127,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 	return so, o.checkExposure(so)
 }
 
-// checkExposure keeps a server that lets everybody in from listening where everybody can reach it.
+// checkExposure prevents a server without authentication from listening where everybody can reach it.
 func (o Options) checkExposure(so *server.Options) error {
 	if o.Insecure || isLoopback(o.Host) {
 		return nil

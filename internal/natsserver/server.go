@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// readyPoll is how often Start looks whether the server is ready; the server has no way to be told.
+// readyPoll is how often Start checks whether the server is ready, because the server cannot notify it.
 const readyPoll = 5 * time.Millisecond
 
 // Server is a running NATS server. Its methods are safe for concurrent use.
@@ -32,8 +32,8 @@ type Server struct {
 	trouble string         // why it stores nothing
 }
 
-// Start runs a server and returns when it accepts connections and JetStream is up; in a cluster there may be no leader
-// yet. If ctx ends before that, the server is stopped again. The caller owns the server and calls Shutdown.
+// Start runs a server and returns when it accepts connections and JetStream is up. In a cluster there may be no leader yet. If
+// ctx ends before that, Start stops the server again. The caller owns the server and must call Shutdown.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -42,8 +42,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if _, err := o.serverOptions(); err != nil {
 		return nil, err
 	}
-	// First, since the common mistake is to start a second server with all the same settings, and the server that has
-	// the port is the one to use.
+	// Check the ports first. The common mistake is to start a second server with the same settings, and the server that has the
+	// port is the one to use.
 	if err := checkPorts(ctx, o); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Server) current() *server.Server {
 	return s.nats
 }
 
-// checkPorts finds out early, and before the data folder is touched, that a port is taken.
+// checkPorts detects a used port early, before anything touches the data folder.
 func checkPorts(ctx context.Context, o Options) error {
 	address := net.JoinHostPort(o.Host, strconv.Itoa(o.Port))
 	switch err := tryListen(ctx, o.Port, address); {
@@ -157,8 +157,8 @@ func (s *Server) waitReady(ctx context.Context, ns *server.Server) error {
 // ClientURL is where clients connect, such as "nats://127.0.0.1:4222".
 func (s *Server) ClientURL() string { return s.current().ClientURL() }
 
-// Connect connects to the server within the process, past the network. A connection that reconnects finds the server again after
-// a restart in place. The caller closes the connection.
+// Connect connects to the server within the process, without the network. A connection that reconnects finds the server again
+// after a restart in place. The caller must close the connection.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	conn, err := nats.Connect("", append([]nats.Option{nats.InProcessServer(s)}, opts...)...)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// InProcessConn implements nats.InProcessConnProvider, for the server that runs now.
+// InProcessConn implements nats.InProcessConnProvider for the server that runs now.
 func (s *Server) InProcessConn() (net.Conn, error) { return s.current().InProcessConn() }
 
 // SyncAlways reports whether the running server syncs every write before it acknowledges it.
@@ -176,9 +176,9 @@ func (s *Server) SyncAlways() bool {
 	return config != nil && config.SyncAlways
 }
 
-// LimitStore lets clients store no more than so many bytes from now on, together with what there is; 0 lifts the limit. What
-// exceeds it is refused. It is for tests of what a full disk does. The server does not give up the streams that it leads for
-// that, as it would with a full disk, and their delayed messages that fall due meanwhile wait for another leader: see StepDown.
+// LimitStore limits from now on how many bytes clients may store, including the existing data; 0 removes the limit. The server
+// refuses what exceeds it. It is for tests of a full disk. Unlike with a full disk, the server does not give up the streams that
+// it leads. Their delayed messages that become due meanwhile wait for another leader: see StepDown.
 func (s *Server) LimitStore(bytes int64) error {
 	if bytes == 0 {
 		bytes = -1
@@ -190,7 +190,7 @@ func (s *Server) LimitStore(bytes int64) error {
 	return nil
 }
 
-// StepDown lets other nodes of the cluster lead the streams that this one leads.
+// StepDown makes other nodes of the cluster lead the streams that this node leads.
 func (s *Server) StepDown() error {
 	ns := s.current()
 	led, err := ns.Jsz(&server.JSzOptions{Accounts: true, Streams: true, StreamLeaderOnly: true})
@@ -206,8 +206,8 @@ func (s *Server) StepDown() error {
 	return errors.Join(errs...)
 }
 
-// Shutdown stops the server and returns when it has written everything, closed its connections and let go of the data
-// folder. Further calls do nothing.
+// Shutdown stops the server and returns when it has written everything, closed its connections and released the data folder.
+// Further calls do nothing.
 func (s *Server) Shutdown() { s.stop() }
 
 // close stops the server that runs now, if there is one.

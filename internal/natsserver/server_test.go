@@ -31,7 +31,7 @@ func TestSyncModeReachesTheServer(t *testing.T) {
 	require.False(t, start(t, natsserver.Options{Sync: natsserver.SyncInterval}).SyncAlways())
 }
 
-// TestLimitStore refuses what is too much for as long as there is a limit.
+// TestLimitStore: the server refuses what exceeds the limit, as long as there is one.
 func TestLimitStore(t *testing.T) {
 	t.Parallel()
 	server := start(t, natsserver.Options{})
@@ -68,7 +68,7 @@ func TestListensOnLoopback(t *testing.T) {
 	require.Contains(t, start(t, natsserver.Options{}).ClientURL(), "nats://127.0.0.1:")
 }
 
-// TestListensForOthers only if it asks who they are, and nobody listens in; or if that is wanted otherwise.
+// TestListensForOthers: the server does so only with authentication and TLS, or if Insecure is set.
 func TestListensForOthers(t *testing.T) {
 	t.Parallel()
 	config := func(text string) string {
@@ -143,7 +143,7 @@ func TestStartHonoursItsContext(t *testing.T) {
 	start(t, natsserver.Options{Dir: dir}) // nothing is left of the first attempt
 }
 
-// TestStartCanBeInterrupted ends the context at many moments of the start; goleak sees whether anything is left.
+// TestStartCanBeInterrupted ends the context at many moments of the start. goleak detects whether anything is left.
 func TestStartCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -187,7 +187,7 @@ func TestDataFolderThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, "cannot be created")
 }
 
-// TestFatalErrorsOfTheServerAreReturned gives it a store that it cannot use, for which it would end the process.
+// TestFatalErrorsOfTheServerAreReturned gives the server a store that it cannot use. A server in its own process would exit then.
 func TestFatalErrorsOfTheServerAreReturned(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -196,8 +196,8 @@ func TestFatalErrorsOfTheServerAreReturned(t *testing.T) {
 	require.ErrorContains(t, err, "JetStream")
 }
 
-// TestLargestMessage sends an action request with an input and a last result of the largest size, at their worst: each
-// byte of them escaped.
+// TestLargestMessage sends an action request with an input and a last result of the largest size, in the worst case: each of
+// their bytes is escaped.
 func TestLargestMessage(t *testing.T) {
 	t.Parallel()
 	const largest, escaped, envelope = 512 << 10, len(`\u003c`), 64 << 10
@@ -213,7 +213,7 @@ func TestLargestMessage(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestShutdownKeepsEverything also shuts down twice, and from many sides at once.
+// TestShutdownKeepsEverything also shuts down twice, and from many goroutines at once.
 func TestShutdownKeepsEverything(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -283,7 +283,7 @@ func openBucket(t *testing.T, server *natsserver.Server) (jetstream.KeyValue, fu
 	return bucket, conn.Close
 }
 
-// lockedBuffer may be written to while it is read.
+// lockedBuffer can be read while it is written.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
