@@ -26,7 +26,7 @@ func newStore(t *testing.T) *kv.Store {
 	return store
 }
 
-// TestRecordsAreKeptUntilAskedForTheTruth: another process has written the record, which a second attempt finds out.
+// TestRecordsAreKeptUntilAskedForTheTruth: another process has written the record, and a second attempt finds that out.
 func TestRecordsAreKeptUntilAskedForTheTruth(t *testing.T) {
 	t.Parallel()
 	store, key := newStore(t), schedule.Key{Namespace: "default", ID: "s"}
@@ -57,7 +57,7 @@ func TestRecordsAreKeptUntilAskedForTheTruth(t *testing.T) {
 	require.Equal(t, second, load(false))
 }
 
-// TestRecordsForgetsTheLeastRecentlyUsed where there are too many.
+// TestRecordsForgetsTheLeastRecentlyUsed: if there are too many records, the least recently used is forgotten.
 func TestRecordsForgetsTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	records := cache.NewRecords(0, kv.Invoker)

@@ -7,8 +7,8 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// Specs keeps the compiled specs of the schedules that were met last, by definition version, so that a schedule that fires every
-// second is not compiled every second. It is safe for concurrent use.
+// Specs keeps the compiled specs of the schedules that were used last, by definition version, so that a schedule that is due
+// every second is not compiled every second. It is safe for concurrent use.
 type Specs struct {
 	specs *lru.Cache[version, entry]
 }
@@ -32,7 +32,7 @@ func NewSpecs(size int) *Specs {
 	return &Specs{specs: specs}
 }
 
-// Get returns the compiled spec of a definition. The error is that of specproc.CompileDefinition.
+// Get returns the compiled spec of a definition. The error is the error of specproc.CompileDefinition.
 func (s *Specs) Get(d *wire.Definition) (*specproc.Spec, error) {
 	key := version{d.Incarnation, d.Version}
 	if known, ok := s.specs.Get(key); ok {
@@ -46,7 +46,7 @@ func (s *Specs) Get(d *wire.Definition) (*specproc.Spec, error) {
 	return spec, nil
 }
 
-// Zone returns the rules of the time zone by which the spec of a definition is compiled.
+// Zone returns the time zone rules with which the spec of a definition is compiled.
 func (s *Specs) Zone(d *wire.Definition) wire.ZoneRules {
 	if known, ok := s.specs.Get(version{d.Incarnation, d.Version}); ok {
 		return known.zone

@@ -32,7 +32,7 @@ func TestSpecsKeepsTheLastUsed(t *testing.T) {
 	require.Same(t, first, get("a", 1))
 	require.NotSame(t, first, get("a", 2), "another version")
 	require.Same(t, first, get("a", 1))
-	get("b", 1) // drops version 2, which was not used since
+	get("b", 1) // drops version 2, which has not been used since
 	require.Same(t, first, get("a", 1))
 	get("a", 2)
 	get("b", 1)

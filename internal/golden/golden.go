@@ -30,8 +30,8 @@ func Equal(t testing.TB, name, got string) {
 	require.Equal(t, string(want), got)
 }
 
-// Section fails the test when got differs from the text of a page between the lines "<!-- name: … -->" and "<!-- end of name
-// -->".
+// Section fails the test when got differs from the text of a page between two marker lines: "<!-- name: … -->" and "<!-- end of
+// name -->".
 func Section(t testing.TB, path, name, got string) {
 	t.Helper()
 	page, err := os.ReadFile(path)

@@ -1,10 +1,10 @@
-// Command gen makes zones.zip, the time zone data that the binary carries, of Debian's package tzdata:
+// Command gen makes zones.zip, the time zone data that the binary carries, from Debian's package tzdata:
 //
 //	go run ./gen -out zones.zip                 fetch the package by apt-get, as the machine is set up
 //	go run ./gen -out zones.zip -package FILE   take this package file
 //
 // It needs apt-get (without -package), dpkg-deb and zic. The package holds the sources of all zones and of their earlier names,
-// also where Debian ships the latter in tzdata-legacy: zic compiles both. The same package gives the same file.
+// even if Debian ships the earlier names in tzdata-legacy. zic compiles both. The same package gives the same file.
 //
 // The program may import internal/zonedata, and nothing else of Carillon.
 package main
@@ -57,7 +57,8 @@ func generate(out, pkg string) (version string, err error) {
 	if version, err = versionOf(source); err != nil {
 		return "", err
 	}
-	// Not slim: zic 2.36 then leaves out changes that the rule of the last years does not give, such as those of Asia/Gaza in 2073.
+	// Not slim: zic 2.36 then leaves out changes that do not follow the rule of the last years, such as those of Asia/Gaza in
+	// 2073.
 	if err := run("", "zic", "-b", "fat", "-d", compiled, source); err != nil {
 		return "", err
 	}
