@@ -134,8 +134,8 @@ func TestCreateWithAsManyBackfillsAsThereMayBe(t *testing.T) {
 	assert.Equal(t, uint64(schedule.MaxBackfills), count)
 }
 
-// TestRoomOfAScheduleThatIsMadeAnew: what is known of the schedule before says nothing of the one that has come with as many backfills
-// as there may be.
+// TestRoomOfAScheduleThatIsMadeAnew: knowledge about the old schedule says nothing about the new one, which has as many backfills
+// as allowed.
 func TestRoomOfAScheduleThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -192,7 +192,7 @@ func TestCancelBackfillThatIsNotThere(t *testing.T) {
 	assert.Equal(t, before, in.pending("nightly"))
 }
 
-// What a patch has asked for can be canceled before the generator has made a record of it, which it then must not.
+// A backfill of a patch can be canceled before the generator has made a record of it. Then the generator must not make one.
 func TestCancelBackfillOfAPatch(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -206,7 +206,7 @@ func TestCancelBackfillOfAPatch(t *testing.T) {
 	request.Canceled, request.CanceledBy = true, "ann@desk"
 	assert.Equal(t, []wire.BackfillState{request}, in.pending("nightly"))
 
-	// Once the generator has seen it, no record means that it is over.
+	// Once the generator has seen it, a missing record means that it is over.
 	key := kv.Backfill(in.key("nightly"), request.ID)
 	record, err := kv.GetLeader(t.Context(), in.store, key)
 	require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestCancelBackfillOfAPatch(t *testing.T) {
 	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err))
 }
 
-// The backfiller writes the same record while it works: whoever is later begins again.
+// The backfiller writes the same record while it works: the later writer starts over.
 func TestCancelBackfillThatIsBeingWorkedOn(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -226,7 +226,7 @@ func TestCancelBackfillThatIsBeingWorkedOn(t *testing.T) {
 	key := kv.Backfill(in.key("nightly"), reply.BackfillID)
 	var working sync.WaitGroup
 	working.Go(func() {
-		for range 127 { // one less than a frontend tries, so that the cancel has its turn, however slow this machine is
+		for range 127 { // one less than a frontend tries, so that the cancel gets its turn, however slow this machine is
 			record, err := kv.GetLeader(context.Background(), in.store, key)
 			if !assert.NoError(t, err) {
 				return

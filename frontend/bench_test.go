@@ -24,7 +24,7 @@ func benchSchedule() schedule.Schedule {
 	}
 }
 
-// BenchmarkRequest: a request is decoded and validated, and its reply encoded. Nothing is done for it.
+// BenchmarkRequest decodes and validates a request, and encodes its reply. It does not carry out the request.
 func BenchmarkRequest(b *testing.B) {
 	const requestID = "f3f1987a-f6ab-57e8-a142-dd1fa14071da"
 	def := newDefinition(key, &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule()}, asked, "i1")
@@ -65,7 +65,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// BenchmarkDecide: what a create, a trigger and an update write, and what describe makes of the records.
+// BenchmarkDecide measures what a create, a trigger and an update write, and what describe makes of the records.
 func BenchmarkDecide(b *testing.B) {
 	create := &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: asked.RequestID}
 	def := newDefinition(key, create, asked, "i1")

@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestBulkMissesNothingThatIsBeingChanged: the definitions are written all the time while they are gone through.
+// TestBulkMissesNothingThatIsBeingChanged: the definitions are written all the time while the operation goes through them.
 func TestBulkMissesNothingThatIsBeingChanged(t *testing.T) {
 	t.Parallel()
 	const count = 40
@@ -84,12 +84,12 @@ func TestBulkRequestsThatCannotWork(t *testing.T) {
 	assert.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 }
 
-// TestBulkByQuery: each schedule is judged when it is its turn, by the index.
+// TestBulkByQuery: the index judges each schedule when its turn comes.
 func TestBulkByQuery(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	in.run(func(c *frontend.Config) { c.Index = in.index() })
-	in.run() // one without an index, which must leave such jobs alone
+	in.run() // a frontend without an index, which must leave such jobs alone
 	in.fill("a-", 20)
 	in.fill("b-", 20)
 	start := func(query string) (reply schedule.StartBulkReply) {

@@ -56,7 +56,7 @@ func (in *installation) bulkEnded(id string) (described schedule.BulkDescription
 	return described
 }
 
-// bulkEvents returns the events of a kind that a bulk operation has led to, by schedule.
+// bulkEvents returns the events of one kind that a bulk operation has caused, by schedule.
 func (in *installation) bulkEvents(kind schedule.EventKind, jobID string) map[string]schedule.Event {
 	in.t.Helper()
 	reply, err := answer[schedule.HistoryReply](in, "history", fmt.Sprintf(`{"kinds":[%q],"pageSize":1000}`, kind))
@@ -70,7 +70,7 @@ func (in *installation) bulkEvents(kind schedule.EventKind, jobID string) map[st
 	return found
 }
 
-// fill creates schedules side by side.
+// fill creates schedules concurrently.
 func (in *installation) fill(prefix string, count int) (ids []string) {
 	in.t.Helper()
 	var creating sync.WaitGroup
@@ -176,7 +176,7 @@ func TestBulkFailures(t *testing.T) {
 	assert.Equal(t, "pause: "+reason, event.Reason)
 	assert.Equal(t, "anna", event.Identity)
 
-	// A memo that is full takes no label.
+	// A full memo accepts no label.
 	_, err := answer[schedule.Description](in, "create", strings.Replace(createBody("full", ""), `"taskQueue"`,
 		fmt.Sprintf(`"memo":{"a":%q},"taskQueue"`, strings.Repeat("x", schedule.MaxMapBytes-100)), 1))
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestBulkDryRunAndRepeats(t *testing.T) {
 	repeat, err := bulk[schedule.StartBulkReply](in, "start", body)
 	require.NoError(t, err)
 	assert.Equal(t, schedule.StartBulkReply{JobID: first, Count: 10}, repeat)
-	in.definition("a-0001") // which the repeat has left alone
+	in.definition("a-0001") // the repeat has left it alone
 }
 
 func TestBulkList(t *testing.T) {
@@ -233,7 +233,7 @@ func TestBulkList(t *testing.T) {
 		if token = page.NextPageToken; token == "" {
 			break
 		}
-		ids = append(ids, in.startBulk(`{"operation":"pause","ids":["x"]}`)) // must disturb nothing
+		ids = append(ids, in.startBulk(`{"operation":"pause","ids":["x"]}`)) // this must disturb nothing
 	}
 	assert.Equal(t, 3, pages)
 	assert.Equal(t, []string{ids[4], ids[3], ids[2], ids[1], ids[0]}, seen)
@@ -275,8 +275,8 @@ func TestTooManyBulkOperations(t *testing.T) {
 	assert.Equal(t, schedule.CodeResourceExhausted, schedule.CodeOf(err))
 }
 
-// TestBulkOutlivesItsFrontend: the connection of the one that works on it is cut in the middle, and another, for which its lease
-// is over, goes on.
+// TestBulkOutlivesItsFrontend: the frontend that works on the operation loses its connection in the middle. Another one, for
+// which the lease is over, continues.
 func TestBulkOutlivesItsFrontend(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"pause", "delete"} {

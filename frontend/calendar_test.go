@@ -25,7 +25,7 @@ func aboutCalendar[Reply any](in *installation, verb, body string) (reply Reply,
 	return decode[Reply](message)
 }
 
-// calendar makes a request that must succeed, in the end: on a busy machine a hasty frontend may have no time for it.
+// calendar makes a request that must succeed in the end: on a busy machine a hasty frontend may have no time for it.
 func (in *installation) calendar(verb, body string) (c schedule.CalendarDescription) {
 	in.t.Helper()
 	var err error
@@ -37,19 +37,19 @@ func (in *installation) calendar(verb, body string) (c schedule.CalendarDescript
 	return c
 }
 
-// hasty lets a re-planning end soon.
+// hasty makes a re-planning end soon.
 func hasty(c *frontend.Config) {
 	c.RequestTimeout, c.GuardDelay = 2*time.Second, 2*time.Second+100*time.Millisecond
 }
 
-// dailyBody is a schedule of every noon in Berlin, but on the days of some calendars.
+// dailyBody is a schedule of every noon in Berlin, except on the days of some calendars.
 func dailyBody(id string, calendars ...string) string {
 	named, _ := json.Marshal(calendars)
 	return fmt.Sprintf(`{"id":%q,"spec":{"cron":["0 12 * * *"],"timeZone":"Europe/Berlin","excludeCalendarsNamed":%s},`+
 		`"action":{"type":"http","taskQueue":"q"}}`, id, named)
 }
 
-// noons returns the days of a month of 2030 that a schedule is due on.
+// noons returns the days in a month of 2030 on which a schedule is due.
 func (in *installation) noons(id string, month time.Month) []int {
 	in.t.Helper()
 	from := time.Date(2030, month, 1, 0, 0, 0, 0, time.UTC)
@@ -188,7 +188,7 @@ func TestScheduleGoesByItsCalendars(t *testing.T) {
 	assert.Contains(t, preview.Words[0], `except the calendar "freeze"`)
 }
 
-// A repeat is answered as the first was, though by now the request could not be carried out.
+// A repeat gets the first answer, even if the request could not be carried out now.
 func TestRepeatedCreateWhoseCalendarIsGone(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -204,7 +204,7 @@ func TestRepeatedCreateWhoseCalendarIsGone(t *testing.T) {
 	assert.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 }
 
-// removeCalendar removes the record behind the back of the frontends.
+// removeCalendar removes the record without the frontends' knowledge.
 func (in *installation) removeCalendar(name string) {
 	in.t.Helper()
 	bucket, err := in.js.KeyValue(in.t.Context(), in.names.ClusterBucket())

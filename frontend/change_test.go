@@ -106,7 +106,7 @@ func TestGuardWakesTheGeneratorAfterACrashOfAPause(t *testing.T) {
 		in.wake("nightly", in.generateGuard("nightly", 2)))
 }
 
-// TestTheGuardOfADeletionOutlivesTheNextCreate: it alone names what was deleted, and nobody else was woken.
+// TestTheGuardOfADeletionOutlivesTheNextCreate: only that guard names what was deleted, and nobody else was woken.
 func TestTheGuardOfADeletionOutlivesTheNextCreate(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -146,7 +146,7 @@ func TestDeleteWakesWhoeverMustCleanUp(t *testing.T) {
 
 	want := &wire.Wake{Incarnation: def.Incarnation, Version: def.Version + 1, Reason: wire.ReasonDeleted}
 	shard := in.store.ShardOf(in.key("nightly"))
-	// The trace of the definition says what becomes of its runs, until another schedule of the ID takes its place.
+	// The trace of the definition says what happens to its runs, until another schedule with the ID takes its place.
 	forget := *want
 	forget.Runs = schedule.RunsTerminate
 	assert.Equal(t, &forget, in.wake("nightly", in.names.InvokeDeleted(shard, in.key("nightly"))))

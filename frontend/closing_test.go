@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// closing is a bucket where a generator is about to close a schedule when the record of a trigger is written.
+// closing has buckets in which a generator is about to close a schedule when the record of a trigger is written.
 type closing struct {
 	kv.Buckets
 	trigger atomic.Bool
@@ -29,8 +29,8 @@ func (c *closing) Update(ctx context.Context, bucket, key string, data []byte, r
 	return c.Buckets.Update(ctx, bucket, key, data, revision)
 }
 
-// TestATriggerOfAScheduleThatCloses either keeps the schedule open, or is told that it is gone: a generator that has seen nothing of it
-// cannot close the schedule then.
+// TestATriggerOfAScheduleThatCloses: the trigger either keeps the schedule open or is told that it is gone. A generator that has
+// not seen the trigger cannot close the schedule after that.
 func TestATriggerOfAScheduleThatCloses(t *testing.T) {
 	t.Parallel()
 	ended := `{"id":"once","action":{"type":"t","taskQueue":"q"},"spec":{"at":["2020-01-01T00:00:00Z"]}}`

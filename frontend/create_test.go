@@ -100,7 +100,7 @@ func TestCreateWithTrigger(t *testing.T) {
 	assert.Nil(t, in.task("nightly", in.backfillTimer("nightly", pending[0].ID)), "the wake removes the guard")
 }
 
-// A trigger that has finished leaves no record; a late repeat of the create request must not run it again.
+// A finished trigger leaves no record. A late repeat of the create request must not run it again.
 func TestRepeatedCreateDoesNotTriggerAgain(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -115,8 +115,8 @@ func TestRepeatedCreateDoesNotTriggerAgain(t *testing.T) {
 	assert.Empty(t, in.pending("nightly"))
 }
 
-// A frontend that dies after it has updated a schedule leaves it to the generator to tell of that. A late repeat of the create
-// request must not say that it has been told of.
+// A frontend that dies after updating a schedule leaves the event to the generator. A late repeat of the create request must not
+// claim that the event was stored.
 func TestRepeatedCreateDoesNotSpeakOfLaterVersions(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -139,7 +139,7 @@ func TestRefusedCreateLeavesNoTrigger(t *testing.T) {
 	assert.Empty(t, in.pending("nightly"))
 }
 
-// A frontend that cannot publish after the write is like one that died there.
+// A frontend that cannot publish after the write acts like one that died there.
 func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -165,7 +165,7 @@ func TestGuardWakesTheGeneratorAfterACrash(t *testing.T) {
 		in.wake("nightly", in.backfill("nightly", trigger)))
 }
 
-// Before the guard is armed nothing may be written.
+// Nothing may be written before the guard is armed.
 func TestWithoutAGuardNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -181,7 +181,8 @@ func TestWithoutAGuardNothingIsWritten(t *testing.T) {
 	assert.ErrorIs(t, err, kv.ErrNotFound)
 }
 
-// TestGuardOverATrace: a schedule of the same ID has come and gone since the guard was armed, and its wake has removed it.
+// TestGuardOverATrace: a schedule with the same ID has come and gone since the guard was armed, and its wake has removed the
+// guard.
 func TestGuardOverATrace(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -205,7 +206,7 @@ const shortGuardDelay = time.Second + 100*time.Millisecond
 
 func shortGuard(c *frontend.Config) { c.RequestTimeout, c.GuardDelay = time.Second, shortGuardDelay }
 
-// When the records cannot be reached, callers are told to try again, and no more.
+// If the records cannot be reached, callers are told to try again, and nothing else.
 func TestRecordsOutOfReach(t *testing.T) {
 	t.Parallel()
 	in := installed(t)

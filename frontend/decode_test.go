@@ -13,8 +13,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Whatever the body of a request is, reading it as that of any verb ends without a panic: with an error for the caller, or with
-// a request that is the same when written and read again.
+// Whatever the body of a request is, reading it as a request of any verb does not panic. It gives an error for the caller, or a
+// request that stays the same when written and read again.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range []string{
 		createSeed, `{"id":"x","conflictToken":18446744073709551615,"requestId":"r"}`,
@@ -64,14 +64,14 @@ func readRequest(t *testing.T, kind reflect.Type, form *bodyFormat, body []byte)
 		body, err = form.encode(request.Interface())
 		require.NoError(t, err)
 	}
-	// Numbers in raw JSON may become others the first time, where msgpack has none like them.
+	// Numbers in raw JSON may change the first time, if msgpack has none like them.
 	require.Equal(t, requests[1], requests[2])
 	if form == formatJSON {
 		require.Equal(t, requests[0], requests[1])
 	}
 }
 
-// requireTold checks that an error, if there is one, is one that callers are told.
+// requireTold checks that an error, if there is one, is one for callers.
 func requireTold(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {

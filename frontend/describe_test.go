@@ -103,7 +103,7 @@ func TestDescribeKeepsTheLastActionsInOrderOfStart(t *testing.T) {
 	for i := range 11 {
 		start := noon.Add(time.Duration(i) * time.Second)
 		if i == 0 {
-			start = noon.Add(time.Hour) // was deferred
+			start = noon.Add(time.Hour) // deferred
 		}
 		state.Ended = state.Ended.With(&schedule.Run{RequestID: fmt.Sprint(i), StartTime: start}, 11)
 	}

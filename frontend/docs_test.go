@@ -24,7 +24,7 @@ func readDocs(t *testing.T) string {
 	return string(text)
 }
 
-// What the page tells people to type must work, in this order.
+// The requests that the page shows must work, in this order.
 func TestRequestsInTheDocsWork(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -35,7 +35,7 @@ func TestRequestsInTheDocsWork(t *testing.T) {
 	for _, r := range requests {
 		reply := in.ask(r[1], r[2], r[3])
 		checkShown(t, schemas[r[2]], r[4], r[0])
-		if strings.Contains(r[3], "…") { // what it is about is not known beforehand
+		if strings.Contains(r[3], "…") { // its subject is not known beforehand
 			assert.Equal(t, "not_found", reply.Header.Get(micro.ErrorCodeHeader), r[0])
 			continue
 		}
@@ -62,7 +62,7 @@ func checkShown(t *testing.T, s *jsonschema.Resolved, reply, command string) {
 	assert.NoError(t, s.Validate(body), "%s: %s", command, reply)
 }
 
-// replySchemas returns what INFO says of the replies of the verbs.
+// replySchemas returns the reply schemas of the verbs in INFO.
 func (in *installation) replySchemas() map[string]*jsonschema.Resolved {
 	in.t.Helper()
 	var info micro.Info
@@ -112,8 +112,8 @@ func TestAllVerbsAreInTheDocs(t *testing.T) {
 	}
 }
 
-// isDocumented reports whether a table has a row for a verb: under its name or, in the section about things of its kind, under
-// that of the verb.
+// isDocumented reports whether a table has a row for a verb: under its endpoint name, or under the verb alone in the section
+// about its thing.
 func isDocumented(docs, name string) bool {
 	if strings.Contains(docs, "\n| `"+name+"` | `") {
 		return true

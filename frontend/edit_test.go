@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc"
 )
 
-// stored is a definition at version 4 that has seen something of the world.
+// stored is a definition at version 4 with some history.
 func stored() wire.Definition {
 	return wire.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i1", Version: 4, LimitVersion: 2, CreateTime: noon.Add(-time.Hour),
@@ -39,7 +39,7 @@ func begin(t require.TestingT, def wire.Definition, f facts) *edit {
 	return beginEdit(def, asked, f)
 }
 
-// applied is what every edit of stored() leaves behind.
+// applied returns def with what every edit of stored() adds.
 func applied(def wire.Definition) wire.Definition {
 	def.Version++
 	def.Applied = []wire.AppliedRequest{{RequestID: "r1", Version: def.Version}}
@@ -201,7 +201,7 @@ func TestEditSkipCount(t *testing.T) {
 	event.Count, event.First, event.Last = 3, hour(1), hour(4)
 	assert.Equal(t, []schedule.Event{event}, e.events)
 
-	// What a generator whose clock is ahead has dealt with cannot be skipped.
+	// Times that a generator with a fast clock has already dealt with cannot be skipped.
 	e = begin(t, def, facts{generator: wire.GeneratorState{Incarnation: "i1", Mark: hour(1)}})
 	require.NoError(t, e.skip(schedule.Skip{Count: 1}))
 	assert.Equal(t, []time.Time{hour(2), hour(3)}, e.next.Skips)
@@ -220,7 +220,7 @@ func TestEditSkipCountOfFewer(t *testing.T) {
 	assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
 }
 
-// A time that jitter delays past now is still to come.
+// A time that jitter delays past now is still in the future.
 func TestEditSkipsDelayedTimes(t *testing.T) {
 	t.Parallel()
 	def := stored()
@@ -254,7 +254,7 @@ func TestEditSkipsDelayedTimes(t *testing.T) {
 	assert.Error(t, e.skip(schedule.Skip{Times: []time.Time{due.Nominal}}))
 }
 
-// TestReplanFrom: another version of a calendar leaves alone what was due by the version before, whatever the generator has seen.
+// TestReplanFrom: a new version of a calendar leaves alone what was due by the old version, whatever the generator has seen.
 func TestReplanFrom(t *testing.T) {
 	t.Parallel()
 	def := stored()
@@ -431,19 +431,19 @@ func TestEditCountsPendingRequests(t *testing.T) {
 	def := stored()
 	def.Requests = []wire.BackfillState{{ID: "id-0", Version: 4}, {ID: "new", Version: 4}}
 	patch := &schedule.PatchRequest{Trigger: &schedule.Trigger{}, Backfills: make([]schedule.BackfillRange, 4)}
-	// Of the two requests of the definition one has a record already.
+	// One of the two requests in the definition already has a record.
 	require.NoError(t, begin(t, def, facts{pending: ids(94)}).patch(patch, "r1"))
 	err := begin(t, def, facts{pending: ids(95)}).patch(patch, "r1")
 	assert.Equal(t, schedule.CodeResourceExhausted, schedule.CodeOf(err))
 	assert.ErrorContains(t, err, "has 96 pending triggers and backfills, 5 more would be too many")
 
-	// What is pending under the same ID is not asked for again.
+	// A request that is already pending under the same ID is not made again.
 	again := begin(t, def, facts{pending: append(ids(94), partID("i1", "r1", "trigger"))})
 	require.NoError(t, again.patch(patch, "r1"))
 	assert.Len(t, again.next.Requests, len(def.Requests)+4)
 }
 
-// Whatever is asked for, what is to be skipped are times of the spec to come, in order, each once.
+// Whatever the requests are, the skips are future times of the spec, in order, each once.
 func TestEditSkipsAreTimesToCome(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

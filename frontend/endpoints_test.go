@@ -10,7 +10,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestEveryEndpointSaysWhetherItReadsOrWrites: an endpoint whose handler was not made by reads or writes has not said it.
+// TestEveryEndpointSaysWhetherItReadsOrWrites: an endpoint whose handler was not made by reads or writes does not say it.
 func TestEveryEndpointSaysWhetherItReadsOrWrites(t *testing.T) {
 	t.Parallel()
 	for name, e := range endpointsByName() {
@@ -22,13 +22,13 @@ func TestEveryEndpointSaysWhetherItReadsOrWrites(t *testing.T) {
 	}
 }
 
-// TestNoTwoEndpointsHaveOneName: the second would never be asked.
+// TestNoTwoEndpointsHaveOneName: the second one would never get a request.
 func TestNoTwoEndpointsHaveOneName(t *testing.T) {
 	t.Parallel()
 	assert.Len(t, endpointsByName(), len((&api{}).endpoints()))
 }
 
-// TestEveryBulkOperationIsDone: a user can start each operation of the list, and the frontend knows what it does.
+// TestEveryBulkOperationIsDone: users can start each operation of the list, and the frontend can carry it out.
 func TestEveryBulkOperationIsDone(t *testing.T) {
 	t.Parallel()
 	assert.ElementsMatch(t, schedule.BulkOperations(), slices.Collect(maps.Keys((&api{}).bulkOperations())))

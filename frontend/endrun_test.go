@@ -77,7 +77,7 @@ func TestEndRunThatIsNone(t *testing.T) {
 	assert.Equal(t, schedule.CodeNotFound, schedule.CodeOf(err), "what waits to start is no run")
 }
 
-// TestEndRunRepeated: who has not heard the answer asks again, when the run may be over.
+// TestEndRunRepeated: a caller that has not received the answer asks again, when the run may be over.
 func TestEndRunRepeated(t *testing.T) {
 	t.Parallel()
 	in := installed(t)

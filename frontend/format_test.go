@@ -76,7 +76,7 @@ func TestFormatsOfRequestsAndReplies(t *testing.T) {
 	}
 }
 
-// decodeAs decodes a reply in the format that it says it has, leniently.
+// decodeAs leniently decodes a reply in the format that the reply names.
 func decodeAs(reply *nats.Msg, into any) error {
 	data := reply.Data
 	if reply.Header.Get("Content-Type") == mediaMsgpack {
@@ -128,7 +128,7 @@ func TestRefusedAtTheGateInItsFormat(t *testing.T) {
 	assert.Equal(t, "resource_exhausted", reply.Header.Get(micro.ErrorCodeHeader))
 }
 
-// holdBack makes a frontend store nothing until let is closed, or the time for a request is over.
+// holdBack makes a frontend store nothing until let is closed or the time for a request is over.
 func holdBack(let <-chan struct{}) func(*frontend.Config) {
 	return hook(func(ctx context.Context, _ *nats.Msg) error {
 		select {

@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// tell stores events of schedules of the default namespace, one after the other.
+// tell stores events of schedules in the default namespace, one after the other.
 func (in *installation) tell(all ...schedule.Event) {
 	in.t.Helper()
 	for _, e := range all {
@@ -75,7 +75,7 @@ func TestHistory(t *testing.T) {
 
 	_, err := answer[schedule.HistoryReply](in, "history", `{"pageToken":"x"}`)
 	assert.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
-	for _, token := range []string{"AWE", "AWV2ZW50OngK"} { // that of a list, and one that was changed
+	for _, token := range []string{"AWE", "AWV2ZW50OngK"} { // a token of list, and one that was changed
 		_, err := answer[schedule.HistoryReply](in, "history", `{"pageToken":"`+token+`"}`)
 		assert.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 	}
@@ -248,7 +248,7 @@ func TestPreview(t *testing.T) {
 	assert.ErrorContains(t, err, "spec.cron[0]")
 }
 
-// TestDescribeFindsOutWhy has a run on a task queue without worker, a dead letter and a trigger.
+// TestDescribeFindsOutWhy has a run on a task queue without a worker, a dead letter and a trigger.
 func TestDescribeFindsOutWhy(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -265,7 +265,7 @@ func TestDescribeFindsOutWhy(t *testing.T) {
 	require.NoError(t, err)
 	_, err = answer[schedule.TriggerReply](in, "trigger", `{"id":"nightly"}`)
 	require.NoError(t, err)
-	earlier := about("nightly", schedule.EventDeadLetter, "1", 0) // that of a schedule before this one
+	earlier := about("nightly", schedule.EventDeadLetter, "1", 0) // of an earlier schedule with this ID
 	in.tell(earlier)
 	codes := func() (codes []string) {
 		d, err := answer[schedule.Description](in, "describe", `{"id":"nightly"}`)

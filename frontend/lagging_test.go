@@ -17,15 +17,14 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// laggingBuckets have a replica that knows nothing any more of what is written once it lags, for as long as it does, and a leader that is
-// another server.
+// laggingBuckets have a replica that, while it lags, sees nothing of what is written, and a leader on another server.
 type laggingBuckets struct {
 	kv.Buckets
 	in *installation
 
 	mu      sync.Mutex
 	lagging bool
-	// known is what it has answered for some filters; lists is what a watch has found.
+	// known has its answers for some filters; lists has the results of watches.
 	known map[string]kv.Matching
 	lists map[string][]string
 }
@@ -40,14 +39,14 @@ func lagged(t *testing.T) (*installation, *laggingBuckets) {
 	return in, l
 }
 
-// lag lets the replica lag behind from now on.
+// lag makes the replica lag from now on.
 func (l *laggingBuckets) lag() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lagging = true
 }
 
-// GetMatching answers what it has answered last before it began to lag behind.
+// While the replica lags, GetMatching repeats its last answer from before.
 func (l *laggingBuckets) GetMatching(ctx context.Context, bucket string, filters []string) (kv.Matching, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +61,7 @@ func (l *laggingBuckets) GetMatching(ctx context.Context, bucket string, filters
 	return found, err
 }
 
-// Keys answers in the same way, as a watch may.
+// Keys repeats its last answer in the same way, as a watch may.
 func (l *laggingBuckets) Keys(ctx context.Context, bucket, filter string) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +79,7 @@ func (l *laggingBuckets) Newest(ctx context.Context, bucket string) (uint64, err
 	return bus.LeaderSequence(ctx, l.in.js, subjects.BucketStream(bucket))
 }
 
-// TestALaggingReplicaLetsNoCalendarBeDeleted that a schedule uses.
+// TestALaggingReplicaLetsNoCalendarBeDeleted: a calendar that a schedule uses stays.
 func TestALaggingReplicaLetsNoCalendarBeDeleted(t *testing.T) {
 	t.Parallel()
 	in, replica := lagged(t)
@@ -102,7 +101,7 @@ func TestALaggingReplicaLetsNoCalendarBeDeleted(t *testing.T) {
 	require.NoError(t, err, "nobody uses it any more, as the replica does not know")
 }
 
-// TestALaggingReplicaKeepsTheLimitOfBackfills: none is let in beyond it, and none is refused when there is room.
+// TestALaggingReplicaKeepsTheLimitOfBackfills: none is accepted beyond the limit, and none is refused if there is room.
 func TestALaggingReplicaKeepsTheLimitOfBackfills(t *testing.T) {
 	t.Parallel()
 	in, replica := lagged(t)
@@ -132,7 +131,7 @@ func TestALaggingReplicaKeepsTheLimitOfBackfills(t *testing.T) {
 	require.NoError(t, err, "one is over")
 }
 
-// TestALaggingReplicaHoldsUpNoDeletionOfANamespace whose schedules have been deleted.
+// TestALaggingReplicaHoldsUpNoDeletionOfANamespace: its schedules have been deleted.
 func TestALaggingReplicaHoldsUpNoDeletionOfANamespace(t *testing.T) {
 	t.Parallel()
 	in, replica := lagged(t)

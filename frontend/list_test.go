@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// listAll goes through all pages, and calls between before each but the first.
+// listAll goes through all pages, and calls between before each page except the first.
 func (in *installation) listAll(prefix string, size int, between func()) (ids []string, pages int) {
 	in.t.Helper()
 	for token := ""; ; between() {
@@ -82,7 +82,7 @@ func TestListWhileSchedulesComeAndGo(t *testing.T) {
 	assert.Equal(t, stay, stayed, "what stays is listed once, whatever comes and goes")
 }
 
-// TestListIsFilledUp where schedules are gone, of which traces are left.
+// TestListIsFilledUp: the page is full although traces of deleted schedules are among its keys.
 func TestListIsFilledUp(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -180,8 +180,8 @@ func TestDescribeShowsWhatThePoolsKnow(t *testing.T) {
 	assert.Equal(t, []schedule.Description{d}, page.Schedules)
 }
 
-// TestFloodOfLists: what is wrong with a stored schedule is logged at a bounded rate, however often it is asked for. What operators do is
-// logged each time.
+// TestFloodOfLists: what is wrong with a stored schedule is logged at a bounded rate, however often it is read. What operators do
+// is logged each time.
 func TestFloodOfLists(t *testing.T) {
 	t.Parallel()
 	var lines natstest.Lines

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
-// hourly is a definition with nothing special about it.
+// hourly is a plain definition.
 func hourly(changes ...func(*wire.Definition)) *wire.Definition {
 	def := &wire.Definition{
 		Namespace: "default", ID: "nightly", Incarnation: "i1", Version: 4, CreateTime: noon,
@@ -38,7 +38,7 @@ func startOf(id string, phase schedule.Phase, changes ...func(*wire.BufferedStar
 	return s
 }
 
-// TestReasons fixes the words as well: people read them.
+// TestReasons checks the words too, because people read them.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	minutes := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }

@@ -14,12 +14,12 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestWalksSeeWhatStaysOnce: while somebody goes through the pages of a list and of the history, others create and delete at
-// random. What was there from the beginning to the end comes once, and in order.
+// TestWalksSeeWhatStaysOnce: while one caller goes through the pages of a list and of the history, others create and delete at
+// random. What exists during the whole walk shows once, and in order.
 func TestWalksSeeWhatStaysOnce(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
-	random := rand.New(rand.NewPCG(1, uint64(len(in.names.Prefix())))) //nolint:gosec // any will do
+	random := rand.New(rand.NewPCG(1, uint64(len(in.names.Prefix())))) //nolint:gosec // any seed will do
 	letters := []rune("ab.*é=_")
 	newID := func(kind string) string {
 		id := make([]rune, 1+random.IntN(3))
@@ -35,7 +35,7 @@ func TestWalksSeeWhatStaysOnce(t *testing.T) {
 			in.create(id, "")
 		}
 	}
-	left := 0 // a history that grows faster than it is read has no end
+	left := 0 // a history that grows faster than it is read never ends
 	disturb := func() {
 		if left--; left < 0 {
 			return
@@ -78,7 +78,7 @@ func requireOnce(t *testing.T, stay map[string]bool, seen []string) {
 	}
 }
 
-// walkHistory goes through the pages of the events that tell of creations, calls between in between, and returns the IDs.
+// walkHistory goes through the pages of the creation events, calls between before each further page, and returns the IDs.
 func (in *installation) walkHistory(size int, between func()) (ids []string) {
 	in.t.Helper()
 	seen := map[string]bool{}
@@ -97,7 +97,7 @@ func (in *installation) walkHistory(size int, between func()) (ids []string) {
 	}
 }
 
-// TestTokensAreOfOneList: a token of another verb is refused, and one of a schedule that is gone leads on.
+// TestTokensAreOfOneList: a token of another verb is refused, and a token of a deleted schedule leads on.
 func TestTokensAreOfOneList(t *testing.T) {
 	t.Parallel()
 	in := installed(t)

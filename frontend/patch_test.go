@@ -74,7 +74,7 @@ func TestPatchDoesSeveralThingsAtOnce(t *testing.T) {
 	}, reasons)
 }
 
-// Nothing of a patch is done if one part is refused.
+// If one part of a patch is refused, nothing of it is done.
 func TestPatchDoesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -130,7 +130,7 @@ func TestPatchCountsWhatIsPending(t *testing.T) {
 	_, err = answer[schedule.BackfillReply](in, "backfill", `{"id":"nightly",`+ranges(1)[1:])
 	require.Equal(t, schedule.CodeResourceExhausted, schedule.CodeOf(err))
 
-	// What the generator has seen does not stand in the definition any more.
+	// The definition no longer has what the generator has seen.
 	in.putGenerator("nightly", wire.GeneratorState{Version: in.definition("nightly").Version})
 	_, err = answer[schedule.Empty](in, "pause", `{"id":"nightly"}`)
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestPatchTooLargeForNATS(t *testing.T) {
 	}
 	in := installed(t, patient)
 	in.create("nightly", "")
-	// Patches before this one have left hardly any room.
+	// Earlier patches have left hardly any room.
 	record, err := kv.GetLeader(t.Context(), in.store, kv.Definition(in.key("nightly")))
 	require.NoError(t, err)
 	large := []byte(`"` + strings.Repeat("x", int(in.conn.MaxPayload())-64<<10) + `"`)
@@ -160,7 +160,7 @@ func TestPatchTooLargeForNATS(t *testing.T) {
 	assert.ErrorContains(t, err, "larger than NATS accepts")
 	assert.Equal(t, record.Value, in.definition("nightly"))
 
-	// As soon as the generator has seen the requests there is room again.
+	// As soon as the generator has seen the requests, there is room again.
 	in.putGenerator("nightly", wire.GeneratorState{Version: 1})
 	_, err = answer[schedule.Description](in, "patch", trigger)
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestPatchTooLargeForNATS(t *testing.T) {
 	assert.NotEqual(t, "before", requests[0].ID)
 }
 
-// A frontend that dies after the write of the definition leaves the guard. The pools do the rest.
+// A frontend that dies after writing the definition leaves the guard. The pools do the rest.
 func TestPatchSurvivesACrash(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -190,7 +190,7 @@ func TestPatchSurvivesACrash(t *testing.T) {
 
 	requests := in.definition("nightly").Requests
 	require.Len(t, requests, 2)
-	want := map[string]int{requests[0].ID: 1, requests[1].ID: 0} // the invoker, which does not run, hears of the range first
+	want := map[string]int{requests[0].ID: 1, requests[1].ID: 0} // the invoker, which does not run, gets the range first
 	natstest.Eventually(t, patience, "the requests are handed over", func() bool {
 		return reflect.DeepEqual(want, in.handedOver("nightly"))
 	})
@@ -226,7 +226,7 @@ func (in *installation) handedOver(id string) map[string]int {
 	}
 }
 
-// runPools runs the pools that a patch is left to, until the end of the test.
+// runPools runs the pools that finish a patch, until the end of the test.
 func (in *installation) runPools() {
 	in.t.Helper()
 	_, js := natstest.Connect(in.t, natstest.Shared(in.t))
@@ -245,7 +245,7 @@ func (in *installation) runPools() {
 	})
 }
 
-// Whoever patches at the same time, nothing is lost.
+// Nothing is lost, however many callers patch at the same time.
 func TestConcurrentPatchesAllCount(t *testing.T) {
 	t.Parallel()
 	in := installed(t, patient)

@@ -64,7 +64,7 @@ func TestRepeatedDeleteLooksAtNoToken(t *testing.T) {
 	assert.Equal(t, schedule.CodeFailedPrecondition, schedule.CodeOf(err))
 }
 
-// silenced is a bus that stores no event and no wake while it is silent: that of a frontend which dies when it has written.
+// silenced is a bus that stores no event and no wake while it is silent, like the bus of a frontend that dies after its write.
 type silenced struct {
 	bus.Bus
 	names  subjects.Names
@@ -85,8 +85,8 @@ func (s silenced) PublishAll(ctx context.Context, msgs []*nats.Msg) error {
 	return s.Bus.PublishAll(ctx, msgs)
 }
 
-// TestRepeatedDeleteNobodyHasToldOf: the frontend dies when it has deleted the definition, and the history knows of no deletion. The
-// repeat goes to another frontend, when the schedule is gone, or another one has been created.
+// TestRepeatedDeleteNobodyHasToldOf: the frontend dies after it has deleted the definition, so the history knows of no deletion.
+// The repeat goes to another frontend when the schedule is gone, or when another one has been created.
 func TestRepeatedDeleteNobodyHasToldOf(t *testing.T) {
 	t.Parallel()
 	const request = "r 1/ä%2B+ "
@@ -145,7 +145,7 @@ func TestRepeatedCancelBackfill(t *testing.T) {
 	}
 }
 
-// endBackfill does what the backfiller does with one that was canceled.
+// endBackfill does what the backfiller does with a canceled record.
 func (in *installation) endBackfill(record wire.BackfillState) {
 	in.t.Helper()
 	body, err := apitext.EncodeJSON(schedule.Event{
@@ -163,7 +163,8 @@ func (in *installation) endBackfill(record wire.BackfillState) {
 	require.NoError(in.t, kv.Delete(in.t.Context(), in.store, key, stored.Revision))
 }
 
-// TestLateRepeats: the event stream remembers message IDs for a while. What a repeat tells once more after that must not be stored again.
+// TestLateRepeats: the event stream remembers message IDs for a while. An event that a repeat publishes after that must not be
+// stored again.
 func TestLateRepeats(t *testing.T) {
 	t.Parallel()
 	in := install(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// replanned waits until all schedules go by the newest version of a calendar.
+// replanned waits until all schedules use the newest version of a calendar.
 func (in *installation) replanned(name string) (replan schedule.Replan) {
 	in.t.Helper()
 	natstest.Eventually(in.t, 3*patience, "all schedules go by the newest version", func() bool {
@@ -89,7 +89,7 @@ func TestChangeOfACalendarReachesItsSchedules(t *testing.T) {
 	assert.Equal(t, other.ConflictToken, in.definition("other").Version, "it uses no calendar")
 }
 
-// A frontend that dies in the middle leaves the rest to another, or to itself after a new start.
+// A frontend that dies in the middle leaves the rest to another one, or to itself after a restart.
 func TestReplanningOutlivesItsFrontend(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -102,7 +102,7 @@ func TestReplanningOutlivesItsFrontend(t *testing.T) {
 	}
 	stop()
 
-	// From the middle on, this frontend gets nothing stored any more.
+	// From the middle on, nothing that this frontend publishes is stored.
 	var stored atomic.Int32
 	middle := make(chan struct{})
 	var reached sync.Once
@@ -137,8 +137,8 @@ func TestReplanningOutlivesItsFrontend(t *testing.T) {
 	}
 }
 
-// A create that has read the calendar before it changed, and is written after all schedules have been looked through, is found
-// by the last look. The guard of the create is the message that it stores in between.
+// A create reads the calendar before it changes, and is written after all schedules have been looked through. The last look finds
+// it. The guard of the create is the message that the frontend stores between the two.
 func TestCreateDuringAChangeOfItsCalendar(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -174,7 +174,7 @@ func TestCreateDuringAChangeOfItsCalendar(t *testing.T) {
 	assert.EqualValues(t, 2, in.definition(late.ID).Calendars["germany"].Version)
 }
 
-// A frontend that dies right after it has written a calendar has arranged for the rest before.
+// A frontend that dies right after writing a calendar has arranged for the rest beforehand.
 func TestUpdateOfACalendarWithoutItsFirstJob(t *testing.T) {
 	t.Parallel()
 	in := installed(t, hasty)
@@ -189,7 +189,7 @@ func TestUpdateOfACalendarWithoutItsFirstJob(t *testing.T) {
 	assert.EqualValues(t, 2, in.definition("daily").Calendars["germany"].Version)
 }
 
-// Whatever happens in whichever order, all schedules go by the newest calendars in the end.
+// Whatever happens, and in whatever order, all schedules use the newest calendars in the end.
 func TestSchedulesEndWithTheNewestCalendars(t *testing.T) {
 	t.Parallel()
 	in := installed(t, hasty)
@@ -225,7 +225,7 @@ func TestSchedulesEndWithTheNewestCalendars(t *testing.T) {
 	}
 }
 
-// act makes one request of those that others may cross. It may be refused.
+// act makes one of the requests that may overlap. It may be refused.
 func (in *installation) act(random *rand.Rand, calendars []string) {
 	id := fmt.Sprintf("s-%d", random.IntN(12))
 	switch random.IntN(10) {
@@ -243,7 +243,7 @@ func (in *installation) act(random *rand.Rand, calendars []string) {
 	}
 }
 
-// removeJobs removes the first jobs of all changes of calendars, or the last ones, wherever they stand.
+// removeJobs removes the first jobs of all calendar changes, or the last ones, whatever their state.
 func (in *installation) removeJobs(last bool) error {
 	bucket, err := in.js.KeyValue(in.t.Context(), in.names.ClusterBucket())
 	if err != nil {

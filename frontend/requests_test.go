@@ -106,8 +106,8 @@ func TestUnknownVerbHasNoResponder(t *testing.T) {
 	assert.ErrorIs(t, err, nats.ErrNoResponders)
 }
 
-// TestNoAnswerToTheInstallation: a caller that may not publish on a subject of the installation must not have it done by the
-// answer to a request.
+// TestNoAnswerToTheInstallation: a caller that may not publish on a subject of the installation must not make the answer to a
+// request do so.
 func TestNoAnswerToTheInstallation(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -115,7 +115,7 @@ func TestNoAnswerToTheInstallation(t *testing.T) {
 	require.NoError(t, err)
 	inbox, err := in.conn.SubscribeSync(in.conn.NewInbox())
 	require.NoError(t, err)
-	for _, reply := range []string{overheard.Subject, inbox.Subject} { // answers come in the order of requests of a verb
+	for _, reply := range []string{overheard.Subject, inbox.Subject} { // the requests of one verb are answered in order
 		require.NoError(t, in.conn.PublishRequest(in.names.API("default", subjects.ThingSchedule, "list"), reply, []byte("{}")))
 	}
 	_, err = inbox.NextMsg(patience)

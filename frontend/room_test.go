@@ -12,7 +12,7 @@ import (
 
 var roomKey = schedule.Key{Namespace: "default", ID: "nightly"}
 
-// takeAll takes in as many as there is room for, and returns how many that were, and after how many it was half.
+// takeAll takes as many as there is room for. It returns their number, and after how many half of the room was taken.
 func takeAll(r *rooms, now time.Time) (taken int, halves []int) {
 	for {
 		has := r.has(roomKey, now)
@@ -52,7 +52,8 @@ func TestRoomAfterALook(t *testing.T) {
 	assert.False(t, r.has(roomKey, now))
 }
 
-// TestRoomIsGivenBack by those that are over, and only after they have been stored: before, they are not there either.
+// TestRoomIsGivenBack: those that are over give their room back, but only after they have been stored, because before that they
+// are absent too.
 func TestRoomIsGivenBack(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -72,7 +73,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	assert.False(t, r.has(roomKey, now))
 }
 
-// TestRoomIsNeverExceeded by the requests of one frontend, one after the other.
+// TestRoomIsNeverExceeded: the requests come from one frontend, one after the other.
 func TestRoomIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

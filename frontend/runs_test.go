@@ -27,7 +27,7 @@ func ended(request string, second int, status schedule.Status) schedule.Event {
 	return e
 }
 
-// foldAll folds events that are given in order.
+// foldAll folds events given in order.
 func foldAll(all []schedule.Event) []schedule.Run {
 	fold := newRunFold()
 	var runs []schedule.Run
@@ -65,7 +65,7 @@ func TestRunFold(t *testing.T) {
 	assert.Equal(t, "unknown", runs[3].Failure.Type)
 }
 
-// TestRunFoldLosesNothing: each start is a run, the newest first, with the status of its completion.
+// TestRunFoldLosesNothing: each start is a run, newest first, with the status of its completion.
 func TestRunFoldLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,7 +160,7 @@ func TestRunTrail(t *testing.T) {
 	_, _, ok = find("x")
 	assert.False(t, ok)
 
-	// One of which the events are gone, or have not come yet.
+	// A run whose events are gone, or have not arrived yet.
 	run, kinds, ok = find("w", schedule.Run{WorkflowID: "w", RequestID: "d", StartTime: noon.Add(time.Hour)})
 	require.True(t, ok)
 	assert.Equal(t, "d", run.RequestID)

@@ -49,8 +49,8 @@ func endpointsByName() map[string]*endpoint {
 	return byName
 }
 
-// The reply to an INFO request of micro has all schemas, and must be well below the smallest message size that NATS is run
-// with, which is its default of 1 MB.
+// The reply to an INFO request of micro has all schemas. It must be well below the smallest common maximum message size of NATS,
+// its default of 1 MB.
 func TestSchemasAreSmall(t *testing.T) {
 	t.Parallel()
 	total := 0
@@ -127,12 +127,12 @@ func TestSchemasRefuseWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestSchemasKnowTypesOfTheirOwnForm: what reads or writes itself must have a schema of its own, and a text that is one of
-// some must name them. A reply that is encoded in parts must say as what it is published.
+// TestSchemasKnowTypesOfTheirOwnForm: a type that reads or writes itself must have a schema of its own. The schema of a text with
+// a fixed set of values must list them. A reply that is encoded in parts must name its published type.
 func TestSchemasKnowTypesOfTheirOwnForm(t *testing.T) {
 	t.Parallel()
 	known := map[reflect.Type]bool{
-		// Any text will do, as far as a schema can tell.
+		// Any text is valid, as far as a schema can tell.
 		reflect.TypeFor[schedule.DateRange](): true,
 	}
 	for t := range texts {
@@ -156,7 +156,7 @@ func TestSchemasKnowTypesOfTheirOwnForm(t *testing.T) {
 	}
 }
 
-// hasEncoded reports whether a reply has lists of what is encoded already.
+// hasEncoded reports whether a reply has lists whose entries are already encoded.
 func hasEncoded(t reflect.Type) bool {
 	for i := range t.NumField() {
 		if t.Field(i).Type == reflect.TypeFor[[]json.RawMessage]() {

@@ -12,8 +12,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestQueryShowsOwnChanges: what a change has made of a schedule a query shows that is asked after the answer, through
-// whichever frontend. The index reads everything so seldom that it cannot be that.
+// TestQueryShowsOwnChanges: a query that is made after the answer to a change shows that change, through any frontend. The index
+// reads everything so seldom that this cannot be the reason.
 func TestQueryShowsOwnChanges(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -39,7 +39,7 @@ func TestQueryShowsOwnChanges(t *testing.T) {
 	}
 }
 
-// TestQueryOfAnIndexThatDoesNotListen: an index that is not built is behind, and nobody waits for it.
+// TestQueryOfAnIndexThatDoesNotListen: an index that is not built is behind, and no query waits for it.
 func TestQueryOfAnIndexThatDoesNotListen(t *testing.T) {
 	t.Parallel()
 	in := install(t)

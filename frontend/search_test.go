@@ -19,7 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// newIndex returns an index that nobody runs yet.
+// newIndex returns an index that does not run yet.
 func (in *installation) newIndex(interval time.Duration) *search.Index {
 	in.t.Helper()
 	facts, err := topology.Ensure(in.t.Context(), in.js, in.names, topology.Settings{})
@@ -42,7 +42,7 @@ func (in *installation) runIndex(index *search.Index) {
 	})
 }
 
-// indexed is an installation that has a frontend with an index.
+// indexed is an installation with a frontend that has an index.
 func indexed(t *testing.T) *installation {
 	t.Helper()
 	in := install(t)
@@ -52,7 +52,7 @@ func indexed(t *testing.T) *installation {
 	return in
 }
 
-// find goes through all pages of what a query finds, and calls between before each but the first.
+// find goes through all pages of a query's results, and calls between before each page except the first.
 func (in *installation) find(query, prefix string, size int, between func()) (ids []string, err error) {
 	for token := ""; ; between() {
 		body, err := json.Marshal(schedule.ListRequest{Query: query, Prefix: prefix, PageSize: size, PageToken: token})
@@ -72,7 +72,7 @@ func (in *installation) find(query, prefix string, size int, between func()) (id
 	}
 }
 
-// awaitFound waits until a query finds these, in that order.
+// awaitFound waits until a query finds these, in this order.
 func (in *installation) awaitFound(query string, want ...string) {
 	in.t.Helper()
 	natstest.Eventually(in.t, patience, fmt.Sprintf("%s finds %q", query, want), func() bool {
@@ -106,7 +106,7 @@ func TestSearchFollowsTheAPI(t *testing.T) {
 	in.awaitFound("paused = true")
 }
 
-// TestSearchWhileSchedulesComeAndGo goes from page to page while others are created and deleted around them.
+// TestSearchWhileSchedulesComeAndGo goes from page to page while other schedules are created and deleted between them.
 func TestSearchWhileSchedulesComeAndGo(t *testing.T) {
 	t.Parallel()
 	in := indexed(t)
@@ -134,7 +134,7 @@ func TestSearchWhileSchedulesComeAndGo(t *testing.T) {
 	assert.Equal(t, stay, ids)
 }
 
-// TestSearchRefuses what cannot be answered, and names the field.
+// TestSearchRefuses: the errors name the field that cannot be answered.
 func TestSearchRefuses(t *testing.T) {
 	t.Parallel()
 	in := indexed(t)
@@ -161,7 +161,7 @@ func TestSearchRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "query: at character 1")
 }
 
-// TestSearchWithoutAnIndex is refused, and nothing else is.
+// TestSearchWithoutAnIndex: searches are refused, and nothing else is.
 func TestSearchWithoutAnIndex(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -188,7 +188,7 @@ func TestSearchLeavesOutWhatIsGone(t *testing.T) {
 
 	in.runIndex(index)
 	in.awaitFound("id is not null", "a", "b", "c")
-	// As seen by a frontend whose index has not heard of it yet.
+	// This is what a frontend sees whose index has not heard of the change yet.
 	for _, id := range []string{"a", "b"} {
 		record, err := kv.GetLeader(t.Context(), in.store, kv.Definition(in.key(id)))
 		require.NoError(t, err)

@@ -69,7 +69,7 @@ func TestServiceAnswersPingInfoAndStats(t *testing.T) {
 		}
 		return c
 	}
-	// They are counted after the reply.
+	// Requests are counted after the reply.
 	natstest.Eventually(t, patience, "the requests are counted", func() bool {
 		return counts("create").Requests == 1 && counts("describe").Requests == 1
 	})
@@ -139,7 +139,7 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	stopped.Wait()
 }
 
-// Requests are sent all the while one of two frontends stops: none may be lost or refused.
+// Requests are sent while one of two frontends stops. None may be lost or refused.
 func TestStopLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -220,7 +220,7 @@ func TestOverloadIsRefused(t *testing.T) {
 	}
 	works := ask("create", createBody("works", ""))
 	<-arrived
-	// Of two more one waits for its turn and the other is refused.
+	// Of two more requests one waits for its turn and the other is refused.
 	one, other := ask("list", ""), ask("list", "")
 	var waits <-chan schedule.Code
 	select {
@@ -294,8 +294,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestAnswersNobodyInItsOwnName: a request is refused, and nothing is done, where its answer was to go to a subject of the installation or
-// of the frontend itself. Who hears events knows such subjects: those for their acknowledgements.
+// TestAnswersNobodyInItsOwnName: a request is refused, and nothing is done, if its reply would go to a subject of the
+// installation or of the frontend itself. Whoever receives events knows such subjects: those for the acknowledgements.
 func TestAnswersNobodyInItsOwnName(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -311,7 +311,7 @@ func TestAnswersNobodyInItsOwnName(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, heard.Unsubscribe()) }()
 		require.NoError(t, in.conn.PublishRequest(in.names.API("default", subjects.ThingSchedule, "create"), reply, []byte(createBody(id, ""))))
-		in.create("after-"+id, "") // which the frontend has taken in after the other
+		in.create("after-"+id, "") // the frontend received it after the other
 		answer, err := heard.NextMsg(100 * time.Millisecond)
 		if !errors.Is(err, nats.ErrTimeout) {
 			require.NoError(t, err)

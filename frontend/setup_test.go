@@ -48,7 +48,7 @@ func install(t *testing.T) *installation {
 	return &installation{t: t, names: names, conn: conn, js: js, store: store}
 }
 
-// installed is an installation that has a frontend.
+// installed is an installation with a frontend.
 func installed(t *testing.T, changes ...func(*frontend.Config)) *installation {
 	t.Helper()
 	in := install(t)
@@ -56,7 +56,7 @@ func installed(t *testing.T, changes ...func(*frontend.Config)) *installation {
 	return in
 }
 
-// run runs a frontend on a connection of its own until the end of the test, or until stop is called, which waits for it.
+// run runs a frontend on its own connection until the end of the test, or until stop is called. stop waits for it.
 func (in *installation) run(changes ...func(*frontend.Config)) (stop func()) {
 	in.t.Helper()
 	conn, js := natstest.Connect(in.t, natstest.Shared(in.t))
@@ -83,7 +83,7 @@ func (in *installation) run(changes ...func(*frontend.Config)) (stop func()) {
 	return stop
 }
 
-// patient gives requests the time that many at once may need on a slow machine: no test fails by its speed.
+// patient gives requests the time that many at once may need on a slow machine: no test fails because of its speed.
 func patient(config *frontend.Config) {
 	config.RequestTimeout, config.GuardDelay = patience, 2*patience
 }
@@ -109,7 +109,7 @@ func answer[Reply any](in *installation, verb, body string) (reply Reply, err er
 	return decode[Reply](message)
 }
 
-// answerTo is answer for a caller who says who he is.
+// answerTo is answer for a caller that names itself.
 func answerTo[Reply any](in *installation, identity, verb, body string) (reply Reply, err error) {
 	message, err := in.conn.RequestMsg(&nats.Msg{
 		Subject: in.names.API("default", subjects.ThingSchedule, verb), Header: nats.Header{"Carillon-Identity": {identity}}, Data: []byte(body),
@@ -135,7 +135,7 @@ func createBody(id, more string) string {
 	return fmt.Sprintf(`{"id":%q,"spec":{"intervals":[{"every":"1h"}]},"action":{"type":"http","taskQueue":"q"}%s}`, id, more)
 }
 
-// create creates a schedule; more is what the body has beside ID, spec and action, with a comma in front.
+// create creates a schedule. more is the body after ID, spec and action, beginning with a comma.
 func (in *installation) create(id, more string) schedule.Description {
 	in.t.Helper()
 	description, err := answer[schedule.Description](in, "create", createBody(id, more))
@@ -150,7 +150,7 @@ func (in *installation) definition(id string) wire.Definition {
 	return record.Value
 }
 
-// stored returns the last message of a subject of a stream, or nil.
+// stored returns the last message on a subject of a stream, or nil.
 func (in *installation) stored(stream, subject string) *jetstream.RawStreamMsg {
 	in.t.Helper()
 	s, err := in.js.Stream(in.t.Context(), stream)
@@ -257,7 +257,7 @@ func (in *installation) putGenerator(id string, state wire.GeneratorState) {
 	require.NoError(in.t, err)
 }
 
-// hookedBus runs a hook before it stores a message by itself, and fails with the hook.
+// hookedBus runs a hook before each message that it stores itself, and fails if the hook fails.
 type hookedBus struct {
 	bus.Bus
 	before func(context.Context, *nats.Msg) error
@@ -270,15 +270,15 @@ func (h hookedBus) Publish(ctx context.Context, message *nats.Msg) error {
 	return h.Bus.Publish(ctx, message)
 }
 
-// hook makes a frontend run before ahead of every message that it stores by itself: all but events and records.
+// hook makes a frontend call before ahead of each message that it stores itself: all except events and records.
 func hook(before func(context.Context, *nats.Msg) error) func(*frontend.Config) {
 	return func(c *frontend.Config) {
 		c.Bus = hookedBus{Bus: bus.New(c.JS), before: before}
 	}
 }
 
-// told checks which events a definition has for the generator, and returns them. The ones of its versions follow each
-// other.
+// told checks which events a definition keeps for the generator, and returns them. The events of one version follow those of the
+// version before.
 func (in *installation) told(id string, kinds ...schedule.EventKind) []wire.DefinitionEvent {
 	in.t.Helper()
 	events := in.definition(id).Events

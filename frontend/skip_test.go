@@ -19,7 +19,7 @@ func TestSkipAndUnskip(t *testing.T) {
 	before := in.definition("nightly")
 	first := before.CreateTime.Truncate(time.Hour).Add(time.Hour)
 	if time.Until(first) < patience {
-		first = first.Add(time.Hour) // the hour may end while the test runs
+		first = first.Add(time.Hour) // the hour may end during the test
 		in.putGenerator("nightly", wire.GeneratorState{Mark: first.Add(-time.Second)})
 	}
 	hour := func(i int) time.Time { return first.Add(time.Duration(i) * time.Hour) }
@@ -63,7 +63,7 @@ func TestSkipAndUnskip(t *testing.T) {
 	assert.Equal(t, "times[0]", e.Field)
 	assert.Contains(t, e.Message, hour(3).Format(time.RFC3339))
 
-	// What the generator has dealt with is over.
+	// Times that the generator has dealt with are over.
 	in.putGenerator("nightly", wire.GeneratorState{Mark: hour(0), LastNominal: hour(0), Version: 4})
 	skipped, err = answer[schedule.SkipReply](in, "skip", `{"id":"nightly","count":1}`)
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// Every request is counted once, whatever becomes of it, and an error wherever the caller got one.
+// Every request is counted once, whatever happens to it, and as an error if the caller got one.
 func TestStatsCountAllPaths(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -49,7 +49,7 @@ func TestStatsCountAllPaths(t *testing.T) {
 	assert.Zero(t, in.counts("create").Errors)
 }
 
-// verbCounts is what STATS says of a verb.
+// verbCounts is what STATS says about a verb.
 type verbCounts struct {
 	Requests, Errors      int
 	ProcessingTime        int64 `json:"processing_time"`

@@ -67,7 +67,7 @@ func (in *installation) handOff(id string, trigger *wire.BackfillState) (*wire.E
 	return &handOff, message
 }
 
-// TestTriggerThatIsNotHandedOver is left to the backfiller, by the guard: its request has been answered.
+// TestTriggerThatIsNotHandedOver: its request has been answered, so the guard leaves the trigger to the backfiller.
 func TestTriggerThatIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -86,7 +86,7 @@ func TestTriggerThatIsNotHandedOver(t *testing.T) {
 	})
 }
 
-// TestRepeatedTriggerIsNotHandedOverAgain: it is made at another time than the record says, and would be another start.
+// TestRepeatedTriggerIsNotHandedOverAgain: the repeat is made at another time than the record says, so it would be another start.
 func TestRepeatedTriggerIsNotHandedOverAgain(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -124,7 +124,7 @@ func TestTriggerIsIdempotentByRequestID(t *testing.T) {
 	assert.Len(t, in.pending("nightly"), 4)
 }
 
-// Once the invoker has the start, the record of the trigger goes.
+// Once the invoker has the start, the record of the trigger is removed.
 func TestRepeatedTriggerDoesNotStartAgain(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -162,7 +162,7 @@ func TestTooManyTriggersAreRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "100")
 }
 
-// TestTooManyTriggersOfAPatch are counted as soon as they are asked for, though the generator has made no records of them.
+// TestTooManyTriggersOfAPatch: they count as soon as they are requested, although the generator has made no records of them.
 func TestTooManyTriggersOfAPatch(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -177,7 +177,7 @@ func TestTooManyTriggersOfAPatch(t *testing.T) {
 	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeResourceExhausted})
 }
 
-// TestTriggersOfASecond are told from each other, and all are there: most of them are taken in without a look at the others.
+// TestTriggersOfASecond: triggers are distinct, and all exist. Most of them are accepted without a look at the others.
 func TestTriggersOfASecond(t *testing.T) {
 	t.Parallel()
 	in := installed(t, patient)
@@ -193,7 +193,7 @@ func TestTriggersOfASecond(t *testing.T) {
 	assert.Len(t, in.pending("nightly"), 60)
 }
 
-// TestTriggerOfAnotherSchedule: one that was created under the same ID by another frontend, after this one has looked.
+// TestTriggerOfAnotherSchedule: another frontend has created a schedule under the same ID after this one has looked.
 func TestTriggerOfAnotherSchedule(t *testing.T) {
 	t.Parallel()
 	in := installed(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// knowing is a worker of a queue that says that it has some types, and counts how often it is asked.
+// knowing runs a worker of a queue that claims to have some types, and counts how often it is asked.
 func (in *installation) knowing(queue string, types ...string) *atomic.Int64 {
 	in.t.Helper()
 	answer, err := json.Marshal(schedule.NewActionTypes("w", types))
@@ -28,7 +28,7 @@ func (in *installation) knowing(queue string, types ...string) *atomic.Int64 {
 	return &asked
 }
 
-// typed is a request to create or update a schedule of an action type of a queue.
+// typed is a request to create or update a schedule with an action type on a queue.
 func typed(id, queue, actionType string) string {
 	return `{"id":"` + id + `","spec":{"intervals":[{"every":"1h"}]},"action":{"type":"` + actionType + `","taskQueue":"` + queue + `"}}`
 }
@@ -60,7 +60,8 @@ func TestUnknownTypeIsAWarning(t *testing.T) {
 	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeAlreadyExists}, "what is refused is not warned of")
 }
 
-// TestTypesAreNotAskedForAgainAndAgain: a type that a worker has, and silence, are remembered; what reads or starts does not ask.
+// TestTypesAreNotAskedForAgainAndAgain: a type that a worker has, and silence, are remembered. Requests that read or start do not
+// ask.
 func TestTypesAreNotAskedForAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -84,7 +85,7 @@ func TestTypesAreNotAskedForAgainAndAgain(t *testing.T) {
 	assert.EqualValues(t, 1, silent.Load())
 }
 
-// TestTimesThatSurpriseAreAWarning of the answers to create, to its repeat, and to update, as of describe.
+// TestTimesThatSurpriseAreAWarning: the answers to create, to its repeat, to update and to describe have the warning.
 func TestTimesThatSurpriseAreAWarning(t *testing.T) {
 	t.Parallel()
 	in := installed(t)

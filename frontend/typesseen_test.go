@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 )
 
-// TestTypesSeen: for how long each kind of answer is remembered.
+// TestTypesSeen checks how long each kind of answer is remembered.
 func TestTypesSeen(t *testing.T) {
 	t.Parallel()
 	now, asked := time.Unix(0, 0), 0
@@ -27,7 +27,7 @@ func TestTypesSeen(t *testing.T) {
 		return types, failed
 	})
 	of := actionType{"default", "q", "it"}
-	// remembered is for how long the answer to the next question holds.
+	// remembered returns how long the answer to the next question holds.
 	remembered := func(warns bool) time.Duration {
 		before, begin := asked, now
 		for ; ; now = now.Add(time.Second) {
@@ -53,7 +53,7 @@ func TestTypesSeen(t *testing.T) {
 	}
 }
 
-// TestTypesWaitNoLongerThanTheRequest: half of the time that a request has left is for the rest of it.
+// TestTypesWaitNoLongerThanTheRequest: half of the time left for a request is reserved for the rest of it.
 func TestTypesWaitNoLongerThanTheRequest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

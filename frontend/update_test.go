@@ -89,7 +89,7 @@ func TestUpdateRefuses(t *testing.T) {
 	assert.NoError(t, err, "without a token whatever there is")
 }
 
-// Of many who have read the same version, one gets through.
+// Of many callers that have read the same version, one succeeds.
 func TestOfConcurrentUpdatesOneWins(t *testing.T) {
 	t.Parallel()
 	in := installed(t, patient)
@@ -159,7 +159,7 @@ func TestRepeatedChangesChangeNothing(t *testing.T) {
 			assert.Equal(t, after, in.definition("nightly"))
 			assert.Equal(t, history, in.history("nightly"))
 
-			// Also when somebody else has been there meanwhile.
+			// This also holds if another change came between.
 			_, err := answer[schedule.Empty](in, "pause", `{"id":"nightly","note":"between"}`)
 			require.NoError(t, err)
 			after = in.definition("nightly")
@@ -199,7 +199,7 @@ func TestConcurrentRepeatsCountOnce(t *testing.T) {
 	}
 }
 
-// A repeat of a request whose frontend died after the write wakes the generator, without waiting for the guard.
+// If the frontend died after the write, a repeat of the request wakes the generator without waiting for the guard.
 func TestRepeatWakesAgain(t *testing.T) {
 	t.Parallel()
 	in := install(t)

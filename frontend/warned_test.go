@@ -11,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/specproc/prose"
 )
 
-// TestWarningsAreKeptUntilATimePasses, as long as they are of the version that the generator speaks of.
+// TestWarningsAreKeptUntilATimePasses: this holds as long as the generator's record is of the same version.
 func TestWarningsAreKeptUntilATimePasses(t *testing.T) {
 	t.Parallel()
 	next := noon.Add(time.Minute)
@@ -19,7 +19,7 @@ func TestWarningsAreKeptUntilATimePasses(t *testing.T) {
 	generator := &wire.GeneratorState{Incarnation: "i1", Version: 2, Next: next}
 	w := newWarned()
 	require.Empty(t, w.about(def, generator, noon))
-	// Another spec under the same version, which there never is, shows whether it has been looked at.
+	// Another spec under the same version, which never happens, shows whether the spec has been looked at.
 	short := *def
 	short.Schedule.Spec = schedule.Spec{Cron: []string{"0 0 31 * *"}}
 	require.Empty(t, w.about(&short, generator, next.Add(-1)))

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestConsumersForWorkers: whatever a worker asks for, it gets the consumer of the queue that the subject names, as JetStream would answer.
+// TestConsumersForWorkers: whatever a worker asks for, it gets the consumer of the queue in the subject, with JetStream's answer.
 func TestConsumersForWorkers(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -34,7 +34,7 @@ func TestConsumersForWorkers(t *testing.T) {
 		assert.Empty(t, made.Config.DeliverSubject)
 	}
 
-	// One that an operator has tuned stays as it is.
+	// A consumer that an operator has tuned stays as it is.
 	tuned := in.names.WorkerConsumer("default", "tuned")
 	tuned.AckWait = time.Minute
 	_, err := in.js.CreateConsumer(t.Context(), in.names.ActionStream(), tuned)
@@ -45,7 +45,7 @@ func TestConsumersForWorkers(t *testing.T) {
 	require.NoError(t, json.Unmarshal(answer.Data, &found))
 	assert.Equal(t, time.Minute, found.Config.AckWait)
 
-	// What names no queue is refused in the words of JetStream.
+	// A subject without a queue is refused in JetStream's words.
 	for _, tokens := range []string{"Default.q", "default.=zz", "default.*", "default." + strings.Repeat("q", 256)} {
 		answer, err = in.conn.Request(in.names.Prefix()+".consumer."+tokens, nil, patience)
 		require.NoError(t, err)
@@ -56,8 +56,8 @@ func TestConsumersForWorkers(t *testing.T) {
 	}
 }
 
-// TestAcksOfWorkers: by a frontend a worker acknowledges the messages of its own queue. JetStream itself would take an acknowledgement of
-// any message of the stream, and remove that.
+// TestAcksOfWorkers: through a frontend a worker acknowledges only the messages of its own queue. JetStream itself would accept
+// an acknowledgement of any message in the stream, and remove that message.
 func TestAcksOfWorkers(t *testing.T) {
 	t.Parallel()
 	in := installed(t)
@@ -87,7 +87,7 @@ func TestAcksOfWorkers(t *testing.T) {
 		return info.State.Msgs
 	}
 
-	// What JetStream itself makes of it, which is why this is here: the message of another queue is gone.
+	// This shows why the frontend is needed: JetStream itself removes the message of another queue.
 	_, err = in.conn.Request(fmt.Sprintf("$JS.ACK.%s.%s.1.%d.1.1.0", in.names.ActionStream(), consumer.CachedInfo().Name, sequences["gone"]), nil, patience)
 	require.NoError(t, err)
 	_, err = stream.GetMsg(ctx, sequences["gone"])
