@@ -51,7 +51,8 @@ func TestEveryTaskReachesOnePool(t *testing.T) {
 	}
 }
 
-// TestFiltersDoNotOverlap, as work-queue retention demands. All end in ">", so two overlap if one begins as the other.
+// TestFiltersDoNotOverlap: work-queue retention demands it. All filters end in ">", so two overlap if one is the beginning of the
+// other.
 func TestFiltersDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	for _, consumers := range subjects.Default().ConsumersByStream(12) { // 1 and 11 begin alike
@@ -69,7 +70,7 @@ func TestFiltersDoNotOverlap(t *testing.T) {
 	}
 }
 
-// TestEverySubjectHasOneStream: no subject is lost, and no two streams store the same.
+// TestEverySubjectHasOneStream: no subject is lost, and no two streams store the same one.
 func TestEverySubjectHasOneStream(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
@@ -113,7 +114,7 @@ func TestEverySubjectHasOneStream(t *testing.T) {
 	}
 }
 
-// TestAnchors: the anchor of what a pool stores is in the same stream, and no pool and no worker takes it.
+// TestAnchors: the anchor is in the same stream as what a pool stores, and no pool or worker takes it.
 func TestAnchors(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
@@ -189,7 +190,7 @@ func matchesAny(filters []string, subject string) bool {
 	return slices.ContainsFunc(filters, func(filter string) bool { return matches(filter, subject) })
 }
 
-// matches reports whether a subject is among those of a filter.
+// matches reports whether a subject matches a filter.
 func matches(filter, subject string) bool {
 	wanted, tokens := strings.Split(filter, "."), strings.Split(subject, ".")
 	for i, want := range wanted {

@@ -36,7 +36,7 @@ func TestPrefixIsChecked(t *testing.T) {
 	require.Equal(t, subjects.DefaultPrefix, subjects.Default().Prefix())
 }
 
-// TestGoldenNames are the names on disk and on the wire: they cannot change without a new format version.
+// TestGoldenNames has the names on disk and on the wire. They cannot change without a new format version.
 func TestGoldenNames(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
@@ -106,13 +106,13 @@ func TestGoldenNames(t *testing.T) {
 	}
 }
 
-// TestWhatWorkersAskAFrontendParsesBack: every queue can be told from the subject, and nothing else is taken for one.
+// TestWhatWorkersAskAFrontendParsesBack: every queue can be read from the subject, and nothing else passes for one.
 func TestWhatWorkersAskAFrontendParsesBack(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()
 	for _, queue := range awkward {
 		if schedule.ValidateID("taskQueue", queue) != nil {
-			continue // no task queue is called that
+			continue // no task queue has this name
 		}
 		namespace, parsed, err := n.ParseWorkerConsumerRequest(n.WorkerConsumerRequest("team-1", queue))
 		require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestTaskSubjectsParseBack(t *testing.T) {
 	})
 }
 
-// TestHandOffsAreTold from all else that the invoker is sent.
+// TestHandOffsAreTold: they can be distinguished from everything else that the invoker is sent.
 func TestHandOffsAreTold(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a"}
@@ -252,7 +252,7 @@ func TestNamespaceOfAPI(t *testing.T) {
 	}
 }
 
-// TestDifferentThingsHaveDifferentNames builds every name for all pairs of awkward IDs and finds none twice.
+// TestDifferentThingsHaveDifferentNames builds every name for all pairs of awkward IDs, and finds none twice.
 func TestDifferentThingsHaveDifferentNames(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()
@@ -292,8 +292,8 @@ func TestHandOffsDoNotReplaceEachOther(t *testing.T) {
 	require.Equal(t, n.InvokeEnqueue(0, key, "b1", wire.Span{From: at(1).UTC(), To: at(2)}), n.InvokeEnqueue(0, key, "b1", local))
 }
 
-// TestSubjectsAreValidAndShort: NATS refuses subjects longer than a line of its protocol, which holds 4096 bytes by
-// default, with headers for the reply.
+// TestSubjectsAreValidAndShort: NATS refuses subjects longer than a line of its protocol. By default a line has 4096 bytes, which
+// also hold the reply subject.
 func TestSubjectsAreValidAndShort(t *testing.T) {
 	t.Parallel()
 	n, err := subjects.New(strings.Repeat("x", 32))
@@ -314,8 +314,8 @@ func TestSubjectsAreValidAndShort(t *testing.T) {
 	}
 }
 
-// TestNamespaceStandsAtAFixedPlace, so that permissions can fence somebody into one: whatever the ID, the tokens in
-// front of it are the same in number.
+// TestNamespaceStandsAtAFixedPlace: permissions need it to confine a client to one namespace. Whatever the ID, the same number of
+// tokens stands before the namespace.
 func TestNamespaceStandsAtAFixedPlace(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()
@@ -360,7 +360,7 @@ func TestNamespaceStandsAtAFixedPlace(t *testing.T) {
 	require.Equal(t, subjects.Escape("a.b"), strings.Split(n.Callback(0, schedule.Key{Namespace: "team-1", ID: "x"}, "a.b", "r"), ".")[4])
 }
 
-// TestShardsAreForEver: records lie where the hash pointed when they were written.
+// TestShardsAreForEver: records stay where the hash pointed when they were written.
 func TestShardsAreForEver(t *testing.T) {
 	t.Parallel()
 	for _, golden := range []struct {
@@ -390,7 +390,7 @@ func TestShardsAreEven(t *testing.T) {
 				counts[subjects.ShardOf(schedule.Key{Namespace: "default", ID: fmt.Sprintf(pattern, i)}, shards)]++
 			}
 			for shard, count := range counts {
-				// Six standard deviations, which the busiest of 100 shards does not reach by chance.
+				// Six standard deviations: by chance, not even the busiest of 100 shards reaches that.
 				require.InDelta(t, perShard, count, 6*math.Sqrt(perShard), "%s: shard %d of %d", pattern, shard, shards)
 			}
 		}
@@ -421,10 +421,10 @@ func scheduleKeys(key schedule.Key) []string {
 	}
 }
 
-// kvKey is what a NATS KV bucket accepts as a key.
+// kvKey matches what a NATS KV bucket accepts as a key.
 var kvKey = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 
-// requireSubject checks that text is a subject one can publish to: tokens without wildcards, spaces and the like.
+// requireSubject checks that text is a subject that one can publish to: tokens without wildcards, spaces and the like.
 func requireSubject(t require.TestingT, text string) {
 	require.Regexp(t, `^[-_=a-zA-Z0-9]+(\.[-_=a-zA-Z0-9]+)+$`, text)
 }
@@ -464,7 +464,7 @@ func TestDeadLetterSubjectsParseBack(t *testing.T) {
 	}
 }
 
-// TestACompletionsLetterIsOfItsQueue: whatever a worker sends within what it may send, the letter is on a subject of its own queue.
+// TestACompletionsLetterIsOfItsQueue: whatever a worker may send, the letter is on a subject of the worker's own queue.
 func TestACompletionsLetterIsOfItsQueue(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()

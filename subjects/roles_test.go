@@ -10,7 +10,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// TestEveryRoleHasItsPlace: a task of each role is parsed back, is stored where StreamOf says, and comes to the pool of its role alone.
+// TestEveryRoleHasItsPlace: a task of each role is parsed back, is stored where StreamOf says, and reaches only the pool of its
+// role.
 func TestEveryRoleHasItsPlace(t *testing.T) {
 	t.Parallel()
 	n, key := subjects.Default(), schedule.Key{Namespace: "default", ID: "a.b"}
@@ -38,7 +39,7 @@ func TestEveryRoleHasItsPlace(t *testing.T) {
 	require.Empty(t, subjects.Role("unknown").Pool())
 }
 
-// TestEveryPoolHasItsPlace: a consumer on every task stream, and a subject for its dead letters.
+// TestEveryPoolHasItsPlace: every pool has a consumer on every task stream, and a subject for its dead letters.
 func TestEveryPoolHasItsPlace(t *testing.T) {
 	t.Parallel()
 	n := subjects.Default()
@@ -53,7 +54,7 @@ func TestEveryPoolHasItsPlace(t *testing.T) {
 	}
 }
 
-// TestConsumersStayAsTheyAre: installations have them, and a change of a filter would be one of theirs.
+// TestConsumersStayAsTheyAre: installations have these consumers, and changing a filter here would change theirs.
 func TestConsumersStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var got [][]string
