@@ -221,7 +221,7 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// timeLimit returns how long a request may take: the time in its header, but at most most. hurried means that the limit is the
+// timeLimit returns how long a request may take: the time in its header, but no longer than most. hurried means that the limit is the
 // request's own.
 func timeLimit(header string, most time.Duration) (limit time.Duration, hurried bool, err error) {
 	if header == "" {
