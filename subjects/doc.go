@@ -5,6 +5,6 @@
 // A schedule's namespace has a fixed place in every subject, so that NATS permissions can confine a client or a worker to one
 // namespace and one task queue. [Escape] turns each word that users choose into one token.
 //
-// The package is pure but for the types it takes from nats.go; it may import schedule and internal/wire, and nothing
+// The package is pure except for the types it takes from nats.go; it may import schedule and internal/wire, and nothing
 // else of Carillon. Creating what it names is the task of internal/topology.
 package subjects
