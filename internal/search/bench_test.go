@@ -20,10 +20,10 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 )
 
-// many is how many schedules there are for the benchmarks.
+// many is the number of schedules in the benchmarks.
 const many = 100_000
 
-// BenchmarkFirstPage answers queries of several kinds from the index of many schedules.
+// BenchmarkFirstPage answers several kinds of queries from the index of many schedules.
 func BenchmarkFirstPage(b *testing.B) {
 	in := install(b)
 	in.fill(many)
@@ -71,7 +71,7 @@ func firstPage(b *testing.B, index *search.Index, q *query.Query) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// fill makes schedules with what the pools keep about them, quickly.
+// fill quickly makes schedules and the pools' records of them.
 func (in *installation) fill(n int) {
 	in.t.Helper()
 	for i := range n {

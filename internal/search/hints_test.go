@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/bus"
 )
 
-// TestUnresolved: the message about a write comes by before it is stored, so what is read then proves nothing.
+// TestUnresolved: the message about a write arrives before the write is stored, so what is read then proves nothing.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -43,7 +43,7 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// TestHintsAreReachedWhenResolved: nobody is told that a write is in the index while it is still looked for.
+// TestHintsAreReachedWhenResolved: nobody is told that a write is in the index while the index still looks for it.
 func TestHintsAreReachedWhenResolved(t *testing.T) {
 	t.Parallel()
 	h := newHints()

@@ -48,7 +48,7 @@ func TestChangesShow(t *testing.T) {
 	eventually(t, index, "id is not null", "before")
 }
 
-// TestAwaitDoesNotRest: the index waits a moment for more changes after one, but not while somebody waits for it.
+// TestAwaitDoesNotRest: after a change the index waits a moment for more, but not while a caller waits for it.
 func TestAwaitDoesNotRest(t *testing.T) {
 	t.Parallel()
 	in := install(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// store writes records in any order, as they come from a bucket, and more than once.
+// store writes records in any order and more than once, as they may come from a bucket.
 func store(t *testing.T, d *database, random *rand.Rand, all []*records) {
 	t.Helper()
 	var messages []bus.Message
@@ -71,7 +71,7 @@ func newDatabase(t *testing.T) *database {
 	return d
 }
 
-// TestAnswersAreThoseOfTheLanguage compares what SQL finds, page by page, with what the query says about each schedule.
+// TestAnswersAreThoseOfTheLanguage compares what SQL finds, page by page, with the result of the query for each schedule.
 func TestAnswersAreThoseOfTheLanguage(t *testing.T) {
 	t.Parallel()
 	d, random := newDatabase(t), rand.New(rand.NewPCG(1, 2))
@@ -96,7 +96,7 @@ func TestAnswersAreThoseOfTheLanguage(t *testing.T) {
 	})
 }
 
-// pages reads a list a page at a time.
+// pages reads a list page by page.
 func pages(t *rapid.T, d *database, in scope, size int) (ids []string) {
 	var after Position
 	for {
@@ -137,7 +137,7 @@ func expected(all []*records, prefix string, q *query.Query) (ids []string) {
 	return ids
 }
 
-// compareField compares two values of a field; missing says that one of them is not there, which goes last.
+// compareField compares two values of a field. missing says that one of them does not exist; it sorts last.
 func compareField(a, b *records, name string) (order, missing int) {
 	x, hasX := a.builtIn(name)
 	y, hasY := b.builtIn(name)
@@ -180,7 +180,7 @@ func TestDeletionsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadIsPassedOver takes in keys and records of somebody else.
+// TestWhatCannotBeReadIsPassedOver applies foreign keys and records.
 func TestWhatCannotBeReadIsPassedOver(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
@@ -255,7 +255,7 @@ func explain(t *testing.T, d *database, q *query.Query) (plan string) {
 	return plan
 }
 
-// TestOpenDatabaseRefuses what is of another version or installation, or damaged.
+// TestOpenDatabaseRefuses: the file belongs to another version or installation, or is damaged.
 func TestOpenDatabaseRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

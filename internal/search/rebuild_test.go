@@ -42,7 +42,7 @@ func (n *notes) String() string {
 	return n.text.String()
 }
 
-// onDisk is an installation with an index that is kept in a folder.
+// onDisk is an installation with an index in a folder that is kept.
 type onDisk struct {
 	*installation
 	dir string
@@ -62,7 +62,7 @@ func (s *onDisk) start(t *testing.T, changes ...func(*search.Config)) (index *se
 	return index, stop, log
 }
 
-// built runs the index until it has found these, and stops it.
+// built runs the index until a query finds these, and stops it.
 func (s *onDisk) built(t *testing.T, want ...string) {
 	t.Helper()
 	index, stop, _ := s.start(t)
@@ -70,7 +70,7 @@ func (s *onDisk) built(t *testing.T, want ...string) {
 	stop()
 }
 
-// purge removes all trace of a record, as time does.
+// purge removes every trace of a record, as happens after some time.
 func (s *onDisk) purge(name string, key schedule.Key) {
 	s.t.Helper()
 	bucket := s.names.StateBucket(s.store.ShardOf(key))
@@ -79,7 +79,7 @@ func (s *onDisk) purge(name string, key schedule.Key) {
 	require.NoError(s.t, stream.Purge(s.t.Context(), jetstream.WithPurgeSubject("$KV."+bucket+"."+name)))
 }
 
-// reset makes the buckets anew, as the restore of a backup of nothing does.
+// reset makes new buckets, as the restore of an empty backup does.
 func (s *onDisk) reset() {
 	s.t.Helper()
 	buckets := s.names.Buckets(s.facts.Shards)[1:]
@@ -110,7 +110,7 @@ func TestIndexGoesOnAfterARestart(t *testing.T) {
 func TestIndexIsBuiltAnew(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		// between is what happens while the index is stopped; a schedule "after" is made in any case.
+		// between happens while the index is stopped. A schedule "after" is created in any case.
 		between func(*onDisk)
 		change  func(*search.Config)
 		want    []string
@@ -174,7 +174,7 @@ func TestIndexIsBuiltAnew(t *testing.T) {
 	}
 }
 
-// TestOneProcessHasTheFolder starts another index in the folder of one that runs.
+// TestOneProcessHasTheFolder starts another index in the folder of a running one.
 func TestOneProcessHasTheFolder(t *testing.T) {
 	t.Parallel()
 	s := newOnDisk(t)
@@ -189,8 +189,8 @@ func TestOneProcessHasTheFolder(t *testing.T) {
 	eventually(t, second, "", "a")
 }
 
-// TestTemporaryIndexIsRemoved looks into the folder for temporary files, which is that of the process: the server of all
-// tests has to be there before, for its files are in it as well.
+// TestTemporaryIndexIsRemoved looks into the process's folder for temporary files. The server of all tests must exist before,
+// because its files are there as well.
 func TestTemporaryIndexIsRemoved(t *testing.T) {
 	in := install(t)
 	dir := t.TempDir()
@@ -207,7 +207,7 @@ func TestTemporaryIndexIsRemoved(t *testing.T) {
 	require.ErrorIs(t, err, &schedule.Error{Code: schedule.CodeUnavailable})
 }
 
-// TestIndexSaysHowFarItIs asks one that has not begun, and one that has been built.
+// TestIndexSaysHowFarItIs asks an index that has not begun, and one that has been built.
 func TestIndexSaysHowFarItIs(t *testing.T) {
 	t.Parallel()
 	in := install(t)

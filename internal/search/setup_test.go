@@ -55,7 +55,7 @@ func (in *installation) config() search.Config {
 	}
 }
 
-// run runs an index until the end of the test, or until stop is called, which waits for it.
+// run runs an index until the end of the test, or until stop is called. stop waits for it.
 func run(t testing.TB, config search.Config) (index *search.Index, stop func()) {
 	t.Helper()
 	index, err := search.New(config)
@@ -73,7 +73,7 @@ func run(t testing.TB, config search.Config) (index *search.Index, stop func()) 
 
 func key(id string) schedule.Key { return schedule.Key{Namespace: "default", ID: id} }
 
-// define returns a definition that is valid.
+// define returns a valid definition.
 func define(id string, changes ...func(*wire.Definition)) *wire.Definition {
 	d := &wire.Definition{
 		Namespace: "default", ID: id, Incarnation: "one", Version: 1, CreateTime: noon,
@@ -96,7 +96,7 @@ func attribute(name, value string) func(*wire.Definition) {
 	}
 }
 
-// put writes a record, whatever there is.
+// put writes a record, whether or not there is one.
 func put[T any](in *installation, key kv.Key[T], value *T) {
 	in.t.Helper()
 	record, err := kv.OrZero(kv.GetLeader(in.t.Context(), in.store, key))
@@ -135,7 +135,7 @@ func find(t testing.TB, index *search.Index, text string) (ids []string, err err
 	return ids, err
 }
 
-// eventually waits until a query finds these and no others, in that order.
+// eventually waits until a query finds exactly these, in this order.
 func eventually(t testing.TB, index *search.Index, text string, want ...string) {
 	t.Helper()
 	natstest.Eventually(t, patience, text+" finds what it should", func() bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// TestAbandonedIndexesAreRemoved: a process that was killed leaves a temporary folder, which the next one removes; those of
-// processes that live, and what else is in the folder, it leaves alone.
+// TestAbandonedIndexesAreRemoved: a killed process leaves a temporary folder, and the next process removes it. It leaves the
+// folders of live processes, and everything else there, alone.
 func TestAbandonedIndexesAreRemoved(t *testing.T) {
 	t.Parallel()
 	in, parent := install(t), t.TempDir()

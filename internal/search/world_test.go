@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// records are those of one schedule. It is a row for queries, made without SQL.
+// records are the records of one schedule. They are also a row for queries, made without SQL.
 type records struct {
 	definition wire.Definition
 	generator  wire.GeneratorState
@@ -79,7 +79,7 @@ func (r *records) builtIn(name string) (query.Value, bool) {
 	panic(name)
 }
 
-// world makes schedules at random, from the values that queries have as well.
+// world makes random schedules with values that queries use too.
 func world(random *rand.Rand, n int) (all []*records) {
 	for i := range n {
 		d := wire.Definition{
@@ -109,7 +109,7 @@ func world(random *rand.Rand, n int) (all []*records) {
 
 func pick[T any](random *rand.Rand, values []T) T { return values[random.IntN(len(values))] }
 
-// plainText is what an ID may begin with.
+// plainText returns text that an ID may begin with.
 func plainText(random *rand.Rand) string {
 	return pick(random, []string{"a", "ab", "b", "ä", "it's", "%"})
 }
@@ -137,7 +137,7 @@ func value(random *rand.Rand, depth int) string {
 	case 4:
 		return `{"a": 1}`
 	case 5:
-		return "1e999" // a number to JSON
+		return "1e999" // a number in JSON
 	case 6:
 		if depth == 0 {
 			return "[]"
