@@ -43,7 +43,7 @@ func openCluster(ctx context.Context, js jetstream.JetStream, names subjects.Nam
 	if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return bucket, err
 	}
-	// The cluster bucket is the first that is made and the last that is backed up. If it is missing beside a state bucket, it was
+	// The cluster bucket is the first that is made and the last in a backup. If it is missing beside a state bucket, it was
 	// deleted.
 	if _, err := js.KeyValue(ctx, names.StateBucket(0)); err == nil {
 		if _, err := js.KeyValue(ctx, names.ClusterBucket()); err == nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// TestCallbackStreamTakesPlainMessages: whoever may report on a run can do nothing else with it, whatever the headers say.
+// TestCallbackStreamTakesPlainMessages: whoever may report on a run can do nothing else with the report, whatever its headers
+// say.
 func TestCallbackStreamTakesPlainMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -51,7 +52,7 @@ func TestCallbackStreamTakesPlainMessages(t *testing.T) {
 	require.NotContains(t, b.subjectsIn(t, b.names.TaskStream(0)), b.names.InvokeWake(0, key))
 }
 
-// TestTooManyCompletions: they are refused, a repeat of what waits is not, and nothing is pushed out.
+// TestTooManyCompletions: new ones are refused, a repeat of a waiting one is not, and nothing is pushed out.
 func TestTooManyCompletions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -80,8 +81,8 @@ func TestTooManyCompletions(t *testing.T) {
 	require.Error(t, err, "too large")
 }
 
-// TestCompletionsGetStreamsOfTheirOwn: in an installation of a release that had them among the tasks. What waits there is not lost, nor
-// are the timers that were set for them.
+// TestCompletionsGetStreamsOfTheirOwn upgrades an installation that has completions among its tasks. The waiting completions are
+// not lost, nor are the timers set for them.
 func TestCompletionsGetStreamsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := natstest.Cluster(t, 3)
@@ -117,7 +118,7 @@ func TestCompletionsGetStreamsOfTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		want := 1
 		if of.Stream == b.names.TaskStream(0) {
-			want = 2 // one had been reported, the other times out by a timer of the earlier release
+			want = 2 // one had been reported; the other times out by a timer of the earlier release
 		}
 		for range want {
 			msg, err := messages.Next(jetstream.NextMaxWait(20 * time.Second))
@@ -130,7 +131,7 @@ func TestCompletionsGetStreamsOfTheirOwn(t *testing.T) {
 	require.ElementsMatch(t, []string{waiting, late, fresh}, slices.Collect(maps.Keys(got)))
 }
 
-// subjectsIn are the subjects that a stream has messages of.
+// subjectsIn returns the subjects of the messages in a stream.
 func (b bundle) subjectsIn(t *testing.T, stream string) []string {
 	t.Helper()
 	s, err := b.js.Stream(t.Context(), stream)

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestCluster has its parts run one after another on three servers, since three are much for a small machine.
+// TestCluster runs its parts one after another on three servers, because three are a lot for a small machine.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := natstest.Cluster(t, 3)
@@ -25,7 +25,7 @@ func TestCluster(t *testing.T) {
 	t.Run("many at once, some with replicas", func(t *testing.T) {
 		b := setup(t)
 		all := b.ensureAtOnce(t, slices.Repeat([]topology.Settings{{}, {Replicas: 3}}, 4))
-		// A process that asked for nothing may have been done before the replicas were raised.
+		// A process that asked for no number may have finished before the replicas were raised.
 		facts := b.ensure(t, topology.Settings{})
 		require.Equal(t, 3, facts.Replicas)
 		require.Contains(t, all, facts)
@@ -44,7 +44,7 @@ func TestCluster(t *testing.T) {
 			b.requireComplete(t, facts)
 		}
 
-		// More than the facts say is nothing to take away unasked.
+		// Nobody asked to take away replicas beyond the facts.
 		raised := b.config(t, b.names.EventStream())
 		raised.Replicas = 3
 		_, err := b.js.UpdateStream(t.Context(), raised)

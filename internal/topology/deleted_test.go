@@ -9,8 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestADeletedBucketIsNotMadeAnew: a process that starts must not go on without the records that were in it. Somebody has to ask for
-// that.
+// TestADeletedBucketIsNotMadeAnew: a process that starts must not go on without the records of the bucket. Making it again takes
+// a request.
 func TestADeletedBucketIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -29,7 +29,8 @@ func TestADeletedBucketIsNotMadeAnew(t *testing.T) {
 	b.requireComplete(t, facts)
 }
 
-// TestTheDeletedBucketOfTheCluster: what is left is not taken for a new installation, with another number of shards perhaps.
+// TestTheDeletedBucketOfTheCluster: what is left is not mistaken for a new installation, which might have another number of
+// shards.
 func TestTheDeletedBucketOfTheCluster(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -40,7 +41,7 @@ func TestTheDeletedBucketOfTheCluster(t *testing.T) {
 	require.ErrorContains(t, err, "the bucket "+b.names.ClusterBucket()+" is gone")
 }
 
-// TestRecreateRefusesOtherNames before it makes anything.
+// TestRecreateRefusesOtherNames: it does so before it makes anything.
 func TestRecreateRefusesOtherNames(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

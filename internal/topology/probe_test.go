@@ -17,8 +17,8 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// The tests of this file hold NATS to what the design leans on, with the configurations Carillon uses. One that fails
-// after an upgrade of NATS says which promise is gone. What concerns delayed messages is tested in internal/task.
+// The tests of this file check what the design expects of NATS, with the configurations that Carillon uses. If one fails after an
+// upgrade of NATS, it says which promise is gone. Delayed messages are tested in internal/task.
 
 const fetchWait = 10 * time.Second
 
@@ -37,8 +37,8 @@ func TestSecondTaskReplacesTheFirst(t *testing.T) {
 	require.EqualValues(t, 2, b.stored(t, b.names.TaskStream(0)))
 }
 
-// TestReplacedWhileHeld is a wake that comes while a pool works on the one before: the new one must be delivered too,
-// and to acknowledge the old one must not remove it.
+// TestReplacedWhileHeld: a wake arrives while a pool works on the previous one. The new wake must be delivered too, and
+// acknowledging the old one must not remove it.
 func TestReplacedWhileHeld(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -71,7 +71,7 @@ func TestEachPoolGetsItsTasks(t *testing.T) {
 	require.Zero(t, b.stored(t, b.names.TaskStream(0)))
 }
 
-// TestOneRunOfAWorkflowAtATime follows the start of an action through all that may happen to it.
+// TestOneRunOfAWorkflowAtATime follows the start of an action through everything that may happen to it.
 func TestOneRunOfAWorkflowAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -92,7 +92,7 @@ func (b bundle) requireOneRunAtATime(t *testing.T, replicas int) {
 		_, err := start(request)
 		var api *jetstream.APIError
 		require.ErrorAs(t, err, &api)
-		// With one replica it is always the first, with three it is either.
+		// With one replica it is always the first, with three either of them.
 		require.Contains(t, []jetstream.ErrorCode{
 			jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant,
 		}, api.ErrorCode, "%v", err)
@@ -102,8 +102,8 @@ func (b bundle) requireOneRunAtATime(t *testing.T, replicas int) {
 	require.NoError(t, err)
 	require.False(t, ack.Duplicate)
 	requireRefused("r2") // queued
-	// Our own retry: with one replica it is refused too, and the stored message says that it is ours. With three, message
-	// IDs are looked at first.
+	// This is our own retry. With one replica it is refused too, and the stored message shows that it is ours. With three,
+	// message IDs are checked first.
 	if replicas == 1 {
 		requireRefused("r1")
 	} else {
@@ -133,7 +133,7 @@ func (b bundle) requireOneRunAtATime(t *testing.T, replicas int) {
 	require.False(t, ack.Duplicate)
 }
 
-// TestRepeatIsDropped is a hand-off published twice, the second time after the first was processed.
+// TestRepeatIsDropped publishes a hand-off twice, the second time after the first was processed.
 func TestRepeatIsDropped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -147,10 +147,11 @@ func TestRepeatIsDropped(t *testing.T) {
 	require.EqualValues(t, 1, b.stored(t, b.names.EventStream()))
 }
 
-// TestAcknowledgedIsGoneAfterKill kills a server after tasks were acknowledged: those must be gone, and those in the
-// hands of a pool be delivered again. Of the last, how often they had been delivered may be forgotten, as the server
-// writes that down some time later: a limit to deliveries counts from the last crash. An acknowledgement without
-// confirmation may be lost too; the one confirmed here comes last.
+// TestAcknowledgedIsGoneAfterKill kills a server after tasks were acknowledged. Those must be gone, and those that a pool was
+// working on must be delivered again.
+//
+// The server may forget how often the latter were delivered, because it writes that down some time later: a limit to deliveries
+// counts from the last crash. It may also lose an unconfirmed acknowledgement; here the last one is confirmed.
 func TestAcknowledgedIsGoneAfterKill(t *testing.T) {
 	t.Parallel()
 	for _, sync := range []natsserver.SyncMode{natsserver.SyncAlways, natsserver.SyncInterval} {
@@ -212,7 +213,7 @@ func (b bundle) fetch(t *testing.T, pool string, n int) []jetstream.Msg {
 	return msgs
 }
 
-// stored counts what a stream has, without its pulse.
+// stored counts the messages of a stream without its pulse.
 func (b bundle) stored(t *testing.T, stream string) (count uint64) {
 	t.Helper()
 	stored, err := natstest.Stored(t.Context(), b.js, stream)

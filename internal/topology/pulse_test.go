@@ -25,7 +25,7 @@ func pulseSetup(t *testing.T) (builder, subjects.Names, jetstream.Stream) {
 	return builder{js: js}, names, stream
 }
 
-// TestPulseComesAgainAndAgain: so the server's timer of a stream is never set for longer than the time between two.
+// TestPulseComesAgainAndAgain: so the server never sets a stream's timer for longer than the time between two pulses.
 func TestPulseComesAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	b, names, stream := pulseSetup(t)
@@ -52,7 +52,7 @@ func TestPulseComesAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestPulseIsArmedWhereItIsMissing and nowhere else.
+// TestPulseIsArmedWhereItIsMissing: it is armed nowhere else.
 func TestPulseIsArmedWhereItIsMissing(t *testing.T) {
 	t.Parallel()
 	b, names, stream := pulseSetup(t)
@@ -77,7 +77,7 @@ func TestPulseIsArmedWhereItIsMissing(t *testing.T) {
 	sequence()
 }
 
-// TestArmWaitsForNoServer that takes no messages: the start of a process goes on.
+// TestArmWaitsForNoServer: if the server accepts no messages, the start of a process continues.
 func TestArmWaitsForNoServer(t *testing.T) {
 	t.Parallel()
 	b, names, stream := pulseSetup(t)

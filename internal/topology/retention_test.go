@@ -8,7 +8,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/topology"
 )
 
-// TestEventsMayExpireInAnInstallationThatIsThere: its event stream was made when no event could.
+// TestEventsMayExpireInAnInstallationThatIsThere: its event stream was made when no event could expire.
 func TestEventsMayExpireInAnInstallationThatIsThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

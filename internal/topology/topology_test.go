@@ -44,7 +44,7 @@ func TestFactsAreReadableByPeople(t *testing.T) {
 	require.Regexp(t, `^\{"name":"default","version":1,"createTime":"20..-..-..T.*Z"\}$`, b.get(t, "namespace.default"))
 }
 
-// TestLeavesAloneWhatFits listens to the requests of a second Ensure.
+// TestLeavesAloneWhatFits records the requests of a second Ensure.
 func TestLeavesAloneWhatFits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -151,7 +151,7 @@ func TestManyAtOnce(t *testing.T) {
 	b.requireComplete(t, all[0])
 }
 
-// TestServerWithoutJetStream must not wait for what will never be.
+// TestServerWithoutJetStream must not wait for something that will never happen.
 func TestServerWithoutJetStream(t *testing.T) {
 	t.Parallel()
 	b := setupPlain(t)
@@ -161,7 +161,7 @@ func TestServerWithoutJetStream(t *testing.T) {
 	require.ErrorContains(t, err, "2.14")
 }
 
-// TestServerThatIsTooOld has a responder say what NATS 2.12 would.
+// TestServerThatIsTooOld has a responder that answers like NATS 2.12.
 func TestServerThatIsTooOld(t *testing.T) {
 	t.Parallel()
 	b := setupPlain(t)
@@ -174,7 +174,7 @@ func TestServerThatIsTooOld(t *testing.T) {
 	require.ErrorContains(t, err, "2.14 or later is needed")
 }
 
-// bundle is an installation of its own.
+// bundle is a separate installation.
 type bundle struct {
 	js    jetstream.JetStream
 	names subjects.Names
@@ -215,7 +215,7 @@ func (b bundle) fail(t *testing.T, s topology.Settings) error {
 	return err
 }
 
-// ensureAtOnce runs a process for each of the settings, all in the same moment.
+// ensureAtOnce runs one process for each of the settings, all at the same moment.
 func (b bundle) ensureAtOnce(t *testing.T, settings []topology.Settings) []topology.Facts {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -237,7 +237,7 @@ func (b bundle) ensureAtOnce(t *testing.T, settings []topology.Settings) []topol
 	return facts
 }
 
-// requireComplete checks that all there should be is there, and as it should be.
+// requireComplete checks that everything exists and is configured correctly.
 func (b bundle) requireComplete(t *testing.T, facts topology.Facts) {
 	t.Helper()
 	buckets := []string{b.names.ClusterBucket()}
@@ -298,8 +298,8 @@ func (b bundle) put(t *testing.T, key, value string) {
 	require.NoError(t, err)
 }
 
-// recordWrites returns a function that lists the subjects of all requests since that create, change or write something
-// of this installation.
+// recordWrites returns a function that lists the subjects of all later requests that create, change or write something of this
+// installation.
 func (b bundle) recordWrites(t *testing.T) func() []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -309,7 +309,7 @@ func (b bundle) recordWrites(t *testing.T) func() []string {
 		defer mu.Unlock()
 		ours := strings.Contains(strings.ToLower(m.Subject), b.names.Prefix())
 		read := strings.Contains(m.Subject, ".INFO.") || strings.Contains(m.Subject, ".DIRECT.GET.")
-		// The namespace is offered each time, which is refused without a change.
+		// The namespace is offered each time; this is refused without a change.
 		offer := strings.HasSuffix(m.Subject, ".namespace.default")
 		if ours && !read && !offer {
 			seen = append(seen, m.Subject)

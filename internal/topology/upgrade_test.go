@@ -14,7 +14,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// makeEarlier makes the streams that an earlier release had in place of several of today, with the subjects it gave them.
+// makeEarlier makes the streams of an earlier release, each with the subjects that several streams have today.
 func (b bundle) makeEarlier(t *testing.T, replicas int, earlier map[string][]string) {
 	t.Helper()
 	for _, config := range b.names.StreamConfigs(1, replicas) {
@@ -33,7 +33,7 @@ func (b bundle) store(t *testing.T, subject, body string) *jetstream.PubAck {
 	return ack
 }
 
-// requireUpgrade makes an installation of an earlier layout, with messages in it, and brings it to that of today.
+// requireUpgrade makes an installation of an earlier layout, with messages in it, and upgrades it to today's layout.
 func (b bundle) requireUpgrade(t *testing.T, replicas int) {
 	t.Helper()
 	prefix, control := b.names.Prefix(), b.names.ControlStream()
@@ -77,8 +77,9 @@ func TestUpgradesTheLayoutOfAnEarlierRelease(t *testing.T) {
 	setup(t).requireUpgrade(t, 1)
 }
 
-// requireBounded makes sure that streams which workers write into are bounded on a server that cannot set as much apart as they want, and
-// are left as they are then. It returns how many bytes are set apart, and how many streams are bounded by the number of messages.
+// requireBounded checks that the streams that workers write into are bounded on a server that cannot reserve as much as they
+// want, and that they then stay as they are. It returns how many bytes are reserved, and how many streams are bounded by the
+// number of messages.
 func (b bundle) requireBounded(t *testing.T, s topology.Settings) (bytes int64, byNumber int) {
 	t.Helper()
 	facts := b.ensure(t, s)
@@ -101,7 +102,7 @@ func (b bundle) requireBounded(t *testing.T, s topology.Settings) (bytes int64, 
 	return bytes, byNumber
 }
 
-// TestSmallServer has no room for what is set apart where there is plenty; and nothing is left where others have taken it all.
+// TestSmallServer has no room for what a large server would reserve. Nothing is left when others have taken it all.
 func TestSmallServer(t *testing.T) {
 	t.Parallel()
 	const room = 40 << 20
@@ -118,7 +119,7 @@ func TestSmallServer(t *testing.T) {
 	}
 }
 
-// TestSmallCluster: how much is set apart a server learns of the others only after a while.
+// TestSmallCluster: a server learns only after a while how much the others have reserved.
 func TestSmallCluster(t *testing.T) {
 	t.Parallel()
 	_, js := natstest.Connect(t, natstest.Cluster(t, 3, natstest.MaxStore(20<<20)).URLs())
@@ -127,7 +128,7 @@ func TestSmallCluster(t *testing.T) {
 	require.Less(t, bytes, int64(100<<20))
 }
 
-// TestWorkersWritePlainMessages: no header of theirs may do anything but be stored.
+// TestWorkersWritePlainMessages: their headers must have no effect except to be stored.
 func TestWorkersWritePlainMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
