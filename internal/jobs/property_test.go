@@ -11,7 +11,7 @@ import (
 	_ "github.com/carillon-scheduler/carillon/internal/fixedseed"
 )
 
-// world is a record, what has been done to each item, and the runners that believe they hold the job.
+// world has a record, what has been done to each item, and the runners that believe they hold the job.
 type world struct {
 	items    []string
 	now      time.Time
@@ -21,14 +21,14 @@ type world struct {
 	done     map[string]int
 }
 
-// holder is a runner with the job as it knows it.
+// holder is a runner, with its view of the job.
 type holder struct {
 	name     string
 	job      Job
 	revision int
 }
 
-// TestEveryItemIsDoneAndCountedOnce lets runners take the job, work, write, die, be held up and be overtaken at any moment.
+// TestEveryItemIsDoneAndCountedOnce lets runners take the job, work, write, die, be delayed and be overtaken at any moment.
 func TestEveryItemIsDoneAndCountedOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +55,7 @@ func newWorld(items int) *world {
 	return w
 }
 
-// step lets something happen.
+// step makes something happen.
 func (w *world) step(t *rapid.T) {
 	w.now = w.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, Lease}).Draw(t, "passes"))
 	if len(w.holders) == 0 || rapid.IntRange(0, 9).Draw(t, "another runner") == 0 {
@@ -88,7 +88,7 @@ func (w *world) claim() {
 	w.write(h)
 }
 
-// work does the next thing, as an attempt does.
+// work does the next thing that an attempt would do.
 func (w *world) work(h *holder) {
 	switch {
 	case h.job.Ended():
@@ -106,7 +106,7 @@ func (w *world) work(h *holder) {
 	}
 }
 
-// write is a compare-and-set. Who loses it goes on only if the job is still its own.
+// write is a compare-and-set. A holder that loses it goes on only if the job is still its own.
 func (w *world) write(h *holder) {
 	if h.revision != w.revision && !h.job.adopt(&w.stored) {
 		w.forget(h)
@@ -140,7 +140,7 @@ func (w *world) after(cursor string, limit int) (ids []string) {
 	return ids
 }
 
-// settleAll lets one runner that is never disturbed bring the job to its end.
+// settleAll lets one undisturbed runner finish the job.
 func (w *world) settleAll(t *rapid.T) {
 	w.now = w.now.Add(2 * Lease)
 	w.holders = nil

@@ -22,7 +22,7 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = natstest.Patience
 
-// numbers is the work of the tests: the items are numbers below count.
+// numbers is the Work of the tests: its items are the numbers below count.
 type numbers struct {
 	count int
 	// do replaces the work on an item; nextErr is the first answer of Next.
@@ -212,7 +212,7 @@ func TestListIsNewestFirst(t *testing.T) {
 	assert.Equal(t, []string{"three", "two", "one"}, ids)
 }
 
-// TestAStoppedRunnerGivesItsJobBack: another goes on at once, and nothing is done twice.
+// TestAStoppedRunnerGivesItsJobBack: another continues at once, and nothing is done twice.
 func TestAStoppedRunnerGivesItsJobBack(t *testing.T) {
 	t.Parallel()
 	b := install(t)
@@ -234,7 +234,7 @@ func TestAStoppedRunnerGivesItsJobBack(t *testing.T) {
 	}
 }
 
-// TestAJobIsTakenFromOneThatIsSilent: the clock of the other runner is ahead, so that it takes a job which is being worked on.
+// TestAJobIsTakenFromOneThatIsSilent: the other runner's clock is ahead, so it takes a job that is being worked on.
 func TestAJobIsTakenFromOneThatIsSilent(t *testing.T) {
 	t.Parallel()
 	b := install(t)
@@ -301,7 +301,7 @@ func TestOldJobsAreRemoved(t *testing.T) {
 	assert.Empty(t, jobs)
 }
 
-// TestMoreJobsThanSlots: those that wait get their turn.
+// TestMoreJobsThanSlots: waiting jobs get their turn.
 func TestMoreJobsThanSlots(t *testing.T) {
 	t.Parallel()
 	b := install(t)
