@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// BenchmarkDecodeJSON: a create request, read as strictly as the API reads it.
+// BenchmarkDecodeJSON reads a create request as strictly as the API does.
 func BenchmarkDecodeJSON(b *testing.B) {
 	text, err := EncodeJSON(schedule.CreateRequest{ID: "daily-report", Schedule: scheduletest.SmallSchedule()})
 	require.NoError(b, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Whatever the text is, reading it ends without a panic, and what was read is the same when printed and read again.
+// Reading any text ends without a panic, and what was read stays the same when printed and read again.
 func FuzzDecodeJSON(f *testing.F) {
 	full, err := EncodeJSON(schedule.CreateRequest{ID: "daily", Schedule: scheduletest.Schedule()})
 	require.NoError(f, err)

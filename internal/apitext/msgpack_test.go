@@ -18,7 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// packed is what the msgpack library makes of a value.
+// packed returns the msgpack library's encoding of a value.
 func packed(t testing.TB, value any) []byte {
 	t.Helper()
 	data, err := msgpack.Marshal(value)
@@ -138,8 +138,8 @@ func TestEncodeMsgpack(t *testing.T) {
 	require.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 }
 
-// What is written as msgpack and read again is the same, for any schedule, but for the numbers of raw JSON: those come out
-// as msgpack can hold them, and stay so.
+// Any schedule stays the same when written as msgpack and read again, except for the numbers of raw JSON: they come out as
+// msgpack can hold them, and then stay.
 func TestMsgpackRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -157,7 +157,7 @@ func TestMsgpackRoundTrip(t *testing.T) {
 	})
 }
 
-// loose is a value as JSON has it, with the numbers as msgpack has them.
+// loose returns a value as JSON has it, with the numbers as msgpack has them.
 func loose(t *rapid.T, value any) any {
 	text, err := EncodeJSON(value)
 	require.NoError(t, err)
@@ -204,7 +204,7 @@ func FuzzDecodeMsgpack(f *testing.F) {
 	})
 }
 
-// BenchmarkMsgpack: a create request and its reply as the API reads and writes them, in both formats.
+// BenchmarkMsgpack reads and writes a create request and its reply as the API does, in both formats.
 func BenchmarkMsgpack(b *testing.B) {
 	request := schedule.CreateRequest{ID: "daily-report", Schedule: scheduletest.SmallSchedule()}
 	for name, form := range map[string]struct {

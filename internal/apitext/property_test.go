@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What is printed and read again is the same, for any schedule, valid or not.
+// Any schedule, valid or not, stays the same when printed and read again.
 func TestTextRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, form := range map[string]struct {
@@ -37,7 +37,7 @@ func TestTextRoundTrip(t *testing.T) {
 	}
 }
 
-// What is printed as documents of one text and read again is the same, whatever stands between them.
+// Documents printed into one text and read again stay the same, whatever is between them.
 func TestDocumentsRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

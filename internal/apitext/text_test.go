@@ -127,7 +127,7 @@ func TestDecodeYAMLErrors(t *testing.T) {
 	}
 }
 
-// bomb returns a small document that aliases make 10^9 times as large.
+// bomb returns a small document that aliases blow up to 10^9 times its size.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x]\n")
@@ -232,7 +232,7 @@ func TestDecodeYAMLDocuments(t *testing.T) {
 	require.Equal(t, schedule.CodeInvalidArgument, schedule.CodeOf(err))
 }
 
-// TestYAMLDocuments: each document is read by itself, and bounded by itself.
+// TestYAMLDocuments: each document is read separately and has its own bounds.
 func TestYAMLDocuments(t *testing.T) {
 	t.Parallel()
 	half := "a: " + strings.Repeat("x", jsontext.MaxBytes/2) + "\n"
@@ -266,7 +266,7 @@ func TestYAMLDocuments(t *testing.T) {
 		require.Equal(t, test.want, got, name)
 	}
 	for range YAMLDocuments([]byte("a\n---\nb")) {
-		break // is heeded
+		break // the iterator must stop
 	}
 }
 
@@ -362,7 +362,8 @@ triggerNow: true
 `, string(got))
 }
 
-// TestEncodeYAMLIsRead: what can be read as JSON can be read as YAML. What cannot, such as a long list, is for people.
+// TestEncodeYAMLIsRead: if a value can be read as JSON, its YAML can be read too. Otherwise, as for a long list, the YAML is for
+// people.
 func TestEncodeYAMLIsRead(t *testing.T) {
 	t.Parallel()
 	deep := schedule.Action{Input: json.RawMessage(strings.Repeat("[", 100) + strings.Repeat("0,", 50_000) + "0" + strings.Repeat("]", 100))}
@@ -389,7 +390,7 @@ func TestEncodeErrors(t *testing.T) {
 	scheduletest.RequireInvalid(t, err, "is nested too deeply: at most 200 levels are accepted")
 }
 
-// TestSurrogatePairs: what is a pair, or only looks like half of one, is read as encoding/json reads it.
+// TestSurrogatePairs: surrogate pairs, and text that only looks like half of one, are read as encoding/json reads them.
 func TestSurrogatePairs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

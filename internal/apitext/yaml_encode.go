@@ -57,7 +57,7 @@ func encodeYAML(v any, most int) ([]byte, error) {
 // errTooLong means that a text would exceed its bound.
 var errTooLong = errors.New("too long")
 
-// boundedBuffer accepts at most most bytes.
+// boundedBuffer accepts up to most bytes.
 type boundedBuffer struct {
 	bytes.Buffer
 	most int
@@ -71,7 +71,7 @@ func (b *boundedBuffer) Write(data []byte) (int, error) {
 	return b.Buffer.Write(data)
 }
 
-// writeYAML writes a document of at most most bytes. A longer one is errTooLong.
+// writeYAML writes a document of up to most bytes. A longer one is errTooLong.
 func writeYAML(root *yaml.Node, most int) ([]byte, error) {
 	out := boundedBuffer{most: most}
 	encoder := yaml.NewEncoder(&out)
