@@ -52,11 +52,11 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, records.Put(ctx, schedule.Namespace{Name: "c"}, 0), "it can come again")
 }
 
-// stock are schedules that several frontends create.
+// stock has the schedules that several frontends create.
 type stock struct {
 	mu   sync.Mutex
 	keys map[string]bool
-	// gone are those that were deleted, of which a trace is left.
+	// gone counts the deleted ones that have left a trace.
 	gone int
 }
 
@@ -96,7 +96,7 @@ func (s *stock) create(t *testing.T, places *namespaces.Places, id string, limit
 	return err
 }
 
-// TestPlacesOfSeveralFrontends that create schedules at the same time, until there is no place.
+// TestPlacesOfSeveralFrontends: they create schedules at the same time until there is no place.
 func TestPlacesOfSeveralFrontends(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 100, 2000} {

@@ -111,7 +111,7 @@ func TestTableFollowsTheRecords(t *testing.T) {
 	awaitGone(t, table, "new")
 }
 
-// TestTableOfManyNamespaces has more of them than a watch hands over at once.
+// TestTableOfManyNamespaces has more namespaces than a watch hands over at once.
 func TestTableOfManyNamespaces(t *testing.T) {
 	t.Parallel()
 	js, names, bucket := cluster(t)
@@ -127,7 +127,8 @@ func TestTableOfManyNamespaces(t *testing.T) {
 	}
 }
 
-// TestTableSurvivesTheServer which dies and comes back, with other records than before; also one that has none at first.
+// TestTableSurvivesTheServer: the bucket does not exist at first, and later the server dies and comes back with
+// other records.
 func TestTableSurvivesTheServer(t *testing.T) {
 	t.Parallel()
 	server := natstest.Cluster(t, 1)

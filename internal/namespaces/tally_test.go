@@ -15,15 +15,15 @@ import (
 
 var noon = time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// crowd are frontends that create and delete schedules of one namespace, and count them, in any order.
+// crowd is a set of frontends that create, delete and count the schedules of one namespace, in any order.
 type crowd struct {
 	limit int
 	now   time.Time
 	tally tally
-	// there are the schedules, underway those that have a place and will be there by a time.
+	// there has the schedules; underway has those with a place that will be written by a time.
 	there    map[string]bool
 	underway map[string]time.Time
-	// ahead are places taken in advance, by the time until which they may be used.
+	// ahead has the places taken in advance, by the time until which they may be used.
 	ahead map[time.Time]int
 	made  int
 }
@@ -47,7 +47,7 @@ func cmpID(a, b schedule.Key) int {
 	return 0
 }
 
-// create takes a place and sends a schedule on its way.
+// create takes a place and begins to create a schedule.
 func (c *crowd) create(t *rapid.T) {
 	c.made++
 	id := fmt.Sprint("s-", c.made)
@@ -81,7 +81,7 @@ func (c *crowd) count(t *rapid.T) {
 	}
 }
 
-// arrive ends the way of some schedules; those whose time is up have failed.
+// arrive finishes some creations. Those whose time is up have failed.
 func (c *crowd) arrive(t *rapid.T) {
 	for id, until := range c.underway {
 		switch {
@@ -101,7 +101,7 @@ func (c *crowd) remove() {
 	}
 }
 
-// TestNeverTooManySchedules whatever the frontends do, and when.
+// TestNeverTooManySchedules: this holds whatever the frontends do, and when.
 func TestNeverTooManySchedules(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -136,7 +136,7 @@ func TestNeverTooManySchedules(t *testing.T) {
 	})
 }
 
-// TestAllPlacesCanBeUsed by whoever creates one schedule after the other.
+// TestAllPlacesCanBeUsed by creating one schedule after the other.
 func TestAllPlacesCanBeUsed(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 10, 5000} {
