@@ -1,4 +1,4 @@
 package taskqueue
 
-// Round lets tests look once, when they want.
+// Round lets tests trigger a single round.
 var Round = (*Watcher).round

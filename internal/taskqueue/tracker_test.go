@@ -34,7 +34,7 @@ func holds(heard bool) observation {
 
 func pulls() observation { return observation{Queue: reports, Status: Status{Pulling: true}} }
 
-// TestTracker makes one observation every 15 seconds from noon on.
+// TestTracker makes an observation every 15 seconds from noon on.
 func TestTracker(t *testing.T) {
 	t.Parallel()
 	idle := observation{Queue: reports}
@@ -42,7 +42,8 @@ func TestTracker(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		seen []observation
-		// at is the observation that raises the alarm, -1 for none; since how long after noon its time is.
+		// at is the index of the observation that raises the alarm, -1 for none. since is how long after noon the alarm's Since
+		// is.
 		at    int
 		since time.Duration
 		run   string
@@ -130,7 +131,8 @@ func TestTrackerForgetsQueues(t *testing.T) {
 	tracker.told(reports)
 }
 
-// TestNoAlarmWhileServed draws any observations: no alarm while a sign of a worker is younger than the threshold, or the run.
+// TestNoAlarmWhileServed draws any observations. There is no alarm while the last sign of a worker, or the run, is younger than
+// the threshold.
 func TestNoAlarmWhileServed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -183,8 +185,8 @@ func TestParseSubject(t *testing.T) {
 	}
 }
 
-// TestManyQueuesAreFewGauges: a client that makes up task queues makes no more series than its namespace may have, and takes none from
-// another namespace. What is left out of one is in the sum.
+// TestManyQueuesAreFewGauges: a client that invents task queues makes no more series than its namespace may have, and takes none
+// from another namespace. The sum includes queues without a series.
 func TestManyQueuesAreFewGauges(t *testing.T) {
 	t.Parallel()
 	var all []gauge
@@ -215,7 +217,7 @@ func TestManyQueuesAreFewGauges(t *testing.T) {
 	assert.Empty(t, fold(nil))
 }
 
-// TestManyNamespacesAreFewGauges: each has a share of what all may have.
+// TestManyNamespacesAreFewGauges: each has a share of the series that all may have.
 func TestManyNamespacesAreFewGauges(t *testing.T) {
 	t.Parallel()
 	var all []gauge

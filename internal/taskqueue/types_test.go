@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestAskTypes asks queues whose workers say what stands there.
+// TestAskTypes asks queues whose workers give these answers.
 func TestAskTypes(t *testing.T) {
 	t.Parallel()
 	conn, _ := natstest.Connect(t, natstest.Shared(t))

@@ -21,7 +21,7 @@ import (
 
 const patience = natstest.Patience
 
-// queues are the streams that runs and events go to, and a clock.
+// queues has the streams for runs and events, and a clock.
 type queues struct {
 	t     *testing.T
 	js    jetstream.JetStream
@@ -65,7 +65,7 @@ func (q *queues) start(queue, id, workflowID string) {
 	require.NoError(q.t, err)
 }
 
-// consumer is what the workers of a queue pull from.
+// consumer returns the consumer that the workers of a queue pull from.
 func (q *queues) consumer(queue string) jetstream.Consumer {
 	q.t.Helper()
 	consumer, err := q.js.CreateOrUpdateConsumer(q.t.Context(), q.names.ActionStream(), q.names.WorkerConsumer("default", queue))
@@ -81,7 +81,7 @@ func (q *queues) take(queue string) jetstream.Msg {
 	return msg
 }
 
-// wait asks for runs, until the end of the test or until stopped.
+// wait asks for runs until the end of the test or until stop is called.
 func (q *queues) wait(queue string) (stop func()) {
 	messages, err := q.consumer(queue).Messages()
 	require.NoError(q.t, err)
@@ -110,7 +110,7 @@ func (q *queues) watcher() *taskqueue.Watcher {
 	q.t.Helper()
 	w, err := taskqueue.New(taskqueue.Config{JS: q.js, Names: q.names, Logger: natstest.Logger(q.t), Now: q.now})
 	require.NoError(q.t, err)
-	q.t.Cleanup(func() { // lets go of what it holds
+	q.t.Cleanup(func() { // gives up the runs it has
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		assert.NoError(q.t, w.Run(ended))
@@ -123,7 +123,7 @@ func (q *queues) round(w *taskqueue.Watcher) {
 	require.NoError(q.t, taskqueue.Round(w, q.t.Context()))
 }
 
-// watch lets a time pass in which the watcher looks every quarter of a minute.
+// watch lets time pass, in which the watcher looks every 15 seconds.
 func (q *queues) watch(w *taskqueue.Watcher, d time.Duration) {
 	q.t.Helper()
 	q.round(w)
@@ -205,7 +205,7 @@ func TestWatcherTellsOnceThatNobodyServes(t *testing.T) {
 	q.watch(q.watcher(), time.Hour)
 	assert.Len(t, q.told(), 2, "the same again, from another process as well")
 
-	// One that came and went: what waits longest now is another run.
+	// A worker came and went: now another run waits longest.
 	require.NoError(t, q.take("a.b").DoubleAck(t.Context()))
 	stop := q.wait("a.b")
 	q.round(first)
@@ -234,7 +234,7 @@ func TestWatchersAtTheSameTimeTellOnce(t *testing.T) {
 	assert.Len(t, q.told(), 5)
 }
 
-// TestWatcherTellsDeadFromBusy has a worker that takes a run and shows no sign of life after that, and one that does.
+// TestWatcherTellsDeadFromBusy has one worker that takes a run and then shows no sign of life, and one that does.
 func TestWatcherTellsDeadFromBusy(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t)
@@ -250,7 +250,7 @@ func TestWatcherTellsDeadFromBusy(t *testing.T) {
 		require.NoError(t, q.js.Conn().Flush())
 		q.pass(15 * time.Second)
 		natstest.Eventually(t, patience, "the sign is heard", func() bool {
-			// A round that heard nothing yet keeps listening; the clock stands still.
+			// A round that has heard nothing yet goes on listening; the clock stands still.
 			return assert.NoError(t, taskqueue.Round(w, t.Context())) && q.look("busy").Held == 1
 		})
 	}
