@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// BenchmarkPropagation: what every message costs, on its way out and on its way in.
+// BenchmarkPropagation measures the cost for every message, both outgoing and incoming.
 func BenchmarkPropagation(b *testing.B) {
 	traced := WithTraceparent(b.Context(), example)
 	none, with := nats.Header{nats.MsgIdHdr: {"4711"}}, nats.Header{nats.MsgIdHdr: {"4711"}, HeaderTraceparent: {example}}
@@ -32,7 +32,7 @@ func BenchmarkPropagation(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish: the span of a message on its way out, by who makes the spans and whether the trace is sampled.
+// BenchmarkPublish measures the span of an outgoing message, by which tracer makes the spans and whether the trace is sampled.
 func BenchmarkPublish(b *testing.B) {
 	sampled := WithTraceparent(b.Context(), example)
 	not := WithTraceparent(b.Context(), example[:53]+"00")

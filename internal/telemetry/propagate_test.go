@@ -64,7 +64,7 @@ func TestTracestateTravels(t *testing.T) {
 	assert.Equal(t, in, out)
 }
 
-// A traceparent that is put into headers as it is reads as it did, for any text at all.
+// A traceparent written directly into headers reads the same as one that went through Inject, for any text.
 func TestInjectTraceparentIsInject(t *testing.T) {
 	t.Parallel()
 	within := WithTraceparent(t.Context(), "00-11111111111111111111111111111111-2222222222222222-00")

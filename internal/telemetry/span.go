@@ -96,7 +96,7 @@ func errorType(err error) string {
 	return semconv.ErrorType(err).Value.AsString()
 }
 
-// The attributes of spans that only Carillon uses. docs/tracing.md says what they hold. They are not for metrics: most have as
+// Carillon's own attributes of spans. docs/tracing.md says what they hold. They are not for metrics: most have as
 // many values as there are runs.
 const (
 	AttributeNamespace     = attribute.Key("carillon.namespace")

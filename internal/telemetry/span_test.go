@@ -25,7 +25,7 @@ import (
 
 const other = "00-11111111111111111111111111111111-2222222222222222-01"
 
-// recorded returns a tracer, and what it has recorded of spans that have ended.
+// recorded returns a tracer and a function that returns its ended spans.
 func recorded() (trace.Tracer, func() []sdktrace.ReadOnlySpan) {
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
@@ -150,7 +150,7 @@ func TestAPublishSaysWhere(t *testing.T) {
 	assert.Equal(t, sdktrace.Status{Code: codes.Error, Description: "publish: nats: timeout"}, got.Status())
 }
 
-// TestAWaitOfAnHour is drawn where it was, although the span is made when it is over.
+// TestAWaitOfAnHour: the span shows when the wait was, although it is made after the wait.
 func TestAWaitOfAnHour(t *testing.T) {
 	t.Parallel()
 	tracer, ended := recorded()
@@ -170,7 +170,7 @@ func TestAWaitOfAnHour(t *testing.T) {
 	assert.Equal(t, map[string]string{"carillon.wait.reason": "overlap"}, attributesOf(got))
 }
 
-// TestWhatIsNotSampledIsNotRecorded, and the messages that follow say so.
+// TestWhatIsNotSampledIsNotRecorded: the messages that follow say so too.
 func TestWhatIsNotSampledIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	tracer, ended := recorded()
@@ -193,7 +193,7 @@ func TestWhatIsNotSampledIsNotRecorded(t *testing.T) {
 	assert.Empty(t, ended())
 }
 
-// TestWithoutAnExporter: a process that exports nothing passes on what it was given, and begins nothing.
+// TestWithoutAnExporter: a process that exports nothing passes on the context it was given, and begins no trace.
 func TestWithoutAnExporter(t *testing.T) {
 	t.Parallel()
 	off := noop.NewTracerProvider().Tracer("test")
@@ -246,7 +246,7 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, "request", name)
 }
 
-// TestHTTPRequestsKeepSecrets: nothing of a URL is shown that may be secret.
+// TestHTTPRequestsKeepSecrets: spans show no part of a URL that may be secret.
 func TestHTTPRequestsKeepSecrets(t *testing.T) {
 	t.Parallel()
 	tracer, ended := recorded()
@@ -276,7 +276,7 @@ func TestErrorTypesAreFew(t *testing.T) {
 	}
 }
 
-// TestAttributesAreNamedAlike: all of Carillon's own have one prefix and one form.
+// TestAttributesAreNamedAlike: all of Carillon's own attributes have one prefix and one form.
 func TestAttributesAreNamedAlike(t *testing.T) {
 	t.Parallel()
 	for _, key := range []attribute.Key{
