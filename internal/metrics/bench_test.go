@@ -6,7 +6,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// BenchmarkRecord in a process that exports metrics. One that does not spends a few nanoseconds.
+// BenchmarkRecord measures a process that exports metrics. One that does not needs a few nanoseconds.
 func BenchmarkRecord(b *testing.B) {
 	for name, record := range map[string]func(){
 		"counter":   func() { metrics.Started.Add(b.Context(), 1, "default", "reports", metrics.SourceAutomatic) },

@@ -9,8 +9,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// TestManyQueues: whoever may start runs on any task queue makes no more series than a namespace may have. The sums stay right, one
-// namespace takes nothing from another, and a queue has one name in all instruments.
+// TestManyQueues: a client that may start runs on any task queue makes no more series than a namespace may have. The sums stay
+// right, one namespace takes nothing from another, and a queue has one name in all instruments.
 func TestManyQueues(t *testing.T) {
 	t.Parallel()
 	const queues = 1500
@@ -45,7 +45,7 @@ func TestManyQueues(t *testing.T) {
 	assert.Equal(t, queues, found.of(metrics.Lateness.Instrument, many...).count)
 	for _, p := range found[metrics.WorkerExecuting.Name] {
 		if p.labels["namespace"] == "many-queues" {
-			assert.Zero(t, p.value, p.labels) // what comes and goes is taken from where it was added
+			assert.Zero(t, p.value, p.labels) // what comes and goes is subtracted where it was added
 		}
 	}
 	for _, queue := range []string{"first", "last"} {

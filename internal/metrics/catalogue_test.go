@@ -45,7 +45,7 @@ func TestCatalogueIsInOrder(t *testing.T) {
 	}
 }
 
-// TestPrometheusNames makes every instrument once more, and looks what the exporter calls it.
+// TestPrometheusNames makes every instrument again, and checks what the exporter names it.
 func TestPrometheusNames(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/metrics"
 )
 
-// point is one series: its value, or of a histogram how many values there were and their sum.
+// point is one series: its value, or for a histogram the number of values and their sum.
 type point struct {
 	labels map[string]string
 	value  float64
@@ -20,10 +20,10 @@ type point struct {
 	gauge  bool
 }
 
-// collected are the series by the name of their instrument.
+// collected has the series by the name of their instrument.
 type collected map[string][]point
 
-// since returns what collects from now on: what has been counted before does not count.
+// since returns a function that collects from now on: earlier counts are left out.
 func since(t testing.TB) func() collected {
 	t.Helper()
 	before := collect(t)
@@ -86,7 +86,7 @@ func labelsOf(set attribute.Set) map[string]string {
 	return labels
 }
 
-// of adds up the series of an instrument that have some labels, given as names and values in turn.
+// of adds up those series of an instrument that have some labels, given as names and values in turn.
 func (c collected) of(i metrics.Instrument, labels ...string) (sum point) {
 	want := map[string]string{}
 	for at := 0; at < len(labels); at += 2 {

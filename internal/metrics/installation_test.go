@@ -106,7 +106,7 @@ func (s *installation) worker() *worker.Worker {
 	return w
 }
 
-// create creates a schedule whose action is due every so often.
+// create creates a schedule whose action is due at regular intervals.
 func (s *installation) create(id string, every time.Duration, action schedule.Action) {
 	s.Helper()
 	_, err := s.client.Create(s.Context(), schedule.CreateRequest{ID: id, Schedule: schedule.Schedule{

@@ -12,7 +12,7 @@ import (
 // reader collects what this process records.
 var reader = sdk.NewManualReader()
 
-// TestMain sets the provider, which is one for the whole process.
+// TestMain sets the meter provider, of which a process has only one.
 func TestMain(m *testing.M) {
 	otel.SetMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader)))
 	natstest.Main(m)

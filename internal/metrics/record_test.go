@@ -19,7 +19,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 		"up-down":   func() { metrics.WorkerExecuting.Add(ctx, 1, "allocations", "q") },
 		"histogram": func() { metrics.Lateness.RecordTime(ctx, 1, "allocations", "q") },
 	} {
-		record() // the first one makes the attributes
+		record() // the first call makes the attributes
 		assert.Zero(t, testing.AllocsPerRun(1000, record), name)
 	}
 }
@@ -43,7 +43,7 @@ func TestATimeThatIsNegativeIsNone(t *testing.T) {
 	assert.Zero(t, latency.value)
 }
 
-// TestManyValues: what is remembered of them is bounded.
+// TestManyValues: the number of remembered combinations is bounded.
 func TestManyValues(t *testing.T) {
 	t.Parallel()
 	collect := since(t)
@@ -68,7 +68,7 @@ func TestBegin(t *testing.T) {
 	assert.Equal(t, 2, reasons)
 }
 
-// TestWatch is not parallel: what is watched is one thing for the whole process.
+// TestWatch is not parallel: the whole process has one set of watched schedules.
 func TestWatch(t *testing.T) {
 	defer func() { require.NoError(t, metrics.Watch(nil)) }()
 	a, b := schedule.Key{Namespace: "default", ID: "a"}, schedule.Key{Namespace: "default", ID: "b"}

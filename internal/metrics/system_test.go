@@ -12,8 +12,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestSystem runs schedules over NATS and compares the metrics with what the schedules say of themselves. It is not parallel:
-// what it counts must not be counted by others.
+// TestSystem runs schedules over NATS and compares the metrics with what the schedules say about themselves. It is not parallel:
+// other tests must not count into its metrics.
 func TestSystem(t *testing.T) {
 	s := newInstallation(t)
 	require.NoError(t, metrics.Watch([]schedule.Key{{Namespace: "default", ID: "ticks"}}))
@@ -89,7 +89,7 @@ func (s *installation) requireOthers() {
 		c = now
 		return c.value(metrics.SearchReady.Instrument) == 1
 	})
-	// A request that got no answer in time was sent again.
+	// A request without an answer in time was sent again.
 	assert.GreaterOrEqual(s, c.value(metrics.APIRequests.Instrument, "method", "schedule.create", "code", "ok"), 4)
 	assert.GreaterOrEqual(s, c.of(metrics.APIDuration.Instrument, "method", "schedule.create").count, 4)
 	assert.Positive(s, c.value(metrics.APIRequests.Instrument, "method", "schedule.describe", "code", "not_found"))
@@ -105,7 +105,7 @@ func (s *installation) requireOthers() {
 	assert.NotEmpty(s, c[metrics.ConsumerPending.Name])
 }
 
-// requireCatalogued holds all series to the attributes of the catalogue, and their values.
+// requireCatalogued checks that all series have the attributes and values of the catalogue.
 func requireCatalogued(t *testing.T, c collected) {
 	t.Helper()
 	recorded := 0

@@ -18,7 +18,7 @@ import (
 
 const root = "../.."
 
-// TestEveryInstrumentIsRecorded looks for the uses of each variable of the catalogue outside the package.
+// TestEveryInstrumentIsRecorded looks for uses of each variable of the catalogue outside the package.
 func TestEveryInstrumentIsRecorded(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -38,7 +38,7 @@ func TestEveryInstrumentIsRecorded(t *testing.T) {
 	}
 }
 
-// TestNoOtherInstruments: what is not in the catalogue is on no page and no dashboard.
+// TestNoOtherInstruments: an instrument outside the catalogue is on no page and no dashboard.
 func TestNoOtherInstruments(t *testing.T) {
 	t.Parallel()
 	makes := regexp.MustCompile(
@@ -69,7 +69,7 @@ func declared(t *testing.T) (names []string) {
 	return names
 }
 
-// sources returns the texts of the program by their paths: no tests, and not this package.
+// sources returns the Go files of the program by path, without tests and without this package.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
