@@ -12,14 +12,14 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// years are those that the tests read.
+// years are the years that the tests read.
 var years = ical.Options{From: date(2026, 1, 1), To: date(2029, 1, 1)}
 
 func date(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// file is a calendar of some parts, each with the lines of a component.
+// file is a calendar made of parts, each with the lines of a component.
 func file(parts ...string) string {
 	text := "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n" + strings.Join(parts, "") + "END:VCALENDAR\n"
 	return strings.ReplaceAll(text, "\n", "\r\n")
@@ -136,7 +136,8 @@ func TestReadWindows(t *testing.T) {
 	}
 }
 
-// TestReadClockChanges: the first of two times, and what the offset before a gap makes of one in it, also of times of a rule.
+// TestReadClockChanges: of two times the first counts, and in a gap the offset before it applies. The same holds for times of a
+// rule.
 func TestReadClockChanges(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -171,8 +172,8 @@ func TestReadClockChanges(t *testing.T) {
 	}
 }
 
-// TestReadVersions: of several versions of an event the newest counts, and none after it was canceled, whichever calendar of a
-// file and whichever order they stand in.
+// TestReadVersions: of several versions of an event the newest counts, and none if it was canceled later. The order does not
+// matter, nor which calendar of the file they are in.
 func TestReadVersions(t *testing.T) {
 	t.Parallel()
 	day := func(date string, more ...string) string { return event(append(more, "DTSTART;VALUE=DATE:"+date)...) }
@@ -207,7 +208,7 @@ func TestReadVersions(t *testing.T) {
 	}
 }
 
-// TestReadSpelling: case does not matter in names and words of iCalendar, nor do empty properties and folded lines.
+// TestReadSpelling: case does not matter in names and words of iCalendar. Empty properties and folded lines do not matter either.
 func TestReadSpelling(t *testing.T) {
 	t.Parallel()
 	for name, lines := range map[string]string{
