@@ -107,7 +107,7 @@ func (a *api) list(ctx context.Context, namespace string, req *schedule.ListRequ
 	return listReply{Schedules: p.Entries(), NextPageToken: p.NextToken()}, nil
 }
 
-// fill looks at the next keys, at least least of them, and adds their schedules to a page. Some keys may be traces of deleted
+// fill looks at the next keys, least of them or more, and adds their schedules to a page. Some keys may be traces of deleted
 // schedules.
 func (a *api) fill(ctx context.Context, p *listing.Page, least int) error {
 	keys := p.Next(least)

@@ -57,7 +57,7 @@ func (a *api) preview(
 	return reply, nil
 }
 
-// between returns the first times, at most most, whose nominal time is in [from, to]. A zero to is no bound.
+// between returns the first times, no more than most, whose nominal time is in [from, to]. A zero to is no bound.
 func (t times) between(from, to time.Time, most int) schedule.TimesReply {
 	reply := schedule.TimesReply{Times: []schedule.DueTime{}}
 	next, ok := t.spec.Next(from.Add(-time.Nanosecond), t.seed)
