@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Authority makes certificates for one test, in a folder of it.
+// Authority makes certificates for one test, in its own folder.
 type Authority struct {
 	t    testing.TB
 	dir  string
@@ -41,7 +41,7 @@ func (a *Authority) Issue(name string) {
 	})
 }
 
-// Path is where a file of the authority is, or may be put by the test.
+// Path is where a file of the authority is, or where the test may put one.
 func (a *Authority) Path(name string) string { return filepath.Join(a.dir, name) }
 
 func (a *Authority) issue(name string, template *x509.Certificate) {

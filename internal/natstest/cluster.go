@@ -18,8 +18,8 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natsserver"
 )
 
-// ClusterT is a cluster of NATS servers for one test. Each node is a process of its own. Its methods are for the
-// goroutine of the test.
+// ClusterT is a cluster of NATS servers for one test. Each node is a process of its own. Its methods are for the goroutine of
+// the test.
 type ClusterT struct {
 	t     testing.TB
 	dir   string
@@ -27,16 +27,16 @@ type ClusterT struct {
 	nodes []*Node
 }
 
-// Cluster runs n nodes until the end of the test, and returns when a stream with n replicas can be made. One node is a
-// server without a cluster. Several take seconds to elect their leaders: in short mode, the test is skipped.
+// Cluster runs n nodes until the end of the test, and returns when a stream with n replicas can be made. One node is a server
+// without a cluster. Several nodes take seconds to elect their leaders: in short mode, the test is skipped.
 func Cluster(t testing.TB, n int, opts ...Option) *ClusterT {
 	t.Helper()
 	if n > 1 && testing.Short() {
 		t.Skip("a cluster takes too long for short mode")
 	}
 	c := &ClusterT{t: t, dir: t.TempDir(), log: Logger(t)}
-	t.Cleanup(c.Shutdown) // last, so first to run: before the folders are removed
-	// Another process may take a port between its choice and its use; then others are chosen.
+	t.Cleanup(c.Shutdown) // registered last, so it runs first: before the folders are removed
+	// Another process may take a port between its choice and its use; then other ports are chosen.
 	const attempts = 3
 	var err error
 	for attempt := range attempts {
@@ -90,7 +90,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // only when all are chosen, or the same would come twice
+		defer l.Close() // only when all are chosen, or the same port could be chosen twice
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil
@@ -147,7 +147,7 @@ func (c *ClusterT) Leader(ctx context.Context, js jetstream.JetStream, stream st
 	return leader
 }
 
-// streamLeader returns the name of the leader, or nothing if nobody can tell.
+// streamLeader returns the name of the leader; empty if nobody can tell.
 func streamLeader(ctx context.Context, js jetstream.JetStream, stream string) (name string) {
 	_ = try(ctx, func(ctx context.Context) error {
 		s, err := js.Stream(ctx, stream)
@@ -159,8 +159,9 @@ func streamLeader(ctx context.Context, js jetstream.JetStream, stream string) (n
 	return name
 }
 
-// AwaitCurrent waits until every replica of every stream and consumer is up and has all that its leader has. From then on the
-// cluster survives the loss of any node; before, the loss of a second one may leave it without a majority that knows all.
+// AwaitCurrent waits until every replica of every stream and consumer is up and has everything that its leader has. From then
+// on the cluster survives the loss of any node. Before that, the loss of a second node may leave it without a majority that
+// knows everything.
 func (c *ClusterT) AwaitCurrent(ctx context.Context, js jetstream.JetStream) {
 	c.t.Helper()
 	Eventually(c.t, startTimeout, "all replicas are current", func() bool {
@@ -203,14 +204,14 @@ func current(ctx context.Context, js jetstream.JetStream, info *jetstream.Stream
 // Kill ends a node by SIGKILL.
 func (c *ClusterT) Kill(i int) { c.nodes[i].Kill() }
 
-// Restart runs a node again, on its port and folder; one that is up is stopped in good order first.
+// Restart runs a node again, on its port and folder. A node that is up is first stopped in good order.
 func (c *ClusterT) Restart(i int) {
 	c.t.Helper()
 	c.nodes[i].Stop()
 	c.nodes[i].Start()
 }
 
-// Shutdown ends all nodes. The end of the test does it too.
+// Shutdown ends all nodes. The end of the test does so too.
 func (c *ClusterT) Shutdown() {
 	for _, node := range c.nodes {
 		node.Kill()

@@ -26,11 +26,11 @@ func stderrLogger() *slog.Logger {
 
 func logLevel() slog.Level {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(os.Getenv(logLevelEnv))) // what is not a level leaves info
+	_ = level.UnmarshalText([]byte(os.Getenv(logLevelEnv))) // a text that is no level leaves info
 	return level
 }
 
-// testWriter hands lines to a test, which panics if it is logged to after its end.
+// testWriter hands lines to a test. It drops those after the end, because they would make the test panic.
 type testWriter struct {
 	mu sync.Mutex
 	t  testing.TB // nil after the end
@@ -51,13 +51,13 @@ func (w *testWriter) close() {
 	w.t = nil
 }
 
-// Lines keeps what is logged, to be counted. The zero value is ready and safe for concurrent use.
+// Lines keeps log lines, to be counted. The zero value is ready and safe for concurrent use.
 type Lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
 }
 
-// Logger returns a logger that writes to it.
+// Logger returns a logger that writes to l.
 func (l *Lines) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // Write implements io.Writer.

@@ -11,10 +11,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package and fails if they leave goroutines behind. NATS leaves none: neither the server after
-// its shutdown nor a closed connection, so there is no exception; options are for those of a package.
+// Main runs the tests of a package and fails if they leave goroutines behind. NATS leaves none, neither a server after its
+// shutdown nor a closed connection, so it needs no exception. options are the exceptions of the package.
 //
-// It is also what the nodes of a [Cluster] run: they are started from the same test binary.
+// The nodes of a [Cluster] run Main too: they are started from the same test binary.
 func Main(m *testing.M, options ...goleak.Option) {
 	if config, ok := os.LookupEnv(nodeEnv); ok {
 		os.Exit(runNode(config))
@@ -23,15 +23,15 @@ func Main(m *testing.M, options ...goleak.Option) {
 	goleak.VerifyTestMain(runner{m}, options...)
 }
 
-// runMore runs twice as many parallel tests as there are processors, unless somebody has chosen a number: these tests mostly wait,
-// for NATS and for times that come due.
+// runMore runs twice as many parallel tests as there are processors, unless a number was given: these tests mostly wait, for
+// NATS and for times that come due.
 func runMore() {
 	const parallel = "test.parallel"
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == parallel })
 	if !chosen {
-		_ = flag.Set(parallel, strconv.Itoa(2*runtime.GOMAXPROCS(0))) // the flag is there, and takes any number
+		_ = flag.Set(parallel, strconv.Itoa(2*runtime.GOMAXPROCS(0))) // the flag exists, and accepts any number
 	}
 }
 
@@ -43,12 +43,12 @@ func (r runner) Run() int {
 	return r.m.Run()
 }
 
-// Patience is how long a test waits for what must happen. That happens within milliseconds; only a test that fails waits longer,
-// and so the time is enough for a machine that is busy with many other tests.
+// Patience is how long a test waits for something that must happen. It normally happens within milliseconds, and only a failing
+// test waits longer. So Patience can be long enough for a machine that is busy with many other tests.
 const Patience = 2 * time.Minute
 
-// Eventually waits for a condition to become true and fails the test when it does not within the limit. What says what
-// is waited for: "the timer is gone".
+// Eventually waits for a condition to become true and fails the test when it does not within the limit. what names the
+// condition: "the timer is gone".
 func Eventually(t testing.TB, limit time.Duration, what string, cond func() bool) {
 	t.Helper()
 	const poll = 5 * time.Millisecond

@@ -36,7 +36,7 @@ func TestSharedServerIsOne(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestLoggerAfterTheEnd would panic if a late line reached the test it belongs to.
+// TestLoggerAfterTheEnd would panic if a late line reached its test.
 func TestLoggerAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	var late func()
@@ -99,7 +99,7 @@ func TestClusterSurvivesTheDeathOfALeader(t *testing.T) {
 
 	c.Restart(first)
 	c.Leader(t.Context(), js, "S")
-	// By a connection of its own: one to a node that is suspended does not notice for minutes.
+	// On a connection of its own: a connection to a suspended node does not notice for minutes.
 	_, other := natstest.Connect(t, c.Node(3-first-second).URL())
 	c.Node(second).Suspend()
 	natstest.Eventually(t, natstest.Patience, "the other two have elected a leader", func() bool {

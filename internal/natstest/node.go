@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// nodeEnv makes [Main] run a node; it holds the node's nodeConfig as JSON.
+	// nodeEnv makes [Main] run a node. It contains the node's nodeConfig as JSON.
 	nodeEnv = "CARILLON_NATSTEST_NODE"
 	// nodeReady is what a node prints when it is ready.
 	nodeReady = "ready"
@@ -44,7 +44,7 @@ type Node struct {
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	// logged is closed when all the process has written is in the log.
+	// logged is closed when everything the process has written is in the log.
 	logged chan struct{}
 }
 
@@ -54,10 +54,10 @@ func (n *Node) Name() string { return n.config.Name }
 // URL is where clients connect. It stays the same over restarts.
 func (n *Node) URL() string { return fmt.Sprintf("nats://127.0.0.1:%d", n.config.Port) }
 
-// Running reports whether the node is up, as far as the test has done anything about it.
+// Running reports whether the node is up. It knows only what the test itself has done.
 func (n *Node) Running() bool { return n.proc != nil }
 
-// Kill ends the node by SIGKILL: it has no moment to write, to hand over its leaderships or to say goodbye.
+// Kill ends the node by SIGKILL: it has no time to write, to hand over its leaderships or to say goodbye.
 func (n *Node) Kill() {
 	if n.proc == nil {
 		return
@@ -78,8 +78,8 @@ func (n *Node) Stop() {
 	}
 }
 
-// Suspend freezes the node, as a machine that sleeps or a network that is cut would; Resume wakes it again. There must be a way to do
-// that on this system.
+// Suspend freezes the node, like a machine that sleeps or a network that is cut. Resume wakes it again. The system must be able
+// to do that.
 func (n *Node) Suspend() { n.signal(suspend) }
 
 // Resume wakes a node that Suspend froze.
@@ -95,7 +95,7 @@ func (n *Node) signal(send func(*os.Process) error) {
 	}
 }
 
-// Start runs the node, on the port and the folder it has always had, and returns when it accepts connections.
+// Start runs the node, always on the same port and folder, and returns when it accepts connections.
 func (n *Node) Start() {
 	n.t.Helper()
 	if n.proc != nil {
@@ -109,7 +109,7 @@ func (n *Node) Start() {
 func (n *Node) wait() error {
 	p := n.proc
 	n.proc = nil
-	<-p.logged // Wait closes the pipes, so all must be read before
+	<-p.logged // Wait closes the pipes, so everything must be read before
 	_ = p.stdin.Close()
 	return p.cmd.Wait()
 }
@@ -119,7 +119,7 @@ func (n *Node) start() error {
 	if err != nil {
 		return err
 	}
-	// No test of the binary may run, should the package forget to call Main.
+	// No test of the binary may run, in case the package forgets to call Main.
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), nodeEnv+"="+string(config))
 	// The node ends when its standard input does, and so also when this process dies.

@@ -20,11 +20,11 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// startTimeout bounds the start of a server, on a machine that is busy with other tests.
+// startTimeout bounds the start of a server on a machine that is busy with other tests.
 const startTimeout = Patience
 
-// Option changes how a server of a test is run. The default is a free port, a folder of its own and SyncInterval, for
-// speed: only a power loss could tell the difference.
+// Option changes how a server of a test is run. The default is a free port, a folder of its own and SyncInterval. SyncInterval
+// is fast, and only a power loss could tell the difference.
 type Option func(*natsserver.Options)
 
 // Sync is an Option that sets when writes reach the disk.
@@ -32,12 +32,13 @@ func Sync(mode natsserver.SyncMode) Option {
 	return func(o *natsserver.Options) { o.Sync = mode }
 }
 
-// MaxStore is an Option that bounds the bytes on disk, and with that what streams may set apart.
+// MaxStore is an Option that bounds the bytes on disk, and with them what streams may reserve.
 func MaxStore(bytes int64) Option {
 	return func(o *natsserver.Options) { o.MaxStore = bytes }
 }
 
-// plenty is what the servers of tests may store, or rather set apart: hundreds of installations do, on a disk that may be small.
+// plenty is what the servers of tests may store, or rather reserve: hundreds of installations do so, on a disk that may be
+// small.
 const plenty = 1 << 40
 
 // Server runs a server for one test, until its end.
@@ -57,7 +58,7 @@ func Server(t testing.TB, opts ...Option) *natsserver.Server {
 	return s
 }
 
-// Shared returns the one server of the test package; [Main] ends it. Tests keep out of each other's way by [Names].
+// Shared returns the one server of the test package; [Main] ends it. [Names] keeps the tests apart.
 func Shared(t testing.TB) *natsserver.Server {
 	t.Helper()
 	s, err := shared.get()
@@ -104,8 +105,8 @@ func (s *sharedServer) stop() {
 	}
 }
 
-// Connect connects to a server, or to the URLs of a cluster, until the end of the test. The connection looks for
-// another node at once when it loses its own, and never gives up.
+// Connect connects to a server, or to the URLs of a cluster, until the end of the test. When the connection loses its node it
+// looks for another one at once, and never gives up.
 func Connect[T string | *natsserver.Server](t testing.TB, to T) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
 	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0)}
@@ -136,7 +137,7 @@ func Bus(t testing.TB, js jetstream.JetStream) *bus.NATS {
 	return b
 }
 
-// KeyInEachShard returns a schedule of the default namespace for each of a number of shards, in their order.
+// KeyInEachShard returns a schedule key of the default namespace for each of a number of shards, in their order.
 func KeyInEachShard(shards int) []schedule.Key {
 	keys := make([]schedule.Key, shards)
 	for i, found := 0, 0; found < shards; i++ {

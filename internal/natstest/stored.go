@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Stored returns how many messages of each subject a stream has. The pulse of a task stream, which is there always, is left out.
+// Stored returns how many messages of each subject a stream has. It leaves out the pulse of a task stream, which always exists.
 func Stored(ctx context.Context, js jetstream.JetStream, stream string) (map[string]uint64, error) {
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
@@ -29,7 +29,7 @@ func Stored(ctx context.Context, js jetstream.JetStream, stream string) (map[str
 	return stored, nil
 }
 
-// ForgetSoon lets a stream remember message IDs for no longer than it must: a tenth of a second.
+// ForgetSoon makes a stream remember message IDs for the shortest possible time: a tenth of a second.
 func ForgetSoon(t testing.TB, js jetstream.JetStream, stream string) {
 	t.Helper()
 	s, err := js.Stream(t.Context(), stream)
@@ -40,7 +40,7 @@ func ForgetSoon(t testing.TB, js jetstream.JetStream, stream string) {
 	require.NoError(t, err)
 }
 
-// StopPulse removes the pulse of a task stream, for tests of what a stream has to the last message.
+// StopPulse removes the pulse of a task stream, for tests that look at every message of a stream.
 func StopPulse(ctx context.Context, js jetstream.JetStream, stream, timer, pulse string) error {
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
