@@ -27,7 +27,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// fence is a server with the configuration that deploy/nats offers.
+// fence is a server with the configuration of deploy/nats.
 type fence struct {
 	t      *testing.T
 	server *natsserver.Server
@@ -52,7 +52,7 @@ func passwordOf(user string) string {
 	return "secret-of-" + strings.ToLower(strings.ReplaceAll(user, "_", "-"))
 }
 
-// connect connects as a user over the network, as the file says it. What the server refuses goes to the channel.
+// connect connects as a user over the network, as the file prescribes. Refusals of the server go to the channel.
 func (f *fence) connect(user string) (*nats.Conn, jetstream.JetStream, <-chan error) {
 	f.t.Helper()
 	refused := make(chan error, 100)
@@ -67,7 +67,8 @@ func (f *fence) connect(user string) (*nats.Conn, jetstream.JetStream, <-chan er
 	return conn, js, refused
 }
 
-// TestAccess: with the permissions of deploy/nats, what a client and a worker need works, and what is not theirs is refused.
+// TestAccess: with the permissions of deploy/nats, everything that a client and a worker need works, and everything else is
+// refused.
 func TestAccess(t *testing.T) {
 	f := newFence(t)
 	conn, js, refusedService := f.connect("service")
@@ -121,7 +122,7 @@ func TestAccess(t *testing.T) {
 	t.Run("replies", func(t *testing.T) { f.replies(t, billing) })
 }
 
-// seen lets a process with the permissions of the service say what it is to an operator.
+// seen: a process with the permissions of the service can be seen by an operator.
 func (f *fence) seen(operator, service *nats.Conn) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	var announced sync.WaitGroup
@@ -159,8 +160,8 @@ func (f *fence) worker(conn *nats.Conn) <-chan worker.Run {
 	return ran
 }
 
-// poisoned lets a worker report what clients of NATS take for no message at all, but for a word of the server about the consumer. It would
-// be neither dealt with nor acknowledged.
+// poisoned lets a worker report messages that clients of NATS take for a word of the server about the consumer rather than for
+// a message. They would be neither handled nor acknowledged.
 func (f *fence) poisoned(t *testing.T, s *system, forger *nats.Conn) {
 	js, err := jetstream.New(forger)
 	require.NoError(t, err)
@@ -226,7 +227,7 @@ func (f *fence) forged(t *testing.T, s *system, forger *nats.Conn) {
 	require.Len(t, d.Info.RunningWorkflows, 1, "the run goes on")
 }
 
-// replies lets a client ask for answers where it may not send anything: NATS does not look at the subjects for replies.
+// replies lets a client ask for answers on subjects where it may not send: NATS does not check the subjects for replies.
 func (f *fence) replies(t *testing.T, billing *nats.Conn) {
 	service, _, _ := f.connect("service")
 	operator, _, _ := f.connect("operator")
@@ -251,7 +252,7 @@ func (f *fence) replies(t *testing.T, billing *nats.Conn) {
 		require.Zero(t, count, reply)
 	}
 
-	// Its own events tell where the frontend wants their acknowledgements.
+	// Its own events show where the frontend wants their acknowledgements.
 	events, err := billing.SubscribeSync("carillon.event.billing.>")
 	require.NoError(t, err)
 	require.NoError(t, billing.Flush())
@@ -284,7 +285,7 @@ func cutLast(subject string) (before, last string) {
 	return subject[:at], subject[at:]
 }
 
-// requestsOf is how many requests of a verb the frontend has dealt with.
+// requestsOf is how many requests of a verb the frontend has handled.
 func requestsOf(t *testing.T, operator *nats.Conn, verb string) (requests int) {
 	t.Helper()
 	answer, err := operator.Request("$SRV.STATS", nil, patience)
@@ -306,7 +307,8 @@ func requestsOf(t *testing.T, operator *nats.Conn, verb string) (requests int) {
 	return requests
 }
 
-// TestATenantTakesSoManyConnections: one tenant does not use up those of the server, whatever it does with its credentials.
+// TestATenantTakesSoManyConnections: one tenant does not use up the connections of the server, whatever it does with its
+// credentials.
 func TestATenantTakesSoManyConnections(t *testing.T) {
 	f := newFence(t)
 	taken := 0

@@ -24,9 +24,9 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// What it takes to hinder others by mere mass, of messages or of bytes, is no attempt here: accounts do not bound it.
+// Hindering others by the mere number or size of messages is no attempt here: accounts do not bound these.
 
-// attempt is one message that somebody sends who means ill. Whatever becomes of it, nothing that is stored changes but what is his own, and
+// attempt is one message of a malicious sender. Whatever becomes of it, no stored data changes except the sender's own, and
 // nothing arrives in the account of the installation on the subject that the answer was to go to.
 type attempt struct {
 	user, name string
@@ -35,21 +35,21 @@ type attempt struct {
 	refused bool
 	// alone says that the message does not leave the account of the user.
 	alone bool
-	// check looks at what is answered, nil for no answer. It is for messages that say nothing of where to answer.
+	// check checks the answer, nil for no answer. It is for messages without a reply subject.
 	check func(t *testing.T, answer *nats.Msg)
 }
 
-// own says what of that which is stored each tenant may change: a part of the subject.
+// own is the stored data that each tenant may change: a part of the subject.
 var own = map[string][]string{
 	"billing":          {".billing."},
 	"billing-invoices": {".billing.invoices."},
 }
 
-// mark is in everything that the others do, and nobody else may hear.
+// mark is in everything that the others do, and nobody else may hear it.
 const mark = "none-of-your-business"
 
-// evilReplies are where answers are not to go to. What JetStream stores by an answer, or does by one, is what NATS lets through that
-// looks at nothing but the subject of a message.
+// evilReplies are forbidden reply subjects. JetStream would store such an answer, or act on it. NATS lets the answer through
+// where it checks nothing but the subject of a message.
 func evilReplies(record string) map[string]string {
 	return map[string]string{
 		"a record of another":         record,
@@ -77,7 +77,7 @@ func evilReplies(record string) map[string]string {
 	}
 }
 
-// reservedReplies are those that the server refuses to every client.
+// reservedReplies are the reply subjects that the server refuses to every client.
 var reservedReplies = []string{"_R_.", "_GR_.", "$JS.ACK."}
 
 // evilHeaders are the headers by which JetStream and the server do more than store a message.
@@ -112,7 +112,7 @@ func evilHeaders(record string) map[string]nats.Header {
 	}
 }
 
-// TestAttempts tries, with the credentials of each user of deploy/nats, what it may not do.
+// TestAttempts tries, with the credentials of each user of deploy/nats, what the user may not do.
 func TestAttempts(t *testing.T) {
 	f := newFence(t)
 	conn, js, _ := f.connect("service")
@@ -148,8 +148,8 @@ func TestAttempts(t *testing.T) {
 	assert.GreaterOrEqual(t, total, 60)
 }
 
-// trusted shows that permissions alone do not help, and that the spy would hear it: the answer to a worker in the account of the
-// installation goes wherever it says.
+// trusted shows that permissions alone do not help, and that the spy would notice it: the answer to a worker in the account of
+// the installation goes to any subject that the worker names.
 func (a *attacked) trusted(t *testing.T) {
 	const anywhere = "nobody.may.send.this"
 	conn := a.users["worker"].conn
@@ -161,13 +161,13 @@ func (a *attacked) trusted(t *testing.T) {
 	a.first = a.settled(t)
 }
 
-// attacked is an installation with something of others in it, and everybody who is connected to it.
+// attacked is an installation with data of others, and everybody who is connected to it.
 type attacked struct {
 	fence  *fence
 	system *system
 	users  map[string]*attacker
 	spy    *spy
-	// run is one of another queue that waits for a worker, and record one of another namespace.
+	// run belongs to another queue and waits for a worker. record belongs to another namespace.
 	run    schedule.Run
 	record string
 	// permitted are the messages that each tenant may send.
@@ -251,8 +251,8 @@ func (a *attacked) api(t *testing.T, namespace string) *client.Client {
 	return api
 }
 
-// stored is every message of every stream, by stream, subject and sequence, and the configuration of all streams and durable consumers.
-// What tells that timers work comes and goes, and is left out.
+// stored is every message of every stream, by stream, subject and sequence, and the configuration of all streams and durable
+// consumers. The pulse, which shows that timers work, comes and goes, and is left out.
 func (a *attacked) stored(t *testing.T) map[string]string {
 	t.Helper()
 	ctx, all := t.Context(), map[string]string{}
@@ -286,7 +286,7 @@ func (a *attacked) stored(t *testing.T) map[string]string {
 	return all
 }
 
-// storedMessage is a message as the leader of its stream tells of it. A direct get would believe headers of who has sent it.
+// storedMessage is a message as the leader of its stream returns it. A direct get would believe headers of the sender.
 type storedMessage struct {
 	Subject  string `json:"subject"`
 	Sequence uint64 `json:"seq"`
@@ -324,7 +324,7 @@ func (a *attacked) settled(t *testing.T) (found map[string]string) {
 	return found
 }
 
-// changes are what has changed, but for what is the users' own.
+// changes are the changes to stored data, except to the users' own.
 func (a *attacked) changes(before map[string]string, users ...string) (changed []string) {
 	after := a.stored(a.fence.t)
 	for _, all := range []map[string]string{before, after} {
@@ -343,7 +343,7 @@ func (a *attacked) changes(before map[string]string, users ...string) (changed [
 	return changed
 }
 
-// spy hears all that is sent in the account of the installation.
+// spy hears everything that is sent in the account of the installation.
 type spy struct {
 	conn *nats.Conn
 
@@ -367,7 +367,7 @@ func spyOn(t *testing.T, operator *nats.Conn) *spy {
 
 func said(subject string, data []byte) string { return subject + " " + string(data) }
 
-// saying is how many messages it has heard on a subject that said something.
+// saying is how many messages with this data it has heard on a subject.
 func (s *spy) saying(t *testing.T, subject string, data []byte) int {
 	t.Helper()
 	return s.on(t, said(subject, data))
@@ -385,7 +385,7 @@ func (s *spy) on(t *testing.T, subject string) int {
 	return s.heard[subject]
 }
 
-// try makes an attempt, and waits until an honest message that came behind it has been answered.
+// try makes an attempt, and waits until an honest message that was sent after it has been answered.
 func (a *attacked) try(t *testing.T, one *attempt) {
 	who, before := a.users[one.user], a.stored(t)
 	message := one.message
@@ -406,7 +406,7 @@ func (a *attacked) try(t *testing.T, one *attempt) {
 	a.ask(t, one)
 	var answer *nats.Msg
 	if answers != nil {
-		answer, _ = answers.NextMsg(time.Millisecond) // it came before that of the honest one, or will never
+		answer, _ = answers.NextMsg(time.Millisecond) // it came before the answer to the honest message, or will never come
 	}
 	if one.check != nil {
 		one.check(t, answer)
@@ -420,7 +420,7 @@ func (a *attacked) try(t *testing.T, one *attempt) {
 	assert.Empty(t, a.changes(before, one.user))
 }
 
-// ask sends an honest message to where an attempt went, if anybody answers there, and waits for its answer.
+// ask sends an honest message to the destination of an attempt, if anybody answers there, and waits for its answer.
 func (a *attacked) ask(t *testing.T, one *attempt) {
 	t.Helper()
 	permitted := a.permitted[one.user]
@@ -444,7 +444,7 @@ func (a *attacked) awaitRefusal(t *testing.T, user string) {
 	}
 }
 
-// permittedTo are the messages that the imports of a tenant let through, each with a body that does something.
+// permittedTo are the messages that the imports of a tenant let through, each with a body that has an effect.
 func (a *attacked) permittedTo(user string) (all []nats.Msg) {
 	account := strings.ToUpper(strings.ReplaceAll(user, "-", "_"))
 	accounts := natsConfig(a.fence.t, "nats/carillon.conf")["accounts"].(values)
@@ -464,7 +464,7 @@ func (a *attacked) permittedTo(user string) (all []nats.Msg) {
 	return all
 }
 
-// example is a message of what an import lets through.
+// example is a message that an import lets through.
 func (a *attacked) example(subject string) nats.Msg {
 	completion, err := json.Marshal(schedule.Completion{RequestID: a.run.RequestID, RunID: a.run.RunID, Status: schedule.StatusFailed})
 	require.NoError(a.fence.t, err)
@@ -509,7 +509,7 @@ func (a *attacked) repliesAndHeaders() (all []attempt) {
 	return all
 }
 
-// strangers are messages to where a tenant may send nothing. They stay in the account of whoever sends them.
+// strangers are messages to subjects where a tenant may send nothing. They stay in the sender's account.
 func (a *attacked) strangers() (all []attempt) {
 	for user, subjects := range map[string][]string{
 		"billing": {
@@ -555,7 +555,7 @@ func (a *attacked) strangers() (all []attempt) {
 		for i, subject := range subjects {
 			message := nats.Msg{Subject: subject, Data: fmt.Appendf(nil, `{"attempt":%d}`, i)}
 			if strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE") {
-				message.Data = nil // what the server cannot read it refuses before it looks whose it is
+				message.Data = nil // a message that the server cannot read is refused before the server checks its owner
 			}
 			all = append(all, attempt{user: user, name: "alone on " + subject, message: message, alone: true, check: unanswered})
 		}
@@ -563,7 +563,7 @@ func (a *attacked) strangers() (all []attempt) {
 	return all
 }
 
-// unanswered wants no answer, or that nobody is there, or that JetStream is for others.
+// unanswered requires no answer, or that nobody is there, or that JetStream is for others.
 func unanswered(t *testing.T, answer *nats.Msg) {
 	if answer != nil && answer.Header.Get("Status") != "503" {
 		assert.Contains(t, string(answer.Data), "JetStream not enabled for account")
@@ -647,9 +647,9 @@ func (a *attacked) find(part string) nats.Msg {
 	return nats.Msg{}
 }
 
-// sniff listens as each tenant while others work, and returns how many attempts that were.
+// sniff listens as each tenant while others work, and returns the number of attempts.
 func (a *attacked) sniff(t *testing.T) int {
-	// What may be heard, and where there is something to be heard by who may.
+	// What may be heard, and where the allowed listeners hear something.
 	mine := map[string][]string{
 		"billing":          {"carillon.event.billing.>", "carillon.api.billing.schedule.describe", "_INBOX_billing.>"},
 		"billing-invoices": {"carillon.control.billing.invoices.>", "carillon.types.billing.invoices"},
@@ -681,7 +681,7 @@ func (a *attacked) sniff(t *testing.T) int {
 	_, err = a.users["billing"].conn.Request("carillon.api.billing.schedule.describe", []byte(`{"id":"monthly"}`), patience)
 	require.NoError(t, err)
 	a.first = a.settled(t)
-	a.spy.on(t, "") // all that was sent has arrived
+	a.spy.on(t, "") // everything that was sent has arrived
 	for _, subject := range busy {
 		assert.NotZero(t, a.spy.matching(subject), "there was nothing to hear: %s", subject)
 	}
@@ -701,7 +701,7 @@ func (a *attacked) sniff(t *testing.T) int {
 	return len(heard)
 }
 
-// matching is how many subjects it has heard messages on that match a filter.
+// matching is how many subjects with messages match a filter.
 func (s *spy) matching(filter string) (count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -713,7 +713,7 @@ func (s *spy) matching(filter string) (count int) {
 	return count
 }
 
-// refusals are what permissions keep those from who are in the account of the installation.
+// refusals are what permissions deny to the users in the account of the installation.
 var refusals = map[string]struct{ publish, subscribe []string }{
 	"worker": {
 		publish: []string{
@@ -747,7 +747,7 @@ var refusals = map[string]struct{ publish, subscribe []string }{
 	},
 }
 
-// refused publishes on a subject, or subscribes to one, and wants the server to refuse it.
+// refused publishes on a subject, or subscribes to one, and requires the server to refuse it.
 func (a *attacked) refused(t *testing.T, user, publish, subscribe string) {
 	conn := a.users[user].conn
 	if publish != "" {

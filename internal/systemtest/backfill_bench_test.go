@@ -16,9 +16,9 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// BenchmarkLargeBackfill backfills 10,000 and 100,000 actions of a schedule that is due every second as well, beside
-// another such schedule, and tells how late the automated starts of both are meanwhile, from due to worker code, and how
-// much memory everything takes together, NATS included. One iteration takes a minute or so: use -benchtime 1x.
+// BenchmarkLargeBackfill backfills 10,000 and 100,000 actions of a schedule that is due every second as well, beside another
+// such schedule. It reports how late the automated starts of both are meanwhile, from due to worker code, and the memory of
+// everything together, including NATS. One iteration takes about a minute: use -benchtime 1x.
 func BenchmarkLargeBackfill(b *testing.B) {
 	for _, count := range []int{10_000, 100_000} {
 		b.Run(strconv.Itoa(count), func(b *testing.B) { benchmarkBackfill(b, count) })
@@ -81,8 +81,8 @@ func lateness(runs []ran, which func(ran) bool) []time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// watchHeap notes how large the heap is, ten times a second, and returns a function that ends that and tells the most. NATS
-// is in it.
+// watchHeap samples the size of the heap ten times a second. The returned function stops that and returns the peak, which
+// includes NATS.
 func watchHeap(tb testing.TB) (peak func() uint64) {
 	ctx, cancel := context.WithCancel(tb.Context())
 	var watching sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// minutely is due every minute; a backfill of the past is the only thing a test sees of it.
+// minutely is due every minute. A test sees only a backfill of its past.
 func minutely() schedule.Schedule {
 	sched := every(time.Minute)
 	sched.Spec.EndTime = time.Now().Add(-time.Hour).UTC()
@@ -52,7 +52,7 @@ func TestBackfillOfAPausedSchedule(t *testing.T) {
 	sched.State.Paused = true
 	s.create("b", sched)
 	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	const count = 1200 // more than the buffer holds
+	const count = 1200 // more than the buffer has room for
 	id := s.backfill("b", from, count, schedule.OverlapAllowAll)
 	s.awaitBackfills("b", patience)
 	requireEachOnce(t, runs.of("b"), from, count)
@@ -68,7 +68,7 @@ func TestBackfillOfAPausedSchedule(t *testing.T) {
 	assert.Equal(t, count, completed[0].Count)
 }
 
-// A backfill that goes one by one shows how far it is, waits for room without polling, and can be ended.
+// A backfill that goes one by one shows its progress, waits for room without polling, and can be ended.
 func TestBackfillInOrderWithProgressAndCancel(t *testing.T) {
 	t.Parallel()
 	s := single(t)
@@ -117,7 +117,7 @@ func TestAHundredBackfillsAtOnce(t *testing.T) {
 	s.work(s.conn, "q", g.handle)
 	s.create("b", minutely())
 	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	s.trigger("b") // whatever comes has to wait
+	s.trigger("b") // later starts have to wait
 	g.await("b", 1)
 	each := 8 // more than there is room for at once
 	if testing.Short() {
@@ -142,7 +142,7 @@ func TestAHundredBackfillsAtOnce(t *testing.T) {
 	s.requireCountersFromEvents("b")
 }
 
-// An update in the middle of a backfill counts for the rest of it: nothing twice, nothing left out.
+// An update in the middle of a backfill applies to the rest of it: nothing runs twice, nothing is left out.
 func TestUpdateDuringABackfill(t *testing.T) {
 	t.Parallel()
 	s := single(t)
@@ -152,7 +152,7 @@ func TestUpdateDuringABackfill(t *testing.T) {
 	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	count := 600 // more than there is room for at once
 	if testing.Short() {
-		count = 100 // the race detector makes each of hundreds of waiting starts cost
+		count = 100 // the race detector makes hundreds of waiting starts expensive
 	}
 	s.backfill("b", from, count, schedule.OverlapBufferAll)
 	g.await("b", 1)

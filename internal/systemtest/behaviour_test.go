@@ -34,7 +34,7 @@ func (s *system) trigger(id string) {
 	require.NoError(s.t, err)
 }
 
-// statuses are those of the completed runs, oldest first.
+// statuses are the statuses of the completed runs, oldest first.
 func (s *system) statuses(id string) []schedule.Status {
 	var all []schedule.Status
 	for _, run := range completed(s.describe(id).Info.RecentActions) {

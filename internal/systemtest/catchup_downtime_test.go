@@ -11,8 +11,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// Everything is down for longer than the catch-up window. What is within the window is made up for, the rest is reported as
-// missed: every due time is accounted for under each policy, and in one unbroken row of missed ones.
+// Everything is down for longer than the catch-up window. Actions within the window are made up for, the others are reported as
+// missed. Every due time is accounted for under each policy, and the missed ones form one unbroken row.
 func TestCatchUpAfterAStopLongerThanTheWindow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("stops for longer than the shortest catch-up window")
@@ -56,7 +56,7 @@ func TestCatchUpAfterAStopLongerThanTheWindow(t *testing.T) {
 		assert.GreaterOrEqual(t, accounted, due(all[len(all)-1].Nominal), id)
 		assert.LessOrEqual(t, accounted, due(time.Now()), id)
 		if id == string(schedule.OverlapSkip) {
-			continue // what ran beside the first to be made up for depends on how fast it ended
+			continue // what ran beside the first action to be made up for depends on how fast that ended
 		}
 		require.Zero(t, info.OverlapSkipped+info.BufferDropped, id)
 		assert.Equal(t, due(all[len(all)-1].Nominal), accounted, id)
@@ -75,7 +75,7 @@ func TestCatchUpAfterAStopLongerThanTheWindow(t *testing.T) {
 	}
 }
 
-// requireOneGap wants runs, ordered by nominal time, to be a second apart but for one gap of missing ones. It returns the
+// requireOneGap requires runs, ordered by nominal time, to be a second apart except for one gap of missing runs. It returns the
 // first nominal time after the gap.
 func requireOneGap(t *testing.T, runs []ran, missing int) time.Time {
 	t.Helper()

@@ -13,7 +13,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestClusterSurvivesItsLeaders kills, one after the other, the nodes that lead the streams of a cluster of three, and
+// TestClusterSurvivesItsLeaders kills, one after the other, the nodes that lead the streams of a cluster of three, and requires
+// every action to have been started exactly once.
 // wants every action to have been started exactly once.
 func TestClusterSurvivesItsLeaders(t *testing.T) {
 	t.Parallel()
@@ -23,7 +24,8 @@ func TestClusterSurvivesItsLeaders(t *testing.T) {
 	workerConn, _ := natstest.Connect(t, cluster.URLs())
 	runs := s.work(workerConn, "q", nil)
 
-	// What comes due during an outage is due at once afterwards: a policy that keeps it all is needed to see it all.
+	// Actions that come due during an outage are all due at once afterwards: only a policy that keeps all of them shows them
+	// all.
 	policies := []schedule.OverlapPolicy{schedule.OverlapAllowAll, schedule.OverlapBufferAll}
 	const schedules = 4
 	var created [schedules]time.Time
@@ -61,8 +63,8 @@ func awaitRuns(t *testing.T, runs *ledger, schedules, count int) {
 	})
 }
 
-// awaitUntil waits until each schedule has run for a time after end: what was due until then has been dealt with, but
-// for what is late out of order.
+// awaitUntil waits until each schedule has run for a time after end. Then everything that was due until end has been handled,
+// except actions that are late out of order.
 func awaitUntil(t *testing.T, runs *ledger, schedules int, end time.Time) {
 	t.Helper()
 	natstest.Eventually(t, patience, "every schedule to have run up to the end", func() bool {
@@ -85,8 +87,8 @@ func upTo(runs []ran, end time.Time) []ran {
 	return runs
 }
 
-// requireOnce wants each schedule of every second to have run once for each time up to the end. What a server had begun that
-// died comes again after seconds, and so may run after what was due later.
+// requireOnce requires each schedule of every second to have run once for each time up to the end. Work that a dead server had
+// begun comes again after seconds, and so may run after actions that were due later.
 func requireOnce(t *testing.T, runs *ledger, created []time.Time, end time.Time) {
 	t.Helper()
 	awaitUntil(t, runs, len(created), end)

@@ -18,9 +18,9 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// TestKillTheServerInTheMiddleOfRequests kills the whole server again and again while backfills go on, triggers are sent
-// and patches are applied. Whoever gets no answer asks again with the same request ID. Everything that was asked for must
-// run exactly once, and the history must give the counters.
+// TestKillTheServerInTheMiddleOfRequests kills the whole server again and again while backfills go on, triggers are sent and
+// patches are applied. A caller without an answer repeats the request under the same request ID. Everything that was asked for
+// must run exactly once, and the history must add up to the counters.
 func TestKillTheServerInTheMiddleOfRequests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")
@@ -105,8 +105,8 @@ func monthly() schedule.Schedule {
 	return sched
 }
 
-// patchOf is the patch number i: it pauses or unpauses, triggers, backfills count months that no other patch has, and skips
-// the next time.
+// patchOf is the patch number i: it pauses or unpauses, triggers, backfills count months that no other patch has, and skips the
+// next time.
 func patchOf(i, count int) schedule.PatchRequest {
 	first := time.Date(2000, time.Month(1+i*count), 1, 0, 0, 0, 0, time.UTC)
 	patch := schedule.PatchRequest{
@@ -125,7 +125,7 @@ func patchOf(i, count int) schedule.PatchRequest {
 	return patch
 }
 
-// untilAnswered sends a request again for as long as nobody answers. Any other error is the test's to see.
+// untilAnswered repeats a request while nobody answers. It returns any other error to the test.
 func untilAnswered(ctx context.Context, send func() error) error {
 	for {
 		err := send()

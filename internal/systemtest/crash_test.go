@@ -37,7 +37,7 @@ type process struct {
 	log *logBuffer
 }
 
-// binaryDir holds the binary; TestMain removes it.
+// binaryDir contains the binary; TestMain removes it.
 var binaryDir string
 
 // carillon builds the binary once for all tests of the package.
@@ -53,8 +53,8 @@ var carillon = sync.OnceValues(func() (binary string, err error) {
 	return binary, nil
 })
 
-// newProcess prepares a process that is killed at the end of the test. In short mode the test is skipped: that is for the race
-// detector, which does not see into other processes.
+// newProcess prepares a process that is killed at the end of the test. In short mode the test is skipped: short mode is for the
+// race detector, which does not see into other processes.
 func newProcess(t *testing.T, args ...string) *process {
 	t.Helper()
 	if testing.Short() {
@@ -80,7 +80,7 @@ func (p *process) start() {
 	require.NoError(p.t, p.cmd.Start())
 }
 
-// kill ends the process by SIGKILL: it has no moment to write anything.
+// kill ends the process by SIGKILL: it has no time to write anything.
 func (p *process) kill() {
 	if p.cmd == nil {
 		return
@@ -109,8 +109,8 @@ func (b *logBuffer) tail(n int) string {
 	return string(data[max(len(data)-n, 0):])
 }
 
-// TestKillTheServerInTheMiddleOfFiring kills the whole server, embedded NATS and all roles, again and again while
-// actions fire, and wants every action to have run exactly once in a worker that lives on.
+// TestKillTheServerInTheMiddleOfFiring kills the whole server, embedded NATS and all roles, again and again while actions fire,
+// and requires every action to have run exactly once in a worker that lives on.
 func TestKillTheServerInTheMiddleOfFiring(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)
@@ -157,7 +157,7 @@ func TestKillTheServerInTheMiddleOfFiring(t *testing.T) {
 	}
 }
 
-// connectWhenUp connects to a server that may not be there yet, and comes back to it for ever.
+// connectWhenUp connects to a server that may not be up yet, and reconnects forever.
 func connectWhenUp(t *testing.T, url string) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(url, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),

@@ -14,8 +14,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// A record that stays unreadable turns what is sent to it into letters. Another schedule of the same shard is on time all
-// along; once the record is repaired and the letters are sent again, the poisoned one goes on.
+// A record that stays unreadable turns the messages for it into dead letters. Another schedule of the same shard is on time all
+// along. Once the record is repaired and the letters are sent again, the poisoned schedule continues.
 func TestReplayAfterARecordWasRepaired(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a message is given up after 43 s")

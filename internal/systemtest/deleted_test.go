@@ -14,8 +14,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestConsumersDeletedByHand: whoever deletes the consumers of pools and workers stops nothing for longer than it takes to make
-// them anew. What was on its way is not lost.
+// TestConsumersDeletedByHand: deleting the consumers of pools and workers stops nothing for longer than it takes to make them
+// again. Messages on their way are not lost.
 func TestConsumersDeletedByHand(t *testing.T) {
 	t.Parallel()
 	t.Run("one node", func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// everything are values that switch on all that the chart can do.
+// everything is a set of values that switches on every feature of the chart.
 func everything() values {
 	return values{
 		"nats": values{
@@ -34,7 +34,7 @@ func everything() values {
 	}
 }
 
-// object is as much of what the chart makes as the tests look at.
+// object is the part of the chart's objects that the tests look at.
 type object struct {
 	Kind     string `yaml:"kind"`
 	Metadata struct {
@@ -100,7 +100,7 @@ type probe struct {
 	} `yaml:"httpGet"`
 }
 
-// chartObjects renders the chart, and returns what it makes by its kind.
+// chartObjects renders the chart, and returns its objects by their kind.
 func chartObjects(t *testing.T, over values) map[string][]object {
 	t.Helper()
 	all := map[string][]object{}
@@ -114,7 +114,7 @@ func chartObjects(t *testing.T, over values) map[string][]object {
 	return all
 }
 
-// deployable is the process of a Deployment. What comes of Secrets and resources is a text that says so.
+// deployable is the process of a Deployment. For a value from a Secret or a resource it has a text that says so.
 func (o object) deployable() deployable {
 	one := o.Spec.Template.Spec.Containers[0]
 	d := deployable{name: o.Metadata.Name, args: one.Args, env: map[string]string{}}
@@ -127,7 +127,7 @@ func (o object) deployable() deployable {
 	return d
 }
 
-// TestChart renders the chart with what it has and with all that it can do, and looks at what comes of it.
+// TestChart renders the chart with its defaults and with every feature, and checks the result.
 func TestChart(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]values{"as it is": {}, "everything": everything()} {
@@ -166,7 +166,7 @@ func selectedBy(objects []object) (components []string) {
 	return components
 }
 
-// check holds a Deployment to what it promises.
+// check checks the promises of a Deployment.
 func (o object) check(t *testing.T) {
 	t.Helper()
 	pod := o.Spec.Template
@@ -189,7 +189,7 @@ func (o object) check(t *testing.T) {
 	o.checkFiles(t, one)
 }
 
-// checkFiles wants every file that a variable names to be in a volume that is there.
+// checkFiles requires every file that a variable names to be in an existing volume.
 func (o object) checkFiles(t *testing.T, one container) {
 	t.Helper()
 	volumes := map[string]bool{}
@@ -208,7 +208,7 @@ func (o object) checkFiles(t *testing.T, one container) {
 	}
 }
 
-// TestChartValues holds the values to their schema, and the schema to refuse what is none of them.
+// TestChartValues: the values fit their schema, and the schema refuses other values.
 func TestChartValues(t *testing.T) {
 	t.Parallel()
 	var schema jsonschema.Schema
@@ -241,8 +241,8 @@ func TestChartValues(t *testing.T) {
 	}
 }
 
-// TestChartRuns starts the commands of the chart, with the variables that it gives them, and sees them work. What KEDA is to look
-// at must be there then.
+// TestChartRuns starts the commands of the chart, with the variables that it gives them, and sees them work. Then the consumers
+// that KEDA watches must exist.
 func TestChartRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -267,7 +267,7 @@ func TestChartRuns(t *testing.T) {
 	running.stop()
 }
 
-// requireScaled wants each consumer that a ScaledObject names to exist.
+// requireScaled requires each consumer that a ScaledObject names to exist.
 func requireScaled(t *testing.T, js jetstream.JetStream, objects map[string][]object) {
 	t.Helper()
 	deployments := map[string]bool{}

@@ -24,7 +24,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// composeFile is docker-compose.yml, with all that ours uses and nothing else: a key that is not here is an error.
+// composeFile is docker-compose.yml, with only what ours uses: any other key is an error.
 type composeFile struct {
 	Name     string                    `yaml:"name"`
 	Services map[string]composeService `yaml:"services"`
@@ -84,7 +84,7 @@ func readCompose(t *testing.T) (composeFile, map[string]string) {
 	return file, example
 }
 
-// readEnv reads a file of variables, those that are commented out left out.
+// readEnv reads a file of variables, without those that are commented out.
 func readEnv(t *testing.T, path ...string) map[string]string {
 	t.Helper()
 	env := map[string]string{}
@@ -146,7 +146,7 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// check holds a service to what it promises, and wants what it names to exist.
+// check checks the promises of a service, and requires what it names to exist.
 func (s composeService) check(t *testing.T, file composeFile) {
 	assert.Regexp(t, `^\S+:[\w.-]+$`, s.Image, "an image has a tag")
 	assert.NotContains(t, s.Image, ":latest")
@@ -177,8 +177,8 @@ func (s composeService) check(t *testing.T, file composeFile) {
 	assert.Greater(t, s.StopGracePeriod, 15*time.Second, "a role takes so long at most")
 }
 
-// TestComposeRuns starts what docker-compose.yml does: three NATS servers with its very configuration, and every role twice, with
-// the commands and variables that stand there. Only addresses and folders are others.
+// TestComposeRuns starts what docker-compose.yml starts: three NATS servers with the same configuration, and every role twice,
+// with the commands and variables of the file. Only addresses and folders differ.
 func TestComposeRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -263,7 +263,7 @@ func composeNATSOptions(t *testing.T, service composeService, routes map[string]
 		for theirs, ours := range routes {
 			value = strings.Replace(value, theirs, ours, 1)
 		}
-		fmt.Fprintf(&text, "%s: %q\n", name, value) // a definition in the file stands for the variable of the environment
+		fmt.Fprintf(&text, "%s: %q\n", name, value) // a definition in the file replaces the variable of the environment
 	}
 	text.WriteString(readFile(t, deployDir, "compose/nats.conf"))
 	path := filepath.Join(t.TempDir(), "nats.conf")
@@ -279,7 +279,7 @@ func composeNATSOptions(t *testing.T, service composeService, routes map[string]
 	assert.Equal(t, 8222, o.HTTPPort)
 	assert.Contains(t, service.Volumes, o.ServerName+":"+o.StoreDir)
 	o.Host, o.Port, o.HTTPPort, o.StoreDir = "127.0.0.1", server.RANDOM_PORT, 0, t.TempDir()
-	o.SyncAlways = false // the disk of a test is a slow one
+	o.SyncAlways = false // the disk of a test is slow
 	o.NoSigs, o.NoLog = true, true
 	return o
 }

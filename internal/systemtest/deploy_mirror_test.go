@@ -28,8 +28,8 @@ type site struct {
 	*system
 }
 
-// newSite starts the server of a site. One that is given the port of another's leaf nodes connects to it, and lets nothing of
-// Carillon itself through.
+// newSite starts the server of a site. If it is given the port of another site's leaf nodes it connects to it, and lets none of
+// Carillon's own messages through.
 func newSite(t *testing.T, names subjects.Names, domain string, change func(*server.Options)) *site {
 	t.Helper()
 	o := &server.Options{
@@ -52,7 +52,7 @@ func newSite(t *testing.T, names subjects.Names, domain string, change func(*ser
 	return in
 }
 
-// run starts all roles but the worker in a process, and waits until it answers.
+// run starts all roles except the worker in a process, and waits until it answers.
 func (in *site) run() *process {
 	in.t.Helper()
 	p := newProcess(in.t, "server", "--nats", in.server.ClientURL(), "--prefix", in.names.Prefix(), "--shards", "2", "--no-worker")
@@ -64,7 +64,7 @@ func (in *site) run() *process {
 	return p
 }
 
-// mirrored are the streams that a mirror is made of: the records, and what happened. What is on its way comes of them.
+// mirrored are the streams to mirror: the records, and the history. Everything else is derived from them.
 func mirrored(names subjects.Names, shards int) []string {
 	all := []string{"KV_" + names.ClusterBucket(), names.EventStream(), names.DeadLetterStream(), names.WorkerDeadLetterStream()}
 	for shard := range shards {
@@ -80,7 +80,7 @@ func (in *site) mirror(of *site) {
 		stream, err := of.js.Stream(in.t.Context(), name)
 		require.NoError(in.t, err)
 		config := stream.CachedInfo().Config
-		config.Subjects, config.SubjectDeleteMarkerTTL = nil, 0 // which mirrors may not have; a process that starts sets the latter
+		config.Subjects, config.SubjectDeleteMarkerTTL = nil, 0 // mirrors may not have these; a process that starts sets the latter
 		config.Mirror = &jetstream.StreamSource{Name: name, External: &jetstream.ExternalStream{APIPrefix: "$JS.primary.API"}}
 		natstest.Eventually(in.t, patience, "the mirror of "+name+" is made", func() bool {
 			_, err := in.js.CreateStream(in.t.Context(), config)
@@ -89,7 +89,7 @@ func (in *site) mirror(of *site) {
 	}
 }
 
-// awaitMirror waits until a mirror has all that there was when it was called.
+// awaitMirror waits until a mirror has everything that existed when it was called.
 func (in *site) awaitMirror(of *site) {
 	in.t.Helper()
 	for _, name := range mirrored(in.names, 2) {
@@ -102,7 +102,7 @@ func (in *site) awaitMirror(of *site) {
 	}
 }
 
-// promote makes streams of their own of the mirrors.
+// promote turns the mirrors into streams of their own.
 func (in *site) promote(of map[string][]string) {
 	in.t.Helper()
 	for name, subjects := range of {
@@ -115,7 +115,8 @@ func (in *site) promote(of map[string][]string) {
 	}
 }
 
-// siteLoad is what goes on while a site is lost: schedules of every second, one that is not due for long, and a run in progress.
+// siteLoad is what goes on while a site is lost: schedules of every second, one that is not due for long, and a run in
+// progress.
 type siteLoad struct {
 	created [4]time.Time
 	ran     *ledger
@@ -156,7 +157,7 @@ func (in *site) subjectsOf() map[string][]string {
 	return all
 }
 
-// repair runs the command that finds and mends what was on its way when the site was lost, until it leaves nothing.
+// repair runs the command that finds and repairs what was on its way when the site was lost, until nothing is left to repair.
 func (in *site) repair() {
 	in.t.Helper()
 	natstest.Eventually(in.t, patience, "nothing is left to repair", func() bool {
@@ -170,8 +171,8 @@ func (in *site) repair() {
 	})
 }
 
-// TestMirroredSite loses a site, and goes on in another that has mirrors of the records and of the history. docs/operations.md
-// promises what is seen here.
+// TestMirroredSite loses a site, and continues at another one that has mirrors of the records and of the history. It tests the
+// promises of docs/operations.md.
 func TestMirroredSite(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -211,8 +212,8 @@ func TestMirroredSite(t *testing.T) {
 	assert.NotEmpty(t, standby.describe("dormant").Info.FutureActionTimes)
 }
 
-// account wants each action to have run at one site or the other, or to be known as one that failed because its site was lost;
-// and what ran at both to have done so under one request ID.
+// account requires each action to have run at one site or the other, or to be known as failed because its site was lost. An
+// action that ran at both must have one request ID.
 func (in *site) account(there *siteLoad, here *ledger, end time.Time) {
 	in.t.Helper()
 	twice, lost := 0, 0

@@ -33,7 +33,7 @@ func asJSON(t *testing.T, value any) string {
 	return strings.ReplaceAll(string(text), "\\u003e", ">")
 }
 
-// passageOf is all that passes between the installation and another account, as JSON: what either exports and imports.
+// passageOf is everything that passes between the installation and another account, as JSON: what either exports and imports.
 func passageOf(t *testing.T, accounts any, tenant string) string {
 	t.Helper()
 	var to, from []any
@@ -55,7 +55,7 @@ func passageOf(t *testing.T, accounts any, tenant string) string {
 	return asJSON(t, []any{to, from, other["exports"], other["imports"]})
 }
 
-// natsConfig reads a configuration of a NATS server. What its variables are does not matter here.
+// natsConfig reads a configuration of a NATS server. The values of its variables do not matter here.
 func natsConfig(t *testing.T, path string) values {
 	t.Helper()
 	text := readFile(t, deployDir, path)
@@ -71,7 +71,8 @@ func natsConfig(t *testing.T, path string) values {
 	return all
 }
 
-// TestPermissionsAgree: the permissions and accounts that TestAccess and TestAttempts try are those of the compose file and of the values for NATS's chart.
+// TestPermissionsAgree: the compose file and the values for NATS's chart have the permissions and accounts that TestAccess and
+// TestAttempts try.
 func TestPermissionsAgree(t *testing.T) {
 	t.Parallel()
 	tried := permissionsOf(t, natsConfig(t, "nats/carillon.conf")["accounts"])
@@ -95,7 +96,7 @@ func TestPermissionsAgree(t *testing.T) {
 	}
 }
 
-// TestNobodyElseImports: an account that an export does not name cannot have what it exports.
+// TestNobodyElseImports: an account that an export does not name cannot import it.
 func TestNobodyElseImports(t *testing.T) {
 	t.Parallel()
 	text := readFile(t, deployDir, "nats/carillon.conf")

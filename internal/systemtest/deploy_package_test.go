@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestImage holds the Dockerfile to what it promises: nothing but the program, and not as root.
+// TestImage checks the promises of the Dockerfile: nothing but the program, and not as root.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	text := readFile(t, deployDir, "docker/Dockerfile")
@@ -31,7 +31,7 @@ func TestImage(t *testing.T) {
 	assert.Contains(t, stages[1], "golang:"+major+"."+minor+"-", "the Go of go.mod")
 }
 
-// TestRelease wants what the packages are made of to be there, and each file of variables to be in them.
+// TestRelease: the inputs of the packages exist, and each file of variables is in them.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	var config struct {

@@ -19,8 +19,8 @@ import (
 // values are values of a chart, or any other YAML.
 type values = map[string]any
 
-// renderChart renders the templates of the chart as Helm does, with values over those of values.yaml. It knows the functions
-// that our templates use and no others.
+// renderChart renders the templates of the chart as Helm does, with values over those of values.yaml. It knows only the
+// functions that our templates use.
 func renderChart(t *testing.T, over values) []values {
 	t.Helper()
 	chart := filepath.Join(deployDir, "helm/carillon")
@@ -85,7 +85,7 @@ func merged(under values, over ...values) values {
 	return all
 }
 
-// chartFunctions are those of Helm's functions that the chart uses.
+// chartFunctions are the functions of Helm that the chart uses.
 func chartFunctions(root *template.Template) template.FuncMap {
 	return template.FuncMap{
 		"include": func(name string, data any) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/internal/natstest"
 )
 
-// unit are the settings of a unit file, by section and name; a setting may be there several times.
+// unit has the settings of a unit file, by section and name. A setting may occur several times.
 type unit map[string]map[string][]string
 
 func readUnit(t *testing.T, name string) unit {
@@ -81,8 +81,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestUnitsRun starts the commands of carillon@.service, with the variables of the files that the packages install, and sees them
-// work; and so that of carillon.service, with a NATS server of its own.
+// TestUnitsRun starts the commands of carillon@.service, with the variables of the files that the packages install, and sees
+// them work. It does the same with carillon.service, which has its own NATS server.
 func TestUnitsRun(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -25,7 +25,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// deployDir is what this and the other tests of deployments look at.
+// deployDir is the folder that all tests of deployments look at.
 const deployDir = "../../deploy"
 
 // deployable is a process as a file of deploy/ describes it.
@@ -33,7 +33,7 @@ type deployable struct {
 	name string
 	args []string
 	env  map[string]string
-	// watched is where it shows how it is doing, once it runs.
+	// watched is the address of its health and metrics, once it runs.
 	watched string
 }
 
@@ -64,7 +64,7 @@ func documented(t *testing.T, role string) []string {
 	return names
 }
 
-// requireDocumented wants every variable of a process to be one that its command reads.
+// requireDocumented requires every variable of a process to be one that its command reads.
 func requireDocumented(t *testing.T, d deployable) {
 	t.Helper()
 	known := documented(t, d.role())
@@ -76,8 +76,8 @@ func requireDocumented(t *testing.T, d deployable) {
 	}
 }
 
-// start runs the very command line, with the variables of the process and no others. What is of the place, as the address of
-// NATS, the test has put in them.
+// start runs exactly the command line, with only the variables of the process. The test has set the ones that depend on the
+// place, such as the address of NATS.
 func (d *deployable) start(t *testing.T) *process {
 	t.Helper()
 	d.watched = "127.0.0.1:" + strconv.Itoa(quietPort(t))
@@ -100,7 +100,7 @@ var quiet struct {
 	last int
 }
 
-// quietPort returns a port of those that no connection is given by chance, so that it is still free a moment later.
+// quietPort returns a port outside the range from which connections get random ports, so that it is still free a moment later.
 func quietPort(t *testing.T) int {
 	t.Helper()
 	quiet.Lock()
@@ -135,7 +135,7 @@ func (d *deployable) get(t *testing.T, page string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// deployment are processes that make up an installation.
+// deployment is the processes that make up an installation.
 type deployment struct {
 	t         *testing.T
 	all       []deployable
@@ -164,7 +164,7 @@ func deploy(t *testing.T, all []deployable) *deployment {
 	return d
 }
 
-// stop wants every process to end in good order.
+// stop requires every process to end in good order.
 func (d *deployment) stop() {
 	d.t.Helper()
 	for _, p := range d.processes {
@@ -198,7 +198,7 @@ func requireWork(t *testing.T, conn *nats.Conn, prefix string) {
 	}
 }
 
-// replaceEnv sets variables that a process has, to what they are in the test.
+// replaceEnv sets variables of the processes to their values in the test.
 func replaceEnv(all []deployable, values map[string]string) {
 	for i := range all {
 		all[i].env = maps.Clone(all[i].env)

@@ -1,7 +1,7 @@
-// Package systemtest tests Carillon as a whole: every role over a real NATS server, one node and three, with servers and
-// processes killed in the middle of their work. What ran is compared with what the specs say.
+// Package systemtest tests Carillon as a whole: every role over a real NATS server, with one node and with three, while servers
+// and processes are killed in the middle of their work. The runs are compared with what the specs say.
 //
-// There is nothing here but tests.
+// It contains only tests.
 //
 // The package may import everything.
 package systemtest

@@ -69,7 +69,7 @@ func TestRetriesOfTheAction(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, reply.Runs, 1)
 			run := reply.Runs[0]
-			if want.attempt > 0 { // a time-out may be told by NATS before the worker says so
+			if want.attempt > 0 { // NATS may tell of a time-out before the worker does
 				assert.Equal(t, want.attempt, run.Attempt)
 				assert.NotEmpty(t, run.Worker)
 			}
@@ -85,7 +85,7 @@ func TestRetriesOfTheAction(t *testing.T) {
 	}
 }
 
-// A run whose worker is never heard of again ends by its timeout, and the schedule goes on.
+// A run whose worker is never heard of again ends by its timeout, and the schedule continues.
 func TestRunTimeoutWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	s := single(t)
@@ -102,7 +102,7 @@ func TestRunTimeoutWithoutAWorker(t *testing.T) {
 	require.Len(t, runs.of("t"), 1, "what has timed out is not run any more")
 }
 
-// A record that cannot be read holds up its schedule alone. Once it is repaired, the dead letters are sent again.
+// A record that cannot be read blocks only its own schedule. Once it is repaired, the dead letters are sent again.
 func TestPoisonedRecordBlocksNobodyElse(t *testing.T) {
 	t.Parallel()
 	s := single(t)
@@ -134,7 +134,7 @@ func TestPoisonedRecordBlocksNobodyElse(t *testing.T) {
 	natstest.Eventually(t, natstest.Patience, "the second run", func() bool { return len(runs.of("poisoned")) == 2 })
 }
 
-// What waited while everything was down is made up for, in order and one at a time.
+// Actions that waited while everything was down are made up for, in order and one at a time.
 func TestCatchUpInOrderUnderTheOverlapPolicy(t *testing.T) {
 	t.Parallel()
 	s := single(t)

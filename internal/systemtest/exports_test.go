@@ -17,10 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// libraries are the packages that programs of other people import: what they export is theirs to use.
+// libraries are the packages that other people's programs import, with everything they export.
 var libraries = []string{"client", "schedule", "specproc", "specproc/prose", "worker", "worker/builtin", "worker/workertest"}
 
-// calledByOthers are methods that code outside this module calls: of interfaces of the standard library and of our dependencies.
+// calledByOthers are methods that code outside this module calls: of interfaces of the standard library and of our
+// dependencies.
 var calledByOthers = strings.Fields(`
 	As Close DecodeMsgpack EncodeMsgpack Error Format GoString InProcessConn Is Len Less LogValue MarshalJSON MarshalText Read ReadAt Seek
 	ServeHTTP String Swap UnmarshalJSON UnmarshalText Unwrap Write WriteAt`)
@@ -33,8 +34,8 @@ var unusedForAReason = map[string]string{
 	"internal/cli":           "the exit codes are its contract with scripts",
 }
 
-// TestExportedIsUsed: what a package exports, another package uses. A test in package X_test is another package too. Names are compared,
-// not types: a method counts as used wherever another package selects its name.
+// TestExportedIsUsed: another package uses what a package exports. A test in package X_test is another package too. Names are
+// compared, not types: a method counts as used wherever another package selects its name.
 func TestExportedIsUsed(t *testing.T) {
 	t.Parallel()
 	files := parseModule(t)
@@ -77,7 +78,7 @@ func elsewhere(dirs map[string]bool, own string) bool {
 	return len(dirs) > 1 || len(dirs) == 1 && !dirs[own]
 }
 
-// exported is what one package exports, with the place of each, and what of it is used.
+// exported is what one package exports, with the place of each name, and which of it is used.
 type exported struct {
 	declared   map[string]string // names, and TYPE.METHOD
 	mentions   map[string][]string
@@ -92,7 +93,7 @@ func exportsOf(all map[string]*exported, dir string) *exported {
 	return all[dir]
 }
 
-// declare adds what a file declares. Mentioned by a declaration are the names that its users get to see.
+// declare adds the declarations of a file. A declaration mentions the names that its users can see.
 func (e *exported) declare(file moduleFile) {
 	for _, decl := range file.syntax.Decls {
 		switch decl := decl.(type) {
@@ -109,7 +110,7 @@ func (e *exported) declare(file moduleFile) {
 }
 
 func (e *exported) declareAll(file moduleFile, decl *ast.GenDecl) {
-	kind, together := "", []string(nil) // constants of one declaration are one thing, with their type
+	kind, together := "", []string(nil) // constants of one declaration belong together, with their type
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
@@ -136,7 +137,7 @@ func (e *exported) declareAll(file moduleFile, decl *ast.GenDecl) {
 	}
 }
 
-// maker returns the name of the function whose result a variable is, whose type it has.
+// maker returns the name of the function whose result initializes a variable, and so gives its type.
 func maker(value ast.Expr) string {
 	if call, ok := value.(*ast.CallExpr); ok {
 		if function, ok := call.Fun.(*ast.Ident); ok {
@@ -171,7 +172,7 @@ func (e *exported) add(file moduleFile, name string, at *ast.Ident, seen ast.Exp
 		e.declared[name] = file.at(at)
 	}
 	if isMethod {
-		name = kind // whoever has the type has its methods
+		name = kind // users of the type have its methods
 	}
 	if seen == nil {
 		return
@@ -184,7 +185,7 @@ func (e *exported) add(file moduleFile, name string, at *ast.Ident, seen ast.Exp
 	})
 }
 
-// reach adds to what is used by name what its declarations mention.
+// reach adds what the declarations of used names mention.
 func (e *exported) reach() {
 	for open := slices.Collect(maps.Keys(e.used)); len(open) > 0; {
 		name := open[len(open)-1]
@@ -317,7 +318,7 @@ func parseModule(t *testing.T) []moduleFile {
 	return files
 }
 
-// isOther reports whether a folder is none of this module.
+// isOther reports whether a folder does not belong to this module.
 func isOther(dir string) bool {
 	base := filepath.Base(dir)
 	inner, _ := filepath.Glob(filepath.Join(dir, "go.mod"))

@@ -14,8 +14,8 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// gate is a handler whose runs go on until they are let go or their context ends. A run that is ended does its clean-up,
-// and then reports why it ended.
+// gate is a handler whose runs go on until they are let go or their context ends. A run that is ended cleans up, and then
+// reports why it ended.
 type gate struct {
 	t *testing.T
 
@@ -92,14 +92,14 @@ func (g *gate) await(scheduleID string, count int) []*gated {
 	return runs
 }
 
-// cleanUps are why the runs that cleaned up were ended.
+// cleanUps are the reasons why the runs that cleaned up were ended.
 func (g *gate) cleanUps() []error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]error(nil), g.cleaned...)
 }
 
-// eventsOf returns what the history tells of a schedule.
+// eventsOf returns the history of a schedule.
 func (s *system) eventsOf(id string) []schedule.Event {
 	s.t.Helper()
 	var events []schedule.Event

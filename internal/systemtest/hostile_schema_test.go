@@ -21,7 +21,7 @@ type offered struct {
 	request     *jsonShape
 }
 
-// jsonShape is as much of a JSON schema as it takes to be wrong about it.
+// jsonShape is the part of a JSON schema that is needed to violate it.
 type jsonShape struct {
 	Type                 any
 	Pattern, Format      string
@@ -109,7 +109,7 @@ func hostileFields(t *testing.T, e offered) (table []hostile) {
 		}
 		table = append(table, row)
 		if strings.Contains(text, "1e309") || strings.Contains(text, "e99999999") || strings.Contains(text, "e-400") {
-			return // no numbers of msgpack
+			return // msgpack has no such numbers
 		}
 		packed, err := apitext.EncodeMsgpack(json.RawMessage(text))
 		require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// bodies are requests about the schedule that %s names, as they would be accepted.
+// bodies are acceptable requests about the schedule that %s names.
 var bodies = map[string]string{
 	"describe":       `{"id":%s}`,
 	"pause":          `{"id":%s,"note":"x"}`,
@@ -132,12 +132,12 @@ func hostileByHand() []hostile {
 
 func repeated(n int, text string) string { return strings.Repeat(","+text, n)[1:] }
 
-// validWith is a request to create a schedule with something more.
+// validWith is a request to create a schedule with additional fields.
 func validWith(more string) string {
 	return `{"id":"hostile","action":{"type":"record","taskQueue":"q"},` + more + `}`
 }
 
-// hostileSpecs are specs and actions out of bounds. None of them may create a schedule, nor replace the victim.
+// hostileSpecs are specs and actions out of bounds. None of them may create a schedule, or replace the victim.
 func hostileSpecs() (table []hostile) {
 	for _, test := range []struct{ name, part, field, says string }{
 		{"10,000 calendars", `"spec":{"calendars":[` + repeated(10_000, `{"hour":1}`) + `]}`, "spec.calendars", "100"},

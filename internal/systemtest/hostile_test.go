@@ -21,7 +21,7 @@ import (
 // hostile is a request that must be refused, and how.
 type hostile struct {
 	name string
-	// thing and namespace are those of the subject; empty means a schedule of the default namespace.
+	// thing and namespace are parts of the subject; empty means a schedule of the default namespace.
 	thing, namespace, verb string
 	header                 nats.Header
 	body                   string
@@ -31,7 +31,7 @@ type hostile struct {
 	says  string
 }
 
-// TestHostileRequests: each gets its error and changes nothing, and the installation does its work afterwards.
+// TestHostileRequests: each request gets its error and changes nothing, and the installation works afterwards.
 func TestHostileRequests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of requests take too long for short mode")
@@ -108,7 +108,7 @@ func (s *system) refused(h *hostile) bool {
 		assert.False(s.t, strings.ContainsAny(line, "\r\n\x00") || strings.Contains(line, "goroutine"), "%s: %s", name, line)
 }
 
-// shouted sends what gets no answer, or none that anybody hears.
+// shouted sends messages that get no answer, or none that anybody hears.
 func (s *system) shouted(t *testing.T) {
 	t.Helper()
 	list := s.names.API("default", subjects.ThingSchedule, "list")
@@ -119,7 +119,7 @@ func (s *system) shouted(t *testing.T) {
 	} {
 		require.NoError(t, s.conn.PublishRequest(list, reply, []byte("{}")), reply)
 	}
-	for _, verb := range []string{"list", "describe", "create"} { // without anybody to answer
+	for _, verb := range []string{"list", "describe", "create"} { // without a reply subject
 		require.NoError(t, s.conn.Publish(s.names.API("default", subjects.ThingSchedule, verb), []byte(`{"id":5}`)))
 	}
 	err := s.conn.Publish(s.names.API("default", subjects.ThingSchedule, "create"), make([]byte, s.conn.MaxPayload()+1))
@@ -132,7 +132,7 @@ func (s *system) shouted(t *testing.T) {
 		says: "empty"}))
 }
 
-// stored is what each stream and bucket of the installation holds.
+// stored is the contents of each stream and bucket of the installation.
 func (s *system) stored() map[string]jetstream.StreamState {
 	s.t.Helper()
 	states := map[string]jetstream.StreamState{}

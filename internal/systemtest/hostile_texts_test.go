@@ -106,7 +106,7 @@ func hostileTexts(e offered) []hostile {
 	return table
 }
 
-// addLarge adds what takes time to send, so that it is not sent to each verb.
+// addLarge adds bodies that take long to send, so they are not sent to each verb.
 func addLarge(add func(name string, header nats.Header, body, field, says string), key string) {
 	msgpack := nats.Header{"Content-Type": {"application/msgpack"}}
 	add("5 MB", nil, `{"`+key+`":"`+strings.Repeat("x", 5<<20)+`"}`, "", "the text is too large")

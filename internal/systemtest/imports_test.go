@@ -19,8 +19,9 @@ var (
 // anyonesImports are packages that any package may import without saying so.
 var anyonesImports = []string{"internal/sleep", "internal/suggest"}
 
-// TestPackagesImportWhatTheySay: the comment of each package says what it imports of this module, and it imports nothing else. The
-// sentence is "It imports …", "The package may import …" or the like, and names packages, "internal packages" or "everything".
+// TestPackagesImportWhatTheySay: the comment of each package says what it imports of this module, and it imports nothing else.
+// The sentence is "It imports …", "The package may import …" or the like, and names packages, "internal packages" or
+// "everything".
 func TestPackagesImportWhatTheySay(t *testing.T) {
 	t.Parallel()
 	imports, comments := listImports(t, "Imports"), packageComments(t)
@@ -41,7 +42,7 @@ func TestPackagesImportWhatTheySay(t *testing.T) {
 	}
 }
 
-// says reports whether what a comment says of imports has room for a package.
+// says reports whether the sentence about imports allows a package.
 func says(said, name string) bool {
 	switch {
 	case strings.Contains(said, "everything"), strings.Contains(said, "internal packages") && strings.HasPrefix(name, "internal/"):
@@ -52,7 +53,8 @@ func says(said, name string) bool {
 	return regexp.MustCompile(`(^|[\s,(])` + regexp.QuoteMeta(name) + `($|[\s,)])`).MatchString(said)
 }
 
-// TestHarnessesStayInTests: no code but that of tests imports a package that says so, and packages that say it themselves.
+// TestHarnessesStayInTests: a package that says that only tests import it is imported only by tests, and by packages that say
+// the same.
 func TestHarnessesStayInTests(t *testing.T) {
 	t.Parallel()
 	comments := packageComments(t)

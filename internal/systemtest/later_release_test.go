@@ -25,8 +25,9 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 )
 
-// TestBesideALaterRelease runs the pools of this release beside those of a later one, of the same format version: all it
-// writes, records, tasks and requests, has fields that this release does not know. Both work on the same schedules.
+// TestBesideALaterRelease runs the pools of this release beside those of a later one with the same format version. Everything
+// that the later one writes, records, tasks and requests, has fields that this release does not know. Both work on the same
+// schedules.
 func TestBesideALaterRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two installations at once are too much for the race detector, and meet in nothing but NATS")
@@ -51,7 +52,7 @@ func TestBesideALaterRelease(t *testing.T) {
 	assert.Greater(t, later.messages.Load(), int64(50))
 }
 
-// laterRelease is this release, and adds to what it writes.
+// laterRelease is this release, with additions to what it writes.
 type laterRelease struct{ records, messages atomic.Int64 }
 
 func (l *laterRelease) run(s *system) {
@@ -136,8 +137,7 @@ func (b laterBus) later(msg *nats.Msg) *nats.Msg {
 	return &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: extended(msg.Data)}
 }
 
-// extended adds fields to an encoded value: to a record, and to the JSON of a request to a worker. A body that is empty
-// stays so.
+// extended adds fields to an encoded value: to a record, and to the JSON of a request to a worker. An empty body stays empty.
 func extended(data []byte) []byte {
 	var value any
 	switch {
@@ -167,8 +167,8 @@ func extended(data []byte) []byte {
 	return append([]byte{codec.FormatVersion}, data...)
 }
 
-// withLaterFields adds a field to each struct of a value. Maps that belong to the user, and those from IDs to structs,
-// stay as they are.
+// withLaterFields adds a field to each struct of a value. Maps that belong to the user, and those from IDs to structs, stay as
+// they are.
 func withLaterFields(value any) any {
 	switch value := value.(type) {
 	case []any:

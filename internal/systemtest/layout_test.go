@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/carillon-scheduler/carillon/"
 
-// TestDependenciesPointDownwards holds the imports of the packages to what the design allows.
+// TestDependenciesPointDownwards: packages import only what the design allows.
 func TestDependenciesPointDownwards(t *testing.T) {
 	t.Parallel()
 	pool := []string{
@@ -107,8 +107,8 @@ func TestNothingIsBuiltOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestOnlySubjectsSpellsNames: whoever needs a subject or a key asks package subjects. The simulation looks at names as a stranger would,
-// and the benchmark makes streams and accounts of its own.
+// TestOnlySubjectsSpellsNames: code that needs a subject or a key asks package subjects. There are two exceptions: the
+// simulation looks at names as a stranger would, and the benchmark makes its own streams and accounts.
 func TestOnlySubjectsSpellsNames(t *testing.T) {
 	t.Parallel()
 	spelled := regexp.MustCompile(`\.Prefix\(\) *\+|"\$(JS\.ACK|KV)\.`)
@@ -152,8 +152,8 @@ func TestZonesAreOurs(t *testing.T) {
 	assert.Greater(t, seen, 500)
 }
 
-// TestServerErrorCodesHaveOneHome: no other package than bus spells a code of an error of the JetStream API. The simulation has codes of
-// its own: the model must not follow the product.
+// TestServerErrorCodesHaveOneHome: only package bus spells error codes of the JetStream API. The simulation has its own codes,
+// because the model must not follow the product.
 func TestServerErrorCodesHaveOneHome(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -191,7 +191,8 @@ func TestLibrariesAreLight(t *testing.T) {
 	}
 }
 
-// TestToolsAreNoDependencies keeps linters out of go.mod, which everyone who imports a library of ours reads: they are in .ci/tools.
+// TestToolsAreNoDependencies keeps linters out of go.mod, which everyone sees who imports a library of ours: they are in
+// .ci/tools.
 func TestToolsAreNoDependencies(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))

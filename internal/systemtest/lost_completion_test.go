@@ -16,8 +16,8 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// A run without a timeout whose worker dies, and whose request is lost so that no other worker gets it, will never have a
-// completion. Under the policy skip it would block its schedule for ever. While its worker lives, it is left alone.
+// A run without a timeout never completes if its worker dies and its request is lost, so that no other worker gets it. Under
+// the policy skip it would block its schedule forever. While its worker lives, it is left alone.
 func TestLostCompletionDoesNotBlockASchedule(t *testing.T) {
 	t.Parallel()
 	server := natstest.Shared(t)
@@ -58,7 +58,7 @@ func TestLostCompletionDoesNotBlockASchedule(t *testing.T) {
 	s.requireCountersFromEvents("blocked")
 }
 
-// scrub runs a scrubber in a hurry, which the process of the generator has, until the test ends.
+// scrub runs a scrubber with short periods, as the process of the generator has one, until the test ends.
 func (s *system) scrub() {
 	s.t.Helper()
 	scrubber, err := consistency.NewScrubber(consistency.ScrubberConfig{
@@ -77,7 +77,7 @@ func (s *system) scrub() {
 	})
 }
 
-// awaitRunOf waits until a worker has a run of a schedule, another one than that named.
+// awaitRunOf waits until a worker has a run of a schedule other than the named one.
 func (s *system) awaitRunOf(id, other string) schedule.Run {
 	s.t.Helper()
 	var run schedule.Run

@@ -13,7 +13,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// A run on a queue that nobody serves is told of, once and with its reason, and runs as soon as there is a worker.
+// A run on a queue that nobody serves is reported once, with its reason, and runs as soon as there is a worker.
 func TestNobodyServesTheTaskQueue(t *testing.T) {
 	t.Parallel()
 	s := single(t)
@@ -46,7 +46,7 @@ func TestNobodyServesTheTaskQueue(t *testing.T) {
 	s.requireCountersFromEvents("n")
 }
 
-// watchQueues runs the watcher of the task queues, which the process of the invoker has, until the test ends.
+// watchQueues runs the watcher of the task queues, as the process of the invoker has one, until the test ends.
 func (s *system) watchQueues(threshold time.Duration) {
 	s.t.Helper()
 	w, err := taskqueue.New(taskqueue.Config{

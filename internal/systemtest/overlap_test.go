@@ -11,17 +11,17 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// overlapScenario is what becomes of three starts, each requested once the one before has found its place.
+// overlapScenario is what becomes of three starts. Each is requested once the previous one has found its place.
 type overlapScenario struct {
 	policy schedule.OverlapPolicy
 	limit  int
 	// running, waiting and skipped are the numbers while the first run goes on, or once it has been made to end.
 	running, waiting int
 	skipped          int64
-	// ended are the statuses of the runs that the policy has ended, began how many have begun by then.
+	// ended are the statuses of the runs that the policy has ended. began is how many have begun by then.
 	ended []schedule.Status
 	began int
-	// completed is how many complete once nothing holds them up.
+	// completed is how many complete once nothing blocks them.
 	completed int
 }
 
@@ -98,7 +98,7 @@ func (o *overlapScenario) run(t *testing.T) {
 	s.requireCountersFromEvents("o")
 }
 
-// A run that is terminated is over at once, whatever its code does; what it reports later is ignored.
+// A terminated run is over at once, whatever its code does. Its later report is ignored.
 func TestTerminatedRunIsOverAtOnce(t *testing.T) {
 	t.Parallel()
 	s := single(t)
@@ -110,7 +110,7 @@ func TestTerminatedRunIsOverAtOnce(t *testing.T) {
 	s.trigger("t")
 	s.awaitStatuses("t", schedule.StatusTerminated)
 	g.await("t", 2)
-	// A worker of another make reports all the same.
+	// A worker of another implementation reports all the same.
 	_, err := s.js.Publish(t.Context(), first.Callback,
 		[]byte(`{"requestId":"`+first.RequestID+`","status":"completed","result":1}`))
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestCancelOfAQueuedRun(t *testing.T) {
 	require.Len(t, runs.of("c"), 1, "the canceled run must not begin")
 }
 
-// A cancel waits for the worker that takes over a run from one that died with it.
+// A cancel waits for the worker that takes over a run from a worker that died.
 func TestCancelOfARunWhoseWorkerDied(t *testing.T) {
 	t.Parallel()
 	s := single(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/worker"
 )
 
-// TestOverload offers more actions than the machine can do, and wants the API to answer meanwhile, and each action to have
+// TestOverload offers more actions than the machine can do. It requires the API to answer meanwhile, and each action to have
 // run once afterwards.
 func TestOverload(t *testing.T) {
 	if testing.Short() {
@@ -33,9 +33,9 @@ func TestOverload(t *testing.T) {
 	assert.Less(t, peak(), uint64(1<<30), "bytes of heap, with those of NATS")
 }
 
-// BenchmarkOverload looks for the highest rate that the machine can do, offers three times as much for a minute, and tells
-// what is completed, how long describe takes meanwhile, and how much memory everything takes together, NATS and the list of
-// runs included. One iteration takes ten minutes or so: use -benchtime 1x -timeout 30m.
+// BenchmarkOverload looks for the highest rate that the machine can do, and offers three times as much for a minute. It reports
+// how much is completed, how long describe takes meanwhile, and the memory of everything together, including NATS and the list
+// of runs. One iteration takes about ten minutes: use -benchtime 1x -timeout 30m.
 func BenchmarkOverload(b *testing.B) {
 	for range b.N {
 		best := 0.0
@@ -80,7 +80,7 @@ type overload struct {
 	completed int64
 }
 
-// tally counts runs by schedule and nominal time: a ledger of so many runs would be most of the memory.
+// tally counts runs by schedule and nominal time: a ledger of so many runs would take most of the memory.
 type tally struct {
 	mu    sync.Mutex
 	runs  map[string]map[int64]uint8
@@ -117,9 +117,9 @@ func newOverload(tb testing.TB) *overload {
 	return o
 }
 
-// offer lets a number of actions become due each second for some time, and describes schedules all the while.
+// offer makes a number of actions due each second for some time, and describes schedules all the while.
 func (o *overload) offer(rate int, d time.Duration) {
-	// Creating takes time. The schedules begin together when all are there.
+	// Creating takes time. The schedules begin together when all exist.
 	sched := every(time.Second)
 	sched.Policies.Overlap = schedule.OverlapAllowAll
 	sched.Spec.Jitter = schedule.Duration(time.Second)
@@ -149,7 +149,7 @@ func (o *overload) offer(rate int, d time.Duration) {
 	o.completed = o.runs.total.Load() - before
 }
 
-// rate is how many actions ran in a second while they were offered.
+// rate is how many actions ran per second while they were offered.
 func (o *overload) rate() float64 { return float64(o.completed) / o.end.Sub(o.begin).Seconds() }
 
 // due is the number of actions that were offered: one for each second from the begin to the end, both included.
@@ -159,7 +159,7 @@ func (o *overload) await(d time.Duration) {
 	natstest.Eventually(o.tb, d, "all that was offered", func() bool { return int(o.runs.total.Load()) >= o.due() })
 }
 
-// check wants that each action has run once, and that the counters say so.
+// check requires each action to have run once, and the counters to say so.
 func (o *overload) check() {
 	o.runs.mu.Lock()
 	defer o.runs.mu.Unlock()

@@ -21,12 +21,15 @@ import (
 // permittedMessages is how many messages each tenant sends for one input of FuzzPermitted.
 const permittedMessages = 300
 
-// FuzzPermitted lets each tenant of deploy/nats send messages where it may, drawn from a seed: random ends of the subjects, replies, headers
-// and bodies. An input has besides a reply, a header and a body of its own, which are in some of them. Whatever they are, nothing that is
-// stored changes but what is the tenant's own: no record, timer, event, message, stream or consumer of another; and the others go on.
+// FuzzPermitted lets each tenant of deploy/nats send messages where it may, drawn from a seed: random ends of the subjects,
+// replies, headers and bodies. An input also has its own reply, header and body, which are in some of them. Whatever they are,
+// no stored data changes except the tenant's own: no record, timer, event, message, stream or consumer of another; and the
+// others continue.
 //
-// Each input has a server of its own, so that a finding can be repeated: go test ./internal/systemtest -run 'FuzzPermitted/seed#1'. New ones:
+// Each input has a server of its own, so that a finding can be repeated. The first command repeats one, the second tries new
+// ones:
 //
+//	go test ./internal/systemtest -run 'FuzzPermitted/seed#1'
 //	go test ./internal/systemtest -run xxx -fuzz FuzzPermitted -fuzztime 5m -parallel 1
 func FuzzPermitted(f *testing.F) {
 	f.Add(uint64(1), "$KV.carillon-state-0.other.yearly.definition", "Nats-Rollup", "all", []byte(`{}`))
@@ -62,7 +65,7 @@ func FuzzPermitted(f *testing.F) {
 	})
 }
 
-// moreHeaders are those that JetStream, the server or Carillon look at, beside what evilHeaders has.
+// moreHeaders are the headers that JetStream, the server or Carillon look at, besides those of evilHeaders.
 var moreHeaders = []string{
 	"Nats-Msg-Id", "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id", "Nats-Msg-Size", "Nats-Last-Consumer", "Nats-Last-Stream",
 	"Nats-Consumer-Stalled", "Nats-Num-Pending", "Nats-Required-Api-Level", "Nats-Batch-Id", "Nats-Batch-Sequence", "Nats-Batch-Commit",
@@ -70,7 +73,7 @@ var moreHeaders = []string{
 	"Carillon-Identity", "Carillon-Timeout", "Carillon-Request", "Content-Type", "Accept", "traceparent", "tracestate", "Description", "Status",
 }
 
-// requestVerbs are some of what a client may ask for, and requestBodies are what it may say with any of them.
+// requestVerbs are some verbs that a client may use, and requestBodies are bodies for any of them.
 var (
 	requestVerbs  = []string{"create", "update", "trigger", "pause", "delete", "start", "history", "none"}
 	requestBodies = []string{
@@ -91,7 +94,8 @@ type draw struct {
 
 func (d *draw) of(all []string) string { return all[d.IntN(len(all))] }
 
-// message is one on a subject that begins like a permitted message's, and may end in another way where an import lets it.
+// message is a message whose subject begins like that of a permitted message, and may end in another way where an import allows
+// that.
 func (d *draw) message(permitted nats.Msg, open bool) *nats.Msg {
 	message := &nats.Msg{Subject: permitted.Subject, Data: permitted.Data}
 	switch begin, _ := cutLast(permitted.Subject); {
@@ -160,7 +164,7 @@ func plain(text string) string {
 	return subject
 }
 
-// send sends messages as a tenant, until the server has had them all. What the server refuses is no finding.
+// send sends messages as a tenant, until the server has received all of them. A refusal of the server is no finding.
 func (a *attacked) send(t *testing.T, user string, d *draw) {
 	t.Helper()
 	conn, err := nats.Connect(a.fence.server.ClientURL(), nats.RootCAs(a.fence.ca.Path("ca.pem")), nats.UserInfo(user, passwordOf(user)),
@@ -171,7 +175,7 @@ func (a *attacked) send(t *testing.T, user string, d *draw) {
 	for range permittedMessages {
 		one := permitted[d.IntN(len(permitted))]
 		if strings.Contains(one.Subject, ".api.") && d.IntN(2) == 0 {
-			one = permitted[0] // what is about schedules does most
+			one = permitted[0] // messages about schedules have the most effect
 		}
 		open := !strings.Contains(one.Subject, ".CONSUMER.") && !strings.Contains(one.Subject, ".types.")
 		if err := conn.PublishMsg(d.message(one, open)); err != nil {
@@ -181,7 +185,7 @@ func (a *attacked) send(t *testing.T, user string, d *draw) {
 	require.NoError(t, conn.FlushTimeout(patience))
 }
 
-// foreign are the places that have changed and are not a tenant's own.
+// foreign are the places that have changed and do not belong to a tenant.
 func foreign(before, after map[string]string, user string) (changed []string) {
 	for _, all := range []map[string]string{before, after} {
 		for place := range all {
@@ -189,7 +193,8 @@ func foreign(before, after map[string]string, user string) (changed []string) {
 				continue
 			}
 			isOwn := slices.ContainsFunc(own[user], func(part string) bool { return strings.Contains(place, part) })
-			// A completion that cannot be read may name any schedule of the namespace, whose history tells of it, a bounded number of times.
+			// An unreadable completion may name any schedule of the namespace. The schedule's history tells of it, a bounded
+			// number of times.
 			isOwn = isOwn || strings.HasPrefix(place, "CARILLON_EVENTS carillon.event.billing.") && strings.Contains(place, ".dead_letter. ")
 			if !isOwn {
 				changed = append(changed, place)

@@ -27,9 +27,9 @@ type outage struct {
 	ran                map[string]int // how often each has run
 }
 
-// TestPowerLoss kills the server and loses all that it has not synced. With --sync always, the default, everything that was
-// answered is there afterwards, and what was to run has run once. With --sync interval something is missing, which shows
-// that the disk of this test really loses what it says.
+// TestPowerLoss kills the server and loses everything that it has not synced. With --sync always, the default, everything that
+// was answered still exists afterwards, and everything that was to run has run once. With --sync interval something is missing,
+// which shows that the disk of this test really loses data.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -52,7 +52,7 @@ func TestPowerLoss(t *testing.T) {
 	})
 }
 
-// losePower cuts the power while schedules are created and triggered, and looks at what there is when it is back.
+// losePower cuts the power while schedules are created and triggered, and looks at what exists when it is back.
 func losePower(t *testing.T, syncs string) outage {
 	disk := powerloss.New(t)
 	port := strconv.Itoa(freePort(t))
@@ -78,7 +78,7 @@ func losePower(t *testing.T, syncs string) outage {
 		}
 	}
 	if syncs == "interval" {
-		return o // what is to run of what is left, nobody knows
+		return o // nobody knows which of the remaining schedules are to run
 	}
 	natstest.Eventually(t, natstest.Patience, "all triggers have run", func() bool {
 		for _, id := range o.created {
@@ -89,7 +89,7 @@ func losePower(t *testing.T, syncs string) outage {
 	return o
 }
 
-// work creates and triggers schedules side by side, and cuts the power in the middle of that.
+// work creates and triggers schedules side by side, and cuts the power in the middle.
 func (o *outage) work(t *testing.T, s *system, cut func()) {
 	const writers, each = 4, 25
 	var mu sync.Mutex

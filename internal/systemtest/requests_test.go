@@ -100,7 +100,7 @@ func TestUpdateWithConflictToken(t *testing.T) {
 	require.Empty(t, runs.of("u"))
 }
 
-// An update reaches what waits: a start deferred by the old policy goes by the new one, and with the new action.
+// An update applies to waiting starts: a start deferred under the old policy follows the new one, with the new action.
 func TestUpdateDuringARunAndADeferredStart(t *testing.T) {
 	t.Parallel()
 	s := single(t)
@@ -121,7 +121,7 @@ func TestUpdateDuringARunAndADeferredStart(t *testing.T) {
 	s.awaitStatuses("u", schedule.StatusCompleted, schedule.StatusCompleted)
 }
 
-// An update a moment before an action is due, when its timer has fired already, counts for that action.
+// An update just before an action is due, when its timer has already fired, applies to that action.
 func TestUpdateWithinTheLead(t *testing.T) {
 	t.Parallel()
 	s := single(t)

@@ -17,11 +17,11 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// TestRollingUpgrade runs two processes of each role, and replaces every one, while actions fire, a backfill goes on and
-// triggers are sent: by processes of this release, then, every other one, by those of the release before again. All of them
-// start at the same moment, on a NATS server that has nothing yet.
+// TestRollingUpgrade runs two processes of each role, and replaces every one while actions fire, a backfill goes on and
+// triggers are sent. It replaces them by processes of this release, and then every other one by the previous release again. All
+// of them start at the same moment, on an empty NATS server.
 //
-// CARILLON_PREVIOUS is the binary of the release before. Without it the test is one of rolling restarts.
+// CARILLON_PREVIOUS is the binary of the previous release. Without it the test is one of rolling restarts.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -139,7 +139,7 @@ func (l *load) end() {
 	l.ended = time.Now()
 }
 
-// check wants that all that was due and asked for has run once.
+// check requires everything that was due and asked for to have run once.
 func (l *load) check(runs *ledger) {
 	t := l.s.t.(*testing.T)
 	requireOnce(t, runs, l.created[:], l.ended)
@@ -157,7 +157,7 @@ func (l *load) check(runs *ledger) {
 	t.Logf("%d triggers; latest start of an action: %v after it was due", l.triggers, latest)
 }
 
-// replaceBy asks the process to stop, and starts the same of a release.
+// replaceBy asks the process to stop, and starts the same role of a release.
 func (p *process) replaceBy(binary string) {
 	p.t.Helper()
 	p.terminate()
@@ -165,7 +165,7 @@ func (p *process) replaceBy(binary string) {
 	p.start()
 }
 
-// terminate asks the process to stop, and wants it to do so in good order.
+// terminate asks the process to stop, and requires it to do so in good order.
 func (p *process) terminate() {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))

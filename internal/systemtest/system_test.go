@@ -41,10 +41,10 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// patience is how long a test waits for what takes seconds, on a machine that has much else to do.
+// patience is how long a test waits for something that takes seconds, on a busy machine.
 const patience = natstest.Patience
 
-// system is one installation with every role but the worker, in this process.
+// system is one installation with every role except the worker, in this process.
 type system struct {
 	t      testing.TB
 	names  subjects.Names
@@ -62,7 +62,7 @@ func newSystem(t testing.TB, conn *nats.Conn, js jetstream.JetStream, settings t
 	return newSystemOf(t, natstest.Names(t), conn, js, settings)
 }
 
-// newSystemOf sets up and runs an installation with names that are given.
+// newSystemOf sets up and runs an installation with given names.
 func newSystemOf(
 	t testing.TB, names subjects.Names, conn *nats.Conn, js jetstream.JetStream, settings topology.Settings,
 ) *system {
@@ -185,7 +185,7 @@ func (s *system) work(conn *nats.Conn, queue string, handle worker.Handler) *led
 	return l
 }
 
-// every is a schedule that records on the queue "q" every so often.
+// every is a schedule that records on the queue "q" at an interval.
 func every(d time.Duration) schedule.Schedule {
 	return schedule.Schedule{
 		Spec:   schedule.Spec{Intervals: []schedule.Interval{{Every: schedule.Duration(d)}}},
@@ -207,7 +207,7 @@ func (s *system) describe(id string) schedule.Description {
 	return d
 }
 
-// exactlyOnce compares runs with the whole multiples of period in (from, to]: each is there once and there is no other.
+// exactlyOnce compares runs with the whole multiples of period in (from, to]: each exists once and there is no other.
 func exactlyOnce(runs []ran, period time.Duration, from, to time.Time) error {
 	counts := map[int64]int{}
 	for _, r := range runs {

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// span is one that a collector has received.
+// span is a span that a collector has received.
 type span struct {
 	trace, id, parent string
 	name, service     string
@@ -34,7 +34,7 @@ type span struct {
 	links map[string]string
 }
 
-// collector takes what processes export by OTLP over HTTP, and keeps the spans.
+// collector receives what processes export by OTLP over HTTP, and keeps the spans.
 type collector struct {
 	t     *testing.T
 	url   string
@@ -89,7 +89,7 @@ func newSpan(service string, s *tracepb.Span) span {
 	}
 }
 
-// texts are attributes with values that are texts, numbers or truth values.
+// texts are the attributes whose values are texts, numbers or truth values.
 func texts(attributes []*commonpb.KeyValue) map[string]string {
 	values := map[string]string{}
 	for _, a := range attributes {
@@ -105,7 +105,7 @@ func texts(attributes []*commonpb.KeyValue) map[string]string {
 	return values
 }
 
-// find returns the spans that a condition holds for, in the order in which they began.
+// find returns the spans that fulfil a condition, in the order in which they began.
 func (c *collector) find(cond func(*span) bool) []span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +150,7 @@ func (s traceSpans) chain(t *testing.T, from string, names ...string) span {
 	return at
 }
 
-// fire returns the span in which the generator has handed over what was due.
+// fire returns the span in which the generator has handed over due actions.
 func (s traceSpans) fire(t *testing.T) span {
 	t.Helper()
 	for i := range s {
@@ -162,10 +162,10 @@ func (s traceSpans) fire(t *testing.T) span {
 	return span{}
 }
 
-// drawn is how exact times are drawn.
+// drawn is the precision of times in a drawing.
 const drawn = 100 * time.Microsecond
 
-// String draws the trace as a tree. What begins beneath a span of another process begins there.
+// String draws the trace as a tree. A span whose parent was not received, such as that of a caller, is drawn as a root.
 func (s traceSpans) String() string {
 	known := map[string]bool{}
 	for i := range s {

@@ -19,7 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
-// What the spans of a run are called.
+// The names of the spans of a run.
 const (
 	processGenerate = "process task.generate"
 	publishInvoke   = "publish task.invoke"
@@ -30,7 +30,7 @@ const (
 	processCallback = "process callback"
 )
 
-// TestTraces runs every role in a process of its own, which exports what it traces, and looks at the traces of runs.
+// TestTraces runs every role in a process of its own, which exports its traces, and looks at the traces of runs.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	s := newTraced(t)
@@ -86,7 +86,7 @@ func (s *traced) startAll() {
 	}
 }
 
-// await waits for a trace in which a completion that a condition holds for has been processed, and returns it whole.
+// await waits for a trace in which a completion that fulfils a condition has been processed, and returns it whole.
 func (s *traced) await(t *testing.T, what string, cond func(*span) bool) traceSpans {
 	t.Helper()
 	var trace traceSpans
@@ -105,7 +105,7 @@ func (s traceSpans) has(id string) bool {
 	return slices.ContainsFunc(s, func(s span) bool { return s.id == id })
 }
 
-// isCalled reports whether the parent is the span of a caller, who exports nothing here.
+// isCalled reports whether the parent is the span of a caller, which exports nothing here.
 func (s *span) isCalled() bool { return s.kind == tracepb.Span_SPAN_KIND_SERVER }
 
 // httpOf is a schedule that requests a path of the target, and is started by hand.
@@ -131,7 +131,7 @@ func (s *traced) ofATimer(t *testing.T) {
 	t.Logf("the trace of a timer:\n%s", trace)
 
 	root := trace.fire(t)
-	if root.attributes["carillon.wake.reason"] == "due" { // else the schedule was created too late
+	if root.attributes["carillon.wake.reason"] == "due" { // otherwise the schedule was created too late
 		assert.Regexp(t, "^0*$", root.parent, "the timer begins the trace")
 	}
 	start := trace.chain(t, root.id, publishInvoke, processInvoke, publishAction)
@@ -167,7 +167,7 @@ func (s *traced) ofATimer(t *testing.T) {
 	}
 }
 
-// requireAttributes wants the start, the attempt and the end of a run to say what they are about.
+// requireAttributes requires the start, the attempt and the end of a run to name the run.
 func (s *traced) requireAttributes(t *testing.T, start, attempt, ended span) {
 	t.Helper()
 	for _, of := range []span{start, attempt, ended} {
@@ -197,7 +197,7 @@ const (
 	unsampledCaller = "00-33333333333333333333333333333333-3333333333333333-00"
 )
 
-// ofADeferral: a run that somebody asks for, and which waits for the end of another one while the invoker is replaced.
+// ofADeferral: a requested run that waits for the end of another one while the invoker is replaced.
 func (s *traced) ofADeferral(t *testing.T) {
 	s.create("busy", s.httpOf("/held", schedule.OverlapBufferAll))
 	s.triggerIn(t, "busy", firstCaller)
@@ -234,7 +234,7 @@ func (s *traced) ofADeferral(t *testing.T) {
 	assert.True(t, first.has(start.links[first[0].trace]), "the start is linked to the end of the run before")
 }
 
-// ofTheUnsampled: what is not sampled where it begins is not recorded anywhere, and says so to the end.
+// ofTheUnsampled: a trace that is not sampled where it begins is not recorded anywhere, and says so to the end.
 func (s *traced) ofTheUnsampled(t *testing.T) {
 	s.create("unsampled", s.httpOf("/unsampled", schedule.OverlapSkip))
 	s.triggerIn(t, "unsampled", unsampledCaller)
@@ -264,7 +264,7 @@ func (s *traced) triggerIn(t *testing.T, id, traceparent string) {
 type target struct {
 	url  string
 	held context.Context
-	// release answers what is held.
+	// release lets it answer the requests for /held.
 	release context.CancelFunc
 
 	mu   sync.Mutex
@@ -296,7 +296,7 @@ func (g *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// traceparents returns those of the requests for a path.
+// traceparents returns the traceparents of the requests for a path.
 func (g *target) traceparents(path string) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,15 +25,15 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// The zones of TestZoneDataChanges: that whose rules change, and one whose rules do not.
+// The zones of TestZoneDataChanges: one whose rules change, and one whose rules do not.
 const (
 	zoneChanged = "Pacific/Apia"
 	zoneSame    = "Asia/Tokyo"
 )
 
-// TestZoneDataChanges restarts a server with time zone data by which a zone has another offset from yesterday on. Without anybody
-// doing anything the coming times of its schedules move once, what the change has made due runs once, and a schedule of another
-// zone is left alone.
+// TestZoneDataChanges restarts a server with time zone data that gives a zone another offset from yesterday on. Without any
+// request, the coming times of its schedules move once, actions that the change has made due run once, and a schedule of
+// another zone is left alone.
 func TestZoneDataChanges(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -118,8 +118,8 @@ func zonedSystem(t *testing.T, url string) *system {
 	return s
 }
 
-// createAt makes a schedule that is due every day at the time that the clock of a zone shows at an instant, by the data before the
-// change.
+// createAt makes a schedule that is due every day at the time that the clock of a zone shows at an instant, by the data before
+// the change.
 func (s *system) createAt(name, zone string, at time.Time) schedule.Description {
 	offset := time.Hour
 	if zone == zoneSame {
@@ -132,8 +132,8 @@ func (s *system) createAt(name, zone string, at time.Time) schedule.Description 
 	})
 }
 
-// createDue makes a schedule that is due in an hour and some seconds by the data before the change, and in some seconds, which it
-// returns, by that after it.
+// createDue makes a schedule that is due in an hour and some seconds by the data before the change. By the data after it, it is
+// due in some seconds, at the returned time.
 func (s *system) createDue(name string) time.Time {
 	for {
 		at := time.Now().UTC().Truncate(time.Second).Add(4 * time.Second)
@@ -144,7 +144,7 @@ func (s *system) createDue(name string) time.Time {
 	}
 }
 
-// planned waits until the coming times of a schedule are those of some data, and returns them.
+// planned waits until the coming times of a schedule follow some data, and returns them.
 func (s *system) planned(name, data string) (times []time.Time) {
 	natstest.Eventually(s.t, natstest.Patience, name+" to go by "+data, func() bool {
 		d, err := s.client.Describe(s.t.Context(), name)
@@ -207,12 +207,13 @@ func zoneDataWith(t *testing.T, version string, changed []byte) (name string) {
 	return name
 }
 
-// compiledZone is a compiled time zone file (RFC 9636) of a zone that has one offset before an instant and another one from then on.
+// compiledZone is a compiled time zone file (RFC 9636) of a zone that has one offset before an instant and another one from
+// then on.
 func compiledZone(at time.Time, before, from time.Duration) []byte {
 	var file bytes.Buffer
 	write := func(values ...any) {
 		for _, value := range values {
-			_ = binary.Write(&file, binary.BigEndian, value) // a buffer takes everything
+			_ = binary.Write(&file, binary.BigEndian, value) // a buffer accepts everything
 		}
 	}
 	kind := func(offset time.Duration) { write(int32(offset/time.Second), uint8(0), uint8(0)) }
