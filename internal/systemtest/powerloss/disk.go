@@ -53,8 +53,8 @@ func New(t testing.TB) *Disk {
 	return d
 }
 
-// Cut is the loss of power: it ends the file system and returns a folder with what had been synced. Nobody may have a file
-// open any more.
+// Cut is the loss of power: it ends the file system and returns a folder with everything that had been synced. Nobody may have
+// a file open any more.
 func (d *Disk) Cut(t testing.TB) (dir string) {
 	t.Helper()
 	require.NoError(t, d.server.Unmount())
@@ -62,13 +62,13 @@ func (d *Disk) Cut(t testing.TB) (dir string) {
 	return d.synced
 }
 
-// Fill leaves no room on the disk, and Free gives it back: in between each write fails, and so does making a file or folder.
+// Fill leaves no room on the disk until Free is called. Meanwhile each write fails, and so does making a file or folder.
 func (d *Disk) Fill() { d.full.Store(true) }
 
 // Free ends what Fill has begun.
 func (d *Disk) Free() { d.full.Store(false) }
 
-// room is the error of what needs some.
+// room is the error of an operation that needs room.
 func (d *Disk) room() syscall.Errno {
 	if d.full.Load() {
 		return syscall.ENOSPC
@@ -76,7 +76,7 @@ func (d *Disk) room() syscall.Errno {
 	return 0
 }
 
-// file is what is known of the writes to one file.
+// file is the state of the writes to one file.
 type file struct {
 	mu    sync.Mutex
 	path  string

@@ -12,7 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// node is a file or folder. All of it happens in the written copy; what concerns names happens in the synced one as well.
+// node is a file or folder. Every operation happens in the written copy; operations on names happen in the synced copy as well.
 type node struct {
 	*fs.LoopbackNode
 	disk *Disk
@@ -39,10 +39,10 @@ var (
 	_ fs.NodeSetattrer      = (*node)(nil)
 )
 
-// at is the path of the node, or of what it holds under a name.
+// at is the path of the node, or of its entry with a name.
 func (n *node) at(name string) string { return filepath.Join(n.Path(n.Root()), name) }
 
-// also does in the synced copy what has been done in the written one.
+// also repeats in the synced copy what has been done in the written one.
 func (n *node) also(errno syscall.Errno, do func(synced string) error) syscall.Errno {
 	if errno != 0 {
 		return errno
@@ -115,7 +115,7 @@ func (n *node) Rename(
 	})
 }
 
-// Setattr cuts a file in the written copy; what was cut off is still there after a power loss, until a sync.
+// Setattr cuts a file in the written copy. The cut part is still there after a power loss, until a sync.
 func (n *node) Setattr(
 	ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
@@ -125,7 +125,7 @@ func (n *node) Setattr(
 	return n.LoopbackNode.Setattr(ctx, f, in, out)
 }
 
-// What nobody here needs is refused, rather than done in one of the copies alone.
+// Operations that nobody here needs are refused, rather than done in only one of the copies.
 
 func (n *node) Link(context.Context, fs.InodeEmbedder, string, *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	return nil, syscall.ENOTSUP
@@ -186,5 +186,5 @@ func (h *handle) wrote(offset, length int64) syscall.Errno {
 
 func (h *handle) Fsync(context.Context, uint32) syscall.Errno { return fs.ToErrno(h.disk.sync(h.file)) }
 
-// PassthroughFd keeps the kernel from writing around this file system.
+// PassthroughFd keeps the kernel from bypassing this file system.
 func (h *handle) PassthroughFd() (int, bool) { return 0, false }
