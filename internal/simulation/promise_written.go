@@ -61,7 +61,7 @@ func both[T any](before jsmodel.Message, data []byte) (old, now T) {
 func (w *world) promisedByGenerator(key schedule.Key, before jsmodel.Message, data []byte) {
 	old, now := both[wire.GeneratorState](before, data)
 	if now.Incarnation == "" {
-		return // a tombstone in the making
+		return // a trace in the making
 	}
 	from := old.HandedOff
 	if old.Incarnation != now.Incarnation {

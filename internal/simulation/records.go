@@ -79,7 +79,7 @@ func (w *world) wrote(n *node, key string, data []byte, now time.Time) {
 		mustUnmarshal(data, &state)
 		w.marked(id, &state)
 	case subjects.KindInvoker:
-		if state, ok := w.invoker(keyOf(id)); ok && state.Incarnation != "" { // otherwise it is a tombstone
+		if state, ok := w.invoker(keyOf(id)); ok && state.Incarnation != "" { // otherwise it is the trace of a deleted record
 			w.decided(id, state, now)
 		}
 	}
