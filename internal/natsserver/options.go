@@ -127,7 +127,7 @@ func (o Options) serverOptions() (*server.Options, error) {
 	return so, o.checkExposure(so)
 }
 
-// checkExposure prevents a server without authentication from listening where everybody can reach it.
+// checkExposure refuses to listen beyond loopback without authentication and TLS, unless Insecure is set.
 func (o Options) checkExposure(so *server.Options) error {
 	if o.Insecure || isLoopback(o.Host) {
 		return nil
