@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/carillon-scheduler/carillon/internal/apitext"
-	"github.com/carillon-scheduler/carillon/internal/wire"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -27,8 +26,10 @@ func benchSchedule() schedule.Schedule {
 // BenchmarkRequest decodes and validates a request, and encodes its reply. It does not carry out the request.
 func BenchmarkRequest(b *testing.B) {
 	const requestID = "f3f1987a-f6ab-57e8-a142-dd1fa14071da"
-	def := newDefinition(key, &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule()}, asked, "i1")
-	created := describe(&def, wire.GeneratorState{}, wire.InvokerState{}, noon)
+	key, now := schedule.Key{Namespace: "default", ID: "report"}, time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	created := schedule.Description{
+		ID: key.ID, Schedule: benchSchedule(), ConflictToken: 1, Info: schedule.Info{CreateTime: now},
+	}
 	for _, request := range []struct {
 		verb   string
 		body   any
@@ -60,46 +61,6 @@ func BenchmarkRequest(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				_, _ = apitext.EncodeJSON(reply)
-			}
-		})
-	}
-}
-
-// BenchmarkDecide measures what a create, a trigger and an update write, and what describe makes of the records.
-func BenchmarkDecide(b *testing.B) {
-	create := &schedule.CreateRequest{ID: key.ID, Schedule: benchSchedule(), RequestID: asked.RequestID}
-	def := newDefinition(key, create, asked, "i1")
-	generator := wire.GeneratorState{Incarnation: "i1", Version: 1, Mark: noon}
-	invoker := wire.InvokerState{Incarnation: "i1"}
-	for i := range 10 {
-		due := noon.Add(time.Duration(i) * time.Minute)
-		generator.Future = append(generator.Future, due.Add(time.Hour))
-		start := wire.NewStart(&def, schedule.SourceAuto, due, due)
-		start.Phase, start.Status = schedule.PhaseCompleted, schedule.StatusCompleted
-		start.RunID, start.StartTime, start.CloseTime = wire.RunID(start.RequestID), due, due.Add(time.Second)
-		run := wire.NewRun(&start)
-		invoker.Ended = invoker.Ended.With(&run, 10)
-	}
-	for _, decision := range []struct {
-		name string
-		run  func()
-	}{
-		{"create", func() { newDefinition(key, create, asked, "i1") }},
-		{"trigger", func() {
-			request := newTrigger("i1", triggerID("i1", asked.RequestID), schedule.Trigger{}, asked)
-			request.Requested(key)
-		}},
-		{"update", func() {
-			e := beginEdit(def, asked, facts{generator: generator})
-			e.replace(create.Schedule)
-			e.end()
-		}},
-		{"describe", func() { describe(&def, generator, invoker, noon) }},
-	} {
-		b.Run(decision.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				decision.run()
 			}
 		})
 	}

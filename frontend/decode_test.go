@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
@@ -27,7 +27,7 @@ func FuzzRequests(f *testing.F) {
 			f.Add(true, packed)
 		}
 	}
-	endpoints := (&api{}).endpoints()
+	endpoints := endpoints(&schedules.Service{})
 	f.Fuzz(func(t *testing.T, packed bool, body []byte) {
 		form := formatJSON
 		if packed {
@@ -80,10 +80,4 @@ func requireTold(t *testing.T, err error) {
 	var told *schedule.Error
 	require.True(t, errors.As(err, &told), "%T: %v", err, err)
 	require.Equal(t, schedule.CodeInvalidArgument, told.Code, told.Error())
-}
-
-func TestOneLine(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, "a b  c", oneLine("a\nb\r\nc"))
-	assert.Equal(t, "ü", oneLine("ü"))
 }

@@ -117,7 +117,7 @@ func (f *Frontend) answer(ctx context.Context, c *call) (reply []byte, err error
 	}
 	inNamespace := c.endpoint.thing != subjects.ThingNamespace
 	if inNamespace { // whoever looks after a namespace must get through to it, whatever its limits are
-		if err := f.api.registry.AdmitRate(ctx, namespace); err != nil {
+		if err := f.schedules.Registry.AdmitRate(ctx, namespace); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +127,7 @@ func (f *Frontend) answer(ctx context.Context, c *call) (reply []byte, err error
 	}
 	defer leave()
 	if inNamespace {
-		if err := f.api.registry.Admit(ctx, namespace, c.endpoint.handle.access != accessRead); err != nil {
+		if err := f.schedules.Registry.Admit(ctx, namespace, c.endpoint.handle.access != accessRead); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +160,7 @@ func (f *Frontend) encode(value any, to *bodyFormat) ([]byte, error) {
 		// Not wrapped: the code of err blames the caller, but whatever could be stored can be shown.
 		return nil, fmt.Errorf("encode the reply: %v", err) //nolint:errorlint
 	}
-	if limit := f.api.maxReply(); len(body) > limit {
+	if limit := f.maxReply(); len(body) > limit {
 		return nil, schedule.Errorf(schedule.CodeResourceExhausted,
 			"the reply has %d bytes, and the NATS server accepts %d: ask for less at once, or raise its max_payload",
 			len(body), limit)
@@ -200,7 +200,7 @@ func (f *Frontend) respond(ctx context.Context, c *call, body []byte, failure *s
 func replyTo(subject string, as *bodyFormat, body []byte, failure *schedule.Error) *nats.Msg {
 	message := &nats.Msg{Subject: subject, Header: nats.Header{headerContentType: {as.contentType}}, Data: body}
 	if failure != nil {
-		message.Header.Set(micro.ErrorHeader, oneLine(failure.Error()))
+		message.Header.Set(micro.ErrorHeader, request.OneLine(failure.Error()))
 		message.Header.Set(micro.ErrorCodeHeader, string(failure.Code))
 		if failure.RetryAfter > 0 {
 			message.Header.Set(schedule.HeaderRetryAfter, failure.RetryAfter.String())
@@ -209,16 +209,6 @@ func replyTo(subject string, as *bodyFormat, body []byte, failure *schedule.Erro
 		message.Data, _ = as.encode(errorBody{failure})
 	}
 	return message
-}
-
-// oneLine makes text safe for a header.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7F {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // timeLimit returns how long a request may take: the time in its header, but no longer than most. hurried means that the limit is the

@@ -38,17 +38,15 @@
 //
 // # Inside
 //
-// Pure functions decide what a request makes of a schedule (decide.go, describe.go), and so does [edit]. [api] does the reading
-// and writing around them, with the verbs of one topic in one file. [Frontend] is the service around that: subjects, formats,
-// schemas, concurrency, time limits, errors, an orderly stop. Below this package, frontend/internal/request knows what every
-// request says about itself, frontend/internal/listing makes pages, frontend/internal/limits holds namespaces to their limits,
-// frontend/internal/registry serves the namespaces, frontend/internal/calendars the named calendars, and frontend/internal/bulk
-// the bulk operations.
+// [Frontend] is the service: subjects, formats, schemas, concurrency, time limits, errors, an orderly stop. endpoints.go is the table of all
+// verbs. Below this package, frontend/internal/schedules carries out the verbs about schedules and runs, frontend/internal/registry those
+// about namespaces, frontend/internal/calendars those about named calendars, and frontend/internal/bulk those about bulk operations. All of
+// them use frontend/internal/request, which knows what every request says about itself, and frontend/internal/listing, which makes pages.
+// frontend/internal/limits holds namespaces to their limits.
 //
 // # Who may use it
 //
-// Only cmd imports this package; callers of the API use package client, or any NATS client. It imports frontend/internal/bulk,
-// frontend/internal/calendars, frontend/internal/listing, frontend/internal/registry, frontend/internal/request, schedule, subjects, kv,
-// specproc, specproc/prose and internal packages, never a pool. It must never start an action, or hold a rule of validation: those live in
-// the invoker and in schedule.
+// Only cmd imports this package; callers of the API use package client, or any NATS client. It may import
+// frontend/internal/calendars, frontend/internal/request, frontend/internal/schedules, schedule, subjects, kv and internal packages, never a
+// pool. It must never start an action, or hold a rule of validation: those live in the invoker and in schedule.
 package frontend

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 	"github.com/carillon-scheduler/carillon/schedule"
 	"github.com/carillon-scheduler/carillon/subjects"
 )
@@ -59,64 +60,64 @@ func (e *endpoint) subject(names subjects.Names) string {
 }
 
 // endpoints returns all verbs. A new verb is one entry here, with its summary and with [reads] or [writes] around its function.
-func (a *api) endpoints() []*endpoint {
+func endpoints(s *schedules.Service) []*endpoint {
 	return slices.Concat(
-		a.writeEndpoints(), a.runEndpoints(), a.calendarEndpoints(), a.bulkEndpoints(), a.readEndpoints(),
-		a.namespaceEndpoints(),
+		writeEndpoints(s), runEndpoints(s), calendarEndpoints(s), bulkEndpoints(s), readEndpoints(s),
+		namespaceEndpoints(s),
 	)
 }
 
 // writeEndpoints returns the verbs that change something.
-func (a *api) writeEndpoints() []*endpoint {
+func writeEndpoints(s *schedules.Service) []*endpoint {
 	return []*endpoint{
 		{
-			verb: "create", summary: "Create a schedule; idempotent by requestId", handle: writes(a.create),
+			verb: "create", summary: "Create a schedule; idempotent by requestId", handle: writes(s.Create),
 			request: "{id, spec, action, policies, state, requestId?, triggerNow?, backfills?}", reply: described,
 		},
 		{
 			verb: "update", summary: "Replace spec, action, policies and state; idempotent by requestId",
-			handle:  writes(a.update),
+			handle:  writes(s.Update),
 			request: "{id, spec, action, policies, state, conflictToken?, requestId?}", reply: described,
 		},
 		{
 			verb: "patch", summary: "Do several things at once: all or none; idempotent by requestId",
-			handle:  writes(a.patch),
+			handle:  writes(s.Patch),
 			request: "{id, pause?, unpause?, trigger?, backfills?, skip?, unskip?, conflictToken?, requestId?}",
 			reply:   described,
 		},
 		{
-			verb: "delete", handle: writes(a.delete),
+			verb: "delete", handle: writes(s.Delete),
 			summary: "Delete a schedule; queued runs are withdrawn, others go on, or as runs says; idempotent by requestId",
 			request: "{id, runs?, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "pause", summary: "Stop automated actions; idempotent by requestId", handle: writes(a.pause),
+			verb: "pause", summary: "Stop automated actions; idempotent by requestId", handle: writes(s.Pause),
 			request: "{id, note?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "unpause", summary: "Resume automated actions; idempotent by requestId", handle: writes(a.unpause),
+			verb: "unpause", summary: "Resume automated actions; idempotent by requestId", handle: writes(s.Unpause),
 			request: "{id, note?, requestId?}", reply: "{}",
 		},
 		{
-			verb: "skip", summary: "Pass over times to come; idempotent by requestId", handle: writes(a.skip),
+			verb: "skip", summary: "Pass over times to come; idempotent by requestId", handle: writes(s.Skip),
 			request: "{id, count?, times?, note?, requestId?}", reply: "{id, skips}",
 		},
 		{
 			verb: "unskip", summary: "Skip times no more, all of them or some; idempotent by requestId",
-			handle: writes(a.unskip), request: "{id, times?, requestId?}", reply: "{id, skips}",
+			handle: writes(s.Unskip), request: "{id, times?, requestId?}", reply: "{id, skips}",
 		},
 		{
-			verb: "trigger", summary: "Start one run now, paused or not; idempotent by requestId", handle: writes(a.trigger),
+			verb: "trigger", summary: "Start one run now, paused or not; idempotent by requestId", handle: writes(s.Trigger),
 			request: "{id, overlap?, note?, input?, headers?, memo?, requestId?}", reply: "{id, triggerId}",
 		},
 		{
 			verb: "backfill", summary: "Start a run for every time of a range; idempotent by requestId",
-			handle:  writes(a.backfill),
+			handle:  writes(s.Backfill),
 			request: "{id, start, end, overlap?, note?, requestId?}", reply: "{id, backfillId}",
 		},
 		{
 			verb: "cancelBackfill", summary: "End a backfill, or take back a trigger that waits; idempotent by requestId",
-			handle: writes(a.cancelBackfill), request: "{id, backfillId, requestId?}", reply: "{}",
+			handle: writes(s.CancelBackfill), request: "{id, backfillId, requestId?}", reply: "{}",
 		},
 	}
 }
@@ -177,39 +178,58 @@ func handle[Request any, Pointer validated[Request], Reply any](
 	}
 }
 
-// readEndpoints returns the verbs that change nothing.
-func (a *api) readEndpoints() []*endpoint {
+// runEndpoints returns the verbs about runs in progress.
+func runEndpoints(s *schedules.Service) []*endpoint {
+	const request, reply = "{id, run, reason?, requestId?}", "{run}"
 	return []*endpoint{
 		{
-			verb: "describe", summary: "Describe a schedule", handle: reads(a.describe),
+			verb: "cancelRun", summary: "Ask a run in progress to stop; its code decides how", request: request, reply: reply,
+			handle: writes(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
+				return s.EndRun(ctx, namespace, schedule.ControlCancel, req)
+			}),
+		},
+		{
+			verb: "terminateRun", summary: "End a run in progress at once", request: request, reply: reply,
+			handle: writes(func(ctx context.Context, namespace string, req *schedule.EndRunRequest) (schedule.EndRunReply, error) {
+				return s.EndRun(ctx, namespace, schedule.ControlTerminate, req)
+			}),
+		},
+	}
+}
+
+// readEndpoints returns the verbs that change nothing.
+func readEndpoints(s *schedules.Service) []*endpoint {
+	return []*endpoint{
+		{
+			verb: "describe", summary: "Describe a schedule", handle: reads(s.Describe),
 			request: "{id}", reply: described,
 		},
 		{
-			verb: "list", summary: "List the schedules of the namespace by ID, or those that a query finds", handle: reads(a.list),
+			verb: "list", summary: "List the schedules of the namespace by ID, or those that a query finds", handle: reads(s.List),
 			request: "{pageSize?, pageToken?, prefix?, query?}", reply: "{schedules, nextPageToken?, indexedUpTo?}",
 		},
 		{
-			verb: "count", summary: "Count the schedules of the namespace, or those that a query finds", handle: reads(a.count),
+			verb: "count", summary: "Count the schedules of the namespace, or those that a query finds", handle: reads(s.Count),
 			request: "{prefix?, query?}", reply: "{count, indexedUpTo?}",
 		},
 		{
-			verb: "matchingTimes", summary: "List the times a schedule gives in a range", handle: reads(a.matchingTimes),
+			verb: "matchingTimes", summary: "List the times a schedule gives in a range", handle: reads(s.MatchingTimes),
 			request: "{id, from, to}", reply: "{times, more?}",
 		},
 		{
-			verb: "preview", summary: "List the times of a spec that is not stored", handle: reads(a.preview),
+			verb: "preview", summary: "List the times of a spec that is not stored", handle: reads(s.Preview),
 			request: "{spec, id?, from?, count?}", reply: "{times, more?, words, warnings?}",
 		},
 		{
-			verb: "history", summary: "Read the events of a schedule, or of the namespace", handle: reads(a.history),
+			verb: "history", summary: "Read the events of a schedule, or of the namespace", handle: reads(s.History),
 			request: "{id?, kinds?, from?, to?, newest?, pageSize?, pageToken?}", reply: "{events, nextPageToken?}",
 		},
 		{
-			verb: "runs", summary: "List the newest runs of a schedule, or of the namespace", handle: reads(a.runs),
+			verb: "runs", summary: "List the newest runs of a schedule, or of the namespace", handle: reads(s.Runs),
 			request: "{id?, status?, from?, pageSize?}", reply: "{runs}",
 		},
 		{
-			verb: "run", summary: "Describe one run of a schedule", handle: reads(a.run),
+			verb: "run", summary: "Describe one run of a schedule", handle: reads(s.Run),
 			request: "{id, run}", reply: "the run, with events: what happened to it",
 		},
 	}
@@ -219,56 +239,56 @@ func (a *api) readEndpoints() []*endpoint {
 const describedCalendar = "the calendar, with info: what became of it"
 
 // calendarEndpoints returns the verbs about named calendars.
-func (a *api) calendarEndpoints() []*endpoint {
+func calendarEndpoints(s *schedules.Service) []*endpoint {
 	return []*endpoint{
 		{
 			thing: subjects.ThingCalendar, verb: "create", summary: "Create a named calendar; idempotent by requestId",
-			handle:  writes(a.calendars.Create),
+			handle:  writes(s.Calendars.Create),
 			request: "{name, dates?, windows?, requestId?}", reply: describedCalendar,
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "update",
 			summary: "Replace dates and windows, and plan all schedules anew that use the calendar; idempotent by requestId",
-			handle:  writes(a.calendars.Update),
+			handle:  writes(s.Calendars.Update),
 			request: "{name, dates?, windows?, conflictToken?, requestId?}", reply: describedCalendar,
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "delete", summary: "Delete a calendar that no schedule uses; idempotent by requestId",
-			handle: writes(a.calendars.Delete), request: "{name, conflictToken?, requestId?}", reply: "{}",
+			handle: writes(s.Calendars.Delete), request: "{name, conflictToken?, requestId?}", reply: "{}",
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "describe", summary: "Describe a calendar",
-			handle: reads(a.calendars.Describe), request: "{name}", reply: describedCalendar,
+			handle: reads(s.Calendars.Describe), request: "{name}", reply: describedCalendar,
 		},
 		{
 			thing: subjects.ThingCalendar, verb: "list", summary: "List the calendars of the namespace by name",
-			handle: reads(a.calendars.List), request: "{pageSize?, pageToken?, prefix?}", reply: "{calendars, nextPageToken?}",
+			handle: reads(s.Calendars.List), request: "{pageSize?, pageToken?, prefix?}", reply: "{calendars, nextPageToken?}",
 		},
 	}
 }
 
 // bulkEndpoints returns the verbs about bulk operations.
-func (a *api) bulkEndpoints() []*endpoint {
+func bulkEndpoints(s *schedules.Service) []*endpoint {
 	const describedBulk = "the operation, with how far it has come"
 	return []*endpoint{
 		{
 			thing: subjects.ThingBulk, verb: "start",
 			summary: "Pause, unpause, trigger, delete or label many schedules in the background; idempotent by requestId",
-			handle:  writes(a.bulk.Start),
+			handle:  writes(s.Bulk.Start),
 			request: "{operation, query? | prefix? | ids? | all?, note?, overlap?, label?, runs?, rate?, dryRun?, requestId?}",
 			reply:   "{jobId, count, ids?}",
 		},
 		{
-			thing: subjects.ThingBulk, verb: "describe", summary: "Describe a bulk operation", handle: reads(a.bulk.Describe),
+			thing: subjects.ThingBulk, verb: "describe", summary: "Describe a bulk operation", handle: reads(s.Bulk.Describe),
 			request: "{jobId}", reply: describedBulk,
 		},
 		{
 			thing: subjects.ThingBulk, verb: "list", summary: "List the bulk operations of the namespace, the newest first",
-			handle: reads(a.bulk.List), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
+			handle: reads(s.Bulk.List), request: "{pageSize?, pageToken?}", reply: "{operations, nextPageToken?}",
 		},
 		{
 			thing: subjects.ThingBulk, verb: "cancel", summary: "End a bulk operation; what it has done stays done",
-			handle: writes(a.bulk.Cancel), request: "{jobId}", reply: describedBulk,
+			handle: writes(s.Bulk.Cancel), request: "{jobId}", reply: describedBulk,
 		},
 	}
 }
@@ -277,38 +297,38 @@ func (a *api) bulkEndpoints() []*endpoint {
 const describedNamespace = "{name, description?, limits, freeze?, deleting?, info, conflictToken}"
 
 // namespaceEndpoints returns the verbs about namespaces.
-func (a *api) namespaceEndpoints() []*endpoint {
+func namespaceEndpoints(s *schedules.Service) []*endpoint {
 	all := []*endpoint{
 		{
-			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: writes(a.registry.Create),
+			verb: "create", summary: "Create a namespace; idempotent by requestId", handle: writes(s.Registry.Create),
 			request: "{description?, limits?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "update", summary: "Replace description and limits; idempotent by requestId",
-			handle:  writes(a.registry.Update),
+			handle:  writes(s.Registry.Update),
 			request: "{description?, limits?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "delete", summary: "Delete a namespace in the background, by force with all its schedules",
-			handle:  writes(a.registry.Delete),
+			handle:  writes(s.Registry.Delete),
 			request: "{force?, runs?, conflictToken?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "freeze", summary: "Stop the automated actions of a namespace; idempotent by requestId",
-			handle:  writes(a.registry.Freeze),
+			handle:  writes(s.Registry.Freeze),
 			request: "{reason, until?, for?, requestId?}", reply: describedNamespace,
 		},
 		{
 			verb: "unfreeze", summary: "Resume the automated actions of a namespace; idempotent by requestId",
-			handle:  writes(a.registry.Unfreeze),
+			handle:  writes(s.Registry.Unfreeze),
 			request: "{requestId?}", reply: describedNamespace,
 		},
 		{
-			verb: "describe", summary: "Describe a namespace", handle: reads(a.registry.Describe),
+			verb: "describe", summary: "Describe a namespace", handle: reads(s.Registry.Describe),
 			request: "{}", reply: "the namespace, with info.usage: what it makes of its limits",
 		},
 		{
-			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: reads(a.registry.List),
+			verb: "list", summary: "List the namespaces by name, on the subject without one", handle: reads(s.Registry.List),
 			request: "{pageSize?, pageToken?}", reply: "{namespaces, nextPageToken?}",
 		},
 	}

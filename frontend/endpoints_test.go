@@ -1,13 +1,11 @@
 package frontend
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/carillon-scheduler/carillon/schedule"
+	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 )
 
 // TestEveryEndpointSaysWhetherItReadsOrWrites: an endpoint whose handler was not made by reads or writes does not say it.
@@ -25,11 +23,5 @@ func TestEveryEndpointSaysWhetherItReadsOrWrites(t *testing.T) {
 // TestNoTwoEndpointsHaveOneName: the second one would never get a request.
 func TestNoTwoEndpointsHaveOneName(t *testing.T) {
 	t.Parallel()
-	assert.Len(t, endpointsByName(), len((&api{}).endpoints()))
-}
-
-// TestEveryBulkOperationIsDone: users can start each operation of the list, and the frontend can carry it out.
-func TestEveryBulkOperationIsDone(t *testing.T) {
-	t.Parallel()
-	assert.ElementsMatch(t, schedule.BulkOperations(), slices.Collect(maps.Keys((&api{}).bulkOperations())))
+	assert.Len(t, endpointsByName(), len(endpoints(&schedules.Service{})))
 }

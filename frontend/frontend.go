@@ -9,12 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
-	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
-	"github.com/carillon-scheduler/carillon/frontend/internal/registry"
-	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/cache"
-	"github.com/carillon-scheduler/carillon/internal/events"
+	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 	"github.com/carillon-scheduler/carillon/internal/flood"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/namespaces"
@@ -22,9 +17,6 @@ import (
 	"github.com/carillon-scheduler/carillon/kv"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
-
-// specCacheSize is how many compiled specs a frontend keeps. Few requests need one, and those come from people.
-const specCacheSize = 1024
 
 var (
 	errNoTurn = schedule.Errorf(schedule.CodeResourceExhausted,
@@ -37,11 +29,12 @@ const startTimeout = 30 * time.Second
 
 // Frontend answers the requests of the API. [New] makes it. It is safe for concurrent use.
 type Frontend struct {
-	config Config
-	api    *api
-	gate   *gate
-	turns  chan struct{} // holds one element for each request in progress
-	ready  chan struct{}
+	config    Config
+	schedules *schedules.Service
+	jobs      *jobs.Store
+	gate      *gate
+	turns     chan struct{} // holds one element for each request in progress
+	ready     chan struct{}
 }
 
 // New returns a frontend that does nothing until Run is called. An error means that the configuration is wrong.
@@ -52,35 +45,28 @@ func New(config Config) (*Frontend, error) {
 	}
 	acts := config.Logger.With("component", "frontend")
 	config.Logger = flood.Limit(acts) // every other log line depends on how often clients call
-	cluster, table := kv.NewCluster(config.JS, config.Names), namespaces.NewTable(config.JS, config.Names, acts)
 	f := &Frontend{
 		config: config,
-		api: &api{
-			names: config.Names, js: config.JS, readers: bus.NewReaders(config.JS, config.Lanes),
-			store: config.Store, index: config.Index,
-			jobs:    jobs.NewStore(cluster),
-			cluster: cluster,
-			rooms:   newRooms(), log: config.Logger, acts: acts,
-			keys: listing.NewKeyLists(config.Store, kv.Schedules), keysAndTraces: listing.NewKeyLists(config.Store, kv.SchedulesAndTraces),
-			bus: config.Bus, events: events.NewPublisher(config.Bus, config.Names, table), specs: cache.NewSpecs(specCacheSize),
-			warned: newWarned(),
-			types: newTypesSeen(config.Now, func(ctx context.Context, of actionType) (taskqueue.Types, error) {
-				return taskqueue.AskTypes(ctx, config.Conn, config.Names, of.namespace, of.queue, of.name)
-			}),
-			now: config.Now, newID: config.NewID, guardDelay: config.GuardDelay,
-			queue: func(ctx context.Context, namespace, queue string) (taskqueue.Status, error) {
-				return taskqueue.Look(ctx, config.JS, config.Names, namespace, queue)
-			},
-			maxReply: func() int { return int(config.Conn.MaxPayload()) - replyOverhead },
-		},
-		gate:  newGate(config.Concurrency + config.Backlog),
-		turns: make(chan struct{}, config.Concurrency),
-		ready: make(chan struct{}),
+		gate:   newGate(config.Concurrency + config.Backlog),
+		turns:  make(chan struct{}, config.Concurrency),
+		ready:  make(chan struct{}),
 	}
-	f.api.calendars, f.api.bulk = f.api.newCalendars(), f.api.newBulk()
-	f.api.registry = f.api.newRegistry(config.Conn, table, config.RequestTimeout)
+	cluster := kv.NewCluster(config.JS, config.Names)
+	f.jobs = jobs.NewStore(cluster)
+	f.schedules = schedules.New(schedules.Config{
+		Names: config.Names, Bus: config.Bus, Store: config.Store, Cluster: cluster, Jobs: f.jobs, Logger: config.Logger, Acts: acts,
+		Now: config.Now, NewID: config.NewID, GuardDelay: config.GuardDelay, MaxReply: f.maxReply,
+		Queue: func(ctx context.Context, namespace, queue string) (taskqueue.Status, error) {
+			return taskqueue.Look(ctx, config.JS, config.Names, namespace, queue)
+		},
+		Conn: config.Conn, JS: config.JS, Lanes: config.Lanes, Table: namespaces.NewTable(config.JS, config.Names, acts),
+		Index: config.Index, RequestTimeout: config.RequestTimeout,
+	})
 	return f, nil
 }
+
+// maxReply returns how many bytes the body of a reply may have.
+func (f *Frontend) maxReply() int { return int(f.config.Conn.MaxPayload()) - replyOverhead }
 
 // Ready returns a channel that is closed when requests reach the frontend.
 func (f *Frontend) Ready() <-chan struct{} { return f.ready }
@@ -92,15 +78,15 @@ func (f *Frontend) Run(ctx context.Context) error {
 	// Requests outlive ctx, which only says when to stop accepting them.
 	work, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
-	defer f.api.bus.Close()
-	endpoints := f.api.endpoints()
+	defer f.config.Bus.Close()
+	endpoints := endpoints(f.schedules)
 	service, stopped, err := f.addService(endpoints)
 	if err != nil {
 		return fmt.Errorf("frontend: start service: %w", err)
 	}
 	defer f.startJobs(ctx, service.Info().ID)() // jobs are given back while the service is drained
 	defer f.drain(service, abort)
-	leave, err := f.api.registry.Start(ctx, service.Info().ID)
+	leave, err := f.schedules.Registry.Start(ctx, service.Info().ID)
 	if err != nil {
 		return fmt.Errorf("frontend: listen to other frontends: %w", err)
 	}
@@ -227,20 +213,11 @@ func (f *Frontend) flush() {
 	}
 }
 
-// works returns what the background jobs of each kind do.
-func (a *api) works() map[string]jobs.Work {
-	works := a.bulk.Works(a.index != nil)
-	works[calendars.KindReplan] = a.calendars.Work(a.replan)
-	return works
-}
-
 // startJobs works on background jobs until ctx ends or the returned function is called. That function returns when the jobs have
 // been given back to other frontends.
 func (f *Frontend) startJobs(ctx context.Context, owner string) (stop func()) {
-	works := f.api.works()
-	works[registry.KindRemoval] = f.api.registry.RemovalWork()
 	runner := jobs.NewRunner(jobs.Config{
-		Store: f.api.jobs, Works: works, Logger: f.config.Logger, Owner: owner, Now: f.config.Now,
+		Store: f.jobs, Works: f.schedules.Works(), Logger: f.config.Logger, Owner: owner, Now: f.config.Now,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

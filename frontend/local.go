@@ -6,12 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/carillon-scheduler/carillon/frontend/internal/listing"
 	"github.com/carillon-scheduler/carillon/frontend/internal/request"
+	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 	"github.com/carillon-scheduler/carillon/internal/apitext"
 	"github.com/carillon-scheduler/carillon/internal/bus"
-	"github.com/carillon-scheduler/carillon/internal/cache"
-	"github.com/carillon-scheduler/carillon/internal/events"
 	"github.com/carillon-scheduler/carillon/internal/jobs"
 	"github.com/carillon-scheduler/carillon/internal/taskqueue"
 	"github.com/carillon-scheduler/carillon/kv"
@@ -36,28 +34,23 @@ type LocalConfig struct {
 // connection. The verb of a thing other than a schedule has the name of the thing before it, as in "calendar-create". Local
 // assumes that every namespace exists, reads no task queues, and has no search index. It is safe for concurrent use.
 type Local struct {
-	api   *api
-	log   *slog.Logger
+	jobs  jobs.Config
 	verbs map[string]handler
 }
 
 // NewLocal returns a frontend without a service.
 func NewLocal(config LocalConfig) *Local {
-	a := &api{
-		names: config.Names, bus: config.Bus, store: config.Store, log: config.Logger, acts: config.Logger,
-		cluster: config.Cluster, jobs: jobs.NewStore(config.Cluster), keys: listing.NewKeyLists(config.Store, kv.Schedules),
-		keysAndTraces: listing.NewKeyLists(config.Store, kv.SchedulesAndTraces),
-		rooms:         newRooms(), events: events.NewPublisher(config.Bus, config.Names, nil), specs: cache.NewSpecs(specCacheSize),
-		warned: newWarned(),
-		now:    config.Now, newID: config.NewID, guardDelay: DefaultGuardDelay,
-		maxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },
-		queue: func(context.Context, string, string) (taskqueue.Status, error) {
+	store := jobs.NewStore(config.Cluster)
+	s := schedules.New(schedules.Config{
+		Names: config.Names, Bus: config.Bus, Store: config.Store, Cluster: config.Cluster, Jobs: store,
+		Logger: config.Logger, Acts: config.Logger, Now: config.Now, NewID: config.NewID, GuardDelay: DefaultGuardDelay,
+		MaxReply: func() int { return int(config.Bus.MaxPayload()) - replyOverhead },
+		Queue: func(context.Context, string, string) (taskqueue.Status, error) {
 			return taskqueue.Status{Pulling: true}, nil
 		},
-	}
-	a.calendars, a.bulk = a.newCalendars(), a.newBulk()
-	l := &Local{api: a, log: config.Logger, verbs: map[string]handler{}}
-	for _, e := range slices.Concat(a.writeEndpoints(), a.runEndpoints(), a.calendarEndpoints(), a.bulkEndpoints()) {
+	})
+	l := &Local{jobs: jobs.Config{Store: store, Works: s.Works(), Logger: config.Logger, Now: config.Now}, verbs: map[string]handler{}}
+	for _, e := range slices.Concat(writeEndpoints(s), runEndpoints(s), calendarEndpoints(s), bulkEndpoints(s)) {
 		l.verbs[e.name()] = e.handle
 	}
 	return l
@@ -66,9 +59,9 @@ func NewLocal(config LocalConfig) *Local {
 // RunJobs works on background jobs until ctx ends. It returns when the jobs that it then has are given back. owner is a name that
 // no other runner has. It may be called once.
 func (l *Local) RunJobs(ctx context.Context, owner string) {
-	jobs.NewRunner(jobs.Config{
-		Store: l.api.jobs, Works: l.api.works(), Logger: l.log, Owner: owner, Now: l.api.now,
-	}).Run(ctx)
+	config := l.jobs
+	config.Owner = owner
+	jobs.NewRunner(config).Run(ctx)
 }
 
 // Answer carries out one request with a JSON body, within the time that the service gives it. The reply is the value that the

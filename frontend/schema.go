@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/carillon-scheduler/carillon/frontend/internal/calendars"
+	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -68,11 +69,11 @@ func replySchema(t reflect.Type) (*jsonschema.Schema, error) {
 
 // publishedAs maps the replies with encoded lists to the types that callers know.
 var publishedAs = map[reflect.Type]reflect.Type{
-	reflect.TypeFor[listReply]():           reflect.TypeFor[schedule.ListReply](),
-	reflect.TypeFor[calendars.ListReply](): reflect.TypeFor[schedule.ListCalendarsReply](),
-	reflect.TypeFor[historyReply]():        reflect.TypeFor[schedule.HistoryReply](),
-	reflect.TypeFor[runsReply]():           reflect.TypeFor[schedule.RunsReply](),
-	reflect.TypeFor[runReply]():            reflect.TypeFor[schedule.RunReply](),
+	reflect.TypeFor[schedules.ListReply]():    reflect.TypeFor[schedule.ListReply](),
+	reflect.TypeFor[calendars.ListReply]():    reflect.TypeFor[schedule.ListCalendarsReply](),
+	reflect.TypeFor[schedules.HistoryReply](): reflect.TypeFor[schedule.HistoryReply](),
+	reflect.TypeFor[schedules.RunsReply]():    reflect.TypeFor[schedule.RunsReply](),
+	reflect.TypeFor[schedules.RunReply]():     reflect.TypeFor[schedule.RunReply](),
 }
 
 // schemaOf returns the schema of a type. Types with a name of their own occur in it once, under $defs.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/carillon-scheduler/carillon/frontend/internal/schedules"
 	"github.com/carillon-scheduler/carillon/schedule"
 )
 
@@ -43,7 +44,7 @@ func fits(t *testing.T, s *jsonschema.Resolved, text string) error {
 
 func endpointsByName() map[string]*endpoint {
 	byName := map[string]*endpoint{}
-	for _, e := range (&api{}).endpoints() {
+	for _, e := range endpoints(&schedules.Service{}) {
 		byName[e.name()] = e
 	}
 	return byName
@@ -54,7 +55,7 @@ func endpointsByName() map[string]*endpoint {
 func TestSchemasAreSmall(t *testing.T) {
 	t.Parallel()
 	total := 0
-	for _, e := range (&api{}).endpoints() {
+	for _, e := range endpoints(&schedules.Service{}) {
 		metadata, err := e.metadata()
 		require.NoError(t, err)
 		encoded, err := json.Marshal(metadata)
@@ -142,7 +143,7 @@ func TestSchemasKnowTypesOfTheirOwnForm(t *testing.T) {
 		known[t] = true
 	}
 	seen := map[reflect.Type]bool{}
-	for _, e := range (&api{}).endpoints() {
+	for _, e := range endpoints(&schedules.Service{}) {
 		for _, root := range []reflect.Type{e.handle.request, e.handle.reply} {
 			if published := publishedAs[root]; published != nil {
 				root = published

@@ -82,3 +82,13 @@ var space = uuid.MustParse("0c3e4d0e-3b54-4b1f-9f0e-6f1f0a1d7c52")
 // DerivedID returns the UUID of what a request makes, a trigger or a bulk operation for example. A repeat of the request, with the same
 // text, gets the same ID.
 func DerivedID(text string) string { return uuid.NewSHA1(space, []byte(text)).String() }
+
+// OneLine makes text safe for a header, and for a message of one line: it replaces control characters by spaces.
+func OneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7F {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -40,3 +40,9 @@ func TestCleanIdentity(t *testing.T) {
 		assert.Equal(t, want, IdentityOf(WithIdentity(t.Context(), header)))
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "a b  c", OneLine("a\nb\r\nc"))
+	assert.Equal(t, "ü", OneLine("ü"))
+}
