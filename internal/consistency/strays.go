@@ -13,21 +13,18 @@ import (
 	"github.com/carillon-scheduler/carillon/subjects"
 )
 
-// stray is a run in the action stream, and what is known of it.
+// stray is a run in the action stream that no record has, and what is known of it.
 type stray struct {
 	taskqueue.Queue
 	run taskqueue.WaitingRun
-	// recorded is set if a record has the run, or if the run was decided on only just now. Such a run is no stray.
-	recorded bool
 	// taken is set if a worker has received the run, has if a worker says that it has the run.
 	taken, has bool
 }
 
-// inspectStray finds a run that waits in its queue and whose schedule is gone or has been replaced. It is a pure function. A run
-// that a worker has continues, as a deletion promises. It is mended only at a person's request, because somebody may have deleted
-// the schedule and left its runs on purpose.
+// inspectStray makes a finding of a stray, unless a worker has the run: such a run continues, as a deletion promises. It is a pure
+// function. A stray is mended only at a person's request, because somebody may have deleted the schedule and left its runs on purpose.
 func inspectStray(s *stray) (Finding, bool) {
-	if s.recorded || s.has {
+	if s.has {
 		return Finding{}, false
 	}
 	where := "no worker has taken it"

@@ -23,7 +23,7 @@ type StructField struct {
 	Type  reflect.Type
 }
 
-// fieldCache maps a reflect.Type to its *structFields. It has one entry for each such type of the program.
+// fieldCache maps a reflect.Type to its *StructFields. It has one entry for each such type of the program.
 var fieldCache sync.Map
 
 // FieldsOf returns the fields of struct type t. It does not support embedded pointers, because no type here has any.
